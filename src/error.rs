@@ -1,0 +1,145 @@
+//! The one error of the whole house, and the one table that gives it a code, a JSON-RPC number, an HTTP status and an exit code.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong, for branching; see [`KINDS`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    ParseError,
+    InvalidRequest,
+    InvalidParams,
+    Unsupported,
+    NotFound,
+    Unauthenticated,
+    Forbidden,
+    TooLarge,
+    SessionBusy,
+    Overloaded,
+    Cancelled,
+    Timeout,
+    ModelError,
+    Internal,
+}
+
+/// A row of the table of errors.
+pub struct Row {
+    pub kind: Kind,
+    /// Stable word for machines: `error.data.code` on JSON-RPC, `error.code` on REST.
+    pub code: &'static str,
+    /// JSON-RPC 2.0, section 5.1, and ACP's own numbers.
+    pub rpc: i32,
+    pub http: u16,
+    /// Exit code of the command line.
+    pub exit: u8,
+}
+
+const fn row(kind: Kind, code: &'static str, rpc: i32, http: u16, exit: u8) -> Row {
+    Row { kind, code, rpc, http, exit }
+}
+
+/// In the order of [`Kind`].
+pub const KINDS: &[Row] = &[
+    row(Kind::ParseError, "parse_error", -32700, 400, 2),
+    row(Kind::InvalidRequest, "invalid_request", -32600, 400, 2),
+    row(Kind::InvalidParams, "invalid_params", -32602, 400, 2),
+    row(Kind::Unsupported, "unsupported", -32601, 501, 2),
+    row(Kind::NotFound, "not_found", -32002, 404, 2),
+    row(Kind::Unauthenticated, "unauthenticated", -32000, 401, 4),
+    row(Kind::Forbidden, "forbidden", -32011, 403, 4),
+    row(Kind::TooLarge, "too_large", -32012, 413, 2),
+    row(Kind::SessionBusy, "session_busy", -32010, 409, 1),
+    row(Kind::Overloaded, "overloaded", -32001, 503, 1),
+    row(Kind::Cancelled, "cancelled", -32800, 499, 130),
+    row(Kind::Timeout, "timeout", -32014, 408, 1),
+    row(Kind::ModelError, "model_error", -32020, 502, 1),
+    row(Kind::Internal, "internal", -32603, 500, 1),
+];
+
+impl Kind {
+    pub fn row(self) -> &'static Row {
+        &KINDS[self as usize]
+    }
+
+    /// The kind whose stable word is `code`.
+    pub fn from_code(code: &str) -> Option<Kind> {
+        KINDS.iter().find(|row| row.code == code).map(|row| row.kind)
+    }
+}
+
+/// `kind` is for branching, `message` for people, `source` for logs.
+#[derive(Clone)]
+pub struct Error {
+    pub kind: Kind,
+    /// Lower case, no full stop: what was being done, with what, and why it failed.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+    pub details: Option<Value>,
+    pub source: Option<Arc<dyn StdError + Send + Sync>>,
+}
+
+impl Error {
+    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), hint: None, details: None, source: None }
+    }
+
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    pub fn details(mut self, details: Value) -> Self {
+        self.details = Some(details);
+        self
+    }
+
+    pub fn source(mut self, source: impl StdError + Send + Sync + 'static) -> Self {
+        self.source = Some(Arc::new(source));
+        self
+    }
+
+    pub fn invalid_params(message: impl Into<String>) -> Self {
+        Self::new(Kind::InvalidParams, message)
+    }
+
+    pub fn not_found(message: impl Into<String>) -> Self {
+        Self::new(Kind::NotFound, message)
+    }
+
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::new(Kind::Internal, message)
+    }
+
+    /// An I/O failure: what was being done, and what the system said.
+    pub fn io(doing: impl fmt::Display, error: std::io::Error) -> Self {
+        Self::internal(format!("{doing}: {error}")).source(error)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        match &self.hint {
+            Some(hint) => write!(f, " ({hint})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {self}", self.kind.row().code)
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.source.as_deref().map(|source| source as _)
+    }
+}

@@ -1,0 +1,75 @@
+//! Identifiers: newtypes over shared strings, so that a turn is never taken for a session.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Position of an event in its session's log: gap-free when committed, the first is 1.
+pub type Seq = u64;
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident $prefix:literal),+ $(,)?) => {$(
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+        #[serde(transparent)]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// A fresh identifier; those made later sort later (UUID version 7, RFC 9562).
+            #[allow(clippy::new_without_default)]
+            pub fn new() -> Self {
+                Self(format!(concat!($prefix, "{}"), uuid::Uuid::now_v7().simple()).into())
+            }
+
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(id: &str) -> Self {
+                Self(id.into())
+            }
+        }
+
+        impl From<String> for $name {
+            fn from(id: String) -> Self {
+                Self(id.into())
+            }
+        }
+
+        impl Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    )+};
+}
+
+ids! {
+    /// A conversation with its log.
+    SessionId "sess_",
+    /// The work between one prompt and its stop.
+    TurnId "turn_",
+    /// One message of a conversation; every chunk of it carries the same id.
+    MessageId "msg_",
+    /// One question to whoever decides.
+    PermissionId "perm_",
+    /// One tool call; the model's own id for it, made unique within the session.
+    ToolCallId "call_",
+}

@@ -1,0 +1,93 @@
+//! Every bound in one place: queues, sizes, times and counts. Units come last in a name.
+
+use std::time::Duration;
+
+/// Longest line accepted on the stdio door.
+pub const FRAME_BYTES_MAX: usize = 32 << 20;
+/// Requests of one connection that may be running at once; more are answered `overloaded`.
+pub const REQUESTS_RUNNING_MAX: usize = 1024;
+/// Replies waiting for the outbox of one connection.
+pub const REPLIES_QUEUED_MAX: usize = 1024;
+/// Events a cursor reads at a time; bounds how long a reply waits behind somebody else's events.
+pub const PAGE_EVENTS: usize = 256;
+
+/// Events waiting for the log's writer, all sessions together.
+pub const APPENDS_QUEUED_MAX: usize = 4096;
+/// Events that one transaction takes.
+pub const BATCH_EVENTS_MAX: usize = 512;
+/// Events of a session kept in memory for those who follow it closely.
+pub const TAIL_EVENTS_MAX: usize = 512;
+/// The same in bytes of text.
+pub const TAIL_BYTES_MAX: usize = 256 << 10;
+/// How often another process's writes are looked for while somebody follows its session.
+pub const FOREIGN_POLL: Duration = Duration::from_millis(50);
+/// How long a write waits for another process's transaction.
+pub const STORE_BUSY: Duration = Duration::from_secs(5);
+
+/// Model requests in one turn; then the turn stops with `max_turn_requests`.
+pub const TURN_REQUESTS_MAX: u32 = 200;
+/// Attempts at one model request.
+pub const MODEL_ATTEMPTS_MAX: u32 = 6;
+/// First pause between attempts; it doubles.
+pub const MODEL_BACKOFF: Duration = Duration::from_millis(200);
+/// Longest pause between attempts, and the longest Retry-After that is obeyed.
+pub const MODEL_BACKOFF_MAX: Duration = Duration::from_secs(60);
+/// Silence on a model's stream after which it counts as broken.
+pub const MODEL_IDLE: Duration = Duration::from_secs(180);
+/// Time to connect to a model's host.
+pub const MODEL_CONNECT: Duration = Duration::from_secs(15);
+/// One server-sent event of a model.
+pub const MODEL_EVENT_BYTES_MAX: usize = 16 << 20;
+/// Body of a model's error answer that is read for its message.
+pub const MODEL_ERROR_BYTES_MAX: usize = 64 << 10;
+/// Looking for local model servers, all together.
+pub const MODEL_PROBE: Duration = Duration::from_millis(300);
+
+/// Time between TERM and KILL for a command's processes.
+pub const KILL_GRACE: Duration = Duration::from_millis(200);
+/// Default and longest time of a shell command.
+pub const BASH_TIMEOUT_MS: u64 = 120_000;
+pub const BASH_TIMEOUT_MS_MAX: u64 = 600_000;
+/// Output of a command that the model sees (head and tail), and that is kept at all.
+pub const BASH_MODEL_BYTES_MAX: usize = 50 << 10;
+pub const BASH_OUTPUT_BYTES_MAX: usize = 16 << 20;
+/// How often a running command's new output is shown.
+pub const BASH_UPDATE: Duration = Duration::from_millis(100);
+/// Output shown while a command still runs (its tail).
+pub const BASH_LIVE_BYTES_MAX: usize = 8 << 10;
+
+/// Lines of one `read`, and the bytes of one line and of the whole.
+pub const READ_LINES_MAX: usize = 5_000;
+pub const READ_LINE_BYTES_MAX: usize = 8 << 10;
+pub const READ_BYTES_MAX: usize = 1 << 20;
+/// First bytes of a file that are looked at for a NUL.
+pub const BINARY_PROBE_BYTES: usize = 8 << 10;
+/// Largest image handed to a model.
+pub const IMAGE_BYTES_MAX: usize = 5 << 20;
+/// Largest file that `edit` takes.
+pub const EDIT_BYTES_MAX: u64 = 64 << 20;
+/// Text of one side of a diff that is shown; larger ones are shown without their text.
+pub const DIFF_TEXT_BYTES_MAX: usize = 256 << 10;
+/// Time for a diff to be a good one; then a coarser one is taken.
+pub const DIFF_TIME: Duration = Duration::from_millis(100);
+/// Paths that `glob` returns, entries that `list` shows, lines that `grep` shows.
+pub const GLOB_PATHS_MAX: usize = 200;
+pub const LIST_ENTRIES_MAX: usize = 500;
+pub const GREP_LINES_MAX: usize = 250;
+/// One line of a `grep` result.
+pub const GREP_LINE_BYTES_MAX: usize = 500;
+
+/// Bytes of one instruction file, and of all together.
+pub const INSTRUCTION_BYTES_MAX: usize = 32 << 10;
+pub const INSTRUCTIONS_BYTES_MAX: usize = 64 << 10;
+/// Answer of an `api_key_command`.
+pub const KEY_COMMAND: Duration = Duration::from_secs(10);
+
+/// After the input ended or a signal came: how long running turns may take to end.
+pub const DRAIN: Duration = Duration::from_secs(3);
+/// Sessions of one `session/list` page.
+pub const SESSIONS_PAGE: usize = 50;
+/// Characters of a title made from the first prompt.
+pub const TITLE_CHARS_MAX: usize = 80;
+/// Longest JSON Lines record that `run --json -` and `sessions import` take.
+pub const INPUT_LINE_BYTES_MAX: usize = FRAME_BYTES_MAX;
