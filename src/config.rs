@@ -1,0 +1,12 @@
+//! Settings: plain data, read once. Layers are defaults < user file < project file < environment < flags < session.
+//! The only module beside `main` that reads the environment.
+
+mod load;
+mod places;
+mod settings;
+mod trust;
+
+pub use load::{Loaded, Origin, Overrides, load_project, load_user};
+pub use places::{Environment, Places};
+pub use settings::{AccessKind, Durability, Instructions, Permissions, Policy, Protocol, Provider, Rule, Settings, ToolSettings};
+pub use trust::Trust;

@@ -1,0 +1,192 @@
+//! Reads and joins the layers. A project's file may narrow what is allowed; the rest of it counts only in a trusted directory.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use toml::{Table, Value};
+
+use super::places::{Environment, Places};
+use super::settings::{Policy, Rule, Settings};
+use super::trust::Trust;
+use crate::error::{Error, Kind, Result};
+
+/// Where a value comes from.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Origin {
+    User(PathBuf),
+    Project(PathBuf),
+    Environment(&'static str),
+    Flag(&'static str),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::User(path) | Origin::Project(path) => write!(f, "{}", path.display()),
+            Origin::Environment(name) => write!(f, "${name}"),
+            Origin::Flag(name) => write!(f, "--{name}"),
+        }
+    }
+}
+
+/// What flags say; each stands above all files.
+#[derive(Clone, Debug, Default)]
+pub struct Overrides {
+    pub model: Option<String>,
+    /// Instead of the base URL of the model's provider.
+    pub base_url: Option<String>,
+    pub mode: Option<String>,
+    pub thinking: Option<String>,
+    pub system_prompt: Option<String>,
+    /// More roots.
+    pub roots: Vec<PathBuf>,
+}
+
+/// All layers joined.
+#[derive(Clone, Debug, Default)]
+pub struct Loaded {
+    pub settings: Settings,
+    /// Rules of the project's file; those of the user's are in `settings`.
+    pub project_rules: Vec<Rule>,
+    /// Dotted name of each value that is no default, and where it comes from.
+    pub origins: BTreeMap<String, Origin>,
+    /// What was left out and why, for a notice.
+    pub ignored: Vec<String>,
+    table: Table,
+}
+
+/// Defaults, the user's file (`file`, or the usual place, where it may be missing), the environment and the flags.
+pub fn load_user(places: &Places, file: Option<&Path>, environment: &Environment, overrides: &Overrides) -> Result<Loaded> {
+    let path = file.map_or_else(|| places.config_file(), Path::to_path_buf);
+    let mut loaded = Loaded::default();
+    if let Some(mut table) = read(&path, file.is_some())? {
+        absolute_prompts(&mut table, path.parent().unwrap_or(Path::new(".")));
+        loaded.lay(table, &Origin::User(path.clone()));
+    }
+    loaded.top(environment, overrides);
+    loaded.settings = parse(&loaded.table, &path)?;
+    Ok(loaded)
+}
+
+/// The same, with the project's file of `cwd` between the user's file and the environment.
+pub fn load_project(user: &Loaded, places: &Places, cwd: &Path, environment: &Environment, overrides: &Overrides) -> Result<Loaded> {
+    let path = cwd.join(".nuncio").join("config.toml");
+    let Some(mut table) = read(&path, false)? else { return Ok(user.clone()) };
+    let mut project = parse(&table, &path)?;
+    let mut loaded = Loaded { table: user.table.clone(), origins: user.origins.clone(), ..Loaded::default() };
+    let trusted = Trust::load(places).covers(cwd);
+    if !trusted {
+        narrow(&mut table, &mut project, &user.settings, &mut loaded.ignored);
+    }
+    loaded.project_rules = std::mem::take(&mut project.permissions.rules);
+    if let Some(Value::Table(permissions)) = table.get_mut("permissions") {
+        permissions.remove("rules");
+    }
+    absolute_prompts(&mut table, cwd);
+    loaded.lay(table, &Origin::Project(path.clone()));
+    loaded.top(environment, overrides);
+    loaded.settings = parse(&loaded.table, &path)?;
+    Ok(loaded)
+}
+
+/// Takes out of an untrusted project's file whatever could widen what is allowed, and says so.
+fn narrow(table: &mut Table, project: &mut Settings, user: &Settings, ignored: &mut Vec<String>) {
+    for name in ["providers", "allowed_paths", "durability", "prompts", "model"] {
+        if table.remove(name).is_some() {
+            ignored.push(name.into());
+        }
+    }
+    let rules = project.permissions.rules.len();
+    project.permissions.rules.retain(|rule| rule.policy != Policy::Allow);
+    if project.permissions.rules.len() < rules {
+        ignored.push("permissions.rules that allow".into());
+    }
+    let Some(Value::Table(permissions)) = table.get_mut("permissions") else { return };
+    let narrower = |policy: Policy| matches!((policy, user.permissions.default), (Policy::Deny, _) | (Policy::Ask, Policy::Allow | Policy::Ask));
+    if permissions.contains_key("default") && !narrower(project.permissions.default) {
+        permissions.remove("default");
+        ignored.push("permissions.default".into());
+    }
+    if permissions.contains_key("timeout_s") && project.permissions.timeout_s > user.permissions.timeout_s {
+        permissions.remove("timeout_s");
+        ignored.push("permissions.timeout_s".into());
+    }
+}
+
+impl Loaded {
+    /// Lays a table over what is there: tables are joined, other values replaced.
+    fn lay(&mut self, table: Table, origin: &Origin) {
+        fn join(below: &mut Table, above: Table, prefix: &str, origins: &mut BTreeMap<String, Origin>, origin: &Origin) {
+            for (name, value) in above {
+                let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
+                match (below.get_mut(&name), value) {
+                    (Some(Value::Table(below)), Value::Table(above)) => join(below, above, &path, origins, origin),
+                    (_, Value::Table(above)) => {
+                        let mut fresh = Table::new();
+                        join(&mut fresh, above, &path, origins, origin);
+                        below.insert(name, Value::Table(fresh));
+                    }
+                    (_, value) => {
+                        origins.insert(path, origin.clone());
+                        below.insert(name, value);
+                    }
+                }
+            }
+        }
+        join(&mut self.table, table, "", &mut self.origins, origin);
+    }
+
+    fn top(&mut self, environment: &Environment, overrides: &Overrides) {
+        let mut set = |value: Option<&str>, origin: Origin| {
+            if let Some(value) = value {
+                self.lay(Table::from_iter([("model".to_string(), Value::String(value.into()))]), &origin);
+            }
+        };
+        set(environment.get("NUNCIO_MODEL"), Origin::Environment("NUNCIO_MODEL"));
+        set(overrides.model.as_deref(), Origin::Flag("model"));
+    }
+}
+
+/// None: there is no such file, and it need not be there.
+fn read(path: &Path, required: bool) -> Result<Option<Table>> {
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && !required => return Ok(None),
+        Err(error) => return Err(invalid(path, error)),
+    };
+    toml::from_str(&text).map(Some).map_err(|error| invalid(path, error))
+}
+
+fn parse(table: &Table, path: &Path) -> Result<Settings> {
+    serde_path_to_error::deserialize(Value::Table(table.clone())).map_err(|error| {
+        let place = error.path().to_string();
+        let message = error.into_inner().to_string();
+        let hint = nearest(&message);
+        let mut error = invalid(path, if place == "." { message.trim().into() } else { format!("{place}: {}", message.trim()) });
+        error.hint = hint;
+        error
+    })
+}
+
+fn invalid(path: &Path, problem: impl fmt::Display) -> Error {
+    Error::new(Kind::InvalidParams, format!("reading config {}: {problem}", path.display()))
+}
+
+/// For serde's "unknown field `x`, expected one of `a`, `b`": the name that was probably meant.
+fn nearest(message: &str) -> Option<String> {
+    let mut names = message.strip_prefix("unknown field ")?.split('`').skip(1).step_by(2);
+    let unknown = names.next()?;
+    let known: Vec<&str> = names.collect();
+    let best = similar::get_close_matches(unknown, &known, 1, 0.5);
+    best.first().map(|name| format!("did you mean `{name}`?"))
+}
+
+fn absolute_prompts(table: &mut Table, dir: &Path) {
+    let Some(Value::Table(prompts)) = table.get_mut("prompts") else { return };
+    for (_, file) in prompts.iter_mut() {
+        if let Value::String(file) = file {
+            *file = dir.join(&*file).to_string_lossy().into_owned();
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Where things are, and the environment as it was at the start.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use etcetera::BaseStrategy;
+
+use crate::error::{Error, Result};
+
+/// The environment variables of this process, read once.
+#[derive(Clone, Debug, Default)]
+pub struct Environment(HashMap<String, String>);
+
+impl Environment {
+    /// Those that are text; others can name neither a key nor a path that settings could hold.
+    pub fn capture() -> Environment {
+        Environment(std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))).collect())
+    }
+
+    /// An empty variable counts as none.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+}
+
+impl<const N: usize> From<[(&str, &str); N]> for Environment {
+    fn from(variables: [(&str, &str); N]) -> Self {
+        Environment(variables.map(|(name, value)| (name.into(), value.into())).into())
+    }
+}
+
+/// `NUNCIO_HOME` holds everything; without it the XDG directories do.
+#[derive(Clone, Debug)]
+pub struct Places {
+    /// Holds `config.toml`.
+    pub config: PathBuf,
+    /// Holds `nuncio.db`, `locks/`, `artifacts/`, `trusted`.
+    pub data: PathBuf,
+    /// The user's home directory.
+    pub home: Option<PathBuf>,
+}
+
+impl Places {
+    /// `data` overrides where the data is (`--data-dir`).
+    pub fn new(environment: &Environment, data: Option<&Path>) -> Result<Places> {
+        let home = environment.get("HOME").map(PathBuf::from);
+        let mut places = match environment.get("NUNCIO_HOME") {
+            Some(all) => {
+                let all = std::path::absolute(all).map_err(|error| Error::io("resolving NUNCIO_HOME", error))?;
+                Places { config: all.clone(), data: all, home }
+            }
+            None => {
+                let base = etcetera::choose_base_strategy()
+                    .map_err(|_| Error::invalid_params("no home directory is known").hint("set HOME or NUNCIO_HOME"))?;
+                Places { config: base.config_dir().join("nuncio"), data: base.data_dir().join("nuncio"), home }
+            }
+        };
+        if let Some(data) = data {
+            places.data = std::path::absolute(data).map_err(|error| Error::io("resolving --data-dir", error))?;
+        }
+        Ok(places)
+    }
+
+    pub fn config_file(&self) -> PathBuf {
+        self.config.join("config.toml")
+    }
+
+    /// Files that tools of a session leave.
+    pub fn artifacts(&self, session: &str) -> PathBuf {
+        self.data.join("artifacts").join(session)
+    }
+}

@@ -1,0 +1,159 @@
+//! Every setting, as it stands in a file; `schema/config.json` is made from these types.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Settings of nuncio (`config.toml`, and `.nuncio/config.toml` of a project).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// `PROVIDER/NAME`, or `scripted:FILE`. Without it: what the keys in the environment and the local servers offer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// What survives a power cut; a crash of nuncio loses nothing that was shown, whatever stands here.
+    pub durability: Durability,
+    /// Directories that count as roots in every session, beside its own.
+    pub allowed_paths: Vec<PathBuf>,
+    /// Models' hosts beyond the known ones, or other settings for those.
+    pub providers: BTreeMap<String, Provider>,
+    pub permissions: Permissions,
+    pub tools: ToolSettings,
+    pub instructions: Instructions,
+    /// Files with a system prompt instead of nuncio's own, by a pattern of `PROVIDER/NAME`; `*` is the default. Relative to the settings' file.
+    pub prompts: BTreeMap<String, PathBuf>,
+}
+
+/// When a commit waits for the disk, and not only for the system.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Durability {
+    /// For facts that precede an effect or end a turn.
+    #[default]
+    Auto,
+    /// Never.
+    Normal,
+    /// Always.
+    Full,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Provider {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<Protocol>,
+    /// Up to and with the version: `http://127.0.0.1:8080/v1`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_url: Option<String>,
+    /// Name of the environment variable that holds the key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api_key_env: Option<String>,
+    /// A command whose standard output is the key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api_key_command: Option<Vec<String>>,
+    /// Tokens that a conversation may take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context_window: Option<u64>,
+    /// Tokens that one answer may take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_output_tokens: Option<u32>,
+}
+
+/// The wire format that a provider speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Protocol {
+    /// OpenAI Chat Completions, and everything that is compatible with it.
+    OpenaiChat,
+    /// OpenAI Responses.
+    OpenaiResponses,
+    /// Anthropic Messages.
+    Anthropic,
+    /// Google Gemini `generateContent`.
+    Gemini,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Permissions {
+    /// Stands for `ask` in the mode `ask`.
+    pub default: Policy,
+    /// Seconds that a question stays open; then the answer is no.
+    pub timeout_s: u64,
+    /// The last one that matches a call decides, within its scope; a deny of an outer scope stands.
+    pub rules: Vec<Rule>,
+}
+
+impl Default for Permissions {
+    fn default() -> Self {
+        Self { default: Policy::Ask, timeout_s: 300, rules: Vec::new() }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Policy {
+    Allow,
+    Ask,
+    Deny,
+}
+
+/// Which calls, and what about them. What is absent matches everything.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// Glob over the tool's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<AccessKind>,
+    /// Glob over the path, relative to the session's directory, or absolute.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// A shell command in which `*` stands for anything: `git status *`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<String>,
+    pub policy: Policy,
+}
+
+/// What a tool call does, as rules and modes speak of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AccessKind {
+    Read,
+    Write,
+    Exec,
+    Network,
+    Mcp,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ToolSettings {
+    /// Calls of one answer that run at once.
+    pub max_concurrency: usize,
+}
+
+impl Default for ToolSettings {
+    fn default() -> Self {
+        Self { max_concurrency: 8 }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Instructions {
+    /// Files looked for in the session's directory and above it, up to the repository's root.
+    pub patterns: Vec<String>,
+    /// Whether they go into the system prompt.
+    pub auto_inject: bool,
+}
+
+impl Default for Instructions {
+    fn default() -> Self {
+        let patterns = ["AGENTS.md", "CLAUDE.md", ".nuncio/instructions.md"];
+        Self { patterns: patterns.map(String::from).into(), auto_inject: true }
+    }
+}

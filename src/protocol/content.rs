@@ -1,0 +1,117 @@
+//! Content blocks, tool calls and plans: ACP's shapes at the door, ours inside.
+
+use std::sync::Arc;
+
+use super::acp;
+use crate::content::{
+    Location, Part, PermissionOption, PermissionOptionKind, PlanEntry, PlanPriority, PlanStatus, StopReason, ToolContent, ToolKind, ToolStatus,
+};
+
+/// A block of a prompt; the error says what is wrong with it.
+pub fn part(block: acp::ContentBlock) -> Result<Part, &'static str> {
+    match block {
+        acp::ContentBlock::Text(text) => Ok(Part::Text { text: text.text }),
+        acp::ContentBlock::Image(image) => Ok(Part::Image { mime_type: image.mime_type, data: image.data }),
+        acp::ContentBlock::ResourceLink(link) => {
+            Ok(Part::ResourceLink { uri: link.uri, name: link.name, mime_type: link.mime_type, description: link.description })
+        }
+        acp::ContentBlock::Resource(resource) => match resource.resource {
+            acp::EmbeddedResourceResource::TextResourceContents(text) => {
+                Ok(Part::Resource { uri: text.uri, mime_type: text.mime_type, text: text.text })
+            }
+            acp::EmbeddedResourceResource::BlobResourceContents(blob) => match blob.mime_type {
+                Some(mime_type) if mime_type.starts_with("image/") => Ok(Part::Image { mime_type, data: blob.blob }),
+                _ => Err("a binary resource must be an image"),
+            },
+            _ => Err("unknown kind of embedded resource"),
+        },
+        acp::ContentBlock::Audio(_) => Err("audio is not supported"),
+        _ => Err("unknown kind of content block"),
+    }
+}
+
+pub fn block(part: &Part) -> acp::ContentBlock {
+    match part {
+        Part::Text { text } => acp::ContentBlock::Text(acp::TextContent::new(text.clone())),
+        Part::Image { mime_type, data } => acp::ContentBlock::Image(acp::ImageContent::new(data.clone(), mime_type.clone())),
+        Part::Resource { uri, mime_type, text } => {
+            let contents = acp::TextResourceContents::new(text.clone(), uri.clone()).mime_type(mime_type.clone());
+            acp::ContentBlock::Resource(acp::EmbeddedResource::new(acp::EmbeddedResourceResource::TextResourceContents(contents)))
+        }
+        Part::ResourceLink { uri, name, mime_type, description } => acp::ContentBlock::ResourceLink(
+            acp::ResourceLink::new(name.clone(), uri.clone()).mime_type(mime_type.clone()).description(description.clone()),
+        ),
+    }
+}
+
+pub fn tool_content(content: &ToolContent) -> acp::ToolCallContent {
+    match content {
+        ToolContent::Content { content } => acp::ToolCallContent::Content(acp::Content::new(block(content))),
+        ToolContent::Diff { path, old_text, new_text } => {
+            acp::ToolCallContent::Diff(acp::Diff::new(path.clone(), new_text.clone()).old_text(old_text.clone()))
+        }
+    }
+}
+
+pub fn tool_contents(contents: &[ToolContent]) -> Vec<acp::ToolCallContent> {
+    contents.iter().map(tool_content).collect()
+}
+
+pub fn location(location: &Location) -> acp::ToolCallLocation {
+    acp::ToolCallLocation::new(location.path.clone()).line(location.line)
+}
+
+pub fn tool_kind(kind: ToolKind) -> acp::ToolKind {
+    match kind {
+        ToolKind::Read => acp::ToolKind::Read,
+        ToolKind::Edit => acp::ToolKind::Edit,
+        ToolKind::Search => acp::ToolKind::Search,
+        ToolKind::Execute => acp::ToolKind::Execute,
+        ToolKind::Think => acp::ToolKind::Think,
+        ToolKind::Fetch => acp::ToolKind::Fetch,
+        ToolKind::Other => acp::ToolKind::Other,
+    }
+}
+
+pub fn tool_status(status: ToolStatus) -> acp::ToolCallStatus {
+    match status {
+        ToolStatus::Pending => acp::ToolCallStatus::Pending,
+        ToolStatus::InProgress => acp::ToolCallStatus::InProgress,
+        ToolStatus::Completed => acp::ToolCallStatus::Completed,
+        ToolStatus::Failed => acp::ToolCallStatus::Failed,
+    }
+}
+
+pub fn stop_reason(reason: StopReason) -> acp::StopReason {
+    match reason {
+        StopReason::EndTurn => acp::StopReason::EndTurn,
+        StopReason::MaxTokens => acp::StopReason::MaxTokens,
+        StopReason::MaxTurnRequests => acp::StopReason::MaxTurnRequests,
+        StopReason::Refusal => acp::StopReason::Refusal,
+        StopReason::Cancelled => acp::StopReason::Cancelled,
+    }
+}
+
+pub fn permission_option(option: &PermissionOption) -> acp::PermissionOption {
+    let kind = match option.kind {
+        PermissionOptionKind::AllowOnce => acp::PermissionOptionKind::AllowOnce,
+        PermissionOptionKind::AllowAlways => acp::PermissionOptionKind::AllowAlways,
+        PermissionOptionKind::RejectOnce => acp::PermissionOptionKind::RejectOnce,
+        PermissionOptionKind::RejectAlways => acp::PermissionOptionKind::RejectAlways,
+    };
+    acp::PermissionOption::new(Arc::<str>::from(option.option_id.as_str()), option.name.clone(), kind)
+}
+
+pub fn plan_entry(entry: &PlanEntry) -> acp::PlanEntry {
+    let priority = match entry.priority {
+        PlanPriority::High => acp::PlanEntryPriority::High,
+        PlanPriority::Medium => acp::PlanEntryPriority::Medium,
+        PlanPriority::Low => acp::PlanEntryPriority::Low,
+    };
+    let status = match entry.status {
+        PlanStatus::Pending => acp::PlanEntryStatus::Pending,
+        PlanStatus::InProgress => acp::PlanEntryStatus::InProgress,
+        PlanStatus::Completed => acp::PlanEntryStatus::Completed,
+    };
+    acp::PlanEntry::new(entry.content.clone(), priority, status)
+}

@@ -1,0 +1,136 @@
+//! The messages of JSON-RPC 2.0 (jsonrpc.org/specification), read strictly and written compactly.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::error::{Error, Kind};
+
+/// The id of a request, as its sender chose it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Id {
+    Null,
+    Number(serde_json::Number),
+    Text(String),
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Id::Null => f.write_str("null"),
+            Id::Number(number) => number.fmt(f),
+            Id::Text(text) => text.fmt(f),
+        }
+    }
+}
+
+#[derive(Debug, PartialEq)]
+pub enum Incoming {
+    Request { id: Id, method: String, params: Value },
+    Notification { method: String, params: Value },
+    Response { id: Id, result: Result<Value, Value> },
+}
+
+/// What is answered to a line that is no message; `id` is null where it cannot be known.
+#[derive(Debug)]
+pub struct Rejected {
+    pub id: Id,
+    pub error: Error,
+}
+
+impl Rejected {
+    fn new(id: Id, kind: Kind, message: impl Into<String>) -> Self {
+        Self { id, error: Error::new(kind, message) }
+    }
+}
+
+impl Incoming {
+    pub fn parse(line: &[u8]) -> Result<Incoming, Rejected> {
+        let text = std::str::from_utf8(line)
+            .map_err(|error| Rejected::new(Id::Null, Kind::ParseError, format!("message is not UTF-8 after byte {}", error.valid_up_to())))?;
+        let value: Value =
+            serde_json::from_str(text).map_err(|error| Rejected::new(Id::Null, Kind::ParseError, format!("message is not JSON: {error}")))?;
+        let invalid = |id: &Id, message: &str| Rejected::new(id.clone(), Kind::InvalidRequest, message);
+        let mut object = match value {
+            Value::Object(object) => object,
+            Value::Array(_) => return Err(invalid(&Id::Null, "batches are not part of ACP: send one message a line")),
+            _ => return Err(invalid(&Id::Null, "a message is a JSON object")),
+        };
+        let id = match object.remove("id") {
+            None => None,
+            Some(Value::Null) => Some(Id::Null),
+            Some(Value::Number(number)) => Some(Id::Number(number)),
+            Some(Value::String(text)) => Some(Id::Text(text)),
+            Some(_) => return Err(invalid(&Id::Null, "id: must be a number or a string")),
+        };
+        let known_id = id.clone().unwrap_or(Id::Null);
+        if object.get("jsonrpc") != Some(&Value::String("2.0".into())) {
+            return Err(invalid(&known_id, "jsonrpc: must be \"2.0\""));
+        }
+        let params = object.remove("params").unwrap_or(Value::Null);
+        match (object.remove("method"), id) {
+            (Some(Value::String(method)), Some(id)) => Ok(Incoming::Request { id, method, params }),
+            (Some(Value::String(method)), None) => Ok(Incoming::Notification { method, params }),
+            (Some(_), _) => Err(invalid(&known_id, "method: must be a string")),
+            (None, Some(id)) => response(id, object).map_err(|message| invalid(&known_id, message)),
+            (None, None) => Err(invalid(&Id::Null, "neither a request nor a response: method is missing")),
+        }
+    }
+}
+
+fn response(id: Id, mut object: Map<String, Value>) -> Result<Incoming, &'static str> {
+    match (object.remove("result"), object.remove("error")) {
+        (Some(result), None) => Ok(Incoming::Response { id, result: Ok(result) }),
+        (None, Some(error)) => Ok(Incoming::Response { id, result: Err(error) }),
+        (None, None) => Err("neither a request nor a response: method, result and error are missing"),
+        (Some(_), Some(_)) => Err("a response has a result or an error, not both"),
+    }
+}
+
+/// Lines to write, with their ends.
+pub mod frame {
+    use super::*;
+
+    #[derive(Serialize)]
+    struct Frame<'a, P> {
+        jsonrpc: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        id: Option<&'a Id>,
+        method: &'a str,
+        params: P,
+    }
+
+    fn line(message: &impl Serialize, into: &mut Vec<u8>) {
+        serde_json::to_writer(&mut *into, message).expect("messages have string keys and no failing serializers");
+        into.push(b'\n');
+    }
+
+    pub fn notification(method: &str, params: impl Serialize, into: &mut Vec<u8>) {
+        line(&Frame { jsonrpc: "2.0", id: None, method, params }, into);
+    }
+
+    pub fn request(id: &Id, method: &str, params: impl Serialize, into: &mut Vec<u8>) {
+        line(&Frame { jsonrpc: "2.0", id: Some(id), method, params }, into);
+    }
+
+    pub fn response(id: &Id, result: &Result<Value, Error>) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        match result {
+            Ok(result) => line(&json!({ "jsonrpc": "2.0", "id": id, "result": result }), &mut bytes),
+            Err(error) => line(&json!({ "jsonrpc": "2.0", "id": id, "error": error_object(error) }), &mut bytes),
+        }
+        bytes
+    }
+
+    /// The error object: the same words as on every other door, in `data`.
+    pub fn error_object(error: &Error) -> Value {
+        let row = error.kind.row();
+        let mut data = Map::new();
+        data.insert("code".into(), row.code.into());
+        data.extend(error.hint.as_ref().map(|hint| ("hint".to_string(), hint.as_str().into())));
+        data.extend(error.details.as_ref().map(|details| ("details".to_string(), details.clone())));
+        json!({ "code": row.rpc, "message": error.message, "data": data })
+    }
+}

@@ -1,0 +1,24 @@
+//! Sessions: the log of events, what is true after them, who may write, and the turn that runs.
+
+pub mod agent;
+pub mod broker;
+pub mod lock;
+pub mod log;
+pub mod open;
+pub mod sessions;
+pub mod state;
+pub mod turn;
+mod writer;
+
+pub use agent::{Agent, Agents};
+pub use log::{Follow, Log, SessionLog};
+pub use open::Session;
+pub use sessions::Sessions;
+pub use state::SessionState;
+pub use turn::{Turn, TurnEnd, TurnHandle};
+
+/// Milliseconds since the Unix epoch.
+pub fn now_ms() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map(|since| since.as_millis() as u64).unwrap_or(0)
+}

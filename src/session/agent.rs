@@ -1,0 +1,23 @@
+//! Who works in a session: nuncio's own loop, or another agent behind the same face.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+
+use super::state::SessionState;
+use super::turn::Turn;
+use crate::content::StopReason;
+use crate::error::Result;
+use crate::id::SessionId;
+
+/// The worker of one session; kept as long as the session is open.
+pub trait Agent: Send + Sync + 'static {
+    /// Does one turn: everything that happens goes to the turn's log. A cancel is an outcome ([`StopReason::Cancelled`]); an error
+    /// is what the user has to know. The future is never dropped before its end: it must watch `turn.cancel`.
+    fn run<'a>(&'a self, turn: &'a Turn) -> BoxFuture<'a, Result<StopReason>>;
+}
+
+/// Makes the worker of a session that is opened. Must be quick, and touch neither a model nor the network.
+pub trait Agents: Send + Sync + 'static {
+    fn open(&self, id: &SessionId, state: &SessionState) -> Result<Arc<dyn Agent>>;
+}

@@ -1,0 +1,65 @@
+//! Who owns a session: an OS lock on a file of its own, which dies with its owner however that ends.
+
+use std::fs::{File, TryLockError};
+use std::io::{Read, Seek, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Kind, Result};
+use crate::id::SessionId;
+use crate::store::create_private_dir;
+
+/// Held as long as the session is open here; the file goes with it.
+pub struct SessionLock {
+    file: File,
+    path: PathBuf,
+}
+
+impl SessionLock {
+    /// Takes it at once, or says who has it (`session_busy`).
+    pub fn take(dir: &Path, id: &SessionId) -> Result<SessionLock> {
+        create_private_dir(dir)?;
+        let path = dir.join(id.as_str());
+        let doing = || format!("locking {}", path.display());
+        loop {
+            let mut file = File::options()
+                .read(true)
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .open(&path)
+                .map_err(|error| Error::io(doing(), error))?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Err(busy(id, &mut file)),
+                Err(TryLockError::Error(error)) => return Err(Error::io(doing(), error)),
+            }
+            // Its owner may have removed the file between our open and our lock: then ours is a lock on nothing.
+            let metadata = file.metadata().map_err(|error| Error::io(doing(), error))?;
+            if metadata.nlink() == 0 {
+                continue;
+            }
+            let written = file.set_len(0).and_then(|()| write!(file, "{}", std::process::id()));
+            written.map_err(|error| Error::io(doing(), error))?;
+            return Ok(SessionLock { file, path });
+        }
+    }
+}
+
+impl Drop for SessionLock {
+    fn drop(&mut self) {
+        // Removed while it is still locked, so that nobody can have the new file and the old one.
+        let _ = std::fs::remove_file(&self.path);
+        let _ = self.file.unlock();
+    }
+}
+
+fn busy(id: &SessionId, file: &mut File) -> Error {
+    let mut owner = String::new();
+    let _ = file.rewind().and_then(|()| file.read_to_string(&mut owner));
+    let owner = owner.trim();
+    let process = if owner.is_empty() { "another process".into() } else { format!("process {owner}") };
+    Error::new(Kind::SessionBusy, format!("session {id} belongs to {process}"))
+        .hint("it can be followed from here, and prompted as soon as that process ends or closes it")
+        .details(serde_json::json!({ "ownerPid": owner.parse::<u32>().ok() }))
+}

@@ -1,0 +1,298 @@
+//! The log: everything that happens in a session is appended here, and everything that is shown is read from here.
+//! An event is numbered by the writer when it is committed, and nobody sees it before.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::state::SessionState;
+use super::writer::{self, Pending};
+use crate::config::Durability;
+use crate::error::{Error, Kind, Result};
+use crate::event::{Body, Event};
+use crate::id::{Seq, SessionId, TurnId};
+use crate::limits;
+use crate::store::{SessionRow, Store};
+
+/// The one writer of all sessions of this process, on a thread of its own. It ends when all its senders are gone.
+#[derive(Clone)]
+pub struct Log {
+    store: Arc<Store>,
+    pending: mpsc::Sender<Pending>,
+}
+
+impl Log {
+    pub fn open(store: Arc<Store>, durability: Durability) -> Result<Log> {
+        let (pending, queue) = mpsc::channel(limits::APPENDS_QUEUED_MAX);
+        let connection = store.writer()?;
+        let run = move || writer::run(connection, queue, durability);
+        std::thread::Builder::new().name("log".into()).spawn(run).map_err(|error| Error::io("starting the log's thread", error))?;
+        Ok(Log { store, pending })
+    }
+
+    /// The log of one session, with the state that its events up to now make.
+    pub fn session(&self, row: &SessionRow) -> Result<Arc<SessionLog>> {
+        let log = SessionLog {
+            id: row.id.clone(),
+            key: row.key,
+            generation: AtomicI64::new(row.generation),
+            live: Mutex::default(),
+            head: watch::Sender::new(0),
+            pending: self.pending.clone(),
+            store: self.store.clone(),
+            catching_up: Mutex::default(),
+        };
+        if row.head > 0 {
+            log.restore()?;
+        }
+        Ok(Arc::new(log))
+    }
+}
+
+/// The log of one session.
+pub struct SessionLog {
+    pub id: SessionId,
+    pub(super) key: i64,
+    pub(super) generation: AtomicI64,
+    live: Mutex<Live>,
+    head: watch::Sender<Seq>,
+    pending: mpsc::Sender<Pending>,
+    store: Arc<Store>,
+    catching_up: Mutex<()>,
+}
+
+/// What followers read without the disk, and what is true now. `failed`: an append was lost, so nothing more is taken.
+#[derive(Default)]
+struct Live {
+    head: Seq,
+    tail: VecDeque<(usize, Arc<Event>)>,
+    tail_bytes: usize,
+    state: SessionState,
+    failed: Option<Error>,
+}
+
+impl SessionLog {
+    fn live(&self) -> MutexGuard<'_, Live> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks at what is true now. Short: the writer waits for it.
+    pub fn state<T>(&self, look: impl FnOnce(&SessionState) -> T) -> T {
+        look(&self.live().state)
+    }
+
+    /// Seq of the last event that is committed.
+    pub fn head(&self) -> Seq {
+        self.live().head
+    }
+
+    /// Appends without waiting for the commit; waits only for room in the queue. A loss is told by the next [`SessionLog::commit`].
+    pub async fn emit(self: &Arc<Self>, turn: Option<TurnId>, body: Body) {
+        let pending = Pending { log: self.clone(), turn, durable: body.is_durable(), body, done: None };
+        // The writer only ends when the process does.
+        let _ = self.pending.send(pending).await;
+    }
+
+    /// Appends and waits until it, and all that was emitted before it, is committed.
+    pub async fn commit(self: &Arc<Self>, turn: Option<TurnId>, body: Body) -> Result<Seq> {
+        let durable = body.is_durable();
+        self.append(turn, body, durable).await?.await.map_err(|_| writer_gone())?
+    }
+
+    /// The same for what precedes an effect: it is on the disk when this returns.
+    pub async fn commit_durably(self: &Arc<Self>, turn: Option<TurnId>, body: Body) -> Result<Seq> {
+        self.append(turn, body, true).await?.await.map_err(|_| writer_gone())?
+    }
+
+    /// In the queue when this returns, committed when the receiver answers.
+    pub(super) async fn append(self: &Arc<Self>, turn: Option<TurnId>, body: Body, durable: bool) -> Result<oneshot::Receiver<Result<Seq>>> {
+        let (done, committed) = oneshot::channel();
+        let pending = Pending { log: self.clone(), turn, body, durable, done: Some(done) };
+        self.pending.send(pending).await.map_err(|_| writer_gone())?;
+        Ok(committed)
+    }
+
+    /// Shows committed events: called by the writer, and by whoever reads what another process wrote.
+    pub(super) fn publish(&self, events: Vec<Event>) {
+        let Some(last) = events.last().map(|event| event.seq) else { return };
+        let mut live = self.live();
+        for event in events {
+            live.state.on(&event);
+            let bytes = approximate_bytes(&event.body);
+            live.tail_bytes += bytes;
+            live.tail.push_back((bytes, Arc::new(event)));
+        }
+        while live.tail.len() > limits::TAIL_EVENTS_MAX || live.tail_bytes > limits::TAIL_BYTES_MAX {
+            let Some((bytes, _)) = live.tail.pop_front() else { break };
+            live.tail_bytes -= bytes;
+        }
+        live.head = last;
+        drop(live);
+        self.head.send_replace(last);
+    }
+
+    pub(super) fn next_seq(&self) -> Seq {
+        self.live().head + 1
+    }
+
+    pub(super) fn fail(&self, error: &Error) {
+        self.live().failed.get_or_insert_with(|| error.clone());
+    }
+
+    pub(super) fn failed(&self) -> Option<Error> {
+        self.live().failed.clone()
+    }
+
+    /// A new owner starts with a clean slate.
+    pub(super) fn own(&self, generation: i64) {
+        self.generation.store(generation, Ordering::Release);
+        self.live().failed = None;
+    }
+
+    /// Reads what was committed by others since. Only for sessions that this process does not own.
+    pub(super) fn catch_up(&self) -> Result<()> {
+        let _one_at_a_time = self.catching_up.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let events = self.store.events(&self.id, self.key, self.head(), limits::BATCH_EVENTS_MAX, true)?;
+            if events.is_empty() {
+                return Ok(());
+            }
+            self.publish(events);
+        }
+    }
+
+    /// Makes the state from the whole log, which stays on the disk.
+    fn restore(&self) -> Result<()> {
+        let events = self.facts()?;
+        let mut live = self.live();
+        for event in &events {
+            live.state.on(event);
+        }
+        live.head = events.last().map_or(0, |last| last.seq);
+        self.head.send_replace(live.head);
+        Ok(())
+    }
+
+    /// The whole log without the pieces of whole messages; those of a turn that is open are there, for they may be all there is.
+    fn facts(&self) -> Result<Vec<Event>> {
+        let mut events = self.store.events(&self.id, self.key, 0, usize::MAX >> 1, false)?;
+        let open_turn = events.iter().rposition(|event| matches!(event.body, Body::TurnStarted {}) || event.body.ends_turn());
+        if let Some(start) = open_turn.filter(|start| matches!(events[*start].body, Body::TurnStarted {})) {
+            let after = events[start].seq;
+            events.truncate(start + 1);
+            events.extend(self.store.events(&self.id, self.key, after, usize::MAX >> 1, true)?);
+        }
+        Ok(events)
+    }
+
+    /// Events after `after`, history first, then live.
+    pub fn follow(self: &Arc<Self>, after: Seq) -> Follow {
+        Follow { log: self.clone(), cursor: after, head: self.head.subscribe() }
+    }
+
+    /// Events with a seq above `after`, from memory if they are there.
+    fn tail_after(&self, after: Seq, limit: usize) -> Option<Vec<Arc<Event>>> {
+        let live = self.live();
+        if after >= live.head {
+            return Some(Vec::new());
+        }
+        let first = live.tail.front()?.1.seq;
+        if after + 1 < first {
+            return None;
+        }
+        let skip = live.tail.partition_point(|(_, event)| event.seq <= after);
+        Some(live.tail.iter().skip(skip).take(limit).map(|(_, event)| event.clone()).collect())
+    }
+
+    /// A page of history. `deltas`: with the pieces of messages, or without.
+    pub fn page(&self, after: Seq, limit: usize, deltas: bool) -> Result<Vec<Arc<Event>>> {
+        if let Some(events) = self.tail_after(after, limit) {
+            return Ok(events);
+        }
+        let events = self.store.events(&self.id, self.key, after, limit, deltas)?;
+        let head = self.head();
+        // What is in the file and not published yet is not shown yet.
+        Ok(events.into_iter().filter(|event| event.seq <= head).map(Arc::new).collect())
+    }
+
+    pub fn prune(&self) -> Result<usize> {
+        self.store.prune_deltas(self.key, self.head())
+    }
+}
+
+/// A cursor in a session's log. Dropping it costs nothing; a slow one is merely late.
+pub struct Follow {
+    log: Arc<SessionLog>,
+    cursor: Seq,
+    head: watch::Receiver<Seq>,
+}
+
+impl Follow {
+    pub fn log(&self) -> &Arc<SessionLog> {
+        &self.log
+    }
+
+    pub fn cursor(&self) -> Seq {
+        self.cursor
+    }
+
+    /// The next events, without waiting: none when the cursor is at the head.
+    pub fn ready(&mut self) -> Result<Vec<Arc<Event>>> {
+        let events = self.log.page(self.cursor, limits::PAGE_EVENTS, true)?;
+        self.cursor = events.last().map_or(self.cursor, |last| last.seq);
+        Ok(events)
+    }
+
+    /// Waits until there is something after the cursor.
+    pub async fn moved(&mut self) {
+        let cursor = self.cursor;
+        // The sender lives in the log that we hold.
+        let _ = self.head.wait_for(|head| *head > cursor).await;
+    }
+
+    /// The next events; waits for them.
+    pub async fn next(&mut self) -> Result<Vec<Arc<Event>>> {
+        loop {
+            let events = self.ready()?;
+            if !events.is_empty() {
+                return Ok(events);
+            }
+            self.moved().await;
+        }
+    }
+}
+
+/// Good enough for a bound: texts, and a flat sum for the rest.
+fn approximate_bytes(body: &Body) -> usize {
+    use crate::content::{Part, ToolContent};
+    let part = |part: &Part| match part {
+        Part::Text { text } | Part::Resource { text, .. } => text.len(),
+        Part::Image { data, .. } => data.len(),
+        Part::ResourceLink { .. } => 0,
+    };
+    let content = |content: &ToolContent| match content {
+        ToolContent::Content { content } => part(content),
+        ToolContent::Diff { old_text, new_text, .. } => old_text.as_ref().map_or(0, String::len) + new_text.len(),
+    };
+    200 + match body {
+        Body::MessageDelta { text, .. } => text.len(),
+        Body::MessageCompleted { parts, .. } => parts.iter().map(part).sum(),
+        Body::ToolUpdated { content: Some(list), .. } | Body::PermissionRequested { content: list, .. } => list.iter().map(content).sum(),
+        Body::ToolCompleted { output, content: list, .. } => {
+            output.iter().map(part).sum::<usize>() + list.iter().map(content).sum::<usize>()
+        }
+        Body::ToolStarted { input, .. } => input.as_object().map_or(0, |map| map.values().map(|value| value.as_str().map_or(20, str::len)).sum()),
+        _ => 0,
+    }
+}
+
+fn writer_gone() -> Error {
+    Error::internal("the log's writer is gone")
+}
+
+/// An append by somebody who is not the owner any more.
+pub(super) fn fenced(id: &SessionId) -> Error {
+    Error::new(Kind::SessionBusy, format!("session {id} was taken by another process"))
+}

@@ -1,0 +1,218 @@
+//! All sessions: those that are open here, and those that wait on the disk.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::agent::Agents;
+use super::broker::Broker;
+use super::lock::SessionLock;
+use super::log::Log;
+use super::now_ms;
+use super::open::Session;
+use crate::config::Durability;
+use crate::error::{Error, Kind, Result};
+use crate::event::{Body, SessionChange};
+use crate::id::SessionId;
+use crate::limits;
+use crate::store::{SessionPage, SessionRow, Store, Watch};
+
+pub struct Sessions {
+    store: Arc<Store>,
+    log: Log,
+    locks: PathBuf,
+    agents: Arc<dyn Agents>,
+    open: Mutex<HashMap<SessionId, Arc<Session>>>,
+    /// Taken in the order of the calls by whoever needs a session that may not be open yet.
+    opening: tokio::sync::Mutex<()>,
+    /// Told when a session is opened that another process owns.
+    foreign: Arc<Notify>,
+    tasks: TaskTracker,
+    shutdown: CancellationToken,
+}
+
+impl Sessions {
+    /// Sessions kept in `dir` (`nuncio.db`, `locks/`).
+    pub fn open_store(dir: &Path, agents: Arc<dyn Agents>, durability: Durability) -> Result<Arc<Sessions>> {
+        let store = Arc::new(Store::open(dir)?);
+        let sessions = Arc::new(Sessions {
+            log: Log::open(store.clone(), durability)?,
+            store,
+            locks: dir.join("locks"),
+            agents,
+            open: Mutex::default(),
+            opening: tokio::sync::Mutex::default(),
+            foreign: Arc::default(),
+            tasks: TaskTracker::new(),
+            shutdown: CancellationToken::new(),
+        });
+        sessions.tasks.spawn(watch_others(Arc::downgrade(&sessions), sessions.foreign.clone(), sessions.shutdown.clone()));
+        Ok(sessions)
+    }
+
+    fn map(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<Session>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The session, if it is open here.
+    pub fn opened(&self, id: &SessionId) -> Option<Arc<Session>> {
+        self.map().get(id).cloned()
+    }
+
+    /// A new session, owned by this process. `session.created` is committed when this returns.
+    pub async fn create(&self, cwd: PathBuf, mode: String, change: SessionChange) -> Result<Arc<Session>> {
+        let id = SessionId::new();
+        let lock = SessionLock::take(&self.locks, &id)?;
+        let row = self.store.create_session(&id, &cwd, std::process::id(), now_ms())?;
+        let log = self.log.session(&row)?;
+        log.commit(None, Body::SessionCreated { cwd, mode, change }).await?;
+        let session = self.session(log, Some(lock))?;
+        self.map().insert(id, session.clone());
+        Ok(session)
+    }
+
+    /// Runs `work` on the session, opening it first if it is only on the disk. For a session that is open, `work` runs before the first
+    /// `.await`; calls that meet one that is being opened are served in their order.
+    pub async fn with<T>(&self, id: &SessionId, work: impl FnOnce(&Arc<Session>) -> T) -> Result<T> {
+        if let Some(session) = self.opened(id) {
+            return Ok(work(&session));
+        }
+        let _turn = self.opening.lock().await;
+        if let Some(session) = self.opened(id) {
+            return Ok(work(&session));
+        }
+        let session = self.restore(id).await?;
+        Ok(work(&session))
+    }
+
+    /// The same, for whoever needs just the session.
+    pub async fn get(&self, id: &SessionId) -> Result<Arc<Session>> {
+        self.with(id, Arc::clone).await
+    }
+
+    async fn restore(&self, id: &SessionId) -> Result<Arc<Session>> {
+        let row = self.row(id)?;
+        let log = self.log.session(&row)?;
+        let session = self.session(log, None)?;
+        match session.own().await {
+            // Its owner lives: it can be read and followed here.
+            Err(error) if error.kind == Kind::SessionBusy => self.foreign.notify_one(),
+            owned => owned?,
+        }
+        self.map().insert(id.clone(), session.clone());
+        Ok(session)
+    }
+
+    fn session(&self, log: Arc<super::SessionLog>, lock: Option<SessionLock>) -> Result<Arc<Session>> {
+        let agent = log.state(|state| self.agents.open(&log.id, state))?;
+        Ok(Arc::new(Session {
+            agent,
+            broker: Arc::new(Broker::default()),
+            tasks: self.tasks.clone(),
+            shutdown: self.shutdown.child_token(),
+            store: self.store.clone(),
+            locks: self.locks.clone(),
+            owner: tokio::sync::Mutex::new(lock),
+            turn: Mutex::default(),
+            log,
+        }))
+    }
+
+    /// Those that are open here and owned elsewhere.
+    fn foreign(&self) -> Vec<Arc<Session>> {
+        let elsewhere = |session: &&Arc<Session>| session.owner.try_lock().is_ok_and(|owner| owner.is_none());
+        self.map().values().filter(elsewhere).cloned().collect()
+    }
+
+    pub fn row(&self, id: &SessionId) -> Result<SessionRow> {
+        let row = self.store.session(id)?.filter(|row| row.head > 0);
+        row.ok_or_else(|| Error::not_found(format!("no session {id}")))
+    }
+
+    pub fn list(&self, cwd: Option<&Path>, after: Option<(u64, i64)>) -> Result<SessionPage> {
+        self.store.sessions(cwd, after, limits::SESSIONS_PAGE)
+    }
+
+    /// Ends its turn, forgets what only streaming needed, and gives it up. One that is not open is closed already.
+    pub async fn close(&self, id: &SessionId) -> Result<()> {
+        let Some(session) = self.opened(id) else { return self.row(id).map(drop) };
+        session.stop().await;
+        if session.is_owned().await {
+            session.append(Body::SessionClosed {}).await?;
+            session.log.prune()?;
+        }
+        session.disown().await;
+        self.map().remove(id);
+        Ok(())
+    }
+
+    /// Removes a session with its events and files. An unknown one is no error; one that another process owns is `session_busy`.
+    pub async fn delete(&self, id: &SessionId) -> Result<()> {
+        match self.row(id) {
+            Err(error) if error.kind == Kind::NotFound => return Ok(()),
+            row => row?,
+        };
+        let session = self.get(id).await?;
+        session.own().await?;
+        session.stop().await;
+        session.append(Body::SessionDeleted {}).await?;
+        self.store.delete_session(session.log.key)?;
+        session.disown().await;
+        self.map().remove(id);
+        Ok(())
+    }
+
+    /// Cancels all turns and waits for their ends.
+    pub async fn shut_down(&self) {
+        self.shutdown.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+        let open: Vec<Arc<Session>> = self.map().drain().map(|(_, session)| session).collect();
+        for session in open {
+            session.disown().await;
+        }
+    }
+}
+
+/// While a session of another process is open here, looks for what that one wrote.
+async fn watch_others(sessions: Weak<Sessions>, opened: Arc<Notify>, shutdown: CancellationToken) {
+    loop {
+        tokio::select! {
+            () = shutdown.cancelled() => return,
+            () = opened.notified() => {}
+        }
+        let Some(watch) = sessions.upgrade().map(|sessions| sessions.store.watch()) else { return };
+        match watch {
+            Ok(watch) => follow_others(&sessions, watch, &shutdown).await,
+            Err(error) => tracing::warn!(error = %error, "following another process's session"),
+        }
+    }
+}
+
+/// Returns when no session of another process is open any more.
+async fn follow_others(sessions: &Weak<Sessions>, watch: Watch, shutdown: &CancellationToken) {
+    let mut seen = None;
+    while !shutdown.is_cancelled() {
+        let Some(foreign) = sessions.upgrade().map(|sessions| sessions.foreign()) else { return };
+        if foreign.is_empty() {
+            return;
+        }
+        let version = Some(watch.version());
+        if version != seen {
+            seen = version;
+            for session in foreign {
+                if let Err(error) = session.log.catch_up() {
+                    tracing::warn!(session = %session.log.id, error = %error, "following another process's session");
+                }
+            }
+        }
+        tokio::select! {
+            () = shutdown.cancelled() => {}
+            () = tokio::time::sleep(limits::FOREIGN_POLL) => {}
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! What is true of a session after its events: a fold without side effects, the same for whoever wrote them.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::content::{Part, PermissionOption, PlanEntry, Role, ToolContent, ToolStatus};
+use crate::context::history::History;
+use crate::event::{Body, Event, PermissionOutcome, SessionChange};
+use crate::id::{MessageId, PermissionId, ToolCallId, TurnId};
+
+#[derive(Clone, Debug, Default)]
+pub struct SessionState {
+    pub cwd: PathBuf,
+    pub additional_directories: Vec<PathBuf>,
+    pub title: Option<String>,
+    pub mode: String,
+    /// `PROVIDER/NAME`, when it was chosen for this session.
+    pub model: Option<String>,
+    pub thinking: Option<String>,
+    pub system_prompt: Option<String>,
+    pub updated_ms: u64,
+    pub deleted: bool,
+    /// The running turn.
+    pub turn: Option<TurnId>,
+    /// Messages whose end is not in the log yet, with their text so far.
+    pub open_messages: Vec<OpenMessage>,
+    /// Tool calls without a result.
+    pub open_tools: Vec<ToolCallId>,
+    pub open_permissions: Vec<OpenPermission>,
+    pub plan: Vec<PlanEntry>,
+    /// Rules that answers with `always` made, oldest first; `permission::Rule` as JSON.
+    pub rules: Vec<Value>,
+    pub context_tokens: u64,
+    pub history: History,
+}
+
+#[derive(Clone, Debug)]
+pub struct OpenMessage {
+    pub id: MessageId,
+    pub role: Role,
+    pub text: String,
+}
+
+#[derive(Clone, Debug)]
+pub struct OpenPermission {
+    pub id: PermissionId,
+    pub tool_call_id: ToolCallId,
+    pub content: Vec<ToolContent>,
+    pub options: Vec<PermissionOption>,
+    pub deadline_ms: u64,
+}
+
+impl SessionState {
+    pub fn on(&mut self, event: &Event) {
+        self.updated_ms = event.at_ms;
+        match &event.body {
+            Body::SessionCreated { cwd, mode, change } => {
+                self.cwd = cwd.clone();
+                self.mode = mode.clone();
+                self.change(change);
+            }
+            Body::SessionUpdated { change } => self.change(change),
+            Body::SessionClosed {} => {}
+            Body::SessionDeleted {} => self.deleted = true,
+            Body::TurnStarted {} => self.turn = event.turn_id.clone(),
+            Body::TurnCompleted { .. } | Body::TurnFailed { .. } | Body::TurnCancelled {} | Body::TurnInterrupted {} => self.turn = None,
+            Body::MessageDelta { message_id, role, text, .. } => self.delta(message_id, *role, text),
+            Body::MessageCompleted { message_id, .. } => self.open_messages.retain(|open| open.id != *message_id),
+            Body::ToolStarted { tool_call_id, .. } => self.open_tools.push(tool_call_id.clone()),
+            Body::ToolUpdated { .. } => {}
+            Body::ToolCompleted { tool_call_id, .. } => self.open_tools.retain(|open| open != tool_call_id),
+            Body::PermissionRequested { permission_id, tool_call_id, content, options, deadline_ms } => {
+                self.open_permissions.push(OpenPermission {
+                    id: permission_id.clone(),
+                    tool_call_id: tool_call_id.clone(),
+                    content: content.clone(),
+                    options: options.clone(),
+                    deadline_ms: *deadline_ms,
+                });
+            }
+            Body::PermissionResolved { permission_id: Some(id), outcome, rule, .. } => {
+                self.open_permissions.retain(|open| open.id != *id);
+                if matches!(outcome, PermissionOutcome::AllowAlways | PermissionOutcome::RejectAlways) {
+                    self.rules.extend(rule.clone());
+                }
+            }
+            Body::PermissionResolved { permission_id: None, .. } => {}
+            Body::PlanUpdated { entries } => self.plan = entries.clone(),
+            Body::UsageUpdated { context_tokens, .. } => self.context_tokens = *context_tokens,
+            Body::ModeChanged { mode } => self.mode = mode.clone(),
+            Body::Notice { .. } => {}
+        }
+        self.history.on(event);
+    }
+
+    fn change(&mut self, change: &SessionChange) {
+        let SessionChange { title, model, thinking, cwd, additional_directories, system_prompt } = change.clone();
+        self.title = title.or(self.title.take());
+        self.model = model.or(self.model.take());
+        self.thinking = thinking.or(self.thinking.take());
+        self.system_prompt = system_prompt.or(self.system_prompt.take());
+        if let Some(cwd) = cwd {
+            self.cwd = cwd;
+        }
+        if let Some(directories) = additional_directories {
+            self.additional_directories = directories;
+        }
+    }
+
+    fn delta(&mut self, id: &MessageId, role: Role, text: &str) {
+        match self.open_messages.iter_mut().find(|open| open.id == *id) {
+            Some(open) => open.text.push_str(text),
+            None => self.open_messages.push(OpenMessage { id: id.clone(), role, text: text.into() }),
+        }
+    }
+
+    /// What ends everything that is open, in order: what is appended when its owner is gone (`interrupted`).
+    pub fn closing(&self) -> Vec<Body> {
+        let mut bodies = Vec::new();
+        for open in &self.open_messages {
+            bodies.push(Body::MessageCompleted {
+                message_id: open.id.clone(),
+                role: open.role,
+                parts: vec![Part::text(&open.text)],
+                discarded: false,
+                provider_state: None,
+            });
+        }
+        for open in &self.open_permissions {
+            bodies.push(Body::PermissionResolved {
+                permission_id: Some(open.id.clone()),
+                tool_call_id: open.tool_call_id.clone(),
+                outcome: PermissionOutcome::Cancelled,
+                reason: Some("the process that asked is gone".into()),
+                by: "interrupted".into(),
+                rule: None,
+            });
+        }
+        for id in &self.open_tools {
+            let said = "interrupted: the process that ran it is gone; whether it took effect is unknown";
+            bodies.push(Body::ToolCompleted {
+                tool_call_id: id.clone(),
+                status: ToolStatus::Failed,
+                output: vec![Part::text(said)],
+                content: vec![ToolContent::text(said)],
+                locations: Vec::new(),
+                details: None,
+                effect: Some("unknown".into()),
+            });
+        }
+        if self.turn.is_some() {
+            bodies.push(Body::TurnInterrupted {});
+        }
+        bodies
+    }
+}

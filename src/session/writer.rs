@@ -1,0 +1,119 @@
+//! The log's writer: takes what waits, commits it in one transaction, then shows it. What waits while it is busy goes into the next one.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::log::{SessionLog, fenced};
+use super::now_ms;
+use crate::config::Durability;
+use crate::error::Result;
+use crate::event::{Body, Event};
+use crate::id::{Seq, TurnId};
+use crate::limits;
+use crate::store::{Append, Writer};
+
+/// An event on its way.
+pub(super) struct Pending {
+    pub log: Arc<SessionLog>,
+    pub turn: Option<TurnId>,
+    pub body: Body,
+    pub durable: bool,
+    pub done: Option<oneshot::Sender<Result<Seq>>>,
+}
+
+/// Events of one session in a batch, and who waits for which of them.
+struct Group {
+    log: Arc<SessionLog>,
+    append: Append,
+    waiting: Vec<(Seq, oneshot::Sender<Result<Seq>>)>,
+}
+
+pub(super) fn run(mut writer: Writer, mut queue: mpsc::Receiver<Pending>, durability: Durability) {
+    let mut batch = Vec::new();
+    while queue.blocking_recv_many(&mut batch, limits::BATCH_EVENTS_MAX) > 0 {
+        let durable = match durability {
+            Durability::Auto => batch.iter().any(|pending: &Pending| pending.durable),
+            Durability::Normal => false,
+            Durability::Full => true,
+        };
+        let groups = group(&mut batch);
+        commit(&mut writer, groups, durable);
+    }
+}
+
+/// Numbers the events, session by session, and joins the neighbouring pieces of one message.
+fn group(batch: &mut Vec<Pending>) -> Vec<Group> {
+    let at_ms = now_ms();
+    let mut groups: Vec<Group> = Vec::new();
+    for Pending { log, turn, body, done, durable: _ } in batch.drain(..) {
+        if let Some(error) = log.failed() {
+            if let Some(done) = done {
+                let _ = done.send(Err(error));
+            }
+            continue;
+        }
+        let place = groups.iter().position(|group| Arc::ptr_eq(&group.log, &log));
+        let group = match place {
+            Some(place) => &mut groups[place],
+            None => {
+                let append = Append { key: log.key, generation: log.generation.load(Ordering::Acquire), events: Vec::new() };
+                groups.push(Group { log: log.clone(), append, waiting: Vec::new() });
+                groups.last_mut().expect("pushed above")
+            }
+        };
+        let events = &mut group.append.events;
+        let body = match events.last_mut() {
+            Some(last) => join(&mut last.body, body),
+            None => Some(body),
+        };
+        let seq = match body {
+            None => events.last().map_or(0, |last| last.seq),
+            Some(body) => {
+                let seq = events.last().map_or_else(|| log.next_seq(), |last| last.seq + 1);
+                events.push(Event { session_id: log.id.clone(), seq, turn_id: turn, at_ms, body });
+                seq
+            }
+        };
+        group.waiting.extend(done.map(|done| (seq, done)));
+    }
+    groups
+}
+
+/// Adds `next` to `last` if both are pieces of one message; else gives it back.
+fn join(last: &mut Body, next: Body) -> Option<Body> {
+    match (last, next) {
+        (Body::MessageDelta { message_id, text, .. }, Body::MessageDelta { message_id: next_id, text: more, .. }) if *message_id == next_id => {
+            text.push_str(&more);
+            None
+        }
+        (_, next) => Some(next),
+    }
+}
+
+fn commit(writer: &mut Writer, groups: Vec<Group>, durable: bool) {
+    let (mut appends, mut others) = (Vec::with_capacity(groups.len()), Vec::with_capacity(groups.len()));
+    for Group { log, append, waiting } in groups {
+        appends.push(append);
+        others.push((log, waiting));
+    }
+    let owned = writer.commit(&appends, durable);
+    for (index, (append, (log, waiting))) in appends.into_iter().zip(others).enumerate() {
+        let result = match &owned {
+            Ok(owned) if owned[index] => Ok(()),
+            Ok(_) => Err(fenced(&log.id)),
+            Err(error) => Err(error.clone()),
+        };
+        match &result {
+            Ok(()) => log.publish(append.events),
+            Err(error) => {
+                tracing::error!(session = %log.id, error = %error, "events were not written");
+                log.fail(error);
+            }
+        }
+        for (seq, done) in waiting {
+            let _ = done.send(result.clone().map(|()| seq));
+        }
+    }
+}

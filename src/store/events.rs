@@ -1,0 +1,119 @@
+//! Rows of events: appended by the one writer, read by anybody.
+
+use rusqlite::{Connection, Row, params};
+
+use super::Store;
+use crate::error::{Error, Kind, Result};
+use crate::event::{Body, Event};
+use crate::id::{Seq, SessionId};
+
+/// Events of one session, in order, for [`Writer::commit`].
+pub struct Append {
+    /// Rowid of the session.
+    pub key: i64,
+    /// The generation that its owner got with the lock; a later owner has a higher one.
+    pub generation: i64,
+    pub events: Vec<Event>,
+}
+
+/// The connection that appends.
+pub struct Writer {
+    db: Connection,
+    full: bool,
+}
+
+impl Store {
+    pub fn writer(&self) -> Result<Writer> {
+        Ok(Writer { db: self.connect()?, full: false })
+    }
+
+    /// Up to `limit` events with a seq above `after`, in order. `deltas`: with the pieces of messages, or without them.
+    pub fn events(&self, session: &SessionId, key: i64, after: Seq, limit: usize, deltas: bool) -> Result<Vec<Event>> {
+        self.with("reading events from", |db| {
+            let sql = if deltas {
+                "SELECT seq, turn, at_ms, body FROM events WHERE session = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3"
+            } else {
+                "SELECT seq, turn, at_ms, body FROM events WHERE session = ?1 AND seq > ?2 AND delta = 0 ORDER BY seq LIMIT ?3"
+            };
+            let mut select = db.prepare_cached(sql)?;
+            let rows = select.query_map(params![key, after as i64, limit as i64], |row| event(session, row))?;
+            rows.collect()
+        })
+    }
+
+    /// Forgets the pieces of messages that are whole in the log; their `message.completed` stay.
+    pub fn prune_deltas(&self, key: i64, before: Seq) -> Result<usize> {
+        self.with("pruning", |db| {
+            let mut delete = db.prepare_cached("DELETE FROM events WHERE session = ?1 AND seq < ?2 AND delta = 1")?;
+            delete.execute(params![key, before as i64])
+        })
+    }
+}
+
+fn event(session: &SessionId, row: &Row<'_>) -> rusqlite::Result<Event> {
+    let body: &str = row.get_ref(3)?.as_str()?;
+    let body: Body = serde_json::from_str(body)
+        .map_err(|error| rusqlite::Error::FromSqlConversionFailure(3, rusqlite::types::Type::Text, Box::new(error)))?;
+    Ok(Event {
+        session_id: session.clone(),
+        seq: row.get::<_, i64>(0)? as Seq,
+        turn_id: row.get_ref(1)?.as_str_or_null()?.map(Into::into),
+        at_ms: row.get::<_, i64>(2)? as u64,
+        body,
+    })
+}
+
+impl Writer {
+    /// Writes all of it in one transaction, on the disk before it returns if `durable`. Returns, for each append, whether its owner
+    /// still is the owner; those of others are left out.
+    pub fn commit(&mut self, appends: &[Append], durable: bool) -> Result<Vec<bool>> {
+        self.write(appends, durable).map_err(|error| {
+            // A transaction that failed half-way must not be the beginning of the next one.
+            if !self.db.is_autocommit() {
+                let _ = self.db.execute_batch("ROLLBACK");
+            }
+            let kind = match error.sqlite_error_code() {
+                Some(rusqlite::ErrorCode::DatabaseBusy) => Kind::Overloaded,
+                _ => Kind::Internal,
+            };
+            Error::new(kind, format!("writing events: {error}")).source(error)
+        })
+    }
+
+    fn write(&mut self, appends: &[Append], durable: bool) -> rusqlite::Result<Vec<bool>> {
+        if self.full != durable {
+            self.db.execute_batch(if durable { "PRAGMA synchronous = FULL" } else { "PRAGMA synchronous = NORMAL" })?;
+            self.full = durable;
+        }
+        self.db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        let mut owned = Vec::with_capacity(appends.len());
+        for append in appends {
+            owned.push(append_to(&self.db, append)?);
+        }
+        self.db.prepare_cached("COMMIT")?.execute([])?;
+        Ok(owned)
+    }
+}
+
+/// Whether the session was still its owner's.
+fn append_to(db: &Connection, append: &Append) -> rusqlite::Result<bool> {
+    let Some(last) = append.events.last() else { return Ok(true) };
+    let mut fence = db.prepare_cached("UPDATE sessions SET head = ?1, updated_ms = ?2 WHERE key = ?3 AND generation = ?4")?;
+    if fence.execute(params![last.seq as i64, last.at_ms as i64, append.key, append.generation])? == 0 {
+        return Ok(false);
+    }
+    let mut insert = db.prepare_cached("INSERT INTO events (session, seq, turn, at_ms, delta, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
+    for event in &append.events {
+        let body = serde_json::to_string(&event.body).map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
+        let turn = event.turn_id.as_ref().map(|turn| turn.as_str());
+        insert.execute(params![append.key, event.seq as i64, turn, event.at_ms as i64, event.body.is_delta(), body])?;
+        if let Body::SessionCreated { change, .. } | Body::SessionUpdated { change } = &event.body {
+            let directories = change.additional_directories.as_ref().map(|list| serde_json::json!(list).to_string());
+            db.prepare_cached(
+                "UPDATE sessions SET title = coalesce(?1, title), cwd = coalesce(?2, cwd), directories = coalesce(?3, directories) WHERE key = ?4",
+            )?
+            .execute(params![change.title, change.cwd.as_ref().map(|cwd| cwd.to_string_lossy()), directories, append.key])?;
+        }
+    }
+    Ok(true)
+}

@@ -1,0 +1,43 @@
+//! The tables, and how older ones become these. A step never changes once it was released; a new one is added below it.
+
+use rusqlite::{Connection, TransactionBehavior};
+
+/// Step N brings `user_version` from N to N+1. The rowid of an event is the cursor of all sessions' events together, so it is never given twice.
+const STEPS: &[&str] = &["
+    CREATE TABLE sessions (
+        key        INTEGER PRIMARY KEY AUTOINCREMENT,
+        id         TEXT NOT NULL UNIQUE,
+        generation INTEGER NOT NULL DEFAULT 1,
+        owner      INTEGER,
+        head       INTEGER NOT NULL DEFAULT 0,
+        cwd        TEXT NOT NULL,
+        directories TEXT NOT NULL DEFAULT '[]',
+        title      TEXT,
+        created_ms INTEGER NOT NULL,
+        updated_ms INTEGER NOT NULL
+    );
+    CREATE INDEX sessions_by_update ON sessions (updated_ms DESC, key DESC);
+    CREATE TABLE events (
+        id      INTEGER PRIMARY KEY AUTOINCREMENT,
+        session INTEGER NOT NULL,
+        seq     INTEGER NOT NULL,
+        turn    TEXT,
+        at_ms   INTEGER NOT NULL,
+        delta   INTEGER NOT NULL,
+        body    TEXT NOT NULL,
+        UNIQUE (session, seq)
+    );
+"];
+
+pub fn run(db: &mut Connection) -> rusqlite::Result<()> {
+    let version = |db: &Connection| db.pragma_query_value(None, "user_version", |row| row.get::<_, usize>(0));
+    if version(db)? >= STEPS.len() {
+        return Ok(());
+    }
+    let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    for (number, step) in STEPS.iter().enumerate().skip(version(&transaction)?) {
+        transaction.execute_batch(step)?;
+        transaction.pragma_update(None, "user_version", number + 1)?;
+    }
+    transaction.commit()
+}
