@@ -45,6 +45,15 @@ pub const MODEL_PROBE: Duration = Duration::from_millis(300);
 
 /// Time between TERM and KILL for a command's processes.
 pub const KILL_GRACE: Duration = Duration::from_millis(200);
+/// How often what survived KILL so far is looked for again, and how long we wait for it at all.
+pub const KILL_AGAIN: Duration = Duration::from_millis(10);
+pub const KILL_WAIT: Duration = Duration::from_secs(2);
+/// How long what a command left running may take to end by itself (a `tee` that still writes); then it is ended.
+pub const LEFTOVER_GRACE: Duration = Duration::from_millis(50);
+/// Open files (RLIMIT_NOFILE, soft) of a command: what systems begin with; ours is higher.
+pub const CHILD_OPEN_FILES: u64 = 1024;
+/// What a helper says when its command ended: a path.
+pub const HELPER_REPORT_BYTES_MAX: u64 = 16 << 10;
 /// Default and longest time of a shell command.
 pub const BASH_TIMEOUT_MS: u64 = 120_000;
 pub const BASH_TIMEOUT_MS_MAX: u64 = 600_000;

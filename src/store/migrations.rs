@@ -30,14 +30,14 @@ const STEPS: &[&str] = &["
 "];
 
 pub fn run(db: &mut Connection) -> rusqlite::Result<()> {
-    let version = |db: &Connection| db.pragma_query_value(None, "user_version", |row| row.get::<_, usize>(0));
+    let version = |db: &Connection| -> rusqlite::Result<usize> { Ok(db.pragma_query_value(None, "user_version", |row| row.get::<_, u32>(0))? as usize) };
     if version(db)? >= STEPS.len() {
         return Ok(());
     }
     let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
     for (number, step) in STEPS.iter().enumerate().skip(version(&transaction)?) {
         transaction.execute_batch(step)?;
-        transaction.pragma_update(None, "user_version", number + 1)?;
+        transaction.pragma_update(None, "user_version", number as u32 + 1)?;
     }
     transaction.commit()
 }

@@ -1,0 +1,42 @@
+//! What a tool call wants to touch, as plain data. Who decides about it, and how, is not the tools' affair.
+
+pub mod rules;
+
+pub use crate::config::AccessKind;
+
+/// Everything that a call will touch, known before it runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Access {
+    pub kind: AccessKind,
+    /// As the model wrote them; `Workspace::resolve` says where they are.
+    pub paths: Vec<String>,
+    /// The shell command, for [`AccessKind::Exec`].
+    pub command: Option<String>,
+}
+
+impl Access {
+    pub fn read(path: impl Into<String>) -> Access {
+        Access {
+            kind: AccessKind::Read,
+            paths: vec![path.into()],
+            command: None,
+        }
+    }
+
+    pub fn write(path: impl Into<String>) -> Access {
+        Access {
+            kind: AccessKind::Write,
+            paths: vec![path.into()],
+            command: None,
+        }
+    }
+
+    /// Touches nothing outside the session itself.
+    pub fn none() -> Access {
+        Access {
+            kind: AccessKind::Read,
+            paths: Vec::new(),
+            command: None,
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Child processes. Each command runs under a supervisor, our own binary re-executed, that leaves nothing behind when the
+//! command ends, is cancelled, or when we die by any means. Nothing else in the house spawns.
+
+mod child;
+mod helper;
+mod supervisor;
+mod tree;
+
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+
+pub use child::{Child, ExitStatus, Output};
+pub use helper::{HELPER, helper_main};
+pub use supervisor::Supervisor;
+
+/// What to run, where, and with which environment. Its stdin is always null.
+#[derive(Clone, Debug)]
+pub struct Command {
+    pub what: What,
+    /// An existing directory.
+    pub cwd: PathBuf,
+    /// Set on top of our own environment.
+    pub env_set: Vec<(OsString, OsString)>,
+    /// Removed from our own environment.
+    pub env_removed: Vec<OsString>,
+}
+
+#[derive(Clone, Debug)]
+pub enum What {
+    /// A line for `bash`, or for `sh` where there is no bash. The directory it ends in is in [`ExitStatus::cwd`].
+    Shell(String),
+    Program(Vec<OsString>),
+}
+
+impl Command {
+    pub fn shell(line: impl Into<String>, cwd: impl Into<PathBuf>) -> Command {
+        Command {
+            what: What::Shell(line.into()),
+            cwd: cwd.into(),
+            env_set: Vec::new(),
+            env_removed: Vec::new(),
+        }
+    }
+
+    pub fn program(arguments: impl IntoIterator<Item = impl Into<OsString>>, cwd: impl Into<PathBuf>) -> Command {
+        let arguments = arguments.into_iter().map(Into::into).collect();
+        Command {
+            what: What::Program(arguments),
+            cwd: cwd.into(),
+            env_set: Vec::new(),
+            env_removed: Vec::new(),
+        }
+    }
+
+    pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Command {
+        self.env_set.push((name.into(), value.into()));
+        self
+    }
+
+    pub fn env_remove(mut self, name: impl Into<OsString>) -> Command {
+        self.env_removed.push(name.into());
+        self
+    }
+}
+
+/// Makes the orphans of our descendants our own children (PR_SET_CHILD_SUBREAPER, prctl(2)): should a supervisor be killed
+/// with -9, what it watched over comes to us and is killed.
+pub fn adopt_orphans() -> io::Result<()> {
+    Ok(rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?)
+}

@@ -1,0 +1,105 @@
+//! The processes below one of ours: finding them in /proc, ending them, and being sure that none is left.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, wait, waitpid};
+
+use crate::limits;
+
+/// All processes below `root`, parents first. A snapshot: what is forked meanwhile is missing.
+pub fn descendants(root: u32) -> Vec<u32> {
+    let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        if let Some(parent) = parent(pid) {
+            children.entry(parent).or_default().push(pid);
+        }
+    }
+    let mut found = vec![root];
+    let mut next = 0;
+    while let Some(pid) = found.get(next).copied() {
+        found.extend(children.remove(&pid).unwrap_or_default());
+        next += 1;
+    }
+    found.split_off(1)
+}
+
+/// The fourth field of /proc/PID/stat (proc(5)); the second may hold anything, also parentheses.
+fn parent(pid: u32) -> Option<u32> {
+    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let end = stat.iter().rposition(|byte| *byte == b')')?;
+    std::str::from_utf8(&stat[end + 1..])
+        .ok()?
+        .split_ascii_whitespace()
+        .nth(1)?
+        .parse()
+        .ok()
+}
+
+fn signal(pid: u32, signal: Signal) {
+    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+        // It may be gone by now, which is what is wanted.
+        let _ = kill_process(pid, signal);
+    }
+}
+
+/// Reaps children that have ended and tells each. False when there are none at all any more.
+pub fn reap(mut ended: impl FnMut(Pid, WaitStatus)) -> bool {
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) => ended(pid, status),
+            Ok(None) => return true,
+            Err(Errno::INTR) => {}
+            Err(_) => return false,
+        }
+    }
+}
+
+/// Ends all descendants of this process, which is a subreaper: TERM, `limits::KILL_GRACE` at most, then KILL until none is
+/// left. `sleep` waits for a child to end, at most that long; `ended` is told of each child.
+pub fn end_all(sleep: impl Fn(Duration), mut ended: impl FnMut(Pid, WaitStatus)) {
+    let own = getpid().as_raw_nonzero().get().unsigned_abs();
+    let deadline = Instant::now() + limits::KILL_GRACE;
+    let mut told = HashSet::new();
+    while reap(&mut ended) {
+        let now = Instant::now();
+        for pid in descendants(own) {
+            if now >= deadline {
+                signal(pid, Signal::KILL);
+            } else if told.insert(pid) {
+                signal(pid, Signal::TERM);
+                signal(pid, Signal::CONT);
+            }
+        }
+        sleep(if now < deadline { deadline - now } else { limits::KILL_AGAIN });
+    }
+}
+
+/// Kills and reaps those children of this process, and all below them, that are not `known`.
+pub fn kill_orphans(known: impl Fn(u32) -> bool) {
+    let own = getpid().as_raw_nonzero().get().unsigned_abs();
+    let deadline = Instant::now() + limits::KILL_WAIT;
+    while Instant::now() < deadline {
+        let orphans: Vec<u32> = descendants(own)
+            .into_iter()
+            .filter(|pid| parent(*pid) == Some(own) && !known(*pid))
+            .collect();
+        if orphans.is_empty() {
+            return;
+        }
+        for orphan in orphans {
+            for pid in descendants(orphan) {
+                signal(pid, Signal::KILL);
+            }
+            signal(orphan, Signal::KILL);
+            if let Some(pid) = i32::try_from(orphan).ok().and_then(Pid::from_raw) {
+                let _ = waitpid(Some(pid), WaitOptions::empty());
+            }
+        }
+    }
+}

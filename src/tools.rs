@@ -1,0 +1,83 @@
+//! The tools that models call: a file each, named as on the wire, and the table of them all.
+
+mod bash;
+mod context;
+mod edit;
+mod files_seen;
+mod glob;
+mod grep;
+mod input;
+mod list;
+mod plan;
+mod read;
+mod shell;
+mod tool;
+mod write;
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+pub use context::{Progress, ToolContext};
+pub use files_seen::{FilesSeen, PathLocks};
+pub use shell::Shell;
+pub use tool::{AnyTool, Output, Prepared, Tool, ToolError};
+
+use crate::model::ToolSpec;
+
+/// The tools of a session, in the order in which models are told of them.
+#[derive(Clone)]
+pub struct Tools {
+    tools: Vec<Arc<dyn AnyTool>>,
+    specs: Arc<[ToolSpec]>,
+}
+
+impl Tools {
+    /// Nuncio's own.
+    pub fn native() -> Tools {
+        Tools::of(vec![
+            // tool::entry(read::Read),
+            // tool::entry(write::Write),
+            // tool::entry(edit::Edit),
+            // tool::entry(bash::Bash),
+            // tool::entry(glob::Glob),
+            // tool::entry(grep::Grep),
+            // tool::entry(list::List),
+            // tool::entry(plan::Plan),
+        ])
+    }
+
+    pub fn of(tools: Vec<Arc<dyn AnyTool>>) -> Tools {
+        let specs = tools.iter().map(|tool| tool.spec().clone()).collect();
+        Tools { tools, specs }
+    }
+
+    /// By its name or one of its other usual names.
+    pub fn get(&self, name: &str) -> Option<&Arc<dyn AnyTool>> {
+        let named = |tool: &&Arc<dyn AnyTool>| tool.name() == name;
+        self.tools
+            .iter()
+            .find(named)
+            .or_else(|| self.tools.iter().find(|tool| tool.aliases().contains(&name)))
+    }
+
+    /// Looks the tool up and parses its input; what is judged from then on is what runs.
+    pub fn prepare(&self, name: &str, input: Value, context: &ToolContext) -> Result<Prepared, ToolError> {
+        match self.get(name) {
+            Some(tool) => tool.clone().prepare(input, context),
+            None => Err(ToolError(format!(
+                "there is no tool {name}; there are {}",
+                self.names().collect::<Vec<_>>().join(", ")
+            ))),
+        }
+    }
+
+    /// What models are told.
+    pub fn specs(&self) -> Arc<[ToolSpec]> {
+        self.specs.clone()
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.tools.iter().map(|tool| tool.name())
+    }
+}

@@ -1,0 +1,90 @@
+//! Which files a session has seen, and as what, so that it does not overwrite what it has not; and who writes a file now.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::SystemTime;
+
+use tokio::sync::OwnedMutexGuard;
+
+use super::ToolError;
+
+/// What tells one state of a file from another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stamp {
+    modified: Option<SystemTime>,
+    bytes: u64,
+}
+
+impl Stamp {
+    fn of(path: &Path) -> Option<Stamp> {
+        let metadata = fs::metadata(path).ok()?;
+        Some(Stamp {
+            modified: metadata.modified().ok(),
+            bytes: metadata.len(),
+        })
+    }
+}
+
+/// The files that a session has read or written, by real path, as it saw them last.
+#[derive(Debug, Default)]
+pub struct FilesSeen {
+    seen: Mutex<HashMap<PathBuf, Stamp>>,
+    locks: Arc<PathLocks>,
+}
+
+impl FilesSeen {
+    /// `locks` are shared by all sessions.
+    pub fn new(locks: Arc<PathLocks>) -> FilesSeen {
+        FilesSeen {
+            seen: Mutex::default(),
+            locks,
+        }
+    }
+
+    /// The session sees the file as it is now.
+    pub fn note(&self, real: &Path) {
+        if let Some(stamp) = Stamp::of(real) {
+            self.seen
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .insert(real.to_owned(), stamp);
+        }
+    }
+
+    /// An error when the file changed since the session last saw it. A file it has not seen, or that is gone, may be written.
+    pub fn check(&self, real: &Path, shown: &str) -> Result<(), ToolError> {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).get(real).copied();
+        match (seen, Stamp::of(real)) {
+            (Some(seen), Some(now)) if seen != now => {
+                Err(ToolError(format!("stale: {shown} changed since it was read; read it again")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Waits until nobody else writes the file.
+    pub async fn lock(&self, real: &Path) -> OwnedMutexGuard<()> {
+        self.locks.lock(real).await
+    }
+}
+
+/// A lock for each file that is being written.
+#[derive(Debug, Default)]
+pub struct PathLocks {
+    locks: Mutex<HashMap<PathBuf, Weak<tokio::sync::Mutex<()>>>>,
+}
+
+impl PathLocks {
+    async fn lock(&self, real: &Path) -> OwnedMutexGuard<()> {
+        let lock = {
+            let mut locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
+            locks.retain(|_, lock| lock.strong_count() > 0);
+            let lock = locks.get(real).and_then(Weak::upgrade).unwrap_or_default();
+            locks.insert(real.to_owned(), Arc::downgrade(&lock));
+            lock
+        };
+        lock.lock_owned().await
+    }
+}

@@ -1,0 +1,141 @@
+//! A tool's input: its schema for models, and reading what a model wrote with the small liberties that models take.
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::ToolError;
+use crate::model::ToolSpec;
+
+/// What models are told of a tool: the description of `T` becomes the tool's, the schema is as small as it can be.
+pub fn spec<T: JsonSchema>(name: &str) -> ToolSpec {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    let description = schema.as_object_mut().and_then(|object| object.remove("description"));
+    simplify(&mut schema);
+    ToolSpec {
+        name: name.into(),
+        description: description.and_then(|text| text.as_str().map(unwrapped)).unwrap_or_default(),
+        input_schema: schema,
+    }
+}
+
+/// Single line feeds are those of the source.
+fn unwrapped(text: &str) -> String {
+    text.split("\n\n")
+        .map(|paragraph| paragraph.replace('\n', " "))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// An optional field is one that is not required; that it may also be null, its default and its width are no news to a model.
+fn simplify(schema: &mut Value) {
+    let Some(object) = schema.as_object_mut() else { return };
+    for noise in ["title", "format", "minimum", "default"] {
+        object.remove(noise);
+    }
+    if let Some(Value::Array(types)) = object.get_mut("type") {
+        types.retain(|kind| kind != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            object.insert("type".into(), only);
+        }
+    }
+    if let Some(Value::Array(options)) = object.get_mut("enum") {
+        options.retain(|option| !option.is_null());
+    }
+    if let Some(Value::Array(forms)) = object.get_mut("anyOf") {
+        forms.retain(|form| form.get("type") != Some(&Value::from("null")));
+        if let [Value::Object(only)] = forms.as_slice() {
+            let only = only.clone();
+            object.remove("anyOf");
+            object.extend(only);
+        }
+    }
+    if let Some(Value::String(text)) = object.get_mut("description") {
+        *text = unwrapped(text);
+    }
+    if let Some(Value::Object(properties)) = object.get_mut("properties") {
+        properties.values_mut().for_each(simplify);
+    }
+    for inner in ["items", "additionalProperties"] {
+        if let Some(inner) = object.get_mut(inner) {
+            simplify(inner);
+        }
+    }
+}
+
+/// Reads `input`, an object or null for an empty one. Numbers, booleans, lists and objects may also be written as strings, and an
+/// optional field may be null. The error names the field.
+pub fn parse<T: DeserializeOwned>(spec: &ToolSpec, mut input: Value) -> Result<T, ToolError> {
+    if input.is_null() {
+        input = Value::Object(Map::new());
+    }
+    if let Value::String(text) = &input
+        && let Ok(object @ Value::Object(_)) = serde_json::from_str(text)
+    {
+        input = object;
+    }
+    if !input.is_object() {
+        return Err(ToolError(format!("{}: the input has to be a JSON object", spec.name)));
+    }
+    coerce(&mut input, &spec.input_schema);
+    serde_path_to_error::deserialize(input).map_err(|error| {
+        let path = error.path().to_string();
+        let field = if path == "." { String::new() } else { format!("{path}: ") };
+        ToolError(format!("{}: {field}{}", spec.name, error.inner()))
+    })
+}
+
+fn coerce(value: &mut Value, schema: &Value) {
+    if let (Value::String(text), Some(kind)) = (&*value, schema.get("type").and_then(Value::as_str)) {
+        let read: Option<Value> = match kind {
+            "integer" | "number" | "boolean" | "array" | "object" => serde_json::from_str(text.trim()).ok(),
+            _ => None,
+        };
+        match read {
+            Some(read) if is(&read, kind) => *value = read,
+            _ => {}
+        }
+    }
+    if schema.get("type") == Some(&Value::from("integer"))
+        && let Some(number) = value.as_f64()
+        && !value.is_u64()
+        && number.fract() == 0.0
+        && (0.0..9e15).contains(&number)
+    {
+        *value = Value::from(number as u64);
+    }
+    match value {
+        Value::Object(fields) => {
+            let required = schema.get("required").and_then(Value::as_array);
+            fields.retain(|name, value| {
+                !value.is_null() || required.is_some_and(|required| required.iter().any(|field| field == name))
+            });
+            for (name, value) in fields {
+                if let Some(schema) = schema.get("properties").and_then(|properties| properties.get(name)) {
+                    coerce(value, schema);
+                }
+            }
+        }
+        Value::Array(items) => {
+            if let Some(schema) = schema.get("items") {
+                items.iter_mut().for_each(|item| coerce(item, schema));
+            }
+        }
+        _ => {}
+    }
+}
+
+fn is(value: &Value, kind: &str) -> bool {
+    match kind {
+        "integer" | "number" => value.is_number(),
+        "boolean" => value.is_boolean(),
+        "array" => value.is_array(),
+        _ => value.is_object(),
+    }
+}

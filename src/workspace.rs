@@ -1,0 +1,99 @@
+//! Where a session works: its directory, its roots, and the files in them. Says what is inside; who may go outside is decided above.
+
+mod file;
+mod roots;
+mod walk;
+
+use std::path::{Path, PathBuf};
+
+pub use file::{open, write_atomic};
+pub use walk::{Entry, Walk};
+
+/// The directories of a session, without symlinks. Cheap to share, never changes.
+#[derive(Clone, Debug)]
+pub struct Workspace {
+    /// What relative paths are relative to.
+    pub cwd: PathBuf,
+    /// `cwd`, additional and allowed directories.
+    pub roots: Vec<PathBuf>,
+    /// The session's own artifacts: readable, although no root.
+    pub artifacts: PathBuf,
+    /// What `~` stands for.
+    pub home: Option<PathBuf>,
+}
+
+/// Where a path that a model wrote leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placed {
+    /// Absolute, without `.` and `..`: for showing.
+    pub path: PathBuf,
+    /// The same without symlinks, as far as it exists: for judging and for opening.
+    pub real: PathBuf,
+    /// `real` is a root or below one.
+    pub inside: bool,
+    /// `real` is below the session's artifacts.
+    pub artifact: bool,
+}
+
+impl Workspace {
+    /// `cwd` and `roots` are made absolute and free of symlinks as far as they exist.
+    pub fn new(cwd: &Path, roots: impl IntoIterator<Item = PathBuf>, artifacts: &Path) -> Workspace {
+        let cwd = roots::real(cwd);
+        let mut all = vec![cwd.clone()];
+        for root in roots {
+            let root = roots::real(&cwd.join(root));
+            if !all.contains(&root) {
+                all.push(root);
+            }
+        }
+        Workspace {
+            cwd,
+            roots: all,
+            artifacts: roots::real(artifacts),
+            home: None,
+        }
+    }
+
+    pub fn home(mut self, home: Option<PathBuf>) -> Workspace {
+        self.home = home;
+        self
+    }
+
+    /// Where `path` leads: relative to `cwd`, `~` for the home directory. It need not exist.
+    pub fn resolve(&self, path: &str) -> Placed {
+        self.resolve_from(&self.cwd, path)
+    }
+
+    /// The same relative to another directory, which is absolute.
+    pub fn resolve_from(&self, base: &Path, path: &str) -> Placed {
+        let written = match (&self.home, path.strip_prefix('~')) {
+            (Some(home), Some("")) => home.clone(),
+            (Some(home), Some(rest)) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
+            _ => base.join(path),
+        };
+        let roots::Followed { path, real, whole } = roots::follow(&written);
+        let inside = whole && self.roots.iter().any(|root| real.starts_with(root));
+        let artifact = whole && real.starts_with(&self.artifacts);
+        Placed {
+            path,
+            real,
+            inside,
+            artifact,
+        }
+    }
+
+    /// The path as people read it: relative to `cwd` when it is below it, with `~` when it is below the home directory.
+    pub fn show(&self, path: &Path) -> String {
+        if let Ok(rest) = path.strip_prefix(&self.cwd) {
+            return if rest.as_os_str().is_empty() {
+                ".".into()
+            } else {
+                rest.display().to_string()
+            };
+        }
+        match self.home.as_ref().and_then(|home| path.strip_prefix(home).ok()) {
+            Some(rest) if !rest.as_os_str().is_empty() => format!("~/{}", rest.display()),
+            _ => path.display().to_string(),
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Commands under their supervisor: how they end, what they say, and that nothing of them is left.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use nuncio::process::{Child, Command, ExitStatus, Supervisor};
+
+fn supervisor() -> Supervisor {
+    Supervisor::new(env!("CARGO_BIN_EXE_nuncio"))
+}
+
+/// A name that stands in the environment of all that one test starts, and nowhere else.
+fn marker() -> String {
+    format!("NUNCIO_TEST_{}", uuid::Uuid::now_v7().simple())
+}
+
+/// Processes, zombies not counted, that have `marker` in their environment.
+fn marked(marker: &str) -> Vec<u32> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        let environment = std::fs::read(entry.path().join("environ")).unwrap_or_default();
+        if environment.windows(marker.len()).any(|window| window == marker.as_bytes()) {
+            found.push(pid);
+        }
+    }
+    found
+}
+
+async fn read_all(child: &mut Child) -> Vec<u8> {
+    let mut output = Vec::new();
+    while child.output.read(&mut output).await.unwrap() > 0 {}
+    output
+}
+
+async fn read_until(child: &mut Child, text: &str) {
+    let mut output = Vec::new();
+    while !output.windows(text.len()).any(|window| window == text.as_bytes()) {
+        assert!(
+            child.output.read(&mut output).await.unwrap() > 0,
+            "ended with {}",
+            String::from_utf8_lossy(&output)
+        );
+    }
+}
+
+#[tokio::test]
+async fn commands_end_with_their_code_and_say_where() {
+    let cases: &[(&str, i32, &str, Option<&str>)] = &[
+        ("true", 0, "", Some("/")),
+        ("exit 7", 7, "", Some("/")),
+        ("kill -9 $$", 137, "", None),
+        ("kill -TERM $$", 143, "", None),
+        ("cd /usr && false", 1, "", Some("/usr")),
+        ("cd /usr; exec true", 0, "", None),
+        ("echo a; echo b >&2; echo c; echo d >&2", 0, "a\nb\nc\nd\n", Some("/")),
+        ("cat; echo read $?", 0, "read 0\n", Some("/")),
+        ("read line; echo $?", 0, "1\n", Some("/")),
+        ("echo $# $0", 0, "0 bash\n", Some("/")),
+        ("ulimit -Sn", 0, "1024\n", Some("/")),
+        ("set -euo pipefail; cd /usr; false; echo not here", 1, "", Some("/usr")),
+        ("trap 'echo bye' EXIT; echo hi", 0, "hi\nbye\n", None),
+        ("(sleep 0.01; echo late) & echo early", 0, "early\nlate\n", Some("/")),
+        ("ls /proc/self/fd | tr '\\n' ' '", 0, "0 1 2 3 ", Some("/")),
+        ("cat <<'X'\n$a 'b' \"c\"\nX", 0, "$a 'b' \"c\"\n", Some("/")),
+    ];
+    for (line, code, output, cwd) in cases {
+        let mut child = supervisor().spawn(&Command::shell(*line, "/")).unwrap();
+        let said = read_all(&mut child).await;
+        let status = child.wait().await.unwrap();
+        assert_eq!(String::from_utf8_lossy(&said), *output, "{line}");
+        assert_eq!(
+            status,
+            ExitStatus {
+                code: *code,
+                cwd: cwd.map(PathBuf::from)
+            },
+            "{line}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn programs_that_cannot_run_say_so() {
+    let mut child = supervisor()
+        .spawn(&Command::program(["nuncio-no-such-program"], "/"))
+        .unwrap();
+    let said = String::from_utf8(read_all(&mut child).await).unwrap();
+    assert_eq!(child.wait().await.unwrap().code, 127);
+    assert!(said.contains("nuncio-no-such-program: No such file"), "{said}");
+
+    let mut child = supervisor().spawn(&Command::program(["/"], "/")).unwrap();
+    read_all(&mut child).await;
+    assert_eq!(child.wait().await.unwrap().code, 126);
+}
+
+#[tokio::test]
+async fn environment_is_changed_for_the_command_alone() {
+    let command = Command::shell("echo ${SET_HERE-unset} ${HOME-unset} $PPID | cut -d' ' -f1,2", "/");
+    let mut child = supervisor()
+        .spawn(&command.env("SET_HERE", "set").env_remove("HOME"))
+        .unwrap();
+    assert_eq!(read_all(&mut child).await, b"set unset\n");
+}
+
+const TREE: &str = "sleep 60 & setsid sleep 60 & (setsid sh -c 'sleep 60; true' &) ; env -i sleep 60 & echo started; wait";
+const DEAF: &str =
+    "trap '' TERM HUP INT; sleep 60 & setsid sleep 60 & (setsid sh -c 'sleep 60; true' &) ; echo started; wait; wait; sleep 60";
+
+/// Starts `line`, waits for `started`, and gives the child with a count of what runs.
+async fn started(line: &str, marker: &str) -> (Child, usize) {
+    let mut child = supervisor().spawn(&Command::shell(line, "/").env(marker, "1")).unwrap();
+    read_until(&mut child, "started").await;
+    let running = marked(marker).len();
+    (child, running)
+}
+
+#[tokio::test]
+async fn ending_leaves_nothing() {
+    for (line, longest) in [("echo started; sleep 60", 150), (TREE, 150), (DEAF, 600)] {
+        let marker = marker();
+        let (child, running) = started(line, &marker).await;
+        assert!(running >= 2, "{line}: {running} running");
+        let before = Instant::now();
+        child.end().await.unwrap();
+        assert_eq!(marked(&marker), [], "{line}");
+        assert!(
+            before.elapsed() < Duration::from_millis(longest),
+            "{line} took {:?}",
+            before.elapsed()
+        );
+    }
+}
+
+#[tokio::test]
+async fn dropping_leaves_nothing() {
+    for line in [TREE, DEAF] {
+        let marker = marker();
+        let (child, _) = started(line, &marker).await;
+        let Child { mut output, ending } = child;
+        drop(ending);
+        let mut rest = Vec::new();
+        while output.read(&mut rest).await.unwrap() > 0 {}
+        let left = marked(&marker);
+        // The pipe ends when the helper does, which may take a moment to leave /proc.
+        assert!(left.len() <= 1, "{line}: {left:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_command_leaves_running_ends_with_it() {
+    for line in [
+        "sleep 60 & setsid sleep 60 & (setsid sh -c 'sleep 60; true' &)",
+        "trap '' TERM; sleep 60 & exit 3",
+    ] {
+        let marker = marker();
+        let mut child = supervisor().spawn(&Command::shell(line, "/").env(&marker, "1")).unwrap();
+        let status = child.wait().await.unwrap();
+        assert_eq!(status.code, if line.ends_with('3') { 3 } else { 0 });
+        assert_eq!(marked(&marker), [], "{line}");
+    }
+}
+
+#[tokio::test]
+async fn signals_to_the_helper_end_the_command() {
+    for signal in ["TERM", "INT", "HUP"] {
+        let marker = marker();
+        let mut child = supervisor()
+            .spawn(&Command::shell(format!("sleep 60 & kill -{signal} $PPID; wait"), "/").env(&marker, "1"))
+            .unwrap();
+        child.wait().await.unwrap();
+        assert_eq!(marked(&marker), [], "{signal}");
+    }
+}
+
+#[tokio::test]
+async fn a_killed_helper_leaves_nothing_either() {
+    nuncio::process::adopt_orphans().unwrap();
+    let marker = marker();
+    let line = format!("{TREE}").replace("wait", "kill -9 $PPID; sleep 60");
+    let mut child = supervisor().spawn(&Command::shell(line, "/").env(&marker, "1")).unwrap();
+    assert_eq!(child.wait().await.unwrap(), ExitStatus { code: 137, cwd: None });
+    assert_eq!(marked(&marker), []);
+}
