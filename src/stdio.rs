@@ -1,1 +1,201 @@
-//! soon
+//! The ACP door: JSON-RPC lines in and out. Lines become calls of the method table; events become `session/update`.
+
+mod outbox;
+mod pipes;
+mod project;
+mod view;
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+pub use pipes::standard;
+
+use crate::api::{self, Client, Cx, Entry, Nuncio, Reply};
+use crate::error::{Error, Kind, Result};
+use crate::limits;
+use crate::rpc::lines::{Line, Lines};
+use crate::rpc::message::{Id, Incoming, Rejected, frame};
+use crate::rpc::peer::Peer;
+use crate::session::turn::panic_message;
+use outbox::{Out, Outbox};
+
+/// One connection, from its first line to its end.
+#[derive(Clone)]
+struct Connection {
+    nuncio: Arc<Nuncio>,
+    client: Arc<Client>,
+    peer: Arc<Peer>,
+    out: mpsc::Sender<Out>,
+    running: TaskTracker,
+    closed: CancellationToken,
+}
+
+/// Serves one client until its input ends or `stop` says so; then what runs is cancelled, and what is left to say is said, within a bound.
+pub async fn serve(nuncio: Arc<Nuncio>, input: impl AsyncRead + Unpin, output: impl AsyncWrite + Unpin + Send + 'static, stop: CancellationToken) -> Result<()> {
+    let (out, replies) = mpsc::channel(limits::REPLIES_QUEUED_MAX);
+    let client = Arc::new(Client::new("client"));
+    let peer = Arc::new(Peer::default());
+    let connection = Connection { nuncio: nuncio.clone(), client: client.clone(), peer: peer.clone(), out, running: TaskTracker::new(), closed: CancellationToken::new() };
+    let outbox = Outbox::new(nuncio.clone(), client, peer, output);
+    let mut writing = tokio::spawn(outbox.run(replies));
+    let read = tokio::select! {
+        read = connection.read(input) => read,
+        () = stop.cancelled() => Ok(()),
+        // The client does not take our output any more: nobody is there.
+        _ = &mut writing => Ok(()),
+    };
+    connection.closed.cancel();
+    let Connection { running, out, .. } = connection;
+    running.close();
+    let drained = tokio::time::timeout(limits::DRAIN, async {
+        nuncio.shut_down().await;
+        running.wait().await;
+        drop(out);
+        if !writing.is_finished() {
+            let _ = (&mut writing).await;
+        }
+    });
+    if drained.await.is_err() {
+        tracing::warn!("the connection did not drain in time");
+        writing.abort();
+    }
+    read
+}
+
+impl Connection {
+    async fn read(&self, input: impl AsyncRead + Unpin) -> Result<()> {
+        let mut lines = Lines::new(input, limits::FRAME_BYTES_MAX);
+        loop {
+            match lines.next().await {
+                Ok(Some(Line::Text(line))) if line.iter().all(u8::is_ascii_whitespace) => {}
+                Ok(Some(Line::Text(line))) => self.take(&line),
+                Ok(Some(Line::TooLong)) => {
+                    let message = format!("message is longer than {} bytes", limits::FRAME_BYTES_MAX);
+                    self.reply(&Id::Null, Err(Error::new(Kind::TooLarge, message)));
+                }
+                Ok(None) => return Ok(()),
+                Err(error) => return Err(Error::io("reading from the client", error)),
+            }
+        }
+    }
+
+    /// Never waits for a handler: answers of the client and cancels always get in.
+    fn take(&self, line: &[u8]) {
+        match Incoming::parse(line) {
+            Ok(Incoming::Request { id, method, params }) => self.request(id, &method, params),
+            Ok(Incoming::Notification { method, params }) => self.notification(&method, params),
+            Ok(Incoming::Response { id, result }) => {
+                if !self.peer.answer(&id, result) {
+                    tracing::debug!(%id, "an answer that nobody waits for");
+                }
+            }
+            Err(Rejected { id, error }) => self.reply(&id, Err(error)),
+        }
+    }
+
+    fn request(&self, id: Id, method: &str, params: Value) {
+        let cancel = self.closed.child_token();
+        if let Err(error) = self.peer.begin(&id, cancel.clone()) {
+            return self.reply(&id, Err(error));
+        }
+        let Some(entry) = api::entry(method).filter(|entry| !entry.notification) else {
+            self.peer.finish(&id);
+            return self.reply(&id, Err(unknown(method)));
+        };
+        let cx = Cx { nuncio: self.nuncio.clone(), client: self.client.clone(), cancel };
+        let connection = self.clone();
+        let handled = async move {
+            let result = call(entry, cx, params).await;
+            connection.peer.finish(&id);
+            connection.reply(&id, result);
+        };
+        self.start(handled);
+    }
+
+    fn notification(&self, method: &str, params: Value) {
+        if method == "$/cancel_request" {
+            return self.cancel_request(params);
+        }
+        let Some(entry) = api::entry(method).filter(|entry| entry.notification) else {
+            tracing::debug!(method, "unknown notification");
+            return;
+        };
+        let cx = Cx { nuncio: self.nuncio.clone(), client: self.client.clone(), cancel: self.closed.child_token() };
+        let method = entry.name;
+        self.start(async move {
+            if let Err(error) = call(entry, cx, params).await {
+                tracing::warn!(method, error = ?error, "notification failed");
+            }
+        });
+    }
+
+    fn cancel_request(&self, params: Value) {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct CancelRequest {
+            request_id: Id,
+        }
+        match CancelRequest::deserialize(params) {
+            Ok(CancelRequest { request_id }) => self.peer.cancel(&request_id),
+            Err(error) => tracing::warn!(%error, "$/cancel_request without a requestId"),
+        }
+    }
+
+    /// Polls the handler once here: what comes before its first `.await` happens in the order of the messages. The budget of cooperative
+    /// scheduling must not make a free lock look taken, hence unconstrained.
+    fn start(&self, handled: impl Future<Output = ()> + Send + 'static) {
+        let mut handled = Box::pin(handled);
+        if tokio::task::coop::unconstrained(&mut handled).now_or_never().is_none() {
+            self.running.spawn(handled);
+        }
+    }
+
+    fn reply(&self, id: &Id, result: Result<Reply<Value>>) {
+        let (result, after, follow) = match result {
+            Ok(Reply { result, after, follow }) => (Ok(result), after, follow),
+            Err(error) => (Err(error), None, None),
+        };
+        let out = Out { frame: frame::response(id, &result), after, follow };
+        match self.out.try_send(out) {
+            Ok(()) | Err(mpsc::error::TrySendError::Closed(_)) => {}
+            // The client asks faster than it reads: the answer waits, the reading goes on. There are never more than requests may run.
+            Err(mpsc::error::TrySendError::Full(out)) => {
+                let queue = self.out.clone();
+                self.running.spawn(async move {
+                    let _ = queue.send(out).await;
+                });
+            }
+        }
+    }
+}
+
+fn unknown(method: &str) -> Error {
+    Error::new(Kind::Unsupported, format!("there is no method {method}"))
+}
+
+/// Calls a row of the table. A panic is an error of this call, a cancel ends it.
+async fn call(entry: &'static Entry, cx: Cx, params: Value) -> Result<Reply<Value>> {
+    let cancel = cx.cancel.clone();
+    let called = AssertUnwindSafe(async { (entry.call)(cx, params).await }).catch_unwind();
+    let result = if entry.ends_itself || entry.notification {
+        called.await
+    } else {
+        tokio::select! {
+            biased;
+            result = called => result,
+            () = cancel.cancelled() => return Err(Error::new(Kind::Cancelled, "the request was cancelled")),
+        }
+    };
+    result.unwrap_or_else(|panic| {
+        tracing::error!(method = entry.name, panic = panic_message(&*panic), "a method panicked");
+        Err(Error::internal(format!("{} broke: {}", entry.name, panic_message(&*panic))))
+    })
+}

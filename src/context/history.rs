@@ -1,5 +1,6 @@
 //! The conversation as models see it: a fold over events, so that what the model knows and what the user saw cannot drift apart.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::content::{Part, Role, StopReason, ToolStatus};
@@ -14,6 +15,7 @@ pub struct History {
     /// The model's answer that is being put together, and the results of its calls, in their order.
     answer: Vec<Block>,
     calls: Vec<Call>,
+    call_ids: HashSet<ToolCallId>,
     /// Where the running turn began: a refused turn is forgotten from there.
     turn_start: usize,
 }
@@ -47,6 +49,7 @@ impl History {
                     input: input.clone(),
                     state: provider_state.clone(),
                 });
+                self.call_ids.insert(tool_call_id.clone());
                 self.calls.push(Call { id: tool_call_id.clone(), name: name.clone(), result: None });
             }
             Body::ToolCompleted { tool_call_id, status, output, .. } => self.finish(tool_call_id, *status, output),
@@ -59,9 +62,19 @@ impl History {
         }
     }
 
+    /// Whether nothing was said yet but the first prompt.
+    pub fn is_new(&self) -> bool {
+        self.messages.len() <= 1 && self.answer.is_empty()
+    }
+
+    /// Whether a call of that id was made before.
+    pub fn has_call(&self, id: &str) -> bool {
+        self.call_ids.contains(id)
+    }
+
     /// What the next request says.
     pub fn messages(&self) -> Vec<Arc<Message>> {
-        let mut whole = self.clone();
+        let mut whole = History { messages: self.messages.clone(), answer: self.answer.clone(), calls: self.calls.clone(), ..History::default() };
         whole.close();
         whole.messages
     }

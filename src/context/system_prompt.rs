@@ -1,1 +1,38 @@
-//! soon
+//! The system prompt: nuncio's own or the settings' base, then where it works, then the project's instructions.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use globset::Glob;
+
+use super::instructions::Instruction;
+use crate::error::{Error, Result};
+use crate::permission::rules::Mode;
+use crate::workspace::Workspace;
+
+const OWN: &str = include_str!("system_prompt.md");
+
+/// The file of the most specific pattern that fits `model` (`PROVIDER/NAME`), or nuncio's own text.
+pub fn base(prompts: &BTreeMap<String, PathBuf>, model: &str) -> Result<String> {
+    let fits = |pattern: &&String| Glob::new(pattern).is_ok_and(|glob| glob.compile_matcher().is_match(model));
+    let Some(pattern) = prompts.keys().filter(fits).max_by_key(|pattern| pattern.len()) else { return Ok(OWN.into()) };
+    let path = &prompts[pattern];
+    std::fs::read_to_string(path).map_err(|error| Error::io(format_args!("reading prompt {}", path.display()), error))
+}
+
+pub fn whole(base: &str, workspace: &Workspace, mode: Mode, instructions: &[Instruction]) -> String {
+    let mut prompt = base.trim_end().to_string();
+    let _ = write!(prompt, "\n\nWorking directory: {}\nPlatform: {}\n", workspace.cwd.display(), std::env::consts::OS);
+    for root in workspace.roots.iter().filter(|root| **root != workspace.cwd) {
+        let _ = writeln!(prompt, "Also yours to work in: {}", root.display());
+    }
+    if mode == Mode::Plan {
+        prompt.push_str("Mode: plan. You can only read: investigate, then answer with a plan of what you would change.\n");
+    }
+    for instruction in instructions {
+        let path = workspace.show(&instruction.path);
+        let _ = write!(prompt, "\n<instructions file=\"{path}\">\n{}\n</instructions>\n", instruction.text.trim_end());
+    }
+    prompt
+}

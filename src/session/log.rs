@@ -83,6 +83,12 @@ impl SessionLog {
         look(&self.live().state)
     }
 
+    /// The same together with the seq of the last event it holds.
+    pub fn state_at_head<T>(&self, look: impl FnOnce(&SessionState, Seq) -> T) -> T {
+        let live = self.live();
+        look(&live.state, live.head)
+    }
+
     /// Seq of the last event that is committed.
     pub fn head(&self) -> Seq {
         self.live().head
@@ -93,6 +99,11 @@ impl SessionLog {
         let pending = Pending { log: self.clone(), turn, durable: body.is_durable(), body, done: None };
         // The writer only ends when the process does.
         let _ = self.pending.send(pending).await;
+    }
+
+    /// Appends if there is room: for what may be left out.
+    pub fn try_emit(self: &Arc<Self>, turn: Option<TurnId>, body: Body) {
+        let _ = self.pending.try_send(Pending { log: self.clone(), turn, durable: body.is_durable(), body, done: None });
     }
 
     /// Appends and waits until it, and all that was emitted before it, is committed.
@@ -236,6 +247,11 @@ impl Follow {
 
     pub fn cursor(&self) -> Seq {
         self.cursor
+    }
+
+    /// Goes on after `cursor`.
+    pub fn seek(&mut self, cursor: Seq) {
+        self.cursor = cursor;
     }
 
     /// The next events, without waiting: none when the cursor is at the head.

@@ -94,6 +94,14 @@ impl Sessions {
         self.with(id, Arc::clone).await
     }
 
+    /// Runs `work` on the session if it is open, once whoever opens one now is through.
+    pub async fn if_opening(&self, id: &SessionId, work: impl FnOnce(&Arc<Session>)) {
+        let _turn = self.opening.lock().await;
+        if let Some(session) = self.opened(id) {
+            work(&session);
+        }
+    }
+
     async fn restore(&self, id: &SessionId) -> Result<Arc<Session>> {
         let row = self.row(id)?;
         let log = self.log.session(&row)?;

@@ -76,13 +76,18 @@ impl Turn {
             self.session.release_claim(&self.id);
             return TurnEnd { result: Err(error), seq: 0 };
         }
-        self.open(prompt).await;
-        let worked = AssertUnwindSafe(self.session.agent.run(&self)).catch_unwind().await;
-        let result = worked.unwrap_or_else(|panic| Err(Error::internal(format!("the agent panicked: {}", panic_message(&*panic)))));
+        let result = match self.open(prompt).await {
+            Ok(_) => {
+                let worked = AssertUnwindSafe(self.session.agent.run(&self)).catch_unwind().await;
+                worked.unwrap_or_else(|panic| Err(Error::internal(format!("the agent panicked: {}", panic_message(&*panic)))))
+            }
+            Err(error) => Err(error),
+        };
         self.close(result).await
     }
 
-    async fn open(&self, prompt: Vec<Part>) {
+    /// The prompt is on the disk before anything follows from it.
+    async fn open(&self, prompt: Vec<Part>) -> Result<Seq> {
         self.emit(Body::TurnStarted {}).await;
         if self.session.log.state(|state| state.title.is_none()) {
             if let Some(title) = title_of(&prompt) {
@@ -90,7 +95,7 @@ impl Turn {
             }
         }
         let message_id = MessageId::new();
-        self.emit(Body::MessageCompleted { message_id, role: Role::User, parts: prompt, discarded: false, provider_state: None }).await;
+        self.commit(Body::MessageCompleted { message_id, role: Role::User, parts: prompt, discarded: false, provider_state: None }).await
     }
 
     /// Closes what the agent left open, then the turn. The claim goes when the end is in the queue: whatever the next turn appends comes after it.

@@ -1,0 +1,236 @@
+//! The native agent of a session, and the loop of its turns.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::future::BoxFuture;
+use futures_util::{StreamExt, stream};
+use serde_json::Value;
+
+use super::models::Models;
+use super::step::{self, Answer};
+use super::tool_call::ToolCall;
+use crate::config::{Environment, Loaded, Overrides, Places, load_project};
+use crate::content::StopReason;
+use crate::context::{instructions, system_prompt};
+use crate::error::{Error, Kind, Result};
+use crate::event::{Body, Severity};
+use crate::id::{SessionId, ToolCallId};
+use crate::limits;
+use crate::model::{Model, Request, Thinking};
+use crate::permission::rules::{Mode, Rules};
+use crate::process::Supervisor;
+use crate::session::{Agent, Agents, SessionState, Turn};
+use crate::tools::{FilesSeen, PathLocks, Shell, ToolContext, Tools};
+use crate::workspace::Workspace;
+
+/// What all native agents of this process share.
+pub struct NativeAgents {
+    pub user: Loaded,
+    pub places: Places,
+    pub environment: Environment,
+    pub overrides: Overrides,
+    pub models: Arc<Models>,
+    pub supervisor: Supervisor,
+    tools: Tools,
+    writing: Arc<PathLocks>,
+    /// Names of environment variables that no command gets to see.
+    secrets: Arc<[String]>,
+}
+
+impl NativeAgents {
+    pub fn new(user: Loaded, places: Places, environment: Environment, overrides: Overrides, models: Arc<Models>, supervisor: Supervisor) -> Self {
+        let secrets = models.secret_names().into();
+        Self { user, places, environment, overrides, models, supervisor, tools: Tools::native(), writing: Arc::default(), secrets }
+    }
+
+    pub fn tools(&self) -> &Tools {
+        &self.tools
+    }
+
+    /// The session's directories and settings, as they are now. `session` names its artifacts.
+    pub fn desk(&self, session: &str, state: &SessionState) -> Result<Desk> {
+        let loaded = load_project(&self.user, &self.places, &state.cwd, &self.environment, &self.overrides)?;
+        let roots = state.additional_directories.iter().chain(&self.overrides.roots).chain(&loaded.settings.allowed_paths).cloned();
+        let workspace = Workspace::new(&state.cwd, roots, &self.places.artifacts(session)).home(self.places.home.clone());
+        Ok(Desk {
+            cwd: state.cwd.clone(),
+            additional_directories: state.additional_directories.clone(),
+            shell: Arc::new(Shell::new(workspace.cwd.clone())),
+            workspace: Arc::new(workspace),
+            files: Arc::new(FilesSeen::new(self.writing.clone())),
+            loaded,
+        })
+    }
+}
+
+impl Agents for Arc<NativeAgents> {
+    fn open(&self, id: &SessionId, state: &SessionState) -> Result<Arc<dyn Agent>> {
+        let desk = self.desk(id.as_str(), state)?;
+        Ok(Arc::new(NativeAgent { shared: self.clone(), desk: Mutex::new(Arc::new(desk)), model: Mutex::default() }))
+    }
+}
+
+/// Where a session works, with which settings; made anew when its directories change.
+pub struct Desk {
+    cwd: std::path::PathBuf,
+    additional_directories: Vec<std::path::PathBuf>,
+    pub workspace: Arc<Workspace>,
+    pub shell: Arc<Shell>,
+    pub files: Arc<FilesSeen>,
+    pub loaded: Loaded,
+}
+
+impl Desk {
+    /// Everything a call may use. The caller adds its own id, cancel and progress.
+    pub fn tool_context(&self, shared: &NativeAgents) -> ToolContext {
+        let mut context = ToolContext::new((*self.workspace).clone(), shared.supervisor.clone());
+        context.workspace = self.workspace.clone();
+        context.shell = self.shell.clone();
+        context.files = self.files.clone();
+        context.secrets = shared.secrets.clone();
+        context
+    }
+
+    /// The rules in force, with those that the session's own answers made.
+    pub fn rules(&self, session: &[Value]) -> Rules {
+        Rules {
+            user: self.loaded.settings.permissions.rules.clone(),
+            project: self.loaded.project_rules.clone(),
+            session: session.iter().filter_map(|rule| serde_json::from_value(rule.clone()).ok()).collect(),
+        }
+    }
+}
+
+struct NativeAgent {
+    shared: Arc<NativeAgents>,
+    desk: Mutex<Arc<Desk>>,
+    /// The model that was asked last; a scripted one counts its steps.
+    model: Mutex<Option<(String, Arc<dyn Model>)>>,
+}
+
+impl Agent for NativeAgent {
+    fn run<'a>(&'a self, turn: &'a Turn) -> BoxFuture<'a, Result<StopReason>> {
+        Box::pin(self.work(turn))
+    }
+}
+
+impl NativeAgent {
+    async fn work(&self, turn: &Turn) -> Result<StopReason> {
+        let desk = self.current_desk(turn).await?;
+        let model = tokio::select! {
+            biased;
+            () = turn.cancel.cancelled() => return Ok(StopReason::Cancelled),
+            model = self.current_model(turn, &desk) => model?,
+        };
+        let system = self.system_prompt(turn, &desk, model.id())?;
+        for _ in 0..limits::TURN_REQUESTS_MAX {
+            let request = self.request(turn, &system);
+            let Answer { calls, stop } = step::ask(turn, &*model, request).await?;
+            if turn.cancel.is_cancelled() {
+                return Ok(StopReason::Cancelled);
+            }
+            if calls.is_empty() || stop != StopReason::EndTurn {
+                return Ok(stop);
+            }
+            self.run_calls(turn, &desk, calls).await?;
+            if turn.cancel.is_cancelled() {
+                return Ok(StopReason::Cancelled);
+            }
+        }
+        Ok(StopReason::MaxTurnRequests)
+    }
+
+    /// All calls of one answer: announced in their order, then run side by side. One that fails touches no other.
+    async fn run_calls(&self, turn: &Turn, desk: &Arc<Desk>, calls: Vec<step::Called>) -> Result<()> {
+        let mut announced = Vec::with_capacity(calls.len());
+        for called in calls {
+            announced.push(ToolCall::announce(turn, &self.shared, desk, called).await);
+        }
+        let at_once = desk.loaded.settings.tools.max_concurrency.max(1);
+        let mut running = stream::iter(announced.into_iter().map(|call| call.finish(turn))).buffer_unordered(at_once);
+        while let Some(finished) = running.next().await {
+            finished?;
+        }
+        Ok(())
+    }
+
+    async fn current_desk(&self, turn: &Turn) -> Result<Arc<Desk>> {
+        let log = &turn.session.log;
+        let place = log.state(|state| SessionState {
+            cwd: state.cwd.clone(),
+            additional_directories: state.additional_directories.clone(),
+            ..SessionState::default()
+        });
+        let (desk, moved) = {
+            let mut desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
+            let moved = desk.cwd != place.cwd || desk.additional_directories != place.additional_directories;
+            if moved {
+                *desk = Arc::new(self.shared.desk(log.id.as_str(), &place)?);
+            }
+            (desk.clone(), moved)
+        };
+        let ignored = &desk.loaded.ignored;
+        if !ignored.is_empty() && (moved || log.state(|state| state.history.is_new())) {
+            let description = format!("{} of .nuncio/config.toml would widen what is allowed: run `nuncio trust {}` to let it", ignored.join(", "), desk.cwd.display());
+            turn.emit(Body::notice(Severity::Warning, "Settings of this project are not used", description)).await;
+        }
+        Ok(desk)
+    }
+
+    async fn current_model(&self, turn: &Turn, desk: &Desk) -> Result<Arc<dyn Model>> {
+        let chosen = turn.session.log.state(|state| state.model.clone());
+        let id = match chosen {
+            Some(id) => id,
+            None => self.shared.models.default_id(&desk.loaded.settings).await.map_err(model_error)?,
+        };
+        if let Some((known, model)) = &*self.model.lock().unwrap_or_else(PoisonError::into_inner) {
+            if *known == id {
+                return Ok(model.clone());
+            }
+        }
+        let model = self.shared.models.open(&id, &desk.loaded.settings).await.map_err(model_error)?;
+        *self.model.lock().unwrap_or_else(PoisonError::into_inner) = Some((id, model.clone()));
+        Ok(model)
+    }
+
+    fn system_prompt(&self, turn: &Turn, desk: &Desk, model: &str) -> Result<String> {
+        let settings = &desk.loaded.settings;
+        let own = turn.session.log.state(|state| state.system_prompt.clone());
+        let base = match own.or(self.shared.overrides.system_prompt.clone()) {
+            Some(prompt) => prompt,
+            None => system_prompt::base(&settings.prompts, model)?,
+        };
+        let found = if settings.instructions.auto_inject {
+            instructions::find(&desk.workspace.cwd, &settings.instructions.patterns)
+        } else {
+            Vec::new()
+        };
+        let mode = turn.session.log.state(|state| Mode::parse(&state.mode)).unwrap_or(Mode::Ask);
+        Ok(system_prompt::whole(&base, &desk.workspace, mode, &found))
+    }
+
+    fn request(&self, turn: &Turn, system: &str) -> Request {
+        let log = &turn.session.log;
+        let (messages, thinking) = log.state(|state| (state.history.messages(), state.thinking.clone()));
+        let thinking = thinking.or(self.shared.overrides.thinking.clone());
+        Request {
+            system: system.into(),
+            messages,
+            tools: self.shared.tools.specs(),
+            thinking: thinking.as_deref().and_then(Thinking::parse).unwrap_or_default(),
+            cache_key: log.id.to_string(),
+        }
+    }
+}
+
+/// An id for a call that no other call of the session has: the model's own, if it is.
+pub(super) fn call_id(turn: &Turn, given: &str) -> ToolCallId {
+    let taken = given.is_empty() || turn.session.log.state(|state| state.history.has_call(given));
+    if taken { ToolCallId::new() } else { given.into() }
+}
+
+pub(super) fn model_error(error: crate::model::ModelError) -> Error {
+    let mut told = Error::new(Kind::ModelError, error.message);
+    told.hint = error.hint;
+    if error.unreachable { told.details(serde_json::json!({ "unreachable": true })) } else { told }
+}

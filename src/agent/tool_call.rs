@@ -1,0 +1,212 @@
+//! The tool gate, the only way to a tool, read from top to bottom: parse, announce, decide, perhaps ask, run, tell.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use serde_json::{Value, json};
+
+use super::native::{Desk, NativeAgents};
+use super::step::Called;
+use crate::config::{AccessKind, Policy};
+use crate::content::{Part, PermissionOption, PermissionOptionKind, PlanEntry, ToolContent, ToolKind, ToolStatus};
+use crate::error::Result;
+use crate::event::{Body, PermissionOutcome};
+use crate::id::ToolCallId;
+use crate::permission::rules::{self, Decision, Mode, Place, Subject};
+use crate::session::Turn;
+use crate::session::turn::panic_message;
+use crate::tools::{Output, Prepared, ToolContext, ToolError};
+
+/// A call that was announced: parsed, or the reason why it could not be.
+pub struct ToolCall {
+    id: ToolCallId,
+    context: ToolContext,
+    desk: Arc<Desk>,
+    prepared: Result<Prepared, ToolError>,
+}
+
+/// What the gate said.
+enum Gate {
+    Open,
+    Denied(String),
+    Cancelled,
+}
+
+impl ToolCall {
+    /// Parses the input, once: what is judged is what runs. `tool.started` shows it, whatever becomes of it.
+    pub async fn announce(turn: &Turn, shared: &NativeAgents, desk: &Arc<Desk>, called: Called) -> ToolCall {
+        let Called { id, name, input, state } = called;
+        let mut context = desk.tool_context(shared);
+        context.call_id = id.clone();
+        context.cancel = turn.cancel.child_token();
+        context.progress = live_output(turn, &id);
+        let (input, prepared) = match parse(&input) {
+            Ok(input) => (input.clone(), shared.tools().prepare(&name, input, &context)),
+            Err(error) => (Value::String(input), Err(error)),
+        };
+        let (title, kind, locations) = match &prepared {
+            Ok(prepared) => (prepared.title.clone(), prepared.kind, prepared.locations.clone()),
+            Err(_) => (name.clone(), ToolKind::Other, Vec::new()),
+        };
+        let tool_call_id = id.clone();
+        turn.emit(Body::ToolStarted { tool_call_id, name, title, kind, input, locations, provider_state: state }).await;
+        ToolCall { id, context, desk: desk.clone(), prepared }
+    }
+
+    /// Judges it, runs it if it may, and appends how it ended. An error means that the log is lost, not that the tool failed.
+    pub async fn finish(self, turn: &Turn) -> Result<()> {
+        let ToolCall { id, context, desk, prepared } = self;
+        let prepared = match prepared {
+            Ok(prepared) => prepared,
+            Err(error) => return tell(turn, id, Err(error)).await,
+        };
+        match decide(turn, &id, &context, &desk, &prepared).await? {
+            Gate::Open => {}
+            Gate::Denied(why) => return tell(turn, id, Err(ToolError::new(why))).await,
+            Gate::Cancelled => return tell(turn, id, Err(ToolError::cancelled())).await,
+        }
+        let running = Body::ToolUpdated { tool_call_id: id.clone(), status: Some(ToolStatus::InProgress), content: None };
+        match prepared.access.kind {
+            AccessKind::Read => turn.emit(running).await,
+            // Before anything can have an effect, the log knows of it.
+            AccessKind::Write | AccessKind::Exec | AccessKind::Network | AccessKind::Mcp => drop(turn.commit_durably(running).await?),
+        }
+        let name = prepared.name.clone();
+        let ran = AssertUnwindSafe(prepared.run(&context)).catch_unwind().await;
+        let result = ran.unwrap_or_else(|panic| Err(ToolError::new(format!("the tool broke, which is a fault in nuncio: {}", panic_message(&*panic)))));
+        if let (Ok(output), "plan") = (&result, name.as_str()) {
+            show_plan(turn, output).await;
+        }
+        tell(turn, id, result).await
+    }
+}
+
+/// Models write `""` for no arguments.
+fn parse(input: &str) -> Result<Value, ToolError> {
+    if input.trim().is_empty() {
+        return Ok(json!({}));
+    }
+    serde_json::from_str(input).map_err(|error| ToolError::new(format!("the arguments are not valid JSON: {error}")))
+}
+
+/// Rules and mode first; where they ask, whoever is there.
+async fn decide(turn: &Turn, id: &ToolCallId, context: &ToolContext, desk: &Desk, prepared: &Prepared) -> Result<Gate> {
+    let log = &turn.session.log;
+    let (mode, session_rules) = log.state(|state| (Mode::parse(&state.mode).unwrap_or(Mode::Ask), state.rules.clone()));
+    let access = &prepared.access;
+    let workspace = &context.workspace;
+    let place = |path: &String| {
+        let placed = workspace.resolve(path);
+        let readable = placed.artifact && access.kind == AccessKind::Read;
+        let relative = placed.real.strip_prefix(&workspace.cwd).ok().map(Into::into);
+        Place { inside: placed.inside || readable, real: placed.real, relative }
+    };
+    let paths = access.paths.iter().map(place).collect();
+    let subject = Subject { tool: &prepared.name, kind: access.kind, paths, command: access.command.as_deref() };
+    let permissions = &desk.loaded.settings.permissions;
+    let Decision { policy, rule } = rules::decide(&desk.rules(&session_rules), mode, permissions.default, &subject);
+    match policy {
+        Policy::Allow => {
+            if let Some(rule) = rule {
+                turn.emit(decided(id, PermissionOutcome::AllowOnce, "rule", Some(json!(rule)))).await;
+            }
+            Ok(Gate::Open)
+        }
+        Policy::Deny => {
+            let (by, why) = match (&rule, mode) {
+                (Some(_), _) => ("rule", "a rule of the settings".to_string()),
+                (None, Mode::Plan) => ("mode", "the mode plan, in which nothing is changed or run".to_string()),
+                (None, mode) => ("mode", format!("the mode {}", mode.id())),
+            };
+            turn.emit(decided(id, PermissionOutcome::Denied, by, rule.map(|rule| json!(rule)))).await;
+            Ok(Gate::Denied(format!("denied by {why}")))
+        }
+        Policy::Ask => ask(turn, id, context, prepared, &subject, Duration::from_secs(permissions.timeout_s)).await,
+    }
+}
+
+async fn ask(turn: &Turn, id: &ToolCallId, context: &ToolContext, prepared: &Prepared, subject: &Subject<'_>, timeout: Duration) -> Result<Gate> {
+    let content = prepared.preview(context).await;
+    let (permission_id, answer) = turn.ask(id.clone(), content, options(subject), timeout).await;
+    let rule = match answer.outcome {
+        PermissionOutcome::AllowAlways => Some(rules::remembered(Policy::Allow, subject)),
+        PermissionOutcome::RejectAlways => Some(rules::remembered(Policy::Deny, subject)),
+        _ => None,
+    };
+    turn.commit(Body::PermissionResolved {
+        permission_id,
+        tool_call_id: id.clone(),
+        outcome: answer.outcome,
+        reason: answer.reason.clone(),
+        by: answer.by.clone(),
+        rule: rule.map(|rule| json!(rule)),
+    })
+    .await?;
+    let because = answer.reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+    Ok(match answer.outcome {
+        PermissionOutcome::AllowOnce | PermissionOutcome::AllowAlways => Gate::Open,
+        PermissionOutcome::RejectOnce | PermissionOutcome::RejectAlways => Gate::Denied(format!("denied by the user{because}")),
+        PermissionOutcome::Denied => Gate::Denied(format!("denied, for nobody allowed it{because}")),
+        PermissionOutcome::Cancelled => Gate::Cancelled,
+    })
+}
+
+fn options(subject: &Subject<'_>) -> Vec<PermissionOption> {
+    let what = match (subject.command, subject.paths.as_slice()) {
+        (Some(_), _) => "this command".to_string(),
+        (None, [place]) => format!("{} on {}", subject.tool, place.relative.as_ref().unwrap_or(&place.real).display()),
+        (None, _) => subject.tool.to_string(),
+    };
+    let option = |id: &str, name: String, kind| PermissionOption { option_id: id.into(), name, kind };
+    vec![
+        option("allow_once", "Allow".into(), PermissionOptionKind::AllowOnce),
+        option("allow_always", format!("Always allow {what} in this session"), PermissionOptionKind::AllowAlways),
+        option("reject_once", "Reject".into(), PermissionOptionKind::RejectOnce),
+        option("reject_always", format!("Always reject {what} in this session"), PermissionOptionKind::RejectAlways),
+    ]
+}
+
+fn decided(id: &ToolCallId, outcome: PermissionOutcome, by: &str, rule: Option<Value>) -> Body {
+    Body::PermissionResolved { permission_id: None, tool_call_id: id.clone(), outcome, reason: None, by: by.into(), rule }
+}
+
+/// Live output is shown when there is room; the end of the call tells it all.
+fn live_output(turn: &Turn, id: &ToolCallId) -> crate::tools::Progress {
+    let (log, turn_id, id) = (turn.session.log.clone(), turn.id.clone(), id.clone());
+    Arc::new(move |content| {
+        log.try_emit(Some(turn_id.clone()), Body::ToolUpdated { tool_call_id: id.clone(), status: None, content: Some(content) });
+    })
+}
+
+async fn show_plan(turn: &Turn, output: &Output) {
+    let entries = output.details.get("entries").cloned().and_then(|entries| serde_json::from_value::<Vec<PlanEntry>>(entries).ok());
+    if let Some(entries) = entries {
+        turn.emit(Body::PlanUpdated { entries }).await;
+    }
+}
+
+async fn tell(turn: &Turn, id: ToolCallId, result: Result<Output, ToolError>) -> Result<()> {
+    let body = match result {
+        Ok(Output { parts, content, locations, details }) => Body::ToolCompleted {
+            tool_call_id: id,
+            status: ToolStatus::Completed,
+            output: parts,
+            content,
+            locations,
+            details: Some(details).filter(|details| !details.is_null()),
+            effect: None,
+        },
+        Err(ToolError(message)) => Body::ToolCompleted {
+            tool_call_id: id,
+            status: ToolStatus::Failed,
+            output: vec![Part::text(&message)],
+            content: vec![ToolContent::text(message)],
+            locations: Vec::new(),
+            details: None,
+            effect: None,
+        },
+    };
+    turn.commit(body).await.map(drop)
+}

@@ -1,0 +1,122 @@
+//! A method as a type, and as a row that every door can read.
+
+use std::future::Future;
+
+use futures_util::future::BoxFuture;
+use schemars::{JsonSchema, Schema, generate::SchemaSettings};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::Cx;
+use crate::error::{Error, Result};
+use crate::id::{Seq, SessionId};
+
+/// One method: unit structs implement it, a file for each group of them.
+pub trait Method: 'static {
+    type Params: DeserializeOwned + JsonSchema + Send;
+    type Result: Serialize + JsonSchema;
+    const NAME: &'static str;
+    /// What it does, in a sentence.
+    const DOC: &'static str;
+    /// A notification has no answer.
+    const NOTIFICATION: bool = false;
+    /// It watches `cx.cancel` by itself and answers in its own way; others are dropped and answered `cancelled`.
+    const ENDS_ITSELF: bool = false;
+
+    /// Fills in what clients leave out although the protocol's types want it.
+    fn complete(_params: &mut Map<String, Value>) {}
+
+    /// What comes before the first `.await` happens in the order of the messages.
+    fn call(cx: Cx, params: Self::Params) -> impl Future<Output = Result<Reply<Self::Result>>> + Send;
+}
+
+/// An answer, and its place among the events of a session that the caller follows.
+#[derive(Debug)]
+pub struct Reply<T> {
+    pub result: T,
+    /// All events up to this one are shown before the answer.
+    pub after: Option<(SessionId, Seq)>,
+    pub follow: Option<Follow>,
+}
+
+/// From where the caller follows a session from now on.
+#[derive(Clone, Debug)]
+pub enum Follow {
+    /// Its whole history is shown before the answer.
+    Replayed(SessionId),
+    /// Only what comes after `seq`, and after the answer.
+    After(SessionId, Seq),
+    /// Not any more.
+    No(SessionId),
+}
+
+impl<T> Reply<T> {
+    pub fn new(result: T) -> Reply<T> {
+        Reply { result, after: None, follow: None }
+    }
+
+    pub fn after(mut self, session: SessionId, seq: Seq) -> Reply<T> {
+        self.after = Some((session, seq));
+        self
+    }
+
+    pub fn follow(mut self, follow: Follow) -> Reply<T> {
+        self.follow = Some(follow);
+        self
+    }
+}
+
+/// A row of the table.
+pub struct Entry {
+    pub name: &'static str,
+    pub doc: &'static str,
+    pub notification: bool,
+    pub ends_itself: bool,
+    pub params_schema: fn() -> Schema,
+    pub result_schema: fn() -> Schema,
+    pub call: fn(Cx, Value) -> BoxFuture<'static, Result<Reply<Value>>>,
+}
+
+impl Entry {
+    pub const fn of<M: Method>() -> Entry {
+        Entry {
+            name: M::NAME,
+            doc: M::DOC,
+            notification: M::NOTIFICATION,
+            ends_itself: M::ENDS_ITSELF,
+            params_schema: schema::<M::Params>,
+            result_schema: schema::<M::Result>,
+            call: erased::<M>,
+        }
+    }
+}
+
+fn schema<T: JsonSchema>() -> Schema {
+    let mut settings = SchemaSettings::draft2020_12();
+    settings.meta_schema = None;
+    settings.into_generator().into_root_schema_for::<T>()
+}
+
+fn erased<M: Method>(cx: Cx, params: Value) -> BoxFuture<'static, Result<Reply<Value>>> {
+    Box::pin(async move {
+        let Reply { result, after, follow } = M::call(cx, decode::<M>(params)?).await?;
+        let result = serde_json::to_value(result).map_err(|error| Error::internal(format!("{}: {error}", M::NAME)))?;
+        Ok(Reply { result, after, follow })
+    })
+}
+
+/// Params are an object; the error names the field that is wrong.
+fn decode<M: Method>(params: Value) -> Result<M::Params> {
+    let mut object = match params {
+        Value::Object(object) => object,
+        Value::Null => Map::new(),
+        _ => return Err(Error::invalid_params("params: must be an object")),
+    };
+    M::complete(&mut object);
+    serde_path_to_error::deserialize(Value::Object(object)).map_err(|error| {
+        let path = error.path().to_string();
+        let problem = error.into_inner().to_string();
+        Error::invalid_params(if path == "." { problem } else { format!("{path}: {problem}") })
+    })
+}

@@ -1,0 +1,111 @@
+//! What a session can be set to: its mode, its model, how much it thinks. `modes` and the option `mode` are one thing.
+
+use std::sync::Arc;
+
+use super::method::{Method, Reply};
+use super::session::session_id;
+use super::{Cx, Nuncio};
+use crate::error::{Error, Result};
+use crate::event::{Body, SessionChange};
+use crate::model::Thinking;
+use crate::permission::rules::{MODES, Mode};
+use crate::protocol::acp;
+use crate::session::{Session, SessionState};
+
+pub fn modes(state: &SessionState) -> acp::SessionModeState {
+    let available = MODES.iter().map(|row| acp::SessionMode::new(row.id, row.name).description(row.description.to_string()));
+    acp::SessionModeState::new(state.mode.as_str().to_string(), available.collect())
+}
+
+/// All options with their current values. The model's choices are those that can be used now, and the current one.
+pub async fn config_options(nuncio: &Nuncio, session: &Arc<Session>) -> Vec<acp::SessionConfigOption> {
+    let (mode, model, thinking) = session.log.state(|state| (state.mode.clone(), state.model.clone(), state.thinking.clone()));
+    let settings = &nuncio.agents.user.settings;
+    let models = &nuncio.agents.models;
+    let model = match model {
+        Some(model) => model,
+        None => models.default_id(settings).await.unwrap_or_default(),
+    };
+    let thinking = thinking.or(nuncio.agents.overrides.thinking.clone()).unwrap_or_else(|| Thinking::default().as_str().into());
+    let mode_choices = MODES.iter().map(|row| acp::SessionConfigSelectOption::new(row.id, row.name).description(row.description.to_string()));
+    let model_choices = models.choices(settings, &model).into_iter().map(|choice| acp::SessionConfigSelectOption::new(choice.id, choice.name));
+    let levels = Thinking::ALL.map(|level| acp::SessionConfigSelectOption::new(level.as_str(), capitalized(level.as_str())));
+    let mut options = vec![
+        acp::SessionConfigOption::select("mode", "Mode", mode, mode_choices.collect::<Vec<_>>())
+            .description("How much it may do without asking".to_string())
+            .category(acp::SessionConfigOptionCategory::Mode),
+    ];
+    if !model.is_empty() {
+        options.push(
+            acp::SessionConfigOption::select("model", "Model", model, model_choices.collect::<Vec<_>>())
+                .category(acp::SessionConfigOptionCategory::Model),
+        );
+    }
+    options.push(
+        acp::SessionConfigOption::select("thinking", "Thinking", thinking, levels.to_vec())
+            .description("How much the model may think before it answers".to_string())
+            .category(acp::SessionConfigOptionCategory::ThoughtLevel),
+    );
+    options
+}
+
+fn capitalized(word: &str) -> String {
+    let mut characters = word.chars();
+    characters.next().map(|first| first.to_uppercase().chain(characters).collect()).unwrap_or_default()
+}
+
+fn mode_event(mode: &str, field: &str) -> Result<Body> {
+    let known = Mode::parse(mode).ok_or_else(|| {
+        let names: Vec<&str> = MODES.iter().map(|row| row.id).collect();
+        Error::invalid_params(format!("{field}: there is no mode {mode}")).hint(format!("there are {}", names.join(", ")))
+    })?;
+    Ok(Body::ModeChanged { mode: known.id().into() })
+}
+
+pub struct SetMode;
+
+impl Method for SetMode {
+    type Params = acp::SetSessionModeRequest;
+    type Result = acp::SetSessionModeResponse;
+    const NAME: &'static str = "session/set_mode";
+    const DOC: &'static str = "Sets how much the agent may do without asking; counts from the next tool call.";
+
+    async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
+        let body = mode_event(&params.mode_id.0, "modeId")?;
+        let session = cx.nuncio.sessions().await?.get(&session_id(&params.session_id)).await?;
+        let seq = session.append(body).await?;
+        Ok(Reply::new(acp::SetSessionModeResponse::new()).after(session.log.id.clone(), seq))
+    }
+}
+
+pub struct SetConfigOption;
+
+impl Method for SetConfigOption {
+    type Params = acp::SetSessionConfigOptionRequest;
+    type Result = acp::SetSessionConfigOptionResponse;
+    const NAME: &'static str = "session/set_config_option";
+    const DOC: &'static str = "Sets the option `mode`, `model` or `thinking`; answers with all options.";
+
+    async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
+        let acp::SessionConfigOptionValue::ValueId { value } = &params.value else {
+            return Err(Error::invalid_params("value: must be one of the option's values"));
+        };
+        let value = value.0.to_string();
+        let body = match &*params.config_id.0 {
+            "mode" => mode_event(&value, "value")?,
+            "model" => {
+                cx.nuncio.agents.models.check(&value, &cx.nuncio.agents.user.settings).map_err(|error| Error::invalid_params(format!("value: {}", error.message)))?;
+                Body::SessionUpdated { change: SessionChange { model: Some(value), ..SessionChange::default() } }
+            }
+            "thinking" => {
+                Thinking::parse(&value).ok_or_else(|| Error::invalid_params(format!("value: there is no level {value}")))?;
+                Body::SessionUpdated { change: SessionChange { thinking: Some(value), ..SessionChange::default() } }
+            }
+            other => return Err(Error::invalid_params(format!("configId: there is no option {other}")).hint("there are mode, model, thinking")),
+        };
+        let session = cx.nuncio.sessions().await?.get(&session_id(&params.session_id)).await?;
+        let seq = session.append(body).await?;
+        let response = acp::SetSessionConfigOptionResponse::new(config_options(&cx.nuncio, &session).await);
+        Ok(Reply::new(response).after(session.log.id.clone(), seq))
+    }
+}

@@ -1,0 +1,254 @@
+//! Sessions: made, loaded, resumed, listed, closed, deleted.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::method::{Follow, Method, Reply};
+use super::options::{config_options, modes};
+use super::Cx;
+use crate::error::{Error, Kind, Result};
+use crate::event::{Body, SessionChange, Severity};
+use crate::id::SessionId;
+use crate::permission::rules::Mode;
+use crate::protocol::acp;
+use crate::session::Session;
+
+/// `_meta.nuncio` of `session/new`: what ACP has no field for.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct NewSessionMeta {
+    model: Option<String>,
+    mode: Option<String>,
+    thinking: Option<String>,
+    system_prompt: Option<String>,
+    title: Option<String>,
+}
+
+impl NewSessionMeta {
+    fn read(meta: Option<&acp::Meta>) -> Result<NewSessionMeta> {
+        let Some(ours) = meta.and_then(|meta| meta.get("nuncio")) else { return Ok(NewSessionMeta::default()) };
+        serde_path_to_error::deserialize(ours.clone())
+            .map_err(|error| Error::invalid_params(format!("_meta.nuncio.{}: {}", error.path(), error.inner())))
+    }
+}
+
+/// `mcpServers` may be missing; ACP's type wants it there.
+fn default_mcp_servers(params: &mut Map<String, Value>) {
+    params.entry("mcpServers").or_insert_with(|| Value::Array(Vec::new()));
+}
+
+/// An existing directory, by its absolute path.
+fn directory(field: &str, path: &Path) -> Result<PathBuf> {
+    if !path.is_absolute() {
+        return Err(Error::invalid_params(format!("{field}: {} is not an absolute path", path.display())));
+    }
+    if !path.is_dir() {
+        return Err(Error::invalid_params(format!("{field}: {} is not a directory", path.display())));
+    }
+    Ok(path.into())
+}
+
+fn directories(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    paths.iter().enumerate().map(|(index, path)| directory(&format!("additionalDirectories[{index}]"), path)).collect()
+}
+
+async fn note_mcp_servers(session: &Session, servers: &[acp::McpServer]) -> Result<()> {
+    if servers.is_empty() {
+        return Ok(());
+    }
+    let notice = Body::notice(Severity::Warning, "MCP servers are not used yet", format!("{} given with the session will not be started", servers.len()));
+    session.log.emit(None, notice).await;
+    Ok(())
+}
+
+pub struct NewSession;
+
+impl Method for NewSession {
+    type Params = acp::NewSessionRequest;
+    type Result = acp::NewSessionResponse;
+    const NAME: &'static str = "session/new";
+    const DOC: &'static str = "Makes a session in a directory (ACP session setup). `_meta.nuncio`: model, mode, thinking, systemPrompt, title.";
+
+    fn complete(params: &mut Map<String, Value>) {
+        default_mcp_servers(params);
+    }
+
+    async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
+        cx.client.authorized()?;
+        let meta = NewSessionMeta::read(params.meta.as_ref())?;
+        let cwd = directory("cwd", &params.cwd)?;
+        let mode = meta.mode.unwrap_or_else(|| cx.nuncio.mode.clone());
+        Mode::parse(&mode).ok_or_else(|| Error::invalid_params(format!("_meta.nuncio.mode: there is no mode {mode}")))?;
+        let additional = directories(&params.additional_directories)?;
+        let change = SessionChange {
+            title: meta.title,
+            model: meta.model,
+            thinking: meta.thinking,
+            system_prompt: meta.system_prompt,
+            additional_directories: (!additional.is_empty()).then_some(additional),
+            cwd: None,
+        };
+        let session = cx.nuncio.sessions().await?.create(cwd, mode, change).await?;
+        note_mcp_servers(&session, &params.mcp_servers).await?;
+        let id = session.log.id.clone();
+        let response = acp::NewSessionResponse::new(acp_id(&id))
+            .modes(session.log.state(modes))
+            .config_options(config_options(&cx.nuncio, &session).await);
+        Ok(Reply::new(response).follow(Follow::After(id, 0)))
+    }
+}
+
+/// The session that a call names; a caller's directories take the place of those it had.
+async fn reopen(cx: &Cx, id: &acp::SessionId, cwd: &Path, additional: &[PathBuf], servers: &[acp::McpServer]) -> Result<Arc<Session>> {
+    cx.client.authorized()?;
+    let cwd = directory("cwd", cwd)?;
+    let additional = directories(additional)?;
+    let session = cx.nuncio.sessions().await?.get(&session_id(id)).await?;
+    let same = session.log.state(|state| state.cwd == cwd && state.additional_directories == additional);
+    if !same {
+        let change = SessionChange { cwd: Some(cwd), additional_directories: Some(additional), ..SessionChange::default() };
+        match session.append(Body::SessionUpdated { change }).await {
+            // Another process works in it: it is only looked at here.
+            Err(error) if error.kind == Kind::SessionBusy => {}
+            updated => drop(updated?),
+        }
+    }
+    if session.is_owned().await {
+        note_mcp_servers(&session, servers).await?;
+    }
+    Ok(session)
+}
+
+pub struct LoadSession;
+
+impl Method for LoadSession {
+    type Params = acp::LoadSessionRequest;
+    type Result = acp::LoadSessionResponse;
+    const NAME: &'static str = "session/load";
+    const DOC: &'static str = "Opens a session and shows all of it again before the answer (ACP session setup).";
+
+    fn complete(params: &mut Map<String, Value>) {
+        default_mcp_servers(params);
+    }
+
+    async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
+        let session = reopen(&cx, &params.session_id, &params.cwd, &params.additional_directories, &params.mcp_servers).await?;
+        let response = acp::LoadSessionResponse::new()
+            .modes(session.log.state(modes))
+            .config_options(config_options(&cx.nuncio, &session).await);
+        Ok(Reply::new(response).follow(Follow::Replayed(session.log.id.clone())))
+    }
+}
+
+pub struct ResumeSession;
+
+impl Method for ResumeSession {
+    type Params = acp::ResumeSessionRequest;
+    type Result = acp::ResumeSessionResponse;
+    const NAME: &'static str = "session/resume";
+    const DOC: &'static str = "Opens a session without showing what was said (ACP session setup).";
+
+    async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
+        let session = reopen(&cx, &params.session_id, &params.cwd, &params.additional_directories, &params.mcp_servers).await?;
+        let response = acp::ResumeSessionResponse::new()
+            .modes(session.log.state(modes))
+            .config_options(config_options(&cx.nuncio, &session).await);
+        let follow = Follow::After(session.log.id.clone(), session.log.head());
+        Ok(Reply::new(response).follow(follow))
+    }
+}
+
+pub struct ListSessions;
+
+impl Method for ListSessions {
+    type Params = acp::ListSessionsRequest;
+    type Result = acp::ListSessionsResponse;
+    const NAME: &'static str = "session/list";
+    const DOC: &'static str = "Lists sessions, most recently updated first; `cwd` keeps those of one directory, `cursor` continues.";
+
+    async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
+        let after = match params.cursor.as_deref() {
+            None => None,
+            Some(cursor) => Some(parse_cursor(cursor).ok_or_else(|| Error::invalid_params("cursor: not one of ours"))?),
+        };
+        let page = cx.nuncio.sessions().await?.list(params.cwd.as_deref(), after)?;
+        let sessions = page.sessions.into_iter().map(|row| {
+            acp::SessionInfo::new(acp_id(&row.id), row.cwd)
+                .additional_directories(row.additional_directories)
+                .title(row.title)
+                .updated_at(timestamp(row.updated_ms))
+        });
+        let response = acp::ListSessionsResponse::new(sessions.collect());
+        Ok(Reply::new(response.next_cursor(page.next.map(|(updated_ms, key)| format!("{updated_ms}.{key}")))))
+    }
+}
+
+fn parse_cursor(cursor: &str) -> Option<(u64, i64)> {
+    let (updated_ms, key) = cursor.split_once('.')?;
+    Some((updated_ms.parse().ok()?, key.parse().ok()?))
+}
+
+pub struct CloseSession;
+
+impl Method for CloseSession {
+    type Params = acp::CloseSessionRequest;
+    type Result = acp::CloseSessionResponse;
+    const NAME: &'static str = "session/close";
+    const DOC: &'static str = "Ends what runs in a session and gives it up; it stays on the disk.";
+
+    async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
+        let id = session_id(&params.session_id);
+        cx.nuncio.sessions().await?.close(&id).await?;
+        Ok(Reply::new(acp::CloseSessionResponse::new()).follow(Follow::No(id)))
+    }
+}
+
+pub struct DeleteSession;
+
+impl Method for DeleteSession {
+    type Params = acp::DeleteSessionRequest;
+    type Result = acp::DeleteSessionResponse;
+    const NAME: &'static str = "session/delete";
+    const DOC: &'static str = "Removes a session with its events and files; an unknown one succeeds silently.";
+
+    async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
+        let id = session_id(&params.session_id);
+        let sessions = cx.nuncio.sessions().await?;
+        let known = sessions.row(&id).is_ok();
+        sessions.delete(&id).await?;
+        if known {
+            let artifacts = cx.nuncio.places.artifacts(id.as_str());
+            // Most sessions leave none.
+            let _ = tokio::fs::remove_dir_all(artifacts).await;
+        }
+        Ok(Reply::new(acp::DeleteSessionResponse::new()).follow(Follow::No(id)))
+    }
+}
+
+pub fn session_id(id: &acp::SessionId) -> SessionId {
+    SessionId::from(&*id.0)
+}
+
+pub fn acp_id(id: &SessionId) -> acp::SessionId {
+    acp::SessionId::new(id.as_str())
+}
+
+/// RFC 3339 in UTC, to the millisecond.
+pub fn timestamp(at_ms: u64) -> String {
+    let days = (at_ms / 86_400_000) as i64;
+    // Civil date from days since 1970-01-01 (Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms").
+    let shifted = days + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let day_of_era = shifted.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_shifted = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_shifted + 2) / 5 + 1;
+    let month = if month_shifted < 10 { month_shifted + 3 } else { month_shifted - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    let (seconds, ms) = ((at_ms / 1000) % 86_400, at_ms % 1000);
+    format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}.{ms:03}Z", seconds / 3600, seconds / 60 % 60, seconds % 60)
+}

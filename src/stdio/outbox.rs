@@ -1,0 +1,151 @@
+//! The one writer of a connection: answers and events in their order. An answer that follows events waits for them, and nothing else does.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use tokio::io::{AsyncWrite, AsyncWriteExt};
+use tokio::sync::mpsc;
+
+use super::view::View;
+use crate::api::{Client, Follow, Nuncio};
+use crate::id::{Seq, SessionId};
+use crate::rpc::peer::Peer;
+
+/// An answer, written; with what has to be shown before it, and from where its session is followed.
+pub struct Out {
+    pub frame: Vec<u8>,
+    pub after: Option<(SessionId, Seq)>,
+    pub follow: Option<Follow>,
+}
+
+pub struct Outbox<W> {
+    nuncio: Arc<Nuncio>,
+    client: Arc<Client>,
+    peer: Arc<Peer>,
+    output: W,
+    buffer: Vec<u8>,
+    views: HashMap<SessionId, View>,
+    /// Sessions that wait for something after their cursor.
+    waiting: FuturesUnordered<BoxFuture<'static, SessionId>>,
+}
+
+/// Written when so much has gathered, or nothing more is ready.
+const FLUSH_BYTES: usize = 64 << 10;
+
+impl<W: AsyncWrite + Unpin> Outbox<W> {
+    pub fn new(nuncio: Arc<Nuncio>, client: Arc<Client>, peer: Arc<Peer>, output: W) -> Self {
+        Self { nuncio, client, peer, output, buffer: Vec::new(), views: HashMap::new(), waiting: FuturesUnordered::new() }
+    }
+
+    /// Ends when all senders of answers are gone, or the client does not take any more.
+    pub async fn run(mut self, mut answers: mpsc::Receiver<Out>) -> io::Result<()> {
+        loop {
+            let idle = self.buffer.is_empty();
+            tokio::select! {
+                biased;
+                answer = answers.recv() => match answer {
+                    Some(answer) => self.answer(answer).await?,
+                    None => break,
+                },
+                Some(session) = self.waiting.next(), if !self.waiting.is_empty() => self.events(&session).await?,
+                () = std::future::ready(()), if !idle => self.flush().await?,
+            }
+        }
+        self.finish().await
+    }
+
+    async fn answer(&mut self, Out { frame, after, follow }: Out) -> io::Result<()> {
+        if let Some((session, seq)) = after {
+            self.show_to(&session, seq).await?;
+        }
+        if let Some(Follow::Replayed(session)) = &follow {
+            self.replay(session).await?;
+        }
+        self.buffer.extend_from_slice(&frame);
+        match follow {
+            None => {}
+            Some(Follow::Replayed(session)) => self.followed(session),
+            Some(Follow::After(session, seq)) => {
+                if self.open_view(&session, seq) {
+                    self.followed(session);
+                }
+            }
+            Some(Follow::No(session)) => drop(self.views.remove(&session)),
+        }
+        self.flush_if_full().await
+    }
+
+    /// False: the session is not open any more.
+    fn open_view(&mut self, session: &SessionId, after: Seq) -> bool {
+        let Some(open) = self.nuncio.sessions_now().and_then(|sessions| sessions.opened(session)) else { return false };
+        let view = View::new(open, after, self.nuncio.clone(), self.client.clone(), self.peer.clone());
+        self.views.insert(session.clone(), view);
+        true
+    }
+
+    /// The answer that makes the session known is written: now what belongs to the beginning of following it.
+    fn followed(&mut self, session: SessionId) {
+        let Some(view) = self.views.get_mut(&session) else { return };
+        view.greet(&mut self.buffer);
+        self.waiting.push(view.moved());
+    }
+
+    async fn replay(&mut self, session: &SessionId) -> io::Result<()> {
+        if !self.open_view(session, 0) {
+            return Ok(());
+        }
+        loop {
+            let Some(view) = self.views.get_mut(session) else { return Ok(()) };
+            if !view.replay(&mut self.buffer).await {
+                return Ok(());
+            }
+            self.flush_if_full().await?;
+        }
+    }
+
+    /// Shows what was committed up to `seq`.
+    async fn show_to(&mut self, session: &SessionId, seq: Seq) -> io::Result<()> {
+        while let Some(view) = self.views.get_mut(session).filter(|view| view.cursor() < seq) {
+            if !view.show(&mut self.buffer).await {
+                break;
+            }
+            self.flush_if_full().await?;
+        }
+        Ok(())
+    }
+
+    /// One page, so that an answer of another session waits for no more.
+    async fn events(&mut self, session: &SessionId) -> io::Result<()> {
+        let Some(view) = self.views.get_mut(session) else { return Ok(()) };
+        view.show(&mut self.buffer).await;
+        self.waiting.push(view.moved());
+        self.flush_if_full().await
+    }
+
+    async fn flush_if_full(&mut self) -> io::Result<()> {
+        if self.buffer.len() >= FLUSH_BYTES { self.flush().await } else { Ok(()) }
+    }
+
+    async fn flush(&mut self) -> io::Result<()> {
+        self.output.write_all(&self.buffer).await?;
+        self.output.flush().await?;
+        self.buffer.clear();
+        if self.buffer.capacity() > 4 * FLUSH_BYTES {
+            self.buffer.shrink_to(FLUSH_BYTES);
+        }
+        Ok(())
+    }
+
+    /// The last words: what was committed meanwhile.
+    async fn finish(mut self) -> io::Result<()> {
+        let sessions: Vec<(SessionId, Seq)> = self.views.iter().map(|(id, view)| (id.clone(), view.head())).collect();
+        for (session, head) in sessions {
+            self.show_to(&session, head).await?;
+        }
+        self.flush().await
+    }
+}

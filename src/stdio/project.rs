@@ -1,0 +1,189 @@
+//! Events as ACP's `session/update`: a fold with no more memory than it needs to show nothing twice.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use crate::content::{Part, Role, ToolStatus};
+use crate::context::commands::COMMANDS;
+use crate::event::{Body, Event, SessionChange, Severity};
+use crate::id::{MessageId, SessionId, ToolCallId};
+use crate::protocol::{acp, content};
+use crate::rpc::message::frame;
+
+pub struct Projection {
+    session: SessionId,
+    notices: bool,
+    /// Bytes shown of each message that is not complete yet.
+    shown_bytes: HashMap<MessageId, u64>,
+    /// Calls that have no result yet, for the questions about them.
+    open_calls: HashMap<ToolCallId, acp::ToolCallUpdateFields>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Notification<'a> {
+    session_id: &'a SessionId,
+    update: acp::SessionUpdate,
+}
+
+impl Projection {
+    pub fn new(session: SessionId, client: &acp::ClientCapabilities) -> Projection {
+        let notices = client.session.as_ref().is_some_and(|session| session.notices.is_some());
+        Projection { session, notices, shown_bytes: HashMap::new(), open_calls: HashMap::new() }
+    }
+
+    pub fn update(&self, update: acp::SessionUpdate, buffer: &mut Vec<u8>) {
+        frame::notification("session/update", Notification { session_id: &self.session, update }, buffer);
+    }
+
+    /// An event as it happens.
+    pub fn shown(&mut self, event: &Event, buffer: &mut Vec<u8>) {
+        match &event.body {
+            Body::MessageDelta { message_id, role, offset, text } => self.text(message_id, *role, *offset, text, buffer),
+            // The client that prompted shows its prompt by itself.
+            Body::MessageCompleted { role: Role::User, .. } => {}
+            body => self.fact(body, buffer),
+        }
+    }
+
+    /// An event of the past: messages at once, calls without their way.
+    pub fn replayed(&mut self, event: &Event, buffer: &mut Vec<u8>) {
+        match &event.body {
+            Body::MessageDelta { .. } | Body::Notice { .. } => {}
+            Body::ToolUpdated { status: None, .. } => {}
+            body => self.fact(body, buffer),
+        }
+    }
+
+    /// Text at byte `offset` of a message, as far as it was not shown yet.
+    pub fn text(&mut self, id: &MessageId, role: Role, offset: u64, text: &str, buffer: &mut Vec<u8>) {
+        let end = offset + text.len() as u64;
+        let shown = match self.shown_bytes.get_mut(id) {
+            Some(shown) => shown,
+            None => self.shown_bytes.entry(id.clone()).or_default(),
+        };
+        if end <= *shown {
+            return;
+        }
+        let fresh = &text[(*shown).saturating_sub(offset) as usize..];
+        *shown = end;
+        self.chunk(id, role, &Part::text(fresh), buffer);
+    }
+
+    fn chunk(&self, id: &MessageId, role: Role, part: &Part, buffer: &mut Vec<u8>) {
+        let chunk = acp::ContentChunk::new(content::block(part)).message_id(acp::MessageId::new(id.as_str()));
+        let update = match role {
+            Role::User | Role::System => acp::SessionUpdate::UserMessageChunk(chunk),
+            Role::Assistant => acp::SessionUpdate::AgentMessageChunk(chunk),
+            Role::Thought => acp::SessionUpdate::AgentThoughtChunk(chunk),
+        };
+        self.update(update, buffer);
+    }
+
+    fn fact(&mut self, body: &Body, buffer: &mut Vec<u8>) {
+        match body {
+            Body::MessageCompleted { message_id, role, parts, .. } => self.completed(message_id, *role, parts, buffer),
+            Body::ToolStarted { tool_call_id, name, title, kind, input, locations, .. } => {
+                let id = acp::ToolCallId::new(tool_call_id.as_str());
+                let call = acp::ToolCall::new(id, title.clone())
+                    .name(name.clone())
+                    .kind(content::tool_kind(*kind))
+                    .status(acp::ToolCallStatus::Pending)
+                    .locations(locations.iter().map(content::location).collect::<Vec<_>>())
+                    .raw_input(input.clone());
+                let fields = acp::ToolCallUpdateFields::new().title(title.clone()).kind(call.kind).locations(call.locations.clone()).raw_input(input.clone());
+                self.open_calls.insert(tool_call_id.clone(), fields);
+                self.update(acp::SessionUpdate::ToolCall(call), buffer);
+            }
+            Body::ToolUpdated { tool_call_id, status, content } => {
+                let fields = acp::ToolCallUpdateFields::new()
+                    .status(status.map(content::tool_status))
+                    .content(content.as_ref().map(|content| content::tool_contents(content)));
+                self.tool(tool_call_id, fields, buffer);
+            }
+            Body::ToolCompleted { tool_call_id, status, content, locations, details, .. } => {
+                self.open_calls.remove(tool_call_id);
+                let locations: Vec<_> = locations.iter().map(content::location).collect();
+                let fields = acp::ToolCallUpdateFields::new()
+                    .status(content::tool_status(*status))
+                    .content(content::tool_contents(content))
+                    .locations((!locations.is_empty()).then_some(locations))
+                    .raw_output(details.clone());
+                self.tool(tool_call_id, fields, buffer);
+            }
+            Body::PlanUpdated { entries } => {
+                let plan = acp::Plan::new(entries.iter().map(content::plan_entry).collect());
+                self.update(acp::SessionUpdate::Plan(plan), buffer);
+            }
+            Body::UsageUpdated { context_tokens, context_window, .. } => {
+                self.update(acp::SessionUpdate::UsageUpdate(acp::UsageUpdate::new(*context_tokens, *context_window)), buffer);
+            }
+            Body::ModeChanged { mode } => {
+                self.update(acp::SessionUpdate::CurrentModeUpdate(acp::CurrentModeUpdate::new(mode.as_str().to_string())), buffer);
+            }
+            Body::SessionCreated { change, .. } | Body::SessionUpdated { change } => self.information(change, buffer),
+            Body::Notice { severity, title, description } if self.notices => {
+                let severity = match severity {
+                    Severity::Info => acp::NoticeSeverity::Info,
+                    Severity::Warning => acp::NoticeSeverity::Warning,
+                    Severity::Error => acp::NoticeSeverity::Error,
+                };
+                let notice = acp::Notice::new(severity, title.clone()).description(description.clone());
+                self.update(acp::SessionUpdate::Notice(notice), buffer);
+            }
+            Body::Notice { .. }
+            | Body::MessageDelta { .. }
+            | Body::SessionClosed {}
+            | Body::SessionDeleted {}
+            | Body::TurnStarted {}
+            | Body::TurnCompleted { .. }
+            | Body::TurnFailed { .. }
+            | Body::TurnCancelled {}
+            | Body::TurnInterrupted {}
+            | Body::PermissionRequested { .. }
+            | Body::PermissionResolved { .. } => {}
+        }
+    }
+
+    fn completed(&mut self, id: &MessageId, role: Role, parts: &[Part], buffer: &mut Vec<u8>) {
+        if let [Part::Text { text }] = parts {
+            self.text(id, role, 0, text, buffer);
+        } else {
+            for part in parts {
+                self.chunk(id, role, part, buffer);
+            }
+        }
+        self.shown_bytes.remove(id);
+    }
+
+    fn information(&self, change: &SessionChange, buffer: &mut Vec<u8>) {
+        if let Some(title) = &change.title {
+            self.update(acp::SessionUpdate::SessionInfoUpdate(acp::SessionInfoUpdate::new().title(title.clone())), buffer);
+        }
+    }
+
+    fn tool(&self, id: &ToolCallId, fields: acp::ToolCallUpdateFields, buffer: &mut Vec<u8>) {
+        let update = acp::ToolCallUpdate::new(acp::ToolCallId::new(id.as_str()), fields);
+        self.update(acp::SessionUpdate::ToolCallUpdate(update), buffer);
+    }
+
+    /// The fields of a question about a call, with what the call said of itself.
+    pub fn named(&self, id: &ToolCallId, mut fields: acp::ToolCallUpdateFields) -> acp::ToolCallUpdateFields {
+        if let Some(call) = self.open_calls.get(id) {
+            fields.title = call.title.clone();
+            fields.kind = call.kind;
+            fields.locations = call.locations.clone();
+            fields.raw_input = call.raw_input.clone();
+        }
+        fields.status(content::tool_status(ToolStatus::Pending))
+    }
+}
+
+pub fn available_commands() -> acp::SessionUpdate {
+    let commands = COMMANDS.iter().map(|command| {
+        let input = acp::AvailableCommandInput::Unstructured(acp::UnstructuredCommandInput::new(command.hint));
+        acp::AvailableCommand::new(command.name, command.description).input(input)
+    });
+    acp::SessionUpdate::AvailableCommandsUpdate(acp::AvailableCommandsUpdate::new(commands.collect()))
+}

@@ -1,0 +1,176 @@
+//! A session as this client sees it: a cursor in its log, the questions it was asked, and its presence as somebody who can answer.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+
+use super::project::{self, Projection};
+use crate::api::{Client, Nuncio};
+use crate::content::{PermissionOption, ToolContent};
+use crate::event::{Body, Event, PermissionOutcome};
+use crate::id::{PermissionId, Seq, SessionId, ToolCallId};
+use crate::limits;
+use crate::protocol::{acp, content};
+use crate::rpc::message::{Id, frame};
+use crate::rpc::peer::Peer;
+use crate::session::broker::{Attendance, Broker};
+use crate::session::{Follow, Session};
+
+pub struct View {
+    session: Arc<Session>,
+    follow: Follow,
+    projection: Projection,
+    nuncio: Arc<Nuncio>,
+    client: Arc<Client>,
+    peer: Arc<Peer>,
+    asked: HashMap<PermissionId, Id>,
+    _attendance: Attendance,
+}
+
+impl View {
+    pub fn new(session: Arc<Session>, after: Seq, nuncio: Arc<Nuncio>, client: Arc<Client>, peer: Arc<Peer>) -> View {
+        View {
+            follow: session.log.follow(after),
+            projection: Projection::new(session.log.id.clone(), &client.capabilities()),
+            _attendance: session.broker.attend(),
+            asked: HashMap::new(),
+            session,
+            nuncio,
+            client,
+            peer,
+        }
+    }
+
+    pub fn cursor(&self) -> Seq {
+        self.follow.cursor()
+    }
+
+    pub fn head(&self) -> Seq {
+        self.session.log.head()
+    }
+
+    /// Resolves when there is something after the cursor.
+    pub fn moved(&self) -> BoxFuture<'static, SessionId> {
+        let mut follow = self.session.log.follow(self.follow.cursor());
+        async move {
+            follow.moved().await;
+            follow.log().id.clone()
+        }
+        .boxed()
+    }
+
+    /// What belongs to the beginning.
+    pub fn greet(&mut self, buffer: &mut Vec<u8>) {
+        self.projection.update(project::available_commands(), buffer);
+    }
+
+    /// A page of history, whole messages only. False: that was all, and what is still open was shown as far as it goes.
+    pub async fn replay(&mut self, buffer: &mut Vec<u8>) -> bool {
+        let (head, open_messages, open_permissions) =
+            self.session.log.state_at_head(|state, head| (head, state.open_messages.clone(), state.open_permissions.clone()));
+        if self.follow.cursor() < head {
+            let log = self.session.log.clone();
+            let after = self.follow.cursor();
+            let page = tokio::task::spawn_blocking(move || log.page(after, limits::PAGE_EVENTS, false)).await;
+            let events = match page {
+                Ok(Ok(events)) if !events.is_empty() => events,
+                failed => {
+                    tracing::error!(session = %self.session.log.id, ?failed, "replaying");
+                    return false;
+                }
+            };
+            for event in &events {
+                self.projection.replayed(event, buffer);
+            }
+            self.follow.seek(events.last().map_or(head, |last| last.seq));
+            return true;
+        }
+        for open in open_messages {
+            self.projection.text(&open.id, open.role, 0, &open.text, buffer);
+        }
+        for open in open_permissions {
+            self.ask(open.id, open.tool_call_id, &open.content, &open.options, buffer);
+        }
+        false
+    }
+
+    /// The next page. False: there is none.
+    pub async fn show(&mut self, buffer: &mut Vec<u8>) -> bool {
+        let events = match self.follow.ready() {
+            Ok(events) => events,
+            Err(error) => {
+                tracing::error!(session = %self.session.log.id, error = %error, "following");
+                return false;
+            }
+        };
+        for event in &events {
+            self.event(event, buffer).await;
+        }
+        !events.is_empty()
+    }
+
+    async fn event(&mut self, event: &Event, buffer: &mut Vec<u8>) {
+        match &event.body {
+            Body::PermissionRequested { permission_id, tool_call_id, content, options, .. } => {
+                self.ask(permission_id.clone(), tool_call_id.clone(), content, options, buffer);
+            }
+            Body::PermissionResolved { permission_id: Some(id), .. } => {
+                // Somebody else was quicker, or it is too late: the question is taken back.
+                if let Some(request) = self.asked.remove(id).filter(|request| self.peer.withdraw(request)) {
+                    frame::notification("$/cancel_request", json!({ "requestId": request }), buffer);
+                }
+            }
+            Body::ModeChanged { .. } => {
+                self.projection.shown(event, buffer);
+                self.options(buffer).await;
+            }
+            Body::SessionUpdated { change } => {
+                self.projection.shown(event, buffer);
+                if change.model.is_some() || change.thinking.is_some() {
+                    self.options(buffer).await;
+                }
+            }
+            _ => self.projection.shown(event, buffer),
+        }
+    }
+
+    async fn options(&self, buffer: &mut Vec<u8>) {
+        let options = crate::api::config_options(&self.nuncio, &self.session).await;
+        self.projection.update(acp::SessionUpdate::ConfigOptionUpdate(acp::ConfigOptionUpdate::new(options)), buffer);
+    }
+
+    fn ask(&mut self, id: PermissionId, tool_call: ToolCallId, shown: &[ToolContent], options: &[PermissionOption], buffer: &mut Vec<u8>) {
+        let broker = self.session.broker.clone();
+        let (question, by) = (id.clone(), self.client.principal);
+        let request = self.peer.ask(Box::new(move |answer| answered(&broker, &question, by, answer)));
+        self.asked.insert(id, request.clone());
+        let fields = acp::ToolCallUpdateFields::new().content((!shown.is_empty()).then(|| content::tool_contents(shown)));
+        let fields = self.projection.named(&tool_call, fields);
+        let params = acp::RequestPermissionRequest::new(
+            acp::SessionId::new(self.session.log.id.as_str()),
+            acp::ToolCallUpdate::new(acp::ToolCallId::new(tool_call.as_str()), fields),
+            options.iter().map(content::permission_option).collect(),
+        );
+        frame::request(&request, "session/request_permission", params, buffer);
+    }
+}
+
+/// Everything but one of the options that were offered is a no.
+fn answered(broker: &Broker, id: &PermissionId, by: &str, answer: Result<Value, Value>) {
+    let outcome = answer.map(|value| serde_json::from_value::<acp::RequestPermissionResponse>(value).map(|response| response.outcome));
+    let denied = |reason: &str| broker.dismiss(id, PermissionOutcome::Denied, by, reason);
+    match outcome {
+        Ok(Ok(acp::RequestPermissionOutcome::Selected(selected))) => {
+            if let Err(error) = broker.answer(id, &selected.option_id.0, by, None) {
+                denied(&error.message);
+            }
+        }
+        Ok(Ok(acp::RequestPermissionOutcome::Cancelled)) => denied("the question was closed without an answer"),
+        Ok(Ok(_)) => denied("the answer is of an unknown kind"),
+        Ok(Err(error)) => denied(&format!("the answer could not be read: {error}")),
+        Err(_) => denied("the client could not ask"),
+    }
+}
