@@ -1,1 +1,98 @@
-//! soon
+//! Wires the house: settings, models, agents, doors. The only place beside `cli` that knows all.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::{Models, NativeAgents};
+use crate::api::Nuncio;
+use crate::config::{Environment, Loaded, Overrides, Places, load_user};
+use crate::error::{Error, Result};
+use crate::permission::rules::{MODES, Mode};
+use crate::process::Supervisor;
+
+/// What the command line says about all commands.
+#[derive(Clone, Debug, Default)]
+pub struct Setup {
+    pub overrides: Overrides,
+    pub config: Option<PathBuf>,
+    pub data: Option<PathBuf>,
+    pub cwd: Option<PathBuf>,
+}
+
+/// Settings and places, with nothing opened.
+pub struct Ground {
+    pub environment: Environment,
+    pub places: Places,
+    pub loaded: Loaded,
+    pub overrides: Overrides,
+    pub cwd: PathBuf,
+}
+
+pub fn ground(environment: Environment, setup: Setup) -> Result<Ground> {
+    let here = std::env::current_dir().map_err(|error| Error::io("finding the current directory", error))?;
+    let cwd = match &setup.cwd {
+        Some(cwd) => absolute_directory(&here, cwd)?,
+        None => here.clone(),
+    };
+    let mut overrides = setup.overrides;
+    for root in &mut overrides.roots {
+        *root = absolute_directory(&here, root)?;
+    }
+    if let Some(mode) = &overrides.mode {
+        Mode::parse(mode).ok_or_else(|| {
+            let known: Vec<&str> = MODES.iter().map(|row| row.id).collect();
+            Error::invalid_params(format!("there is no mode {mode}")).hint(format!("there are {}", known.join(", ")))
+        })?;
+    }
+    let places = Places::new(&environment, setup.data.as_deref())?;
+    let loaded = load_user(&places, setup.config.as_deref(), &environment, &overrides)?;
+    Ok(Ground { environment, places, loaded, overrides, cwd })
+}
+
+fn absolute_directory(here: &Path, dir: &Path) -> Result<PathBuf> {
+    let dir = here.join(dir);
+    std::fs::canonicalize(&dir).map_err(|error| Error::invalid_params(format!("{}: {error}", dir.display())))
+}
+
+/// The house, with its store still closed.
+pub fn nuncio(ground: Ground) -> Result<Arc<Nuncio>> {
+    let Ground { environment, places, loaded, overrides, cwd } = ground;
+    // Without it we still work; a supervisor that is killed with -9 would then leave its orphans to init.
+    if let Err(error) = crate::process::adopt_orphans() {
+        tracing::warn!(%error, "cannot adopt orphans");
+    }
+    let supervisor = Supervisor::of_this_binary()?;
+    let models = Arc::new(Models::new(environment.clone(), overrides.base_url.clone(), supervisor.clone(), cwd.clone()));
+    let mode = overrides.mode.clone().unwrap_or_else(|| Mode::Ask.id().into());
+    let agents = NativeAgents::new(loaded, places, environment, overrides, models, supervisor);
+    Ok(Nuncio::new(agents, cwd, mode))
+}
+
+/// The ACP door on standard input and output, until the input ends or a signal comes.
+pub async fn acp(nuncio: Arc<Nuncio>) -> Result<()> {
+    let stop = CancellationToken::new();
+    let signalled = tokio::spawn(on_signal(stop.clone()));
+    let (input, output) = crate::stdio::standard();
+    let served = crate::stdio::serve(nuncio, input, output, stop).await;
+    signalled.abort();
+    served
+}
+
+/// Cancels `stop` at SIGINT, SIGTERM or SIGHUP.
+pub async fn on_signal(stop: CancellationToken) {
+    use tokio::signal::unix::{SignalKind, signal};
+    let listen = || -> std::io::Result<_> { Ok((signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, signal(SignalKind::hangup())?)) };
+    match listen() {
+        Ok((mut interrupt, mut terminate, mut hangup)) => {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+                _ = hangup.recv() => {}
+            }
+            stop.cancel();
+        }
+        Err(error) => tracing::warn!(%error, "cannot listen for signals"),
+    }
+}

@@ -1,1 +1,114 @@
-//! soon
+//! The command line: arguments into calls, events into text. What each command prints is its own file's affair.
+
+mod ask;
+mod demo;
+mod export;
+mod flags;
+mod inspect;
+mod run;
+mod schema;
+mod sessions;
+mod text;
+mod tool;
+
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+pub use schema::{SCHEMAS, schema};
+
+use crate::app;
+use crate::config::Environment;
+use crate::error::{Error, Kind, Result};
+use crate::limits;
+use flags::{Command, Flags};
+
+/// Runs the command that the arguments name. The exit code is of INTERFACE's table: 0 done, 1 failed, 2 usage or settings,
+/// 3 no model can be reached, 4 denied, 130 interrupted.
+pub fn main(environment: Environment) -> ExitCode {
+    let flags = match Flags::try_parse() {
+        Ok(flags) => flags,
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+        }
+    };
+    start_logging(&environment);
+    match dispatch(flags, environment) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            report(&error);
+            ExitCode::from(exit_code(&error))
+        }
+    }
+}
+
+fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
+    let setup = flags.setup();
+    let command = match flags.command {
+        Some(command) => command,
+        None if std::io::stdin().is_terminal() => {
+            let _ = Flags::command().print_help();
+            return Ok(0);
+        }
+        None => Command::Acp,
+    };
+    if let Command::Schema { name } = &command {
+        return schema::print(name.as_deref());
+    }
+    if let Command::Demo { yes, keep } = command {
+        return runtime()?.block_on(demo::run(environment, setup, yes, keep));
+    }
+    let ground = app::ground(environment, setup)?;
+    match command {
+        Command::Acp => runtime()?.block_on(async { app::acp(app::nuncio(ground)?).await.map(|()| 0) }),
+        Command::Run(options) => runtime()?.block_on(run::run(app::nuncio(ground)?, options)),
+        Command::Tool(options) => runtime()?.block_on(tool::run(app::nuncio(ground)?, options)),
+        Command::Sessions { command } => runtime()?.block_on(sessions::run(app::nuncio(ground)?, command)),
+        Command::Config { command } => inspect::config(&ground, command),
+        Command::Trust { dir } => inspect::trust(&ground, &dir),
+        Command::Doctor => runtime()?.block_on(inspect::doctor(ground)),
+        Command::Schema { .. } | Command::Demo { .. } => unreachable!("done above"),
+    }
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime> {
+    let threads = std::thread::available_parallelism().map_or(2, |cores| cores.get().clamp(2, 4));
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(threads)
+        .max_blocking_threads(limits::BLOCKING_THREADS_MAX)
+        .enable_all()
+        .build()
+        .map_err(|error| Error::io("starting the runtime", error))
+}
+
+/// JSON lines on standard error; `NUNCIO_LOG` is a level or a list of `module=level`.
+fn start_logging(environment: &Environment) {
+    use tracing_subscriber::prelude::*;
+    let wanted = environment.get("NUNCIO_LOG").unwrap_or("warn");
+    let targets: tracing_subscriber::filter::Targets = wanted.parse().unwrap_or_default();
+    let lines = tracing_subscriber::fmt::layer().json().with_writer(std::io::stderr).with_filter(targets);
+    // A second start in one process, as in tests, keeps the first.
+    let _ = tracing_subscriber::registry().with(lines).try_init();
+}
+
+fn exit_code(error: &Error) -> u8 {
+    let unreachable = error.details.as_ref().is_some_and(|details| details["unreachable"] == true);
+    if error.kind == Kind::ModelError && unreachable { 3 } else { error.kind.row().exit }
+}
+
+/// Says on standard error what went wrong and what to do.
+fn report(error: &Error) {
+    eprintln!("nuncio: {}", error.message);
+    if let Some(hint) = &error.hint {
+        eprintln!("  {hint}");
+    }
+}
+
+/// Writes to standard output. A reader that is gone ends the process quietly, as with any other tool in a pipe.
+fn print(text: impl AsRef<str>) -> Result<()> {
+    let mut output = std::io::stdout().lock();
+    let written = output.write_all(text.as_ref().as_bytes()).and_then(|()| output.flush());
+    written.map_err(|error| Error::new(Kind::Cancelled, format!("writing the output: {error}")))
+}

@@ -30,7 +30,9 @@ pub struct Outbox<W> {
     buffer: Vec<u8>,
     views: HashMap<SessionId, View>,
     /// Sessions that wait for something after their cursor.
-    waiting: FuturesUnordered<BoxFuture<'static, SessionId>>,
+    waiting: FuturesUnordered<BoxFuture<'static, (SessionId, u64)>>,
+    /// Number of the view that was opened last: what an older one waited for is nobody's.
+    opened: u64,
 }
 
 /// Written when so much has gathered, or nothing more is ready.
@@ -38,7 +40,7 @@ const FLUSH_BYTES: usize = 64 << 10;
 
 impl<W: AsyncWrite + Unpin> Outbox<W> {
     pub fn new(nuncio: Arc<Nuncio>, client: Arc<Client>, peer: Arc<Peer>, output: W) -> Self {
-        Self { nuncio, client, peer, output, buffer: Vec::new(), views: HashMap::new(), waiting: FuturesUnordered::new() }
+        Self { nuncio, client, peer, output, buffer: Vec::new(), views: HashMap::new(), waiting: FuturesUnordered::new(), opened: 0 }
     }
 
     /// Ends when all senders of answers are gone, or the client does not take any more.
@@ -51,7 +53,7 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
                     Some(answer) => self.answer(answer).await?,
                     None => break,
                 },
-                Some(session) = self.waiting.next(), if !self.waiting.is_empty() => self.events(&session).await?,
+                Some((session, number)) = self.waiting.next(), if !self.waiting.is_empty() => self.events(&session, number).await?,
                 () = std::future::ready(()), if !idle => self.flush().await?,
             }
         }
@@ -82,7 +84,8 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
     /// False: the session is not open any more.
     fn open_view(&mut self, session: &SessionId, after: Seq) -> bool {
         let Some(open) = self.nuncio.sessions_now().and_then(|sessions| sessions.opened(session)) else { return false };
-        let view = View::new(open, after, self.nuncio.clone(), self.client.clone(), self.peer.clone());
+        self.opened += 1;
+        let view = View::new(open, after, self.opened, self.nuncio.clone(), self.client.clone(), self.peer.clone());
         self.views.insert(session.clone(), view);
         true
     }
@@ -119,8 +122,8 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
     }
 
     /// One page, so that an answer of another session waits for no more.
-    async fn events(&mut self, session: &SessionId) -> io::Result<()> {
-        let Some(view) = self.views.get_mut(session) else { return Ok(()) };
+    async fn events(&mut self, session: &SessionId, number: u64) -> io::Result<()> {
+        let Some(view) = self.views.get_mut(session).filter(|view| view.number == number) else { return Ok(()) };
         view.show(&mut self.buffer).await;
         self.waiting.push(view.moved());
         self.flush_if_full().await

@@ -20,6 +20,8 @@ use crate::session::broker::{Attendance, Broker};
 use crate::session::{Follow, Session};
 
 pub struct View {
+    /// Tells it from an earlier one of the same session.
+    pub number: u64,
     session: Arc<Session>,
     follow: Follow,
     projection: Projection,
@@ -31,8 +33,9 @@ pub struct View {
 }
 
 impl View {
-    pub fn new(session: Arc<Session>, after: Seq, nuncio: Arc<Nuncio>, client: Arc<Client>, peer: Arc<Peer>) -> View {
+    pub fn new(session: Arc<Session>, after: Seq, number: u64, nuncio: Arc<Nuncio>, client: Arc<Client>, peer: Arc<Peer>) -> View {
         View {
+            number,
             follow: session.log.follow(after),
             projection: Projection::new(session.log.id.clone(), &client.capabilities()),
             _attendance: session.broker.attend(),
@@ -53,11 +56,12 @@ impl View {
     }
 
     /// Resolves when there is something after the cursor.
-    pub fn moved(&self) -> BoxFuture<'static, SessionId> {
+    pub fn moved(&self) -> BoxFuture<'static, (SessionId, u64)> {
+        let number = self.number;
         let mut follow = self.session.log.follow(self.follow.cursor());
         async move {
             follow.moved().await;
-            follow.log().id.clone()
+            (follow.log().id.clone(), number)
         }
         .boxed()
     }
