@@ -45,7 +45,7 @@ pub const MODEL_PROBE: Duration = Duration::from_millis(300);
 
 /// Time between TERM and KILL for a command's processes.
 pub const KILL_GRACE: Duration = Duration::from_millis(200);
-/// How often what survived KILL so far is looked for again, and how long we wait for it at all.
+/// How often what is left is looked for again while processes are ended, and how long we wait for that at all.
 pub const KILL_AGAIN: Duration = Duration::from_millis(10);
 pub const KILL_WAIT: Duration = Duration::from_secs(2);
 /// How long what a command left running may take to end by itself (a `tee` that still writes); then it is ended.
@@ -60,6 +60,8 @@ pub const BASH_TIMEOUT_MS_MAX: u64 = 600_000;
 /// Output of a command that the model sees (head and tail), and that is kept at all.
 pub const BASH_MODEL_BYTES_MAX: usize = 50 << 10;
 pub const BASH_OUTPUT_BYTES_MAX: usize = 16 << 20;
+/// Output that is read at a time: what a pipe holds.
+pub const PIPE_BYTES: usize = 64 << 10;
 /// How often a running command's new output is shown.
 pub const BASH_UPDATE: Duration = Duration::from_millis(100);
 /// Output shown while a command still runs (its tail).
@@ -83,6 +85,8 @@ pub const DIFF_TIME: Duration = Duration::from_millis(100);
 pub const GLOB_PATHS_MAX: usize = 200;
 pub const LIST_ENTRIES_MAX: usize = 500;
 pub const GREP_LINES_MAX: usize = 250;
+/// Memory that `grep` takes for a line, or with `multiline` for a file; what is longer is left out.
+pub const GREP_HEAP_BYTES_MAX: usize = 64 << 20;
 /// One line of a `grep` result.
 pub const GREP_LINE_BYTES_MAX: usize = 500;
 

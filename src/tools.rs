@@ -1,16 +1,20 @@
 //! The tools that models call: a file each, named as on the wire, and the table of them all.
 
 mod bash;
+mod capture;
+mod change;
 mod context;
 mod edit;
 mod files_seen;
 mod glob;
 mod grep;
+mod grep_sink;
 mod input;
 mod list;
 mod plan;
 mod read;
 mod shell;
+mod text;
 mod tool;
 mod write;
 
@@ -36,14 +40,14 @@ impl Tools {
     /// Nuncio's own.
     pub fn native() -> Tools {
         Tools::of(vec![
-            // tool::entry(read::Read),
-            // tool::entry(write::Write),
-            // tool::entry(edit::Edit),
-            // tool::entry(bash::Bash),
-            // tool::entry(glob::Glob),
-            // tool::entry(grep::Grep),
-            // tool::entry(list::List),
-            // tool::entry(plan::Plan),
+            tool::entry(read::Read),
+            tool::entry(write::Write),
+            tool::entry(edit::Edit),
+            tool::entry(bash::Bash),
+            tool::entry(glob::Glob),
+            tool::entry(grep::Grep),
+            tool::entry(list::List),
+            tool::entry(plan::Plan),
         ])
     }
 

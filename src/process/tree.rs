@@ -1,6 +1,6 @@
 //! The processes below one of ours: finding them in /proc, ending them, and being sure that none is left.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fs;
 use std::time::{Duration, Instant};
 
@@ -65,18 +65,23 @@ pub fn reap(mut ended: impl FnMut(Pid, WaitStatus)) -> bool {
 pub fn end_all(sleep: impl Fn(Duration), mut ended: impl FnMut(Pid, WaitStatus)) {
     let own = getpid().as_raw_nonzero().get().unsigned_abs();
     let deadline = Instant::now() + limits::KILL_GRACE;
-    let mut told = HashSet::new();
+    let mut told: HashMap<u32, Vec<u8>> = HashMap::new();
     while reap(&mut ended) {
         let now = Instant::now();
         for pid in descendants(own) {
             if now >= deadline {
                 signal(pid, Signal::KILL);
-            } else if told.insert(pid) {
+                continue;
+            }
+            // Told once; but a shell's child that has not become its command yet may take TERM for the shell's and forget it.
+            let name = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
+            if told.get(&pid) != Some(&name) {
+                told.insert(pid, name);
                 signal(pid, Signal::TERM);
                 signal(pid, Signal::CONT);
             }
         }
-        sleep(if now < deadline { deadline - now } else { limits::KILL_AGAIN });
+        sleep(limits::KILL_AGAIN);
     }
 }
 

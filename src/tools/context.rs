@@ -43,15 +43,29 @@ impl ToolContext {
         }
     }
 
-    /// Runs work on files on a thread that may block. The work has to look at `cancel` by itself.
-    pub(super) async fn blocking<T: Send + 'static>(
+    /// Looks at files, on a thread that may block. The work stops by itself when `cancel` says so; what it gives then is dropped.
+    pub(super) async fn look<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
     ) -> Result<T, ToolError> {
-        let done = tokio::task::spawn_blocking(work).await;
+        let found = self.change(work).await;
+        if self.cancel.is_cancelled() {
+            Err(ToolError::cancelled())
+        } else {
+            found
+        }
+    }
+
+    /// Changes files, on a thread that may block: not at all when it is cancelled before, else to its end, and it is told how it
+    /// went.
+    pub(super) async fn change<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
+    ) -> Result<T, ToolError> {
         if self.cancel.is_cancelled() {
             return Err(ToolError::cancelled());
         }
+        let done = tokio::task::spawn_blocking(work).await;
         done.unwrap_or_else(|_| Err(ToolError::new("the tool broke; this is a fault in nuncio")))
     }
 

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::SystemTime;
 
 use tokio::sync::OwnedMutexGuard;
 
@@ -13,16 +13,19 @@ use super::ToolError;
 /// What tells one state of a file from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
-    modified: Option<SystemTime>,
+    /// Seconds and nanoseconds. Clocks of file systems are coarse, hence the rest.
+    modified: (i64, i64),
     bytes: u64,
+    inode: u64,
 }
 
 impl Stamp {
     fn of(path: &Path) -> Option<Stamp> {
         let metadata = fs::metadata(path).ok()?;
         Some(Stamp {
-            modified: metadata.modified().ok(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
             bytes: metadata.len(),
+            inode: metadata.ino(),
         })
     }
 }

@@ -1,3 +1,130 @@
-//! stub
+//! `glob`: files by the pattern of their path, the newest first.
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::SystemTime;
+
+use globset::{GlobBuilder, GlobMatcher};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::list::directory;
+use super::{Output, Tool, ToolContext, ToolError};
+use crate::content::ToolKind;
+use crate::limits;
+use crate::permission::Access;
+use crate::workspace::{Placed, Walk, Workspace};
 
 pub struct Glob;
+
+/// Finds files by path pattern, such as `src/**/*.{ts,tsx}`, newest first. A pattern without a slash matches names at any depth.
+/// Leaves out git-ignored files.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Input {
+    pattern: String,
+    /// Directory to search, default the working directory.
+    #[serde(default, alias = "directory", alias = "dir")]
+    path: Option<String>,
+}
+
+impl Input {
+    /// The directory, and the pattern relative to it: of an absolute pattern, what stands before its first wildcard.
+    fn place(&self) -> (String, String) {
+        let base = self.path.clone().unwrap_or_else(|| ".".into());
+        if !self.pattern.starts_with('/') {
+            return (base, self.pattern.trim_start_matches("./").to_owned());
+        }
+        let literal = self.pattern.find(['*', '?', '[', '{']).unwrap_or(self.pattern.len());
+        let cut = self.pattern[..literal].rfind('/').unwrap_or(0);
+        (self.pattern[..cut.max(1)].to_owned(), self.pattern[cut + 1..].to_owned())
+    }
+}
+
+impl Tool for Glob {
+    type Input = Input;
+    const NAME: &'static str = "glob";
+    const ALIASES: &'static [&'static str] = &["fs_glob", "search_files"];
+    const KIND: ToolKind = ToolKind::Search;
+
+    fn title(&self, input: &Input, workspace: &Workspace) -> String {
+        let (base, pattern) = input.place();
+        match workspace.show(&workspace.resolve(&base).path).as_str() {
+            "." => format!("Find {pattern}"),
+            shown => format!("Find {pattern} in {shown}"),
+        }
+    }
+
+    fn access(&self, input: &Input) -> Access {
+        Access::read(input.place().0)
+    }
+
+    /// details: `{count, truncated}`.
+    async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
+        let (base, pattern) = input.place();
+        let placed = context.workspace.resolve(&base);
+        let inner = context.clone();
+        context.look(move || glob(&placed, &pattern, &inner)).await
+    }
+}
+
+/// `any_depth`: what has no slash is compared with names alone.
+pub fn matcher(pattern: &str) -> Result<GlobMatcher, ToolError> {
+    let pattern = if pattern.contains('/') {
+        pattern.to_owned()
+    } else {
+        format!("**/{pattern}")
+    };
+    match GlobBuilder::new(&pattern).literal_separator(true).build() {
+        Ok(glob) => Ok(glob.compile_matcher()),
+        Err(error) => Err(ToolError(format!("pattern: {error}"))),
+    }
+}
+
+fn glob(placed: &Placed, pattern: &str, context: &ToolContext) -> Result<Output, ToolError> {
+    directory(&placed.real).map_err(|error| context.failed("searching", &placed.path, error))?;
+    let matcher = matcher(pattern)?;
+    let names_hidden = pattern.split('/').any(|part| part.starts_with('.'));
+    let found: Mutex<Vec<(SystemTime, PathBuf)>> = Mutex::default();
+    Walk::new(&placed.real, context.cancel.clone())
+        .hidden(names_hidden)
+        .parallel(|| {
+            |entry| {
+                let path = entry.path().strip_prefix(&placed.real).unwrap_or(entry.path());
+                if matcher.is_match(path) {
+                    let modified = entry
+                        .metadata()
+                        .ok()
+                        .and_then(|metadata| metadata.modified().ok())
+                        .unwrap_or(SystemTime::UNIX_EPOCH);
+                    found
+                        .lock()
+                        .unwrap_or_else(std::sync::PoisonError::into_inner)
+                        .push((modified, path.to_owned()));
+                }
+                true
+            }
+        });
+    let mut found = found.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    found.sort_by(|(one_time, one), (other_time, other)| other_time.cmp(one_time).then_with(|| one.cmp(other)));
+    Ok(output(&placed.path, &found, context))
+}
+
+fn output(base: &Path, found: &[(SystemTime, PathBuf)], context: &ToolContext) -> Output {
+    let mut text = String::new();
+    for (_, path) in found.iter().take(limits::GLOB_PATHS_MAX) {
+        text.push_str(&context.workspace.show(&base.join(path)));
+        text.push('\n');
+    }
+    let truncated = found.len() > limits::GLOB_PATHS_MAX;
+    if truncated {
+        let most = limits::GLOB_PATHS_MAX;
+        text.push_str(&format!(
+            "[the {most} newest of {} files; use a narrower pattern or path]\n",
+            found.len()
+        ));
+    } else if found.is_empty() {
+        text.push_str("no files found\n");
+    }
+    Output::text(text, json!({ "count": found.len(), "truncated": truncated }))
+}

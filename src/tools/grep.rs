@@ -1,3 +1,267 @@
-//! stub
+//! `grep`: lines of files that match, found by ripgrep's own crates.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
+use ignore::types::{Types, TypesBuilder};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::grep_sink::{FileHits, Hits};
+use super::{Output, Tool, ToolContext, ToolError, glob};
+use crate::content::ToolKind;
+use crate::limits;
+use crate::permission::Access;
+use crate::workspace::{self, Walk, Workspace};
 
 pub struct Grep;
+
+/// Searches file contents with a regular expression (Rust syntax). Leaves out hidden, git-ignored and binary files.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub struct Input {
+    #[serde(alias = "query", alias = "regex")]
+    pattern: String,
+    /// File or directory, default the working directory.
+    #[serde(default, alias = "directory", alias = "dir")]
+    path: Option<String>,
+    /// Only files that match, such as `*.rs`.
+    #[serde(default, alias = "include")]
+    glob: Option<String>,
+    /// Only files of a type, such as `rust`.
+    #[serde(default, rename = "type")]
+    file_type: Option<String>,
+    /// Default content.
+    #[serde(default)]
+    output_mode: Option<Mode>,
+    /// Lines after each match.
+    #[serde(default, rename = "-A")]
+    after: Option<usize>,
+    /// Lines before.
+    #[serde(default, rename = "-B")]
+    before: Option<usize>,
+    /// Lines around.
+    #[serde(default, rename = "-C", alias = "context")]
+    around: Option<usize>,
+    /// Ignore case.
+    #[serde(default, rename = "-i", alias = "case_insensitive")]
+    ignore_case: Option<bool>,
+    /// Accepted and always on.
+    #[serde(default, rename = "-n")]
+    #[schemars(skip)]
+    _line_numbers: Option<bool>,
+    /// Let a match span lines.
+    #[serde(default)]
+    multiline: Option<bool>,
+    /// Most results, default and at most 250.
+    #[serde(default)]
+    head_limit: Option<usize>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    Content,
+    FilesWithMatches,
+    Count,
+}
+
+impl Input {
+    fn path(&self) -> &str {
+        self.path.as_deref().unwrap_or(".")
+    }
+
+    /// A pattern that names a line feed cannot mean anything else.
+    fn multiline(&self) -> bool {
+        self.multiline.unwrap_or_else(|| self.pattern.contains("\\n"))
+    }
+
+    fn matcher(&self) -> Result<RegexMatcher, ToolError> {
+        let multiline = self.multiline();
+        let mut builder = RegexMatcherBuilder::new();
+        builder
+            .case_insensitive(self.ignore_case.unwrap_or(false))
+            .multi_line(true)
+            .dot_matches_new_line(self.multiline.unwrap_or(false));
+        if !multiline {
+            builder.line_terminator(Some(b'\n'));
+        }
+        builder
+            .build(&self.pattern)
+            .map_err(|error| ToolError(format!("pattern: {error}")))
+    }
+
+    fn searcher(&self) -> Searcher {
+        let content = self.output_mode.unwrap_or(Mode::Content) == Mode::Content;
+        let around = self.around.unwrap_or(0);
+        let context = |own: Option<usize>| if content { own.unwrap_or(around) } else { 0 };
+        SearcherBuilder::new()
+            .line_number(true)
+            .multi_line(self.multiline())
+            .heap_limit(Some(limits::GREP_HEAP_BYTES_MAX))
+            .before_context(context(self.before))
+            .after_context(context(self.after))
+            .binary_detection(BinaryDetection::quit(0))
+            .build()
+    }
+
+    fn types(&self) -> Result<Option<Types>, ToolError> {
+        let Some(name) = &self.file_type else { return Ok(None) };
+        let mut builder = TypesBuilder::new();
+        builder.add_defaults().select(name);
+        builder
+            .build()
+            .map(Some)
+            .map_err(|_| ToolError(format!("type: there is no file type {name}; use glob, such as *.{name}")))
+    }
+}
+
+impl Tool for Grep {
+    type Input = Input;
+    const NAME: &'static str = "grep";
+    const ALIASES: &'static [&'static str] = &["fs_grep", "search"];
+    const KIND: ToolKind = ToolKind::Search;
+
+    fn title(&self, input: &Input, workspace: &Workspace) -> String {
+        let place = match workspace.show(&workspace.resolve(input.path()).path).as_str() {
+            "." => String::new(),
+            shown => format!(" in {shown}"),
+        };
+        let files = input.glob.as_ref().map(|glob| format!(" ({glob})")).unwrap_or_default();
+        format!("Search \"{}\"{place}{files}", input.pattern)
+    }
+
+    fn access(&self, input: &Input) -> Access {
+        Access::read(input.path())
+    }
+
+    /// details: `{files, matches, truncated}`; both counts are of the files that are shown.
+    async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
+        let inner = context.clone();
+        context.look(move || grep(&input, &inner)).await
+    }
+}
+
+fn grep(input: &Input, context: &ToolContext) -> Result<Output, ToolError> {
+    let placed = context.workspace.resolve(input.path());
+    std::fs::metadata(&placed.real).map_err(|error| context.failed("searching", &placed.path, error))?;
+    let matcher = input.matcher()?;
+    let names = input.glob.as_deref().map(glob::matcher).transpose()?;
+    let types = input.types()?;
+    let mode = input.output_mode.unwrap_or(Mode::Content);
+    let wanted = |path: &Path| {
+        let relative = path
+            .strip_prefix(&placed.real)
+            .ok()
+            .filter(|path| !path.as_os_str().is_empty())
+            .unwrap_or(path);
+        names.as_ref().is_none_or(|names| names.is_match(relative))
+            && types.as_ref().is_none_or(|types| types.matched(path, false).is_whitelist())
+    };
+    let limit = input
+        .head_limit
+        .filter(|limit| *limit > 0)
+        .unwrap_or(limits::GREP_LINES_MAX)
+        .min(limits::GREP_LINES_MAX);
+    let found = Mutex::new(Found {
+        files: BTreeMap::new(),
+        results: 0,
+        limit,
+        more: false,
+    });
+    let locked = || found.lock().unwrap_or_else(PoisonError::into_inner);
+    Walk::new(&placed.real, context.cancel.clone()).parallel(|| {
+        let mut searcher = input.searcher();
+        let (locked, matcher, wanted) = (&locked, &matcher, &wanted);
+        let cancel = &context.cancel;
+        move |entry| {
+            if !wanted(entry.path()) || locked().is_beyond(entry.path()) {
+                return true;
+            }
+            let mut hits = Hits::new(mode, cancel);
+            // What cannot be read has no matches.
+            let searched = workspace::open(entry.path()).and_then(|file| searcher.search_file(matcher, &file, &mut hits));
+            if let (Ok(()), Some(hits)) = (searched, hits.found()) {
+                locked().insert(entry.into_path(), hits);
+            }
+            true
+        }
+    });
+    let show = |real: &Path| {
+        let path = real
+            .strip_prefix(&placed.real)
+            .map_or_else(|_| real.to_owned(), |rest| placed.path.join(rest));
+        context.workspace.show(path.components().as_path())
+    };
+    Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner).output(mode, show))
+}
+
+/// The results in the order of their paths: of all there are only the first, in bounded memory, whichever thread was faster.
+struct Found {
+    files: BTreeMap<PathBuf, FileHits>,
+    /// In `files`: lines, or files that have none.
+    results: usize,
+    limit: usize,
+    /// There are more than are kept.
+    more: bool,
+}
+
+fn results(hits: &FileHits) -> usize {
+    hits.lines.len().max(1)
+}
+
+impl Found {
+    /// Nothing in that file would be among the first: no need to look, as long as something more is known to be there.
+    fn is_beyond(&self, path: &Path) -> bool {
+        self.more && self.results >= self.limit && self.files.last_key_value().is_some_and(|(last, _)| path > last.as_path())
+    }
+
+    fn insert(&mut self, path: PathBuf, hits: FileHits) {
+        self.results += results(&hits);
+        self.files.insert(path, hits);
+        while let Some(last) = self.files.last_entry()
+            && self.results - results(last.get()) >= self.limit
+        {
+            self.results -= results(last.get());
+            self.more = true;
+            last.remove();
+        }
+    }
+
+    fn output(self, mode: Mode, show: impl Fn(&Path) -> String) -> Output {
+        let mut text = String::new();
+        let mut left = self.limit;
+        let mut matches = 0;
+        let mut truncated = self.more;
+        for (path, hits) in &self.files {
+            let path = show(path);
+            matches += hits.matches;
+            match mode {
+                Mode::FilesWithMatches => text.push_str(&format!("{path}\n")),
+                Mode::Count => text.push_str(&format!("{path}:{}\n", hits.matches)),
+                Mode::Content => {
+                    truncated |= hits.more || hits.lines.len() > left;
+                    for line in hits.lines.iter().take(left) {
+                        line.write(&path, &mut text);
+                    }
+                    left -= hits.lines.len().min(left);
+                }
+            }
+        }
+        if self.files.is_empty() {
+            text.push_str("no matches found\n");
+        } else if truncated {
+            text.push_str(&format!(
+                "[the first {} results; use a narrower pattern, path or glob]\n",
+                self.limit
+            ));
+        }
+        Output::text(
+            text,
+            json!({ "files": self.files.len(), "matches": matches, "truncated": truncated }),
+        )
+    }
+}

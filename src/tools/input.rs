@@ -97,10 +97,14 @@ fn coerce(value: &mut Value, schema: &Value) {
             "integer" | "number" | "boolean" | "array" | "object" => serde_json::from_str(text.trim()).ok(),
             _ => None,
         };
-        match read {
-            Some(read) if is(&read, kind) => *value = read,
-            _ => {}
+        if let Some(read) = read
+            && is(&read, kind)
+        {
+            *value = read;
         }
+    }
+    if schema.get("type") == Some(&Value::from("string")) && (value.is_number() || value.is_boolean()) {
+        *value = Value::from(value.to_string());
     }
     if schema.get("type") == Some(&Value::from("integer"))
         && let Some(number) = value.as_f64()
@@ -117,7 +121,8 @@ fn coerce(value: &mut Value, schema: &Value) {
                 !value.is_null() || required.is_some_and(|required| required.iter().any(|field| field == name))
             });
             for (name, value) in fields {
-                if let Some(schema) = schema.get("properties").and_then(|properties| properties.get(name)) {
+                let named = schema.get("properties").and_then(|properties| properties.get(name));
+                if let Some(schema) = named.or_else(|| schema.get("additionalProperties")) {
                     coerce(value, schema);
                 }
             }

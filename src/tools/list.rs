@@ -1,3 +1,108 @@
-//! stub
+//! `list`: a directory as a tree.
+
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{Output, Tool, ToolContext, ToolError};
+use crate::content::{Location, ToolKind};
+use crate::limits;
+use crate::permission::Access;
+use crate::workspace::{Placed, Walk, Workspace};
 
 pub struct List;
+
+/// Shows a directory as a tree, without hidden and git-ignored files.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Input {
+    /// Default: the working directory.
+    #[serde(default, alias = "file_path", alias = "directory", alias = "dir")]
+    path: Option<String>,
+    /// Levels, default 3.
+    #[serde(default, alias = "max_depth")]
+    depth: Option<u64>,
+}
+
+const DEPTH: u64 = 3;
+
+impl Input {
+    fn path(&self) -> &str {
+        self.path.as_deref().unwrap_or(".")
+    }
+}
+
+impl Tool for List {
+    type Input = Input;
+    const NAME: &'static str = "list";
+    const ALIASES: &'static [&'static str] = &["fs_list", "list_dir", "repo_tree"];
+    const KIND: ToolKind = ToolKind::Search;
+
+    fn title(&self, input: &Input, workspace: &Workspace) -> String {
+        format!("List {}", workspace.show(&workspace.resolve(input.path()).path))
+    }
+
+    fn locations(&self, input: &Input, workspace: &Workspace) -> Vec<Location> {
+        vec![Location {
+            path: workspace.resolve(input.path()).path,
+            line: None,
+        }]
+    }
+
+    fn access(&self, input: &Input) -> Access {
+        Access::read(input.path())
+    }
+
+    /// details: `{path, entries, truncated}`.
+    async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
+        let placed = context.workspace.resolve(input.path());
+        let inner = context.clone();
+        context
+            .look(move || list(&placed, input.depth.unwrap_or(DEPTH).max(1), &inner))
+            .await
+    }
+}
+
+fn list(placed: &Placed, depth: u64, context: &ToolContext) -> Result<Output, ToolError> {
+    directory(&placed.real).map_err(|error| context.failed("listing", &placed.path, error))?;
+    let mut text = format!("{}/\n", placed.path.display());
+    let mut entries = 0;
+    let mut truncated = false;
+    let depth = usize::try_from(depth).unwrap_or(usize::MAX);
+    Walk::new(&placed.real, context.cancel.clone())
+        .depth_max(depth)
+        .in_order(|entry| {
+            if entries == limits::LIST_ENTRIES_MAX {
+                truncated = true;
+                return false;
+            }
+            entries += 1;
+            let kind = entry.file_type();
+            text.push_str(&"  ".repeat(entry.depth()));
+            text.push_str(&entry.file_name().to_string_lossy());
+            if kind.is_some_and(|kind| kind.is_dir()) {
+                text.push('/');
+            } else if let (true, Ok(target)) = (kind.is_some_and(|kind| kind.is_symlink()), std::fs::read_link(entry.path())) {
+                text.push_str(&format!(" -> {}", target.display()));
+            }
+            text.push('\n');
+            true
+        });
+    if truncated {
+        text.push_str(&format!(
+            "[the first {entries} entries; list a directory below, with less depth, or use glob]\n"
+        ));
+    } else if entries == 0 {
+        text.push_str("[empty, or all of it hidden or ignored]\n");
+    }
+    Ok(Output::text(
+        text,
+        json!({ "path": placed.path, "entries": entries, "truncated": truncated }),
+    ))
+}
+
+/// An error unless it is a directory that can be read.
+pub fn directory(real: &Path) -> std::io::Result<()> {
+    std::fs::read_dir(real).map(|_| ())
+}

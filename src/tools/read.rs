@@ -1,3 +1,235 @@
-//! stub
+//! `read`: a file as numbered lines, or an image as such. Streams, so that the size of a file does not matter.
+
+use std::fs::File;
+use std::io::{self, Read as _, Seek};
+use std::path::Path;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::text::{Encoding, Lines};
+use super::{Output, Tool, ToolContext, ToolError};
+use crate::content::{Location, Part, ToolContent, ToolKind};
+use crate::limits;
+use crate::permission::Access;
+use crate::workspace::{self, Placed, Workspace};
 
 pub struct Read;
+
+/// Reads a text file with line numbers, or an image.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Input {
+    #[serde(alias = "path", alias = "filePath", alias = "file")]
+    file_path: String,
+    /// First line, from 1.
+    #[serde(default)]
+    offset: Option<u64>,
+    /// Lines to read, at most 5000.
+    #[serde(default)]
+    limit: Option<u64>,
+}
+
+impl Tool for Read {
+    type Input = Input;
+    const NAME: &'static str = "read";
+    const ALIASES: &'static [&'static str] = &["fs_read", "read_file"];
+    const KIND: ToolKind = ToolKind::Read;
+
+    fn title(&self, input: &Input, workspace: &Workspace) -> String {
+        let shown = workspace.show(&workspace.resolve(&input.file_path).path);
+        match (input.offset, input.limit) {
+            (None, None) => format!("Read {shown}"),
+            (offset, None) => format!("Read {shown} from line {}", offset.unwrap_or(1)),
+            (offset, Some(limit)) => {
+                let first = offset.unwrap_or(1).max(1);
+                format!("Read {shown} lines {first}-{}", first.saturating_add(limit).saturating_sub(1))
+            }
+        }
+    }
+
+    fn locations(&self, input: &Input, workspace: &Workspace) -> Vec<Location> {
+        let line = input.offset.and_then(|line| u32::try_from(line).ok());
+        vec![Location {
+            path: workspace.resolve(&input.file_path).path,
+            line,
+        }]
+    }
+
+    fn access(&self, input: &Input) -> Access {
+        Access::read(&input.file_path)
+    }
+
+    /// details: `{filePath, totalLines, linesRead, offset, truncated}`; of an image `{filePath, mimeType, size}`.
+    async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
+        let placed = context.workspace.resolve(&input.file_path);
+        let inner = context.clone();
+        context.look(move || read(&placed, &input, &inner)).await
+    }
+}
+
+fn read(placed: &Placed, input: &Input, context: &ToolContext) -> Result<Output, ToolError> {
+    let shown = context.workspace.show(&placed.path);
+    let fail = |error: io::Error| match error.kind() {
+        io::ErrorKind::IsADirectory => ToolError(format!("{shown} is a directory; use list to see what is in it")),
+        io::ErrorKind::NotFound => ToolError(format!("{shown} does not exist{}", similar_name(placed))),
+        _ => context.failed("reading", &placed.path, error),
+    };
+    let mut file = workspace::open(&placed.real).map_err(fail)?;
+    let mut head = Vec::new();
+    (&mut file)
+        .take(limits::BINARY_PROBE_BYTES as u64)
+        .read_to_end(&mut head)
+        .map_err(fail)?;
+    file.rewind().map_err(fail)?;
+    if let Some(mime_type) = image_type(&head) {
+        return image(file, mime_type, placed, &shown).map_err(fail)?;
+    }
+    let encoding = Encoding::of(&head);
+    if encoding == Encoding::Utf8 && head.contains(&0) {
+        return Err(ToolError(format!(
+            "{shown} is a binary file; use bash to look into it (file, xxd, strings)"
+        )));
+    }
+    context.files.note(&placed.real);
+    let page = Page::read(Lines::new(file, encoding), input, &context.cancel).map_err(fail)?;
+    page.output(&placed.path, &shown)
+}
+
+/// Magic numbers of what models can see.
+fn image_type(head: &[u8]) -> Option<&'static str> {
+    match head {
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
+        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+        _ => None,
+    }
+}
+
+fn image(file: File, mime_type: &str, placed: &Placed, shown: &str) -> io::Result<Result<Output, ToolError>> {
+    let mut bytes = Vec::new();
+    file.take(limits::IMAGE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > limits::IMAGE_BYTES_MAX {
+        let most = limits::IMAGE_BYTES_MAX >> 20;
+        return Ok(Err(ToolError(format!(
+            "{shown} is an image of more than {most} MiB; use bash to make a smaller copy and read that"
+        ))));
+    }
+    let image = Part::Image {
+        mime_type: mime_type.into(),
+        data: STANDARD.encode(&bytes),
+    };
+    Ok(Ok(Output {
+        parts: vec![
+            Part::text(format!("{shown} ({mime_type}, {} bytes)", bytes.len())),
+            image.clone(),
+        ],
+        content: vec![ToolContent::Content { content: image }],
+        locations: Vec::new(),
+        details: json!({ "filePath": placed.path, "mimeType": mime_type, "size": bytes.len() }),
+    }))
+}
+
+/// ` (did you mean …)` when the directory has that name in another case or with another ending.
+fn similar_name(placed: &Placed) -> String {
+    let stem = |path: &Path| path.file_stem().map(|stem| stem.to_string_lossy().to_lowercase());
+    let entries = placed.real.parent().and_then(|parent| std::fs::read_dir(parent).ok());
+    let mut names: Vec<String> = entries
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|entry| stem(&entry.path()) == stem(&placed.real))
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+        .first()
+        .map_or_else(String::new, |name| format!(" (did you mean {name}?)"))
+}
+
+/// The lines that a call asked for.
+struct Page {
+    text: String,
+    first: u64,
+    lines: u64,
+    total: u64,
+    /// Why it ends before the file or the limit of the call does.
+    full: bool,
+    cut: bool,
+    lossy: bool,
+}
+
+impl Page {
+    fn read(mut lines: Lines<File>, input: &Input, cancel: &CancellationToken) -> io::Result<Page> {
+        let first = input.offset.unwrap_or(1).max(1);
+        let wanted = input
+            .limit
+            .unwrap_or(limits::READ_LINES_MAX as u64)
+            .clamp(1, limits::READ_LINES_MAX as u64);
+        let mut page = Page {
+            text: String::new(),
+            first,
+            lines: 0,
+            total: 0,
+            full: false,
+            cut: false,
+            lossy: false,
+        };
+        while !cancel.is_cancelled() {
+            let shows = page.total + 1 >= first && page.lines < wanted && !page.full;
+            let Some(line) = lines.next(if shows { limits::READ_LINE_BYTES_MAX } else { 0 })? else {
+                break;
+            };
+            page.total += 1;
+            if !shows {
+                continue;
+            }
+            if page.lines > 0 && page.text.len() + line.text.len() > limits::READ_BYTES_MAX {
+                page.full = true;
+                continue;
+            }
+            page.lines += 1;
+            page.lossy |= line.lossy;
+            page.text.push_str(&format!("{:>6}\t{}", page.total, line.text));
+            if line.bytes_left > 0 {
+                page.cut = true;
+                page.text.push_str(&format!(" [{} more bytes in this line]", line.bytes_left));
+            }
+            page.text.push('\n');
+        }
+        Ok(page)
+    }
+
+    fn output(mut self, path: &Path, shown: &str) -> Result<Output, ToolError> {
+        if self.first > self.total.max(1) {
+            return Err(ToolError(format!(
+                "{shown} has {} lines: there is no line {}",
+                self.total, self.first
+            )));
+        }
+        let next = self.first + self.lines;
+        let truncated = next <= self.total;
+        if self.total == 0 {
+            self.text.push_str("[the file is empty]\n");
+        }
+        if truncated {
+            let last = next - 1;
+            self.text.push_str(&format!(
+                "[truncated: lines {} to {last} of {}; read on with offset {next}]\n",
+                self.first, self.total
+            ));
+        }
+        if self.lossy {
+            self.text
+                .push_str("[not valid UTF-8: what could not be read is shown as \u{fffd}]\n");
+        }
+        let details = json!({
+            "filePath": path, "totalLines": self.total, "linesRead": self.lines, "offset": self.first, "truncated": truncated || self.cut,
+        });
+        Ok(Output::text(self.text, details))
+    }
+}

@@ -9,24 +9,33 @@ fn supervisor() -> Supervisor {
     Supervisor::new(env!("CARGO_BIN_EXE_nuncio"))
 }
 
-/// A name that stands in the environment of all that one test starts, and nowhere else.
+/// A number that stands in the environment or the arguments of all that one test starts, and nowhere else.
 fn marker() -> String {
-    format!("NUNCIO_TEST_{}", uuid::Uuid::now_v7().simple())
+    format!("0.{}", uuid::Uuid::now_v7().as_u128())
 }
 
-/// Processes, zombies not counted, that have `marker` in their environment.
+fn marked_command(line: &str, marker: &str) -> Command {
+    Command::shell(line.replace("sleep 60", &format!("sleep 60 {marker}")), "/").env("NUNCIO_TEST", marker)
+}
+
+/// Processes, zombies not counted, that have `marker` in their environment or arguments.
 fn marked(marker: &str) -> Vec<u32> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
             continue;
         };
-        let environment = std::fs::read(entry.path().join("environ")).unwrap_or_default();
-        if environment.windows(marker.len()).any(|window| window == marker.as_bytes()) {
+        let mut said = std::fs::read(entry.path().join("environ")).unwrap_or_default();
+        said.extend(std::fs::read(entry.path().join("cmdline")).unwrap_or_default());
+        if said.windows(marker.len()).any(|window| window == marker.as_bytes()) {
             found.push(pid);
         }
     }
     found
+}
+
+fn none() -> Vec<u32> {
+    Vec::new()
 }
 
 async fn read_all(child: &mut Child) -> Vec<u8> {
@@ -52,7 +61,7 @@ async fn commands_end_with_their_code_and_say_where() {
         ("true", 0, "", Some("/")),
         ("exit 7", 7, "", Some("/")),
         ("kill -9 $$", 137, "", None),
-        ("kill -TERM $$", 143, "", None),
+        ("kill -TERM $$", 143, "", Some("/")),
         ("cd /usr && false", 1, "", Some("/usr")),
         ("cd /usr; exec true", 0, "", None),
         ("echo a; echo b >&2; echo c; echo d >&2", 0, "a\nb\nc\nd\n", Some("/")),
@@ -111,7 +120,7 @@ const DEAF: &str =
 
 /// Starts `line`, waits for `started`, and gives the child with a count of what runs.
 async fn started(line: &str, marker: &str) -> (Child, usize) {
-    let mut child = supervisor().spawn(&Command::shell(line, "/").env(marker, "1")).unwrap();
+    let mut child = supervisor().spawn(&marked_command(line, marker)).unwrap();
     read_until(&mut child, "started").await;
     let running = marked(marker).len();
     (child, running)
@@ -125,7 +134,7 @@ async fn ending_leaves_nothing() {
         assert!(running >= 2, "{line}: {running} running");
         let before = Instant::now();
         child.end().await.unwrap();
-        assert_eq!(marked(&marker), [], "{line}");
+        assert_eq!(marked(&marker), none(), "{line}");
         assert!(
             before.elapsed() < Duration::from_millis(longest),
             "{line} took {:?}",
@@ -156,10 +165,10 @@ async fn what_a_command_leaves_running_ends_with_it() {
         "trap '' TERM; sleep 60 & exit 3",
     ] {
         let marker = marker();
-        let mut child = supervisor().spawn(&Command::shell(line, "/").env(&marker, "1")).unwrap();
+        let mut child = supervisor().spawn(&marked_command(line, &marker)).unwrap();
         let status = child.wait().await.unwrap();
         assert_eq!(status.code, if line.ends_with('3') { 3 } else { 0 });
-        assert_eq!(marked(&marker), [], "{line}");
+        assert_eq!(marked(&marker), none(), "{line}");
     }
 }
 
@@ -168,10 +177,10 @@ async fn signals_to_the_helper_end_the_command() {
     for signal in ["TERM", "INT", "HUP"] {
         let marker = marker();
         let mut child = supervisor()
-            .spawn(&Command::shell(format!("sleep 60 & kill -{signal} $PPID; wait"), "/").env(&marker, "1"))
+            .spawn(&marked_command(&format!("sleep 60 & kill -{signal} $PPID; wait"), &marker))
             .unwrap();
         child.wait().await.unwrap();
-        assert_eq!(marked(&marker), [], "{signal}");
+        assert_eq!(marked(&marker), none(), "{signal}");
     }
 }
 
@@ -179,8 +188,8 @@ async fn signals_to_the_helper_end_the_command() {
 async fn a_killed_helper_leaves_nothing_either() {
     nuncio::process::adopt_orphans().unwrap();
     let marker = marker();
-    let line = format!("{TREE}").replace("wait", "kill -9 $PPID; sleep 60");
-    let mut child = supervisor().spawn(&Command::shell(line, "/").env(&marker, "1")).unwrap();
+    let line = &TREE.replace("wait", "kill -9 $PPID; sleep 60");
+    let mut child = supervisor().spawn(&marked_command(line, &marker)).unwrap();
     assert_eq!(child.wait().await.unwrap(), ExitStatus { code: 137, cwd: None });
-    assert_eq!(marked(&marker), []);
+    assert_eq!(marked(&marker), none());
 }

@@ -1,1 +1,239 @@
-//! stub
+//! Tools through their table, as the agent calls them: input in, text and details out.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use nuncio::content::{Part, ToolContent, plain_text};
+use nuncio::process::Supervisor;
+use nuncio::tools::{Output, ToolContext, ToolError, Tools};
+use nuncio::workspace::Workspace;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+mod bash;
+mod files;
+mod search;
+
+/// A workspace of its own, with all tools.
+struct World {
+    directory: TempDir,
+    tools: Tools,
+    context: ToolContext,
+}
+
+impl World {
+    fn new() -> World {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().join("work");
+        std::fs::create_dir(&root).unwrap();
+        let workspace = Workspace::new(&root, [], &directory.path().join("artifacts"));
+        let context = ToolContext::new(workspace, Supervisor::new(env!("CARGO_BIN_EXE_nuncio")));
+        World {
+            directory,
+            tools: Tools::native(),
+            context,
+        }
+    }
+
+    fn with(files: &[(&str, &str)]) -> World {
+        let world = World::new();
+        for (path, content) in files {
+            world.put(path, content);
+        }
+        world
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.context.workspace.cwd.join(path)
+    }
+
+    fn put(&self, path: &str, content: impl AsRef<[u8]>) {
+        let path = self.path(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+
+    fn bytes(&self, path: &str) -> Vec<u8> {
+        std::fs::read(self.path(path)).unwrap()
+    }
+
+    fn text(&self, path: &str) -> String {
+        String::from_utf8(self.bytes(path)).unwrap()
+    }
+
+    async fn call(&self, name: &str, input: Value) -> Result<Output, ToolError> {
+        self.tools.prepare(name, input, &self.context)?.run(&self.context).await
+    }
+
+    /// What the model is told, with `ok` or `error` before it.
+    async fn told(&self, name: &str, input: Value) -> String {
+        match self.call(name, input).await {
+            Ok(output) => format!("ok {}", plain_text(&output.parts)),
+            Err(error) => format!("error {error}"),
+        }
+    }
+}
+
+#[test]
+fn what_models_are_told_of_tools_is_short() {
+    let specs = Tools::native().specs();
+    let told: Vec<Value> = specs
+        .iter()
+        .map(|spec| json!({"name": spec.name, "description": spec.description, "input_schema": spec.input_schema}))
+        .collect();
+    let text = serde_json::to_string(&told).unwrap();
+    assert!(text.len() < 4600, "{} bytes: {text}", text.len());
+    assert!(
+        !text.contains("null") && !text.contains("$") && !text.contains("\"format\""),
+        "{text}"
+    );
+    for spec in specs.iter() {
+        assert!(
+            !spec.description.is_empty() && !spec.description.contains('\n'),
+            "{}: {}",
+            spec.name,
+            spec.description
+        );
+        assert_eq!(spec.input_schema["type"], "object", "{}", spec.name);
+        assert!(spec.input_schema["properties"].is_object(), "{}", spec.name);
+    }
+    let read = specs.iter().find(|spec| spec.name == "read").unwrap();
+    insta::assert_snapshot!(serde_json::to_string(&read.input_schema).unwrap(), @r#"{"type":"object","properties":{"file_path":{"type":"string"},"offset":{"type":"integer","description":"First line, from 1."},"limit":{"type":"integer","description":"Lines to read, at most 5000."}},"required":["file_path"]}"#);
+}
+
+#[tokio::test]
+async fn usual_names_resolve() {
+    let tools = Tools::native();
+    let names = [
+        ("fs_read", "read"),
+        ("fs_write", "write"),
+        ("fs_edit", "edit"),
+        ("fs_glob", "glob"),
+        ("fs_grep", "grep"),
+        ("fs_list", "list"),
+        ("read_file", "read"),
+        ("write_file", "write"),
+        ("str_replace", "edit"),
+        ("search", "grep"),
+        ("search_files", "glob"),
+        ("repo_tree", "list"),
+        ("list_dir", "list"),
+        ("shell", "bash"),
+        ("execute", "bash"),
+        ("run_command", "bash"),
+        ("todo_write", "plan"),
+        ("update_plan", "plan"),
+        ("read", "read"),
+    ];
+    for (name, tool) in names {
+        assert_eq!(tools.get(name).map(|tool| tool.name()), Some(tool), "{name}");
+    }
+    assert!(tools.get("nothing").is_none());
+}
+
+#[tokio::test]
+async fn input_is_read_with_small_liberties() {
+    let world = World::with(&[("a", "1\n2\n3\n4\n")]);
+    let two_and_three = "ok      2\t2\n     3\t3\n[truncated: lines 2 to 3 of 4; read on with offset 4]\n";
+    let cases = [
+        (json!({"file_path": "a", "offset": 2, "limit": 2}), two_and_three),
+        (json!({"file_path": "a", "offset": "2", "limit": "2"}), two_and_three),
+        (
+            json!({"path": "a", "offset": 2.0, "limit": 2, "unknown": true}),
+            two_and_three,
+        ),
+        (json!("{\"file_path\": \"a\", \"offset\": 2, \"limit\": 2}"), two_and_three),
+        (json!({"file_path": "a", "offset": 4, "limit": null}), "ok      4\t4\n"),
+        (json!({}), "error read: missing field `file_path`"),
+        (json!(null), "error read: missing field `file_path`"),
+        (json!([]), "error read: the input has to be a JSON object"),
+        (json!("a"), "error read: the input has to be a JSON object"),
+        (
+            json!({"file_path": null}),
+            "error read: file_path: invalid type: null, expected a string",
+        ),
+        (
+            json!({"file_path": "a", "offset": "two"}),
+            "error read: offset: invalid type: string \"two\", expected u64",
+        ),
+        (
+            json!({"file_path": "a", "offset": -1}),
+            "error read: offset: invalid value: integer `-1`, expected u64",
+        ),
+    ];
+    for (input, told) in cases {
+        assert_eq!(world.told("read", input.clone()).await, told, "{input}");
+    }
+    let entries = json!({"entries": "[{\"content\": \"one\"}]"});
+    assert_eq!(world.told("plan", entries).await, "ok plan updated: 0 of 1 done");
+    assert!(
+        world
+            .told("nothing", json!({}))
+            .await
+            .starts_with("error there is no tool nothing; there are read, write,")
+    );
+}
+
+#[tokio::test]
+async fn titles_are_short_and_relative() {
+    let world = World::new();
+    let outside = world.directory.path().join("x").display().to_string();
+    let cases = [
+        (
+            "read",
+            json!({"file_path": world.path("src/a.rs")}),
+            "Read src/a.rs".to_owned(),
+        ),
+        (
+            "read",
+            json!({"file_path": "src/../b.rs", "offset": 3}),
+            "Read b.rs from line 3".into(),
+        ),
+        (
+            "read",
+            json!({"file_path": "b.rs", "offset": 3, "limit": 10}),
+            "Read b.rs lines 3-12".into(),
+        ),
+        ("read", json!({"file_path": "../x"}), format!("Read {outside}")),
+        ("write", json!({"file_path": "a", "content": ""}), "Write a".into()),
+        (
+            "edit",
+            json!({"file_path": "a", "old_string": "", "new_string": ""}),
+            "Edit a".into(),
+        ),
+        ("bash", json!({"command": "cargo test"}), "`cargo test`".into()),
+        ("bash", json!({"command": "cd a\ncargo test"}), "`cd a …`".into()),
+        (
+            "grep",
+            json!({"pattern": "foo", "path": "src"}),
+            "Search \"foo\" in src".into(),
+        ),
+        ("grep", json!({"pattern": "foo"}), "Search \"foo\"".into()),
+        ("glob", json!({"pattern": "*.rs"}), "Find *.rs".into()),
+        ("list", json!({}), "List .".into()),
+        ("plan", json!({"entries": []}), "Update the plan".into()),
+    ];
+    for (name, input, title) in cases {
+        assert_eq!(
+            world
+                .tools
+                .prepare(name, input, &world.context)
+                .map_err(|error| error.0)
+                .unwrap()
+                .title,
+            title
+        );
+    }
+}
+
+#[tokio::test]
+async fn plans_come_back_whole() {
+    let world = World::new();
+    let entries = json!([{"content": "one", "status": "completed"}, {"content": "two", "priority": "high"}]);
+    let output = world.call("plan", json!({ "entries": entries })).await.unwrap();
+    let whole = json!([
+        {"content": "one", "priority": "medium", "status": "completed"},
+        {"content": "two", "priority": "high", "status": "pending"},
+    ]);
+    assert_eq!(output.details, json!({ "entries": whole }));
+}

@@ -1,0 +1,178 @@
+//! The output of a command: head and tail for the model, the whole in a file when that is not all of it.
+
+use std::path::PathBuf;
+
+use tokio::fs::File;
+use tokio::io::AsyncWriteExt;
+
+use crate::limits;
+
+const SIDE_BYTES: usize = limits::BASH_MODEL_BYTES_MAX / 2;
+
+/// Takes output as it comes; holds a bounded part of it.
+pub struct Capture {
+    path: PathBuf,
+    file: Option<File>,
+    /// Why there is no file although there should be one.
+    failed: Option<String>,
+    /// The first bytes, all of them as long as they are not too many for the model.
+    head: Vec<u8>,
+    /// The last bytes, at least as many as a side takes.
+    tail: Vec<u8>,
+    total: usize,
+    news: bool,
+}
+
+/// What is told of it.
+pub struct Captured {
+    /// Ends with a line feed unless it is empty.
+    pub text: String,
+    pub truncated: bool,
+    pub artifact: Option<PathBuf>,
+}
+
+impl Capture {
+    /// `path` is where the whole goes, should it be too long.
+    pub fn new(path: PathBuf) -> Capture {
+        Capture {
+            path,
+            file: None,
+            failed: None,
+            head: Vec::new(),
+            tail: Vec::new(),
+            total: 0,
+            news: false,
+        }
+    }
+
+    pub async fn push(&mut self, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        self.news = true;
+        let before = self.total;
+        self.total += bytes.len();
+        self.tail.extend_from_slice(bytes);
+        if self.tail.len() > 4 * SIDE_BYTES {
+            self.tail.drain(..self.tail.len() - SIDE_BYTES);
+        }
+        if self.total > limits::BASH_MODEL_BYTES_MAX
+            && before < limits::BASH_OUTPUT_BYTES_MAX
+            && let Err(error) = self.save(bytes, before).await
+        {
+            self.failed = Some(error.to_string());
+        }
+        self.head
+            .extend_from_slice(&bytes[..bytes.len().min(limits::BASH_MODEL_BYTES_MAX - self.head.len())]);
+    }
+
+    async fn save(&mut self, bytes: &[u8], before: usize) -> std::io::Result<()> {
+        if self.failed.is_some() {
+            return Ok(());
+        }
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => {
+                if let Some(parent) = self.path.parent() {
+                    tokio::fs::create_dir_all(parent).await?;
+                }
+                let file = self.file.insert(File::create(&self.path).await?);
+                file.write_all(&self.head).await?;
+                file
+            }
+        };
+        let room = limits::BASH_OUTPUT_BYTES_MAX - before;
+        file.write_all(&bytes[..bytes.len().min(room)]).await
+    }
+
+    /// There is output that [`Capture::live`] has not shown.
+    pub fn has_news(&self) -> bool {
+        self.news
+    }
+
+    /// The end of what came so far.
+    pub fn live(&mut self) -> String {
+        self.news = false;
+        let text = String::from_utf8_lossy(last_lines(&self.tail, limits::BASH_LIVE_BYTES_MAX));
+        if self.total > limits::BASH_LIVE_BYTES_MAX {
+            format!("[…]\n{text}")
+        } else {
+            text.into_owned()
+        }
+    }
+
+    pub async fn finish(mut self) -> Captured {
+        if let Some(file) = &mut self.file
+            && let Err(error) = file.flush().await
+        {
+            self.failed = Some(error.to_string());
+        }
+        let truncated = self.total > limits::BASH_MODEL_BYTES_MAX;
+        let mut text = if truncated {
+            self.sides()
+        } else {
+            String::from_utf8_lossy(&self.head).into_owned()
+        };
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        let artifact = (truncated && self.failed.is_none()).then_some(self.path);
+        Captured {
+            text,
+            truncated,
+            artifact,
+        }
+    }
+
+    fn sides(&self) -> String {
+        let (head, tail) = (first_lines(&self.head, SIDE_BYTES), last_lines(&self.tail, SIDE_BYTES));
+        let left_out = self.total - head.len() - tail.len();
+        let whole = match &self.failed {
+            Some(error) => format!("writing {}: {error}", self.path.display()),
+            None if self.total > limits::BASH_OUTPUT_BYTES_MAX => {
+                format!(
+                    "the first {} MiB of all {} bytes are in {}",
+                    limits::BASH_OUTPUT_BYTES_MAX >> 20,
+                    self.total,
+                    self.path.display()
+                )
+            }
+            None => format!("all {} bytes are in {}", self.total, self.path.display()),
+        };
+        let (head, tail) = (String::from_utf8_lossy(head), String::from_utf8_lossy(tail));
+        format!(
+            "{}\n[{left_out} bytes left out; {whole}]\n{tail}",
+            head.trim_end_matches('\n')
+        )
+    }
+}
+
+/// At most `most` bytes from the beginning: whole lines, or whole characters where lines are long.
+fn first_lines(bytes: &[u8], most: usize) -> &[u8] {
+    if bytes.len() <= most {
+        return bytes;
+    }
+    let part = &bytes[..most];
+    match memchr::memrchr(b'\n', part) {
+        Some(end) if end >= most / 2 => &part[..=end],
+        _ => {
+            let cut = part.iter().rposition(|byte| !(0x80..0xc0).contains(byte)).unwrap_or(most);
+            &part[..cut]
+        }
+    }
+}
+
+/// At most `most` bytes from the end, likewise.
+fn last_lines(bytes: &[u8], most: usize) -> &[u8] {
+    if bytes.len() <= most {
+        return bytes;
+    }
+    let part = &bytes[bytes.len() - most..];
+    match memchr::memchr(b'\n', part) {
+        Some(end) if end < most / 2 => &part[end + 1..],
+        _ => {
+            let begin = part.iter().position(|byte| !(0x80..0xc0).contains(byte)).unwrap_or(0);
+            &part[begin..]
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Files as lines of text: which encoding, and one line after the other in bounded memory.
+
+use std::io::{self, BufRead, BufReader, Read};
+
+/// What a byte order mark says; without one it is UTF-8.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encoding {
+    Utf8,
+    Utf8Marked,
+    Utf16Little,
+    Utf16Big,
+}
+
+impl Encoding {
+    /// `head` is the beginning of a file.
+    pub fn of(head: &[u8]) -> Encoding {
+        match head {
+            [0xef, 0xbb, 0xbf, ..] => Encoding::Utf8Marked,
+            [0xff, 0xfe, ..] => Encoding::Utf16Little,
+            [0xfe, 0xff, ..] => Encoding::Utf16Big,
+            _ => Encoding::Utf8,
+        }
+    }
+
+    fn mark_bytes(self) -> usize {
+        match self {
+            Encoding::Utf8 => 0,
+            Encoding::Utf8Marked => 3,
+            Encoding::Utf16Little | Encoding::Utf16Big => 2,
+        }
+    }
+}
+
+/// A line without its ending.
+pub struct Line {
+    pub text: String,
+    /// Of the line, beyond those of `text`, in the file's own encoding.
+    pub bytes_left: usize,
+    /// It was no valid text.
+    pub lossy: bool,
+}
+
+/// Reads lines of whatever length without holding more of one than is asked for.
+pub struct Lines<R> {
+    reader: BufReader<R>,
+    encoding: Encoding,
+    begun: bool,
+}
+
+const BUFFER_BYTES: usize = 256 << 10;
+
+impl<R: Read> Lines<R> {
+    pub fn new(reader: R, encoding: Encoding) -> Lines<R> {
+        Lines {
+            reader: BufReader::with_capacity(BUFFER_BYTES, reader),
+            encoding,
+            begun: false,
+        }
+    }
+
+    /// The next line, of which at most `bytes_max` bytes are kept.
+    pub fn next(&mut self, bytes_max: usize) -> io::Result<Option<Line>> {
+        if !self.begun {
+            self.begun = true;
+            let mut mark = [0; 3];
+            self.reader.read_exact(&mut mark[..self.encoding.mark_bytes()])?;
+        }
+        let mut kept = Vec::new();
+        let mut total = 0;
+        let ended = match self.encoding {
+            Encoding::Utf8 | Encoding::Utf8Marked => self.line(&mut kept, &mut total, bytes_max)?,
+            Encoding::Utf16Little => self.wide_line(&mut kept, &mut total, bytes_max, u16::from_le_bytes)?,
+            Encoding::Utf16Big => self.wide_line(&mut kept, &mut total, bytes_max, u16::from_be_bytes)?,
+        };
+        if total == 0 && !ended {
+            return Ok(None);
+        }
+        let whole = kept.len() == total;
+        let (text, lossy) = self.decode(&mut kept, whole);
+        Ok(Some(Line {
+            text,
+            bytes_left: total - kept.len(),
+            lossy,
+        }))
+    }
+
+    /// True when there was a line feed, which is not kept.
+    fn line(&mut self, kept: &mut Vec<u8>, total: &mut usize, bytes_max: usize) -> io::Result<bool> {
+        loop {
+            let buffer = self.reader.fill_buf()?;
+            if buffer.is_empty() {
+                return Ok(false);
+            }
+            let end = memchr::memchr(b'\n', buffer);
+            let piece = &buffer[..end.unwrap_or(buffer.len())];
+            kept.extend_from_slice(&piece[..piece.len().min(bytes_max - kept.len())]);
+            *total += piece.len();
+            let used = piece.len() + usize::from(end.is_some());
+            self.reader.consume(used);
+            if end.is_some() {
+                return Ok(true);
+            }
+        }
+    }
+
+    fn wide_line(&mut self, kept: &mut Vec<u8>, total: &mut usize, bytes_max: usize, unit: fn([u8; 2]) -> u16) -> io::Result<bool> {
+        loop {
+            let mut pair = [0; 2];
+            match self.reader.read_exact(&mut pair) {
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(false),
+                read => read?,
+            }
+            if unit(pair) == u16::from(b'\n') {
+                return Ok(true);
+            }
+            if kept.len() + 2 <= bytes_max {
+                kept.extend_from_slice(&pair);
+            }
+            *total += 2;
+        }
+    }
+
+    /// The text of `bytes`, and whether something of it could not be read. Of a line that was cut, `bytes` loses a last
+    /// character that is not whole; of a whole line, the text loses a `\r` at its end.
+    fn decode(&self, bytes: &mut Vec<u8>, whole: bool) -> (String, bool) {
+        let (mut text, lossy) = match self.encoding {
+            Encoding::Utf8 | Encoding::Utf8Marked => {
+                if !whole {
+                    while bytes.last().is_some_and(|byte| (0x80..0xc0).contains(byte)) {
+                        bytes.pop();
+                    }
+                    if bytes.last().is_some_and(|byte| *byte >= 0xc0) {
+                        bytes.pop();
+                    }
+                }
+                match std::str::from_utf8(bytes) {
+                    Ok(text) => (text.to_owned(), false),
+                    Err(_) => (String::from_utf8_lossy(bytes).into_owned(), true),
+                }
+            }
+            Encoding::Utf16Little | Encoding::Utf16Big => {
+                let little = self.encoding == Encoding::Utf16Little;
+                let unit = |pair: &[u8]| {
+                    if little {
+                        u16::from_le_bytes([pair[0], pair[1]])
+                    } else {
+                        u16::from_be_bytes([pair[0], pair[1]])
+                    }
+                };
+                let units: Vec<u16> = bytes.chunks_exact(2).map(unit).collect();
+                match String::from_utf16(&units) {
+                    Ok(text) => (text, false),
+                    Err(_) => (String::from_utf16_lossy(&units), true),
+                }
+            }
+        };
+        if whole && text.ends_with('\r') {
+            text.pop();
+        }
+        (text, lossy)
+    }
+}
