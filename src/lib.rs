@@ -1,1 +1,7 @@
 //! nuncio.
+
+pub mod content;
+pub mod error;
+pub mod id;
+pub mod limits;
+pub mod model;
