@@ -28,18 +28,28 @@ pub const STORE_BUSY: Duration = Duration::from_secs(5);
 pub const TURN_REQUESTS_MAX: u32 = 200;
 /// Attempts at one model request.
 pub const MODEL_ATTEMPTS_MAX: u32 = 6;
+/// The same when nobody listens at an address of this machine.
+pub const MODEL_LOCAL_ATTEMPTS_MAX: u32 = 3;
 /// First pause between attempts; it doubles.
 pub const MODEL_BACKOFF: Duration = Duration::from_millis(200);
 /// Longest pause between attempts, and the longest Retry-After that is obeyed.
 pub const MODEL_BACKOFF_MAX: Duration = Duration::from_secs(60);
 /// Silence on a model's stream after which it counts as broken.
 pub const MODEL_IDLE: Duration = Duration::from_secs(180);
+/// The same for a server on this machine, which may chew on a long prompt before it says anything.
+pub const MODEL_LOCAL_IDLE: Duration = Duration::from_secs(900);
+/// Most that is added to a pause by chance, so that many who failed together do not come back together.
+pub const MODEL_JITTER: Duration = Duration::from_millis(20);
+/// How long an idle connection to a model's host is kept.
+pub const MODEL_KEEP_ALIVE: Duration = Duration::from_secs(90);
 /// Time to connect to a model's host.
 pub const MODEL_CONNECT: Duration = Duration::from_secs(15);
 /// One server-sent event of a model.
 pub const MODEL_EVENT_BYTES_MAX: usize = 16 << 20;
 /// Body of a model's error answer that is read for its message.
 pub const MODEL_ERROR_BYTES_MAX: usize = 64 << 10;
+/// Characters of a model's error answer that are shown.
+pub const MODEL_ERROR_CHARS_MAX: usize = 1000;
 /// Looking for local model servers, all together.
 pub const MODEL_PROBE: Duration = Duration::from_millis(300);
 

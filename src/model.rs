@@ -1,6 +1,17 @@
 //! Language models: one request in, a stream of chunks out. Each provider protocol is one file; none of them is known above.
 
+mod anthropic;
+pub mod catalog;
+pub mod endpoint;
+mod gemini;
+mod http;
+mod openai_chat;
+mod openai_responses;
+mod refusal;
+mod retry;
 pub mod scripted;
+mod sse;
+mod wire;
 
 use futures_util::stream::BoxStream;
 use schemars::JsonSchema;
@@ -23,9 +34,20 @@ pub enum Message {
 /// A piece of a model's answer, in the order in which it came.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Block {
-    Thinking { text: String, state: Option<ProviderState> },
-    Text { text: String, state: Option<ProviderState> },
-    ToolCall { id: ToolCallId, name: String, input: Value, state: Option<ProviderState> },
+    Thinking {
+        text: String,
+        state: Option<ProviderState>,
+    },
+    Text {
+        text: String,
+        state: Option<ProviderState>,
+    },
+    ToolCall {
+        id: ToolCallId,
+        name: String,
+        input: Value,
+        state: Option<ProviderState>,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -57,7 +79,13 @@ pub enum Thinking {
 }
 
 impl Thinking {
-    pub const ALL: [Thinking; 5] = [Thinking::Off, Thinking::Minimal, Thinking::Low, Thinking::Medium, Thinking::High];
+    pub const ALL: [Thinking; 5] = [
+        Thinking::Off,
+        Thinking::Minimal,
+        Thinking::Low,
+        Thinking::Medium,
+        Thinking::High,
+    ];
 
     pub fn as_str(self) -> &'static str {
         match self {
@@ -94,12 +122,24 @@ pub enum Chunk {
     Thinking(String),
     /// Ends the open block of that kind (or makes an empty one) and gives it what the provider wants handed back.
     /// A block also ends when one of another kind begins.
-    BlockEnd { thinking: bool, state: Option<ProviderState> },
+    BlockEnd {
+        thinking: bool,
+        state: Option<ProviderState>,
+    },
     /// A whole tool call. `input` is what the model wrote: it should be a JSON object, and may be anything.
-    ToolCall { id: String, name: String, input: String, state: Option<ProviderState> },
+    ToolCall {
+        id: String,
+        name: String,
+        input: String,
+        state: Option<ProviderState>,
+    },
     Usage(Usage),
     /// What came so far of this answer is void: it is being asked for again after `delay`.
-    Retry { attempt: u32, delay: Duration, reason: String },
+    Retry {
+        attempt: u32,
+        delay: Duration,
+        reason: String,
+    },
     /// The answer is whole; nothing follows.
     Stop(StopReason),
 }
@@ -109,6 +149,8 @@ pub enum Chunk {
 pub enum Again {
     Never,
     Backoff,
+    /// The same, but only a few times: nobody listens at an address of this machine, and waiting seldom helps.
+    Briefly,
     /// The provider said when (Retry-After).
     After(Duration),
 }
@@ -125,7 +167,12 @@ pub struct ModelError {
 
 impl ModelError {
     pub fn new(again: Again, message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None, again, unreachable: false }
+        Self {
+            message: message.into(),
+            hint: None,
+            again,
+            unreachable: false,
+        }
     }
 
     pub fn hint(mut self, hint: impl Into<String>) -> Self {

@@ -1,1 +1,245 @@
-//! soon
+//! A model that follows a script, for demos and tests: one step a request, counted from the opening of its session in this process.
+
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::{StreamExt, stream};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::refusal::again;
+use super::retry::Retrying;
+use super::{Again, Block, Chunk, ChunkStream, Message, Model, ModelError, Request};
+use crate::content::{StopReason, Usage, plain_text};
+use crate::error::{Error, Result};
+use crate::id::ToolCallId;
+
+/// `{"steps":[{"text","thinking","tool_calls":[{"name","input"}],"expect","delay_ms","chunk_chars","error":{"status","times"}}]}`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Script {
+    steps: Vec<Step>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Step {
+    text: Option<String>,
+    thinking: Option<String>,
+    #[serde(default)]
+    tool_calls: Vec<Call>,
+    /// Must stand in the request.
+    expect: Option<String>,
+    /// Before each chunk.
+    #[serde(default)]
+    delay_ms: u64,
+    #[serde(default = "chunk_chars")]
+    chunk_chars: NonZeroUsize,
+    error: Option<Failure>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Call {
+    name: String,
+    #[serde(default = "no_input")]
+    input: Value,
+}
+
+/// What is answered before the step itself.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Failure {
+    status: u16,
+    #[serde(default = "once")]
+    times: u32,
+}
+
+fn chunk_chars() -> NonZeroUsize {
+    NonZeroUsize::new(12).expect("12 is not 0")
+}
+
+fn no_input() -> Value {
+    Value::Object(serde_json::Map::new())
+}
+
+fn once() -> u32 {
+    1
+}
+
+impl Script {
+    /// The script in a JSON text; an error names the field that is wrong.
+    pub fn parse(json: &str) -> Result<Script> {
+        let mut deserializer = serde_json::Deserializer::from_str(json);
+        let script = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+            Error::invalid_params(match error.path().to_string().as_str() {
+                "." | "?" => format!("the script: {}", error.inner()),
+                path => format!("the script at {path}: {}", error.inner()),
+            })
+        })?;
+        deserializer
+            .end()
+            .map_err(|error| Error::invalid_params(format!("the script: {error}")))?;
+        Ok(script)
+    }
+}
+
+/// The model for one session, at its first step.
+pub fn open(id: impl Into<String>, script: Script) -> Arc<dyn Model> {
+    Arc::new(Retrying::new(Scripted {
+        id: id.into(),
+        script: Arc::new(script),
+        place: Arc::default(),
+    }))
+}
+
+struct Scripted {
+    id: String,
+    script: Arc<Script>,
+    place: Arc<Mutex<Place>>,
+}
+
+/// The step that comes next, and how often it failed already.
+#[derive(Default)]
+struct Place {
+    step: usize,
+    failures: u32,
+}
+
+/// Tokens that a conversation with a script may take: as many as it likes.
+const CONTEXT_WINDOW: u64 = 200_000;
+
+impl Model for Scripted {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn context_window(&self) -> u64 {
+        CONTEXT_WINDOW
+    }
+
+    fn stream(&self, request: Request) -> ChunkStream {
+        let (script, place) = (self.script.clone(), self.place.clone());
+        let answer = async move {
+            let answer = match next(&script, &place) {
+                Ok(number) => perform(number, script.steps.get(number), &request),
+                Err(error) => Err(error),
+            };
+            match answer {
+                Ok((delay, chunks)) => paced(delay, chunks),
+                Err(error) => stream::once(async { Err(error) }).boxed(),
+            }
+        };
+        stream::once(answer).flatten().boxed()
+    }
+}
+
+/// Takes the next step, or the failure that comes before it.
+fn next(script: &Script, place: &Mutex<Place>) -> Result<usize, ModelError> {
+    let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
+    let failure = script.steps.get(place.step).and_then(|step| step.error.as_ref());
+    if let Some(failure) = failure.filter(|failure| place.failures < failure.times) {
+        place.failures += 1;
+        let message = format!(
+            "the script answers HTTP {} ({} of {})",
+            failure.status, place.failures, failure.times
+        );
+        return Err(ModelError::new(again(failure.status, &[]), message));
+    }
+    let number = place.step;
+    *place = Place {
+        step: number + 1,
+        failures: 0,
+    };
+    Ok(number)
+}
+
+/// What the step says, and the pause before each piece of it.
+fn perform(number: usize, step: Option<&Step>, request: &Request) -> Result<(Duration, Vec<Chunk>), ModelError> {
+    let asked = flattened(request);
+    let Some(step) = step else {
+        return Ok((Duration::ZERO, whole(vec![Chunk::Text("done".to_owned())], &asked)));
+    };
+    if let Some(expected) = step.expect.as_ref().filter(|expected| !asked.contains(expected.as_str())) {
+        let message = format!(
+            "step {} of the script expects {expected:?} in the request, which is not there",
+            number + 1
+        );
+        return Err(ModelError::new(Again::Never, message));
+    }
+    let pieces = |text: &Option<String>, chunk: fn(String) -> Chunk| -> Vec<Chunk> {
+        let characters: Vec<char> = text.iter().flat_map(|text| text.chars()).collect();
+        characters
+            .chunks(step.chunk_chars.get())
+            .map(|piece| chunk(piece.iter().collect()))
+            .collect()
+    };
+    let mut chunks = pieces(&step.thinking, Chunk::Thinking);
+    chunks.extend(pieces(&step.text, Chunk::Text));
+    chunks.extend(step.tool_calls.iter().map(|call| Chunk::ToolCall {
+        id: ToolCallId::new().to_string(),
+        name: call.name.clone(),
+        input: call.input.to_string(),
+        state: None,
+    }));
+    Ok((Duration::from_millis(step.delay_ms), whole(chunks, &asked)))
+}
+
+/// With its usage (four bytes a token) and its stop.
+fn whole(mut chunks: Vec<Chunk>, asked: &str) -> Vec<Chunk> {
+    let said: usize = chunks
+        .iter()
+        .map(|chunk| match chunk {
+            Chunk::Text(text) | Chunk::Thinking(text) => text.len(),
+            Chunk::ToolCall { name, input, .. } => name.len() + input.len(),
+            Chunk::BlockEnd { .. } | Chunk::Usage(_) | Chunk::Retry { .. } | Chunk::Stop(_) => 0,
+        })
+        .sum();
+    let tokens = |bytes: usize| bytes.div_ceil(4) as u64;
+    chunks.push(Chunk::Usage(Usage {
+        input_tokens: tokens(asked.len()),
+        output_tokens: tokens(said),
+        ..Usage::default()
+    }));
+    chunks.push(Chunk::Stop(StopReason::EndTurn));
+    chunks
+}
+
+fn paced(delay: Duration, chunks: Vec<Chunk>) -> ChunkStream {
+    let chunks = stream::iter(chunks);
+    if delay.is_zero() {
+        return chunks.map(Ok).boxed();
+    }
+    chunks
+        .then(move |chunk| async move {
+            if matches!(chunk, Chunk::Text(_) | Chunk::Thinking(_)) {
+                tokio::time::sleep(delay).await;
+            }
+            Ok(chunk)
+        })
+        .boxed()
+}
+
+/// All text of a request: the system prompt, what was said, calls and their results.
+fn flattened(request: &Request) -> String {
+    let mut text = request.system.clone();
+    let mut add = |piece: &str| {
+        text.push('\n');
+        text.push_str(piece);
+    };
+    for message in &request.messages {
+        match message.as_ref() {
+            Message::User(parts) => add(&plain_text(parts)),
+            Message::Assistant(blocks) => blocks.iter().for_each(|block| match block {
+                Block::Thinking { text, .. } | Block::Text { text, .. } => add(text),
+                Block::ToolCall { name, input, .. } => {
+                    add(name);
+                    add(&input.to_string());
+                }
+            }),
+            Message::ToolResults(results) => results.iter().for_each(|result| add(&plain_text(&result.output))),
+        }
+    }
+    text
+}

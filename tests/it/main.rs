@@ -1,5 +1,7 @@
-//! The integration tests, one binary.
+//! The one integration test binary: everything through the front door.
 #![allow(clippy::unwrap_used)]
 
+mod models;
 mod process;
+mod provider;
 mod tools;

@@ -1,0 +1,218 @@
+//! What comes back: Anthropic's stream events (platform.claude.com/docs/en/build-with-claude/streaming).
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use super::PROTOCOL;
+use crate::content::{StopReason, Usage};
+use crate::model::refusal::Refusal;
+use crate::model::wire::{self, Chunk, Out, Reader, cut};
+use crate::model::{Again, ModelError};
+
+#[derive(Default)]
+pub struct Answer {
+    /// The blocks that are open, by their index.
+    open: Vec<(usize, Open)>,
+    usage: Usage,
+    reason: Option<String>,
+}
+
+enum Open {
+    Text,
+    Thinking {
+        signature: String,
+    },
+    Redacted {
+        data: String,
+    },
+    ToolUse {
+        id: String,
+        name: String,
+        input: String,
+    },
+    /// Something that only the provider's own tools make.
+    Other,
+}
+
+/// Any event; which fields are there depends on `kind`.
+#[derive(Deserialize)]
+struct Event<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(default)]
+    index: usize,
+    #[serde(borrow)]
+    content_block: Option<ContentBlock<'a>>,
+    #[serde(borrow)]
+    delta: Option<Delta<'a>>,
+    message: Option<Message>,
+    usage: Option<Counts>,
+    error: Option<Refusal>,
+}
+
+#[derive(Deserialize)]
+struct ContentBlock<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    text: Option<String>,
+    thinking: Option<String>,
+    data: Option<String>,
+    id: Option<String>,
+    name: Option<String>,
+    #[serde(borrow)]
+    input: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Delta<'a> {
+    text: Option<String>,
+    thinking: Option<String>,
+    signature: Option<Cow<'a, str>>,
+    partial_json: Option<Cow<'a, str>>,
+    stop_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    usage: Option<Counts>,
+}
+
+#[derive(Deserialize)]
+struct Counts {
+    input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+    cache_creation_input_tokens: Option<u64>,
+    cache_read_input_tokens: Option<u64>,
+}
+
+impl Reader for Answer {
+    fn read(&mut self, data: &str, out: &mut Out) -> Result<(), ModelError> {
+        let event: Event<'_> = wire::parse(data)?;
+        match event.kind.as_ref() {
+            "content_block_delta" => self.delta(event.index, event.delta, out),
+            "content_block_start" => {
+                if let Some(block) = event.content_block {
+                    self.start(event.index, block, out);
+                }
+            }
+            "content_block_stop" => {
+                if let Some(at) = self.open.iter().position(|(index, _)| *index == event.index) {
+                    stop(self.open.remove(at).1, out);
+                }
+            }
+            "message_start" => self.count(event.message.and_then(|message| message.usage)),
+            "message_delta" => {
+                self.count(event.usage);
+                self.reason = event.delta.and_then(|delta| delta.stop_reason).or(self.reason.take());
+            }
+            "message_stop" => return self.finish(out),
+            "error" => return Err(event.error.unwrap_or_default().error()),
+            // `ping`, and what the API may add.
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl Answer {
+    fn start(&mut self, index: usize, block: ContentBlock<'_>, out: &mut Out) {
+        let open = match block.kind.as_ref() {
+            "text" => {
+                out.extend(block.text.filter(|text| !text.is_empty()).map(Chunk::Text));
+                Open::Text
+            }
+            "thinking" => {
+                out.extend(block.thinking.filter(|text| !text.is_empty()).map(Chunk::Thinking));
+                Open::Thinking {
+                    signature: String::new(),
+                }
+            }
+            "redacted_thinking" => Open::Redacted {
+                data: block.data.unwrap_or_default(),
+            },
+            "tool_use" => {
+                let input = block
+                    .input
+                    .map(RawValue::get)
+                    .filter(|input| *input != "{}")
+                    .unwrap_or_default()
+                    .to_owned();
+                Open::ToolUse {
+                    id: block.id.unwrap_or_default(),
+                    name: block.name.unwrap_or_default(),
+                    input,
+                }
+            }
+            _ => Open::Other,
+        };
+        self.open.push((index, open));
+    }
+
+    fn delta(&mut self, index: usize, delta: Option<Delta<'_>>, out: &mut Out) {
+        let Some(delta) = delta else { return };
+        out.extend(delta.text.map(Chunk::Text));
+        out.extend(delta.thinking.filter(|text| !text.is_empty()).map(Chunk::Thinking));
+        match self.open.iter_mut().find(|(open, _)| *open == index) {
+            Some((_, Open::Thinking { signature })) => signature.push_str(&delta.signature.unwrap_or_default()),
+            Some((_, Open::ToolUse { input, .. })) => input.push_str(&delta.partial_json.unwrap_or_default()),
+            Some((_, Open::Text | Open::Redacted { .. } | Open::Other)) | None => {}
+        }
+    }
+
+    fn count(&mut self, counts: Option<Counts>) {
+        let Some(counts) = counts else { return };
+        let usage = &mut self.usage;
+        let cached = |usage: &Usage| usage.cache_read_tokens + usage.cache_write_tokens;
+        let fresh = counts.input_tokens.unwrap_or(usage.input_tokens - cached(usage));
+        usage.cache_read_tokens = counts.cache_read_input_tokens.unwrap_or(usage.cache_read_tokens);
+        usage.cache_write_tokens = counts.cache_creation_input_tokens.unwrap_or(usage.cache_write_tokens);
+        usage.input_tokens = fresh + cached(usage);
+        usage.output_tokens = counts.output_tokens.unwrap_or(usage.output_tokens);
+    }
+
+    fn finish(&mut self, out: &mut Out) -> Result<(), ModelError> {
+        let reason = match self.reason.as_deref() {
+            Some("max_tokens" | "model_context_window_exceeded") => StopReason::MaxTokens,
+            Some("refusal") => StopReason::Refusal,
+            // end_turn, tool_use, stop_sequence, pause_turn, and what the API may add.
+            Some(_) => StopReason::EndTurn,
+            None => return Err(cut("it stopped without a reason")),
+        };
+        if !self.open.is_empty() {
+            return Err(ModelError::new(Again::Backoff, "the answer stopped in the midst of a block"));
+        }
+        out.push_back(Chunk::Usage(self.usage));
+        out.push_back(Chunk::Stop(reason));
+        Ok(())
+    }
+}
+
+fn stop(open: Open, out: &mut Out) {
+    out.extend(match open {
+        Open::Text => Some(Chunk::BlockEnd {
+            thinking: false,
+            state: None,
+        }),
+        Open::Thinking { signature } => Some(Chunk::BlockEnd {
+            thinking: true,
+            state: wire::keep(PROTOCOL, json!({ "signature": signature })),
+        }),
+        Open::Redacted { data } => Some(Chunk::BlockEnd {
+            thinking: true,
+            state: wire::keep(PROTOCOL, json!({ "redacted": data })),
+        }),
+        Open::ToolUse { id, name, input } => {
+            let input = if input.is_empty() { "{}".to_owned() } else { input };
+            Some(Chunk::ToolCall {
+                id,
+                name,
+                input,
+                state: None,
+            })
+        }
+        Open::Other => None,
+    });
+}

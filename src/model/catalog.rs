@@ -1,0 +1,285 @@
+//! The providers that need no settings, and what is known of models by their names. Reads no environment: it is asked for by a closure.
+
+use std::borrow::Cow;
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesOrdered;
+use serde_json::Value;
+
+use super::endpoint::{Endpoint, Http, Key, Protocol};
+use super::{Again, ModelError};
+use crate::limits::MODEL_PROBE;
+
+/// What an environment variable says; empty ones count as not set.
+pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+pub struct KnownProvider {
+    pub name: &'static str,
+    pub protocol: Protocol,
+    pub base_url: &'static str,
+    /// The first that is set holds the key.
+    pub key_env: &'static [&'static str],
+    /// Overrides `base_url`.
+    pub base_env: Option<&'static str>,
+    /// The model that is taken where only the provider is known; none for servers that know their own.
+    pub model: Option<&'static str>,
+    /// Runs on this machine and needs no key.
+    pub local: bool,
+}
+
+const fn remote(
+    name: &'static str,
+    protocol: Protocol,
+    base_url: &'static str,
+    key_env: &'static [&'static str],
+    base_env: &'static str,
+    model: &'static str,
+) -> KnownProvider {
+    KnownProvider {
+        name,
+        protocol,
+        base_url,
+        key_env,
+        base_env: Some(base_env),
+        model: Some(model),
+        local: false,
+    }
+}
+
+const fn local(
+    name: &'static str,
+    base_url: &'static str,
+    key_env: &'static [&'static str],
+    base_env: Option<&'static str>,
+) -> KnownProvider {
+    KnownProvider {
+        name,
+        protocol: Protocol::OpenaiChat,
+        base_url,
+        key_env,
+        base_env,
+        model: None,
+        local: true,
+    }
+}
+
+/// In the order in which a model is looked for.
+#[rustfmt::skip]
+pub const PROVIDERS: &[KnownProvider] = &[
+    remote("anthropic", Protocol::Anthropic, "https://api.anthropic.com", &["ANTHROPIC_API_KEY"], "ANTHROPIC_BASE_URL", "claude-sonnet-5-5"),
+    remote("openai", Protocol::OpenaiResponses, "https://api.openai.com/v1", &["OPENAI_API_KEY"], "OPENAI_BASE_URL", "gpt-6.1-sol"),
+    remote("gemini", Protocol::Gemini, "https://generativelanguage.googleapis.com/v1beta", &["GEMINI_API_KEY", "GOOGLE_API_KEY"], "GEMINI_BASE_URL", "gemini-3.8-flash"),
+    remote("openrouter", Protocol::OpenaiChat, "https://openrouter.ai/api/v1", &["OPENROUTER_API_KEY"], "OPENROUTER_BASE_URL", "anthropic/claude-sonnet-5.5"),
+    remote("groq", Protocol::OpenaiChat, "https://api.groq.com/openai/v1", &["GROQ_API_KEY"], "GROQ_BASE_URL", "openai/gpt-oss-120b"),
+    remote("mistral", Protocol::OpenaiChat, "https://api.mistral.ai/v1", &["MISTRAL_API_KEY"], "MISTRAL_BASE_URL", "mistral-medium-latest"),
+    remote("deepseek", Protocol::OpenaiChat, "https://api.deepseek.com/v1", &["DEEPSEEK_API_KEY"], "DEEPSEEK_BASE_URL", "deepseek-v4-pro"),
+    remote("xai", Protocol::OpenaiChat, "https://api.x.ai/v1", &["XAI_API_KEY"], "XAI_BASE_URL", "grok-4.7"),
+    local("ollama", "http://127.0.0.1:11434/v1", &["OLLAMA_API_KEY"], Some("OLLAMA_HOST")),
+    local("lmstudio", "http://127.0.0.1:1234/v1", &["LM_API_TOKEN"], None),
+    local("llamacpp", "http://127.0.0.1:8080/v1", &["LLAMA_API_KEY"], None),
+    local("vllm", "http://127.0.0.1:8000/v1", &["VLLM_API_KEY"], None),
+];
+
+pub fn provider(name: &str) -> Option<&'static KnownProvider> {
+    PROVIDERS.iter().find(|provider| provider.name == name)
+}
+
+fn set(environment: Environment<'_>, name: &str) -> Option<String> {
+    environment(name)
+        .map(|value| value.trim().to_owned())
+        .filter(|value| !value.is_empty())
+}
+
+impl KnownProvider {
+    pub fn key(&self, environment: Environment<'_>) -> Option<Key> {
+        self.key_env
+            .iter()
+            .find_map(|name| set(environment, name).map(|secret| Key::new(secret, *name)))
+    }
+
+    pub fn base_url(&self, environment: Environment<'_>) -> String {
+        match self.base_env.and_then(|name| set(environment, name)) {
+            None => self.base_url.to_owned(),
+            Some(host) if self.local => local_url(&host, self.base_url),
+            Some(url) => url,
+        }
+    }
+
+    /// The endpoint of one of its models. Fails, unreachable, where a key is needed and not there.
+    pub fn endpoint(&self, model: &str, environment: Environment<'_>) -> Result<Endpoint, ModelError> {
+        let (key, base_url) = (self.key(environment), self.base_url(environment));
+        if key.is_none() && !self.local && base_url == self.base_url {
+            return Err(self.without_key());
+        }
+        Ok(Endpoint {
+            id: format!("{}/{model}", self.name),
+            model: model.to_owned(),
+            protocol: self.protocol,
+            base_url,
+            key,
+            context_window: if self.local {
+                LOCAL_CONTEXT_WINDOW
+            } else {
+                context_window(model)
+            },
+            max_output_tokens: None,
+            headers: Vec::new(),
+        })
+    }
+
+    pub fn without_key(&self) -> ModelError {
+        let name = self.key_env.first().copied().unwrap_or("api_key_env");
+        ModelError::new(Again::Never, format!("no API key for {}", self.name))
+            .hint(format!("set {name}, or use --model ollama/NAME"))
+            .unreachable()
+    }
+}
+
+/// `OLLAMA_HOST` in its forms (`host`, `:port`, `host:port`, a URL) as a base URL; what it leaves out is taken from `default`.
+fn local_url(host: &str, default: &str) -> String {
+    let (scheme, rest) = host.split_once("://").unwrap_or(("http", host));
+    let rest = rest.trim_end_matches('/').trim_end_matches("/v1");
+    let port = default
+        .rsplit(':')
+        .next()
+        .and_then(|rest| rest.split('/').next())
+        .unwrap_or_default();
+    let (name, given) = match rest.rsplit_once(':') {
+        Some((name, given)) if given.bytes().all(|byte| byte.is_ascii_digit()) => (name, given),
+        _ => (rest, if host.contains("://") { "" } else { port }),
+    };
+    let name = match name {
+        // What a server listens on is no address to connect to.
+        "" | "0.0.0.0" | "[::]" => "127.0.0.1",
+        name => name,
+    };
+    match given {
+        "" => format!("{scheme}://{name}/v1"),
+        port => format!("{scheme}://{name}:{port}/v1"),
+    }
+}
+
+/// The model of the first provider that has a key, as `PROVIDER/NAME`.
+pub fn default_model(environment: Environment<'_>) -> Option<String> {
+    let provider = PROVIDERS
+        .iter()
+        .find(|provider| !provider.local && provider.key(environment).is_some())?;
+    provider.model.map(|model| format!("{}/{model}", provider.name))
+}
+
+/// Asks the local servers all at once what models they have, for [`MODEL_PROBE`] at most: the first model of the first that has one.
+pub async fn probe(http: &Http, environment: Environment<'_>) -> Option<String> {
+    let servers = PROVIDERS.iter().filter(|provider| provider.local);
+    let asked: FuturesOrdered<_> = servers
+        .map(|provider| {
+            let (base_url, key) = (provider.base_url(environment), provider.key(environment));
+            async move {
+                let model = tokio::time::timeout(MODEL_PROBE, first_model(http, &base_url, key))
+                    .await
+                    .ok()??;
+                Some(format!("{}/{model}", provider.name))
+            }
+        })
+        .collect();
+    let found = asked.filter_map(|model| async { model });
+    std::pin::pin!(found).next().await
+}
+
+/// `GET {base}/models`, which all compatible servers answer with `{"data":[{"id"}]}`.
+async fn first_model(http: &Http, base_url: &str, key: Option<Key>) -> Option<String> {
+    let url = format!("{base_url}/models");
+    let mut get = http.client(&url).ok()?.get(&url);
+    if let Some(key) = &key {
+        get = get.bearer_auth(key.secret());
+    }
+    let body = get.send().await.ok()?.error_for_status().ok()?.bytes().await.ok()?;
+    let models: Value = serde_json::from_slice(&body).ok()?;
+    let names = models
+        .get("data")?
+        .as_array()?
+        .iter()
+        .filter_map(|model| model.get("id")?.as_str());
+    names.into_iter().find(|name| !name.contains("embed")).map(str::to_owned)
+}
+
+/// No provider has a key, and [`probe`] found nobody.
+pub fn nothing() -> ModelError {
+    ModelError::new(Again::Never, "no model: no API key was found and no local server answers")
+        .hint("set ANTHROPIC_API_KEY, or use --model ollama/NAME")
+        .unreachable()
+}
+
+/// What a local server is taken to hold: what it is started with is not told.
+const LOCAL_CONTEXT_WINDOW: u64 = 32_768;
+const CONTEXT_WINDOW: u64 = 128_000;
+
+/// Tokens of a conversation, by the beginning of the model's bare name; the first that fits.
+const CONTEXT_WINDOWS: &[(&str, u64)] = &[
+    ("claude-3", 200_000),
+    ("claude-opus-4-6", 1_000_000),
+    ("claude-opus-4-7", 1_000_000),
+    ("claude-opus-4-8", 1_000_000),
+    ("claude-sonnet-4-6", 1_000_000),
+    ("claude-opus-4", 200_000),
+    ("claude-sonnet-4", 200_000),
+    ("claude-haiku-4", 200_000),
+    ("claude-", 1_000_000),
+    ("gpt-6", 922_000),
+    ("gpt-5-4", 922_000),
+    ("gpt-5-5", 922_000),
+    ("gpt-5-6", 922_000),
+    ("gpt-5", 272_000),
+    ("gpt-4-1", 1_000_000),
+    ("gpt-oss", 131_072),
+    ("o3", 200_000),
+    ("o4", 200_000),
+    ("gemini-", 1_048_576),
+    ("grok-4-3", 1_000_000),
+    ("grok-4-20", 1_000_000),
+    ("grok-4", 500_000),
+    ("grok-", 256_000),
+    ("deepseek-v4", 1_000_000),
+    ("mistral-medium", 256_000),
+    ("mistral-large", 256_000),
+    ("devstral", 256_000),
+    ("codestral", 256_000),
+    ("qwen3", 256_000),
+    ("kimi-", 256_000),
+    ("glm-", 200_000),
+];
+
+/// The same for the longest answer, where the protocol wants a number: room for thinking, and less than the model would take.
+const MAX_OUTPUT_TOKENS: &[(&str, u32)] = &[
+    ("claude-3-7", 32_000),
+    ("claude-3", 8_192),
+    ("claude-opus-4-0", 32_000),
+    ("claude-opus-4-1", 32_000),
+    ("claude-opus-4-2", 32_000),
+    ("claude-", 64_000),
+];
+
+pub fn context_window(model: &str) -> u64 {
+    let name = bare_name(model);
+    CONTEXT_WINDOWS
+        .iter()
+        .find(|(prefix, _)| name.starts_with(prefix))
+        .map_or(CONTEXT_WINDOW, |(_, tokens)| *tokens)
+}
+
+pub fn max_output_tokens(model: &str) -> u32 {
+    let name = bare_name(model);
+    MAX_OUTPUT_TOKENS
+        .iter()
+        .find(|(prefix, _)| name.starts_with(prefix))
+        .map_or(8_192, |(_, tokens)| *tokens)
+}
+
+/// A model's name without a vendor before it, and with `-` where some write `.`: what the tables of names are asked with.
+pub fn bare_name(model: &str) -> Cow<'_, str> {
+    let name = model.rsplit('/').next().unwrap_or(model);
+    if name.contains('.') {
+        Cow::Owned(name.replace('.', "-"))
+    } else {
+        Cow::Borrowed(name)
+    }
+}

@@ -1,0 +1,175 @@
+//! Where a model is reached and how it is spoken to, as plain data; [`open`] makes a [`Model`] of it.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::http::Provider;
+use super::retry::Retrying;
+use super::{Again, Model, ModelError};
+use crate::limits::{MODEL_CONNECT, MODEL_IDLE, MODEL_KEEP_ALIVE, MODEL_LOCAL_IDLE};
+
+/// What is spoken on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Protocol {
+    /// Messages API.
+    Anthropic,
+    /// Chat Completions, which most compatible servers offer.
+    OpenaiChat,
+    /// Responses API.
+    OpenaiResponses,
+    /// generateContent API.
+    Gemini,
+}
+
+impl Protocol {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Protocol::Anthropic => "anthropic",
+            Protocol::OpenaiChat => "openai-chat",
+            Protocol::OpenaiResponses => "openai-responses",
+            Protocol::Gemini => "gemini",
+        }
+    }
+}
+
+/// A secret and where it came from. Never shown, logged or serialized.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Key {
+    secret: String,
+    origin: String,
+}
+
+impl Key {
+    /// `origin` is what a person would change: the name of an environment variable or of a setting.
+    pub fn new(secret: impl Into<String>, origin: impl Into<String>) -> Self {
+        Self {
+            secret: secret.into().trim().to_owned(),
+            origin: origin.into(),
+        }
+    }
+
+    pub fn origin(&self) -> &str {
+        &self.origin
+    }
+
+    pub(super) fn secret(&self) -> &str {
+        &self.secret
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Key(from {})", self.origin)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Endpoint {
+    /// `PROVIDER/NAME`, as settings name the model.
+    pub id: String,
+    /// The model's name on the wire.
+    pub model: String,
+    pub protocol: Protocol,
+    /// Without the protocol's own path: `https://api.openai.com/v1`.
+    pub base_url: String,
+    pub key: Option<Key>,
+    /// Tokens.
+    pub context_window: u64,
+    /// Tokens of one answer. None leaves it to the provider, or where the protocol wants a number, to the catalog.
+    pub max_output_tokens: Option<u32>,
+    /// Sent with every request, beside the protocol's own.
+    pub headers: Vec<(String, String)>,
+}
+
+impl Endpoint {
+    /// The part of the id before the slash.
+    pub fn provider(&self) -> &str {
+        self.id.split_once('/').map_or(self.id.as_str(), |(provider, _)| provider)
+    }
+
+    /// `base_url` and `path`, a slash between them.
+    pub(super) fn url(&self, path: &str) -> String {
+        format!("{}/{path}", self.base_url.trim_end_matches('/'))
+    }
+
+    /// Whether it is on this machine.
+    pub fn is_local(&self) -> bool {
+        is_loopback(&self.base_url)
+    }
+}
+
+/// A model that is ready to be asked and that asks again by itself where that helps.
+pub fn open(endpoint: Endpoint, http: &Http) -> Arc<dyn Model> {
+    Arc::new(Retrying::new(Provider::new(endpoint, http.clone())))
+}
+
+/// The HTTP clients of the process: made when they are first needed (about 2 ms each), shared by all clones.
+#[derive(Clone, Default)]
+pub struct Http(Arc<Clients>);
+
+#[derive(Default)]
+struct Clients {
+    remote: OnceLock<reqwest::Client>,
+    local: OnceLock<reqwest::Client>,
+}
+
+impl Http {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The client for `url`: on loopback one that knows no proxies and waits longer.
+    pub fn client(&self, url: &str) -> Result<reqwest::Client, ModelError> {
+        let (slot, builder): (_, fn() -> reqwest::ClientBuilder) = match is_loopback(url) {
+            true => (&self.0.local, || builder().no_proxy().read_timeout(MODEL_LOCAL_IDLE)),
+            false => (&self.0.remote, || builder().read_timeout(MODEL_IDLE)),
+        };
+        if let Some(client) = slot.get() {
+            return Ok(client.clone());
+        }
+        let client = build(builder).map_err(|error| ModelError::new(Again::Never, format!("preparing for HTTP: {error}")))?;
+        Ok(slot.get_or_init(|| client).clone())
+    }
+}
+
+fn builder() -> reqwest::ClientBuilder {
+    reqwest::Client::builder()
+        .user_agent(concat!("nuncio/", env!("CARGO_PKG_VERSION")))
+        .redirect(reqwest::redirect::Policy::none())
+        .http1_only()
+        .tcp_nodelay(true)
+        .connect_timeout(MODEL_CONNECT)
+        .pool_idle_timeout(MODEL_KEEP_ALIVE)
+}
+
+/// With the system's certificates, or on a machine that has none, Mozilla's.
+fn build(builder: fn() -> reqwest::ClientBuilder) -> Result<reqwest::Client, reqwest::Error> {
+    let ring = Arc::new(rustls::crypto::ring::default_provider());
+    // Somebody else may have installed one: theirs serves as well.
+    let _ = rustls::crypto::CryptoProvider::install_default(ring.as_ref().clone());
+    builder().build().or_else(|error| {
+        let roots = rustls::RootCertStore {
+            roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
+        };
+        let Ok(config) = rustls::ClientConfig::builder_with_provider(ring).with_safe_default_protocol_versions() else {
+            return Err(error);
+        };
+        builder()
+            .tls_backend_preconfigured(config.with_root_certificates(roots).with_no_client_auth())
+            .build()
+    })
+}
+
+/// Whether the URL's host is this machine.
+pub(super) fn is_loopback(url: &str) -> bool {
+    let Ok(url) = reqwest::Url::parse(url) else { return false };
+    let Some(host) = url.host_str() else { return false };
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost"
+        || host.ends_with(".localhost")
+        || address.parse().is_ok_and(|address: std::net::IpAddr| address.is_loopback())
+}

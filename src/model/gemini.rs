@@ -1,0 +1,290 @@
+//! Google's generateContent API (ai.google.dev/api/generate-content): what goes out.
+
+mod read;
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use serde_json::Value;
+
+pub use read::Answer;
+
+use super::catalog;
+use super::endpoint::{Endpoint, Protocol};
+use super::wire::{self, Sent};
+use super::{Block, Message, ModelError, Request, Thinking, ToolResult};
+use crate::content;
+
+/// What a block carries: `{"thoughtSignature"}`, that of the part it came from.
+const PROTOCOL: Protocol = Protocol::Gemini;
+
+/// Stands for the signature of a call that another model made; without one the API refuses the call
+/// (ai.google.dev/gemini-api/docs/thought-signatures).
+const FOREIGN: &str = "skip_thought_signature_validator";
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Body<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system_instruction: Option<Content<'a>>,
+    contents: Vec<Content<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tools<'a>>,
+    generation_config: Config,
+}
+
+#[derive(Serialize)]
+struct Content<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<&'static str>,
+    parts: Vec<Part<'a>>,
+}
+
+#[derive(Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Part<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    thought: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    inline_data: Option<InlineData<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    function_call: Option<FunctionCall<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    function_response: Option<FunctionResponse<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thought_signature: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct InlineData<'a> {
+    mime_type: &'a str,
+    data: &'a str,
+}
+
+#[derive(Serialize)]
+struct FunctionCall<'a> {
+    id: &'a str,
+    name: &'a str,
+    args: Cow<'a, Value>,
+}
+
+#[derive(Serialize)]
+struct FunctionResponse<'a> {
+    id: &'a str,
+    name: &'a str,
+    response: Response,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Response {
+    Output(String),
+    Error(String),
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Tools<'a> {
+    function_declarations: Vec<Declaration<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Declaration<'a> {
+    name: &'a str,
+    description: &'a str,
+    parameters_json_schema: &'a Value,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Config {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_output_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking_config: Option<ThinkingConfig>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ThinkingConfig {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking_level: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking_budget: Option<u32>,
+    include_thoughts: bool,
+}
+
+pub fn write(endpoint: &Endpoint, request: &Request) -> Result<Sent, ModelError> {
+    let declarations = request.tools.iter().map(|tool| Declaration {
+        name: &tool.name,
+        description: &tool.description,
+        parameters_json_schema: &tool.input_schema,
+    });
+    let tools = Tools {
+        function_declarations: declarations.collect(),
+    };
+    let system = text(request.system.as_str()).map(|part| Content {
+        role: None,
+        parts: vec![part],
+    });
+    let body = Body {
+        system_instruction: system,
+        contents: contents(request),
+        tools: if request.tools.is_empty() { Vec::new() } else { vec![tools] },
+        generation_config: Config {
+            max_output_tokens: endpoint.max_output_tokens,
+            thinking_config: thinking_config(&catalog::bare_name(&endpoint.model), request.thinking),
+        },
+    };
+    let url = endpoint.url(&format!("models/{}:streamGenerateContent?alt=sse", endpoint.model));
+    Ok(Sent {
+        url,
+        headers: Vec::new(),
+        body: wire::body(&body)?,
+    })
+}
+
+/// Levels from Gemini 3 on, a budget of tokens with 2.5, nothing before.
+fn thinking_config(model: &str, thinking: Thinking) -> Option<ThinkingConfig> {
+    let include_thoughts = thinking != Thinking::Off;
+    if model.starts_with("gemini-2-5") {
+        let budget = match thinking {
+            // The Pro model cannot do without.
+            Thinking::Off if model.starts_with("gemini-2-5-pro") => 128,
+            Thinking::Off => 0,
+            Thinking::Minimal => 512,
+            Thinking::Low => 2048,
+            Thinking::Medium => 8192,
+            Thinking::High => 24_576,
+        };
+        return Some(ThinkingConfig {
+            thinking_level: None,
+            thinking_budget: Some(budget),
+            include_thoughts,
+        });
+    }
+    if !model.starts_with("gemini-") || model.starts_with("gemini-1") || model.starts_with("gemini-2") {
+        return None;
+    }
+    let level = match thinking {
+        Thinking::Off | Thinking::Minimal | Thinking::Low => "low",
+        Thinking::Medium => "medium",
+        Thinking::High => "high",
+    };
+    Some(ThinkingConfig {
+        thinking_level: Some(level),
+        thinking_budget: None,
+        include_thoughts,
+    })
+}
+
+fn contents(request: &Request) -> Vec<Content<'_>> {
+    let mut contents: Vec<Content<'_>> = Vec::new();
+    for message in &request.messages {
+        let (role, parts): (_, Vec<Part<'_>>) = match message.as_ref() {
+            Message::User(parts) => ("user", parts.iter().filter_map(part).collect()),
+            Message::Assistant(blocks) => ("model", assistant(blocks)),
+            Message::ToolResults(results) => {
+                let images = results
+                    .iter()
+                    .flat_map(|result| &result.output)
+                    .filter(|part| wire::is_image(part))
+                    .filter_map(part);
+                ("user", results.iter().map(result).chain(images).collect())
+            }
+        };
+        match contents.last_mut() {
+            _ if parts.is_empty() => {}
+            Some(last) if last.role == Some(role) => last.parts.extend(parts),
+            _ => contents.push(Content { role: Some(role), parts }),
+        }
+    }
+    contents
+}
+
+fn text<'a>(text: impl Into<Cow<'a, str>>) -> Option<Part<'a>> {
+    Some(text.into()).filter(|text| !text.is_empty()).map(|text| Part {
+        text: Some(text),
+        ..Part::default()
+    })
+}
+
+fn part(part: &content::Part) -> Option<Part<'_>> {
+    match part {
+        content::Part::Text { text: plain } => text(plain),
+        content::Part::Image { mime_type, data } => Some(Part {
+            inline_data: Some(InlineData { mime_type, data }),
+            ..Part::default()
+        }),
+        content::Part::Resource { .. } | content::Part::ResourceLink { .. } => text(part.as_text()),
+    }
+}
+
+fn assistant(blocks: &[Block]) -> Vec<Part<'_>> {
+    let mut called = false;
+    blocks
+        .iter()
+        .filter_map(|block| match block {
+            Block::Text { text, state } => {
+                let thought_signature = signature(state);
+                let part = Part {
+                    text: Some(text.into()),
+                    thought_signature,
+                    ..Part::default()
+                };
+                (!text.is_empty() || thought_signature.is_some()).then_some(part)
+            }
+            Block::Thinking { text, state } => {
+                let thought_signature = Some(signature(state)?);
+                Some(Part {
+                    text: Some(text.into()),
+                    thought: true,
+                    thought_signature,
+                    ..Part::default()
+                })
+            }
+            Block::ToolCall { id, name, input, state } => {
+                // Of parallel calls only the first has a signature.
+                let first = !std::mem::replace(&mut called, true);
+                let thought_signature = signature(state).or(first.then_some(FOREIGN));
+                let function_call = Some(FunctionCall {
+                    id: id.as_str(),
+                    name,
+                    args: wire::object(input),
+                });
+                Some(Part {
+                    function_call,
+                    thought_signature,
+                    ..Part::default()
+                })
+            }
+        })
+        .collect()
+}
+
+fn signature(state: &Option<content::ProviderState>) -> Option<&str> {
+    wire::state(state, PROTOCOL)?.get("thoughtSignature")?.as_str()
+}
+
+fn result(result: &ToolResult) -> Part<'_> {
+    let texts: Vec<content::Part> = result.output.iter().filter(|part| !wire::is_image(part)).cloned().collect();
+    let text = content::plain_text(&texts);
+    let response = if result.failed {
+        Response::Error(text)
+    } else {
+        Response::Output(text)
+    };
+    let function_response = Some(FunctionResponse {
+        id: result.id.as_str(),
+        name: &result.name,
+        response,
+    });
+    Part {
+        function_response,
+        ..Part::default()
+    }
+}

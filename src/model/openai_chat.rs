@@ -1,0 +1,275 @@
+//! OpenAI's Chat Completions (platform.openai.com/docs/api-reference/chat), as most servers understand them: what goes out.
+
+mod read;
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use serde_json::Value;
+
+pub use read::Answer;
+
+use super::endpoint::{Endpoint, Protocol};
+use super::wire::{self, Sent};
+use super::{Block, Message, ModelError, Request, Thinking, ToolResult};
+use crate::content::{Part, plain_text};
+
+/// What a thinking block carries: `{"provider","field"}`, the name of the field that its text came in, and with OpenRouter its `"details"`.
+const PROTOCOL: Protocol = Protocol::OpenaiChat;
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    messages: Vec<Turn<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<StreamOptions>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_effort: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt_cache_key: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct StreamOptions {
+    include_usage: bool,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "role", rename_all = "snake_case")]
+enum Turn<'a> {
+    System {
+        content: &'a str,
+    },
+    User {
+        content: Content<'a>,
+    },
+    Assistant {
+        content: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reasoning_content: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reasoning: Option<String>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        reasoning_details: Vec<&'a Value>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        tool_calls: Vec<Call<'a>>,
+    },
+    Tool {
+        tool_call_id: Cow<'a, str>,
+        content: String,
+    },
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    Text(String),
+    Parts(Vec<Piece<'a>>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Piece<'a> {
+    Text { text: Cow<'a, str> },
+    ImageUrl { image_url: ImageUrl },
+}
+
+#[derive(Serialize)]
+struct ImageUrl {
+    url: String,
+}
+
+#[derive(Serialize)]
+struct Call<'a> {
+    id: Cow<'a, str>,
+    r#type: &'static str,
+    function: CallFunction<'a>,
+}
+
+#[derive(Serialize)]
+struct CallFunction<'a> {
+    name: &'a str,
+    arguments: String,
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    r#type: &'static str,
+    function: Function<'a>,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a Value,
+}
+
+pub fn write(endpoint: &Endpoint, request: &Request) -> Result<Sent, ModelError> {
+    let provider = endpoint.provider();
+    let at_openai = endpoint.base_url.contains("api.openai.com");
+    let tools = request.tools.iter().map(|tool| Tool {
+        r#type: "function",
+        function: Function {
+            name: &tool.name,
+            description: &tool.description,
+            parameters: &tool.input_schema,
+        },
+    });
+    let body = Body {
+        model: &endpoint.model,
+        messages: turns(provider, request),
+        tools: tools.collect(),
+        stream: true,
+        // Mistral refuses what it does not know, and counts unasked.
+        stream_options: (provider != "mistral").then_some(StreamOptions { include_usage: true }),
+        reasoning_effort: effort(provider, request.thinking),
+        max_tokens: endpoint.max_output_tokens.filter(|_| !at_openai),
+        max_completion_tokens: endpoint.max_output_tokens.filter(|_| at_openai),
+        prompt_cache_key: at_openai.then_some(request.cache_key.as_str()),
+    };
+    Ok(Sent {
+        url: endpoint.url("chat/completions"),
+        headers: Vec::new(),
+        body: wire::body(&body)?,
+    })
+}
+
+/// Only when thinking is wanted: a server that knows no such parameter may refuse it.
+fn effort(provider: &str, thinking: Thinking) -> Option<&'static str> {
+    match (provider, thinking) {
+        (_, Thinking::Off) => None,
+        ("mistral" | "deepseek", _) | (_, Thinking::High) => Some("high"),
+        (_, Thinking::Minimal | Thinking::Low) => Some("low"),
+        (_, Thinking::Medium) => Some("medium"),
+    }
+}
+
+fn turns<'a>(provider: &str, request: &'a Request) -> Vec<Turn<'a>> {
+    let mut turns = Vec::new();
+    if !request.system.is_empty() {
+        turns.push(Turn::System {
+            content: &request.system,
+        });
+    }
+    // What users said since the last turn of somebody else: local templates want turns to alternate.
+    let mut said: Vec<Cow<'a, Part>> = Vec::new();
+    for message in &request.messages {
+        match message.as_ref() {
+            Message::User(parts) => said.extend(parts.iter().map(Cow::Borrowed)),
+            Message::Assistant(blocks) => {
+                turns.extend(user(std::mem::take(&mut said)));
+                turns.push(assistant(provider, blocks));
+            }
+            Message::ToolResults(results) => {
+                turns.extend(user(std::mem::take(&mut said)));
+                for result in results {
+                    said.extend(images(result));
+                    let tool_call_id = call_id(provider, result.id.as_str());
+                    turns.push(Turn::Tool {
+                        tool_call_id,
+                        content: wire::result_text(result),
+                    });
+                }
+            }
+        }
+    }
+    turns.extend(user(said));
+    turns
+}
+
+/// A tool message holds text only: its images follow as if a user had sent them.
+fn images(result: &ToolResult) -> Vec<Cow<'_, Part>> {
+    let images: Vec<Cow<'_, Part>> = result
+        .output
+        .iter()
+        .filter(|part| wire::is_image(part))
+        .map(Cow::Borrowed)
+        .collect();
+    let title = Part::text(format!("Output of {}:", result.name));
+    (!images.is_empty())
+        .then_some(Cow::Owned(title))
+        .into_iter()
+        .chain(images)
+        .collect()
+}
+
+fn user<'a>(parts: Vec<Cow<'a, Part>>) -> Option<Turn<'a>> {
+    if parts.is_empty() {
+        return None;
+    }
+    if !parts.iter().any(|part| wire::is_image(part)) {
+        let parts: Vec<Part> = parts.into_iter().map(Cow::into_owned).collect();
+        return Some(Turn::User {
+            content: Content::Text(plain_text(&parts)),
+        });
+    }
+    let pieces = parts.into_iter().map(|part| match part.as_ref() {
+        Part::Image { mime_type, data } => Piece::ImageUrl {
+            image_url: ImageUrl {
+                url: wire::data_url(mime_type, data),
+            },
+        },
+        Part::Text { .. } | Part::Resource { .. } | Part::ResourceLink { .. } => Piece::Text {
+            text: part.as_text().into(),
+        },
+    });
+    Some(Turn::User {
+        content: Content::Parts(pieces.collect()),
+    })
+}
+
+fn assistant<'a>(provider: &str, blocks: &'a [Block]) -> Turn<'a> {
+    let (mut text, mut content, mut plain) = (String::new(), String::new(), String::new());
+    let (mut reasoning_details, mut tool_calls) = (Vec::new(), Vec::new());
+    for block in blocks {
+        match block {
+            Block::Text { text: piece, .. } => text.push_str(piece),
+            Block::Thinking { text: thought, state } => {
+                let Some(state) = wire::state(state, PROTOCOL).filter(|state| state["provider"] == provider) else {
+                    continue;
+                };
+                match state["field"].as_str() {
+                    Some("reasoning") => plain.push_str(thought),
+                    Some(_) => content.push_str(thought),
+                    None => {}
+                }
+                reasoning_details.extend(state["details"].as_array().into_iter().flatten());
+            }
+            Block::ToolCall { id, name, input, .. } => {
+                let function = CallFunction {
+                    name,
+                    arguments: wire::object(input).to_string(),
+                };
+                tool_calls.push(Call {
+                    id: call_id(provider, id.as_str()),
+                    r#type: "function",
+                    function,
+                });
+            }
+        }
+    }
+    let some = |text: String| (!text.is_empty()).then_some(text);
+    Turn::Assistant {
+        // An assistant that said nothing and called nothing must still have some content.
+        content: if tool_calls.is_empty() { Some(text) } else { some(text) },
+        reasoning_content: some(content),
+        reasoning: some(plain),
+        reasoning_details,
+        tool_calls,
+    }
+}
+
+fn call_id<'a>(provider: &str, id: &'a str) -> Cow<'a, str> {
+    match provider {
+        "mistral" => wire::call_id(id, |id| id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric())),
+        _ => wire::call_id(id, |id| wire::is_plain(id, 40)),
+    }
+}

@@ -1,0 +1,330 @@
+//! What comes back: chunks of a chat completion, with the fields that compatible servers added for reasoning.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::PROTOCOL;
+use crate::content::{StopReason, Usage};
+use crate::id::ToolCallId;
+use crate::model::ModelError;
+use crate::model::endpoint::Endpoint;
+use crate::model::refusal::Refusal;
+use crate::model::wire::{self, Chunk, Out, Reader};
+
+pub struct Answer {
+    provider: String,
+    calls: Vec<Call>,
+    /// The field that the open thinking came in.
+    field: Option<&'static str>,
+    details: Vec<Detail>,
+    usage: Option<Usage>,
+    reason: Option<StopReason>,
+    refused: bool,
+}
+
+struct Call {
+    index: usize,
+    id: String,
+    name: String,
+    arguments: String,
+}
+
+#[derive(Deserialize)]
+struct Event<'a> {
+    #[serde(borrow, default = "Vec::new")]
+    choices: Vec<Choice<'a>>,
+    usage: Option<Counts>,
+    error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Choice<'a> {
+    #[serde(borrow)]
+    delta: Option<Delta<'a>>,
+    finish_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Delta<'a> {
+    content: Option<Content>,
+    reasoning_content: Option<String>,
+    reasoning: Option<String>,
+    reasoning_details: Option<Vec<Detail>>,
+    refusal: Option<String>,
+    #[serde(borrow)]
+    tool_calls: Option<Vec<CallDelta<'a>>>,
+}
+
+/// Text, or with Mistral's reasoning models a list of pieces.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Content {
+    Text(String),
+    Pieces(Vec<Piece>),
+}
+
+#[derive(Deserialize)]
+struct Piece {
+    text: Option<String>,
+    thinking: Option<Vec<Piece>>,
+}
+
+#[derive(Deserialize)]
+struct CallDelta<'a> {
+    index: Option<usize>,
+    id: Option<String>,
+    #[serde(borrow)]
+    function: Option<FunctionDelta<'a>>,
+}
+
+#[derive(Deserialize)]
+struct FunctionDelta<'a> {
+    name: Option<String>,
+    arguments: Option<Cow<'a, str>>,
+}
+
+/// A piece of OpenRouter's `reasoning_details`; pieces of one kind and index belong together.
+#[derive(Deserialize, Serialize)]
+struct Detail {
+    r#type: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    index: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signature: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Counts {
+    prompt_tokens: Option<u64>,
+    completion_tokens: Option<u64>,
+    prompt_tokens_details: Option<Details>,
+    /// DeepSeek's name for what was cached.
+    prompt_cache_hit_tokens: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Details {
+    cached_tokens: Option<u64>,
+    cache_write_tokens: Option<u64>,
+}
+
+impl Reader for Answer {
+    fn read(&mut self, data: &str, out: &mut Out) -> Result<(), ModelError> {
+        if data.trim() == "[DONE]" {
+            self.reason.get_or_insert(StopReason::EndTurn);
+            self.end(out);
+            return Ok(());
+        }
+        let event: Event<'_> = wire::parse(data)?;
+        if let Some(error) = event.error.filter(|error| !error.is_null()) {
+            let message = error.as_str().map(str::to_owned);
+            let refusal = Refusal::deserialize(error).unwrap_or_else(|_| Refusal {
+                message,
+                ..Refusal::default()
+            });
+            return Err(refusal.error());
+        }
+        if let Some(counts) = event.usage {
+            self.count(counts);
+        }
+        for choice in event.choices {
+            if let Some(delta) = choice.delta {
+                self.delta(delta, out);
+            }
+            if let Some(reason) = choice.finish_reason {
+                self.reason = Some(stop_reason(&reason)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whole as soon as a reason came: not every server ends with `[DONE]`.
+    fn end(&mut self, out: &mut Out) -> bool {
+        let Some(reason) = self.reason else { return false };
+        self.end_thinking(out);
+        self.calls.sort_by_key(|call| call.index);
+        out.extend(self.calls.drain(..).map(|call| Chunk::ToolCall {
+            id: if call.id.is_empty() {
+                ToolCallId::new().to_string()
+            } else {
+                call.id
+            },
+            name: call.name,
+            input: if call.arguments.trim().is_empty() {
+                "{}".to_owned()
+            } else {
+                call.arguments
+            },
+            state: None,
+        }));
+        out.extend(self.usage.map(Chunk::Usage));
+        out.push_back(Chunk::Stop(if self.refused { StopReason::Refusal } else { reason }));
+        true
+    }
+}
+
+impl Answer {
+    pub fn new(endpoint: &Endpoint) -> Self {
+        Self {
+            provider: endpoint.provider().to_owned(),
+            calls: Vec::new(),
+            field: None,
+            details: Vec::new(),
+            usage: None,
+            reason: None,
+            refused: false,
+        }
+    }
+
+    fn delta(&mut self, delta: Delta<'_>, out: &mut Out) {
+        if let Some(text) = delta.reasoning_content {
+            self.think(text, "reasoning_content", out);
+        } else if let Some(text) = delta.reasoning {
+            self.think(text, "reasoning", out);
+        }
+        for detail in delta.reasoning_details.into_iter().flatten() {
+            self.detail(detail);
+        }
+        match delta.content {
+            Some(Content::Text(text)) => self.say(text, out),
+            Some(Content::Pieces(pieces)) => {
+                for piece in pieces {
+                    for thought in piece.thinking.into_iter().flatten().filter_map(|piece| piece.text) {
+                        self.think(thought, "content", out);
+                    }
+                    self.say(piece.text.unwrap_or_default(), out);
+                }
+            }
+            None => {}
+        }
+        if let Some(text) = delta.refusal {
+            self.refused |= !text.is_empty();
+            self.say(text, out);
+        }
+        for call in delta.tool_calls.into_iter().flatten() {
+            self.call(call);
+        }
+    }
+
+    fn say(&mut self, text: String, out: &mut Out) {
+        if !text.is_empty() {
+            self.end_thinking(out);
+            out.push_back(Chunk::Text(text));
+        }
+    }
+
+    fn think(&mut self, text: String, field: &'static str, out: &mut Out) {
+        if !text.is_empty() {
+            self.field = Some(field);
+            out.push_back(Chunk::Thinking(text));
+        }
+    }
+
+    fn end_thinking(&mut self, out: &mut Out) {
+        let (field, details) = (self.field.take(), std::mem::take(&mut self.details));
+        if field.is_none() && details.is_empty() {
+            return;
+        }
+        let mut value = json!({ "provider": self.provider });
+        // Mistral's pieces are not handed back: its API makes nothing of them.
+        if let Some(field) = field.filter(|field| *field != "content") {
+            value["field"] = field.into();
+        }
+        if !details.is_empty() {
+            value["details"] = json!(details);
+        }
+        out.push_back(Chunk::BlockEnd {
+            thinking: true,
+            state: wire::keep(PROTOCOL, value),
+        });
+    }
+
+    fn detail(&mut self, piece: Detail) {
+        let Some(last) = self
+            .details
+            .last_mut()
+            .filter(|last| last.r#type == piece.r#type && last.index == piece.index)
+        else {
+            self.details.push(piece);
+            return;
+        };
+        let append = |to: &mut Option<String>, more: Option<String>| {
+            if let Some(more) = more {
+                to.get_or_insert_default().push_str(&more);
+            }
+        };
+        append(&mut last.text, piece.text);
+        append(&mut last.summary, piece.summary);
+        append(&mut last.data, piece.data);
+        last.signature = piece.signature.or(last.signature.take());
+        last.id = last.id.take().or(piece.id);
+        last.format = last.format.take().or(piece.format);
+    }
+
+    /// Finds the call that a piece belongs to. Some servers leave out the index, others give all calls the same one.
+    fn call(&mut self, piece: CallDelta<'_>) {
+        let id = piece.id.unwrap_or_default();
+        let last = self.calls.len().wrapping_sub(1);
+        let found = match piece.index {
+            Some(index) => self.calls.iter().rposition(|call| call.index == index),
+            None if id.is_empty() => self.calls.get(last).map(|_| last),
+            None => self.calls.iter().rposition(|call| call.id == id),
+        };
+        let known = found.filter(|at| id.is_empty() || self.calls[*at].id.is_empty() || self.calls[*at].id == id);
+        let at = known.unwrap_or_else(|| {
+            let index = piece.index.unwrap_or(self.calls.len());
+            self.calls.push(Call {
+                index,
+                id: String::new(),
+                name: String::new(),
+                arguments: String::new(),
+            });
+            self.calls.len() - 1
+        });
+        let call = &mut self.calls[at];
+        if call.id.is_empty() {
+            call.id = id;
+        }
+        let Some(function) = piece.function else { return };
+        if call.name.is_empty() {
+            call.name = function.name.unwrap_or_default();
+        }
+        call.arguments.push_str(&function.arguments.unwrap_or_default());
+    }
+
+    fn count(&mut self, counts: Counts) {
+        let details = counts.prompt_tokens_details;
+        let cached = details
+            .as_ref()
+            .and_then(|details| details.cached_tokens)
+            .or(counts.prompt_cache_hit_tokens);
+        self.usage = Some(Usage {
+            input_tokens: counts.prompt_tokens.unwrap_or_default(),
+            output_tokens: counts.completion_tokens.unwrap_or_default(),
+            cache_read_tokens: cached.unwrap_or_default(),
+            cache_write_tokens: details.and_then(|details| details.cache_write_tokens).unwrap_or_default(),
+        });
+    }
+}
+
+fn stop_reason(reason: &str) -> Result<StopReason, ModelError> {
+    match reason {
+        "length" | "model_length" => Ok(StopReason::MaxTokens),
+        "content_filter" | "refusal" => Ok(StopReason::Refusal),
+        "error" | "insufficient_system_resource" => Err(wire::cut(format_args!("the provider gave up ({reason})"))),
+        // stop, tool_calls, function_call, eos, and whatever else servers say.
+        _ => Ok(StopReason::EndTurn),
+    }
+}

@@ -1,0 +1,267 @@
+//! OpenAI's Responses API (platform.openai.com/docs/api-reference/responses), stateless: what goes out.
+
+mod read;
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use serde_json::Value;
+
+pub use read::Answer;
+
+use super::catalog;
+use super::endpoint::{Endpoint, Protocol};
+use super::wire::{self, Sent};
+use super::{Block, Message, ModelError, Request, Thinking, ToolResult};
+use crate::content::Part;
+
+/// What a thinking block carries: the reasoning item itself. A text block carries `{"phase"}` where its message had one.
+const PROTOCOL: Protocol = Protocol::OpenaiResponses;
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    instructions: &'a str,
+    input: Vec<Item<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    stream: bool,
+    store: bool,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    include: &'static [&'static str],
+    prompt_cache_key: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<Reasoning>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_output_tokens: Option<u32>,
+}
+
+#[derive(Serialize)]
+struct Reasoning {
+    effort: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Item<'a> {
+    Own(OwnItem<'a>),
+    /// As it came.
+    Verbatim(&'a Value),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum OwnItem<'a> {
+    Message {
+        role: &'static str,
+        content: Vec<Content<'a>>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        phase: Option<&'a Value>,
+    },
+    FunctionCall {
+        call_id: Cow<'a, str>,
+        name: &'a str,
+        arguments: String,
+    },
+    FunctionCallOutput {
+        call_id: Cow<'a, str>,
+        output: Output<'a>,
+    },
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Output<'a> {
+    Text(String),
+    Contents(Vec<Content<'a>>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Content<'a> {
+    InputText { text: Cow<'a, str> },
+    InputImage { image_url: String },
+    OutputText { text: &'a str },
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    r#type: &'static str,
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a Value,
+    strict: bool,
+}
+
+pub fn write(endpoint: &Endpoint, request: &Request) -> Result<Sent, ModelError> {
+    let manner = manner(&catalog::bare_name(&endpoint.model));
+    let tools = request.tools.iter().map(|tool| Tool {
+        r#type: "function",
+        name: &tool.name,
+        description: &tool.description,
+        parameters: &tool.input_schema,
+        strict: false,
+    });
+    let body = Body {
+        model: &endpoint.model,
+        instructions: &request.system,
+        input: request.messages.iter().flat_map(|message| items(message)).collect(),
+        tools: tools.collect(),
+        stream: true,
+        store: false,
+        include: if manner.reasons {
+            &["reasoning.encrypted_content"]
+        } else {
+            &[]
+        },
+        prompt_cache_key: &request.cache_key,
+        reasoning: reasoning(manner, request.thinking),
+        max_output_tokens: endpoint.max_output_tokens,
+    };
+    Ok(Sent {
+        url: endpoint.url("responses"),
+        headers: Vec::new(),
+        body: wire::body(&body)?,
+    })
+}
+
+/// How a model reasons: whether at all, and the least effort it takes where none and where little is wanted (None: leave it to the model).
+#[derive(Clone, Copy)]
+struct Manner {
+    reasons: bool,
+    off: Option<&'static str>,
+    minimal: &'static str,
+}
+
+const fn reasons(off: &'static str, minimal: &'static str) -> Manner {
+    Manner {
+        reasons: true,
+        off: Some(off),
+        minimal,
+    }
+}
+
+/// By the beginning of the name; the first that fits.
+const MANNERS: &[(&str, Manner)] = &[
+    ("gpt-5-codex", reasons("low", "low")),
+    ("gpt-5-1", reasons("none", "low")),
+    ("gpt-5-2", reasons("none", "low")),
+    ("gpt-5-3", reasons("low", "low")),
+    ("gpt-5-4", reasons("none", "low")),
+    ("gpt-5-5", reasons("none", "low")),
+    ("gpt-5-6", reasons("low", "low")),
+    ("gpt-5", reasons("minimal", "minimal")),
+    ("gpt-6", reasons("low", "low")),
+    ("o1", reasons("low", "low")),
+    ("o3", reasons("low", "low")),
+    ("o4", reasons("low", "low")),
+    ("gpt-3", PLAIN),
+    ("gpt-4", PLAIN),
+    ("chatgpt", PLAIN),
+];
+const PLAIN: Manner = Manner {
+    reasons: false,
+    off: None,
+    minimal: "low",
+};
+const UNKNOWN: Manner = Manner {
+    reasons: true,
+    off: None,
+    minimal: "low",
+};
+
+fn manner(model: &str) -> Manner {
+    MANNERS
+        .iter()
+        .find(|(prefix, _)| model.starts_with(prefix))
+        .map_or(UNKNOWN, |(_, manner)| *manner)
+}
+
+fn reasoning(manner: Manner, thinking: Thinking) -> Option<Reasoning> {
+    let shown = |effort| {
+        Some(Reasoning {
+            effort,
+            summary: Some("auto"),
+        })
+    };
+    match thinking {
+        _ if !manner.reasons => None,
+        Thinking::Off => manner.off.map(|effort| Reasoning { effort, summary: None }),
+        Thinking::Minimal => shown(manner.minimal),
+        Thinking::Low => shown("low"),
+        Thinking::Medium => shown("medium"),
+        Thinking::High => shown("high"),
+    }
+}
+
+fn items(message: &Message) -> Vec<Item<'_>> {
+    match message {
+        Message::User(parts) => {
+            let content: Vec<Content<'_>> = parts.iter().map(content).collect();
+            let message = (!content.is_empty()).then_some(OwnItem::Message {
+                role: "user",
+                content,
+                phase: None,
+            });
+            message.map(Item::Own).into_iter().collect()
+        }
+        Message::Assistant(blocks) => blocks.iter().filter_map(block).collect(),
+        Message::ToolResults(results) => results.iter().map(result).collect(),
+    }
+}
+
+fn content(part: &Part) -> Content<'_> {
+    match part {
+        Part::Text { text } => Content::InputText { text: text.into() },
+        Part::Image { mime_type, data } => Content::InputImage {
+            image_url: wire::data_url(mime_type, data),
+        },
+        Part::Resource { .. } | Part::ResourceLink { .. } => Content::InputText {
+            text: part.as_text().into(),
+        },
+    }
+}
+
+fn block(block: &Block) -> Option<Item<'_>> {
+    match block {
+        Block::Text { text, .. } if text.is_empty() => None,
+        Block::Text { text, state } => {
+            let phase = wire::state(state, PROTOCOL).and_then(|state| state.get("phase"));
+            Some(Item::Own(OwnItem::Message {
+                role: "assistant",
+                content: vec![Content::OutputText { text }],
+                phase,
+            }))
+        }
+        Block::Thinking { state, .. } => wire::state(state, PROTOCOL).map(Item::Verbatim),
+        Block::ToolCall { id, name, input, .. } => {
+            let arguments = wire::object(input).to_string();
+            Some(Item::Own(OwnItem::FunctionCall {
+                call_id: call_id(id.as_str()),
+                name,
+                arguments,
+            }))
+        }
+    }
+}
+
+fn result(result: &ToolResult) -> Item<'_> {
+    let output = match result.output.iter().any(wire::is_image) {
+        false => Output::Text(wire::result_text(result)),
+        true => {
+            let failed = result.failed.then_some(Content::InputText { text: "error:".into() });
+            Output::Contents(failed.into_iter().chain(result.output.iter().map(content)).collect())
+        }
+    };
+    Item::Own(OwnItem::FunctionCallOutput {
+        call_id: call_id(result.id.as_str()),
+        output,
+    })
+}
+
+fn call_id(id: &str) -> Cow<'_, str> {
+    wire::call_id(id, |id| wire::is_plain(id, 64))
+}

@@ -1,0 +1,200 @@
+//! What comes back: the stream events of a response (platform.openai.com/docs/api-reference/responses-streaming).
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::PROTOCOL;
+use crate::content::{StopReason, Usage};
+use crate::model::refusal::Refusal;
+use crate::model::wire::{self, Chunk, Out, Reader};
+use crate::model::{Again, ModelError};
+
+#[derive(Default)]
+pub struct Answer {
+    /// Calls that are not yet handed on, by the index of their item.
+    calls: BTreeMap<usize, Call>,
+    refused: bool,
+}
+
+#[derive(Default)]
+struct Call {
+    id: String,
+    name: String,
+    arguments: String,
+    whole: bool,
+}
+
+/// Any event; which fields are there depends on `kind`.
+#[derive(Deserialize)]
+struct Event<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    delta: Option<String>,
+    #[serde(default)]
+    output_index: usize,
+    #[serde(default)]
+    summary_index: usize,
+    #[serde(borrow)]
+    item: Option<&'a RawValue>,
+    response: Option<Response>,
+    error: Option<Refusal>,
+    code: Option<Value>,
+    message: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Response {
+    usage: Option<Counts>,
+    error: Option<Refusal>,
+    incomplete_details: Option<Incomplete>,
+}
+
+#[derive(Deserialize)]
+struct Incomplete {
+    reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Counts {
+    #[serde(default)]
+    input_tokens: u64,
+    #[serde(default)]
+    output_tokens: u64,
+    input_tokens_details: Option<Details>,
+}
+
+#[derive(Deserialize)]
+struct Details {
+    cached_tokens: Option<u64>,
+    cache_write_tokens: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Item<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    phase: Option<Value>,
+    call_id: Option<String>,
+    name: Option<String>,
+    arguments: Option<String>,
+}
+
+impl Reader for Answer {
+    fn read(&mut self, data: &str, out: &mut Out) -> Result<(), ModelError> {
+        if data.trim() == "[DONE]" {
+            return Ok(());
+        }
+        let event: Event<'_> = wire::parse(data)?;
+        let delta = event.delta.filter(|delta| !delta.is_empty());
+        match event.kind.as_ref() {
+            "response.output_text.delta" => out.extend(delta.map(Chunk::Text)),
+            "response.refusal.delta" => {
+                self.refused = true;
+                out.extend(delta.map(Chunk::Text));
+            }
+            "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => out.extend(delta.map(Chunk::Thinking)),
+            "response.reasoning_summary_part.added" if event.summary_index > 0 => out.push_back(Chunk::Thinking("\n\n".to_owned())),
+            "response.function_call_arguments.delta" => {
+                if let Some(call) = self.calls.get_mut(&event.output_index) {
+                    call.arguments.push_str(&delta.unwrap_or_default());
+                }
+            }
+            "response.output_item.added" => self.item(event.output_index, event.item, false, out)?,
+            "response.output_item.done" => self.item(event.output_index, event.item, true, out)?,
+            "response.completed" => self.finish(StopReason::EndTurn, event.response, out),
+            "response.incomplete" => {
+                let details = event
+                    .response
+                    .as_ref()
+                    .and_then(|response| response.incomplete_details.as_ref());
+                match details.and_then(|details| details.reason.as_deref()) {
+                    Some("max_output_tokens") => self.finish(StopReason::MaxTokens, event.response, out),
+                    Some("content_filter") => self.finish(StopReason::Refusal, event.response, out),
+                    reason => return Err(wire::cut(reason.unwrap_or("incomplete"))),
+                }
+            }
+            "response.failed" => return Err(event.response.and_then(|response| response.error).unwrap_or_default().error()),
+            "error" => {
+                let bare = Refusal {
+                    message: event.message,
+                    code: event.code,
+                    ..Refusal::default()
+                };
+                return Err(event.error.unwrap_or(bare).error());
+            }
+            "response.cancelled" => return Err(ModelError::new(Again::Backoff, "the provider cancelled the answer")),
+            // created, in_progress, *.done of what its deltas told, and what the API may add.
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl Answer {
+    fn item(&mut self, index: usize, raw: Option<&RawValue>, whole: bool, out: &mut Out) -> Result<(), ModelError> {
+        let Some(raw) = raw else { return Ok(()) };
+        let item: Item<'_> = wire::parse(raw.get())?;
+        match item.kind.as_ref() {
+            "function_call" => {
+                let call = self.calls.entry(index).or_default();
+                call.id = item.call_id.unwrap_or_default();
+                call.name = item.name.unwrap_or_default();
+                call.whole = whole;
+                if whole {
+                    call.arguments = item.arguments.unwrap_or(std::mem::take(&mut call.arguments));
+                    self.hand_on(out);
+                }
+            }
+            "reasoning" if whole => {
+                let state = wire::keep(PROTOCOL, wire::parse(raw.get())?);
+                out.push_back(Chunk::BlockEnd { thinking: true, state });
+            }
+            "message" if whole => {
+                let state = item.phase.and_then(|phase| wire::keep(PROTOCOL, json!({ "phase": phase })));
+                out.push_back(Chunk::BlockEnd { thinking: false, state });
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The calls before which none is missing, in the order of their items.
+    fn hand_on(&mut self, out: &mut Out) {
+        while let Some(call) = self.calls.first_entry().filter(|entry| entry.get().whole) {
+            let Call { id, name, arguments, .. } = call.remove();
+            let input = if arguments.trim().is_empty() {
+                "{}".to_owned()
+            } else {
+                arguments
+            };
+            out.push_back(Chunk::ToolCall {
+                id,
+                name,
+                input,
+                state: None,
+            });
+        }
+    }
+
+    fn finish(&mut self, reason: StopReason, response: Option<Response>, out: &mut Out) {
+        self.calls.values_mut().for_each(|call| call.whole = true);
+        self.hand_on(out);
+        out.extend(response.and_then(|response| response.usage).map(|counts| {
+            let details = counts.input_tokens_details;
+            Chunk::Usage(Usage {
+                input_tokens: counts.input_tokens,
+                output_tokens: counts.output_tokens,
+                cache_read_tokens: details.as_ref().and_then(|details| details.cached_tokens).unwrap_or_default(),
+                cache_write_tokens: details
+                    .as_ref()
+                    .and_then(|details| details.cache_write_tokens)
+                    .unwrap_or_default(),
+            })
+        }));
+        out.push_back(Chunk::Stop(if self.refused { StopReason::Refusal } else { reason }));
+    }
+}

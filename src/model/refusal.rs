@@ -1,0 +1,261 @@
+//! What a provider's refusal means: its own words, whether to ask again, and when.
+
+use std::time::{Duration, SystemTime};
+
+use reqwest::header::{HeaderMap, RETRY_AFTER};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::endpoint::Endpoint;
+use super::{Again, ModelError};
+use crate::limits::{MODEL_BACKOFF_MAX, MODEL_ERROR_CHARS_MAX};
+
+/// An error object as all providers shape it, more or less.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Refusal {
+    pub message: Option<String>,
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
+    /// A word (OpenAI) or an HTTP status (Gemini, OpenRouter).
+    pub code: Option<Value>,
+    pub status: Option<Value>,
+}
+
+impl Refusal {
+    /// The error that came in the midst of an answer.
+    pub fn error(self) -> ModelError {
+        let words: Vec<&str> = [self.kind.as_deref(), word(&self.code), word(&self.status)]
+            .into_iter()
+            .flatten()
+            .collect();
+        let again = match self.code.as_ref().and_then(Value::as_u64) {
+            Some(status) => again(status as u16, &words),
+            None if words.iter().any(|word| is_final(word)) => Again::Never,
+            None => Again::Backoff,
+        };
+        let message = self.message.clone().unwrap_or_else(|| words.join(" "));
+        ModelError::new(
+            again,
+            if message.is_empty() {
+                "the provider reported an error".to_owned()
+            } else {
+                message
+            },
+        )
+    }
+
+    /// Whether it names a reason for which no later attempt will fare better.
+    pub fn is_final(&self) -> bool {
+        [self.kind.as_deref(), word(&self.code), word(&self.status)]
+            .into_iter()
+            .flatten()
+            .any(is_final)
+    }
+}
+
+fn word(value: &Option<Value>) -> Option<&str> {
+    value.as_ref().and_then(Value::as_str)
+}
+
+const FINAL: &[&str] = &[
+    "invalid",
+    "authentication",
+    "permission",
+    "unauthenticated",
+    "not_found",
+    "model_not_found",
+    "billing",
+    "insufficient_quota",
+    "request_too_large",
+    "context_length_exceeded",
+    "content_policy",
+    "content_filter",
+    "failed_precondition",
+    "unsupported",
+];
+
+fn is_final(word: &str) -> bool {
+    let word = word.to_ascii_lowercase();
+    FINAL.iter().any(|prefix| word.starts_with(prefix))
+}
+
+/// Whether to ask again after an HTTP status and the words that came with it.
+pub fn again(status: u16, words: &[&str]) -> Again {
+    match status {
+        429 if words.iter().any(|word| is_final(word)) => Again::Never,
+        408 | 409 | 429 | 500.. => Again::Backoff,
+        _ => Again::Never,
+    }
+}
+
+/// What an answer that is no stream means: what it says, whether and when to ask again, and what to do about it.
+pub fn refusal(endpoint: &Endpoint, status: u16, headers: &HeaderMap, body: &str) -> ModelError {
+    let refusal = said(body);
+    let message: String = refusal
+        .message
+        .clone()
+        .unwrap_or_default()
+        .chars()
+        .take(MODEL_ERROR_CHARS_MAX)
+        .collect();
+    let told = |what: &str| match message.is_empty() {
+        true => format!("{what} (HTTP {status})"),
+        false => format!("{what} (HTTP {status}): {message}"),
+    };
+    let origin = endpoint.key.as_ref().map(|key| key.origin());
+    match status {
+        200..=299 => {
+            let error = refusal.error();
+            ModelError {
+                message: format!("answered without a stream: {}", error.message),
+                ..error
+            }
+        }
+        401 | 403 => {
+            let hint = origin.map_or("the server wants a key: set api_key_env".to_owned(), |origin| {
+                format!("check {origin}")
+            });
+            ModelError::new(Again::Never, told("the key was refused"))
+                .hint(hint)
+                .unreachable()
+        }
+        404 => {
+            let hint = format!(
+                "check the model's name ({}) and base_url ({})",
+                endpoint.model, endpoint.base_url
+            );
+            ModelError::new(Again::Never, told("not found")).hint(hint)
+        }
+        300..=399 => ModelError::new(Again::Never, told("the server sends us elsewhere")).hint("check base_url"),
+        _ => {
+            let again = match again(status, &[]) {
+                Again::Backoff if status == 429 && refusal.is_final() => Again::Never,
+                Again::Backoff => retry_after(headers, body).map_or(Again::Backoff, Again::After),
+                again => again,
+            };
+            ModelError::new(
+                again,
+                told(if status == 429 {
+                    "too many requests"
+                } else {
+                    "the request failed"
+                }),
+            )
+        }
+    }
+}
+
+/// The error in a body: `{"error":{…}}` or `{"error":"…"}`, bare, or in an array; else the text itself.
+fn said(body: &str) -> Refusal {
+    let text = || Refusal {
+        message: Some(body.trim().to_owned()),
+        ..Refusal::default()
+    };
+    let Ok(mut value) = serde_json::from_str::<Value>(body) else {
+        return text();
+    };
+    if let Some(first) = value.get_mut(0) {
+        value = first.take();
+    }
+    let error = match value.get_mut("error") {
+        Some(error) => error.take(),
+        None => value,
+    };
+    match error {
+        Value::String(message) => Refusal {
+            message: Some(message),
+            ..Refusal::default()
+        },
+        error => Refusal::deserialize(error)
+            .ok()
+            .filter(|refusal| refusal.message.is_some())
+            .unwrap_or_else(text),
+    }
+}
+
+/// When the provider wants to be asked again: `retry-after-ms`, `retry-after` (seconds or a date, RFC 9110, section 10.2.3), or Gemini's
+/// `retryDelay` (google.rpc.RetryInfo). At most [`MODEL_BACKOFF_MAX`].
+fn retry_after(headers: &HeaderMap, body: &str) -> Option<Duration> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
+    let seconds = |text: &str| {
+        text.parse::<f64>()
+            .ok()
+            .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+    };
+    let delay = text("retry-after-ms").and_then(seconds).map(|delay| delay / 1000);
+    let delay = delay.or_else(|| {
+        let text = text(RETRY_AFTER.as_str())?;
+        seconds(text).or_else(|| Some(http_date(text)?.duration_since(SystemTime::now()).unwrap_or_default()))
+    });
+    let delay = delay.or_else(|| {
+        let (_, rest) = body.split_once("\"retryDelay\"")?;
+        seconds(rest.trim_start_matches([':', ' ', '"']).split_once("s\"")?.0)
+    });
+    delay.map(|delay| delay.min(MODEL_BACKOFF_MAX))
+}
+
+/// `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, section 5.6.7; the obsolete forms are not read).
+fn http_date(text: &str) -> Option<SystemTime> {
+    const MONTHS: [&str; 12] = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ];
+    let mut words = text.split_once(", ")?.1.strip_suffix(" GMT")?.split([' ', ':']);
+    let day: i64 = words.next()?.parse().ok()?;
+    let month = words.next()?;
+    let month = MONTHS.iter().position(|name| *name == month)? as i64 + 1;
+    let year: i64 = words.next()?.parse().ok()?;
+    let mut clock = words.map(|word| word.parse::<i64>().ok());
+    let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
+    // Days since 1970 by years that begin in March, so that leap days come last.
+    let (year, month) = if month < 3 { (year - 1, month + 9) } else { (year, month - 3) };
+    let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 719_469;
+    let seconds = u64::try_from(days * 86_400 + hour * 3600 + minute * 60 + second).ok()?;
+    SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(headers: &[(&'static str, &str)], body: &str, expected: Option<Duration>) {
+        let headers = headers
+            .iter()
+            .map(|(name, value)| (name.parse().expect("a name"), value.parse().expect("a value")))
+            .collect();
+        assert_eq!(retry_after(&headers, body), expected);
+    }
+
+    #[test]
+    fn when_to_ask_again() {
+        check(&[], "", None);
+        check(&[("retry-after", "2")], "", Some(Duration::from_secs(2)));
+        check(
+            &[("retry-after", "2"), ("retry-after-ms", "1500")],
+            "",
+            Some(Duration::from_millis(1500)),
+        );
+        check(&[("retry-after", "86400")], "", Some(MODEL_BACKOFF_MAX));
+        check(&[("retry-after", "Sun, 06 Nov 1994 08:49:37 GMT")], "", Some(Duration::ZERO));
+        check(
+            &[("retry-after", "Sun, 06 Nov 2994 08:49:37 GMT")],
+            "",
+            Some(MODEL_BACKOFF_MAX),
+        );
+        check(&[("retry-after", "soon")], "", None);
+        check(
+            &[],
+            r#"{"error":{"details":[{"retryDelay": "34s"}]}}"#,
+            Some(Duration::from_secs(34)),
+        );
+    }
+
+    #[test]
+    fn dates() {
+        let date = http_date("Sun, 06 Nov 1994 08:49:37 GMT").expect("a date");
+        assert_eq!(date, SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777));
+        let date = http_date("Tue, 29 Feb 2000 00:00:00 GMT").expect("a date");
+        assert_eq!(date, SystemTime::UNIX_EPOCH + Duration::from_secs(951_782_400));
+    }
+}

@@ -1,0 +1,143 @@
+//! Server-sent events (WHATWG HTML, section 9.2.6) out of bytes as they come. Only the data of an event: no model protocol needs more.
+
+use std::borrow::Cow;
+
+use crate::limits::MODEL_EVENT_BYTES_MAX;
+
+/// An event exceeds [`MODEL_EVENT_BYTES_MAX`].
+#[derive(Debug, PartialEq)]
+pub struct TooLarge;
+
+/// Decodes one stream. Lenient where the standard is: a byte order mark, CRLF, CR, comments, unknown fields, lines without a colon.
+#[derive(Default)]
+pub struct Decoder {
+    bytes: Vec<u8>,
+    /// Up to where `bytes` is used up, and up to where it is known to have no line end.
+    used: usize,
+    scanned: usize,
+    /// The line before ended with CR: an LF that follows belongs to it.
+    after_cr: bool,
+    /// The first line was seen, which alone may have a byte order mark.
+    started: bool,
+    data: Vec<u8>,
+    has_data: bool,
+    /// `data` was handed out and is to be cleared.
+    taken: bool,
+}
+
+impl Decoder {
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.bytes.drain(..self.used);
+        self.scanned -= self.used;
+        self.used = 0;
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// The data of the next whole event, its lines joined by LF; none when more bytes are needed.
+    pub fn next(&mut self) -> Result<Option<Cow<'_, str>>, TooLarge> {
+        if std::mem::take(&mut self.taken) {
+            self.data.clear();
+            self.has_data = false;
+        }
+        while let Some(line) = self.line() {
+            if line.is_empty() {
+                if self.has_data {
+                    self.taken = true;
+                    return Ok(Some(String::from_utf8_lossy(&self.data)));
+                }
+                continue;
+            }
+            let line = &self.bytes[line];
+            let Some(value) = line.strip_prefix(b"data") else { continue };
+            let value = match value {
+                [] => value,
+                [b':', b' ', value @ ..] | [b':', value @ ..] => value,
+                _ => continue,
+            };
+            if self.has_data {
+                self.data.push(b'\n');
+            }
+            self.data.extend_from_slice(value);
+            self.has_data = true;
+            if self.data.len() > MODEL_EVENT_BYTES_MAX {
+                return Err(TooLarge);
+            }
+        }
+        match self.data.len() + self.bytes.len() - self.used > MODEL_EVENT_BYTES_MAX {
+            true => Err(TooLarge),
+            false => Ok(None),
+        }
+    }
+
+    /// Where the next whole line is, without its end.
+    fn line(&mut self) -> Option<std::ops::Range<usize>> {
+        if self.after_cr && self.used < self.bytes.len() {
+            self.after_cr = false;
+            if self.bytes[self.used] == b'\n' {
+                self.used += 1;
+            }
+        }
+        let from = self.scanned.max(self.used);
+        let Some(length) = self.bytes[from..].iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
+            self.scanned = self.bytes.len();
+            return None;
+        };
+        let end = from + length;
+        let mut start = self.used;
+        if !std::mem::replace(&mut self.started, true) && self.bytes[start..end].starts_with("\u{feff}".as_bytes()) {
+            start += "\u{feff}".len();
+        }
+        self.after_cr = self.bytes[end] == b'\r';
+        self.used = end + 1;
+        self.scanned = self.used;
+        Some(start..end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(pieces: &[&str], expected: &[&str]) {
+        let whole = pieces.concat();
+        let bytewise: Vec<&[u8]> = whole.as_bytes().chunks(1).collect();
+        for pieces in [pieces.iter().map(|piece| piece.as_bytes()).collect(), bytewise] {
+            let mut decoder = Decoder::default();
+            let mut events = Vec::new();
+            for piece in pieces {
+                decoder.push(piece);
+                while let Some(data) = decoder.next().expect("small") {
+                    events.push(data.into_owned());
+                }
+            }
+            assert_eq!(events, expected);
+        }
+    }
+
+    #[test]
+    fn events() {
+        check(&["data: a\n\n", "data: b\n\n"], &["a", "b"]);
+        check(&["data: a", "bc\n", "\ndata:d\n\n"], &["abc", "d"]);
+        check(&["\u{feff}data: a\n\n"], &["a"]);
+        check(&["data: a\r\n\r", "\ndata: b\r\n\r\n"], &["a", "b"]);
+        check(&["data: a\r\rdata: b\r\r"], &["a", "b"]);
+        check(
+            &[": ping\n\n", "event: x\nid: 1\nretry: soon\ndata: {\ndata: }\n\n"],
+            &["{\n}"],
+        );
+        check(&["data\n\n", "database: x\n\nwhat\n\n"], &[""]);
+        check(&["data: größe\n\n", "data: cut"], &["größe"]);
+    }
+
+    #[test]
+    fn an_endless_event_is_refused() {
+        let mut decoder = Decoder::default();
+        let line = "x".repeat(1 << 20);
+        let refused = (0..17).any(|_| {
+            decoder.push(line.as_bytes());
+            decoder.next().is_err()
+        });
+        assert!(refused);
+    }
+}

@@ -1,0 +1,228 @@
+//! What goes wrong between a model and us, and that it ends well.
+
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt;
+use nuncio::model::{Again, Chunk};
+
+use super::wires::WIRES;
+use super::{ask, exchange, hello, hi, open, request, shown};
+use crate::provider::{Exchange, KEY, Provider};
+
+#[tokio::test]
+async fn a_provider_that_is_busy_is_asked_again() {
+    for wire in WIRES {
+        for (status, reason) in [
+            (500, "the request failed"),
+            (529, "the request failed"),
+            (429, "too many requests"),
+        ] {
+            let body = r#"{"error":{"message":"Slow down"}}"#;
+            let (answer, _) = exchange(wire, vec![Exchange::error(status, body), Exchange::events(wire.plain)]).await;
+            let expected = format!(
+                "retry 2: test/{}: {reason} (HTTP {status}): Slow down\n{}",
+                wire.model,
+                hello(wire)
+            );
+            assert_eq!(shown(&answer.chunks), expected);
+        }
+    }
+}
+
+#[tokio::test]
+async fn retry_after_is_obeyed() {
+    let wire = &WIRES[0];
+    let busy = Exchange::error(
+        429,
+        r#"{"type":"error","error":{"type":"rate_limit_error","message":"Slow down"}}"#,
+    );
+    let asked = Instant::now();
+    let (answer, _) = exchange(wire, vec![busy.header("retry-after", "1"), Exchange::events(wire.plain)]).await;
+    assert!(asked.elapsed() >= Duration::from_secs(1));
+    let Chunk::Retry { attempt: 2, delay, .. } = &answer.chunks[0] else {
+        panic!("{:?}", answer.chunks)
+    };
+    assert!((1000..=1050).contains(&delay.as_millis()), "{delay:?}");
+}
+
+#[tokio::test]
+async fn a_cut_answer_is_asked_for_again() {
+    for wire in WIRES {
+        let text = wire.plain.iter().position(|event| event.contains("Hel")).expect("there") + 1;
+        let (answer, _) = exchange(
+            wire,
+            vec![Exchange::events(&wire.plain[..text]).cut(), Exchange::events(wire.plain)],
+        )
+        .await;
+        assert_eq!(answer.error, None);
+        let shown = shown(&answer.chunks);
+        let (before, after) = shown.split_once('\n').expect("lines");
+        assert_eq!(before, "text Hel");
+        let (retry, after) = after.split_once('\n').expect("lines");
+        assert!(
+            retry.starts_with(&format!("retry 2: test/{}: the answer was cut", wire.model)),
+            "{retry}"
+        );
+        assert_eq!(after, hello(wire));
+
+        // The same when the body ends properly, but the answer does not.
+        let (answer, _) = exchange(
+            wire,
+            vec![Exchange::events(&wire.plain[..text]), Exchange::events(wire.plain)],
+        )
+        .await;
+        assert!(
+            answer
+                .chunks
+                .iter()
+                .any(|chunk| matches!(chunk, Chunk::Retry { delay, .. } if delay.as_millis() < 350))
+        );
+    }
+}
+
+#[tokio::test]
+async fn calls_of_a_cut_answer_never_get_out() {
+    for wire in WIRES {
+        let cut = Exchange::events(&wire.rich[..wire.first_call]).cut();
+        let (answer, _) = exchange(wire, vec![cut.clone(), cut, Exchange::events(wire.rich)]).await;
+        assert_eq!(answer.error, None);
+        let shown = shown(&answer.chunks);
+        assert_eq!(shown.matches("retry ").count(), 2, "{shown}");
+        let last = shown.rfind("retry ").expect("there");
+        assert!(!shown[..last].contains("call "), "{shown}");
+        let whole = shown[last..].split_once('\n').expect("lines").1;
+        assert_eq!(format!("\n{whole}"), wire.rich_chunks);
+    }
+}
+
+#[tokio::test]
+async fn an_error_in_the_midst() {
+    for wire in WIRES {
+        let (answer, _) = exchange(wire, vec![Exchange::events(wire.error), Exchange::events(wire.plain)]).await;
+        let expected = format!("text Hel\nretry 2: test/{}: Overloaded\n{}", wire.model, hello(wire));
+        assert_eq!(shown(&answer.chunks), expected);
+    }
+}
+
+#[tokio::test]
+async fn other_stops() {
+    for wire in WIRES {
+        for (events, stop) in [(wire.max_tokens, "stop MaxTokens\n"), (wire.refusal, "stop Refusal\n")] {
+            let (answer, _) = exchange(wire, vec![Exchange::events(events)]).await;
+            assert_eq!(answer.error, None);
+            assert!(
+                shown(&answer.chunks).ends_with(stop),
+                "{}: {}",
+                wire.model,
+                shown(&answer.chunks)
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_is_dropped_hangs_up() {
+    for wire in WIRES {
+        let text = wire.plain.iter().position(|event| event.contains("Hel")).expect("there") + 1;
+        let provider = Provider::start(wire.protocol, vec![Exchange::events(&wire.plain[..text]).hang()]).await;
+        let model = open(wire, &provider.base_url);
+        let mut stream = model.stream(request(hi()));
+        assert_eq!(stream.next().await, Some(Ok(Chunk::Text("Hel".to_owned()))));
+        drop(stream);
+        provider.finish().await;
+    }
+}
+
+#[tokio::test]
+async fn refusals_say_what_to_do() {
+    let check = async |status: u16, body: &'static str, message: &str, hint: Option<&str>, unreachable: bool| {
+        for wire in WIRES {
+            let (answer, _) = exchange(wire, vec![Exchange::error(status, body)]).await;
+            let error = answer.error.expect("an error");
+            assert_eq!(answer.chunks, []);
+            assert_eq!(error.message, format!("test/{}: {message}", wire.model));
+            assert_eq!(error.again, Again::Never);
+            assert_eq!(error.unreachable, unreachable);
+            assert_eq!(
+                error.hint.as_deref().map(|hint| hint.split(" (").next().unwrap_or_default()),
+                hint
+            );
+            assert!(!format!("{error:?}").contains(KEY));
+        }
+    };
+    check(
+        401,
+        r#"{"error":{"message":"bad key"}}"#,
+        "the key was refused (HTTP 401): bad key",
+        Some("check TEST_KEY"),
+        true,
+    )
+    .await;
+    check(403, "no", "the key was refused (HTTP 403): no", Some("check TEST_KEY"), true).await;
+    check(
+        404,
+        r#"[{"error":{"message":"no model"}}]"#,
+        "not found (HTTP 404): no model",
+        Some("check the model's name"),
+        false,
+    )
+    .await;
+    check(
+        400,
+        r#"{"error":"too long"}"#,
+        "the request failed (HTTP 400): too long",
+        None,
+        false,
+    )
+    .await;
+    check(
+        429,
+        r#"{"error":{"code":"insufficient_quota","message":"pay"}}"#,
+        "too many requests (HTTP 429): pay",
+        None,
+        false,
+    )
+    .await;
+    check(
+        302,
+        "",
+        "the server sends us elsewhere (HTTP 302)",
+        Some("check base_url"),
+        false,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn nobody_there() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let base_url = format!("http://{}", listener.local_addr().expect("an address"));
+    drop(listener);
+    let model = open(&WIRES[1], &base_url);
+    let answer = ask(model.as_ref(), request(hi())).await;
+    assert_eq!(answer.chunks.len(), 2, "two retries");
+    let error = answer.error.expect("an error");
+    assert!(error.unreachable);
+    assert!(
+        error.message.contains("refused") && error.message.ends_with("(after 3 attempts)"),
+        "{error:?}"
+    );
+}
+
+#[tokio::test]
+async fn events_in_every_legal_shape() {
+    let event = |event: &str| event.replace("\"choices\"", "\r\ndata: \"choices\"");
+    let body = WIRES[1]
+        .plain
+        .iter()
+        .map(|data| format!(": ping\r\n\r\nevent: x\r\ndata: {}\r\n\r\n", event(data)));
+    let whole = format!("\u{feff}{}", body.collect::<String>());
+    let pieces: Vec<String> = whole
+        .chars()
+        .collect::<Vec<_>>()
+        .chunks(7)
+        .map(|piece| piece.iter().collect())
+        .collect();
+    let (answer, _) = exchange(&WIRES[1], vec![Exchange::new(200, "text/event-stream", pieces)]).await;
+    assert_eq!(shown(&answer.chunks), hello(&WIRES[1]));
+}

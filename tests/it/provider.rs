@@ -1,0 +1,278 @@
+//! A provider of models that follows a script: raw HTTP/1.1 on loopback, so that it can also break off and hang. It watches its caller's
+//! manners: every exchange is used, the key is there, every tool result has its call.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use nuncio::model::endpoint::Protocol;
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+
+pub const KEY: &str = "sk-test-secret";
+/// Nothing in a test takes longer, unless it hangs.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// One answer.
+#[derive(Clone)]
+pub struct Exchange {
+    status: u16,
+    headers: Vec<(&'static str, String)>,
+    pieces: Vec<String>,
+    end: End,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum End {
+    Whole,
+    /// The connection is closed in the midst.
+    Cut,
+    /// Nothing more comes until the caller hangs up.
+    Hang,
+}
+
+impl Exchange {
+    pub fn new(status: u16, content_type: &str, pieces: Vec<String>) -> Self {
+        Self {
+            status,
+            headers: vec![("content-type", content_type.to_owned())],
+            pieces,
+            end: End::Whole,
+        }
+    }
+
+    /// Events with this data, a piece each.
+    pub fn events(events: &[&str]) -> Self {
+        Self::new(
+            200,
+            "text/event-stream",
+            events.iter().map(|data| format!("data: {data}\n\n")).collect(),
+        )
+    }
+
+    pub fn error(status: u16, body: &str) -> Self {
+        Self::new(status, "application/json", vec![body.to_owned()])
+    }
+
+    pub fn header(mut self, name: &'static str, value: &str) -> Self {
+        self.headers.push((name, value.to_owned()));
+        self
+    }
+
+    pub fn cut(self) -> Self {
+        Self { end: End::Cut, ..self }
+    }
+
+    pub fn hang(self) -> Self {
+        Self { end: End::Hang, ..self }
+    }
+}
+
+/// A request as it came in.
+#[derive(Clone, Debug)]
+pub struct Received {
+    pub path: String,
+    /// Names in lower case.
+    pub headers: Vec<(String, String)>,
+    pub body: Value,
+    /// Which connection it came on, from 0.
+    pub connection: usize,
+}
+
+impl Received {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers
+            .iter()
+            .find(|(found, _)| found == name)
+            .map(|(_, value)| value.as_str())
+    }
+}
+
+#[derive(Default)]
+struct Log {
+    exchanges: VecDeque<Exchange>,
+    received: Vec<Received>,
+}
+
+pub struct Provider {
+    pub base_url: String,
+    protocol: Protocol,
+    log: Arc<Mutex<Log>>,
+    task: tokio::task::JoinHandle<()>,
+    stop: tokio::sync::oneshot::Sender<()>,
+}
+
+impl Provider {
+    pub async fn start(protocol: Protocol, exchanges: Vec<Exchange>) -> Provider {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let base_url = format!("http://{}", listener.local_addr().expect("an address"));
+        let log = Arc::new(Mutex::new(Log {
+            exchanges: exchanges.into(),
+            received: Vec::new(),
+        }));
+        let (stop, stopped) = tokio::sync::oneshot::channel();
+        let task = tokio::spawn(accept(listener, log.clone(), stopped));
+        Provider {
+            base_url,
+            protocol,
+            log,
+            task,
+            stop,
+        }
+    }
+
+    /// Waits until every exchange that hangs was hung up on, checks the caller's manners, and tells what it asked.
+    pub async fn finish(self) -> Vec<Received> {
+        let _ = self.stop.send(());
+        tokio::time::timeout(PATIENCE, self.task)
+            .await
+            .expect("the caller hangs up")
+            .expect("no panic in the provider");
+        let log = self.log.lock().expect("no panic");
+        assert!(log.exchanges.is_empty(), "{} exchanges were left over", log.exchanges.len());
+        for received in &log.received {
+            let key = match self.protocol {
+                Protocol::Anthropic => received.header("x-api-key"),
+                Protocol::Gemini => received.header("x-goog-api-key"),
+                Protocol::OpenaiChat | Protocol::OpenaiResponses => received
+                    .header("authorization")
+                    .and_then(|value| value.strip_prefix("Bearer ")),
+            };
+            assert_eq!(key, Some(KEY), "the key");
+            assert_eq!(received.header("content-type"), Some("application/json"));
+            let (mut calls, mut results) = (Vec::new(), Vec::new());
+            calls_and_results(&received.body, &mut calls, &mut results);
+            assert_eq!(calls, results, "every call has its result, in order");
+        }
+        log.received.clone()
+    }
+}
+
+/// Ids of tool calls and of tool results, wherever in a body they are.
+fn calls_and_results(value: &Value, calls: &mut Vec<String>, results: &mut Vec<String>) {
+    let id = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    match value {
+        Value::Array(values) => values.iter().for_each(|value| calls_and_results(value, calls, results)),
+        Value::Object(fields) => {
+            match fields.get("type").and_then(Value::as_str) {
+                Some("tool_use") => calls.push(id(&value["id"])),
+                Some("tool_result") => results.push(id(&value["tool_use_id"])),
+                Some("function_call") => calls.push(id(&value["call_id"])),
+                Some("function_call_output") => results.push(id(&value["call_id"])),
+                Some("function") if fields.contains_key("id") => calls.push(id(&value["id"])),
+                _ if fields.contains_key("tool_call_id") => results.push(id(&value["tool_call_id"])),
+                _ => {}
+            }
+            if let Some(call) = fields.get("functionCall") {
+                calls.push(id(&call["id"]));
+            }
+            if let Some(response) = fields.get("functionResponse") {
+                results.push(id(&response["id"]));
+            }
+            fields.values().for_each(|value| calls_and_results(value, calls, results));
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+async fn accept(listener: TcpListener, log: Arc<Mutex<Log>>, mut stopped: tokio::sync::oneshot::Receiver<()>) {
+    let mut connections = JoinSet::new();
+    let (closing, closed) = tokio::sync::watch::channel(false);
+    for number in 0.. {
+        tokio::select! {
+            accepted = listener.accept() => {
+                let (stream, _) = accepted.expect("a connection");
+                connections.spawn(serve(stream, number, log.clone(), closed.clone()));
+            }
+            _ = &mut stopped => break,
+        }
+    }
+    let _ = closing.send(true);
+    while let Some(ended) = connections.join_next().await {
+        ended.expect("no panic in a connection");
+    }
+}
+
+async fn serve(mut stream: TcpStream, connection: usize, log: Arc<Mutex<Log>>, mut closed: tokio::sync::watch::Receiver<bool>) {
+    let mut buffer = Vec::new();
+    loop {
+        let received = tokio::select! {
+            received = receive(&mut stream, &mut buffer, connection) => received,
+            _ = closed.wait_for(|closed| *closed) => return,
+        };
+        let Some(received) = received else { return };
+        let exchange = {
+            let mut log = log.lock().expect("no panic");
+            log.received.push(received);
+            log.exchanges.pop_front().expect("an exchange for every request")
+        };
+        let mut head = format!("HTTP/1.1 {} X\r\ntransfer-encoding: chunked\r\n", exchange.status);
+        for (name, value) in &exchange.headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        head.push_str("\r\n");
+        for piece in &exchange.pieces {
+            head.push_str(&format!("{:x}\r\n{piece}\r\n", piece.len()));
+        }
+        match exchange.end {
+            End::Whole => head.push_str("0\r\n\r\n"),
+            End::Cut | End::Hang => {}
+        }
+        stream.write_all(head.as_bytes()).await.expect("the caller listens");
+        match exchange.end {
+            End::Whole => {}
+            End::Cut => return,
+            End::Hang => {
+                let mut rest = [0; 64];
+                assert!(
+                    matches!(stream.read(&mut rest).await, Ok(0) | Err(_)),
+                    "nothing comes but the end"
+                );
+                return;
+            }
+        }
+    }
+}
+
+/// The next request of a connection; none at its end.
+async fn receive(stream: &mut TcpStream, buffer: &mut Vec<u8>, connection: usize) -> Option<Received> {
+    let end = loop {
+        if let Some(at) = buffer.windows(4).position(|window| window == b"\r\n\r\n") {
+            break at + 4;
+        }
+        if stream.read_buf(buffer).await.ok()? == 0 {
+            return None;
+        }
+    };
+    let head = String::from_utf8(buffer[..end].to_vec()).expect("a head in ASCII");
+    let mut lines = head.lines();
+    let path = lines
+        .next()
+        .and_then(|line| line.split(' ').nth(1))
+        .expect("a request line")
+        .to_owned();
+    let headers: Vec<(String, String)> = lines
+        .filter_map(|line| line.split_once(": "))
+        .map(|(name, value)| (name.to_lowercase(), value.to_owned()))
+        .collect();
+    let length = headers
+        .iter()
+        .find(|(name, _)| name == "content-length")
+        .map_or(0, |(_, value)| value.parse().expect("a length"));
+    while buffer.len() < end + length {
+        assert!(stream.read_buf(buffer).await.expect("a body") > 0, "a whole body");
+    }
+    let body = match length {
+        0 => Value::Null,
+        _ => serde_json::from_slice(&buffer[end..end + length]).expect("a body in JSON"),
+    };
+    buffer.drain(..end + length);
+    Some(Received {
+        path,
+        headers,
+        body,
+        connection,
+    })
+}
