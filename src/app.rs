@@ -63,7 +63,7 @@ pub fn nuncio(ground: Ground) -> Result<Arc<Nuncio>> {
     if let Err(error) = crate::process::adopt_orphans() {
         tracing::warn!(%error, "cannot adopt orphans");
     }
-    let supervisor = Supervisor::of_this_binary()?;
+    let supervisor = Supervisor::of_this_binary();
     let models = Arc::new(Models::new(environment.clone(), overrides.base_url.clone(), supervisor.clone(), cwd.clone()));
     let mode = overrides.mode.clone().unwrap_or_else(|| Mode::Ask.id().into());
     let agents = NativeAgents::new(loaded, places, environment, overrides, models, supervisor);

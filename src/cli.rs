@@ -55,7 +55,7 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
         None => Command::Acp,
     };
     if let Command::Schema { name } = &command {
-        return schema::print(name.as_deref());
+        return name.as_deref().map_or_else(schema::print_names, schema::print_named);
     }
     if let Command::Demo { yes, keep } = command {
         return runtime()?.block_on(demo::run(environment, setup, yes, keep));

@@ -114,3 +114,7 @@ pub const SESSIONS_PAGE: usize = 50;
 pub const TITLE_CHARS_MAX: usize = 80;
 /// Longest JSON Lines record that `run --json -` and `sessions import` take.
 pub const INPUT_LINE_BYTES_MAX: usize = FRAME_BYTES_MAX;
+/// Longest key that an `api_key_command` may print.
+pub const KEY_BYTES_MAX: usize = 16 << 10;
+/// Threads for work that blocks: files, the store.
+pub const BLOCKING_THREADS_MAX: usize = 32;

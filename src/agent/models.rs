@@ -1,13 +1,185 @@
-//! soon
-use crate::config::Settings;
-use crate::model::{Model, ModelError};
+//! From `PROVIDER/NAME` to a model that can be asked: settings over what is known of providers, keys from where they are kept.
+
+use std::path::PathBuf;
 use std::sync::Arc;
-pub struct ModelChoice { pub id: String, pub name: String }
-pub struct Models {}
+
+use crate::config::{Environment, Protocol, Provider, Settings};
+use crate::limits;
+use crate::model::catalog::{self, KnownProvider};
+use crate::model::endpoint::{self, Endpoint, Http, Key};
+use crate::model::scripted::{self, Script};
+use crate::model::{Again, Model, ModelError};
+use crate::process::{Command, Supervisor};
+
+/// A model that a session may be set to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelChoice {
+    /// `PROVIDER/NAME`.
+    pub id: String,
+    pub name: String,
+}
+
+pub struct Models {
+    environment: Environment,
+    /// `--base-url`: instead of the base URL of whatever provider is used.
+    base_url: Option<String>,
+    supervisor: Supervisor,
+    /// What a script's path is relative to.
+    cwd: PathBuf,
+    http: Http,
+    /// The model of a local server that was found.
+    found: tokio::sync::OnceCell<String>,
+}
+
+fn never(message: impl Into<String>) -> ModelError {
+    ModelError::new(Again::Never, message)
+}
+
 impl Models {
-    pub fn secret_names(&self) -> Vec<String> { Vec::new() }
-    pub async fn default_id(&self, _settings: &Settings) -> Result<String, ModelError> { Ok("x".into()) }
-    pub async fn open(&self, _id: &str, _settings: &Settings) -> Result<Arc<dyn Model>, ModelError> { Err(ModelError::new(crate::model::Again::Never, "")) }
-    pub fn choices(&self, _settings: &Settings, _current: &str) -> Vec<ModelChoice> { Vec::new() }
-    pub fn check(&self, _id: &str, _settings: &Settings) -> Result<(), ModelError> { Ok(()) }
+    pub fn new(environment: Environment, base_url: Option<String>, supervisor: Supervisor, cwd: PathBuf) -> Models {
+        Models { environment, base_url, supervisor, cwd, http: Http::new(), found: tokio::sync::OnceCell::new() }
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        self.environment.get(name).map(String::from)
+    }
+
+    /// The model of the settings, or of the first provider that has a key, or of a local server that answers.
+    pub async fn default_id(&self, settings: &Settings) -> Result<String, ModelError> {
+        if let Some(model) = &settings.model {
+            return Ok(model.clone());
+        }
+        let variable = |name: &str| self.variable(name);
+        if let Some(model) = catalog::default_model(&variable) {
+            return Ok(model);
+        }
+        let found = self.found.get_or_try_init(|| async { catalog::probe(&self.http, &variable).await.ok_or_else(catalog::nothing) });
+        found.await.cloned()
+    }
+
+    /// Whether `id` names a provider that is known, here or in the settings.
+    pub fn check(&self, id: &str, settings: &Settings) -> Result<(), ModelError> {
+        if id.starts_with("scripted:") { Ok(()) } else { self.split(id, settings).map(drop) }
+    }
+
+    fn split<'a>(&self, id: &'a str, settings: &'a Settings) -> Result<(&'a str, &'a str, Option<&'a Provider>, Option<&'static KnownProvider>), ModelError> {
+        let Some((provider, name)) = id.split_once('/').filter(|(provider, name)| !provider.is_empty() && !name.is_empty()) else {
+            return Err(never(format!("model {id}: not of the form PROVIDER/NAME")).hint("for instance anthropic/claude-sonnet-5 or ollama/qwen3"));
+        };
+        let (own, known) = (settings.providers.get(provider), catalog::provider(provider));
+        if own.is_none() && known.is_none() && self.base_url.is_none() {
+            let names: Vec<&str> = catalog::PROVIDERS.iter().map(|provider| provider.name).chain(settings.providers.keys().map(String::as_str)).collect();
+            let hint = format!("there are {}; others need [providers.{provider}] with a base_url", names.join(", "));
+            return Err(never(format!("model {id}: there is no provider {provider}")).hint(hint));
+        }
+        Ok((provider, name, own, known))
+    }
+
+    /// A model ready to be asked. A scripted one begins with its first step.
+    pub async fn open(&self, id: &str, settings: &Settings) -> Result<Arc<dyn Model>, ModelError> {
+        if let Some(file) = id.strip_prefix("scripted:") {
+            let path = self.cwd.join(file);
+            let text = std::fs::read_to_string(&path).map_err(|error| never(format!("reading script {}: {error}", path.display())))?;
+            let script = Script::parse(&text).map_err(|error| never(format!("reading script {}: {}", path.display(), error.message)))?;
+            return Ok(scripted::open(id, script));
+        }
+        Ok(endpoint::open(self.endpoint(id, settings).await?, &self.http))
+    }
+
+    async fn endpoint(&self, id: &str, settings: &Settings) -> Result<Endpoint, ModelError> {
+        let (provider, name, own, known) = self.split(id, settings)?;
+        let own = own.cloned().unwrap_or_default();
+        let variable = |name: &str| self.variable(name);
+        let key = match self.own_key(provider, &own).await? {
+            Some(key) => Some(key),
+            None => known.and_then(|known| known.key(&variable)),
+        };
+        let base_url = self.base_url.clone().or(own.base_url.clone());
+        let mut endpoint = match known {
+            // A host of one's own may want no key.
+            Some(known) if key.is_some() || base_url.is_none() && own.api_key_env.is_none() => known.endpoint(name, &variable).or_else(|error| match key {
+                Some(_) => Ok(bare(id, name, known.protocol, known.base_url(&variable))),
+                None => Err(error),
+            })?,
+            Some(known) => bare(id, name, known.protocol, known.base_url(&variable)),
+            None => {
+                let base_url = base_url.clone().ok_or_else(|| never(format!("model {id}: providers.{provider}.base_url is not set")))?;
+                bare(id, name, Protocol::OpenaiChat, base_url)
+            }
+        };
+        endpoint.key = key;
+        endpoint.base_url = base_url.unwrap_or(endpoint.base_url);
+        endpoint.protocol = own.protocol.unwrap_or(endpoint.protocol);
+        endpoint.context_window = own.context_window.unwrap_or(endpoint.context_window);
+        endpoint.max_output_tokens = own.max_output_tokens.or(endpoint.max_output_tokens);
+        Ok(endpoint)
+    }
+
+    async fn own_key(&self, provider: &str, own: &Provider) -> Result<Option<Key>, ModelError> {
+        if let Some(command) = &own.api_key_command {
+            return self.key_of_command(provider, command).await.map(Some);
+        }
+        let Some(name) = &own.api_key_env else { return Ok(None) };
+        match self.environment.get(name) {
+            Some(key) => Ok(Some(Key::new(key, name))),
+            None => Err(never(format!("no API key for {provider}")).hint(format!("set {name}, or use --model ollama/NAME")).unreachable()),
+        }
+    }
+
+    async fn key_of_command(&self, provider: &str, command: &[String]) -> Result<Key, ModelError> {
+        let origin = format!("providers.{provider}.api_key_command");
+        let failed = |why: String| never(format!("{origin}: {why}")).unreachable();
+        let run = async {
+            // What it says beside the key, on standard error, is not part of it.
+            let quiet = ["sh", "-c", "exec \"$@\" 2>/dev/null", "key"].into_iter().chain(command.iter().map(String::as_str));
+            let mut child = self.supervisor.spawn(&Command::program(quiet, &self.cwd))?;
+            let mut output = Vec::new();
+            while output.len() < limits::KEY_BYTES_MAX && child.output.read(&mut output).await.unwrap_or(0) > 0 {}
+            let status = child.wait().await?;
+            Ok::<_, crate::error::Error>((status.code, output))
+        };
+        let ran = tokio::time::timeout(limits::KEY_COMMAND, run).await;
+        let (code, output) = ran.map_err(|_| failed("took too long".into()))?.map_err(|error| failed(error.message))?;
+        let key = String::from_utf8_lossy(&output).trim().to_string();
+        match (code, key.is_empty()) {
+            (0, false) => Ok(Key::new(key, origin)),
+            (0, true) => Err(failed("printed nothing".into())),
+            (code, _) => Err(failed(format!("ended with {code}"))),
+        }
+    }
+
+    /// What can be used now without looking around, and `current`.
+    pub fn choices(&self, settings: &Settings, current: &str) -> Vec<ModelChoice> {
+        let variable = |name: &str| self.variable(name);
+        let keyed = catalog::PROVIDERS.iter().filter(|provider| provider.key(&variable).is_some());
+        let known = keyed.filter_map(|provider| provider.model.map(|model| format!("{}/{model}", provider.name)));
+        let mut choices: Vec<ModelChoice> = Vec::new();
+        for id in [current.to_string()].into_iter().chain(settings.model.clone()).chain(known).chain(self.found.get().cloned()) {
+            if !id.is_empty() && !choices.iter().any(|choice| choice.id == id) {
+                let name = id.split_once('/').map_or(id.as_str(), |(_, name)| name).to_string();
+                choices.push(ModelChoice { id, name });
+            }
+        }
+        choices
+    }
+
+    /// Names of all environment variables that hold keys or tokens.
+    pub fn secret_names(&self, settings: &Settings) -> Vec<String> {
+        let known = catalog::PROVIDERS.iter().flat_map(|provider| provider.key_env.iter().map(|name| name.to_string()));
+        let own = settings.providers.values().filter_map(|provider| provider.api_key_env.clone());
+        known.chain(own).chain(["NUNCIO_TOKEN".into()]).collect()
+    }
+}
+
+fn bare(id: &str, name: &str, protocol: Protocol, base_url: String) -> Endpoint {
+    Endpoint {
+        id: id.into(),
+        model: name.into(),
+        protocol,
+        base_url,
+        key: None,
+        context_window: catalog::context_window(name),
+        max_output_tokens: None,
+        headers: Vec::new(),
+    }
 }

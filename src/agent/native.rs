@@ -39,7 +39,7 @@ pub struct NativeAgents {
 
 impl NativeAgents {
     pub fn new(user: Loaded, places: Places, environment: Environment, overrides: Overrides, models: Arc<Models>, supervisor: Supervisor) -> Self {
-        let secrets = models.secret_names().into();
+        let secrets = models.secret_names(&user.settings).into();
         Self { user, places, environment, overrides, models, supervisor, tools: Tools::native(), writing: Arc::default(), secrets }
     }
 

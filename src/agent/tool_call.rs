@@ -7,14 +7,15 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use serde_json::{Value, json};
 
+use super::gate;
 use super::native::{Desk, NativeAgents};
 use super::step::Called;
 use crate::config::{AccessKind, Policy};
-use crate::content::{Part, PermissionOption, PermissionOptionKind, PlanEntry, ToolContent, ToolKind, ToolStatus};
+use crate::content::{Part, PlanEntry, ToolContent, ToolKind, ToolStatus};
 use crate::error::Result;
 use crate::event::{Body, PermissionOutcome};
 use crate::id::ToolCallId;
-use crate::permission::rules::{self, Decision, Mode, Place, Subject};
+use crate::permission::rules::{self, Mode, Subject};
 use crate::session::Turn;
 use crate::session::turn::panic_message;
 use crate::tools::{Output, Prepared, ToolContext, ToolError};
@@ -93,35 +94,22 @@ fn parse(input: &str) -> Result<Value, ToolError> {
 
 /// Rules and mode first; where they ask, whoever is there.
 async fn decide(turn: &Turn, id: &ToolCallId, context: &ToolContext, desk: &Desk, prepared: &Prepared) -> Result<Gate> {
-    let log = &turn.session.log;
-    let (mode, session_rules) = log.state(|state| (Mode::parse(&state.mode).unwrap_or(Mode::Ask), state.rules.clone()));
-    let access = &prepared.access;
-    let workspace = &context.workspace;
-    let place = |path: &String| {
-        let placed = workspace.resolve(path);
-        let readable = placed.artifact && access.kind == AccessKind::Read;
-        let relative = placed.real.strip_prefix(&workspace.cwd).ok().map(Into::into);
-        Place { inside: placed.inside || readable, real: placed.real, relative }
-    };
-    let paths = access.paths.iter().map(place).collect();
-    let subject = Subject { tool: &prepared.name, kind: access.kind, paths, command: access.command.as_deref() };
+    let (mode, session_rules) = turn.session.log.state(|state| (Mode::parse(&state.mode).unwrap_or(Mode::Ask), state.rules.clone()));
+    let subject = gate::subject(prepared, &context.workspace);
     let permissions = &desk.loaded.settings.permissions;
-    let Decision { policy, rule } = rules::decide(&desk.rules(&session_rules), mode, permissions.default, &subject);
-    match policy {
+    let decision = rules::decide(&desk.rules(&session_rules), mode, permissions.default, &subject);
+    match decision.policy {
         Policy::Allow => {
-            if let Some(rule) = rule {
+            if let Some(rule) = decision.rule {
                 turn.emit(decided(id, PermissionOutcome::AllowOnce, "rule", Some(json!(rule)))).await;
             }
             Ok(Gate::Open)
         }
         Policy::Deny => {
-            let (by, why) = match (&rule, mode) {
-                (Some(_), _) => ("rule", "a rule of the settings".to_string()),
-                (None, Mode::Plan) => ("mode", "the mode plan, in which nothing is changed or run".to_string()),
-                (None, mode) => ("mode", format!("the mode {}", mode.id())),
-            };
-            turn.emit(decided(id, PermissionOutcome::Denied, by, rule.map(|rule| json!(rule)))).await;
-            Ok(Gate::Denied(format!("denied by {why}")))
+            let why = gate::denial(&decision, mode);
+            let by = if decision.rule.is_some() { "rule" } else { "mode" };
+            turn.emit(decided(id, PermissionOutcome::Denied, by, decision.rule.map(|rule| json!(rule)))).await;
+            Ok(Gate::Denied(why))
         }
         Policy::Ask => ask(turn, id, context, prepared, &subject, Duration::from_secs(permissions.timeout_s)).await,
     }
@@ -129,7 +117,7 @@ async fn decide(turn: &Turn, id: &ToolCallId, context: &ToolContext, desk: &Desk
 
 async fn ask(turn: &Turn, id: &ToolCallId, context: &ToolContext, prepared: &Prepared, subject: &Subject<'_>, timeout: Duration) -> Result<Gate> {
     let content = prepared.preview(context).await;
-    let (permission_id, answer) = turn.ask(id.clone(), content, options(subject), timeout).await;
+    let (permission_id, answer) = turn.ask(id.clone(), content, gate::options(subject), timeout).await;
     let rule = match answer.outcome {
         PermissionOutcome::AllowAlways => Some(rules::remembered(Policy::Allow, subject)),
         PermissionOutcome::RejectAlways => Some(rules::remembered(Policy::Deny, subject)),
@@ -151,21 +139,6 @@ async fn ask(turn: &Turn, id: &ToolCallId, context: &ToolContext, prepared: &Pre
         PermissionOutcome::Denied => Gate::Denied(format!("denied, for nobody allowed it{because}")),
         PermissionOutcome::Cancelled => Gate::Cancelled,
     })
-}
-
-fn options(subject: &Subject<'_>) -> Vec<PermissionOption> {
-    let what = match (subject.command, subject.paths.as_slice()) {
-        (Some(_), _) => "this command".to_string(),
-        (None, [place]) => format!("{} on {}", subject.tool, place.relative.as_ref().unwrap_or(&place.real).display()),
-        (None, _) => subject.tool.to_string(),
-    };
-    let option = |id: &str, name: String, kind| PermissionOption { option_id: id.into(), name, kind };
-    vec![
-        option("allow_once", "Allow".into(), PermissionOptionKind::AllowOnce),
-        option("allow_always", format!("Always allow {what} in this session"), PermissionOptionKind::AllowAlways),
-        option("reject_once", "Reject".into(), PermissionOptionKind::RejectOnce),
-        option("reject_always", format!("Always reject {what} in this session"), PermissionOptionKind::RejectAlways),
-    ]
 }
 
 fn decided(id: &ToolCallId, outcome: PermissionOutcome, by: &str, rule: Option<Value>) -> Body {

@@ -216,14 +216,7 @@ impl Method for DeleteSession {
 
     async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
         let id = session_id(&params.session_id);
-        let sessions = cx.nuncio.sessions().await?;
-        let known = sessions.row(&id).is_ok();
-        sessions.delete(&id).await?;
-        if known {
-            let artifacts = cx.nuncio.places.artifacts(id.as_str());
-            // Most sessions leave none.
-            let _ = tokio::fs::remove_dir_all(artifacts).await;
-        }
+        cx.nuncio.delete_session(&id).await?;
         Ok(Reply::new(acp::DeleteSessionResponse::new()).follow(Follow::No(id)))
     }
 }

@@ -11,7 +11,7 @@ use super::{Again, ModelError};
 use crate::limits::MODEL_PROBE;
 
 /// What an environment variable says; empty ones count as not set.
-pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+pub type Environment<'a> = &'a (dyn Fn(&str) -> Option<String> + Sync);
 
 pub struct KnownProvider {
     pub name: &'static str,

@@ -3,38 +3,11 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use super::http::Provider;
 use super::retry::Retrying;
 use super::{Again, Model, ModelError};
+pub use crate::config::Protocol;
 use crate::limits::{MODEL_CONNECT, MODEL_IDLE, MODEL_KEEP_ALIVE, MODEL_LOCAL_IDLE};
-
-/// What is spoken on the wire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Protocol {
-    /// Messages API.
-    Anthropic,
-    /// Chat Completions, which most compatible servers offer.
-    OpenaiChat,
-    /// Responses API.
-    OpenaiResponses,
-    /// generateContent API.
-    Gemini,
-}
-
-impl Protocol {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Protocol::Anthropic => "anthropic",
-            Protocol::OpenaiChat => "openai-chat",
-            Protocol::OpenaiResponses => "openai-responses",
-            Protocol::Gemini => "gemini",
-        }
-    }
-}
 
 /// A secret and where it came from. Never shown, logged or serialized.
 #[derive(Clone, PartialEq, Eq)]

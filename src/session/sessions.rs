@@ -16,8 +16,8 @@ use super::now_ms;
 use super::open::Session;
 use crate::config::Durability;
 use crate::error::{Error, Kind, Result};
-use crate::event::{Body, SessionChange};
-use crate::id::SessionId;
+use crate::event::{Body, Event, SessionChange};
+use crate::id::{Seq, SessionId};
 use crate::limits;
 use crate::store::{SessionPage, SessionRow, Store, Watch};
 
@@ -139,6 +139,12 @@ impl Sessions {
     pub fn row(&self, id: &SessionId) -> Result<SessionRow> {
         let row = self.store.session(id)?.filter(|row| row.head > 0);
         row.ok_or_else(|| Error::not_found(format!("no session {id}")))
+    }
+
+    /// A page of what is on the disk after `after`, whoever owns the session.
+    pub fn events(&self, id: &SessionId, after: Seq) -> Result<Vec<Event>> {
+        let row = self.row(id)?;
+        self.store.events(id, row.key, after, limits::PAGE_EVENTS, true)
     }
 
     pub fn list(&self, cwd: Option<&Path>, after: Option<(u64, i64)>) -> Result<SessionPage> {

@@ -1,0 +1,47 @@
+//! What the gate looks at and what it says: the pure part, the same for a call of a turn and for one by hand.
+
+use crate::config::{AccessKind, Policy};
+use crate::content::{PermissionOption, PermissionOptionKind};
+use crate::permission::rules::{Decision, Mode, Place, Subject};
+use crate::tools::Prepared;
+use crate::workspace::Workspace;
+
+/// The call as rules see it, its paths without symlinks.
+pub fn subject<'a>(prepared: &'a Prepared, workspace: &Workspace) -> Subject<'a> {
+    let access = &prepared.access;
+    let place = |path: &String| {
+        let placed = workspace.resolve(path);
+        let readable = placed.artifact && access.kind == AccessKind::Read;
+        let relative = placed.real.strip_prefix(&workspace.cwd).ok().map(Into::into);
+        Place { inside: placed.inside || readable, real: placed.real, relative }
+    };
+    let paths = access.paths.iter().map(place).collect();
+    Subject { tool: &prepared.name, kind: access.kind, paths, command: access.command.as_deref() }
+}
+
+/// What the model is told of a decision that denies.
+pub fn denial(decision: &Decision, mode: Mode) -> String {
+    debug_assert_eq!(decision.policy, Policy::Deny);
+    match (&decision.rule, mode) {
+        (Some(_), _) => "denied by a rule of the settings".into(),
+        (None, Mode::Plan) => "denied by the mode plan, in which nothing is changed or run".into(),
+        (None, mode) => format!("denied by the mode {}", mode.id()),
+    }
+}
+
+/// What may be answered; `always` is for this session, and for no more than what was asked.
+pub fn options(subject: &Subject<'_>) -> Vec<PermissionOption> {
+    let what = match (subject.command, subject.paths.as_slice()) {
+        (Some(_), _) => "this command".to_string(),
+        (None, [place]) => format!("{} on {}", subject.tool, place.relative.as_ref().unwrap_or(&place.real).display()),
+        (None, _) => subject.tool.to_string(),
+    };
+    let option = |id: &str, name: String, kind| PermissionOption { option_id: id.into(), name, kind };
+    vec![
+        option("allow_once", "Allow".into(), PermissionOptionKind::AllowOnce),
+        option("allow_always", format!("Always allow {what} in this session"), PermissionOptionKind::AllowAlways),
+        option("reject_once", "Reject".into(), PermissionOptionKind::RejectOnce),
+        option("reject_always", format!("Always reject {what} in this session"), PermissionOptionKind::RejectAlways),
+    ]
+}
+

@@ -1,0 +1,93 @@
+//! `config`, `trust`, `doctor`: what holds here, and why.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::flags::ConfigCommand;
+use super::print;
+use crate::app::{self, Ground};
+use crate::config::{Loaded, Trust, load_project};
+use crate::error::{Error, Result};
+use crate::model::catalog;
+use crate::store::Store;
+
+fn with_project(ground: &Ground) -> Result<Loaded> {
+    load_project(&ground.loaded, &ground.places, &ground.cwd, &ground.environment, &ground.overrides)
+}
+
+pub fn config(ground: &Ground, command: Option<ConfigCommand>) -> Result<u8> {
+    match command.unwrap_or(ConfigCommand::Show) {
+        ConfigCommand::Path => print(format!("{}\n", ground.places.config_file().display()))?,
+        ConfigCommand::Check => {
+            let loaded = with_project(ground)?;
+            for name in &loaded.ignored {
+                print(format!("not used: {name} of this project (nuncio trust {})\n", ground.cwd.display()))?;
+            }
+            print("the settings are fine\n")?;
+        }
+        ConfigCommand::Show => {
+            let loaded = with_project(ground)?;
+            let text = toml::to_string_pretty(&loaded.settings).map_err(|error| Error::internal(format!("showing the settings: {error}")))?;
+            print(text)?;
+            for (name, origin) in &loaded.origins {
+                print(format!("# {name}: {origin}\n"))?;
+            }
+        }
+    }
+    Ok(0)
+}
+
+pub fn trust(ground: &Ground, dir: &Path) -> Result<u8> {
+    let trusted = Trust::add(&ground.places, &ground.cwd.join(dir))?;
+    print(format!("{} is trusted: its .nuncio/config.toml may widen what is allowed\n", trusted.display()))?;
+    Ok(0)
+}
+
+/// One line a check: what works, or what does not and what to do. Fails when nothing could be done here.
+pub async fn doctor(ground: Ground) -> Result<u8> {
+    let mut broken = 0;
+    let mut line = |name: &str, result: std::result::Result<String, String>| {
+        let (mark, text) = match result {
+            Ok(text) => ("ok  ", text),
+            Err(text) => {
+                broken += 1;
+                ("FAIL", text)
+            }
+        };
+        print(format!("{mark} {name:9} {text}\n"))
+    };
+    line("nuncio", Ok(format!("{} on {} {}", env!("CARGO_PKG_VERSION"), std::env::consts::OS, std::env::consts::ARCH)))?;
+    line("settings", with_project(&ground).map(|loaded| settings_line(&ground, &loaded)).map_err(|error| error.to_string()))?;
+    let data = ground.places.data.clone();
+    line("store", Store::open(&data).map(|_| data.join("nuncio.db").display().to_string()).map_err(|error| error.to_string()))?;
+    for provider in catalog::PROVIDERS.iter().filter(|provider| !provider.local) {
+        let found = provider.key_env.iter().find(|name| ground.environment.get(name).is_some());
+        if let Some(name) = found {
+            line("key", Ok(format!("{} (${name})", provider.name)))?;
+        }
+    }
+    let nuncio: Arc<_> = app::nuncio(ground)?;
+    let (models, settings) = (&nuncio.agents.models, &nuncio.agents.user.settings);
+    let model = match models.default_id(settings).await {
+        Ok(id) => models.open(&id, settings).await.map(|_| id),
+        Err(error) => Err(error),
+    };
+    line("model", model.map_err(|error| format!("{}{}", error.message, error.hint.map(|hint| format!(": {hint}")).unwrap_or_default())))?;
+    let shell = nuncio.agents.supervisor.spawn(&crate::process::Command::shell("command -v bash || command -v sh", &nuncio.cwd));
+    line("shell", shell_line(shell).await)?;
+    Ok(if broken > 0 { 1 } else { 0 })
+}
+
+fn settings_line(ground: &Ground, loaded: &Loaded) -> String {
+    let file = ground.places.config_file();
+    let user = if file.exists() { file.display().to_string() } else { format!("defaults ({} does not exist)", file.display()) };
+    if loaded.ignored.is_empty() { user } else { format!("{user}; not used of this project: {}", loaded.ignored.join(", ")) }
+}
+
+async fn shell_line(spawned: Result<crate::process::Child>) -> std::result::Result<String, String> {
+    let mut child = spawned.map_err(|error| error.to_string())?;
+    let mut output = Vec::new();
+    while child.output.read(&mut output).await.map_err(|error| error.to_string())? > 0 {}
+    child.wait().await.map_err(|error| error.to_string())?;
+    Ok(String::from_utf8_lossy(&output).trim().to_string())
+}

@@ -1,0 +1,89 @@
+//! `nuncio sessions`: the store, from outside.
+
+use std::io::IsTerminal;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::export;
+use super::flags::SessionsCommand;
+use super::print;
+use super::text::{Out, Text};
+use crate::api::{Nuncio, timestamp};
+use crate::error::{Error, Result};
+use crate::event::Event;
+use crate::id::SessionId;
+use crate::session::Sessions;
+
+pub async fn run(nuncio: Arc<Nuncio>, command: SessionsCommand) -> Result<u8> {
+    let sessions = nuncio.sessions().await?.clone();
+    let done = match command {
+        SessionsCommand::List { here, json } => list(&sessions, here.then_some(nuncio.cwd.as_path()), json),
+        SessionsCommand::Show { id, json } => show(&sessions, &id, json),
+        SessionsCommand::Export { id, layout } => export::export(&nuncio, &sessions, &id, layout.as_deref()),
+        SessionsCommand::Import { file } => export::import(&sessions, &file).await,
+        SessionsCommand::Rm { ids } => remove(&nuncio, &sessions, &ids).await,
+    };
+    nuncio.shut_down().await;
+    done.map(|()| 0)
+}
+
+fn list(sessions: &Sessions, cwd: Option<&Path>, json: bool) -> Result<()> {
+    let mut after = None;
+    loop {
+        let page = sessions.list(cwd, after)?;
+        for row in &page.sessions {
+            let title = row.title.as_deref().unwrap_or("");
+            let updated = timestamp(row.updated_ms);
+            print(if json {
+                let line = serde_json::json!({ "sessionId": row.id, "cwd": row.cwd, "title": row.title, "updatedAt": updated, "events": row.head });
+                format!("{line}\n")
+            } else {
+                format!("{}  {}  {}  {title}\n", row.id, &updated[..16].replace('T', " "), row.cwd.display())
+            })?;
+        }
+        after = page.next;
+        if after.is_none() {
+            return Ok(());
+        }
+    }
+}
+
+fn show(sessions: &Sessions, id: &str, json: bool) -> Result<()> {
+    let mut text = Text::new(std::io::stdout().is_terminal(), true);
+    each_event(sessions, &SessionId::from(id), |event| {
+        if json {
+            return print(line(event)? + "\n");
+        }
+        for out in text.on(event) {
+            let (Out::Answer(shown) | Out::Aside(shown)) = out;
+            print(shown)?;
+        }
+        Ok(())
+    })
+}
+
+pub fn line(event: &Event) -> Result<String> {
+    serde_json::to_string(event).map_err(|error| Error::internal(format!("writing an event: {error}")))
+}
+
+/// Every event on the disk, in order; takes nothing, so a session of another process can be read.
+pub fn each_event(sessions: &Sessions, id: &SessionId, mut with: impl FnMut(&Event) -> Result<()>) -> Result<()> {
+    let mut after = 0;
+    loop {
+        let events = sessions.events(id, after)?;
+        let Some(last) = events.last() else { return Ok(()) };
+        after = last.seq;
+        for event in &events {
+            with(event)?;
+        }
+    }
+}
+
+async fn remove(nuncio: &Nuncio, sessions: &Sessions, ids: &[String]) -> Result<()> {
+    for id in ids {
+        let id = SessionId::from(id.as_str());
+        sessions.row(&id)?;
+        nuncio.delete_session(&id).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,164 @@
+//! Events as text for people: what the agent answers, and what it does on the way there.
+
+use std::collections::HashMap;
+
+use crate::content::{Part, PlanStatus, Role, ToolContent, ToolStatus};
+use crate::event::{Body, Event, PermissionOutcome, Severity};
+use crate::id::MessageId;
+use crate::patch;
+
+/// A piece of output: the answer itself, or a word about what happens.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Out {
+    Answer(String),
+    Aside(String),
+}
+
+/// A fold over events. Text is shown once, whether it comes in pieces or whole.
+pub struct Text {
+    colour: bool,
+    /// Shows what the user said, too: for a session of the past.
+    replay: bool,
+    shown_bytes: HashMap<MessageId, usize>,
+}
+
+#[derive(Clone, Copy)]
+enum Style {
+    Dim,
+    Bold,
+    Red,
+    Green,
+    Yellow,
+    Cyan,
+}
+
+/// Lines of a tool's output that are shown.
+const OUTPUT_LINES: usize = 12;
+
+impl Text {
+    pub fn new(colour: bool, replay: bool) -> Text {
+        Text { colour, replay, shown_bytes: HashMap::new() }
+    }
+
+    fn paint(&self, style: Style, text: &str) -> String {
+        if !self.colour {
+            return text.into();
+        }
+        let code = match style {
+            Style::Dim => 2,
+            Style::Bold => 1,
+            Style::Red => 31,
+            Style::Green => 32,
+            Style::Yellow => 33,
+            Style::Cyan => 36,
+        };
+        format!("\x1b[{code}m{text}\x1b[0m")
+    }
+
+    pub fn on(&mut self, event: &Event) -> Vec<Out> {
+        match &event.body {
+            Body::MessageDelta { message_id, role, offset, text } => self.piece(message_id, *role, *offset as usize, text).into_iter().collect(),
+            Body::MessageCompleted { message_id, role, parts, .. } => self.completed(message_id, *role, parts),
+            Body::ToolStarted { title, .. } => vec![self.aside(&format!("{} {title}", self.paint(Style::Cyan, "●")))],
+            Body::ToolCompleted { status, content, .. } => self.result(*status, content),
+            Body::PermissionResolved { outcome, by, reason, .. } if !outcome.allows() => {
+                let why = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+                let word = if *outcome == PermissionOutcome::Cancelled { "cancelled" } else { "denied" };
+                vec![self.aside(&self.paint(Style::Yellow, &format!("  {word} by {by}{why}")))]
+            }
+            Body::PlanUpdated { entries } => {
+                let lines = entries.iter().map(|entry| {
+                    let mark = match entry.status {
+                        PlanStatus::Completed => "✔",
+                        PlanStatus::InProgress => "▶",
+                        PlanStatus::Pending => "·",
+                    };
+                    self.aside(&format!("  {mark} {}", entry.content))
+                });
+                lines.collect()
+            }
+            Body::Notice { severity, title, description } => {
+                let style = match severity {
+                    Severity::Info => Style::Dim,
+                    Severity::Warning => Style::Yellow,
+                    Severity::Error => Style::Red,
+                };
+                let more = description.as_ref().map(|more| format!(" ({more})")).unwrap_or_default();
+                vec![self.aside(&self.paint(style, &format!("! {title}{more}")))]
+            }
+            Body::TurnFailed { message, hint, .. } if self.replay => {
+                let hint = hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
+                vec![self.aside(&self.paint(Style::Red, &format!("✗ {message}{hint}")))]
+            }
+            Body::TurnCancelled {} => vec![self.aside(&self.paint(Style::Yellow, "■ cancelled"))],
+            Body::TurnInterrupted {} => vec![self.aside(&self.paint(Style::Yellow, "■ interrupted: the process that ran it is gone"))],
+            _ => Vec::new(),
+        }
+    }
+
+    fn aside(&self, line: &str) -> Out {
+        Out::Aside(format!("{line}\n"))
+    }
+
+    fn piece(&mut self, id: &MessageId, role: Role, offset: usize, text: &str) -> Option<Out> {
+        let shown = self.shown_bytes.get(id).copied().unwrap_or(0);
+        let fresh = text.get(shown.saturating_sub(offset)..).filter(|fresh| !fresh.is_empty())?.to_string();
+        self.shown_bytes.insert(id.clone(), offset + text.len());
+        match role {
+            Role::Assistant => Some(Out::Answer(fresh)),
+            Role::Thought => Some(Out::Aside(self.paint(Style::Dim, &fresh))),
+            Role::User | Role::System => None,
+        }
+    }
+
+    fn completed(&mut self, id: &MessageId, role: Role, parts: &[Part]) -> Vec<Out> {
+        let text = crate::content::plain_text(parts);
+        if role == Role::User {
+            if !self.replay {
+                return Vec::new();
+            }
+            let lines: Vec<String> = text.lines().map(|line| self.paint(Style::Bold, &format!("> {line}"))).collect();
+            return vec![Out::Answer(format!("\n{}\n\n", lines.join("\n")))];
+        }
+        let mut out: Vec<Out> = self.piece(id, role, 0, &text).into_iter().collect();
+        self.shown_bytes.remove(id);
+        if !text.is_empty() {
+            out.push(if role == Role::Assistant { Out::Answer("\n".into()) } else { Out::Aside("\n".into()) });
+        }
+        out
+    }
+
+    fn result(&self, status: ToolStatus, content: &[ToolContent]) -> Vec<Out> {
+        let failed = status == ToolStatus::Failed;
+        let mut out = Vec::new();
+        for content in content {
+            match content {
+                ToolContent::Content { content } => {
+                    let text = content.as_text();
+                    let mut lines: Vec<String> = text.lines().take(OUTPUT_LINES).map(|line| format!("  {line}")).collect();
+                    let more = text.lines().count().saturating_sub(OUTPUT_LINES);
+                    if more > 0 {
+                        lines.push(format!("  … {more} more lines"));
+                    }
+                    out.push(self.aside(&self.paint(if failed { Style::Red } else { Style::Dim }, &lines.join("\n"))));
+                }
+                ToolContent::Diff { path, old_text, new_text } => {
+                    let name = path.display().to_string();
+                    let diff = patch::unified(&name, old_text.as_deref().unwrap_or(""), new_text);
+                    out.extend(diff.lines().map(|line| self.diff_line(line)));
+                }
+            }
+        }
+        out
+    }
+
+    fn diff_line(&self, line: &str) -> Out {
+        let style = match line.as_bytes().first() {
+            Some(b'+') => Style::Green,
+            Some(b'-') => Style::Red,
+            Some(b'@') => Style::Cyan,
+            _ => Style::Dim,
+        };
+        self.aside(&self.paint(style, &format!("  {line}")))
+    }
+}

@@ -1,0 +1,84 @@
+//! `nuncio tool`: one tool by hand, through the same gate, outside any session.
+
+use std::io::{IsTerminal, Read};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::ask::{self, Answers};
+use super::flags::ToolOptions;
+use super::print;
+use crate::agent::gate;
+use crate::api::Nuncio;
+use crate::app::on_signal;
+use crate::config::Policy;
+use crate::content::{PermissionOptionKind, plain_text};
+use crate::error::{Error, Result};
+use crate::limits;
+use crate::permission::rules::{self, Mode};
+use crate::session::SessionState;
+use crate::tools::{Output, ToolError};
+
+/// Prints `{"ok","output","details"}`. Exit codes: 0 ok, 1 the tool failed, 2 usage, 4 denied.
+pub async fn run(nuncio: Arc<Nuncio>, options: ToolOptions) -> Result<u8> {
+    let text = match options.input.as_str() {
+        "-" => read_input()?,
+        text => text.to_string(),
+    };
+    let input: Value = serde_json::from_str(&text).map_err(|error| Error::invalid_params(format!("the input is not JSON: {error}")))?;
+    let state = SessionState { cwd: nuncio.cwd.clone(), mode: nuncio.mode.clone(), ..SessionState::default() };
+    let desk = nuncio.agents.desk("tool", &state)?;
+    let context = desk.tool_context(&nuncio.agents);
+    tokio::spawn(on_signal(context.cancel.clone()));
+    let tools = nuncio.agents.tools();
+    if tools.get(&options.name).is_none() {
+        let names: Vec<&str> = tools.names().collect();
+        return Err(Error::invalid_params(format!("there is no tool {}", options.name)).hint(format!("there are {}", names.join(", "))));
+    }
+    let prepared = match tools.prepare(&options.name, input, &context) {
+        Ok(prepared) => prepared,
+        Err(error) => return tell(Err(error), 2),
+    };
+    let mode = Mode::parse(&state.mode).unwrap_or(Mode::Ask);
+    let decision = rules::decide(&desk.rules(&[]), mode, desk.loaded.settings.permissions.default, &gate::subject(&prepared, &context.workspace));
+    match decision.policy {
+        Policy::Allow => {}
+        Policy::Deny => return tell(Err(ToolError::new(gate::denial(&decision, mode))), 4),
+        Policy::Ask if Answers::here() == Answers::None => {
+            return tell(Err(ToolError::new("denied: it has to be asked for, and there is no terminal to ask at (--mode auto allows it inside the roots)")), 4);
+        }
+        Policy::Ask => {
+            let options = gate::options(&gate::subject(&prepared, &context.workspace));
+            let shown = prepared.preview(&context).await;
+            let kind = tokio::task::spawn_blocking(move || ask::ask(&ask::question(&shown), &options)).await;
+            if !matches!(kind, Ok(PermissionOptionKind::AllowOnce | PermissionOptionKind::AllowAlways)) {
+                return tell(Err(ToolError::new("denied by the user")), 4);
+            }
+        }
+    }
+    let cancel = context.cancel.clone();
+    let result = prepared.run(&context).await;
+    match (&result, cancel.is_cancelled()) {
+        (_, true) => tell(result, 130),
+        (Ok(_), false) => tell(result, 0),
+        (Err(_), false) => tell(result, 1),
+    }
+}
+
+fn read_input() -> Result<String> {
+    let mut text = String::new();
+    if std::io::stdin().is_terminal() {
+        return Err(Error::invalid_params("- reads the input from standard input, which is a terminal"));
+    }
+    let read = std::io::stdin().take(limits::INPUT_LINE_BYTES_MAX as u64).read_to_string(&mut text);
+    read.map_err(|error| Error::io("reading standard input", error))?;
+    Ok(text)
+}
+
+fn tell(result: Result<Output, ToolError>, code: u8) -> Result<u8> {
+    let line = match result {
+        Ok(output) => json!({ "ok": true, "output": plain_text(&output.parts), "details": output.details }),
+        Err(ToolError(message)) => json!({ "ok": false, "output": message, "details": null }),
+    };
+    print(format!("{line}\n")).map(|()| code)
+}
