@@ -58,6 +58,8 @@ pub const KILL_GRACE: Duration = Duration::from_millis(200);
 /// How often what is left is looked for again while processes are ended, and how long we wait for that at all.
 pub const KILL_AGAIN: Duration = Duration::from_millis(10);
 pub const KILL_WAIT: Duration = Duration::from_secs(2);
+/// How often an orphan that was killed is looked at until it can be reaped.
+pub const REAP_AGAIN: Duration = Duration::from_millis(1);
 /// How long what a command left running may take to end by itself (a `tee` that still writes); then it is ended.
 pub const LEFTOVER_GRACE: Duration = Duration::from_millis(50);
 /// Open files (RLIMIT_NOFILE, soft) of a command: what systems begin with; ours is higher.
@@ -67,6 +69,8 @@ pub const HELPER_REPORT_BYTES_MAX: u64 = 16 << 10;
 /// Default and longest time of a shell command.
 pub const BASH_TIMEOUT_MS: u64 = 120_000;
 pub const BASH_TIMEOUT_MS_MAX: u64 = 600_000;
+/// Characters of a command in its call's title.
+pub const BASH_TITLE_CHARS_MAX: usize = 200;
 /// Output of a command that the model sees (head and tail), and that is kept at all.
 pub const BASH_MODEL_BYTES_MAX: usize = 50 << 10;
 pub const BASH_OUTPUT_BYTES_MAX: usize = 16 << 20;

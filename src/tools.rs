@@ -25,7 +25,7 @@ use serde_json::Value;
 pub use context::{Progress, ToolContext};
 pub use files_seen::{FilesSeen, PathLocks};
 pub use shell::Shell;
-pub use tool::{AnyTool, Output, Prepared, Tool, ToolError};
+pub use tool::{AnyCall, AnyTool, Output, Prepared, Tool, ToolError};
 
 use crate::model::ToolSpec;
 

@@ -61,15 +61,10 @@ impl Workspace {
 
     /// Where `path` leads: relative to `cwd`, `~` for the home directory. It need not exist.
     pub fn resolve(&self, path: &str) -> Placed {
-        self.resolve_from(&self.cwd, path)
-    }
-
-    /// The same relative to another directory, which is absolute.
-    pub fn resolve_from(&self, base: &Path, path: &str) -> Placed {
         let written = match (&self.home, path.strip_prefix('~')) {
             (Some(home), Some("")) => home.clone(),
             (Some(home), Some(rest)) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
-            _ => base.join(path),
+            _ => self.cwd.join(path),
         };
         let roots::Followed { path, real, whole } = roots::follow(&written);
         let inside = whole && self.roots.iter().any(|root| real.starts_with(root));

@@ -97,14 +97,18 @@ pub fn kill_orphans(known: impl Fn(u32) -> bool) {
         if orphans.is_empty() {
             return;
         }
+        let mut left = false;
         for orphan in orphans {
             for pid in descendants(orphan) {
                 signal(pid, Signal::KILL);
             }
             signal(orphan, Signal::KILL);
             if let Some(pid) = i32::try_from(orphan).ok().and_then(Pid::from_raw) {
-                let _ = waitpid(Some(pid), WaitOptions::empty());
+                left |= matches!(waitpid(Some(pid), WaitOptions::NOHANG), Ok(None));
             }
+        }
+        if left {
+            std::thread::sleep(limits::REAP_AGAIN);
         }
     }
 }

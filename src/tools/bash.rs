@@ -53,13 +53,16 @@ impl Tool for Bash {
     const KIND: ToolKind = ToolKind::Execute;
 
     fn title(&self, input: &Input, _: &Workspace) -> String {
-        let mut lines = input.command.trim().lines();
-        let first = lines.next().unwrap_or_default();
-        if lines.next().is_some() {
-            format!("`{first} …`")
-        } else {
-            format!("`{first}`")
-        }
+        let command = input.command.trim();
+        let first: String = command
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .chars()
+            .take(limits::BASH_TITLE_CHARS_MAX)
+            .collect();
+        let more = if first.len() < command.len() { " …" } else { "" };
+        format!("`{first}{more}`")
     }
 
     fn access(&self, input: &Input) -> Access {
@@ -70,8 +73,19 @@ impl Tool for Bash {
         }
     }
 
-    async fn preview(&self, input: &Input, _: &ToolContext) -> Vec<ToolContent> {
-        vec![ToolContent::text(&input.command)]
+    async fn preview(&self, input: &Input, context: &ToolContext) -> Vec<ToolContent> {
+        let place = input
+            .cwd
+            .as_ref()
+            .map_or_else(|| context.shell.cwd(), |cwd| context.workspace.resolve(cwd).real);
+        if place == context.workspace.cwd {
+            return vec![ToolContent::text(&input.command)];
+        }
+        vec![ToolContent::text(format!(
+            "# in {}\n{}",
+            context.workspace.show(&place),
+            input.command
+        ))]
     }
 
     /// details: `{command, exitCode, durationMs, truncated, artifact?}`.
@@ -125,7 +139,7 @@ impl Tool for Bash {
 fn command(input: &Input, context: &ToolContext) -> Result<Command, ToolError> {
     let kept = context.shell.cwd();
     let cwd = match &input.cwd {
-        Some(cwd) => context.workspace.resolve_from(&kept, cwd).real,
+        Some(cwd) => context.workspace.resolve(cwd).real,
         None if kept.is_dir() => kept,
         None => context.workspace.cwd.clone(),
     };

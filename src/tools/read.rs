@@ -23,6 +23,7 @@ pub struct Read;
 /// Reads a text file with line numbers, or an image.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Input {
+    /// Absolute, or relative to the session's directory (whatever bash's is).
     #[serde(alias = "path", alias = "filePath", alias = "file")]
     file_path: String,
     /// First line, from 1.

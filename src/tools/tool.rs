@@ -13,7 +13,7 @@ use super::{ToolContext, input};
 use crate::content::{Location, Part, ToolContent, ToolKind};
 use crate::model::ToolSpec;
 use crate::permission::Access;
-use crate::workspace::Workspace;
+use crate::workspace::{Placed, Workspace};
 
 /// Something a model can call. The doc comment of `Input` is what models are told of the tool, those of its fields what they
 /// are told of the fields.
@@ -115,22 +115,55 @@ pub struct Prepared {
     pub title: String,
     pub locations: Vec<Location>,
     pub access: Access,
+    /// Where the paths of `access` lead, in their order: to be judged.
+    pub placed: Vec<Placed>,
     call: Box<dyn AnyCall>,
 }
 
 impl Prepared {
+    /// `name` is the tool's own.
+    pub fn new(
+        name: &str,
+        kind: ToolKind,
+        title: String,
+        access: Access,
+        workspace: &Workspace,
+        call: Box<dyn AnyCall>,
+    ) -> Prepared {
+        let placed = access.paths.iter().map(|path| workspace.resolve(path)).collect();
+        Prepared {
+            name: name.into(),
+            kind,
+            title,
+            locations: Vec::new(),
+            access,
+            placed,
+            call,
+        }
+    }
+
     /// See [`Tool::preview`].
     pub async fn preview(&self, context: &ToolContext) -> Vec<ToolContent> {
         self.call.preview(context).await
     }
 
-    /// See [`Tool::run`].
+    /// See [`Tool::run`]. A path that leads elsewhere by now than when it was judged is an error.
     pub async fn run(self, context: &ToolContext) -> Result<Output, ToolError> {
+        for (path, placed) in self.access.paths.iter().zip(&self.placed) {
+            let now = context.workspace.resolve(path).real;
+            if now != placed.real {
+                let (before, now) = (placed.real.display(), now.display());
+                return Err(ToolError(format!(
+                    "{path} led to {before} when the call was judged, and leads to {now} now; call again"
+                )));
+            }
+        }
         self.call.run(context).await
     }
 }
 
-trait AnyCall: Send + Sync {
+/// A call of whatever input.
+pub trait AnyCall: Send + Sync {
     fn preview<'a>(&'a self, context: &'a ToolContext) -> BoxFuture<'a, Vec<ToolContent>>;
     fn run<'a>(self: Box<Self>, context: &'a ToolContext) -> BoxFuture<'a, Result<Output, ToolError>>;
 }
@@ -183,13 +216,12 @@ impl<T: Tool> AnyTool for Entry<T> {
     fn prepare(self: Arc<Self>, input: Value, context: &ToolContext) -> Result<Prepared, ToolError> {
         let input: T::Input = input::parse(&self.spec, input)?;
         let workspace = &context.workspace;
+        let (title, access) = (self.tool.title(&input, workspace), self.tool.access(&input));
+        let locations = self.tool.locations(&input, workspace);
+        let call = Box::new(Call { entry: self, input });
         Ok(Prepared {
-            name: T::NAME.into(),
-            kind: T::KIND,
-            title: self.tool.title(&input, workspace),
-            locations: self.tool.locations(&input, workspace),
-            access: self.tool.access(&input),
-            call: Box::new(Call { entry: self, input }),
+            locations,
+            ..Prepared::new(T::NAME, T::KIND, title, access, workspace, call)
         })
     }
 }

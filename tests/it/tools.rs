@@ -98,7 +98,7 @@ fn what_models_are_told_of_tools_is_short() {
         assert!(spec.input_schema["properties"].is_object(), "{}", spec.name);
     }
     let read = specs.iter().find(|spec| spec.name == "read").unwrap();
-    insta::assert_snapshot!(serde_json::to_string(&read.input_schema).unwrap(), @r#"{"type":"object","properties":{"file_path":{"type":"string"},"offset":{"type":"integer","description":"First line, from 1."},"limit":{"type":"integer","description":"Lines to read, at most 5000."}},"required":["file_path"]}"#);
+    insta::assert_snapshot!(serde_json::to_string(&read.input_schema).unwrap(), @r#"{"type":"object","properties":{"file_path":{"type":"string","description":"Absolute, or relative to the session's directory (whatever bash's is)."},"offset":{"type":"integer","description":"First line, from 1."},"limit":{"type":"integer","description":"Lines to read, at most 5000."}},"required":["file_path"]}"#);
 }
 
 #[tokio::test]

@@ -39,7 +39,7 @@ async fn the_directory_is_kept_and_the_environment_is_not() {
     let cases = [
         (json!({"command": "cd sub; A=1; export A"}), "ok exit code: 0".to_owned()),
         (json!({"command": "ls; echo [$A]"}), "ok deep\n[]\nexit code: 0".into()),
-        (json!({"command": "cat file", "cwd": "deep"}), "ok x\nexit code: 0".into()),
+        (json!({"command": "cat file", "cwd": "sub/deep"}), "ok x\nexit code: 0".into()),
         (json!({"command": "echo $A", "env": {"A": 5}}), "ok 5\nexit code: 0".into()),
         (json!({"command": "cd deep && false"}), "ok exit code: 1".into()),
         (json!({"command": "cat file; rm -r ../../sub"}), "ok x\nexit code: 0".into()),
@@ -140,7 +140,7 @@ async fn timeouts_tell_what_came_before() {
 async fn cancelled_commands_end_and_were_seen_running() {
     let mut world = World::new();
     let shown: Arc<Mutex<Vec<String>>> = Arc::default();
-    let (seen, cancel) = (shown.clone(), world.context.cancel.clone());
+    let (seen, cancel, go) = (shown.clone(), world.context.cancel.clone(), world.path("go"));
     world.context.progress = Arc::new(move |content| {
         let [
             ToolContent::Content {
@@ -151,13 +151,35 @@ async fn cancelled_commands_end_and_were_seen_running() {
             panic!("{content:?}")
         };
         seen.lock().unwrap().push(text.clone());
+        std::fs::write(&go, "").unwrap();
         if text.contains("two") {
             cancel.cancel();
         }
     });
-    let told = world
-        .told("bash", json!({"command": "echo one; sleep 0.2; echo two; sleep 60"}))
-        .await;
+    let command = "echo one; until [ -e go ]; do sleep 0.01; done; echo two; sleep 60";
+    let told = world.told("bash", json!({ "command": command })).await;
     assert_eq!(told, "error one\ntwo\ncancelled; what it had started was ended");
     assert_eq!(*shown.lock().unwrap(), ["one\n", "one\ntwo\n"]);
+}
+
+#[tokio::test]
+async fn a_flood_of_output_can_be_seen_and_cancelled() {
+    let mut world = World::new();
+    let cancel = world.context.cancel.clone();
+    world.context.progress = Arc::new(move |content| {
+        assert!(plain_content(&content).len() < 9_000);
+        cancel.cancel();
+    });
+    let told = world.told("bash", json!({"command": "yes nuncio"})).await;
+    assert!(
+        told.starts_with("error nuncio\n") && told.ends_with("nuncio\ncancelled; what it had started was ended"),
+        "{told}"
+    );
+}
+
+fn plain_content(content: &[ToolContent]) -> String {
+    let [ToolContent::Content { content }] = content else {
+        panic!("{content:?}")
+    };
+    content.as_text()
 }

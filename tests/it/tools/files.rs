@@ -176,6 +176,24 @@ async fn links_are_followed_to_what_was_judged() {
 }
 
 #[tokio::test]
+async fn a_path_that_was_judged_cannot_lead_elsewhere_when_it_runs() {
+    let world = World::with(&[("in/f", "old")]);
+    symlink("in", world.path("link")).unwrap();
+    let input = json!({"file_path": "link/f", "content": "new"});
+    let prepared = world
+        .tools
+        .prepare("write", input, &world.context)
+        .map_err(|error| error.0)
+        .unwrap();
+    assert!(prepared.placed[0].inside);
+    std::fs::remove_file(world.path("link")).unwrap();
+    symlink(world.directory.path(), world.path("link")).unwrap();
+    let error = prepared.run(&world.context).await.unwrap_err();
+    assert!(error.0.starts_with("link/f led to "), "{error}");
+    assert!(!world.directory.path().join("f").exists());
+}
+
+#[tokio::test]
 async fn edit() {
     let cases = [
         (
