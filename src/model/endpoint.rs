@@ -40,7 +40,7 @@ impl fmt::Debug for Key {
     }
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Endpoint {
     /// `PROVIDER/NAME`, as settings name the model.
     pub id: String,
@@ -72,6 +72,21 @@ impl Endpoint {
     /// Whether it is on this machine.
     pub fn is_local(&self) -> bool {
         is_loopback(&self.base_url)
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    /// Without the values of headers, which may be secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let headers: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
+        write!(
+            f,
+            "{} as {} at {} with {:?} and {headers:?}",
+            self.id,
+            self.protocol.as_str(),
+            self.base_url,
+            self.key
+        )
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::stream::{self, BoxStream};
-use futures_util::{FutureExt, StreamExt, TryStreamExt};
+use futures_util::{StreamExt, TryStreamExt};
 use reqwest::header::{CONTENT_TYPE, HeaderValue};
 
 use super::endpoint::{Endpoint, Http, Protocol, is_loopback};
@@ -179,8 +179,6 @@ impl Answer {
             }
             if matches!(self.out.back(), Some(Chunk::Stop(_))) {
                 self.over = true;
-                // What ends the body has usually come along: reading it lets the connection serve the next request.
-                let _ = self.bytes.next().now_or_never();
                 return;
             }
         };
@@ -245,5 +243,9 @@ async fn refused(endpoint: &Endpoint, response: reqwest::Response) -> ModelError
             break;
         }
     }
-    refusal(endpoint, status, &headers, &String::from_utf8_lossy(&body))
+    let mut body = String::from_utf8_lossy(&body).into_owned();
+    if let Some(key) = endpoint.key.as_ref().filter(|key| !key.secret().is_empty()) {
+        body = body.replace(key.secret(), "[key]");
+    }
+    refusal(endpoint, status, &headers, &body)
 }

@@ -236,7 +236,8 @@ fn assistant<'a>(provider: &str, blocks: &'a [Block]) -> Turn<'a> {
                 let Some(state) = wire::state(state, PROTOCOL).filter(|state| state["provider"] == provider) else {
                     continue;
                 };
-                match state["field"].as_str() {
+                // Where there are details, they hold the text as well.
+                match state["field"].as_str().filter(|_| state.get("details").is_none()) {
                     Some("reasoning") => plain.push_str(thought),
                     Some(_) => content.push_str(thought),
                     None => {}

@@ -2,6 +2,7 @@
 
 mod catalog;
 mod failures;
+mod quirks;
 mod scripted;
 mod wires;
 
@@ -42,8 +43,13 @@ pub fn hi() -> Vec<Message> {
 }
 
 fn open(wire: &Wire, base_url: &str) -> Arc<dyn Model> {
+    open_as("test", wire, base_url)
+}
+
+/// The same of a provider of that name.
+fn open_as(provider: &str, wire: &Wire, base_url: &str) -> Arc<dyn Model> {
     let endpoint = Endpoint {
-        id: format!("test/{}", wire.model),
+        id: format!("{provider}/{}", wire.model),
         model: wire.model.to_owned(),
         protocol: wire.protocol,
         base_url: base_url.to_owned(),

@@ -158,6 +158,22 @@ async fn refusals_say_what_to_do() {
         true,
     )
     .await;
+    check(
+        401,
+        r#"{"message":"who is sk-test-secret?"}"#,
+        "the key was refused (HTTP 401): who is [key]?",
+        Some("check TEST_KEY"),
+        true,
+    )
+    .await;
+    check(
+        200,
+        r#"{"error":{"type":"invalid_request_error","message":"no"}}"#,
+        "answered without a stream: no",
+        None,
+        false,
+    )
+    .await;
     check(403, "no", "the key was refused (HTTP 403): no", Some("check TEST_KEY"), true).await;
     check(
         404,

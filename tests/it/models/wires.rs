@@ -257,6 +257,7 @@ const GEMINI: Wire = Wire {
         r#"{"candidates":[{"content":{"parts":[{"text":"Two ","thought":true}],"role":"model"}}]}"#,
         r#"{"candidates":[{"content":{"parts":[{"text":"files.","thought":true}],"role":"model"}}]}"#,
         r#"{"candidates":[{"content":{"parts":[{"text":"Reading."}],"role":"model"}}]}"#,
+        r#"{"candidates":[{"content":{"parts":[{"text":"","thoughtSignature":"TEXT="}],"role":"model"}}]}"#,
         r#"{"candidates":[{"content":{"parts":[{"functionCall":{"id":"fn_1","name":"read","args":{"file_path":"a"}},"thoughtSignature":"SIG="}],"role":"model"}}]}"#,
         r#"{"candidates":[{"content":{"parts":[{"functionCall":{"id":"fn_2","name":"read","args":{"file_path":"b"}}}],"role":"model"},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":20}}"#,
     ],
@@ -264,18 +265,19 @@ const GEMINI: Wire = Wire {
 thinking Two 
 thinking files.
 text Reading.
+end text {"thoughtSignature":"TEXT="}
 call fn_1 read {"file_path":"a"} {"thoughtSignature":"SIG="}
 call fn_2 read {"file_path":"b"}
 usage 10 20 0 0
 stop EndTurn
 "#,
-    first_call: 4,
+    first_call: 5,
     follow_up: r#"{
         "systemInstruction": {"parts": [{"text": "Be brief."}]},
         "contents": [
             {"role": "user", "parts": [{"text": "hi"}, {"inlineData": {"mimeType": "image/png", "data": "AAAA"}}]},
             {"role": "model", "parts": [
-                {"text": "Reading."},
+                {"text": "Reading.", "thoughtSignature": "TEXT="},
                 {"functionCall": {"id": "fn_1", "name": "read", "args": {"file_path": "a"}}, "thoughtSignature": "SIG="},
                 {"functionCall": {"id": "fn_2", "name": "read", "args": {"file_path": "b"}}}
             ]},
