@@ -13,7 +13,7 @@ use super::catalog;
 use super::endpoint::{Endpoint, Protocol};
 use super::wire::{self, Sent};
 use super::{Block, Message, ModelError, Request, Thinking, ToolResult};
-use crate::content::Part;
+use crate::content::{Part, plain_text};
 
 /// What a thinking block carries: `{"signature"}`, or `{"redacted"}` for one that came encrypted.
 const PROTOCOL: Protocol = Protocol::Anthropic;
@@ -130,7 +130,13 @@ pub fn write(endpoint: &Endpoint, request: &Request) -> Result<Sent, ModelError>
         .max_output_tokens
         .unwrap_or_else(|| catalog::max_output_tokens(&endpoint.model));
     let manner = manner(&model);
-    let (thinking, output_config) = how(manner, request.thinking, max_tokens);
+    let messages = turns(request);
+    let level = if wants_thought(manner, &messages) {
+        Thinking::Off
+    } else {
+        request.thinking
+    };
+    let (thinking, output_config) = how(manner, level, max_tokens);
     let system = text(&request.system).map(|text| Content::Text {
         text,
         cache_control: MARK,
@@ -154,7 +160,7 @@ pub fn write(endpoint: &Endpoint, request: &Request) -> Result<Sent, ModelError>
         stream: true,
         system: system.into_iter().collect(),
         tools,
-        messages: turns(request),
+        messages,
         thinking,
         output_config,
     };
@@ -252,6 +258,18 @@ fn how(manner: Manner, thinking: Thinking, max_tokens: u32) -> (Option<How>, Opt
     }
 }
 
+/// Whether a model with a budget would refuse to think: between its calls and their results it goes on thinking only where it thought
+/// before them, and another model's thoughts do not count.
+fn wants_thought(manner: Manner, turns: &[Turn<'_>]) -> bool {
+    let [.., assistant, results] = turns else { return false };
+    matches!(manner, Manner::Budget)
+        && matches!(results.content.first(), Some(Content::ToolResult { .. }))
+        && !matches!(
+            assistant.content.first(),
+            Some(Content::Thinking { .. } | Content::RedactedThinking { .. })
+        )
+}
+
 fn turns(request: &Request) -> Vec<Turn<'_>> {
     let mut turns: Vec<Turn<'_>> = Vec::new();
     for message in &request.messages {
@@ -340,7 +358,17 @@ fn block(block: &Block) -> Option<Content<'_>> {
 fn result(result: &ToolResult) -> Content<'_> {
     Content::ToolResult {
         tool_use_id: call_id(result.id.as_str()),
-        content: result.output.iter().filter_map(part).collect(),
+        // Only text may tell of an error.
+        content: match result.failed {
+            true => text(plain_text(&result.output))
+                .map(|text| Content::Text {
+                    text,
+                    cache_control: None,
+                })
+                .into_iter()
+                .collect(),
+            false => result.output.iter().filter_map(part).collect(),
+        },
         is_error: result.failed,
         cache_control: None,
     }

@@ -37,6 +37,12 @@ fn the_catalog() {
     );
 }
 
+#[test]
+fn clients_are_made_without_help() {
+    let http = Http::new();
+    assert!(http.client("https://api.anthropic.com").is_ok() && http.client("http://[::1]:1").is_ok());
+}
+
 #[tokio::test]
 async fn local_servers_are_found() {
     let body = r#"{"object":"list","data":[{"id":"embed-small"},{"id":"qwen3-coder"}]}"#;

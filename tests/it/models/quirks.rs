@@ -120,13 +120,17 @@ async fn what_another_model_said() {
     let result = nuncio::model::ToolResult {
         id: "call/1".into(),
         name: "read".to_owned(),
-        output: Vec::new(),
+        output: vec![super::image("CCCC")],
         failed: true,
     };
     for wire in WIRES {
         let mut messages = hi();
         messages.push(Message::Assistant(said.clone()));
         messages.push(Message::ToolResults(vec![result.clone()]));
+        if wire.protocol == Protocol::Anthropic {
+            let body = body(wire.protocol, "claude-sonnet-4-5", Thinking::Low, messages.clone()).await;
+            assert_eq!(body.get("thinking"), None, "it cannot go on with what it did not think");
+        }
         let body = body(wire.protocol, wire.model, Thinking::Low, messages).await;
         let text = body.to_string();
         assert!(!text.contains("\"hm\"") && !text.contains("\"S\""), "{text}");
@@ -141,6 +145,9 @@ async fn what_another_model_said() {
             );
         }
         if wire.protocol == Protocol::Anthropic {
+            assert!(body["thinking"].is_object());
+            let result = json!([{ "type": "text", "text": "[image/png image]" }]);
+            assert_eq!(body["messages"][2]["content"][0]["content"], result, "an error is text");
             assert_eq!(
                 body["messages"][1]["content"].as_array().map(Vec::len),
                 Some(1),
