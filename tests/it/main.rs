@@ -1,7 +1,10 @@
 //! The one integration test binary: everything through the front door.
 #![allow(clippy::unwrap_used)]
 
+mod harness;
 mod models;
 mod process;
 mod provider;
+mod schema;
+mod stdio;
 mod tools;
