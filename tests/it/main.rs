@@ -3,6 +3,7 @@
 
 mod harness;
 mod models;
+mod permission;
 mod process;
 mod provider;
 mod schema;

@@ -103,8 +103,8 @@ async fn resume_replays_nothing_and_prompts_open_what_is_closed() {
     // Neither loaded nor resumed.
     let mut agent = home.start(&["--model", &home.script(json!([{"expect": "second", "text": "third"}]))]).await;
     agent.call("initialize", json!({"protocolVersion": 1})).await;
-    let id = agent.prompt(&session, "three").await;
-    assert_eq!(agent.answer(&id).await.unwrap()["stopReason"], "end_turn");
+    let (_, updates) = agent.turn(&session, "three").await;
+    assert_eq!((text(&updates, "user_message_chunk").as_str(), text(&updates, "agent_message_chunk").as_str()), ("", "third"));
     let replayed = agent.load(&home, &session).await;
     assert_eq!(text(&replayed, "agent_message_chunk"), "firstsecondthird");
     agent.finish().await;
