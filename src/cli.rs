@@ -38,7 +38,9 @@ pub fn main(environment: Environment) -> ExitCode {
     match dispatch(flags, environment) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            report(&error);
+            if !reader_is_gone(&error) {
+                report(&error);
+            }
             ExitCode::from(exit_code(&error))
         }
     }
@@ -110,5 +112,10 @@ fn report(error: &Error) {
 fn print(text: impl AsRef<str>) -> Result<()> {
     let mut output = std::io::stdout().lock();
     let written = output.write_all(text.as_ref().as_bytes()).and_then(|()| output.flush());
-    written.map_err(|error| Error::new(Kind::Cancelled, format!("writing the output: {error}")))
+    written.map_err(|error| Error::new(Kind::Cancelled, format!("writing the output: {error}")).source(error))
+}
+
+fn reader_is_gone(error: &Error) -> bool {
+    let source = error.source.as_ref().and_then(|source| source.downcast_ref::<std::io::Error>());
+    source.is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }
