@@ -60,29 +60,33 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
         return name.as_deref().map_or_else(schema::print_names, schema::print_named);
     }
     if let Command::Demo { yes, keep } = command {
-        return runtime()?.block_on(demo::run(environment, setup, yes, keep));
+        return on_runtime(demo::run(environment, setup, yes, keep));
     }
     let ground = app::ground(environment, setup)?;
     match command {
-        Command::Acp => runtime()?.block_on(async { app::acp(app::nuncio(ground)?).await.map(|()| 0) }),
-        Command::Run(options) => runtime()?.block_on(run::run(app::nuncio(ground)?, options)),
-        Command::Tool(options) => runtime()?.block_on(tool::run(app::nuncio(ground)?, options)),
-        Command::Sessions { command } => runtime()?.block_on(sessions::run(app::nuncio(ground)?, command)),
+        Command::Acp => on_runtime(async { app::acp(app::nuncio(ground)?).await.map(|()| 0) }),
+        Command::Run(options) => on_runtime(async { run::run(app::nuncio(ground)?, options).await }),
+        Command::Tool(options) => on_runtime(async { tool::run(app::nuncio(ground)?, options).await }),
+        Command::Sessions { command } => on_runtime(async { sessions::run(app::nuncio(ground)?, command).await }),
         Command::Config { command } => inspect::config(&ground, command),
         Command::Trust { dir } => inspect::trust(&ground, &dir),
-        Command::Doctor => runtime()?.block_on(inspect::doctor(ground)),
+        Command::Doctor => on_runtime(inspect::doctor(ground)),
         Command::Schema { .. } | Command::Demo { .. } => unreachable!("done above"),
     }
 }
 
-fn runtime() -> Result<tokio::runtime::Runtime> {
+/// Runs a command to its end. What still blocks then, like a read of a terminal, does not hold up the exit.
+fn on_runtime(command: impl Future<Output = Result<u8>>) -> Result<u8> {
     let threads = std::thread::available_parallelism().map_or(2, |cores| cores.get().clamp(2, 4));
-    tokio::runtime::Builder::new_multi_thread()
+    let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(threads)
         .max_blocking_threads(limits::BLOCKING_THREADS_MAX)
         .enable_all()
         .build()
-        .map_err(|error| Error::io("starting the runtime", error))
+        .map_err(|error| Error::io("starting the runtime", error))?;
+    let code = runtime.block_on(command);
+    runtime.shutdown_background();
+    code
 }
 
 /// JSON lines on standard error; `NUNCIO_LOG` is a level or a list of `module=level`.

@@ -6,7 +6,7 @@ mod project;
 mod view;
 
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use futures_util::FutureExt;
 use serde::Deserialize;
@@ -25,7 +25,7 @@ use crate::rpc::lines::{Line, Lines};
 use crate::rpc::message::{Id, Incoming, Rejected, frame};
 use crate::rpc::peer::Peer;
 use crate::session::turn::panic_message;
-use outbox::{Out, Outbox};
+use outbox::{Out, Outbox, Presence};
 
 /// One connection, from its first line to its end.
 #[derive(Clone)]
@@ -44,7 +44,8 @@ pub async fn serve(nuncio: Arc<Nuncio>, input: impl AsyncRead + Unpin, output: i
     let client = Arc::new(Client::new("client"));
     let peer = Arc::new(Peer::default());
     let connection = Connection { nuncio: nuncio.clone(), client: client.clone(), peer: peer.clone(), out, running: TaskTracker::new(), closed: CancellationToken::new() };
-    let outbox = Outbox::new(nuncio.clone(), client, peer, output);
+    let presence = Presence::default();
+    let outbox = Outbox::new(nuncio.clone(), client, peer, presence.clone(), output);
     let mut writing = tokio::spawn(outbox.run(replies));
     let read = tokio::select! {
         read = connection.read(input) => read,
@@ -52,6 +53,8 @@ pub async fn serve(nuncio: Arc<Nuncio>, input: impl AsyncRead + Unpin, output: i
         // The client does not take our output any more: nobody is there.
         _ = &mut writing => Ok(()),
     };
+    // Questions that only this client could answer are denied before its turns are cancelled.
+    presence.lock().unwrap_or_else(PoisonError::into_inner).clear();
     connection.closed.cancel();
     let Connection { running, out, .. } = connection;
     running.close();

@@ -23,9 +23,9 @@ impl Method for Prompt {
 
     async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
         cx.client.authorized()?;
-        let prompt = parts(params.prompt)?;
+        let (prompt, client) = (parts(params.prompt)?, cx.client.clone());
         let id = session_id(&params.session_id);
-        let start = |session: &Arc<Session>| session.start_turn(commands::expand(&prompt));
+        let start = |session: &Arc<Session>| session.start_turn(commands::expand(&prompt), &client.id);
         // No `.await` before the claim where the session is open: a cancel that follows meets this turn.
         let mut turn = match opened(&cx, &id) {
             Some(session) => start(&session)?,

@@ -172,7 +172,7 @@ pub async fn import(sessions: &Sessions, file: &Path) -> Result<()> {
                 session.log.emit(Some(ended), Body::TurnCompleted { stop_reason: StopReason::EndTurn }).await;
             }
             if of_turn.is_some() {
-                session.log.emit(of_turn.clone(), Body::TurnStarted {}).await;
+                session.log.emit(of_turn.clone(), Body::TurnStarted { by: None }).await;
             }
             turn = of_turn;
         }

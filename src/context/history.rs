@@ -30,7 +30,7 @@ struct Call {
 impl History {
     pub fn on(&mut self, event: &Event) {
         match &event.body {
-            Body::TurnStarted {} => {
+            Body::TurnStarted { .. } => {
                 self.close();
                 self.turn_start = self.messages.len();
             }

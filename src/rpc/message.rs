@@ -131,6 +131,7 @@ pub mod frame {
         data.insert("code".into(), row.code.into());
         data.extend(error.hint.as_ref().map(|hint| ("hint".to_string(), hint.as_str().into())));
         data.extend(error.details.as_ref().map(|details| ("details".to_string(), details.clone())));
-        json!({ "code": row.rpc, "message": error.message, "data": data })
+        // Many clients show nothing but the message.
+        json!({ "code": row.rpc, "message": error.to_string(), "data": data })
     }
 }

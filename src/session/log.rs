@@ -189,8 +189,8 @@ impl SessionLog {
     /// The whole log without the pieces of whole messages; those of a turn that is open are there, for they may be all there is.
     fn facts(&self) -> Result<Vec<Event>> {
         let mut events = self.store.events(&self.id, self.key, 0, usize::MAX >> 1, false)?;
-        let open_turn = events.iter().rposition(|event| matches!(event.body, Body::TurnStarted {}) || event.body.ends_turn());
-        if let Some(start) = open_turn.filter(|start| matches!(events[*start].body, Body::TurnStarted {})) {
+        let open_turn = events.iter().rposition(|event| matches!(event.body, Body::TurnStarted { .. }) || event.body.ends_turn());
+        if let Some(start) = open_turn.filter(|start| matches!(events[*start].body, Body::TurnStarted { .. })) {
             let after = events[start].seq;
             events.truncate(start + 1);
             events.extend(self.store.events(&self.id, self.key, after, usize::MAX >> 1, true)?);

@@ -53,17 +53,18 @@ impl TurnHandle {
 }
 
 impl Session {
-    /// Starts a turn with the user's message. The claim is made before the first `.await`, so that whoever asks first has it:
+    /// Starts a turn with the user's message; `by` names the client. The claim is made before the first `.await`, so that whoever asks first has it:
     /// another prompt meets `session_busy`, a cancel meets this turn.
-    pub fn start_turn(self: &Arc<Self>, prompt: Vec<Part>) -> Result<TurnHandle> {
+    pub fn start_turn(self: &Arc<Self>, prompt: Vec<Part>, by: &str) -> Result<TurnHandle> {
         let id = TurnId::new();
         let cancel = self.shutdown.child_token();
         let (done, end) = watch::channel(None);
         let handle = TurnHandle { id: id.clone(), cancel: cancel.clone(), end };
         self.claim(handle.clone())?;
         let turn = Turn { id, session: self.clone(), cancel };
+        let by = by.to_string();
         self.tasks.spawn(async move {
-            let end = turn.run(prompt).await;
+            let end = turn.run(prompt, by).await;
             done.send_replace(Some(end));
         });
         Ok(handle)
@@ -71,12 +72,12 @@ impl Session {
 }
 
 impl Turn {
-    async fn run(self, prompt: Vec<Part>) -> TurnEnd {
+    async fn run(self, prompt: Vec<Part>, by: String) -> TurnEnd {
         if let Err(error) = self.session.own().await {
             self.session.release_claim(&self.id);
             return TurnEnd { result: Err(error), seq: 0 };
         }
-        let result = match self.open(prompt).await {
+        let result = match self.open(prompt, by).await {
             Ok(_) => {
                 let worked = AssertUnwindSafe(self.session.agent.run(&self)).catch_unwind().await;
                 worked.unwrap_or_else(|panic| Err(Error::internal(format!("the agent panicked: {}", panic_message(&*panic)))))
@@ -87,8 +88,8 @@ impl Turn {
     }
 
     /// The prompt is on the disk before anything follows from it.
-    async fn open(&self, prompt: Vec<Part>) -> Result<Seq> {
-        self.emit(Body::TurnStarted {}).await;
+    async fn open(&self, prompt: Vec<Part>, by: String) -> Result<Seq> {
+        self.emit(Body::TurnStarted { by: Some(by) }).await;
         if self.session.log.state(|state| state.title.is_none()) {
             if let Some(title) = title_of(&prompt) {
                 self.emit(Body::SessionUpdated { change: SessionChange { title: Some(title), ..Default::default() } }).await;
