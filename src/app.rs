@@ -83,7 +83,9 @@ pub async fn acp(nuncio: Arc<Nuncio>) -> Result<()> {
 /// Cancels `stop` at SIGINT, SIGTERM or SIGHUP.
 pub async fn on_signal(stop: CancellationToken) {
     use tokio::signal::unix::{SignalKind, signal};
-    let listen = || -> std::io::Result<_> { Ok((signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, signal(SignalKind::hangup())?)) };
+    let listen = || -> std::io::Result<_> {
+        Ok((signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, signal(SignalKind::hangup())?))
+    };
     match listen() {
         Ok((mut interrupt, mut terminate, mut hangup)) => {
             tokio::select! {

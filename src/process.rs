@@ -35,22 +35,12 @@ pub enum What {
 
 impl Command {
     pub fn shell(line: impl Into<String>, cwd: impl Into<PathBuf>) -> Command {
-        Command {
-            what: What::Shell(line.into()),
-            cwd: cwd.into(),
-            env_set: Vec::new(),
-            env_removed: Vec::new(),
-        }
+        Command { what: What::Shell(line.into()), cwd: cwd.into(), env_set: Vec::new(), env_removed: Vec::new() }
     }
 
     pub fn program(arguments: impl IntoIterator<Item = impl Into<OsString>>, cwd: impl Into<PathBuf>) -> Command {
         let arguments = arguments.into_iter().map(Into::into).collect();
-        Command {
-            what: What::Program(arguments),
-            cwd: cwd.into(),
-            env_set: Vec::new(),
-            env_removed: Vec::new(),
-        }
+        Command { what: What::Program(arguments), cwd: cwd.into(), env_set: Vec::new(), env_removed: Vec::new() }
     }
 
     pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Command {

@@ -39,11 +39,23 @@ struct Connection {
 }
 
 /// Serves one client until its input ends or `stop` says so; then what runs is cancelled, and what is left to say is said, within a bound.
-pub async fn serve(nuncio: Arc<Nuncio>, input: impl AsyncRead + Unpin, output: impl AsyncWrite + Unpin + Send + 'static, stop: CancellationToken) -> Result<()> {
+pub async fn serve(
+    nuncio: Arc<Nuncio>,
+    input: impl AsyncRead + Unpin,
+    output: impl AsyncWrite + Unpin + Send + 'static,
+    stop: CancellationToken,
+) -> Result<()> {
     let (out, replies) = mpsc::channel(limits::REPLIES_QUEUED_MAX);
     let client = Arc::new(Client::new("client"));
     let peer = Arc::new(Peer::default());
-    let connection = Connection { nuncio: nuncio.clone(), client: client.clone(), peer: peer.clone(), out, running: TaskTracker::new(), closed: CancellationToken::new() };
+    let connection = Connection {
+        nuncio: nuncio.clone(),
+        client: client.clone(),
+        peer: peer.clone(),
+        out,
+        running: TaskTracker::new(),
+        closed: CancellationToken::new(),
+    };
     let presence = Presence::default();
     let outbox = Outbox::new(nuncio.clone(), client, peer, presence.clone(), output);
     let mut writing = tokio::spawn(outbox.run(replies));

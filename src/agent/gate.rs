@@ -43,4 +43,3 @@ pub fn options(subject: &Subject<'_>) -> Vec<PermissionOption> {
         option("reject_always", format!("Always reject {what} in this session"), PermissionOptionKind::RejectAlways),
     ]
 }
-

@@ -38,7 +38,14 @@ pub struct NativeAgents {
 }
 
 impl NativeAgents {
-    pub fn new(user: Loaded, places: Places, environment: Environment, overrides: Overrides, models: Arc<Models>, supervisor: Supervisor) -> Self {
+    pub fn new(
+        user: Loaded,
+        places: Places,
+        environment: Environment,
+        overrides: Overrides,
+        models: Arc<Models>,
+        supervisor: Supervisor,
+    ) -> Self {
         let secrets = models.secret_names(&user.settings).into();
         Self { user, places, environment, overrides, models, supervisor, tools: Tools::native(), writing: Arc::default(), secrets }
     }
@@ -171,7 +178,11 @@ impl NativeAgent {
         };
         let ignored = &desk.loaded.ignored;
         if !ignored.is_empty() && (moved || log.state(|state| state.history.is_new())) {
-            let description = format!("{} of .nuncio/config.toml would widen what is allowed: run `nuncio trust {}` to let it", ignored.join(", "), desk.cwd.display());
+            let description = format!(
+                "{} of .nuncio/config.toml would widen what is allowed: run `nuncio trust {}` to let it",
+                ignored.join(", "),
+                desk.cwd.display()
+            );
             turn.emit(Body::notice(Severity::Warning, "Settings of this project are not used", description)).await;
         }
         Ok(desk)

@@ -18,7 +18,12 @@ pub struct Client {
 
 impl Client {
     pub fn new(principal: &'static str) -> Client {
-        Client { principal, id: format!("{principal}-{}", uuid::Uuid::now_v7().simple()), capabilities: RwLock::default(), logged_out: AtomicBool::new(false) }
+        Client {
+            principal,
+            id: format!("{principal}-{}", uuid::Uuid::now_v7().simple()),
+            capabilities: RwLock::default(),
+            logged_out: AtomicBool::new(false),
+        }
     }
 
     pub fn capabilities(&self) -> acp::ClientCapabilities {

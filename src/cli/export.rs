@@ -125,7 +125,9 @@ fn lay_out(nuncio: &Nuncio, sessions: &Sessions, id: &SessionId, dir: &Path) -> 
         events.push_str(&(line(event)? + "\n"));
         let Body::ToolCompleted { details: Some(details), .. } = &event.body else { return Ok(()) };
         let (Some(artifact), Some(turn)) = (details["artifact"].as_str().map(Path::new), &event.turn_id) else { return Ok(()) };
-        let (Some(name), true) = (artifact.file_name(), artifact.starts_with(nuncio.places.artifacts(id.as_str()))) else { return Ok(()) };
+        let (Some(name), true) = (artifact.file_name(), artifact.starts_with(nuncio.places.artifacts(id.as_str()))) else {
+            return Ok(());
+        };
         let of_turn = dir.join("artifacts").join(turn.as_str());
         fs::create_dir_all(&of_turn).and_then(|()| fs::copy(artifact, of_turn.join(name))).map(drop).map_err(failed)
     })?;
@@ -197,7 +199,15 @@ fn event_body(line: Line) -> Option<(Option<TurnId>, Body)> {
         }
         Line::ToolResult { id, turn_id, ok, parts, content, details, .. } => {
             let status = if ok { ToolStatus::Completed } else { ToolStatus::Failed };
-            let body = Body::ToolCompleted { tool_call_id: id, status, output: parts, content, locations: Vec::new(), details, effect: None };
+            let body = Body::ToolCompleted {
+                tool_call_id: id,
+                status,
+                output: parts,
+                content,
+                locations: Vec::new(),
+                details,
+                effect: None,
+            };
             Some((turn_id, body))
         }
     }

@@ -192,7 +192,8 @@ impl Work {
         let cancel = self.interrupted.child_token();
         let cx = Cx { nuncio: self.nuncio.clone(), client: self.client.clone(), cancel: cancel.clone() };
         let id = acp::SessionId::new(self.session.log.id.as_str());
-        let mut running = Box::pin(Prompt::call(cx, acp::PromptRequest::new(id, vec![acp::ContentBlock::Text(acp::TextContent::new(prompt))])));
+        let mut running =
+            Box::pin(Prompt::call(cx, acp::PromptRequest::new(id, vec![acp::ContentBlock::Text(acp::TextContent::new(prompt))])));
         let end = loop {
             tokio::select! {
                 biased;

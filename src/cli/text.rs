@@ -57,7 +57,9 @@ impl Text {
 
     pub fn on(&mut self, event: &Event) -> Vec<Out> {
         match &event.body {
-            Body::MessageDelta { message_id, role, offset, text } => self.piece(message_id, *role, *offset as usize, text).into_iter().collect(),
+            Body::MessageDelta { message_id, role, offset, text } => {
+                self.piece(message_id, *role, *offset as usize, text).into_iter().collect()
+            }
             Body::MessageCompleted { message_id, role, parts, .. } => self.completed(message_id, *role, parts),
             Body::ToolStarted { title, .. } => vec![self.aside(&format!("{} {title}", self.paint(Style::Cyan, "●")))],
             Body::ToolCompleted { status, content, .. } => self.result(*status, content),
@@ -91,7 +93,9 @@ impl Text {
                 vec![self.aside(&self.paint(Style::Red, &format!("✗ {message}{hint}")))]
             }
             Body::TurnCancelled {} => vec![self.aside(&self.paint(Style::Yellow, "■ cancelled"))],
-            Body::TurnInterrupted {} => vec![self.aside(&self.paint(Style::Yellow, "■ interrupted: the process that ran it is gone"))],
+            Body::TurnInterrupted {} => {
+                vec![self.aside(&self.paint(Style::Yellow, "■ interrupted: the process that ran it is gone"))]
+            }
             _ => Vec::new(),
         }
     }

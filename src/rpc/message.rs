@@ -48,10 +48,11 @@ impl Rejected {
 
 impl Incoming {
     pub fn parse(line: &[u8]) -> Result<Incoming, Rejected> {
-        let text = std::str::from_utf8(line)
-            .map_err(|error| Rejected::new(Id::Null, Kind::ParseError, format!("message is not UTF-8 after byte {}", error.valid_up_to())))?;
-        let value: Value =
-            serde_json::from_str(text).map_err(|error| Rejected::new(Id::Null, Kind::ParseError, format!("message is not JSON: {error}")))?;
+        let text = std::str::from_utf8(line).map_err(|error| {
+            Rejected::new(Id::Null, Kind::ParseError, format!("message is not UTF-8 after byte {}", error.valid_up_to()))
+        })?;
+        let value: Value = serde_json::from_str(text)
+            .map_err(|error| Rejected::new(Id::Null, Kind::ParseError, format!("message is not JSON: {error}")))?;
         let invalid = |id: &Id, message: &str| Rejected::new(id.clone(), Kind::InvalidRequest, message);
         let mut object = match value {
             Value::Object(object) => object,

@@ -96,7 +96,8 @@ impl Turn {
             }
         }
         let message_id = MessageId::new();
-        self.commit(Body::MessageCompleted { message_id, role: Role::User, parts: prompt, discarded: false, provider_state: None }).await
+        self.commit(Body::MessageCompleted { message_id, role: Role::User, parts: prompt, discarded: false, provider_state: None })
+            .await
     }
 
     /// Closes what the agent left open, then the turn. The claim goes when the end is in the queue: whatever the next turn appends comes after it.
@@ -137,7 +138,13 @@ impl Turn {
 
     /// Asks whoever is there, and waits for the first answer, the deadline or a cancel: everything but an offered yes is a no.
     /// Returns the question's id, for its `permission.resolved`, which the caller appends with the rule that comes of it.
-    pub async fn ask(&self, tool_call_id: ToolCallId, content: Vec<ToolContent>, options: Vec<PermissionOption>, timeout: Duration) -> (Option<PermissionId>, Answer) {
+    pub async fn ask(
+        &self,
+        tool_call_id: ToolCallId,
+        content: Vec<ToolContent>,
+        options: Vec<PermissionOption>,
+        timeout: Duration,
+    ) -> (Option<PermissionId>, Answer) {
         let id = PermissionId::new();
         let broker = &self.session.broker;
         let Some(mut answered) = broker.ask(id.clone(), options.clone()) else {

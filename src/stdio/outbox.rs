@@ -45,7 +45,17 @@ const FLUSH_BYTES: usize = 64 << 10;
 
 impl<W: AsyncWrite + Unpin> Outbox<W> {
     pub fn new(nuncio: Arc<Nuncio>, client: Arc<Client>, peer: Arc<Peer>, presence: Presence, output: W) -> Self {
-        Self { nuncio, client, peer, presence, output, buffer: Vec::new(), views: HashMap::new(), waiting: FuturesUnordered::new(), opened: 0 }
+        Self {
+            nuncio,
+            client,
+            peer,
+            presence,
+            output,
+            buffer: Vec::new(),
+            views: HashMap::new(),
+            waiting: FuturesUnordered::new(),
+            opened: 0,
+        }
     }
 
     /// Ends when all senders of answers are gone, or the client does not take any more.

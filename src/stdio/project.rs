@@ -96,7 +96,11 @@ impl Projection {
                     .status(acp::ToolCallStatus::Pending)
                     .locations(locations.iter().map(content::location).collect::<Vec<_>>())
                     .raw_input(input.clone());
-                let fields = acp::ToolCallUpdateFields::new().title(title.clone()).kind(call.kind).locations(call.locations.clone()).raw_input(input.clone());
+                let fields = acp::ToolCallUpdateFields::new()
+                    .title(title.clone())
+                    .kind(call.kind)
+                    .locations(call.locations.clone())
+                    .raw_input(input.clone());
                 self.open_calls.insert(tool_call_id.clone(), fields);
                 self.update(acp::SessionUpdate::ToolCall(call), buffer);
             }

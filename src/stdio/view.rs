@@ -144,7 +144,14 @@ impl View {
         self.projection.update(acp::SessionUpdate::ConfigOptionUpdate(acp::ConfigOptionUpdate::new(options)), buffer);
     }
 
-    fn ask(&mut self, id: PermissionId, tool_call: ToolCallId, shown: &[ToolContent], options: &[PermissionOption], buffer: &mut Vec<u8>) {
+    fn ask(
+        &mut self,
+        id: PermissionId,
+        tool_call: ToolCallId,
+        shown: &[ToolContent],
+        options: &[PermissionOption],
+        buffer: &mut Vec<u8>,
+    ) {
         let broker = self.session.broker.clone();
         if !broker.is_open(&id) {
             // Another process asks, or it was answered meanwhile.
@@ -166,7 +173,8 @@ impl View {
 
 /// Everything but one of the options that were offered is a no.
 fn answered(broker: &Broker, id: &PermissionId, by: &str, answer: Result<Value, Value>) {
-    let outcome = answer.map(|value| serde_json::from_value::<acp::RequestPermissionResponse>(value).map(|response| response.outcome));
+    let outcome =
+        answer.map(|value| serde_json::from_value::<acp::RequestPermissionResponse>(value).map(|response| response.outcome));
     let denied = |reason: &str| broker.dismiss(id, PermissionOutcome::Denied, by, reason);
     match outcome {
         Ok(Ok(acp::RequestPermissionOutcome::Selected(selected))) => {

@@ -43,7 +43,11 @@ fn deltas(criterion: &mut Criterion) {
 
 fn tools(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("a turn with one tool call");
-    let calls = [("read", json!({ "file_path": "file.txt" })), ("bash", json!({ "command": "true" })), ("grep", json!({ "pattern": "line" }))];
+    let calls = [
+        ("read", json!({ "file_path": "file.txt" })),
+        ("bash", json!({ "command": "true" })),
+        ("grep", json!({ "pattern": "line" })),
+    ];
     for (name, input) in calls {
         let script = json!({ "steps": (0..100_000).map(|index| match index % 2 {
             0 => json!({ "tool_calls": [{ "name": name, "input": input }] }),

@@ -45,7 +45,8 @@ fn log(criterion: &mut Criterion) {
     for (name, durability) in [("append one fact, on the disk", Durability::Full), ("append one fact", Durability::Normal)] {
         let (_dir, session) = open(&runtime, durability);
         criterion.bench_function(name, |bencher| {
-            bencher.iter(|| runtime.block_on(session.log.commit(None, Body::ModeChanged { mode: "ask".into() })).expect("committed"));
+            bencher
+                .iter(|| runtime.block_on(session.log.commit(None, Body::ModeChanged { mode: "ask".into() })).expect("committed"));
         });
     }
 
