@@ -31,6 +31,14 @@ pub struct Models {
     found: tokio::sync::OnceCell<String>,
 }
 
+/// An id taken apart: what the settings say of its provider, and what is known of it.
+struct Named<'a> {
+    provider: &'a str,
+    name: &'a str,
+    own: Option<&'a Provider>,
+    known: Option<&'static KnownProvider>,
+}
+
 fn never(message: impl Into<String>) -> ModelError {
     ModelError::new(Again::Never, message)
 }
@@ -63,26 +71,19 @@ impl Models {
         if id.starts_with("scripted:") { Ok(()) } else { self.split(id, settings).map(drop) }
     }
 
-    fn split<'a>(
-        &self,
-        id: &'a str,
-        settings: &'a Settings,
-    ) -> Result<(&'a str, &'a str, Option<&'a Provider>, Option<&'static KnownProvider>), ModelError> {
+    fn split<'a>(&self, id: &'a str, settings: &'a Settings) -> Result<Named<'a>, ModelError> {
         let Some((provider, name)) = id.split_once('/').filter(|(provider, name)| !provider.is_empty() && !name.is_empty()) else {
-            return Err(never(format!("model {id}: not of the form PROVIDER/NAME"))
-                .hint("for instance anthropic/claude-sonnet-5 or ollama/qwen3"));
+            let example = "for instance anthropic/claude-sonnet-5 or ollama/qwen3";
+            return Err(never(format!("model {id}: not of the form PROVIDER/NAME")).hint(example));
         };
         let (own, known) = (settings.providers.get(provider), catalog::provider(provider));
         if own.is_none() && known.is_none() && self.base_url.is_none() {
-            let names: Vec<&str> = catalog::PROVIDERS
-                .iter()
-                .map(|provider| provider.name)
-                .chain(settings.providers.keys().map(String::as_str))
-                .collect();
+            let known = catalog::PROVIDERS.iter().map(|provider| provider.name);
+            let names: Vec<&str> = known.chain(settings.providers.keys().map(String::as_str)).collect();
             let hint = format!("there are {}; others need [providers.{provider}] with a base_url", names.join(", "));
             return Err(never(format!("model {id}: there is no provider {provider}")).hint(hint));
         }
-        Ok((provider, name, own, known))
+        Ok(Named { provider, name, own, known })
     }
 
     /// A model ready to be asked. A scripted one begins with its first step.
@@ -99,7 +100,7 @@ impl Models {
     }
 
     async fn endpoint(&self, id: &str, settings: &Settings) -> Result<Endpoint, ModelError> {
-        let (provider, name, own, known) = self.split(id, settings)?;
+        let Named { provider, name, own, known } = self.split(id, settings)?;
         let own = own.cloned().unwrap_or_default();
         let variable = |name: &str| self.variable(name);
         let key = match self.own_key(provider, &own).await? {

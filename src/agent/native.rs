@@ -194,10 +194,10 @@ impl NativeAgent {
             Some(id) => id,
             None => self.shared.models.default_id(&desk.loaded.settings).await.map_err(model_error)?,
         };
-        if let Some((known, model)) = &*self.model.lock().unwrap_or_else(PoisonError::into_inner) {
-            if *known == id {
-                return Ok(model.clone());
-            }
+        if let Some((known, model)) = &*self.model.lock().unwrap_or_else(PoisonError::into_inner)
+            && *known == id
+        {
+            return Ok(model.clone());
         }
         let model = self.shared.models.open(&id, &desk.loaded.settings).await.map_err(model_error)?;
         *self.model.lock().unwrap_or_else(PoisonError::into_inner) = Some((id, model.clone()));

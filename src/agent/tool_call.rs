@@ -73,7 +73,7 @@ impl ToolCall {
             AccessKind::Read => turn.emit(running).await,
             // Before anything can have an effect, the log knows of it.
             AccessKind::Write | AccessKind::Exec | AccessKind::Network | AccessKind::Mcp => {
-                drop(turn.commit_durably(running).await?)
+                turn.commit_durably(running).await?;
             }
         }
         let name = prepared.name.clone();

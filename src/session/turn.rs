@@ -90,10 +90,9 @@ impl Turn {
     /// The prompt is on the disk before anything follows from it.
     async fn open(&self, prompt: Vec<Part>, by: String) -> Result<Seq> {
         self.emit(Body::TurnStarted { by: Some(by) }).await;
-        if self.session.log.state(|state| state.title.is_none()) {
-            if let Some(title) = title_of(&prompt) {
-                self.emit(Body::SessionUpdated { change: SessionChange { title: Some(title), ..Default::default() } }).await;
-            }
+        let untitled = self.session.log.state(|state| state.title.is_none());
+        if let Some(title) = title_of(&prompt).filter(|_| untitled) {
+            self.emit(Body::SessionUpdated { change: SessionChange { title: Some(title), ..Default::default() } }).await;
         }
         let message_id = MessageId::new();
         self.commit(Body::MessageCompleted { message_id, role: Role::User, parts: prompt, discarded: false, provider_state: None })

@@ -87,9 +87,8 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
             None => {}
             Some(Follow::Replayed(session)) => self.followed(session),
             Some(Follow::After(session, seq)) => {
-                if self.open_view(&session, seq) {
-                    self.followed(session);
-                }
+                self.open_view(&session, seq);
+                self.followed(session);
             }
             Some(Follow::No(session)) => {
                 self.views.remove(&session);

@@ -42,6 +42,7 @@ impl World {
         client
     }
 
+    #[allow(dead_code)]
     pub fn spawn(&self) -> Client {
         Client::spawn(self.dir.path())
     }

@@ -1,5 +1,7 @@
 //! Resident memory of the built binary: after initialize, with idle sessions, after turns. Prints a table; nothing here is timed.
 
+#![allow(clippy::print_stdout)]
+
 mod client;
 
 use client::World;
