@@ -1,5 +1,6 @@
 //! The native agent of a session, and the loop of its turns.
 
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
@@ -54,6 +55,12 @@ impl NativeAgents {
         &self.tools
     }
 
+    /// Whether the settings that hold in `cwd` know the provider of `model`.
+    pub fn check_model(&self, model: &str, cwd: &Path) -> Result<()> {
+        let loaded = load_project(&self.user, &self.places, cwd, &self.environment, &self.overrides)?;
+        self.models.check(model, &loaded.settings).map_err(|error| Error { kind: Kind::InvalidParams, ..model_error(error) })
+    }
+
     /// The session's directories and settings, as they are now. `session` names its artifacts.
     pub fn desk(&self, session: &str, state: &SessionState) -> Result<Desk> {
         let loaded = load_project(&self.user, &self.places, &state.cwd, &self.environment, &self.overrides)?;
@@ -79,8 +86,8 @@ impl Agents for Arc<NativeAgents> {
 
 /// Where a session works, with which settings; made anew when its directories change.
 pub struct Desk {
-    cwd: std::path::PathBuf,
-    additional_directories: Vec<std::path::PathBuf>,
+    cwd: PathBuf,
+    additional_directories: Vec<PathBuf>,
     pub workspace: Arc<Workspace>,
     pub shell: Arc<Shell>,
     pub files: Arc<FilesSeen>,

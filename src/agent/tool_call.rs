@@ -148,7 +148,7 @@ async fn ask(
     Ok(match answer.outcome {
         PermissionOutcome::AllowOnce | PermissionOutcome::AllowAlways => Gate::Open,
         PermissionOutcome::RejectOnce | PermissionOutcome::RejectAlways => Gate::Denied(format!("denied by the user{because}")),
-        PermissionOutcome::Denied => Gate::Denied(format!("denied, for nobody allowed it{because}")),
+        PermissionOutcome::Denied => Gate::Denied(format!("denied{because}")),
         PermissionOutcome::Cancelled => Gate::Cancelled,
     })
 }

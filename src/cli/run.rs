@@ -91,6 +91,9 @@ fn standard_input() -> Result<String> {
 
 /// The session, and the event after which it is shown: a new one from its beginning.
 async fn open(nuncio: &Arc<Nuncio>, options: &RunOptions) -> Result<(Arc<Session>, Seq)> {
+    if let Some(model) = &nuncio.agents.overrides.model {
+        nuncio.agents.check_model(model, &nuncio.cwd)?;
+    }
     let sessions = nuncio.sessions().await?;
     let known = match (&options.resume, options.last) {
         (Some(id), _) => Some(SessionId::from(id.as_str())),

@@ -64,9 +64,9 @@ impl Text {
             Body::ToolStarted { title, .. } => vec![self.aside(&format!("{} {title}", self.paint(Style::Cyan, "●")))],
             Body::ToolCompleted { status, content, .. } => self.result(*status, content),
             Body::PermissionResolved { outcome, by, reason, .. } if !outcome.allows() => {
-                let why = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
                 let word = if *outcome == PermissionOutcome::Cancelled { "cancelled" } else { "denied" };
-                vec![self.aside(&self.paint(Style::Yellow, &format!("  {word} by {by}{why}")))]
+                let why = reason.clone().unwrap_or_else(|| format!("by {by}"));
+                vec![self.aside(&self.paint(Style::Yellow, &format!("  {word}: {why}")))]
             }
             Body::PlanUpdated { entries } => {
                 let lines = entries.iter().map(|entry| {

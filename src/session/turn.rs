@@ -106,7 +106,7 @@ impl Turn {
             Ok(StopReason::Cancelled) => Body::TurnCancelled {},
             Ok(stop_reason) => Body::TurnCompleted { stop_reason: *stop_reason },
             Err(error) => {
-                tracing::warn!(session = %self.session.log.id, turn = %self.id, error = ?error, "turn failed");
+                tracing::info!(session = %self.session.log.id, turn = %self.id, error = ?error, "turn failed");
                 Body::TurnFailed { code: error.kind.row().code.into(), message: error.message.clone(), hint: error.hint.clone() }
             }
         };
