@@ -54,6 +54,14 @@ impl Command {
     }
 }
 
+/// Raises our soft limit of open files to the hard one (RLIMIT_NOFILE, getrlimit(2)). Returns what it was.
+pub fn raise_open_files() -> io::Result<u64> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum })?;
+    Ok(limit.current.unwrap_or(u64::MAX))
+}
+
 /// Makes the orphans of our descendants our own children (PR_SET_CHILD_SUBREAPER, prctl(2)): should a supervisor be killed
 /// with -9, what it watched over comes to us and is killed.
 pub fn adopt_orphans() -> io::Result<()> {
