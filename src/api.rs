@@ -24,6 +24,7 @@ use crate::agent::NativeAgents;
 use crate::config::{Durability, Places};
 use crate::error::{Error, Result};
 use crate::id::SessionId;
+use crate::limits;
 use crate::session::Sessions;
 use tokio_util::sync::CancellationToken;
 
@@ -80,10 +81,11 @@ impl Nuncio {
         }
     }
 
-    /// Cancels all turns and waits for their ends.
+    /// Cancels all turns and waits for their ends, within a bound.
     pub async fn shut_down(&self) {
-        if let Some(sessions) = self.sessions.get() {
-            sessions.shut_down().await;
+        let Some(sessions) = self.sessions.get() else { return };
+        if tokio::time::timeout(limits::DRAIN, sessions.shut_down()).await.is_err() {
+            tracing::warn!("turns did not end in time");
         }
     }
 }

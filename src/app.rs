@@ -63,7 +63,12 @@ pub fn nuncio(ground: Ground) -> Result<Arc<Nuncio>> {
     if let Err(error) = crate::process::adopt_orphans() {
         tracing::warn!(%error, "cannot adopt orphans");
     }
-    let supervisor = Supervisor::of_this_binary();
+    let mut supervisor = Supervisor::of_this_binary();
+    // Each open session holds a lock, which is an open file; commands get the limit that we were given.
+    match crate::process::raise_open_files() {
+        Ok(before) => supervisor = supervisor.open_files(before),
+        Err(error) => tracing::warn!(%error, "cannot raise the limit of open files"),
+    }
     let models = Arc::new(Models::new(environment.clone(), overrides.base_url.clone(), supervisor.clone(), cwd.clone()));
     let mode = overrides.mode.clone().unwrap_or_else(|| Mode::Ask.id().into());
     let agents = NativeAgents::new(loaded, places, environment, overrides, models, supervisor);
@@ -83,7 +88,9 @@ pub async fn acp(nuncio: Arc<Nuncio>) -> Result<()> {
 /// Cancels `stop` at SIGINT, SIGTERM or SIGHUP.
 pub async fn on_signal(stop: CancellationToken) {
     use tokio::signal::unix::{SignalKind, signal};
-    let listen = || -> std::io::Result<_> { Ok((signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, signal(SignalKind::hangup())?)) };
+    let listen = || -> std::io::Result<_> {
+        Ok((signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, signal(SignalKind::hangup())?))
+    };
     match listen() {
         Ok((mut interrupt, mut terminate, mut hangup)) => {
             tokio::select! {

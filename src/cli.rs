@@ -38,7 +38,9 @@ pub fn main(environment: Environment) -> ExitCode {
     match dispatch(flags, environment) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            report(&error);
+            if !reader_is_gone(&error) {
+                report(&error);
+            }
             ExitCode::from(exit_code(&error))
         }
     }
@@ -58,29 +60,33 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
         return name.as_deref().map_or_else(schema::print_names, schema::print_named);
     }
     if let Command::Demo { yes, keep } = command {
-        return runtime()?.block_on(demo::run(environment, setup, yes, keep));
+        return on_runtime(demo::run(environment, setup, yes, keep));
     }
     let ground = app::ground(environment, setup)?;
     match command {
-        Command::Acp => runtime()?.block_on(async { app::acp(app::nuncio(ground)?).await.map(|()| 0) }),
-        Command::Run(options) => runtime()?.block_on(run::run(app::nuncio(ground)?, options)),
-        Command::Tool(options) => runtime()?.block_on(tool::run(app::nuncio(ground)?, options)),
-        Command::Sessions { command } => runtime()?.block_on(sessions::run(app::nuncio(ground)?, command)),
+        Command::Acp => on_runtime(async { app::acp(app::nuncio(ground)?).await.map(|()| 0) }),
+        Command::Run(options) => on_runtime(async { run::run(app::nuncio(ground)?, options).await }),
+        Command::Tool(options) => on_runtime(async { tool::run(app::nuncio(ground)?, options).await }),
+        Command::Sessions { command } => on_runtime(async { sessions::run(app::nuncio(ground)?, command).await }),
         Command::Config { command } => inspect::config(&ground, command),
         Command::Trust { dir } => inspect::trust(&ground, &dir),
-        Command::Doctor => runtime()?.block_on(inspect::doctor(ground)),
+        Command::Doctor => on_runtime(inspect::doctor(ground)),
         Command::Schema { .. } | Command::Demo { .. } => unreachable!("done above"),
     }
 }
 
-fn runtime() -> Result<tokio::runtime::Runtime> {
+/// Runs a command to its end. What still blocks then, like a read of a terminal, does not hold up the exit.
+fn on_runtime(command: impl Future<Output = Result<u8>>) -> Result<u8> {
     let threads = std::thread::available_parallelism().map_or(2, |cores| cores.get().clamp(2, 4));
-    tokio::runtime::Builder::new_multi_thread()
+    let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(threads)
         .max_blocking_threads(limits::BLOCKING_THREADS_MAX)
         .enable_all()
         .build()
-        .map_err(|error| Error::io("starting the runtime", error))
+        .map_err(|error| Error::io("starting the runtime", error))?;
+    let code = runtime.block_on(command);
+    runtime.shutdown_background();
+    code
 }
 
 /// JSON lines on standard error; `NUNCIO_LOG` is a level or a list of `module=level`.
@@ -110,5 +116,10 @@ fn report(error: &Error) {
 fn print(text: impl AsRef<str>) -> Result<()> {
     let mut output = std::io::stdout().lock();
     let written = output.write_all(text.as_ref().as_bytes()).and_then(|()| output.flush());
-    written.map_err(|error| Error::new(Kind::Cancelled, format!("writing the output: {error}")))
+    written.map_err(|error| Error::new(Kind::Cancelled, format!("writing the output: {error}")).source(error))
+}
+
+fn reader_is_gone(error: &Error) -> bool {
+    let source = error.source.as_ref().and_then(|source| source.downcast_ref::<std::io::Error>());
+    source.is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }

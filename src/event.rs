@@ -95,8 +95,12 @@ pub enum Body {
     #[serde(rename = "session.deleted")]
     SessionDeleted {},
 
+    /// `by` is the client that prompted.
     #[serde(rename = "turn.started")]
-    TurnStarted {},
+    TurnStarted {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
+    },
     #[serde(rename = "turn.completed")]
     TurnCompleted { stop_reason: StopReason },
     /// `code` is a word of the table of errors.
@@ -225,7 +229,7 @@ impl Body {
         match self {
             Body::SessionCreated { .. }
             | Body::SessionDeleted {}
-            | Body::TurnStarted {}
+            | Body::TurnStarted { .. }
             | Body::TurnCompleted { .. }
             | Body::TurnFailed { .. }
             | Body::TurnCancelled {}

@@ -34,20 +34,9 @@ pub enum Message {
 /// A piece of a model's answer, in the order in which it came.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Block {
-    Thinking {
-        text: String,
-        state: Option<ProviderState>,
-    },
-    Text {
-        text: String,
-        state: Option<ProviderState>,
-    },
-    ToolCall {
-        id: ToolCallId,
-        name: String,
-        input: Value,
-        state: Option<ProviderState>,
-    },
+    Thinking { text: String, state: Option<ProviderState> },
+    Text { text: String, state: Option<ProviderState> },
+    ToolCall { id: ToolCallId, name: String, input: Value, state: Option<ProviderState> },
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -79,13 +68,7 @@ pub enum Thinking {
 }
 
 impl Thinking {
-    pub const ALL: [Thinking; 5] = [
-        Thinking::Off,
-        Thinking::Minimal,
-        Thinking::Low,
-        Thinking::Medium,
-        Thinking::High,
-    ];
+    pub const ALL: [Thinking; 5] = [Thinking::Off, Thinking::Minimal, Thinking::Low, Thinking::Medium, Thinking::High];
 
     pub fn as_str(self) -> &'static str {
         match self {
@@ -167,12 +150,7 @@ pub struct ModelError {
 
 impl ModelError {
     pub fn new(again: Again, message: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-            hint: None,
-            again,
-            unreachable: false,
-        }
+        Self { message: message.into(), hint: None, again, unreachable: false }
     }
 
     pub fn hint(mut self, hint: impl Into<String>) -> Self {

@@ -16,27 +16,15 @@ pub struct Access {
 
 impl Access {
     pub fn read(path: impl Into<String>) -> Access {
-        Access {
-            kind: AccessKind::Read,
-            paths: vec![path.into()],
-            command: None,
-        }
+        Access { kind: AccessKind::Read, paths: vec![path.into()], command: None }
     }
 
     pub fn write(path: impl Into<String>) -> Access {
-        Access {
-            kind: AccessKind::Write,
-            paths: vec![path.into()],
-            command: None,
-        }
+        Access { kind: AccessKind::Write, paths: vec![path.into()], command: None }
     }
 
     /// Touches nothing outside the session itself.
     pub fn none() -> Access {
-        Access {
-            kind: AccessKind::Read,
-            paths: Vec::new(),
-            command: None,
-        }
+        Access { kind: AccessKind::Read, paths: Vec::new(), command: None }
     }
 }

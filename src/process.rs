@@ -35,22 +35,12 @@ pub enum What {
 
 impl Command {
     pub fn shell(line: impl Into<String>, cwd: impl Into<PathBuf>) -> Command {
-        Command {
-            what: What::Shell(line.into()),
-            cwd: cwd.into(),
-            env_set: Vec::new(),
-            env_removed: Vec::new(),
-        }
+        Command { what: What::Shell(line.into()), cwd: cwd.into(), env_set: Vec::new(), env_removed: Vec::new() }
     }
 
     pub fn program(arguments: impl IntoIterator<Item = impl Into<OsString>>, cwd: impl Into<PathBuf>) -> Command {
         let arguments = arguments.into_iter().map(Into::into).collect();
-        Command {
-            what: What::Program(arguments),
-            cwd: cwd.into(),
-            env_set: Vec::new(),
-            env_removed: Vec::new(),
-        }
+        Command { what: What::Program(arguments), cwd: cwd.into(), env_set: Vec::new(), env_removed: Vec::new() }
     }
 
     pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Command {
@@ -62,6 +52,14 @@ impl Command {
         self.env_removed.push(name.into());
         self
     }
+}
+
+/// Raises our soft limit of open files to the hard one (RLIMIT_NOFILE, getrlimit(2)). Returns what it was.
+pub fn raise_open_files() -> io::Result<u64> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum })?;
+    Ok(limit.current.unwrap_or(u64::MAX))
 }
 
 /// Makes the orphans of our descendants our own children (PR_SET_CHILD_SUBREAPER, prctl(2)): should a supervisor be killed

@@ -2,5 +2,5 @@
 
 pub mod content;
 
-pub use agent_client_protocol_schema::v1 as acp;
 pub use agent_client_protocol_schema::ProtocolVersion;
+pub use agent_client_protocol_schema::v1 as acp;

@@ -6,7 +6,7 @@ mod project;
 mod view;
 
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use futures_util::FutureExt;
 use serde::Deserialize;
@@ -25,7 +25,7 @@ use crate::rpc::lines::{Line, Lines};
 use crate::rpc::message::{Id, Incoming, Rejected, frame};
 use crate::rpc::peer::Peer;
 use crate::session::turn::panic_message;
-use outbox::{Out, Outbox};
+use outbox::{Out, Outbox, Presence};
 
 /// One connection, from its first line to its end.
 #[derive(Clone)]
@@ -39,12 +39,25 @@ struct Connection {
 }
 
 /// Serves one client until its input ends or `stop` says so; then what runs is cancelled, and what is left to say is said, within a bound.
-pub async fn serve(nuncio: Arc<Nuncio>, input: impl AsyncRead + Unpin, output: impl AsyncWrite + Unpin + Send + 'static, stop: CancellationToken) -> Result<()> {
+pub async fn serve(
+    nuncio: Arc<Nuncio>,
+    input: impl AsyncRead + Unpin,
+    output: impl AsyncWrite + Unpin + Send + 'static,
+    stop: CancellationToken,
+) -> Result<()> {
     let (out, replies) = mpsc::channel(limits::REPLIES_QUEUED_MAX);
     let client = Arc::new(Client::new("client"));
     let peer = Arc::new(Peer::default());
-    let connection = Connection { nuncio: nuncio.clone(), client: client.clone(), peer: peer.clone(), out, running: TaskTracker::new(), closed: CancellationToken::new() };
-    let outbox = Outbox::new(nuncio.clone(), client, peer, output);
+    let connection = Connection {
+        nuncio: nuncio.clone(),
+        client: client.clone(),
+        peer: peer.clone(),
+        out,
+        running: TaskTracker::new(),
+        closed: CancellationToken::new(),
+    };
+    let presence = Presence::default();
+    let outbox = Outbox::new(nuncio.clone(), client, peer, presence.clone(), output);
     let mut writing = tokio::spawn(outbox.run(replies));
     let read = tokio::select! {
         read = connection.read(input) => read,
@@ -52,6 +65,8 @@ pub async fn serve(nuncio: Arc<Nuncio>, input: impl AsyncRead + Unpin, output: i
         // The client does not take our output any more: nobody is there.
         _ = &mut writing => Ok(()),
     };
+    // Questions that only this client could answer are denied before its turns are cancelled.
+    presence.lock().unwrap_or_else(PoisonError::into_inner).clear();
     connection.closed.cancel();
     let Connection { running, out, .. } = connection;
     running.close();

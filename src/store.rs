@@ -37,7 +37,9 @@ impl Store {
         let open = || -> rusqlite::Result<Connection> {
             let db = Connection::open_with_flags(&self.path, flags)?;
             db.busy_timeout(limits::STORE_BUSY)?;
-            db.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -1000;")?;
+            db.execute_batch(
+                "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -1000;",
+            )?;
             db.set_prepared_statement_cache_capacity(32);
             Ok(db)
         };

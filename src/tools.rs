@@ -59,20 +59,14 @@ impl Tools {
     /// By its name or one of its other usual names.
     pub fn get(&self, name: &str) -> Option<&Arc<dyn AnyTool>> {
         let named = |tool: &&Arc<dyn AnyTool>| tool.name() == name;
-        self.tools
-            .iter()
-            .find(named)
-            .or_else(|| self.tools.iter().find(|tool| tool.aliases().contains(&name)))
+        self.tools.iter().find(named).or_else(|| self.tools.iter().find(|tool| tool.aliases().contains(&name)))
     }
 
     /// Looks the tool up and parses its input; what is judged from then on is what runs.
     pub fn prepare(&self, name: &str, input: Value, context: &ToolContext) -> Result<Prepared, ToolError> {
         match self.get(name) {
             Some(tool) => tool.clone().prepare(input, context),
-            None => Err(ToolError(format!(
-                "there is no tool {name}; there are {}",
-                self.names().collect::<Vec<_>>().join(", ")
-            ))),
+            None => Err(ToolError(format!("there is no tool {name}; there are {}", self.names().collect::<Vec<_>>().join(", ")))),
         }
     }
 

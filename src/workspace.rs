@@ -46,12 +46,7 @@ impl Workspace {
                 all.push(root);
             }
         }
-        Workspace {
-            cwd,
-            roots: all,
-            artifacts: roots::real(artifacts),
-            home: None,
-        }
+        Workspace { cwd, roots: all, artifacts: roots::real(artifacts), home: None }
     }
 
     pub fn home(mut self, home: Option<PathBuf>) -> Workspace {
@@ -69,22 +64,13 @@ impl Workspace {
         let roots::Followed { path, real, whole } = roots::follow(&written);
         let inside = whole && self.roots.iter().any(|root| real.starts_with(root));
         let artifact = whole && real.starts_with(&self.artifacts);
-        Placed {
-            path,
-            real,
-            inside,
-            artifact,
-        }
+        Placed { path, real, inside, artifact }
     }
 
     /// The path as people read it: relative to `cwd` when it is below it, with `~` when it is below the home directory.
     pub fn show(&self, path: &Path) -> String {
         if let Ok(rest) = path.strip_prefix(&self.cwd) {
-            return if rest.as_os_str().is_empty() {
-                ".".into()
-            } else {
-                rest.display().to_string()
-            };
+            return if rest.as_os_str().is_empty() { ".".into() } else { rest.display().to_string() };
         }
         match self.home.as_ref().and_then(|home| path.strip_prefix(home).ok()) {
             Some(rest) if !rest.as_os_str().is_empty() => format!("~/{}", rest.display()),

@@ -4,18 +4,17 @@ use crate::config::{AccessKind, Policy};
 use crate::content::{PermissionOption, PermissionOptionKind};
 use crate::permission::rules::{Decision, Mode, Place, Subject};
 use crate::tools::Prepared;
-use crate::workspace::Workspace;
+use crate::workspace::{Placed, Workspace};
 
 /// The call as rules see it, its paths without symlinks.
 pub fn subject<'a>(prepared: &'a Prepared, workspace: &Workspace) -> Subject<'a> {
     let access = &prepared.access;
-    let place = |path: &String| {
-        let placed = workspace.resolve(path);
+    let place = |placed: &Placed| {
         let readable = placed.artifact && access.kind == AccessKind::Read;
         let relative = placed.real.strip_prefix(&workspace.cwd).ok().map(Into::into);
-        Place { inside: placed.inside || readable, real: placed.real, relative }
+        Place { inside: placed.inside || readable, real: placed.real.clone(), relative }
     };
-    let paths = access.paths.iter().map(place).collect();
+    let paths = prepared.placed.iter().map(place).collect();
     Subject { tool: &prepared.name, kind: access.kind, paths, command: access.command.as_deref() }
 }
 
@@ -44,4 +43,3 @@ pub fn options(subject: &Subject<'_>) -> Vec<PermissionOption> {
         option("reject_always", format!("Always reject {what} in this session"), PermissionOptionKind::RejectAlways),
     ]
 }
-

@@ -31,6 +31,14 @@ pub struct Models {
     found: tokio::sync::OnceCell<String>,
 }
 
+/// An id taken apart: what the settings say of its provider, and what is known of it.
+struct Named<'a> {
+    provider: &'a str,
+    name: &'a str,
+    own: Option<&'a Provider>,
+    known: Option<&'static KnownProvider>,
+}
+
 fn never(message: impl Into<String>) -> ModelError {
     ModelError::new(Again::Never, message)
 }
@@ -53,7 +61,8 @@ impl Models {
         if let Some(model) = catalog::default_model(&variable) {
             return Ok(model);
         }
-        let found = self.found.get_or_try_init(|| async { catalog::probe(&self.http, &variable).await.ok_or_else(catalog::nothing) });
+        let found =
+            self.found.get_or_try_init(|| async { catalog::probe(&self.http, &variable).await.ok_or_else(catalog::nothing) });
         found.await.cloned()
     }
 
@@ -62,32 +71,36 @@ impl Models {
         if id.starts_with("scripted:") { Ok(()) } else { self.split(id, settings).map(drop) }
     }
 
-    fn split<'a>(&self, id: &'a str, settings: &'a Settings) -> Result<(&'a str, &'a str, Option<&'a Provider>, Option<&'static KnownProvider>), ModelError> {
+    fn split<'a>(&self, id: &'a str, settings: &'a Settings) -> Result<Named<'a>, ModelError> {
         let Some((provider, name)) = id.split_once('/').filter(|(provider, name)| !provider.is_empty() && !name.is_empty()) else {
-            return Err(never(format!("model {id}: not of the form PROVIDER/NAME")).hint("for instance anthropic/claude-sonnet-5 or ollama/qwen3"));
+            let example = "for instance anthropic/claude-sonnet-5 or ollama/qwen3";
+            return Err(never(format!("model {id}: not of the form PROVIDER/NAME")).hint(example));
         };
         let (own, known) = (settings.providers.get(provider), catalog::provider(provider));
         if own.is_none() && known.is_none() && self.base_url.is_none() {
-            let names: Vec<&str> = catalog::PROVIDERS.iter().map(|provider| provider.name).chain(settings.providers.keys().map(String::as_str)).collect();
+            let known = catalog::PROVIDERS.iter().map(|provider| provider.name);
+            let names: Vec<&str> = known.chain(settings.providers.keys().map(String::as_str)).collect();
             let hint = format!("there are {}; others need [providers.{provider}] with a base_url", names.join(", "));
             return Err(never(format!("model {id}: there is no provider {provider}")).hint(hint));
         }
-        Ok((provider, name, own, known))
+        Ok(Named { provider, name, own, known })
     }
 
     /// A model ready to be asked. A scripted one begins with its first step.
     pub async fn open(&self, id: &str, settings: &Settings) -> Result<Arc<dyn Model>, ModelError> {
         if let Some(file) = id.strip_prefix("scripted:") {
             let path = self.cwd.join(file);
-            let text = std::fs::read_to_string(&path).map_err(|error| never(format!("reading script {}: {error}", path.display())))?;
-            let script = Script::parse(&text).map_err(|error| never(format!("reading script {}: {}", path.display(), error.message)))?;
+            let text =
+                std::fs::read_to_string(&path).map_err(|error| never(format!("reading script {}: {error}", path.display())))?;
+            let script =
+                Script::parse(&text).map_err(|error| never(format!("reading script {}: {}", path.display(), error.message)))?;
             return Ok(scripted::open(id, script));
         }
         Ok(endpoint::open(self.endpoint(id, settings).await?, &self.http))
     }
 
     async fn endpoint(&self, id: &str, settings: &Settings) -> Result<Endpoint, ModelError> {
-        let (provider, name, own, known) = self.split(id, settings)?;
+        let Named { provider, name, own, known } = self.split(id, settings)?;
         let own = own.cloned().unwrap_or_default();
         let variable = |name: &str| self.variable(name);
         let key = match self.own_key(provider, &own).await? {
@@ -97,13 +110,16 @@ impl Models {
         let base_url = self.base_url.clone().or(own.base_url.clone());
         let mut endpoint = match known {
             // A host of one's own may want no key.
-            Some(known) if key.is_some() || base_url.is_none() && own.api_key_env.is_none() => known.endpoint(name, &variable).or_else(|error| match key {
-                Some(_) => Ok(bare(id, name, known.protocol, known.base_url(&variable))),
-                None => Err(error),
-            })?,
+            Some(known) if key.is_some() || base_url.is_none() && own.api_key_env.is_none() => {
+                known.endpoint(name, &variable).or_else(|error| match key {
+                    Some(_) => Ok(bare(id, name, known.protocol, known.base_url(&variable))),
+                    None => Err(error),
+                })?
+            }
             Some(known) => bare(id, name, known.protocol, known.base_url(&variable)),
             None => {
-                let base_url = base_url.clone().ok_or_else(|| never(format!("model {id}: providers.{provider}.base_url is not set")))?;
+                let base_url =
+                    base_url.clone().ok_or_else(|| never(format!("model {id}: providers.{provider}.base_url is not set")))?;
                 bare(id, name, Protocol::OpenaiChat, base_url)
             }
         };
@@ -122,7 +138,9 @@ impl Models {
         let Some(name) = &own.api_key_env else { return Ok(None) };
         match self.environment.get(name) {
             Some(key) => Ok(Some(Key::new(key, name))),
-            None => Err(never(format!("no API key for {provider}")).hint(format!("set {name}, or use --model ollama/NAME")).unreachable()),
+            None => Err(never(format!("no API key for {provider}"))
+                .hint(format!("set {name}, or use --model ollama/NAME"))
+                .unreachable()),
         }
     }
 

@@ -1,5 +1,6 @@
 //! The native agent of a session, and the loop of its turns.
 
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
@@ -38,13 +39,26 @@ pub struct NativeAgents {
 }
 
 impl NativeAgents {
-    pub fn new(user: Loaded, places: Places, environment: Environment, overrides: Overrides, models: Arc<Models>, supervisor: Supervisor) -> Self {
+    pub fn new(
+        user: Loaded,
+        places: Places,
+        environment: Environment,
+        overrides: Overrides,
+        models: Arc<Models>,
+        supervisor: Supervisor,
+    ) -> Self {
         let secrets = models.secret_names(&user.settings).into();
         Self { user, places, environment, overrides, models, supervisor, tools: Tools::native(), writing: Arc::default(), secrets }
     }
 
     pub fn tools(&self) -> &Tools {
         &self.tools
+    }
+
+    /// Whether the settings that hold in `cwd` know the provider of `model`.
+    pub fn check_model(&self, model: &str, cwd: &Path) -> Result<()> {
+        let loaded = load_project(&self.user, &self.places, cwd, &self.environment, &self.overrides)?;
+        self.models.check(model, &loaded.settings).map_err(|error| Error { kind: Kind::InvalidParams, ..model_error(error) })
     }
 
     /// The session's directories and settings, as they are now. `session` names its artifacts.
@@ -72,8 +86,8 @@ impl Agents for Arc<NativeAgents> {
 
 /// Where a session works, with which settings; made anew when its directories change.
 pub struct Desk {
-    cwd: std::path::PathBuf,
-    additional_directories: Vec<std::path::PathBuf>,
+    cwd: PathBuf,
+    additional_directories: Vec<PathBuf>,
     pub workspace: Arc<Workspace>,
     pub shell: Arc<Shell>,
     pub files: Arc<FilesSeen>,
@@ -171,7 +185,11 @@ impl NativeAgent {
         };
         let ignored = &desk.loaded.ignored;
         if !ignored.is_empty() && (moved || log.state(|state| state.history.is_new())) {
-            let description = format!("{} of .nuncio/config.toml would widen what is allowed: run `nuncio trust {}` to let it", ignored.join(", "), desk.cwd.display());
+            let description = format!(
+                "{} of .nuncio/config.toml would widen what is allowed: run `nuncio trust {}` to let it",
+                ignored.join(", "),
+                desk.cwd.display()
+            );
             turn.emit(Body::notice(Severity::Warning, "Settings of this project are not used", description)).await;
         }
         Ok(desk)
@@ -183,10 +201,10 @@ impl NativeAgent {
             Some(id) => id,
             None => self.shared.models.default_id(&desk.loaded.settings).await.map_err(model_error)?,
         };
-        if let Some((known, model)) = &*self.model.lock().unwrap_or_else(PoisonError::into_inner) {
-            if *known == id {
-                return Ok(model.clone());
-            }
+        if let Some((known, model)) = &*self.model.lock().unwrap_or_else(PoisonError::into_inner)
+            && *known == id
+        {
+            return Ok(model.clone());
         }
         let model = self.shared.models.open(&id, &desk.loaded.settings).await.map_err(model_error)?;
         *self.model.lock().unwrap_or_else(PoisonError::into_inner) = Some((id, model.clone()));

@@ -42,7 +42,9 @@ pub async fn ask(turn: &Turn, model: &dyn Model, request: Request) -> Result<Ans
         match chunk {
             Some(Ok(Chunk::Text(text))) => writing.add(Role::Assistant, text).await,
             Some(Ok(Chunk::Thinking(text))) => writing.add(Role::Thought, text).await,
-            Some(Ok(Chunk::BlockEnd { thinking, state })) => writing.end(if thinking { Role::Thought } else { Role::Assistant }, state).await,
+            Some(Ok(Chunk::BlockEnd { thinking, state })) => {
+                writing.end(if thinking { Role::Thought } else { Role::Assistant }, state).await
+            }
             Some(Ok(Chunk::ToolCall { id, name, input, state })) => {
                 writing.close(false, None).await;
                 let id = match calls.iter().any(|call| call.id.as_str() == id) {

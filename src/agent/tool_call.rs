@@ -72,11 +72,15 @@ impl ToolCall {
         match prepared.access.kind {
             AccessKind::Read => turn.emit(running).await,
             // Before anything can have an effect, the log knows of it.
-            AccessKind::Write | AccessKind::Exec | AccessKind::Network | AccessKind::Mcp => drop(turn.commit_durably(running).await?),
+            AccessKind::Write | AccessKind::Exec | AccessKind::Network | AccessKind::Mcp => {
+                turn.commit_durably(running).await?;
+            }
         }
         let name = prepared.name.clone();
         let ran = AssertUnwindSafe(prepared.run(&context)).catch_unwind().await;
-        let result = ran.unwrap_or_else(|panic| Err(ToolError::new(format!("the tool broke, which is a fault in nuncio: {}", panic_message(&*panic)))));
+        let result = ran.unwrap_or_else(|panic| {
+            Err(ToolError::new(format!("the tool broke, which is a fault in nuncio: {}", panic_message(&*panic))))
+        });
         if let (Ok(output), "plan") = (&result, name.as_str()) {
             show_plan(turn, output).await;
         }
@@ -94,7 +98,8 @@ fn parse(input: &str) -> Result<Value, ToolError> {
 
 /// Rules and mode first; where they ask, whoever is there.
 async fn decide(turn: &Turn, id: &ToolCallId, context: &ToolContext, desk: &Desk, prepared: &Prepared) -> Result<Gate> {
-    let (mode, session_rules) = turn.session.log.state(|state| (Mode::parse(&state.mode).unwrap_or(Mode::Ask), state.rules.clone()));
+    let (mode, session_rules) =
+        turn.session.log.state(|state| (Mode::parse(&state.mode).unwrap_or(Mode::Ask), state.rules.clone()));
     let subject = gate::subject(prepared, &context.workspace);
     let permissions = &desk.loaded.settings.permissions;
     let decision = rules::decide(&desk.rules(&session_rules), mode, permissions.default, &subject);
@@ -115,7 +120,14 @@ async fn decide(turn: &Turn, id: &ToolCallId, context: &ToolContext, desk: &Desk
     }
 }
 
-async fn ask(turn: &Turn, id: &ToolCallId, context: &ToolContext, prepared: &Prepared, subject: &Subject<'_>, timeout: Duration) -> Result<Gate> {
+async fn ask(
+    turn: &Turn,
+    id: &ToolCallId,
+    context: &ToolContext,
+    prepared: &Prepared,
+    subject: &Subject<'_>,
+    timeout: Duration,
+) -> Result<Gate> {
     let content = prepared.preview(context).await;
     let (permission_id, answer) = turn.ask(id.clone(), content, gate::options(subject), timeout).await;
     let rule = match answer.outcome {
@@ -136,7 +148,7 @@ async fn ask(turn: &Turn, id: &ToolCallId, context: &ToolContext, prepared: &Pre
     Ok(match answer.outcome {
         PermissionOutcome::AllowOnce | PermissionOutcome::AllowAlways => Gate::Open,
         PermissionOutcome::RejectOnce | PermissionOutcome::RejectAlways => Gate::Denied(format!("denied by the user{because}")),
-        PermissionOutcome::Denied => Gate::Denied(format!("denied, for nobody allowed it{because}")),
+        PermissionOutcome::Denied => Gate::Denied(format!("denied{because}")),
         PermissionOutcome::Cancelled => Gate::Cancelled,
     })
 }

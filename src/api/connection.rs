@@ -10,13 +10,20 @@ use crate::protocol::acp;
 pub struct Client {
     /// Who decides, in the log: `client`, `terminal`.
     pub principal: &'static str,
+    /// Tells it from other clients, in the log too.
+    pub id: String,
     capabilities: RwLock<acp::ClientCapabilities>,
     logged_out: AtomicBool,
 }
 
 impl Client {
     pub fn new(principal: &'static str) -> Client {
-        Client { principal, capabilities: RwLock::default(), logged_out: AtomicBool::new(false) }
+        Client {
+            principal,
+            id: format!("{principal}-{}", uuid::Uuid::now_v7().simple()),
+            capabilities: RwLock::default(),
+            logged_out: AtomicBool::new(false),
+        }
     }
 
     pub fn capabilities(&self) -> acp::ClientCapabilities {

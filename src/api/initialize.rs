@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::method::{Method, Reply};
 use super::Cx;
+use super::method::{Method, Reply};
 use crate::error::{Error, Kind, Result};
 use crate::protocol::{ProtocolVersion, acp};
 
@@ -31,8 +31,9 @@ impl Method for Initialize {
             .prompt_capabilities(acp::PromptCapabilities::new().image(true).embedded_context(true))
             .session_capabilities(session)
             .auth(acp::AgentAuthCapabilities::new().logout(acp::LogoutCapabilities::new()));
-        let environment = acp::AuthMethodAgent::new(AUTH_METHOD, "API key of the environment")
-            .description("Uses the model that the settings name, or that a key of the environment or a local server offers".to_string());
+        let environment = acp::AuthMethodAgent::new(AUTH_METHOD, "API key of the environment").description(
+            "Uses the model that the settings name, or that a key of the environment or a local server offers".to_string(),
+        );
         // The only version there is; a client that wants another one decides itself whether it can do with this.
         let response = acp::InitializeResponse::new(ProtocolVersion::V1)
             .agent_capabilities(capabilities)
@@ -52,7 +53,8 @@ impl Method for Authenticate {
 
     async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
         if &*params.method_id.0 != AUTH_METHOD {
-            return Err(Error::invalid_params(format!("methodId: there is no method {}", params.method_id.0)).details(json!({ "known": [AUTH_METHOD] })));
+            return Err(Error::invalid_params(format!("methodId: there is no method {}", params.method_id.0))
+                .details(json!({ "known": [AUTH_METHOD] })));
         }
         let agents = &cx.nuncio.agents;
         let settings = &agents.user.settings;

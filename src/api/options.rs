@@ -27,8 +27,10 @@ pub async fn config_options(nuncio: &Nuncio, session: &Arc<Session>) -> Vec<acp:
         None => models.default_id(settings).await.unwrap_or_default(),
     };
     let thinking = thinking.or(nuncio.agents.overrides.thinking.clone()).unwrap_or_else(|| Thinking::default().as_str().into());
-    let mode_choices = MODES.iter().map(|row| acp::SessionConfigSelectOption::new(row.id, row.name).description(row.description.to_string()));
-    let model_choices = models.choices(settings, &model).into_iter().map(|choice| acp::SessionConfigSelectOption::new(choice.id, choice.name));
+    let mode_choices =
+        MODES.iter().map(|row| acp::SessionConfigSelectOption::new(row.id, row.name).description(row.description.to_string()));
+    let model_choices =
+        models.choices(settings, &model).into_iter().map(|choice| acp::SessionConfigSelectOption::new(choice.id, choice.name));
     let levels = Thinking::ALL.map(|level| acp::SessionConfigSelectOption::new(level.as_str(), capitalized(level.as_str())));
     let mut options = vec![
         acp::SessionConfigOption::select("mode", "Mode", mode, mode_choices.collect::<Vec<_>>())
@@ -94,14 +96,22 @@ impl Method for SetConfigOption {
         let body = match &*params.config_id.0 {
             "mode" => mode_event(&value, "value")?,
             "model" => {
-                cx.nuncio.agents.models.check(&value, &cx.nuncio.agents.user.settings).map_err(|error| Error::invalid_params(format!("value: {}", error.message)))?;
+                cx.nuncio
+                    .agents
+                    .models
+                    .check(&value, &cx.nuncio.agents.user.settings)
+                    .map_err(|error| Error::invalid_params(format!("value: {}", error.message)))?;
                 Body::SessionUpdated { change: SessionChange { model: Some(value), ..SessionChange::default() } }
             }
             "thinking" => {
                 Thinking::parse(&value).ok_or_else(|| Error::invalid_params(format!("value: there is no level {value}")))?;
                 Body::SessionUpdated { change: SessionChange { thinking: Some(value), ..SessionChange::default() } }
             }
-            other => return Err(Error::invalid_params(format!("configId: there is no option {other}")).hint("there are mode, model, thinking")),
+            other => {
+                return Err(
+                    Error::invalid_params(format!("configId: there is no option {other}")).hint("there are mode, model, thinking")
+                );
+            }
         };
         let session = cx.nuncio.sessions().await?.get(&session_id(&params.session_id)).await?;
         let seq = session.append(body).await?;

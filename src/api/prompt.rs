@@ -18,14 +18,15 @@ impl Method for Prompt {
     type Params = acp::PromptRequest;
     type Result = acp::PromptResponse;
     const NAME: &'static str = "session/prompt";
-    const DOC: &'static str = "Starts a turn and answers when it stops (ACP prompt turn); a session that is busy answers session_busy.";
+    const DOC: &'static str =
+        "Starts a turn and answers when it stops (ACP prompt turn); a session that is busy answers session_busy.";
     const ENDS_ITSELF: bool = true;
 
     async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
         cx.client.authorized()?;
-        let prompt = parts(params.prompt)?;
+        let (prompt, client) = (parts(params.prompt)?, cx.client.clone());
         let id = session_id(&params.session_id);
-        let start = |session: &Arc<Session>| session.start_turn(commands::expand(&prompt));
+        let start = |session: &Arc<Session>| session.start_turn(commands::expand(&prompt), &client.id);
         // No `.await` before the claim where the session is open: a cancel that follows meets this turn.
         let mut turn = match opened(&cx, &id) {
             Some(session) => start(&session)?,
@@ -52,7 +53,8 @@ fn parts(blocks: Vec<acp::ContentBlock>) -> Result<Vec<Part>> {
     if blocks.is_empty() {
         return Err(Error::invalid_params("prompt: is empty"));
     }
-    let part = |(index, block)| content::part(block).map_err(|problem| Error::invalid_params(format!("prompt[{index}]: {problem}")));
+    let part =
+        |(index, block)| content::part(block).map_err(|problem| Error::invalid_params(format!("prompt[{index}]: {problem}")));
     blocks.into_iter().enumerate().map(part).collect()
 }
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::Cx;
 use super::method::{Follow, Method, Reply};
 use super::options::{config_options, modes};
-use super::Cx;
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, SessionChange, Severity};
 use crate::id::SessionId;
@@ -59,7 +59,11 @@ async fn note_mcp_servers(session: &Session, servers: &[acp::McpServer]) -> Resu
     if servers.is_empty() {
         return Ok(());
     }
-    let notice = Body::notice(Severity::Warning, "MCP servers are not used yet", format!("{} given with the session will not be started", servers.len()));
+    let notice = Body::notice(
+        Severity::Warning,
+        "MCP servers are not used yet",
+        format!("{} given with the session will not be started", servers.len()),
+    );
     session.log.emit(None, notice).await;
     Ok(())
 }
@@ -70,7 +74,8 @@ impl Method for NewSession {
     type Params = acp::NewSessionRequest;
     type Result = acp::NewSessionResponse;
     const NAME: &'static str = "session/new";
-    const DOC: &'static str = "Makes a session in a directory (ACP session setup). `_meta.nuncio`: model, mode, thinking, systemPrompt, title.";
+    const DOC: &'static str =
+        "Makes a session in a directory (ACP session setup). `_meta.nuncio`: model, mode, thinking, systemPrompt, title.";
 
     fn complete(params: &mut Map<String, Value>) {
         default_mcp_servers(params);
@@ -102,7 +107,13 @@ impl Method for NewSession {
 }
 
 /// The session that a call names; a caller's directories take the place of those it had.
-async fn reopen(cx: &Cx, id: &acp::SessionId, cwd: &Path, additional: &[PathBuf], servers: &[acp::McpServer]) -> Result<Arc<Session>> {
+async fn reopen(
+    cx: &Cx,
+    id: &acp::SessionId,
+    cwd: &Path,
+    additional: &[PathBuf],
+    servers: &[acp::McpServer],
+) -> Result<Arc<Session>> {
     cx.client.authorized()?;
     let cwd = directory("cwd", cwd)?;
     let additional = directories(additional)?;
@@ -167,7 +178,8 @@ impl Method for ListSessions {
     type Params = acp::ListSessionsRequest;
     type Result = acp::ListSessionsResponse;
     const NAME: &'static str = "session/list";
-    const DOC: &'static str = "Lists sessions, most recently updated first; `cwd` keeps those of one directory, `cursor` continues.";
+    const DOC: &'static str =
+        "Lists sessions, most recently updated first; `cwd` keeps those of one directory, `cursor` continues.";
 
     async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
         let after = match params.cursor.as_deref() {

@@ -53,14 +53,17 @@ pub fn answer(answers: Answers, session: &Session, id: &PermissionId, content: &
 pub fn question(content: &[ToolContent]) -> String {
     let shown = content.iter().map(|content| match content {
         ToolContent::Content { content } => content.as_text(),
-        ToolContent::Diff { path, old_text, new_text } => patch::unified(&path.display().to_string(), old_text.as_deref().unwrap_or(""), new_text),
+        ToolContent::Diff { path, old_text, new_text } => {
+            patch::unified(&path.display().to_string(), old_text.as_deref().unwrap_or(""), new_text)
+        }
     });
     shown.flat_map(|text| text.lines().map(|line| format!("  {line}\n")).collect::<Vec<_>>()).collect()
 }
 
 /// Asks at the terminal until there is an answer; the end of the input is a no.
 pub fn ask(question: &str, options: &[PermissionOption]) -> PermissionOptionKind {
-    let always = options.iter().find(|option| option.kind == PermissionOptionKind::AllowAlways).map_or("", |option| option.name.as_str());
+    let always =
+        options.iter().find(|option| option.kind == PermissionOptionKind::AllowAlways).map_or("", |option| option.name.as_str());
     eprint!("{question}");
     loop {
         eprint!("  Allow it?  [y]es  [n]o  [a] {always}  [r] always reject: ");

@@ -46,10 +46,16 @@ pub async fn run(environment: Environment, mut setup: Setup, yes: bool, keep: Op
     let mended = fs::read_to_string(dir.join("mean.sh")).map_err(|error| Error::io("reading mean.sh", error))?;
     if code != 0 || mended == MEAN {
         let why = if code == 4 { "it was not allowed to" } else { "it was stopped" };
-        return Err(Error::new(if code == 4 { Kind::Forbidden } else { Kind::Cancelled }, format!("the fault is still there: {why}"))
-            .hint("answer its questions with y, or run `nuncio demo --yes`"));
+        return Err(Error::new(
+            if code == 4 { Kind::Forbidden } else { Kind::Cancelled },
+            format!("the fault is still there: {why}"),
+        )
+        .hint("answer its questions with y, or run `nuncio demo --yes`"));
     }
-    print(format!("\nWhat it changed:\n{}\nSee the session again:  nuncio sessions show {id}\n", patch::unified("mean.sh", MEAN, &mended)))?;
+    print(format!(
+        "\nWhat it changed:\n{}\nSee the session again:  nuncio sessions show {id}\n",
+        patch::unified("mean.sh", MEAN, &mended)
+    ))?;
     Ok(0)
 }
 

@@ -11,7 +11,9 @@ use crate::model::Thinking;
 /// The coding agent that every editor, script and other agent can spawn.
 #[derive(Debug, Parser)]
 #[command(name = "nuncio", version, propagate_version = true, subcommand_help_heading = "Commands")]
-#[command(after_help = "Without a command: acp when standard input is no terminal. A key is never a flag: environment, file or command.")]
+#[command(
+    after_help = "Without a command: acp when standard input is no terminal. A key is never a flag: environment, file or command."
+)]
 pub struct Flags {
     #[command(subcommand)]
     pub command: Option<Command>,

@@ -27,7 +27,8 @@ pub fn config(ground: &Ground, command: Option<ConfigCommand>) -> Result<u8> {
         }
         ConfigCommand::Show => {
             let loaded = with_project(ground)?;
-            let text = toml::to_string_pretty(&loaded.settings).map_err(|error| Error::internal(format!("showing the settings: {error}")))?;
+            let text = toml::to_string_pretty(&loaded.settings)
+                .map_err(|error| Error::internal(format!("showing the settings: {error}")))?;
             print(text)?;
             for (name, origin) in &loaded.origins {
                 print(format!("# {name}: {origin}\n"))?;
@@ -72,7 +73,10 @@ pub async fn doctor(ground: Ground) -> Result<u8> {
         Ok(id) => models.open(&id, settings).await.map(|_| id),
         Err(error) => Err(error),
     };
-    line("model", model.map_err(|error| format!("{}{}", error.message, error.hint.map(|hint| format!(": {hint}")).unwrap_or_default())))?;
+    line(
+        "model",
+        model.map_err(|error| format!("{}{}", error.message, error.hint.map(|hint| format!(": {hint}")).unwrap_or_default())),
+    )?;
     let shell = nuncio.agents.supervisor.spawn(&crate::process::Command::shell("command -v bash || command -v sh", &nuncio.cwd));
     line("shell", shell_line(shell).await)?;
     Ok(if broken > 0 { 1 } else { 0 })

@@ -91,6 +91,9 @@ fn standard_input() -> Result<String> {
 
 /// The session, and the event after which it is shown: a new one from its beginning.
 async fn open(nuncio: &Arc<Nuncio>, options: &RunOptions) -> Result<(Arc<Session>, Seq)> {
+    if let Some(model) = &nuncio.agents.overrides.model {
+        nuncio.agents.check_model(model, &nuncio.cwd)?;
+    }
     let sessions = nuncio.sessions().await?;
     let known = match (&options.resume, options.last) {
         (Some(id), _) => Some(SessionId::from(id.as_str())),
@@ -192,7 +195,8 @@ impl Work {
         let cancel = self.interrupted.child_token();
         let cx = Cx { nuncio: self.nuncio.clone(), client: self.client.clone(), cancel: cancel.clone() };
         let id = acp::SessionId::new(self.session.log.id.as_str());
-        let mut running = Box::pin(Prompt::call(cx, acp::PromptRequest::new(id, vec![acp::ContentBlock::Text(acp::TextContent::new(prompt))])));
+        let mut running =
+            Box::pin(Prompt::call(cx, acp::PromptRequest::new(id, vec![acp::ContentBlock::Text(acp::TextContent::new(prompt))])));
         let end = loop {
             tokio::select! {
                 biased;

@@ -57,14 +57,16 @@ impl Text {
 
     pub fn on(&mut self, event: &Event) -> Vec<Out> {
         match &event.body {
-            Body::MessageDelta { message_id, role, offset, text } => self.piece(message_id, *role, *offset as usize, text).into_iter().collect(),
+            Body::MessageDelta { message_id, role, offset, text } => {
+                self.piece(message_id, *role, *offset as usize, text).into_iter().collect()
+            }
             Body::MessageCompleted { message_id, role, parts, .. } => self.completed(message_id, *role, parts),
             Body::ToolStarted { title, .. } => vec![self.aside(&format!("{} {title}", self.paint(Style::Cyan, "●")))],
             Body::ToolCompleted { status, content, .. } => self.result(*status, content),
             Body::PermissionResolved { outcome, by, reason, .. } if !outcome.allows() => {
-                let why = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
                 let word = if *outcome == PermissionOutcome::Cancelled { "cancelled" } else { "denied" };
-                vec![self.aside(&self.paint(Style::Yellow, &format!("  {word} by {by}{why}")))]
+                let why = reason.clone().unwrap_or_else(|| format!("by {by}"));
+                vec![self.aside(&self.paint(Style::Yellow, &format!("  {word}: {why}")))]
             }
             Body::PlanUpdated { entries } => {
                 let lines = entries.iter().map(|entry| {
@@ -91,7 +93,9 @@ impl Text {
                 vec![self.aside(&self.paint(Style::Red, &format!("✗ {message}{hint}")))]
             }
             Body::TurnCancelled {} => vec![self.aside(&self.paint(Style::Yellow, "■ cancelled"))],
-            Body::TurnInterrupted {} => vec![self.aside(&self.paint(Style::Yellow, "■ interrupted: the process that ran it is gone"))],
+            Body::TurnInterrupted {} => {
+                vec![self.aside(&self.paint(Style::Yellow, "■ interrupted: the process that ran it is gone"))]
+            }
             _ => Vec::new(),
         }
     }

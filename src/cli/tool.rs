@@ -25,7 +25,8 @@ pub async fn run(nuncio: Arc<Nuncio>, options: ToolOptions) -> Result<u8> {
         "-" => read_input()?,
         text => text.to_string(),
     };
-    let input: Value = serde_json::from_str(&text).map_err(|error| Error::invalid_params(format!("the input is not JSON: {error}")))?;
+    let input: Value =
+        serde_json::from_str(&text).map_err(|error| Error::invalid_params(format!("the input is not JSON: {error}")))?;
     let state = SessionState { cwd: nuncio.cwd.clone(), mode: nuncio.mode.clone(), ..SessionState::default() };
     let desk = nuncio.agents.desk("tool", &state)?;
     let context = desk.tool_context(&nuncio.agents);
@@ -33,19 +34,31 @@ pub async fn run(nuncio: Arc<Nuncio>, options: ToolOptions) -> Result<u8> {
     let tools = nuncio.agents.tools();
     if tools.get(&options.name).is_none() {
         let names: Vec<&str> = tools.names().collect();
-        return Err(Error::invalid_params(format!("there is no tool {}", options.name)).hint(format!("there are {}", names.join(", "))));
+        return Err(
+            Error::invalid_params(format!("there is no tool {}", options.name)).hint(format!("there are {}", names.join(", ")))
+        );
     }
     let prepared = match tools.prepare(&options.name, input, &context) {
         Ok(prepared) => prepared,
         Err(error) => return tell(Err(error), 2),
     };
     let mode = Mode::parse(&state.mode).unwrap_or(Mode::Ask);
-    let decision = rules::decide(&desk.rules(&[]), mode, desk.loaded.settings.permissions.default, &gate::subject(&prepared, &context.workspace));
+    let decision = rules::decide(
+        &desk.rules(&[]),
+        mode,
+        desk.loaded.settings.permissions.default,
+        &gate::subject(&prepared, &context.workspace),
+    );
     match decision.policy {
         Policy::Allow => {}
         Policy::Deny => return tell(Err(ToolError::new(gate::denial(&decision, mode))), 4),
         Policy::Ask if Answers::here() == Answers::None => {
-            return tell(Err(ToolError::new("denied: it has to be asked for, and there is no terminal to ask at (--mode auto allows it inside the roots)")), 4);
+            return tell(
+                Err(ToolError::new(
+                    "denied: it has to be asked for, and there is no terminal to ask at (--mode auto allows it inside the roots)",
+                )),
+                4,
+            );
         }
         Policy::Ask => {
             let options = gate::options(&gate::subject(&prepared, &context.workspace));

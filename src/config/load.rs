@@ -70,7 +70,13 @@ pub fn load_user(places: &Places, file: Option<&Path>, environment: &Environment
 }
 
 /// The same, with the project's file of `cwd` between the user's file and the environment.
-pub fn load_project(user: &Loaded, places: &Places, cwd: &Path, environment: &Environment, overrides: &Overrides) -> Result<Loaded> {
+pub fn load_project(
+    user: &Loaded,
+    places: &Places,
+    cwd: &Path,
+    environment: &Environment,
+    overrides: &Overrides,
+) -> Result<Loaded> {
     let path = cwd.join(".nuncio").join("config.toml");
     let Some(mut table) = read(&path, false)? else { return Ok(user.clone()) };
     let mut project = parse(&table, &path)?;
@@ -103,7 +109,9 @@ fn narrow(table: &mut Table, project: &mut Settings, user: &Settings, ignored: &
         ignored.push("permissions.rules that allow".into());
     }
     let Some(Value::Table(permissions)) = table.get_mut("permissions") else { return };
-    let narrower = |policy: Policy| matches!((policy, user.permissions.default), (Policy::Deny, _) | (Policy::Ask, Policy::Allow | Policy::Ask));
+    let narrower = |policy: Policy| {
+        matches!((policy, user.permissions.default), (Policy::Deny, _) | (Policy::Ask, Policy::Allow | Policy::Ask))
+    };
     if permissions.contains_key("default") && !narrower(project.permissions.default) {
         permissions.remove("default");
         ignored.push("permissions.default".into());

@@ -14,7 +14,9 @@ pub struct Environment(HashMap<String, String>);
 impl Environment {
     /// Those that are text; others can name neither a key nor a path that settings could hold.
     pub fn capture() -> Environment {
-        Environment(std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))).collect())
+        Environment(
+            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))).collect(),
+        )
     }
 
     /// An empty variable counts as none.

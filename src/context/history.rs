@@ -30,7 +30,7 @@ struct Call {
 impl History {
     pub fn on(&mut self, event: &Event) {
         match &event.body {
-            Body::TurnStarted {} => {
+            Body::TurnStarted { .. } => {
                 self.close();
                 self.turn_start = self.messages.len();
             }
@@ -74,7 +74,12 @@ impl History {
 
     /// What the next request says.
     pub fn messages(&self) -> Vec<Arc<Message>> {
-        let mut whole = History { messages: self.messages.clone(), answer: self.answer.clone(), calls: self.calls.clone(), ..History::default() };
+        let mut whole = History {
+            messages: self.messages.clone(),
+            answer: self.answer.clone(),
+            calls: self.calls.clone(),
+            ..History::default()
+        };
         whole.close();
         whole.messages
     }

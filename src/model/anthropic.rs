@@ -126,21 +126,12 @@ struct OutputConfig {
 
 pub fn write(endpoint: &Endpoint, request: &Request) -> Result<Sent, ModelError> {
     let model = catalog::bare_name(&endpoint.model);
-    let max_tokens = endpoint
-        .max_output_tokens
-        .unwrap_or_else(|| catalog::max_output_tokens(&endpoint.model));
+    let max_tokens = endpoint.max_output_tokens.unwrap_or_else(|| catalog::max_output_tokens(&endpoint.model));
     let manner = manner(&model);
     let messages = turns(request);
-    let level = if wants_thought(manner, &messages) {
-        Thinking::Off
-    } else {
-        request.thinking
-    };
+    let level = if wants_thought(manner, &messages) { Thinking::Off } else { request.thinking };
     let (thinking, output_config) = how(manner, level, max_tokens);
-    let system = text(&request.system).map(|text| Content::Text {
-        text,
-        cache_control: MARK,
-    });
+    let system = text(&request.system).map(|text| Content::Text { text, cache_control: MARK });
     let mut tools: Vec<Tool<'_>> = request
         .tools
         .iter()
@@ -168,16 +159,8 @@ pub fn write(endpoint: &Endpoint, request: &Request) -> Result<Sent, ModelError>
     if matches!(manner, Manner::Bound) {
         headers.push(("anthropic-beta", "thinking-binding-controls-2026-08-01"));
     }
-    let path = if endpoint.base_url.trim_end_matches('/').ends_with("/v1") {
-        "messages"
-    } else {
-        "v1/messages"
-    };
-    Ok(Sent {
-        url: endpoint.url(path),
-        headers,
-        body: wire::body(&body)?,
-    })
+    let path = if endpoint.base_url.trim_end_matches('/').ends_with("/v1") { "messages" } else { "v1/messages" };
+    Ok(Sent { url: endpoint.url(path), headers, body: wire::body(&body)? })
 }
 
 /// How a model is told to think.
@@ -216,10 +199,7 @@ const MANNERS: &[(&str, Manner)] = &[
 ];
 
 fn manner(model: &str) -> Manner {
-    MANNERS
-        .iter()
-        .find(|(prefix, _)| model.starts_with(prefix))
-        .map_or(Manner::Budget, |(_, manner)| *manner)
+    MANNERS.iter().find(|(prefix, _)| model.starts_with(prefix)).map_or(Manner::Budget, |(_, manner)| *manner)
 }
 
 fn how(manner: Manner, thinking: Thinking, max_tokens: u32) -> (Option<How>, Option<OutputConfig>) {
@@ -228,19 +208,9 @@ fn how(manner: Manner, thinking: Thinking, max_tokens: u32) -> (Option<How>, Opt
         Thinking::Medium => "medium",
         Thinking::High => "high",
     };
-    let adaptive = |block_binding| {
-        (
-            Some(How::Adaptive {
-                display: "summarized",
-                block_binding,
-            }),
-            Some(OutputConfig { effort }),
-        )
-    };
+    let adaptive = |block_binding| (Some(How::Adaptive { display: "summarized", block_binding }), Some(OutputConfig { effort }));
     match (manner, thinking) {
-        (Manner::Bound, _) => adaptive(Some(BlockBinding {
-            prefix_mismatch_behavior: "drop_block",
-        })),
+        (Manner::Bound, _) => adaptive(Some(BlockBinding { prefix_mismatch_behavior: "drop_block" })),
         (Manner::ByDefault, Thinking::Off) => (Some(How::Disabled), None),
         (Manner::Adaptive | Manner::Budget, Thinking::Off) => (None, None),
         (Manner::Adaptive | Manner::ByDefault, _) => adaptive(None),
@@ -264,10 +234,7 @@ fn wants_thought(manner: Manner, turns: &[Turn<'_>]) -> bool {
     let [.., assistant, results] = turns else { return false };
     matches!(manner, Manner::Budget)
         && matches!(results.content.first(), Some(Content::ToolResult { .. }))
-        && !matches!(
-            assistant.content.first(),
-            Some(Content::Thinking { .. } | Content::RedactedThinking { .. })
-        )
+        && !matches!(assistant.content.first(), Some(Content::Thinking { .. } | Content::RedactedThinking { .. }))
 }
 
 fn turns(request: &Request) -> Vec<Turn<'_>> {
@@ -284,11 +251,7 @@ fn turns(request: &Request) -> Vec<Turn<'_>> {
             _ => turns.push(Turn { role, content }),
         }
     }
-    let last = turns
-        .iter_mut()
-        .rev()
-        .find(|turn| turn.role == "user")
-        .and_then(|turn| turn.content.last_mut());
+    let last = turns.iter_mut().rev().find(|turn| turn.role == "user").and_then(|turn| turn.content.last_mut());
     match last {
         Some(
             Content::Text { cache_control, .. } | Content::Image { cache_control, .. } | Content::ToolResult { cache_control, .. },
@@ -305,53 +268,31 @@ fn text<'a>(text: impl Into<Cow<'a, str>>) -> Option<Cow<'a, str>> {
 
 fn part(part: &Part) -> Option<Content<'_>> {
     match part {
-        Part::Text { text: plain } => text(plain).map(|text| Content::Text {
-            text,
-            cache_control: None,
-        }),
+        Part::Text { text: plain } => text(plain).map(|text| Content::Text { text, cache_control: None }),
         Part::Image { mime_type, data } => {
-            let source = Source {
-                r#type: "base64",
-                media_type: mime_type,
-                data,
-            };
-            Some(Content::Image {
-                source,
-                cache_control: None,
-            })
+            let source = Source { r#type: "base64", media_type: mime_type, data };
+            Some(Content::Image { source, cache_control: None })
         }
-        Part::Resource { .. } | Part::ResourceLink { .. } => text(part.as_text()).map(|text| Content::Text {
-            text,
-            cache_control: None,
-        }),
+        Part::Resource { .. } | Part::ResourceLink { .. } => {
+            text(part.as_text()).map(|text| Content::Text { text, cache_control: None })
+        }
     }
 }
 
 fn block(block: &Block) -> Option<Content<'_>> {
     match block {
-        Block::Text { text: plain, .. } => text(plain).map(|text| Content::Text {
-            text,
-            cache_control: None,
-        }),
+        Block::Text { text: plain, .. } => text(plain).map(|text| Content::Text { text, cache_control: None }),
         Block::Thinking { text, state } => {
             let state = wire::state(state, PROTOCOL)?;
-            match (
-                state.get("redacted").and_then(Value::as_str),
-                state.get("signature").and_then(Value::as_str),
-            ) {
+            match (state.get("redacted").and_then(Value::as_str), state.get("signature").and_then(Value::as_str)) {
                 (Some(data), _) => Some(Content::RedactedThinking { data }),
-                (None, Some(signature)) => Some(Content::Thinking {
-                    thinking: text,
-                    signature,
-                }),
+                (None, Some(signature)) => Some(Content::Thinking { thinking: text, signature }),
                 (None, None) => None,
             }
         }
-        Block::ToolCall { id, name, input, .. } => Some(Content::ToolUse {
-            id: call_id(id.as_str()),
-            name,
-            input: wire::object(input),
-        }),
+        Block::ToolCall { id, name, input, .. } => {
+            Some(Content::ToolUse { id: call_id(id.as_str()), name, input: wire::object(input) })
+        }
     }
 }
 
@@ -360,13 +301,7 @@ fn result(result: &ToolResult) -> Content<'_> {
         tool_use_id: call_id(result.id.as_str()),
         // Only text may tell of an error.
         content: match result.failed {
-            true => text(plain_text(&result.output))
-                .map(|text| Content::Text {
-                    text,
-                    cache_control: None,
-                })
-                .into_iter()
-                .collect(),
+            true => text(plain_text(&result.output)).map(|text| Content::Text { text, cache_control: None }).into_iter().collect(),
             false => result.output.iter().filter_map(part).collect(),
         },
         is_error: result.failed,

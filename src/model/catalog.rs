@@ -35,15 +35,7 @@ const fn remote(
     base_env: &'static str,
     model: &'static str,
 ) -> KnownProvider {
-    KnownProvider {
-        name,
-        protocol,
-        base_url,
-        key_env,
-        base_env: Some(base_env),
-        model: Some(model),
-        local: false,
-    }
+    KnownProvider { name, protocol, base_url, key_env, base_env: Some(base_env), model: Some(model), local: false }
 }
 
 const fn local(
@@ -52,15 +44,7 @@ const fn local(
     key_env: &'static [&'static str],
     base_env: Option<&'static str>,
 ) -> KnownProvider {
-    KnownProvider {
-        name,
-        protocol: Protocol::OpenaiChat,
-        base_url,
-        key_env,
-        base_env,
-        model: None,
-        local: true,
-    }
+    KnownProvider { name, protocol: Protocol::OpenaiChat, base_url, key_env, base_env, model: None, local: true }
 }
 
 /// In the order in which a model is looked for.
@@ -85,16 +69,12 @@ pub fn provider(name: &str) -> Option<&'static KnownProvider> {
 }
 
 fn set(environment: Environment<'_>, name: &str) -> Option<String> {
-    environment(name)
-        .map(|value| value.trim().to_owned())
-        .filter(|value| !value.is_empty())
+    environment(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
 }
 
 impl KnownProvider {
     pub fn key(&self, environment: Environment<'_>) -> Option<Key> {
-        self.key_env
-            .iter()
-            .find_map(|name| set(environment, name).map(|secret| Key::new(secret, *name)))
+        self.key_env.iter().find_map(|name| set(environment, name).map(|secret| Key::new(secret, *name)))
     }
 
     pub fn base_url(&self, environment: Environment<'_>) -> String {
@@ -117,11 +97,7 @@ impl KnownProvider {
             protocol: self.protocol,
             base_url,
             key,
-            context_window: if self.local {
-                LOCAL_CONTEXT_WINDOW
-            } else {
-                context_window(model)
-            },
+            context_window: if self.local { LOCAL_CONTEXT_WINDOW } else { context_window(model) },
             max_output_tokens: None,
             headers: Vec::new(),
         })
@@ -139,11 +115,7 @@ impl KnownProvider {
 fn local_url(host: &str, default: &str) -> String {
     let (scheme, rest) = host.split_once("://").unwrap_or(("http", host));
     let rest = rest.trim_end_matches('/').trim_end_matches("/v1");
-    let port = default
-        .rsplit(':')
-        .next()
-        .and_then(|rest| rest.split('/').next())
-        .unwrap_or_default();
+    let port = default.rsplit(':').next().and_then(|rest| rest.split('/').next()).unwrap_or_default();
     let (name, given) = match rest.rsplit_once(':') {
         Some((name, given)) if given.bytes().all(|byte| byte.is_ascii_digit()) => (name, given),
         _ => (rest, if host.contains("://") { "" } else { port }),
@@ -161,9 +133,7 @@ fn local_url(host: &str, default: &str) -> String {
 
 /// The model of the first provider that has a key, as `PROVIDER/NAME`.
 pub fn default_model(environment: Environment<'_>) -> Option<String> {
-    let provider = PROVIDERS
-        .iter()
-        .find(|provider| !provider.local && provider.key(environment).is_some())?;
+    let provider = PROVIDERS.iter().find(|provider| !provider.local && provider.key(environment).is_some())?;
     provider.model.map(|model| format!("{}/{model}", provider.name))
 }
 
@@ -174,9 +144,7 @@ pub async fn probe(http: &Http, environment: Environment<'_>) -> Option<String> 
         .map(|provider| {
             let (base_url, key) = (provider.base_url(environment), provider.key(environment));
             async move {
-                let model = tokio::time::timeout(MODEL_PROBE, first_model(http, &base_url, key))
-                    .await
-                    .ok()??;
+                let model = tokio::time::timeout(MODEL_PROBE, first_model(http, &base_url, key)).await.ok()??;
                 Some(format!("{}/{model}", provider.name))
             }
         })
@@ -194,11 +162,7 @@ async fn first_model(http: &Http, base_url: &str, key: Option<Key>) -> Option<St
     }
     let body = get.send().await.ok()?.error_for_status().ok()?.bytes().await.ok()?;
     let models: Value = serde_json::from_slice(&body).ok()?;
-    let names = models
-        .get("data")?
-        .as_array()?
-        .iter()
-        .filter_map(|model| model.get("id")?.as_str());
+    let names = models.get("data")?.as_array()?.iter().filter_map(|model| model.get("id")?.as_str());
     names.into_iter().find(|name| !name.contains("embed")).map(str::to_owned)
 }
 
@@ -260,26 +224,16 @@ const MAX_OUTPUT_TOKENS: &[(&str, u32)] = &[
 
 pub fn context_window(model: &str) -> u64 {
     let name = bare_name(model);
-    CONTEXT_WINDOWS
-        .iter()
-        .find(|(prefix, _)| name.starts_with(prefix))
-        .map_or(CONTEXT_WINDOW, |(_, tokens)| *tokens)
+    CONTEXT_WINDOWS.iter().find(|(prefix, _)| name.starts_with(prefix)).map_or(CONTEXT_WINDOW, |(_, tokens)| *tokens)
 }
 
 pub fn max_output_tokens(model: &str) -> u32 {
     let name = bare_name(model);
-    MAX_OUTPUT_TOKENS
-        .iter()
-        .find(|(prefix, _)| name.starts_with(prefix))
-        .map_or(8_192, |(_, tokens)| *tokens)
+    MAX_OUTPUT_TOKENS.iter().find(|(prefix, _)| name.starts_with(prefix)).map_or(8_192, |(_, tokens)| *tokens)
 }
 
 /// A model's name without a vendor before it, and with `-` where some write `.`: what the tables of names are asked with.
 pub fn bare_name(model: &str) -> Cow<'_, str> {
     let name = model.rsplit('/').next().unwrap_or(model);
-    if name.contains('.') {
-        Cow::Owned(name.replace('.', "-"))
-    } else {
-        Cow::Borrowed(name)
-    }
+    if name.contains('.') { Cow::Owned(name.replace('.', "-")) } else { Cow::Borrowed(name) }
 }

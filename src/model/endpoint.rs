@@ -19,10 +19,7 @@ pub struct Key {
 impl Key {
     /// `origin` is what a person would change: the name of an environment variable or of a setting.
     pub fn new(secret: impl Into<String>, origin: impl Into<String>) -> Self {
-        Self {
-            secret: secret.into().trim().to_owned(),
-            origin: origin.into(),
-        }
+        Self { secret: secret.into().trim().to_owned(), origin: origin.into() }
     }
 
     pub fn origin(&self) -> &str {
@@ -79,14 +76,7 @@ impl fmt::Debug for Endpoint {
     /// Without the values of headers, which may be secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let headers: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
-        write!(
-            f,
-            "{} as {} at {} with {:?} and {headers:?}",
-            self.id,
-            self.protocol.as_str(),
-            self.base_url,
-            self.key
-        )
+        write!(f, "{} as {} at {} with {:?} and {headers:?}", self.id, self.protocol.as_str(), self.base_url, self.key)
     }
 }
 
@@ -140,15 +130,11 @@ fn build(builder: fn() -> reqwest::ClientBuilder) -> Result<reqwest::Client, req
     // Somebody else may have installed one: theirs serves as well.
     let _ = rustls::crypto::CryptoProvider::install_default(ring.as_ref().clone());
     builder().build().or_else(|error| {
-        let roots = rustls::RootCertStore {
-            roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
-        };
+        let roots = rustls::RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
         let Ok(config) = rustls::ClientConfig::builder_with_provider(ring).with_safe_default_protocol_versions() else {
             return Err(error);
         };
-        builder()
-            .tls_backend_preconfigured(config.with_root_certificates(roots).with_no_client_auth())
-            .build()
+        builder().tls_backend_preconfigured(config.with_root_certificates(roots).with_no_client_auth()).build()
     })
 }
 

@@ -124,13 +124,8 @@ pub fn write(endpoint: &Endpoint, request: &Request) -> Result<Sent, ModelError>
         description: &tool.description,
         parameters_json_schema: &tool.input_schema,
     });
-    let tools = Tools {
-        function_declarations: declarations.collect(),
-    };
-    let system = text(request.system.as_str()).map(|part| Content {
-        role: None,
-        parts: vec![part],
-    });
+    let tools = Tools { function_declarations: declarations.collect() };
+    let system = text(request.system.as_str()).map(|part| Content { role: None, parts: vec![part] });
     let body = Body {
         system_instruction: system,
         contents: contents(request),
@@ -141,11 +136,7 @@ pub fn write(endpoint: &Endpoint, request: &Request) -> Result<Sent, ModelError>
         },
     };
     let url = endpoint.url(&format!("models/{}:streamGenerateContent?alt=sse", endpoint.model));
-    Ok(Sent {
-        url,
-        headers: Vec::new(),
-        body: wire::body(&body)?,
-    })
+    Ok(Sent { url, headers: Vec::new(), body: wire::body(&body)? })
 }
 
 /// Levels from Gemini 3 on, a budget of tokens with 2.5, nothing before.
@@ -161,11 +152,7 @@ fn thinking_config(model: &str, thinking: Thinking) -> Option<ThinkingConfig> {
             Thinking::Medium => 8192,
             Thinking::High => 24_576,
         };
-        return Some(ThinkingConfig {
-            thinking_level: None,
-            thinking_budget: Some(budget),
-            include_thoughts,
-        });
+        return Some(ThinkingConfig { thinking_level: None, thinking_budget: Some(budget), include_thoughts });
     }
     if !model.starts_with("gemini-") || model.starts_with("gemini-1") || model.starts_with("gemini-2") {
         return None;
@@ -175,11 +162,7 @@ fn thinking_config(model: &str, thinking: Thinking) -> Option<ThinkingConfig> {
         Thinking::Medium => "medium",
         Thinking::High => "high",
     };
-    Some(ThinkingConfig {
-        thinking_level: Some(level),
-        thinking_budget: None,
-        include_thoughts,
-    })
+    Some(ThinkingConfig { thinking_level: Some(level), thinking_budget: None, include_thoughts })
 }
 
 fn contents(request: &Request) -> Vec<Content<'_>> {
@@ -189,11 +172,7 @@ fn contents(request: &Request) -> Vec<Content<'_>> {
             Message::User(parts) => ("user", parts.iter().filter_map(part).collect()),
             Message::Assistant(blocks) => ("model", assistant(blocks)),
             Message::ToolResults(results) => {
-                let images = results
-                    .iter()
-                    .flat_map(|result| &result.output)
-                    .filter(|part| wire::is_image(part))
-                    .filter_map(part);
+                let images = results.iter().flat_map(|result| &result.output).filter(|part| wire::is_image(part)).filter_map(part);
                 ("user", results.iter().map(result).chain(images).collect())
             }
         };
@@ -207,19 +186,15 @@ fn contents(request: &Request) -> Vec<Content<'_>> {
 }
 
 fn text<'a>(text: impl Into<Cow<'a, str>>) -> Option<Part<'a>> {
-    Some(text.into()).filter(|text| !text.is_empty()).map(|text| Part {
-        text: Some(text),
-        ..Part::default()
-    })
+    Some(text.into()).filter(|text| !text.is_empty()).map(|text| Part { text: Some(text), ..Part::default() })
 }
 
 fn part(part: &content::Part) -> Option<Part<'_>> {
     match part {
         content::Part::Text { text: plain } => text(plain),
-        content::Part::Image { mime_type, data } => Some(Part {
-            inline_data: Some(InlineData { mime_type, data }),
-            ..Part::default()
-        }),
+        content::Part::Image { mime_type, data } => {
+            Some(Part { inline_data: Some(InlineData { mime_type, data }), ..Part::default() })
+        }
         content::Part::Resource { .. } | content::Part::ResourceLink { .. } => text(part.as_text()),
     }
 }
@@ -231,36 +206,19 @@ fn assistant(blocks: &[Block]) -> Vec<Part<'_>> {
         .filter_map(|block| match block {
             Block::Text { text, state } => {
                 let thought_signature = signature(state);
-                let part = Part {
-                    text: Some(text.into()),
-                    thought_signature,
-                    ..Part::default()
-                };
+                let part = Part { text: Some(text.into()), thought_signature, ..Part::default() };
                 (!text.is_empty() || thought_signature.is_some()).then_some(part)
             }
             Block::Thinking { text, state } => {
                 let thought_signature = Some(signature(state)?);
-                Some(Part {
-                    text: Some(text.into()),
-                    thought: true,
-                    thought_signature,
-                    ..Part::default()
-                })
+                Some(Part { text: Some(text.into()), thought: true, thought_signature, ..Part::default() })
             }
             Block::ToolCall { id, name, input, state } => {
                 // Of parallel calls only the first has a signature.
                 let first = !std::mem::replace(&mut called, true);
                 let thought_signature = signature(state).or(first.then_some(FOREIGN));
-                let function_call = Some(FunctionCall {
-                    id: id.as_str(),
-                    name,
-                    args: wire::object(input),
-                });
-                Some(Part {
-                    function_call,
-                    thought_signature,
-                    ..Part::default()
-                })
+                let function_call = Some(FunctionCall { id: id.as_str(), name, args: wire::object(input) });
+                Some(Part { function_call, thought_signature, ..Part::default() })
             }
         })
         .collect()
@@ -273,18 +231,7 @@ fn signature(state: &Option<content::ProviderState>) -> Option<&str> {
 fn result(result: &ToolResult) -> Part<'_> {
     let texts: Vec<content::Part> = result.output.iter().filter(|part| !wire::is_image(part)).cloned().collect();
     let text = content::plain_text(&texts);
-    let response = if result.failed {
-        Response::Error(text)
-    } else {
-        Response::Output(text)
-    };
-    let function_response = Some(FunctionResponse {
-        id: result.id.as_str(),
-        name: &result.name,
-        response,
-    });
-    Part {
-        function_response,
-        ..Part::default()
-    }
+    let response = if result.failed { Response::Error(text) } else { Response::Output(text) };
+    let function_response = Some(FunctionResponse { id: result.id.as_str(), name: &result.name, response });
+    Part { function_response, ..Part::default() }
 }

@@ -25,10 +25,7 @@ pub struct Provider {
 
 impl Provider {
     pub fn new(endpoint: Endpoint, http: Http) -> Self {
-        Self {
-            endpoint: Arc::new(endpoint),
-            http,
-        }
+        Self { endpoint: Arc::new(endpoint), http }
     }
 }
 
@@ -47,10 +44,7 @@ impl Model for Provider {
         let answer = async move { ask(&endpoint, &http, request).await.map(Answer::stream) };
         stream::once(answer)
             .try_flatten()
-            .map_err(move |error| ModelError {
-                message: format!("{}: {}", named.id, error.message),
-                ..error
-            })
+            .map_err(move |error| ModelError { message: format!("{}: {}", named.id, error.message), ..error })
             .boxed()
     }
 }
@@ -58,22 +52,12 @@ impl Model for Provider {
 async fn ask(endpoint: &Endpoint, http: &Http, request: Request) -> Result<Answer, ModelError> {
     let (sent, reader): (Sent, Box<dyn Reader>) = match endpoint.protocol {
         Protocol::Anthropic => (anthropic::write(endpoint, &request)?, Box::new(anthropic::Answer::default())),
-        Protocol::OpenaiChat => (
-            openai_chat::write(endpoint, &request)?,
-            Box::new(openai_chat::Answer::new(endpoint)),
-        ),
-        Protocol::OpenaiResponses => (
-            openai_responses::write(endpoint, &request)?,
-            Box::new(openai_responses::Answer::default()),
-        ),
+        Protocol::OpenaiChat => (openai_chat::write(endpoint, &request)?, Box::new(openai_chat::Answer::new(endpoint))),
+        Protocol::OpenaiResponses => (openai_responses::write(endpoint, &request)?, Box::new(openai_responses::Answer::default())),
         Protocol::Gemini => (gemini::write(endpoint, &request)?, Box::new(gemini::Answer::default())),
     };
     drop(request);
-    let mut post = http
-        .client(&sent.url)?
-        .post(&sent.url)
-        .header(CONTENT_TYPE, "application/json")
-        .body(sent.body);
+    let mut post = http.client(&sent.url)?.post(&sent.url).header(CONTENT_TYPE, "application/json").body(sent.body);
     for (name, value) in &sent.headers {
         post = post.header(*name, *value);
     }
@@ -84,22 +68,12 @@ async fn ask(endpoint: &Endpoint, http: &Http, request: Request) -> Result<Answe
         post = post.header(name, value);
     }
     let response = post.send().await.map_err(|error| unsent(&sent.url, &error))?;
-    let json = response
-        .headers()
-        .get(CONTENT_TYPE)
-        .is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
+    let json = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
     if !response.status().is_success() || json {
         return Err(refused(endpoint, response).await);
     }
     let bytes = response.bytes_stream().boxed();
-    Ok(Answer {
-        bytes,
-        decoder: Decoder::default(),
-        reader,
-        out: VecDeque::new(),
-        failed: None,
-        over: false,
-    })
+    Ok(Answer { bytes, decoder: Decoder::default(), reader, out: VecDeque::new(), failed: None, over: false })
 }
 
 /// The header that carries the key, each protocol's own.
@@ -111,13 +85,8 @@ fn key(endpoint: &Endpoint) -> Result<Option<(&'static str, HeaderValue)>, Model
         Protocol::OpenaiChat | Protocol::OpenaiResponses => ("authorization", format!("Bearer {}", key.secret())),
     };
     let mut value = HeaderValue::from_str(&value).map_err(|_| {
-        let message = format!(
-            "the key of {} cannot be sent: it has characters that no key has",
-            key.origin()
-        );
-        ModelError::new(Again::Never, message)
-            .hint(format!("check {}", key.origin()))
-            .unreachable()
+        let message = format!("the key of {} cannot be sent: it has characters that no key has", key.origin());
+        ModelError::new(Again::Never, message).hint(format!("check {}", key.origin())).unreachable()
     })?;
     value.set_sensitive(true);
     Ok(Some((name, value)))
@@ -194,9 +163,7 @@ fn unsent(url: &str, error: &reqwest::Error) -> ModelError {
             .hint("check base_url")
             .unreachable();
     }
-    let host = reqwest::Url::parse(url)
-        .map(|url| url.authority().to_owned())
-        .unwrap_or_default();
+    let host = reqwest::Url::parse(url).map(|url| url.authority().to_owned()).unwrap_or_default();
     if !error.is_connect() {
         return ModelError::new(Again::Backoff, format!("waiting for {host}: {}", causes(error)));
     }
@@ -214,11 +181,8 @@ fn chain(error: &reqwest::Error) -> impl Iterator<Item = &(dyn StdError + 'stati
 }
 
 fn is_refused(error: &reqwest::Error) -> bool {
-    chain(error).any(|error| {
-        error
-            .downcast_ref::<io::Error>()
-            .is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
-    })
+    chain(error)
+        .any(|error| error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused))
 }
 
 /// The innermost reason, which is the one that says something.
@@ -226,9 +190,7 @@ fn causes(error: &reqwest::Error) -> String {
     if error.is_timeout() {
         return "timed out".to_owned();
     }
-    chain(error)
-        .last()
-        .map_or_else(|| error.to_string(), |error| error.to_string())
+    chain(error).last().map_or_else(|| error.to_string(), |error| error.to_string())
 }
 
 /// An answer that is an error.

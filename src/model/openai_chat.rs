@@ -117,11 +117,7 @@ pub fn write(endpoint: &Endpoint, request: &Request) -> Result<Sent, ModelError>
     let at_openai = endpoint.base_url.contains("api.openai.com");
     let tools = request.tools.iter().map(|tool| Tool {
         r#type: "function",
-        function: Function {
-            name: &tool.name,
-            description: &tool.description,
-            parameters: &tool.input_schema,
-        },
+        function: Function { name: &tool.name, description: &tool.description, parameters: &tool.input_schema },
     });
     let body = Body {
         model: &endpoint.model,
@@ -135,11 +131,7 @@ pub fn write(endpoint: &Endpoint, request: &Request) -> Result<Sent, ModelError>
         max_completion_tokens: endpoint.max_output_tokens.filter(|_| at_openai),
         prompt_cache_key: at_openai.then_some(request.cache_key.as_str()),
     };
-    Ok(Sent {
-        url: endpoint.url("chat/completions"),
-        headers: Vec::new(),
-        body: wire::body(&body)?,
-    })
+    Ok(Sent { url: endpoint.url("chat/completions"), headers: Vec::new(), body: wire::body(&body)? })
 }
 
 /// Only when thinking is wanted: a server that knows no such parameter may refuse it.
@@ -155,9 +147,7 @@ fn effort(provider: &str, thinking: Thinking) -> Option<&'static str> {
 fn turns<'a>(provider: &str, request: &'a Request) -> Vec<Turn<'a>> {
     let mut turns = Vec::new();
     if !request.system.is_empty() {
-        turns.push(Turn::System {
-            content: &request.system,
-        });
+        turns.push(Turn::System { content: &request.system });
     }
     // What users said since the last turn of somebody else: local templates want turns to alternate.
     let mut said: Vec<Cow<'a, Part>> = Vec::new();
@@ -173,10 +163,7 @@ fn turns<'a>(provider: &str, request: &'a Request) -> Vec<Turn<'a>> {
                 for result in results {
                     said.extend(images(result));
                     let tool_call_id = call_id(provider, result.id.as_str());
-                    turns.push(Turn::Tool {
-                        tool_call_id,
-                        content: wire::result_text(result),
-                    });
+                    turns.push(Turn::Tool { tool_call_id, content: wire::result_text(result) });
                 }
             }
         }
@@ -187,18 +174,9 @@ fn turns<'a>(provider: &str, request: &'a Request) -> Vec<Turn<'a>> {
 
 /// A tool message holds text only: its images follow as if a user had sent them.
 fn images(result: &ToolResult) -> Vec<Cow<'_, Part>> {
-    let images: Vec<Cow<'_, Part>> = result
-        .output
-        .iter()
-        .filter(|part| wire::is_image(part))
-        .map(Cow::Borrowed)
-        .collect();
+    let images: Vec<Cow<'_, Part>> = result.output.iter().filter(|part| wire::is_image(part)).map(Cow::Borrowed).collect();
     let title = Part::text(format!("Output of {}:", result.name));
-    (!images.is_empty())
-        .then_some(Cow::Owned(title))
-        .into_iter()
-        .chain(images)
-        .collect()
+    (!images.is_empty()).then_some(Cow::Owned(title)).into_iter().chain(images).collect()
 }
 
 fn user<'a>(parts: Vec<Cow<'a, Part>>) -> Option<Turn<'a>> {
@@ -207,23 +185,13 @@ fn user<'a>(parts: Vec<Cow<'a, Part>>) -> Option<Turn<'a>> {
     }
     if !parts.iter().any(|part| wire::is_image(part)) {
         let parts: Vec<Part> = parts.into_iter().map(Cow::into_owned).collect();
-        return Some(Turn::User {
-            content: Content::Text(plain_text(&parts)),
-        });
+        return Some(Turn::User { content: Content::Text(plain_text(&parts)) });
     }
     let pieces = parts.into_iter().map(|part| match part.as_ref() {
-        Part::Image { mime_type, data } => Piece::ImageUrl {
-            image_url: ImageUrl {
-                url: wire::data_url(mime_type, data),
-            },
-        },
-        Part::Text { .. } | Part::Resource { .. } | Part::ResourceLink { .. } => Piece::Text {
-            text: part.as_text().into(),
-        },
+        Part::Image { mime_type, data } => Piece::ImageUrl { image_url: ImageUrl { url: wire::data_url(mime_type, data) } },
+        Part::Text { .. } | Part::Resource { .. } | Part::ResourceLink { .. } => Piece::Text { text: part.as_text().into() },
     });
-    Some(Turn::User {
-        content: Content::Parts(pieces.collect()),
-    })
+    Some(Turn::User { content: Content::Parts(pieces.collect()) })
 }
 
 fn assistant<'a>(provider: &str, blocks: &'a [Block]) -> Turn<'a> {
@@ -245,15 +213,8 @@ fn assistant<'a>(provider: &str, blocks: &'a [Block]) -> Turn<'a> {
                 reasoning_details.extend(state["details"].as_array().into_iter().flatten());
             }
             Block::ToolCall { id, name, input, .. } => {
-                let function = CallFunction {
-                    name,
-                    arguments: wire::object(input).to_string(),
-                };
-                tool_calls.push(Call {
-                    id: call_id(provider, id.as_str()),
-                    r#type: "function",
-                    function,
-                });
+                let function = CallFunction { name, arguments: wire::object(input).to_string() };
+                tool_calls.push(Call { id: call_id(provider, id.as_str()), r#type: "function", function });
             }
         }
     }

@@ -112,20 +112,12 @@ pub fn write(endpoint: &Endpoint, request: &Request) -> Result<Sent, ModelError>
         tools: tools.collect(),
         stream: true,
         store: false,
-        include: if manner.reasons {
-            &["reasoning.encrypted_content"]
-        } else {
-            &[]
-        },
+        include: if manner.reasons { &["reasoning.encrypted_content"] } else { &[] },
         prompt_cache_key: &request.cache_key,
         reasoning: reasoning(manner, request.thinking),
         max_output_tokens: endpoint.max_output_tokens,
     };
-    Ok(Sent {
-        url: endpoint.url("responses"),
-        headers: Vec::new(),
-        body: wire::body(&body)?,
-    })
+    Ok(Sent { url: endpoint.url("responses"), headers: Vec::new(), body: wire::body(&body)? })
 }
 
 /// How a model reasons: whether at all, and the least effort it takes where none and where little is wanted (None: leave it to the model).
@@ -137,11 +129,7 @@ struct Manner {
 }
 
 const fn reasons(off: &'static str, minimal: &'static str) -> Manner {
-    Manner {
-        reasons: true,
-        off: Some(off),
-        minimal,
-    }
+    Manner { reasons: true, off: Some(off), minimal }
 }
 
 /// By the beginning of the name; the first that fits.
@@ -162,31 +150,15 @@ const MANNERS: &[(&str, Manner)] = &[
     ("gpt-4", PLAIN),
     ("chatgpt", PLAIN),
 ];
-const PLAIN: Manner = Manner {
-    reasons: false,
-    off: None,
-    minimal: "low",
-};
-const UNKNOWN: Manner = Manner {
-    reasons: true,
-    off: None,
-    minimal: "low",
-};
+const PLAIN: Manner = Manner { reasons: false, off: None, minimal: "low" };
+const UNKNOWN: Manner = Manner { reasons: true, off: None, minimal: "low" };
 
 fn manner(model: &str) -> Manner {
-    MANNERS
-        .iter()
-        .find(|(prefix, _)| model.starts_with(prefix))
-        .map_or(UNKNOWN, |(_, manner)| *manner)
+    MANNERS.iter().find(|(prefix, _)| model.starts_with(prefix)).map_or(UNKNOWN, |(_, manner)| *manner)
 }
 
 fn reasoning(manner: Manner, thinking: Thinking) -> Option<Reasoning> {
-    let shown = |effort| {
-        Some(Reasoning {
-            effort,
-            summary: Some("auto"),
-        })
-    };
+    let shown = |effort| Some(Reasoning { effort, summary: Some("auto") });
     match thinking {
         _ if !manner.reasons => None,
         Thinking::Off => manner.off.map(|effort| Reasoning { effort, summary: None }),
@@ -201,11 +173,7 @@ fn items(message: &Message) -> Vec<Item<'_>> {
     match message {
         Message::User(parts) => {
             let content: Vec<Content<'_>> = parts.iter().map(content).collect();
-            let message = (!content.is_empty()).then_some(OwnItem::Message {
-                role: "user",
-                content,
-                phase: None,
-            });
+            let message = (!content.is_empty()).then_some(OwnItem::Message { role: "user", content, phase: None });
             message.map(Item::Own).into_iter().collect()
         }
         Message::Assistant(blocks) => blocks.iter().filter_map(block).collect(),
@@ -216,12 +184,8 @@ fn items(message: &Message) -> Vec<Item<'_>> {
 fn content(part: &Part) -> Content<'_> {
     match part {
         Part::Text { text } => Content::InputText { text: text.into() },
-        Part::Image { mime_type, data } => Content::InputImage {
-            image_url: wire::data_url(mime_type, data),
-        },
-        Part::Resource { .. } | Part::ResourceLink { .. } => Content::InputText {
-            text: part.as_text().into(),
-        },
+        Part::Image { mime_type, data } => Content::InputImage { image_url: wire::data_url(mime_type, data) },
+        Part::Resource { .. } | Part::ResourceLink { .. } => Content::InputText { text: part.as_text().into() },
     }
 }
 
@@ -230,20 +194,12 @@ fn block(block: &Block) -> Option<Item<'_>> {
         Block::Text { text, .. } if text.is_empty() => None,
         Block::Text { text, state } => {
             let phase = wire::state(state, PROTOCOL).and_then(|state| state.get("phase"));
-            Some(Item::Own(OwnItem::Message {
-                role: "assistant",
-                content: vec![Content::OutputText { text }],
-                phase,
-            }))
+            Some(Item::Own(OwnItem::Message { role: "assistant", content: vec![Content::OutputText { text }], phase }))
         }
         Block::Thinking { state, .. } => wire::state(state, PROTOCOL).map(Item::Verbatim),
         Block::ToolCall { id, name, input, .. } => {
             let arguments = wire::object(input).to_string();
-            Some(Item::Own(OwnItem::FunctionCall {
-                call_id: call_id(id.as_str()),
-                name,
-                arguments,
-            }))
+            Some(Item::Own(OwnItem::FunctionCall { call_id: call_id(id.as_str()), name, arguments }))
         }
     }
 }
@@ -256,10 +212,7 @@ fn result(result: &ToolResult) -> Item<'_> {
             Output::Contents(failed.into_iter().chain(result.output.iter().map(content)).collect())
         }
     };
-    Item::Own(OwnItem::FunctionCallOutput {
-        call_id: call_id(result.id.as_str()),
-        output,
-    })
+    Item::Own(OwnItem::FunctionCallOutput { call_id: call_id(result.id.as_str()), output })
 }
 
 fn call_id(id: &str) -> Cow<'_, str> {

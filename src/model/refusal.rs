@@ -25,32 +25,19 @@ pub struct Refusal {
 impl Refusal {
     /// The error that came in the midst of an answer.
     pub fn error(self) -> ModelError {
-        let words: Vec<&str> = [self.kind.as_deref(), word(&self.code), word(&self.status)]
-            .into_iter()
-            .flatten()
-            .collect();
+        let words: Vec<&str> = [self.kind.as_deref(), word(&self.code), word(&self.status)].into_iter().flatten().collect();
         let again = match self.code.as_ref().and_then(Value::as_u64) {
             Some(status) => again(status as u16, &words),
             None if words.iter().any(|word| is_final(word)) => Again::Never,
             None => Again::Backoff,
         };
         let message = self.message.clone().unwrap_or_else(|| words.join(" "));
-        ModelError::new(
-            again,
-            if message.is_empty() {
-                "the provider reported an error".to_owned()
-            } else {
-                message
-            },
-        )
+        ModelError::new(again, if message.is_empty() { "the provider reported an error".to_owned() } else { message })
     }
 
     /// Whether it names a reason for which no later attempt will fare better.
     pub fn is_final(&self) -> bool {
-        [self.kind.as_deref(), word(&self.code), word(&self.status)]
-            .into_iter()
-            .flatten()
-            .any(is_final)
+        [self.kind.as_deref(), word(&self.code), word(&self.status)].into_iter().flatten().any(is_final)
     }
 }
 
@@ -92,13 +79,7 @@ pub fn again(status: u16, words: &[&str]) -> Again {
 /// What an answer that is no stream means: what it says, whether and when to ask again, and what to do about it.
 pub fn refusal(endpoint: &Endpoint, status: u16, headers: &HeaderMap, body: &str) -> ModelError {
     let refusal = said(body);
-    let message: String = refusal
-        .message
-        .clone()
-        .unwrap_or_default()
-        .chars()
-        .take(MODEL_ERROR_CHARS_MAX)
-        .collect();
+    let message: String = refusal.message.clone().unwrap_or_default().chars().take(MODEL_ERROR_CHARS_MAX).collect();
     let told = |what: &str| match message.is_empty() {
         true => format!("{what} (HTTP {status})"),
         false => format!("{what} (HTTP {status}): {message}"),
@@ -107,24 +88,14 @@ pub fn refusal(endpoint: &Endpoint, status: u16, headers: &HeaderMap, body: &str
     match status {
         200..=299 => {
             let error = refusal.error();
-            ModelError {
-                message: format!("answered without a stream: {}", error.message),
-                ..error
-            }
+            ModelError { message: format!("answered without a stream: {}", error.message), ..error }
         }
         401 | 403 => {
-            let hint = origin.map_or("the server wants a key: set api_key_env".to_owned(), |origin| {
-                format!("check {origin}")
-            });
-            ModelError::new(Again::Never, told("the key was refused"))
-                .hint(hint)
-                .unreachable()
+            let hint = origin.map_or("the server wants a key: set api_key_env".to_owned(), |origin| format!("check {origin}"));
+            ModelError::new(Again::Never, told("the key was refused")).hint(hint).unreachable()
         }
         404 => {
-            let hint = format!(
-                "check the model's name ({}) and base_url ({})",
-                endpoint.model, endpoint.base_url
-            );
+            let hint = format!("check the model's name ({}) and base_url ({})", endpoint.model, endpoint.base_url);
             ModelError::new(Again::Never, told("not found")).hint(hint)
         }
         300..=399 => ModelError::new(Again::Never, told("the server sends us elsewhere")).hint("check base_url"),
@@ -134,24 +105,14 @@ pub fn refusal(endpoint: &Endpoint, status: u16, headers: &HeaderMap, body: &str
                 Again::Backoff => retry_after(headers, body).map_or(Again::Backoff, Again::After),
                 again => again,
             };
-            ModelError::new(
-                again,
-                told(if status == 429 {
-                    "too many requests"
-                } else {
-                    "the request failed"
-                }),
-            )
+            ModelError::new(again, told(if status == 429 { "too many requests" } else { "the request failed" }))
         }
     }
 }
 
 /// The error in a body: `{"error":{…}}` or `{"error":"…"}`, bare, or in an array; else the text itself.
 fn said(body: &str) -> Refusal {
-    let text = || Refusal {
-        message: Some(body.trim().to_owned()),
-        ..Refusal::default()
-    };
+    let text = || Refusal { message: Some(body.trim().to_owned()), ..Refusal::default() };
     let Ok(mut value) = serde_json::from_str::<Value>(body) else {
         return text();
     };
@@ -163,14 +124,8 @@ fn said(body: &str) -> Refusal {
         None => value,
     };
     match error {
-        Value::String(message) => Refusal {
-            message: Some(message),
-            ..Refusal::default()
-        },
-        error => Refusal::deserialize(error)
-            .ok()
-            .filter(|refusal| refusal.message.is_some())
-            .unwrap_or_else(text),
+        Value::String(message) => Refusal { message: Some(message), ..Refusal::default() },
+        error => Refusal::deserialize(error).ok().filter(|refusal| refusal.message.is_some()).unwrap_or_else(text),
     }
 }
 
@@ -178,11 +133,7 @@ fn said(body: &str) -> Refusal {
 /// `retryDelay` (google.rpc.RetryInfo). At most [`MODEL_BACKOFF_MAX`].
 fn retry_after(headers: &HeaderMap, body: &str) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
-    let seconds = |text: &str| {
-        text.parse::<f64>()
-            .ok()
-            .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
-    };
+    let seconds = |text: &str| text.parse::<f64>().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     let delay = text("retry-after-ms").and_then(seconds).map(|delay| delay / 1000);
     let delay = delay.or_else(|| {
         let text = text(RETRY_AFTER.as_str())?;
@@ -197,9 +148,7 @@ fn retry_after(headers: &HeaderMap, body: &str) -> Option<Duration> {
 
 /// `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, section 5.6.7; the obsolete forms are not read).
 fn http_date(text: &str) -> Option<SystemTime> {
-    const MONTHS: [&str; 12] = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ];
+    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let mut words = text.split_once(", ")?.1.strip_suffix(" GMT")?.split([' ', ':']);
     let day: i64 = words.next()?.parse().ok()?;
     let month = words.next()?;
@@ -220,10 +169,8 @@ mod tests {
 
     #[track_caller]
     fn check(headers: &[(&'static str, &str)], body: &str, expected: Option<Duration>) {
-        let headers = headers
-            .iter()
-            .map(|(name, value)| (name.parse().expect("a name"), value.parse().expect("a value")))
-            .collect();
+        let headers =
+            headers.iter().map(|(name, value)| (name.parse().expect("a name"), value.parse().expect("a value"))).collect();
         assert_eq!(retry_after(&headers, body), expected);
     }
 
@@ -231,24 +178,12 @@ mod tests {
     fn when_to_ask_again() {
         check(&[], "", None);
         check(&[("retry-after", "2")], "", Some(Duration::from_secs(2)));
-        check(
-            &[("retry-after", "2"), ("retry-after-ms", "1500")],
-            "",
-            Some(Duration::from_millis(1500)),
-        );
+        check(&[("retry-after", "2"), ("retry-after-ms", "1500")], "", Some(Duration::from_millis(1500)));
         check(&[("retry-after", "86400")], "", Some(MODEL_BACKOFF_MAX));
         check(&[("retry-after", "Sun, 06 Nov 1994 08:49:37 GMT")], "", Some(Duration::ZERO));
-        check(
-            &[("retry-after", "Sun, 06 Nov 2994 08:49:37 GMT")],
-            "",
-            Some(MODEL_BACKOFF_MAX),
-        );
+        check(&[("retry-after", "Sun, 06 Nov 2994 08:49:37 GMT")], "", Some(MODEL_BACKOFF_MAX));
         check(&[("retry-after", "soon")], "", None);
-        check(
-            &[],
-            r#"{"error":{"details":[{"retryDelay": "34s"}]}}"#,
-            Some(Duration::from_secs(34)),
-        );
+        check(&[], r#"{"error":{"details":[{"retryDelay": "34s"}]}}"#, Some(Duration::from_secs(34)));
     }
 
     #[test]

@@ -32,16 +32,8 @@ impl<M: Model> Model for Retrying<M> {
     }
 
     fn stream(&self, request: Request) -> ChunkStream {
-        let attempts = Attempts {
-            model: self.model.clone(),
-            request,
-            number: 1,
-            state: State::Starting(Duration::ZERO),
-        };
-        stream::unfold(attempts, |mut attempts| async {
-            attempts.next().await.map(|item| (item, attempts))
-        })
-        .boxed()
+        let attempts = Attempts { model: self.model.clone(), request, number: 1, state: State::Starting(Duration::ZERO) };
+        stream::unfold(attempts, |mut attempts| async { attempts.next().await.map(|item| (item, attempts)) }).boxed()
     }
 }
 
@@ -112,10 +104,6 @@ impl<M: Model> Attempts<M> {
         };
         self.number += 1;
         self.state = State::Starting(delay);
-        Ok(Chunk::Retry {
-            attempt: self.number,
-            delay,
-            reason: error.message,
-        })
+        Ok(Chunk::Retry { attempt: self.number, delay, reason: error.message })
     }
 }

@@ -78,20 +78,14 @@ impl Script {
                 path => format!("the script at {path}: {}", error.inner()),
             })
         })?;
-        deserializer
-            .end()
-            .map_err(|error| Error::invalid_params(format!("the script: {error}")))?;
+        deserializer.end().map_err(|error| Error::invalid_params(format!("the script: {error}")))?;
         Ok(script)
     }
 }
 
 /// The model for one session, at its first step.
 pub fn open(id: impl Into<String>, script: Script) -> Arc<dyn Model> {
-    Arc::new(Retrying::new(Scripted {
-        id: id.into(),
-        script: Arc::new(script),
-        place: Arc::default(),
-    }))
+    Arc::new(Retrying::new(Scripted { id: id.into(), script: Arc::new(script), place: Arc::default() }))
 }
 
 struct Scripted {
@@ -141,17 +135,11 @@ fn next(script: &Script, place: &Mutex<Place>) -> Result<usize, ModelError> {
     let failure = script.steps.get(place.step).and_then(|step| step.error.as_ref());
     if let Some(failure) = failure.filter(|failure| place.failures < failure.times) {
         place.failures += 1;
-        let message = format!(
-            "the script answers HTTP {} ({} of {})",
-            failure.status, place.failures, failure.times
-        );
+        let message = format!("the script answers HTTP {} ({} of {})", failure.status, place.failures, failure.times);
         return Err(ModelError::new(again(failure.status, &[]), message));
     }
     let number = place.step;
-    *place = Place {
-        step: number + 1,
-        failures: 0,
-    };
+    *place = Place { step: number + 1, failures: 0 };
     Ok(number)
 }
 
@@ -162,18 +150,12 @@ fn perform(number: usize, step: Option<&Step>, request: &Request) -> Result<(Dur
         return Ok((Duration::ZERO, whole(vec![Chunk::Text("done".to_owned())], &asked)));
     };
     if let Some(expected) = step.expect.as_ref().filter(|expected| !asked.contains(expected.as_str())) {
-        let message = format!(
-            "step {} of the script expects {expected:?} in the request, which is not there",
-            number + 1
-        );
+        let message = format!("step {} of the script expects {expected:?} in the request, which is not there", number + 1);
         return Err(ModelError::new(Again::Never, message));
     }
     let pieces = |text: &Option<String>, chunk: fn(String) -> Chunk| -> Vec<Chunk> {
         let characters: Vec<char> = text.iter().flat_map(|text| text.chars()).collect();
-        characters
-            .chunks(step.chunk_chars.get())
-            .map(|piece| chunk(piece.iter().collect()))
-            .collect()
+        characters.chunks(step.chunk_chars.get()).map(|piece| chunk(piece.iter().collect())).collect()
     };
     let mut chunks = pieces(&step.thinking, Chunk::Thinking);
     chunks.extend(pieces(&step.text, Chunk::Text));
@@ -197,11 +179,7 @@ fn whole(mut chunks: Vec<Chunk>, asked: &str) -> Vec<Chunk> {
         })
         .sum();
     let tokens = |bytes: usize| bytes.div_ceil(4) as u64;
-    chunks.push(Chunk::Usage(Usage {
-        input_tokens: tokens(asked.len()),
-        output_tokens: tokens(said),
-        ..Usage::default()
-    }));
+    chunks.push(Chunk::Usage(Usage { input_tokens: tokens(asked.len()), output_tokens: tokens(said), ..Usage::default() }));
     chunks.push(Chunk::Stop(StopReason::EndTurn));
     chunks
 }

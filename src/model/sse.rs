@@ -122,10 +122,7 @@ mod tests {
         check(&["\u{feff}data: a\n\n"], &["a"]);
         check(&["data: a\r\n\r", "\ndata: b\r\n\r\n"], &["a", "b"]);
         check(&["data: a\r\rdata: b\r\r"], &["a", "b"]);
-        check(
-            &[": ping\n\n", "event: x\nid: 1\nretry: soon\ndata: {\ndata: }\n\n"],
-            &["{\n}"],
-        );
+        check(&[": ping\n\n", "event: x\nid: 1\nretry: soon\ndata: {\ndata: }\n\n"], &["{\n}"]);
         check(&["data\n\n", "database: x\n\nwhat\n\n"], &[""]);
         check(&["data: größe\n\n", "data: cut"], &["größe"]);
     }

@@ -43,17 +43,11 @@ pub fn parse<'a, T: Deserialize<'a>>(data: &'a str) -> Result<T, ModelError> {
 
 /// What a block carries for `protocol`; the state of another protocol is nobody's business here.
 pub fn state(state: &Option<ProviderState>, protocol: Protocol) -> Option<&Value> {
-    state
-        .as_ref()
-        .filter(|state| state.protocol == protocol.as_str())
-        .map(|state| &state.value)
+    state.as_ref().filter(|state| state.protocol == protocol.as_str()).map(|state| &state.value)
 }
 
 pub fn keep(protocol: Protocol, value: Value) -> Option<ProviderState> {
-    Some(ProviderState {
-        protocol: protocol.as_str().to_owned(),
-        value,
-    })
+    Some(ProviderState { protocol: protocol.as_str().to_owned(), value })
 }
 
 /// A tool call's id as `fits` wants it: itself, or nine letters and digits made of it (the narrowest rule there is, Mistral's).
@@ -74,10 +68,7 @@ pub fn call_id(id: &str, fits: impl Fn(&str) -> bool) -> Cow<'_, str> {
 
 /// Letters, digits, `_` and `-`, at most `length` of them.
 pub fn is_plain(id: &str, length: usize) -> bool {
-    (1..=length).contains(&id.len())
-        && id
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+    (1..=length).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
 
 /// A tool call's input as an object: the wires take nothing else back, even if the model wrote something else.

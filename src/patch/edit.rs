@@ -44,26 +44,18 @@ pub fn edit(content: &[u8], old: &str, new: &str, replace_all: bool) -> Result<E
     if old == new {
         return Err(EditError::Identical);
     }
-    let new = if ends_in_crlf(content) {
-        new.replace('\n', "\r\n")
-    } else {
-        new
-    };
+    let new = if ends_in_crlf(content) { new.replace('\n', "\r\n") } else { new };
     replace(&View::without_cr(content), content, &old, &new, replace_all)
 }
 
 fn replace(view: &View<'_>, content: &[u8], old: &str, new: &str, replace_all: bool) -> Result<Edited, EditError> {
     let found: Vec<usize> = memmem::find_iter(&view.bytes, old).collect();
     let Some(first) = found.first().copied() else {
-        return Err(EditError::NotFound {
-            nearest: nearest(&view.bytes, old),
-        });
+        return Err(EditError::NotFound { nearest: nearest(&view.bytes, old) });
     };
     let line = |place: usize| memchr::memchr_iter(b'\n', &view.bytes[..place]).count() + 1;
     if found.len() > 1 && !replace_all {
-        return Err(EditError::Several {
-            lines: found.into_iter().map(line).collect(),
-        });
+        return Err(EditError::Several { lines: found.into_iter().map(line).collect() });
     }
     let mut bytes = Vec::with_capacity(content.len() + found.len() * new.len());
     let mut done = 0;
@@ -73,12 +65,7 @@ fn replace(view: &View<'_>, content: &[u8], old: &str, new: &str, replace_all: b
         done = view.origin(place + old.len());
     }
     bytes.extend_from_slice(&content[done..]);
-    Ok(Edited {
-        bytes,
-        strategy: "exact",
-        match_count: found.len(),
-        line: line(first),
-    })
+    Ok(Edited { bytes, strategy: "exact", match_count: found.len(), line: line(first) })
 }
 
 /// A file's bytes without the `\r` of its line endings, and where those were.
@@ -90,10 +77,7 @@ struct View<'c> {
 
 impl<'c> View<'c> {
     fn of(bytes: Cow<'c, [u8]>) -> View<'c> {
-        View {
-            bytes,
-            removed: Vec::new(),
-        }
+        View { bytes, removed: Vec::new() }
     }
 
     fn without_cr(content: &'c [u8]) -> View<'c> {
@@ -109,10 +93,7 @@ impl<'c> View<'c> {
             return View::of(Cow::Borrowed(content));
         }
         bytes.extend_from_slice(&content[done..]);
-        View {
-            bytes: Cow::Owned(bytes),
-            removed,
-        }
+        View { bytes: Cow::Owned(bytes), removed }
     }
 
     /// Where `place` is in the file: before the `\r` of an ending that begins there.
@@ -144,11 +125,7 @@ fn nearest(content: &[u8], old: &str) -> Option<(usize, String)> {
     let mut best: Option<(f64, usize, &[u8])> = None;
     for (index, line) in content.split(|byte| *byte == b'\n').enumerate() {
         let trimmed = line.trim_ascii();
-        let score = if trimmed == wanted.as_bytes() {
-            1.0
-        } else {
-            likeness(&pairs, wanted.len(), trimmed)
-        };
+        let score = if trimmed == wanted.as_bytes() { 1.0 } else { likeness(&pairs, wanted.len(), trimmed) };
         if score >= ALIKE && best.is_none_or(|(so_far, ..)| score > so_far) {
             best = Some((score, index + 1, line));
         }

@@ -25,7 +25,12 @@ pub struct ModeRow {
 
 pub const MODES: &[ModeRow] = &[
     ModeRow { mode: Mode::Ask, id: "ask", name: "Ask", description: "Reads freely, asks before it changes or runs anything" },
-    ModeRow { mode: Mode::AcceptEdits, id: "accept-edits", name: "Accept edits", description: "Edits files of the project, asks before it runs anything" },
+    ModeRow {
+        mode: Mode::AcceptEdits,
+        id: "accept-edits",
+        name: "Accept edits",
+        description: "Edits files of the project, asks before it runs anything",
+    },
     ModeRow { mode: Mode::Plan, id: "plan", name: "Plan", description: "Only reads: nothing is changed or run" },
     ModeRow { mode: Mode::Auto, id: "auto", name: "Auto", description: "Works without asking inside the project" },
 ];

@@ -60,16 +60,7 @@ impl Child {
         output: Receiver,
         supervisor: Supervisor,
     ) -> Child {
-        Child {
-            output: Output(output),
-            ending: Ending {
-                helper,
-                pid,
-                lifeline: Some(lifeline),
-                report: Vec::new(),
-                supervisor,
-            },
-        }
+        Child { output: Output(output), ending: Ending { helper, pid, lifeline: Some(lifeline), report: Vec::new(), supervisor } }
     }
 
     /// Waits until the command and all that it started are gone. Cancel-safe.
@@ -83,10 +74,7 @@ impl Child {
         let bound = limits::KILL_GRACE + limits::KILL_WAIT;
         match tokio::time::timeout(bound, self.ending.wait()).await {
             Ok(status) => status,
-            Err(_) => Err(Error::new(
-                Kind::Timeout,
-                format!("ending process {}: still there after {bound:?}", self.ending.pid),
-            )),
+            Err(_) => Err(Error::new(Kind::Timeout, format!("ending process {}: still there after {bound:?}", self.ending.pid))),
         }
     }
 }
@@ -94,25 +82,15 @@ impl Child {
 impl Ending {
     /// See [`Child::wait`].
     pub async fn wait(&mut self) -> Result<ExitStatus> {
-        let status = self
-            .helper
-            .wait()
-            .await
-            .map_err(|error| Error::io("waiting for a command", error))?;
+        let status = self.helper.wait().await.map_err(|error| Error::io("waiting for a command", error))?;
         self.supervisor.forget(self.pid);
         let Some(code) = status.code() else {
             let supervisor = self.supervisor.clone();
             let swept = tokio::task::spawn_blocking(move || supervisor.sweep()).await;
             debug_assert!(swept.is_ok());
-            return Ok(ExitStatus {
-                code: 128 + status.signal().unwrap_or(0),
-                cwd: None,
-            });
+            return Ok(ExitStatus { code: 128 + status.signal().unwrap_or(0), cwd: None });
         };
-        Ok(ExitStatus {
-            code,
-            cwd: self.read_report(),
-        })
+        Ok(ExitStatus { code, cwd: self.read_report() })
     }
 
     /// Lets the lifeline go: the command's end begins now. [`Ending::wait`] tells when it is over.
@@ -127,16 +105,13 @@ impl Ending {
     fn read_report(&mut self) -> Option<PathBuf> {
         if let Some(lifeline) = self.lifeline.take() {
             lifeline.set_nonblocking(true).ok()?;
-            let said = (&lifeline)
-                .take(limits::HELPER_REPORT_BYTES_MAX)
-                .read_to_end(&mut self.report);
+            let said = (&lifeline).take(limits::HELPER_REPORT_BYTES_MAX).read_to_end(&mut self.report);
             if said.is_err() {
                 self.report.clear();
             }
         }
         let path = self.report.strip_suffix(b"\n")?;
-        path.starts_with(b"/")
-            .then(|| PathBuf::from(OsString::from_vec(path.to_vec())))
+        path.starts_with(b"/").then(|| PathBuf::from(OsString::from_vec(path.to_vec())))
     }
 }
 

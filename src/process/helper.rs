@@ -42,20 +42,11 @@ pub fn helper_main(mut arguments: impl Iterator<Item = OsString>) -> ! {
 
 fn run(arguments: &mut dyn Iterator<Item = OsString>) -> io::Result<i32> {
     let usage = || io::Error::new(io::ErrorKind::InvalidInput, "this subcommand is for nuncio itself");
-    let open_files = arguments
-        .next()
-        .and_then(|text| text.to_str()?.parse().ok())
-        .ok_or_else(usage)?;
+    let open_files = arguments.next().and_then(|text| text.to_str()?.parse().ok()).ok_or_else(usage)?;
     let form = arguments.next().ok_or_else(usage)?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     let hard = getrlimit(Resource::Nofile).maximum;
-    setrlimit(
-        Resource::Nofile,
-        Rlimit {
-            current: Some(hard.map_or(open_files, |hard| hard.min(open_files))),
-            maximum: hard,
-        },
-    )?;
+    setrlimit(Resource::Nofile, Rlimit { current: Some(hard.map_or(open_files, |hard| hard.min(open_files))), maximum: hard })?;
     // What we inherited by somebody's mistake is not for the command. Kernels before 5.11 cannot do it, and it is no harm.
     // SAFETY: close_range(2) with this flag closes nothing, it marks.
     unsafe { libc::close_range(3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC as libc::c_int) };
@@ -77,11 +68,7 @@ fn run(arguments: &mut dyn Iterator<Item = OsString>) -> io::Result<i32> {
         Ok(pid) => pid,
         Err(error) => {
             eprintln!("nuncio: {error}");
-            return Ok(if error.kind() == io::ErrorKind::NotFound {
-                NOT_FOUND
-            } else {
-                NOT_RUN
-            });
+            return Ok(if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_RUN });
         }
     };
     let code = supervise(main, &signals);
@@ -208,10 +195,7 @@ impl Signals {
 }
 
 fn sleep(watched: &mut [PollFd<'_>], time: Option<Duration>) {
-    let time = time.map(|time| Timespec {
-        tv_sec: time.as_secs() as i64,
-        tv_nsec: i64::from(time.subsec_nanos()),
-    });
+    let time = time.map(|time| Timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) });
     // An interrupted wait is a short one; whoever waits looks again.
     let _ = poll(watched, time.as_ref());
 }

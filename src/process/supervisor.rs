@@ -24,11 +24,7 @@ pub struct Supervisor {
 impl Supervisor {
     /// `exe` is a nuncio binary; see [`Supervisor::of_this_binary`].
     pub fn new(exe: impl Into<PathBuf>) -> Supervisor {
-        Supervisor {
-            exe: exe.into(),
-            open_files: limits::CHILD_OPEN_FILES,
-            children: Arc::default(),
-        }
+        Supervisor { exe: exe.into(), open_files: limits::CHILD_OPEN_FILES, children: Arc::default() }
     }
 
     /// The binary that runs now, also when its file was replaced meanwhile.
@@ -46,10 +42,9 @@ impl Supervisor {
     pub fn spawn(&self, command: &Command) -> Result<Child> {
         let doing = || match &command.what {
             What::Shell(_) => "starting a shell".to_owned(),
-            What::Program(arguments) => format!(
-                "starting {}",
-                arguments.first().map_or("nothing".into(), |name| name.to_string_lossy())
-            ),
+            What::Program(arguments) => {
+                format!("starting {}", arguments.first().map_or("nothing".into(), |name| name.to_string_lossy()))
+            }
         };
         let fail = |error: io::Error| Error::io(doing(), error);
         let (lifeline, theirs) = UnixStream::pair().map_err(fail)?;
@@ -67,10 +62,7 @@ impl Supervisor {
         for name in &command.env_removed {
             helper.env_remove(name);
         }
-        helper
-            .stdin(OwnedFd::from(theirs))
-            .stdout(writer.try_clone().map_err(fail)?)
-            .stderr(Stdio::from(writer));
+        helper.stdin(OwnedFd::from(theirs)).stdout(writer.try_clone().map_err(fail)?).stderr(Stdio::from(writer));
 
         let mut children = self.children();
         let child = helper.spawn().map_err(fail)?;

@@ -33,12 +33,7 @@ pub fn descendants(root: u32) -> Vec<u32> {
 fn parent(pid: u32) -> Option<u32> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
     let end = stat.iter().rposition(|byte| *byte == b')')?;
-    std::str::from_utf8(&stat[end + 1..])
-        .ok()?
-        .split_ascii_whitespace()
-        .nth(1)?
-        .parse()
-        .ok()
+    std::str::from_utf8(&stat[end + 1..]).ok()?.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
 fn signal(pid: u32, signal: Signal) {
@@ -90,10 +85,7 @@ pub fn kill_orphans(known: impl Fn(u32) -> bool) {
     let own = getpid().as_raw_nonzero().get().unsigned_abs();
     let deadline = Instant::now() + limits::KILL_WAIT;
     while Instant::now() < deadline {
-        let orphans: Vec<u32> = descendants(own)
-            .into_iter()
-            .filter(|pid| parent(*pid) == Some(own) && !known(*pid))
-            .collect();
+        let orphans: Vec<u32> = descendants(own).into_iter().filter(|pid| parent(*pid) == Some(own) && !known(*pid)).collect();
         if orphans.is_empty() {
             return;
         }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::acp;
 use crate::content::{
-    Location, Part, PermissionOption, PermissionOptionKind, PlanEntry, PlanPriority, PlanStatus, StopReason, ToolContent, ToolKind, ToolStatus,
+    Location, Part, PermissionOption, PermissionOptionKind, PlanEntry, PlanPriority, PlanStatus, StopReason, ToolContent, ToolKind,
+    ToolStatus,
 };
 
 /// A block of a prompt; the error says what is wrong with it.

@@ -48,10 +48,11 @@ impl Rejected {
 
 impl Incoming {
     pub fn parse(line: &[u8]) -> Result<Incoming, Rejected> {
-        let text = std::str::from_utf8(line)
-            .map_err(|error| Rejected::new(Id::Null, Kind::ParseError, format!("message is not UTF-8 after byte {}", error.valid_up_to())))?;
-        let value: Value =
-            serde_json::from_str(text).map_err(|error| Rejected::new(Id::Null, Kind::ParseError, format!("message is not JSON: {error}")))?;
+        let text = std::str::from_utf8(line).map_err(|error| {
+            Rejected::new(Id::Null, Kind::ParseError, format!("message is not UTF-8 after byte {}", error.valid_up_to()))
+        })?;
+        let value: Value = serde_json::from_str(text)
+            .map_err(|error| Rejected::new(Id::Null, Kind::ParseError, format!("message is not JSON: {error}")))?;
         let invalid = |id: &Id, message: &str| Rejected::new(id.clone(), Kind::InvalidRequest, message);
         let mut object = match value {
             Value::Object(object) => object,
@@ -131,6 +132,7 @@ pub mod frame {
         data.insert("code".into(), row.code.into());
         data.extend(error.hint.as_ref().map(|hint| ("hint".to_string(), hint.as_str().into())));
         data.extend(error.details.as_ref().map(|details| ("details".to_string(), details.clone())));
-        json!({ "code": row.rpc, "message": error.message, "data": data })
+        // Many clients show nothing but the message.
+        json!({ "code": row.rpc, "message": error.to_string(), "data": data })
     }
 }

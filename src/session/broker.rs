@@ -60,6 +60,11 @@ impl Broker {
         Some(answered)
     }
 
+    /// Whether it can still be answered here.
+    pub fn is_open(&self, id: &PermissionId) -> bool {
+        self.desk().questions.contains_key(id)
+    }
+
     /// Answers with one of the options that were offered; another one is an error, and leaves the question open.
     pub fn answer(&self, id: &PermissionId, option_id: &str, by: &str, reason: Option<String>) -> Result<()> {
         let mut desk = self.desk();

@@ -118,7 +118,12 @@ impl SessionLog {
     }
 
     /// In the queue when this returns, committed when the receiver answers.
-    pub(super) async fn append(self: &Arc<Self>, turn: Option<TurnId>, body: Body, durable: bool) -> Result<oneshot::Receiver<Result<Seq>>> {
+    pub(super) async fn append(
+        self: &Arc<Self>,
+        turn: Option<TurnId>,
+        body: Body,
+        durable: bool,
+    ) -> Result<oneshot::Receiver<Result<Seq>>> {
         let (done, committed) = oneshot::channel();
         let pending = Pending { log: self.clone(), turn, body, durable, done: Some(done) };
         self.pending.send(pending).await.map_err(|_| writer_gone())?;
@@ -189,8 +194,8 @@ impl SessionLog {
     /// The whole log without the pieces of whole messages; those of a turn that is open are there, for they may be all there is.
     fn facts(&self) -> Result<Vec<Event>> {
         let mut events = self.store.events(&self.id, self.key, 0, usize::MAX >> 1, false)?;
-        let open_turn = events.iter().rposition(|event| matches!(event.body, Body::TurnStarted {}) || event.body.ends_turn());
-        if let Some(start) = open_turn.filter(|start| matches!(events[*start].body, Body::TurnStarted {})) {
+        let open_turn = events.iter().rposition(|event| matches!(event.body, Body::TurnStarted { .. }) || event.body.ends_turn());
+        if let Some(start) = open_turn.filter(|start| matches!(events[*start].body, Body::TurnStarted { .. })) {
             let after = events[start].seq;
             events.truncate(start + 1);
             events.extend(self.store.events(&self.id, self.key, after, usize::MAX >> 1, true)?);
@@ -295,11 +300,15 @@ fn approximate_bytes(body: &Body) -> usize {
     200 + match body {
         Body::MessageDelta { text, .. } => text.len(),
         Body::MessageCompleted { parts, .. } => parts.iter().map(part).sum(),
-        Body::ToolUpdated { content: Some(list), .. } | Body::PermissionRequested { content: list, .. } => list.iter().map(content).sum(),
+        Body::ToolUpdated { content: Some(list), .. } | Body::PermissionRequested { content: list, .. } => {
+            list.iter().map(content).sum()
+        }
         Body::ToolCompleted { output, content: list, .. } => {
             output.iter().map(part).sum::<usize>() + list.iter().map(content).sum::<usize>()
         }
-        Body::ToolStarted { input, .. } => input.as_object().map_or(0, |map| map.values().map(|value| value.as_str().map_or(20, str::len)).sum()),
+        Body::ToolStarted { input, .. } => {
+            input.as_object().map_or(0, |map| map.values().map(|value| value.as_str().map_or(20, str::len)).sum())
+        }
         _ => 0,
     }
 }

@@ -63,8 +63,10 @@ impl SessionState {
             Body::SessionUpdated { change } => self.change(change),
             Body::SessionClosed {} => {}
             Body::SessionDeleted {} => self.deleted = true,
-            Body::TurnStarted {} => self.turn = event.turn_id.clone(),
-            Body::TurnCompleted { .. } | Body::TurnFailed { .. } | Body::TurnCancelled {} | Body::TurnInterrupted {} => self.turn = None,
+            Body::TurnStarted { .. } => self.turn = event.turn_id.clone(),
+            Body::TurnCompleted { .. } | Body::TurnFailed { .. } | Body::TurnCancelled {} | Body::TurnInterrupted {} => {
+                self.turn = None
+            }
             Body::MessageDelta { message_id, role, text, .. } => self.delta(message_id, *role, text),
             Body::MessageCompleted { message_id, .. } => self.open_messages.retain(|open| open.id != *message_id),
             Body::ToolStarted { tool_call_id, .. } => self.open_tools.push(tool_call_id.clone()),

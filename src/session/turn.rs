@@ -53,17 +53,18 @@ impl TurnHandle {
 }
 
 impl Session {
-    /// Starts a turn with the user's message. The claim is made before the first `.await`, so that whoever asks first has it:
+    /// Starts a turn with the user's message; `by` names the client. The claim is made before the first `.await`, so that whoever asks first has it:
     /// another prompt meets `session_busy`, a cancel meets this turn.
-    pub fn start_turn(self: &Arc<Self>, prompt: Vec<Part>) -> Result<TurnHandle> {
+    pub fn start_turn(self: &Arc<Self>, prompt: Vec<Part>, by: &str) -> Result<TurnHandle> {
         let id = TurnId::new();
         let cancel = self.shutdown.child_token();
         let (done, end) = watch::channel(None);
         let handle = TurnHandle { id: id.clone(), cancel: cancel.clone(), end };
         self.claim(handle.clone())?;
         let turn = Turn { id, session: self.clone(), cancel };
+        let by = by.to_string();
         self.tasks.spawn(async move {
-            let end = turn.run(prompt).await;
+            let end = turn.run(prompt, by).await;
             done.send_replace(Some(end));
         });
         Ok(handle)
@@ -71,12 +72,12 @@ impl Session {
 }
 
 impl Turn {
-    async fn run(self, prompt: Vec<Part>) -> TurnEnd {
+    async fn run(self, prompt: Vec<Part>, by: String) -> TurnEnd {
         if let Err(error) = self.session.own().await {
             self.session.release_claim(&self.id);
             return TurnEnd { result: Err(error), seq: 0 };
         }
-        let result = match self.open(prompt).await {
+        let result = match self.open(prompt, by).await {
             Ok(_) => {
                 let worked = AssertUnwindSafe(self.session.agent.run(&self)).catch_unwind().await;
                 worked.unwrap_or_else(|panic| Err(Error::internal(format!("the agent panicked: {}", panic_message(&*panic)))))
@@ -87,15 +88,15 @@ impl Turn {
     }
 
     /// The prompt is on the disk before anything follows from it.
-    async fn open(&self, prompt: Vec<Part>) -> Result<Seq> {
-        self.emit(Body::TurnStarted {}).await;
-        if self.session.log.state(|state| state.title.is_none()) {
-            if let Some(title) = title_of(&prompt) {
-                self.emit(Body::SessionUpdated { change: SessionChange { title: Some(title), ..Default::default() } }).await;
-            }
+    async fn open(&self, prompt: Vec<Part>, by: String) -> Result<Seq> {
+        self.emit(Body::TurnStarted { by: Some(by) }).await;
+        let untitled = self.session.log.state(|state| state.title.is_none());
+        if let Some(title) = title_of(&prompt).filter(|_| untitled) {
+            self.emit(Body::SessionUpdated { change: SessionChange { title: Some(title), ..Default::default() } }).await;
         }
         let message_id = MessageId::new();
-        self.commit(Body::MessageCompleted { message_id, role: Role::User, parts: prompt, discarded: false, provider_state: None }).await
+        self.commit(Body::MessageCompleted { message_id, role: Role::User, parts: prompt, discarded: false, provider_state: None })
+            .await
     }
 
     /// Closes what the agent left open, then the turn. The claim goes when the end is in the queue: whatever the next turn appends comes after it.
@@ -105,7 +106,7 @@ impl Turn {
             Ok(StopReason::Cancelled) => Body::TurnCancelled {},
             Ok(stop_reason) => Body::TurnCompleted { stop_reason: *stop_reason },
             Err(error) => {
-                tracing::warn!(session = %self.session.log.id, turn = %self.id, error = ?error, "turn failed");
+                tracing::info!(session = %self.session.log.id, turn = %self.id, error = ?error, "turn failed");
                 Body::TurnFailed { code: error.kind.row().code.into(), message: error.message.clone(), hint: error.hint.clone() }
             }
         };
@@ -136,7 +137,13 @@ impl Turn {
 
     /// Asks whoever is there, and waits for the first answer, the deadline or a cancel: everything but an offered yes is a no.
     /// Returns the question's id, for its `permission.resolved`, which the caller appends with the rule that comes of it.
-    pub async fn ask(&self, tool_call_id: ToolCallId, content: Vec<ToolContent>, options: Vec<PermissionOption>, timeout: Duration) -> (Option<PermissionId>, Answer) {
+    pub async fn ask(
+        &self,
+        tool_call_id: ToolCallId,
+        content: Vec<ToolContent>,
+        options: Vec<PermissionOption>,
+        timeout: Duration,
+    ) -> (Option<PermissionId>, Answer) {
         let id = PermissionId::new();
         let broker = &self.session.broker;
         let Some(mut answered) = broker.ask(id.clone(), options.clone()) else {

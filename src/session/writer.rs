@@ -84,7 +84,9 @@ fn group(batch: &mut Vec<Pending>) -> Vec<Group> {
 /// Adds `next` to `last` if both are pieces of one message; else gives it back.
 fn join(last: &mut Body, next: Body) -> Option<Body> {
     match (last, next) {
-        (Body::MessageDelta { message_id, text, .. }, Body::MessageDelta { message_id: next_id, text: more, .. }) if *message_id == next_id => {
+        (Body::MessageDelta { message_id, text, .. }, Body::MessageDelta { message_id: next_id, text: more, .. })
+            if *message_id == next_id =>
+        {
             text.push_str(&more);
             None
         }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
@@ -14,6 +14,7 @@ use super::view::View;
 use crate::api::{Client, Follow, Nuncio};
 use crate::id::{Seq, SessionId};
 use crate::rpc::peer::Peer;
+use crate::session::broker::Attendance;
 
 /// An answer, written; with what has to be shown before it, and from where its session is followed.
 pub struct Out {
@@ -22,6 +23,9 @@ pub struct Out {
     pub follow: Option<Follow>,
 }
 
+/// The client is there and can answer for these sessions; who empties it says that it is gone.
+pub type Presence = Arc<Mutex<HashMap<SessionId, Attendance>>>;
+
 pub struct Outbox<W> {
     nuncio: Arc<Nuncio>,
     client: Arc<Client>,
@@ -29,6 +33,7 @@ pub struct Outbox<W> {
     output: W,
     buffer: Vec<u8>,
     views: HashMap<SessionId, View>,
+    presence: Presence,
     /// Sessions that wait for something after their cursor.
     waiting: FuturesUnordered<BoxFuture<'static, (SessionId, u64)>>,
     /// Number of the view that was opened last: what an older one waited for is nobody's.
@@ -39,8 +44,18 @@ pub struct Outbox<W> {
 const FLUSH_BYTES: usize = 64 << 10;
 
 impl<W: AsyncWrite + Unpin> Outbox<W> {
-    pub fn new(nuncio: Arc<Nuncio>, client: Arc<Client>, peer: Arc<Peer>, output: W) -> Self {
-        Self { nuncio, client, peer, output, buffer: Vec::new(), views: HashMap::new(), waiting: FuturesUnordered::new(), opened: 0 }
+    pub fn new(nuncio: Arc<Nuncio>, client: Arc<Client>, peer: Arc<Peer>, presence: Presence, output: W) -> Self {
+        Self {
+            nuncio,
+            client,
+            peer,
+            presence,
+            output,
+            buffer: Vec::new(),
+            views: HashMap::new(),
+            waiting: FuturesUnordered::new(),
+            opened: 0,
+        }
     }
 
     /// Ends when all senders of answers are gone, or the client does not take any more.
@@ -72,19 +87,26 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
             None => {}
             Some(Follow::Replayed(session)) => self.followed(session),
             Some(Follow::After(session, seq)) => {
-                if self.open_view(&session, seq) {
-                    self.followed(session);
-                }
+                self.open_view(&session, seq);
+                self.followed(session);
             }
-            Some(Follow::No(session)) => drop(self.views.remove(&session)),
+            Some(Follow::No(session)) => {
+                self.views.remove(&session);
+                self.present().remove(&session);
+            }
         }
         self.flush_if_full().await
+    }
+
+    fn present(&self) -> MutexGuard<'_, HashMap<SessionId, Attendance>> {
+        self.presence.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// False: the session is not open any more.
     fn open_view(&mut self, session: &SessionId, after: Seq) -> bool {
         let Some(open) = self.nuncio.sessions_now().and_then(|sessions| sessions.opened(session)) else { return false };
         self.opened += 1;
+        self.present().insert(session.clone(), open.broker.attend());
         let view = View::new(open, after, self.opened, self.nuncio.clone(), self.client.clone(), self.peer.clone());
         self.views.insert(session.clone(), view);
         true

@@ -13,7 +13,10 @@ use crate::rpc::message::frame;
 
 pub struct Projection {
     session: SessionId,
+    client: String,
     notices: bool,
+    /// The running turn is this client's: it shows its prompt by itself.
+    own_turn: bool,
     /// Bytes shown of each message that is not complete yet.
     shown_bytes: HashMap<MessageId, u64>,
     /// Calls that have no result yet, for the questions about them.
@@ -28,9 +31,10 @@ struct Notification<'a> {
 }
 
 impl Projection {
-    pub fn new(session: SessionId, client: &acp::ClientCapabilities) -> Projection {
-        let notices = client.session.as_ref().is_some_and(|session| session.notices.is_some());
-        Projection { session, notices, shown_bytes: HashMap::new(), open_calls: HashMap::new() }
+    /// `client` is the id of whoever this is shown to.
+    pub fn new(session: SessionId, client: String, capabilities: &acp::ClientCapabilities) -> Projection {
+        let notices = capabilities.session.as_ref().is_some_and(|session| session.notices.is_some());
+        Projection { session, client, notices, own_turn: false, shown_bytes: HashMap::new(), open_calls: HashMap::new() }
     }
 
     pub fn update(&self, update: acp::SessionUpdate, buffer: &mut Vec<u8>) {
@@ -41,8 +45,8 @@ impl Projection {
     pub fn shown(&mut self, event: &Event, buffer: &mut Vec<u8>) {
         match &event.body {
             Body::MessageDelta { message_id, role, offset, text } => self.text(message_id, *role, *offset, text, buffer),
-            // The client that prompted shows its prompt by itself.
-            Body::MessageCompleted { role: Role::User, .. } => {}
+            Body::TurnStarted { by } => self.own_turn = by.as_ref() == Some(&self.client),
+            Body::MessageCompleted { role: Role::User, .. } if self.own_turn => {}
             body => self.fact(body, buffer),
         }
     }
@@ -92,7 +96,11 @@ impl Projection {
                     .status(acp::ToolCallStatus::Pending)
                     .locations(locations.iter().map(content::location).collect::<Vec<_>>())
                     .raw_input(input.clone());
-                let fields = acp::ToolCallUpdateFields::new().title(title.clone()).kind(call.kind).locations(call.locations.clone()).raw_input(input.clone());
+                let fields = acp::ToolCallUpdateFields::new()
+                    .title(title.clone())
+                    .kind(call.kind)
+                    .locations(call.locations.clone())
+                    .raw_input(input.clone());
                 self.open_calls.insert(tool_call_id.clone(), fields);
                 self.update(acp::SessionUpdate::ToolCall(call), buffer);
             }
@@ -136,7 +144,7 @@ impl Projection {
             | Body::MessageDelta { .. }
             | Body::SessionClosed {}
             | Body::SessionDeleted {}
-            | Body::TurnStarted {}
+            | Body::TurnStarted { .. }
             | Body::TurnCompleted { .. }
             | Body::TurnFailed { .. }
             | Body::TurnCancelled {}

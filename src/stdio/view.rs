@@ -1,4 +1,4 @@
-//! A session as this client sees it: a cursor in its log, the questions it was asked, and its presence as somebody who can answer.
+//! A session as this client sees it: a cursor in its log, and the questions it was asked.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::limits;
 use crate::protocol::{acp, content};
 use crate::rpc::message::{Id, frame};
 use crate::rpc::peer::Peer;
-use crate::session::broker::{Attendance, Broker};
+use crate::session::broker::Broker;
 use crate::session::{Follow, Session};
 
 pub struct View {
@@ -29,7 +29,6 @@ pub struct View {
     client: Arc<Client>,
     peer: Arc<Peer>,
     asked: HashMap<PermissionId, Id>,
-    _attendance: Attendance,
 }
 
 impl View {
@@ -37,8 +36,7 @@ impl View {
         View {
             number,
             follow: session.log.follow(after),
-            projection: Projection::new(session.log.id.clone(), &client.capabilities()),
-            _attendance: session.broker.attend(),
+            projection: Projection::new(session.log.id.clone(), client.id.clone(), &client.capabilities()),
             asked: HashMap::new(),
             session,
             nuncio,
@@ -146,8 +144,19 @@ impl View {
         self.projection.update(acp::SessionUpdate::ConfigOptionUpdate(acp::ConfigOptionUpdate::new(options)), buffer);
     }
 
-    fn ask(&mut self, id: PermissionId, tool_call: ToolCallId, shown: &[ToolContent], options: &[PermissionOption], buffer: &mut Vec<u8>) {
+    fn ask(
+        &mut self,
+        id: PermissionId,
+        tool_call: ToolCallId,
+        shown: &[ToolContent],
+        options: &[PermissionOption],
+        buffer: &mut Vec<u8>,
+    ) {
         let broker = self.session.broker.clone();
+        if !broker.is_open(&id) {
+            // Another process asks, or it was answered meanwhile.
+            return;
+        }
         let (question, by) = (id.clone(), self.client.principal);
         let request = self.peer.ask(Box::new(move |answer| answered(&broker, &question, by, answer)));
         self.asked.insert(id, request.clone());
@@ -164,7 +173,8 @@ impl View {
 
 /// Everything but one of the options that were offered is a no.
 fn answered(broker: &Broker, id: &PermissionId, by: &str, answer: Result<Value, Value>) {
-    let outcome = answer.map(|value| serde_json::from_value::<acp::RequestPermissionResponse>(value).map(|response| response.outcome));
+    let outcome =
+        answer.map(|value| serde_json::from_value::<acp::RequestPermissionResponse>(value).map(|response| response.outcome));
     let denied = |reason: &str| broker.dismiss(id, PermissionOutcome::Denied, by, reason);
     match outcome {
         Ok(Ok(acp::RequestPermissionOutcome::Selected(selected))) => {

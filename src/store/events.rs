@@ -102,7 +102,8 @@ fn append_to(db: &Connection, append: &Append) -> rusqlite::Result<bool> {
     if fence.execute(params![last.seq as i64, last.at_ms as i64, append.key, append.generation])? == 0 {
         return Ok(false);
     }
-    let mut insert = db.prepare_cached("INSERT INTO events (session, seq, turn, at_ms, delta, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
+    let mut insert =
+        db.prepare_cached("INSERT INTO events (session, seq, turn, at_ms, delta, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
     for event in &append.events {
         let body = serde_json::to_string(&event.body).map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
         let turn = event.turn_id.as_ref().map(|turn| turn.as_str());

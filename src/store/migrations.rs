@@ -30,7 +30,9 @@ const STEPS: &[&str] = &["
 "];
 
 pub fn run(db: &mut Connection) -> rusqlite::Result<()> {
-    let version = |db: &Connection| -> rusqlite::Result<usize> { Ok(db.pragma_query_value(None, "user_version", |row| row.get::<_, u32>(0))? as usize) };
+    let version = |db: &Connection| -> rusqlite::Result<usize> {
+        Ok(db.pragma_query_value(None, "user_version", |row| row.get::<_, u32>(0))? as usize)
+    };
     if version(db)? >= STEPS.len() {
         return Ok(());
     }

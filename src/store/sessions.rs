@@ -80,8 +80,9 @@ impl Store {
     /// Gives the session to process `owner`: from here on, appends of the generation before are refused.
     pub fn take_session(&self, key: i64, owner: u32) -> Result<i64> {
         self.with("taking a session in", |db| {
-            let mut update =
-                db.prepare_cached("UPDATE sessions SET generation = generation + 1, owner = ?2 WHERE key = ?1 RETURNING generation")?;
+            let mut update = db.prepare_cached(
+                "UPDATE sessions SET generation = generation + 1, owner = ?2 WHERE key = ?1 RETURNING generation",
+            )?;
             update.query_row(params![key, owner], |row| row.get(0))
         })
     }

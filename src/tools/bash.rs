@@ -39,12 +39,7 @@ pub struct Input {
 }
 
 /// What a command gets so that no program waits for somebody at a terminal.
-const UNATTENDED: [(&str, &str); 4] = [
-    ("PAGER", "cat"),
-    ("GIT_PAGER", "cat"),
-    ("GIT_TERMINAL_PROMPT", "0"),
-    ("TERM", "dumb"),
-];
+const UNATTENDED: [(&str, &str); 4] = [("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0"), ("TERM", "dumb")];
 
 impl Tool for Bash {
     type Input = Input;
@@ -54,63 +49,36 @@ impl Tool for Bash {
 
     fn title(&self, input: &Input, _: &Workspace) -> String {
         let command = input.command.trim();
-        let first: String = command
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .chars()
-            .take(limits::BASH_TITLE_CHARS_MAX)
-            .collect();
+        let first: String = command.lines().next().unwrap_or_default().chars().take(limits::BASH_TITLE_CHARS_MAX).collect();
         let more = if first.len() < command.len() { " …" } else { "" };
         format!("`{first}{more}`")
     }
 
     fn access(&self, input: &Input) -> Access {
-        Access {
-            kind: AccessKind::Exec,
-            paths: input.cwd.iter().cloned().collect(),
-            command: Some(input.command.clone()),
-        }
+        Access { kind: AccessKind::Exec, paths: input.cwd.iter().cloned().collect(), command: Some(input.command.clone()) }
     }
 
     async fn preview(&self, input: &Input, context: &ToolContext) -> Vec<ToolContent> {
-        let place = input
-            .cwd
-            .as_ref()
-            .map_or_else(|| context.shell.cwd(), |cwd| context.workspace.resolve(cwd).real);
+        let place = input.cwd.as_ref().map_or_else(|| context.shell.cwd(), |cwd| context.workspace.resolve(cwd).real);
         if place == context.workspace.cwd {
             return vec![ToolContent::text(&input.command)];
         }
-        vec![ToolContent::text(format!(
-            "# in {}\n{}",
-            context.workspace.show(&place),
-            input.command
-        ))]
+        vec![ToolContent::text(format!("# in {}\n{}", context.workspace.show(&place), input.command))]
     }
 
     /// details: `{command, exitCode, durationMs, truncated, artifact?}`.
     async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
         if input.background == Some(true) {
-            return Err(ToolError::new(
-                "bash: background is not supported; run the command without it, within its timeout",
-            ));
+            return Err(ToolError::new("bash: background is not supported; run the command without it, within its timeout"));
         }
         let begun = Instant::now();
         let child = context.supervisor.spawn(&command(&input, context)?)?;
-        let timeout = Duration::from_millis(
-            input
-                .timeout_ms
-                .unwrap_or(limits::BASH_TIMEOUT_MS)
-                .clamp(1, limits::BASH_TIMEOUT_MS_MAX),
-        );
+        let timeout =
+            Duration::from_millis(input.timeout_ms.unwrap_or(limits::BASH_TIMEOUT_MS).clamp(1, limits::BASH_TIMEOUT_MS_MAX));
         let mut capture = Capture::new(artifact(context));
         let ended = follow(child, timeout, &mut capture, context).await;
         let captured = capture.finish().await;
-        let said = if captured.text.is_empty() {
-            "[no output]\n"
-        } else {
-            captured.text.as_str()
-        };
+        let said = if captured.text.is_empty() { "[no output]\n" } else { captured.text.as_str() };
         let status = match ended {
             End::Itself(status) => status,
             End::Cancelled => return Err(ToolError(format!("{said}cancelled; what it had started was ended"))),
@@ -165,11 +133,7 @@ fn command(input: &Input, context: &ToolContext) -> Result<Command, ToolError> {
 /// Where the whole output goes when it is too long for the model.
 fn artifact(context: &ToolContext) -> PathBuf {
     let plain = |character: char| {
-        if character.is_ascii_alphanumeric() || "-_".contains(character) {
-            character
-        } else {
-            '_'
-        }
+        if character.is_ascii_alphanumeric() || "-_".contains(character) { character } else { '_' }
     };
     let name: String = context.call_id.as_str().chars().map(plain).collect();
     context.workspace.artifacts.join(format!("bash-{name}.log"))

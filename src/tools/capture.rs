@@ -34,15 +34,7 @@ pub struct Captured {
 impl Capture {
     /// `path` is where the whole goes, should it be too long.
     pub fn new(path: PathBuf) -> Capture {
-        Capture {
-            path,
-            file: None,
-            failed: None,
-            head: Vec::new(),
-            tail: Vec::new(),
-            total: 0,
-            news: false,
-        }
+        Capture { path, file: None, failed: None, head: Vec::new(), tail: Vec::new(), total: 0, news: false }
     }
 
     pub async fn push(&mut self, bytes: &[u8]) {
@@ -62,8 +54,7 @@ impl Capture {
         {
             self.failed = Some(error.to_string());
         }
-        self.head
-            .extend_from_slice(&bytes[..bytes.len().min(limits::BASH_MODEL_BYTES_MAX - self.head.len())]);
+        self.head.extend_from_slice(&bytes[..bytes.len().min(limits::BASH_MODEL_BYTES_MAX - self.head.len())]);
     }
 
     async fn save(&mut self, bytes: &[u8], before: usize) -> std::io::Result<()> {
@@ -94,11 +85,7 @@ impl Capture {
     pub fn live(&mut self) -> String {
         self.news = false;
         let text = String::from_utf8_lossy(last_lines(&self.tail, limits::BASH_LIVE_BYTES_MAX));
-        if self.total > limits::BASH_LIVE_BYTES_MAX {
-            format!("[…]\n{text}")
-        } else {
-            text.into_owned()
-        }
+        if self.total > limits::BASH_LIVE_BYTES_MAX { format!("[…]\n{text}") } else { text.into_owned() }
     }
 
     pub async fn finish(mut self) -> Captured {
@@ -108,20 +95,12 @@ impl Capture {
             self.failed = Some(error.to_string());
         }
         let truncated = self.total > limits::BASH_MODEL_BYTES_MAX;
-        let mut text = if truncated {
-            self.sides()
-        } else {
-            String::from_utf8_lossy(&self.head).into_owned()
-        };
+        let mut text = if truncated { self.sides() } else { String::from_utf8_lossy(&self.head).into_owned() };
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
         let artifact = (truncated && self.failed.is_none()).then_some(self.path);
-        Captured {
-            text,
-            truncated,
-            artifact,
-        }
+        Captured { text, truncated, artifact }
     }
 
     fn sides(&self) -> String {
@@ -140,10 +119,7 @@ impl Capture {
             None => format!("all {} bytes are in {}", self.total, self.path.display()),
         };
         let (head, tail) = (String::from_utf8_lossy(head), String::from_utf8_lossy(tail));
-        format!(
-            "{}\n[{left_out} bytes left out; {whole}]\n{tail}",
-            head.trim_end_matches('\n')
-        )
+        format!("{}\n[{left_out} bytes left out; {whole}]\n{tail}", head.trim_end_matches('\n'))
     }
 }
 

@@ -47,28 +47,15 @@ impl Change {
 
     /// Both sides for people; what is too long, or no text, is only said.
     pub fn content(&self) -> ToolContent {
-        let text = |bytes: &[u8]| {
-            (bytes.len() <= limits::DIFF_TEXT_BYTES_MAX)
-                .then(|| String::from_utf8(bytes.to_vec()).ok())
-                .flatten()
-        };
+        let text =
+            |bytes: &[u8]| (bytes.len() <= limits::DIFF_TEXT_BYTES_MAX).then(|| String::from_utf8(bytes.to_vec()).ok()).flatten();
         let old_text = self.old.as_deref().map(text);
         match (old_text, text(&self.new)) {
-            (None, Some(new_text)) => ToolContent::Diff {
-                path: self.placed.path.clone(),
-                old_text: None,
-                new_text,
-            },
-            (Some(Some(old)), Some(new_text)) => ToolContent::Diff {
-                path: self.placed.path.clone(),
-                old_text: Some(old),
-                new_text,
-            },
-            _ => ToolContent::text(format!(
-                "{}: {} bytes, too long or no text to be shown",
-                self.shown,
-                self.new.len()
-            )),
+            (None, Some(new_text)) => ToolContent::Diff { path: self.placed.path.clone(), old_text: None, new_text },
+            (Some(Some(old)), Some(new_text)) => {
+                ToolContent::Diff { path: self.placed.path.clone(), old_text: Some(old), new_text }
+            }
+            _ => ToolContent::text(format!("{}: {} bytes, too long or no text to be shown", self.shown, self.new.len())),
         }
     }
 
@@ -86,9 +73,6 @@ impl Change {
     }
 
     pub fn location(&self, line: Option<usize>) -> Location {
-        Location {
-            path: self.placed.path.clone(),
-            line: line.and_then(|line| u32::try_from(line).ok()),
-        }
+        Location { path: self.placed.path.clone(), line: line.and_then(|line| u32::try_from(line).ok()) }
     }
 }

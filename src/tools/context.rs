@@ -49,11 +49,7 @@ impl ToolContext {
         work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
     ) -> Result<T, ToolError> {
         let found = self.change(work).await;
-        if self.cancel.is_cancelled() {
-            Err(ToolError::cancelled())
-        } else {
-            found
-        }
+        if self.cancel.is_cancelled() { Err(ToolError::cancelled()) } else { found }
     }
 
     /// Changes files, on a thread that may block: not at all when it is cancelled before, else to its end, and it is told how it

@@ -40,10 +40,7 @@ impl Tool for Edit {
     }
 
     fn locations(&self, input: &Input, workspace: &Workspace) -> Vec<Location> {
-        vec![Location {
-            path: workspace.resolve(&input.file_path).path,
-            line: None,
-        }]
+        vec![Location { path: workspace.resolve(&input.file_path).path, line: None }]
     }
 
     fn access(&self, input: &Input) -> Access {
@@ -78,21 +75,8 @@ fn plan(input: &Input, context: &ToolContext) -> Result<(Change, Edited), ToolEr
     context.files.check(&placed.real, &shown)?;
     let old = change::current(&placed, context)?;
     if input.old_string.is_empty() && old.as_ref().is_none_or(Vec::is_empty) {
-        let edited = Edited {
-            bytes: Vec::new(),
-            strategy: "exact",
-            match_count: 1,
-            line: 1,
-        };
-        return Ok((
-            Change {
-                placed,
-                shown,
-                old,
-                new: input.new_string.clone().into_bytes(),
-            },
-            edited,
-        ));
+        let edited = Edited { bytes: Vec::new(), strategy: "exact", match_count: 1, line: 1 };
+        return Ok((Change { placed, shown, old, new: input.new_string.clone().into_bytes() }, edited));
     }
     let Some(content) = old else {
         return Err(ToolError(format!("{shown} does not exist; use write to create it")));
@@ -104,15 +88,7 @@ fn plan(input: &Input, context: &ToolContext) -> Result<(Change, Edited), ToolEr
     match edit(&content, &input.old_string, &input.new_string, replace_all) {
         Ok(mut edited) => {
             let new = std::mem::take(&mut edited.bytes);
-            Ok((
-                Change {
-                    placed,
-                    shown,
-                    old: Some(content),
-                    new,
-                },
-                edited,
-            ))
+            Ok((Change { placed, shown, old: Some(content), new }, edited))
         }
         Err(error) => Err(explain(&error, &shown)),
     }
@@ -127,9 +103,7 @@ fn explain(error: &EditError, shown: &str) -> ToolError {
         EditError::NotFound { nearest: None } => {
             format!("old_string was not found in {shown}; read the file and copy the text exactly")
         }
-        EditError::NotFound {
-            nearest: Some((number, text)),
-        } => {
+        EditError::NotFound { nearest: Some((number, text)) } => {
             format!(
                 "old_string was not found in {shown}; the most similar line is {number}: `{}`; read the file and copy the text exactly",
                 short(text)
@@ -166,9 +140,5 @@ fn output(change: &Change, edited: &Edited) -> Output {
         "filePath": change.placed.path, "strategy": edited.strategy, "matchCount": edited.match_count,
         "linesChanged": lines_changed, "diff": diff,
     });
-    Output {
-        content: vec![change.content()],
-        locations: vec![change.location(Some(line))],
-        ..Output::text(text, details)
-    }
+    Output { content: vec![change.content()], locations: vec![change.location(Some(line))], ..Output::text(text, details) }
 }

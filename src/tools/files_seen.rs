@@ -22,11 +22,7 @@ struct Stamp {
 impl Stamp {
     fn of(path: &Path) -> Option<Stamp> {
         let metadata = fs::metadata(path).ok()?;
-        Some(Stamp {
-            modified: (metadata.mtime(), metadata.mtime_nsec()),
-            bytes: metadata.len(),
-            inode: metadata.ino(),
-        })
+        Some(Stamp { modified: (metadata.mtime(), metadata.mtime_nsec()), bytes: metadata.len(), inode: metadata.ino() })
     }
 }
 
@@ -40,19 +36,13 @@ pub struct FilesSeen {
 impl FilesSeen {
     /// `locks` are shared by all sessions.
     pub fn new(locks: Arc<PathLocks>) -> FilesSeen {
-        FilesSeen {
-            seen: Mutex::default(),
-            locks,
-        }
+        FilesSeen { seen: Mutex::default(), locks }
     }
 
     /// The session sees the file as it is now.
     pub fn note(&self, real: &Path) {
         if let Some(stamp) = Stamp::of(real) {
-            self.seen
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .insert(real.to_owned(), stamp);
+            self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert(real.to_owned(), stamp);
         }
     }
 

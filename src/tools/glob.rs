@@ -70,11 +70,7 @@ impl Tool for Glob {
 
 /// `any_depth`: what has no slash is compared with names alone.
 pub fn matcher(pattern: &str) -> Result<GlobMatcher, ToolError> {
-    let pattern = if pattern.contains('/') {
-        pattern.to_owned()
-    } else {
-        format!("**/{pattern}")
-    };
+    let pattern = if pattern.contains('/') { pattern.to_owned() } else { format!("**/{pattern}") };
     match GlobBuilder::new(&pattern).literal_separator(true).build() {
         Ok(glob) => Ok(glob.compile_matcher()),
         Err(error) => Err(ToolError(format!("pattern: {error}"))),
@@ -86,25 +82,17 @@ fn glob(placed: &Placed, pattern: &str, context: &ToolContext) -> Result<Output,
     let matcher = matcher(pattern)?;
     let names_hidden = pattern.split('/').any(|part| part.starts_with('.'));
     let found: Mutex<Vec<(SystemTime, PathBuf)>> = Mutex::default();
-    Walk::new(&placed.real, context.cancel.clone())
-        .hidden(names_hidden)
-        .parallel(|| {
-            |entry| {
-                let path = entry.path().strip_prefix(&placed.real).unwrap_or(entry.path());
-                if matcher.is_match(path) {
-                    let modified = entry
-                        .metadata()
-                        .ok()
-                        .and_then(|metadata| metadata.modified().ok())
-                        .unwrap_or(SystemTime::UNIX_EPOCH);
-                    found
-                        .lock()
-                        .unwrap_or_else(std::sync::PoisonError::into_inner)
-                        .push((modified, path.to_owned()));
-                }
-                true
+    Walk::new(&placed.real, context.cancel.clone()).hidden(names_hidden).parallel(|| {
+        |entry| {
+            let path = entry.path().strip_prefix(&placed.real).unwrap_or(entry.path());
+            if matcher.is_match(path) {
+                let modified =
+                    entry.metadata().ok().and_then(|metadata| metadata.modified().ok()).unwrap_or(SystemTime::UNIX_EPOCH);
+                found.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((modified, path.to_owned()));
             }
-        });
+            true
+        }
+    });
     let mut found = found.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     found.sort_by(|(one_time, one), (other_time, other)| other_time.cmp(one_time).then_with(|| one.cmp(other)));
     Ok(output(&placed.path, &found, context))
@@ -119,10 +107,7 @@ fn output(base: &Path, found: &[(SystemTime, PathBuf)], context: &ToolContext) -
     let truncated = found.len() > limits::GLOB_PATHS_MAX;
     if truncated {
         let most = limits::GLOB_PATHS_MAX;
-        text.push_str(&format!(
-            "[the {most} newest of {} files; use a narrower pattern or path]\n",
-            found.len()
-        ));
+        text.push_str(&format!("[the {most} newest of {} files; use a narrower pattern or path]\n", found.len()));
     } else if found.is_empty() {
         text.push_str("no files found\n");
     }

@@ -89,9 +89,7 @@ impl Input {
         if !multiline {
             builder.line_terminator(Some(b'\n'));
         }
-        builder
-            .build(&self.pattern)
-            .map_err(|error| ToolError(format!("pattern: {error}")))
+        builder.build(&self.pattern).map_err(|error| ToolError(format!("pattern: {error}")))
     }
 
     fn searcher(&self) -> Searcher {
@@ -112,10 +110,7 @@ impl Input {
         let Some(name) = &self.file_type else { return Ok(None) };
         let mut builder = TypesBuilder::new();
         builder.add_defaults().select(name);
-        builder
-            .build()
-            .map(Some)
-            .map_err(|_| ToolError(format!("type: there is no file type {name}; use glob, such as *.{name}")))
+        builder.build().map(Some).map_err(|_| ToolError(format!("type: there is no file type {name}; use glob, such as *.{name}")))
     }
 }
 
@@ -153,25 +148,12 @@ fn grep(input: &Input, context: &ToolContext) -> Result<Output, ToolError> {
     let types = input.types()?;
     let mode = input.output_mode.unwrap_or(Mode::Content);
     let wanted = |path: &Path| {
-        let relative = path
-            .strip_prefix(&placed.real)
-            .ok()
-            .filter(|path| !path.as_os_str().is_empty())
-            .unwrap_or(path);
+        let relative = path.strip_prefix(&placed.real).ok().filter(|path| !path.as_os_str().is_empty()).unwrap_or(path);
         names.as_ref().is_none_or(|names| names.is_match(relative))
             && types.as_ref().is_none_or(|types| types.matched(path, false).is_whitelist())
     };
-    let limit = input
-        .head_limit
-        .filter(|limit| *limit > 0)
-        .unwrap_or(limits::GREP_LINES_MAX)
-        .min(limits::GREP_LINES_MAX);
-    let found = Mutex::new(Found {
-        files: BTreeMap::new(),
-        results: 0,
-        limit,
-        more: false,
-    });
+    let limit = input.head_limit.filter(|limit| *limit > 0).unwrap_or(limits::GREP_LINES_MAX).min(limits::GREP_LINES_MAX);
+    let found = Mutex::new(Found { files: BTreeMap::new(), results: 0, limit, more: false });
     let locked = || found.lock().unwrap_or_else(PoisonError::into_inner);
     Walk::new(&placed.real, context.cancel.clone()).parallel(|| {
         let mut searcher = input.searcher();
@@ -191,9 +173,7 @@ fn grep(input: &Input, context: &ToolContext) -> Result<Output, ToolError> {
         }
     });
     let show = |real: &Path| {
-        let path = real
-            .strip_prefix(&placed.real)
-            .map_or_else(|_| real.to_owned(), |rest| placed.path.join(rest));
+        let path = real.strip_prefix(&placed.real).map_or_else(|_| real.to_owned(), |rest| placed.path.join(rest));
         context.workspace.show(path.components().as_path())
     };
     Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner).output(mode, show))
@@ -254,14 +234,8 @@ impl Found {
         if self.files.is_empty() {
             text.push_str("no matches found\n");
         } else if truncated {
-            text.push_str(&format!(
-                "[the first {} results; use a narrower pattern, path or glob]\n",
-                self.limit
-            ));
+            text.push_str(&format!("[the first {} results; use a narrower pattern, path or glob]\n", self.limit));
         }
-        Output::text(
-            text,
-            json!({ "files": self.files.len(), "matches": matches, "truncated": truncated }),
-        )
+        Output::text(text, json!({ "files": self.files.len(), "matches": matches, "truncated": truncated }))
     }
 }

@@ -45,16 +45,7 @@ pub struct Hits<'c> {
 
 impl<'c> Hits<'c> {
     pub fn new(mode: Mode, cancel: &'c CancellationToken) -> Hits<'c> {
-        Hits {
-            mode,
-            cancel,
-            hits: FileHits {
-                matches: 0,
-                lines: Vec::new(),
-                more: false,
-            },
-            binary: false,
-        }
+        Hits { mode, cancel, hits: FileHits { matches: 0, lines: Vec::new(), more: false }, binary: false }
     }
 
     /// None when nothing matched, or the file is binary.
@@ -82,11 +73,7 @@ fn shorten(line: &[u8]) -> String {
         return String::from_utf8_lossy(line).into_owned();
     }
     let head = String::from_utf8_lossy(&line[..limits::GREP_LINE_BYTES_MAX]).into_owned();
-    format!(
-        "{} [{} more bytes]",
-        head.trim_end_matches('\u{fffd}'),
-        line.len() - limits::GREP_LINE_BYTES_MAX
-    )
+    format!("{} [{} more bytes]", head.trim_end_matches('\u{fffd}'), line.len() - limits::GREP_LINE_BYTES_MAX)
 }
 
 impl Sink for Hits<'_> {

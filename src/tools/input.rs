@@ -26,10 +26,7 @@ pub fn spec<T: JsonSchema>(name: &str) -> ToolSpec {
 
 /// Single line feeds are those of the source.
 fn unwrapped(text: &str) -> String {
-    text.split("\n\n")
-        .map(|paragraph| paragraph.replace('\n', " "))
-        .collect::<Vec<_>>()
-        .join("\n")
+    text.split("\n\n").map(|paragraph| paragraph.replace('\n', " ")).collect::<Vec<_>>().join("\n")
 }
 
 /// An optional field is one that is not required; that it may also be null, its default and its width are no news to a model.

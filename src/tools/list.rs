@@ -44,10 +44,7 @@ impl Tool for List {
     }
 
     fn locations(&self, input: &Input, workspace: &Workspace) -> Vec<Location> {
-        vec![Location {
-            path: workspace.resolve(input.path()).path,
-            line: None,
-        }]
+        vec![Location { path: workspace.resolve(input.path()).path, line: None }]
     }
 
     fn access(&self, input: &Input) -> Access {
@@ -58,9 +55,7 @@ impl Tool for List {
     async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
         let placed = context.workspace.resolve(input.path());
         let inner = context.clone();
-        context
-            .look(move || list(&placed, input.depth.unwrap_or(DEPTH).max(1), &inner))
-            .await
+        context.look(move || list(&placed, input.depth.unwrap_or(DEPTH).max(1), &inner)).await
     }
 }
 
@@ -70,36 +65,29 @@ fn list(placed: &Placed, depth: u64, context: &ToolContext) -> Result<Output, To
     let mut entries = 0;
     let mut truncated = false;
     let depth = usize::try_from(depth).unwrap_or(usize::MAX);
-    Walk::new(&placed.real, context.cancel.clone())
-        .depth_max(depth)
-        .in_order(|entry| {
-            if entries == limits::LIST_ENTRIES_MAX {
-                truncated = true;
-                return false;
-            }
-            entries += 1;
-            let kind = entry.file_type();
-            text.push_str(&"  ".repeat(entry.depth()));
-            text.push_str(&entry.file_name().to_string_lossy());
-            if kind.is_some_and(|kind| kind.is_dir()) {
-                text.push('/');
-            } else if let (true, Ok(target)) = (kind.is_some_and(|kind| kind.is_symlink()), std::fs::read_link(entry.path())) {
-                text.push_str(&format!(" -> {}", target.display()));
-            }
-            text.push('\n');
-            true
-        });
+    Walk::new(&placed.real, context.cancel.clone()).depth_max(depth).in_order(|entry| {
+        if entries == limits::LIST_ENTRIES_MAX {
+            truncated = true;
+            return false;
+        }
+        entries += 1;
+        let kind = entry.file_type();
+        text.push_str(&"  ".repeat(entry.depth()));
+        text.push_str(&entry.file_name().to_string_lossy());
+        if kind.is_some_and(|kind| kind.is_dir()) {
+            text.push('/');
+        } else if let (true, Ok(target)) = (kind.is_some_and(|kind| kind.is_symlink()), std::fs::read_link(entry.path())) {
+            text.push_str(&format!(" -> {}", target.display()));
+        }
+        text.push('\n');
+        true
+    });
     if truncated {
-        text.push_str(&format!(
-            "[the first {entries} entries; list a directory below, with less depth, or use glob]\n"
-        ));
+        text.push_str(&format!("[the first {entries} entries; list a directory below, with less depth, or use glob]\n"));
     } else if entries == 0 {
         text.push_str("[empty, or all of it hidden or ignored]\n");
     }
-    Ok(Output::text(
-        text,
-        json!({ "path": placed.path, "entries": entries, "truncated": truncated }),
-    ))
+    Ok(Output::text(text, json!({ "path": placed.path, "entries": entries, "truncated": truncated })))
 }
 
 /// An error unless it is a directory that can be read.

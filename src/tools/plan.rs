@@ -52,9 +52,6 @@ impl Tool for Plan {
         };
         let entries: Vec<PlanEntry> = input.entries.into_iter().map(complete).collect();
         let done = entries.iter().filter(|entry| entry.status == PlanStatus::Completed).count();
-        Ok(Output::text(
-            format!("plan updated: {done} of {} done", entries.len()),
-            json!({ "entries": entries }),
-        ))
+        Ok(Output::text(format!("plan updated: {done} of {} done", entries.len()), json!({ "entries": entries })))
     }
 }

@@ -54,10 +54,7 @@ impl Tool for Read {
 
     fn locations(&self, input: &Input, workspace: &Workspace) -> Vec<Location> {
         let line = input.offset.and_then(|line| u32::try_from(line).ok());
-        vec![Location {
-            path: workspace.resolve(&input.file_path).path,
-            line,
-        }]
+        vec![Location { path: workspace.resolve(&input.file_path).path, line }]
     }
 
     fn access(&self, input: &Input) -> Access {
@@ -81,19 +78,14 @@ fn read(placed: &Placed, input: &Input, context: &ToolContext) -> Result<Output,
     };
     let mut file = workspace::open(&placed.real).map_err(fail)?;
     let mut head = Vec::new();
-    (&mut file)
-        .take(limits::BINARY_PROBE_BYTES as u64)
-        .read_to_end(&mut head)
-        .map_err(fail)?;
+    (&mut file).take(limits::BINARY_PROBE_BYTES as u64).read_to_end(&mut head).map_err(fail)?;
     file.rewind().map_err(fail)?;
     if let Some(mime_type) = image_type(&head) {
         return image(file, mime_type, placed, &shown).map_err(fail)?;
     }
     let encoding = Encoding::of(&head);
     if encoding == Encoding::Utf8 && head.contains(&0) {
-        return Err(ToolError(format!(
-            "{shown} is a binary file; use bash to look into it (file, xxd, strings)"
-        )));
+        return Err(ToolError(format!("{shown} is a binary file; use bash to look into it (file, xxd, strings)")));
     }
     context.files.note(&placed.real);
     let page = Page::read(Lines::new(file, encoding), input, &context.cancel).map_err(fail)?;
@@ -120,15 +112,9 @@ fn image(file: File, mime_type: &str, placed: &Placed, shown: &str) -> io::Resul
             "{shown} is an image of more than {most} MiB; use bash to make a smaller copy and read that"
         ))));
     }
-    let image = Part::Image {
-        mime_type: mime_type.into(),
-        data: STANDARD.encode(&bytes),
-    };
+    let image = Part::Image { mime_type: mime_type.into(), data: STANDARD.encode(&bytes) };
     Ok(Ok(Output {
-        parts: vec![
-            Part::text(format!("{shown} ({mime_type}, {} bytes)", bytes.len())),
-            image.clone(),
-        ],
+        parts: vec![Part::text(format!("{shown} ({mime_type}, {} bytes)", bytes.len())), image.clone()],
         content: vec![ToolContent::Content { content: image }],
         locations: Vec::new(),
         details: json!({ "filePath": placed.path, "mimeType": mime_type, "size": bytes.len() }),
@@ -147,9 +133,7 @@ fn similar_name(placed: &Placed) -> String {
         .map(|entry| entry.file_name().to_string_lossy().into_owned())
         .collect();
     names.sort();
-    names
-        .first()
-        .map_or_else(String::new, |name| format!(" (did you mean {name}?)"))
+    names.first().map_or_else(String::new, |name| format!(" (did you mean {name}?)"))
 }
 
 /// The lines that a call asked for.
@@ -167,19 +151,8 @@ struct Page {
 impl Page {
     fn read(mut lines: Lines<File>, input: &Input, cancel: &CancellationToken) -> io::Result<Page> {
         let first = input.offset.unwrap_or(1).max(1);
-        let wanted = input
-            .limit
-            .unwrap_or(limits::READ_LINES_MAX as u64)
-            .clamp(1, limits::READ_LINES_MAX as u64);
-        let mut page = Page {
-            text: String::new(),
-            first,
-            lines: 0,
-            total: 0,
-            full: false,
-            cut: false,
-            lossy: false,
-        };
+        let wanted = input.limit.unwrap_or(limits::READ_LINES_MAX as u64).clamp(1, limits::READ_LINES_MAX as u64);
+        let mut page = Page { text: String::new(), first, lines: 0, total: 0, full: false, cut: false, lossy: false };
         while !cancel.is_cancelled() {
             let shows = page.total + 1 >= first && page.lines < wanted && !page.full;
             let Some(line) = lines.next(if shows { limits::READ_LINE_BYTES_MAX } else { 0 })? else {
@@ -207,10 +180,7 @@ impl Page {
 
     fn output(mut self, path: &Path, shown: &str) -> Result<Output, ToolError> {
         if self.first > self.total.max(1) {
-            return Err(ToolError(format!(
-                "{shown} has {} lines: there is no line {}",
-                self.total, self.first
-            )));
+            return Err(ToolError(format!("{shown} has {} lines: there is no line {}", self.total, self.first)));
         }
         let next = self.first + self.lines;
         let truncated = next <= self.total;
@@ -219,14 +189,11 @@ impl Page {
         }
         if truncated {
             let last = next - 1;
-            self.text.push_str(&format!(
-                "[truncated: lines {} to {last} of {}; read on with offset {next}]\n",
-                self.first, self.total
-            ));
+            self.text
+                .push_str(&format!("[truncated: lines {} to {last} of {}; read on with offset {next}]\n", self.first, self.total));
         }
         if self.lossy {
-            self.text
-                .push_str("[not valid UTF-8: what could not be read is shown as \u{fffd}]\n");
+            self.text.push_str("[not valid UTF-8: what could not be read is shown as \u{fffd}]\n");
         }
         let details = json!({
             "filePath": path, "totalLines": self.total, "linesRead": self.lines, "offset": self.first, "truncated": truncated || self.cut,

@@ -51,11 +51,7 @@ const BUFFER_BYTES: usize = 256 << 10;
 
 impl<R: Read> Lines<R> {
     pub fn new(reader: R, encoding: Encoding) -> Lines<R> {
-        Lines {
-            reader: BufReader::with_capacity(BUFFER_BYTES, reader),
-            encoding,
-            begun: false,
-        }
+        Lines { reader: BufReader::with_capacity(BUFFER_BYTES, reader), encoding, begun: false }
     }
 
     /// The next line, of which at most `bytes_max` bytes are kept.
@@ -77,11 +73,7 @@ impl<R: Read> Lines<R> {
         }
         let whole = kept.len() == total;
         let (text, lossy) = self.decode(&mut kept, whole);
-        Ok(Some(Line {
-            text,
-            bytes_left: total - kept.len(),
-            lossy,
-        }))
+        Ok(Some(Line { text, bytes_left: total - kept.len(), lossy }))
     }
 
     /// True when there was a line feed, which is not kept.
@@ -141,11 +133,7 @@ impl<R: Read> Lines<R> {
             Encoding::Utf16Little | Encoding::Utf16Big => {
                 let little = self.encoding == Encoding::Utf16Little;
                 let unit = |pair: &[u8]| {
-                    if little {
-                        u16::from_le_bytes([pair[0], pair[1]])
-                    } else {
-                        u16::from_be_bytes([pair[0], pair[1]])
-                    }
+                    if little { u16::from_le_bytes([pair[0], pair[1]]) } else { u16::from_be_bytes([pair[0], pair[1]]) }
                 };
                 let units: Vec<u16> = bytes.chunks_exact(2).map(unit).collect();
                 match String::from_utf16(&units) {

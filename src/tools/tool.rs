@@ -59,12 +59,7 @@ impl Output {
     /// The same text for the model and for people.
     pub fn text(text: impl Into<String>, details: Value) -> Output {
         let text = text.into();
-        Output {
-            parts: vec![Part::text(&text)],
-            content: vec![ToolContent::text(text)],
-            locations: Vec::new(),
-            details,
-        }
+        Output { parts: vec![Part::text(&text)], content: vec![ToolContent::text(text)], locations: Vec::new(), details }
     }
 }
 
@@ -131,15 +126,7 @@ impl Prepared {
         call: Box<dyn AnyCall>,
     ) -> Prepared {
         let placed = access.paths.iter().map(|path| workspace.resolve(path)).collect();
-        Prepared {
-            name: name.into(),
-            kind,
-            title,
-            locations: Vec::new(),
-            access,
-            placed,
-            call,
-        }
+        Prepared { name: name.into(), kind, title, locations: Vec::new(), access, placed, call }
     }
 
     /// See [`Tool::preview`].
@@ -190,10 +177,7 @@ struct Entry<T> {
 
 /// `tool` for a table of tools.
 pub fn entry<T: Tool>(tool: T) -> Arc<dyn AnyTool> {
-    Arc::new(Entry {
-        tool,
-        spec: input::spec::<T::Input>(T::NAME),
-    })
+    Arc::new(Entry { tool, spec: input::spec::<T::Input>(T::NAME) })
 }
 
 impl<T: Tool> AnyTool for Entry<T> {
@@ -219,9 +203,6 @@ impl<T: Tool> AnyTool for Entry<T> {
         let (title, access) = (self.tool.title(&input, workspace), self.tool.access(&input));
         let locations = self.tool.locations(&input, workspace);
         let call = Box::new(Call { entry: self, input });
-        Ok(Prepared {
-            locations,
-            ..Prepared::new(T::NAME, T::KIND, title, access, workspace, call)
-        })
+        Ok(Prepared { locations, ..Prepared::new(T::NAME, T::KIND, title, access, workspace, call) })
     }
 }

@@ -32,10 +32,7 @@ impl Tool for Write {
     }
 
     fn locations(&self, input: &Input, workspace: &Workspace) -> Vec<Location> {
-        vec![Location {
-            path: workspace.resolve(&input.file_path).path,
-            line: None,
-        }]
+        vec![Location { path: workspace.resolve(&input.file_path).path, line: None }]
     }
 
     fn access(&self, input: &Input) -> Access {
@@ -66,12 +63,7 @@ impl Tool for Write {
 fn plan(input: Input, context: &ToolContext) -> Result<Change, ToolError> {
     let placed = context.workspace.resolve(&input.file_path);
     let old = change::current(&placed, context)?;
-    Ok(Change {
-        shown: context.workspace.show(&placed.path),
-        placed,
-        old,
-        new: input.content.into_bytes(),
-    })
+    Ok(Change { shown: context.workspace.show(&placed.path), placed, old, new: input.content.into_bytes() })
 }
 
 fn output(change: &Change) -> Output {

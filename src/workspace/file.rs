@@ -52,10 +52,7 @@ pub fn write_atomic(real: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = File::from(openat(&directory, &temporary, flags, Mode::from_raw_mode(0o666))?);
     let written = (|| {
         if let Some(before) = before {
-            let (user, group) = (
-                rustix::fs::Uid::from_raw(before.st_uid),
-                rustix::fs::Gid::from_raw(before.st_gid),
-            );
+            let (user, group) = (rustix::fs::Uid::from_raw(before.st_uid), rustix::fs::Gid::from_raw(before.st_gid));
             // Only root may give files away; the content matters more.
             let _ = rustix::fs::fchown(&file, Some(user), Some(group));
             rustix::fs::fchmod(&file, Mode::from_raw_mode(before.st_mode & 0o7777))?;

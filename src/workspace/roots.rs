@@ -50,11 +50,7 @@ pub fn follow(path: &Path) -> Followed {
             }
         }
     }
-    Followed {
-        path: shown,
-        real,
-        whole,
-    }
+    Followed { path: shown, real, whole }
 }
 
 /// Goes from `real` to what `name` stands for there. False when there are too many links.

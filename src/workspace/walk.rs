@@ -19,12 +19,7 @@ pub struct Walk {
 
 impl Walk {
     pub fn new(root: &Path, cancel: CancellationToken) -> Walk {
-        Walk {
-            root: root.to_owned(),
-            hidden: false,
-            depth_max: None,
-            cancel,
-        }
+        Walk { root: root.to_owned(), hidden: false, depth_max: None, cancel }
     }
 
     /// Visits hidden files too, all but `.git`.
@@ -41,11 +36,7 @@ impl Walk {
 
     fn builder(&self) -> WalkBuilder {
         let mut builder = WalkBuilder::new(&self.root);
-        builder
-            .hidden(!self.hidden)
-            .require_git(false)
-            .max_depth(self.depth_max)
-            .follow_links(false);
+        builder.hidden(!self.hidden).require_git(false).max_depth(self.depth_max).follow_links(false);
         builder.filter_entry(|entry| entry.file_name() != ".git");
         builder
     }
@@ -75,11 +66,7 @@ impl Walk {
                     return WalkState::Quit;
                 }
                 let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
-                if is_file && !visit(entry) {
-                    WalkState::Quit
-                } else {
-                    WalkState::Continue
-                }
+                if is_file && !visit(entry) { WalkState::Quit } else { WalkState::Continue }
             })
         });
     }

@@ -32,10 +32,7 @@ pub fn request(messages: Vec<Message>) -> Request {
 }
 
 fn image(data: &str) -> Part {
-    Part::Image {
-        mime_type: "image/png".to_owned(),
-        data: data.to_owned(),
-    }
+    Part::Image { mime_type: "image/png".to_owned(), data: data.to_owned() }
 }
 
 pub fn hi() -> Vec<Message> {
@@ -94,19 +91,12 @@ pub fn shown(chunks: &[Chunk]) -> String {
         Chunk::Text(text) => Some(format!("text {text}")),
         Chunk::Thinking(text) => Some(format!("thinking {text}")),
         Chunk::BlockEnd { state: None, .. } => None,
-        Chunk::BlockEnd { thinking, state } => Some(format!(
-            "end {}{}",
-            if *thinking { "thinking" } else { "text" },
-            carried(state)
-        )),
+        Chunk::BlockEnd { thinking, state } => {
+            Some(format!("end {}{}", if *thinking { "thinking" } else { "text" }, carried(state)))
+        }
         Chunk::ToolCall { id, name, input, state } => Some(format!("call {id} {name} {input}{}", carried(state))),
         Chunk::Usage(usage) => {
-            let counts = [
-                usage.input_tokens,
-                usage.output_tokens,
-                usage.cache_read_tokens,
-                usage.cache_write_tokens,
-            ];
+            let counts = [usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens];
             Some(format!("usage {} {} {} {}", counts[0], counts[1], counts[2], counts[3]))
         }
         Chunk::Retry { attempt, reason, .. } => Some(format!("retry {attempt}: {reason}")),
@@ -125,36 +115,13 @@ fn blocks(chunks: &[Chunk]) -> Vec<Block> {
             (Chunk::Thinking(piece), Some(Block::Thinking { text, .. })) => text.push_str(&piece),
             (Chunk::Text(text), _) => blocks.push(Block::Text { text, state: None }),
             (Chunk::Thinking(text), _) => blocks.push(Block::Thinking { text, state: None }),
-            (
-                Chunk::BlockEnd {
-                    thinking: true,
-                    state: end,
-                },
-                Some(Block::Thinking { state, .. }),
-            ) => *state = end,
-            (
-                Chunk::BlockEnd {
-                    thinking: false,
-                    state: end,
-                },
-                Some(Block::Text { state, .. }),
-            ) => *state = end,
-            (Chunk::BlockEnd { thinking: true, state }, _) => blocks.push(Block::Thinking {
-                text: String::new(),
-                state,
-            }),
-            (Chunk::BlockEnd { thinking: false, state }, _) => blocks.push(Block::Text {
-                text: String::new(),
-                state,
-            }),
+            (Chunk::BlockEnd { thinking: true, state: end }, Some(Block::Thinking { state, .. })) => *state = end,
+            (Chunk::BlockEnd { thinking: false, state: end }, Some(Block::Text { state, .. })) => *state = end,
+            (Chunk::BlockEnd { thinking: true, state }, _) => blocks.push(Block::Thinking { text: String::new(), state }),
+            (Chunk::BlockEnd { thinking: false, state }, _) => blocks.push(Block::Text { text: String::new(), state }),
             (Chunk::ToolCall { id, name, input, state }, _) => {
                 let input = serde_json::from_str(&input).expect("an object");
-                blocks.push(Block::ToolCall {
-                    id: id.into(),
-                    name,
-                    input,
-                    state,
-                });
+                blocks.push(Block::ToolCall { id: id.into(), name, input, state });
             }
             (Chunk::Usage(_) | Chunk::Retry { .. } | Chunk::Stop(_), _) => {}
         }
@@ -196,16 +163,8 @@ async fn thinking_parallel_calls_and_what_follows() {
             Block::ToolCall { id, name, .. } => Some((id.clone(), name.clone())),
             Block::Thinking { .. } | Block::Text { .. } => None,
         });
-        let outputs = [
-            (vec![Part::text("pixels"), image("BBBB")], false),
-            (vec![Part::text("no such file")], true),
-        ];
-        let results = results.zip(outputs).map(|((id, name), (output, failed))| ToolResult {
-            id,
-            name,
-            output,
-            failed,
-        });
+        let outputs = [(vec![Part::text("pixels"), image("BBBB")], false), (vec![Part::text("no such file")], true)];
+        let results = results.zip(outputs).map(|((id, name), (output, failed))| ToolResult { id, name, output, failed });
         let mut messages = hi();
         messages.push(Message::Assistant(blocks.clone()));
         messages.push(Message::ToolResults(results.collect()));
@@ -217,11 +176,7 @@ async fn thinking_parallel_calls_and_what_follows() {
         if wire.model.starts_with("claude") {
             // An id that the wire does not allow, made anew: the same for the call and its result.
             let id = &received[1].body["messages"][1]["content"][4]["id"];
-            assert!(
-                id.as_str()
-                    .is_some_and(|id| id.bytes().all(|byte| byte.is_ascii_alphanumeric())),
-                "{id}"
-            );
+            assert!(id.as_str().is_some_and(|id| id.bytes().all(|byte| byte.is_ascii_alphanumeric())), "{id}");
             expected = serde_json::from_str(&wire.follow_up.replace("\"ID2\"", &id.to_string())).expect("JSON");
         }
         let pretty = |value: &Value| serde_json::to_string_pretty(value).expect("JSON");

@@ -47,11 +47,7 @@ async fn read_all(child: &mut Child) -> Vec<u8> {
 async fn read_until(child: &mut Child, text: &str) {
     let mut output = Vec::new();
     while !output.windows(text.len()).any(|window| window == text.as_bytes()) {
-        assert!(
-            child.output.read(&mut output).await.unwrap() > 0,
-            "ended with {}",
-            String::from_utf8_lossy(&output)
-        );
+        assert!(child.output.read(&mut output).await.unwrap() > 0, "ended with {}", String::from_utf8_lossy(&output));
     }
 }
 
@@ -80,22 +76,13 @@ async fn commands_end_with_their_code_and_say_where() {
         let said = read_all(&mut child).await;
         let status = child.wait().await.unwrap();
         assert_eq!(String::from_utf8_lossy(&said), *output, "{line}");
-        assert_eq!(
-            status,
-            ExitStatus {
-                code: *code,
-                cwd: cwd.map(PathBuf::from)
-            },
-            "{line}"
-        );
+        assert_eq!(status, ExitStatus { code: *code, cwd: cwd.map(PathBuf::from) }, "{line}");
     }
 }
 
 #[tokio::test]
 async fn programs_that_cannot_run_say_so() {
-    let mut child = supervisor()
-        .spawn(&Command::program(["nuncio-no-such-program"], "/"))
-        .unwrap();
+    let mut child = supervisor().spawn(&Command::program(["nuncio-no-such-program"], "/")).unwrap();
     let said = String::from_utf8(read_all(&mut child).await).unwrap();
     assert_eq!(child.wait().await.unwrap().code, 127);
     assert!(said.contains("nuncio-no-such-program: No such file"), "{said}");
@@ -108,9 +95,7 @@ async fn programs_that_cannot_run_say_so() {
 #[tokio::test]
 async fn environment_is_changed_for_the_command_alone() {
     let command = Command::shell("echo ${SET_HERE-unset} ${HOME-unset} $PPID | cut -d' ' -f1,2", "/");
-    let mut child = supervisor()
-        .spawn(&command.env("SET_HERE", "set").env_remove("HOME"))
-        .unwrap();
+    let mut child = supervisor().spawn(&command.env("SET_HERE", "set").env_remove("HOME")).unwrap();
     assert_eq!(read_all(&mut child).await, b"set unset\n");
 }
 
@@ -161,10 +146,7 @@ async fn dropping_leaves_nothing() {
 
 #[tokio::test]
 async fn what_a_command_leaves_running_ends_with_it() {
-    for line in [
-        "sleep 60 & setsid sleep 60 & (setsid sh -c 'sleep 60; true' &)",
-        "trap '' TERM; sleep 60 & exit 3",
-    ] {
+    for line in ["sleep 60 & setsid sleep 60 & (setsid sh -c 'sleep 60; true' &)", "trap '' TERM; sleep 60 & exit 3"] {
         let marker = marker();
         let mut child = supervisor().spawn(&marked_command(line, &marker)).unwrap();
         let status = child.wait().await.unwrap();
@@ -177,9 +159,7 @@ async fn what_a_command_leaves_running_ends_with_it() {
 async fn signals_to_the_helper_end_the_command() {
     for signal in ["TERM", "INT", "HUP"] {
         let marker = marker();
-        let mut child = supervisor()
-            .spawn(&marked_command(&format!("sleep 60 & kill -{signal} $PPID; wait"), &marker))
-            .unwrap();
+        let mut child = supervisor().spawn(&marked_command(&format!("sleep 60 & kill -{signal} $PPID; wait"), &marker)).unwrap();
         child.wait().await.unwrap();
         assert_eq!(marked(&marker), none(), "{signal}");
     }

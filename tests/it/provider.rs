@@ -35,21 +35,12 @@ enum End {
 
 impl Exchange {
     pub fn new(status: u16, content_type: &str, pieces: Vec<String>) -> Self {
-        Self {
-            status,
-            headers: vec![("content-type", content_type.to_owned())],
-            pieces,
-            end: End::Whole,
-        }
+        Self { status, headers: vec![("content-type", content_type.to_owned())], pieces, end: End::Whole }
     }
 
     /// Events with this data, a piece each.
     pub fn events(events: &[&str]) -> Self {
-        Self::new(
-            200,
-            "text/event-stream",
-            events.iter().map(|data| format!("data: {data}\n\n")).collect(),
-        )
+        Self::new(200, "text/event-stream", events.iter().map(|data| format!("data: {data}\n\n")).collect())
     }
 
     pub fn error(status: u16, body: &str) -> Self {
@@ -83,10 +74,7 @@ pub struct Received {
 
 impl Received {
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers
-            .iter()
-            .find(|(found, _)| found == name)
-            .map(|(_, value)| value.as_str())
+        self.headers.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
     }
 }
 
@@ -108,37 +96,25 @@ impl Provider {
     pub async fn start(protocol: Protocol, exchanges: Vec<Exchange>) -> Provider {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let base_url = format!("http://{}", listener.local_addr().expect("an address"));
-        let log = Arc::new(Mutex::new(Log {
-            exchanges: exchanges.into(),
-            received: Vec::new(),
-        }));
+        let log = Arc::new(Mutex::new(Log { exchanges: exchanges.into(), received: Vec::new() }));
         let (stop, stopped) = tokio::sync::oneshot::channel();
         let task = tokio::spawn(accept(listener, log.clone(), stopped));
-        Provider {
-            base_url,
-            protocol,
-            log,
-            task,
-            stop,
-        }
+        Provider { base_url, protocol, log, task, stop }
     }
 
     /// Waits until every exchange that hangs was hung up on, checks the caller's manners, and tells what it asked.
     pub async fn finish(self) -> Vec<Received> {
         let _ = self.stop.send(());
-        tokio::time::timeout(PATIENCE, self.task)
-            .await
-            .expect("the caller hangs up")
-            .expect("no panic in the provider");
+        tokio::time::timeout(PATIENCE, self.task).await.expect("the caller hangs up").expect("no panic in the provider");
         let log = self.log.lock().expect("no panic");
         assert!(log.exchanges.is_empty(), "{} exchanges were left over", log.exchanges.len());
         for received in &log.received {
             let key = match self.protocol {
                 Protocol::Anthropic => received.header("x-api-key"),
                 Protocol::Gemini => received.header("x-goog-api-key"),
-                Protocol::OpenaiChat | Protocol::OpenaiResponses => received
-                    .header("authorization")
-                    .and_then(|value| value.strip_prefix("Bearer ")),
+                Protocol::OpenaiChat | Protocol::OpenaiResponses => {
+                    received.header("authorization").and_then(|value| value.strip_prefix("Bearer "))
+                }
             };
             assert_eq!(key, Some(KEY), "the key");
             assert_eq!(received.header("content-type"), Some("application/json"));
@@ -226,10 +202,7 @@ async fn serve(mut stream: TcpStream, connection: usize, log: Arc<Mutex<Log>>, m
             End::Cut => return,
             End::Hang => {
                 let mut rest = [0; 64];
-                assert!(
-                    matches!(stream.read(&mut rest).await, Ok(0) | Err(_)),
-                    "nothing comes but the end"
-                );
+                assert!(matches!(stream.read(&mut rest).await, Ok(0) | Err(_)), "nothing comes but the end");
                 return;
             }
         }
@@ -248,19 +221,10 @@ async fn receive(stream: &mut TcpStream, buffer: &mut Vec<u8>, connection: usize
     };
     let head = String::from_utf8(buffer[..end].to_vec()).expect("a head in ASCII");
     let mut lines = head.lines();
-    let path = lines
-        .next()
-        .and_then(|line| line.split(' ').nth(1))
-        .expect("a request line")
-        .to_owned();
-    let headers: Vec<(String, String)> = lines
-        .filter_map(|line| line.split_once(": "))
-        .map(|(name, value)| (name.to_lowercase(), value.to_owned()))
-        .collect();
-    let length = headers
-        .iter()
-        .find(|(name, _)| name == "content-length")
-        .map_or(0, |(_, value)| value.parse().expect("a length"));
+    let path = lines.next().and_then(|line| line.split(' ').nth(1)).expect("a request line").to_owned();
+    let headers: Vec<(String, String)> =
+        lines.filter_map(|line| line.split_once(": ")).map(|(name, value)| (name.to_lowercase(), value.to_owned())).collect();
+    let length = headers.iter().find(|(name, _)| name == "content-length").map_or(0, |(_, value)| value.parse().expect("a length"));
     while buffer.len() < end + length {
         assert!(stream.read_buf(buffer).await.expect("a body") > 0, "a whole body");
     }
@@ -269,10 +233,5 @@ async fn receive(stream: &mut TcpStream, buffer: &mut Vec<u8>, connection: usize
         _ => serde_json::from_slice(&buffer[end..end + length]).expect("a body in JSON"),
     };
     buffer.drain(..end + length);
-    Some(Received {
-        path,
-        headers,
-        body,
-        connection,
-    })
+    Some(Received { path, headers, body, connection })
 }

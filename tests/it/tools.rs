@@ -28,11 +28,7 @@ impl World {
         std::fs::create_dir(&root).unwrap();
         let workspace = Workspace::new(&root, [], &directory.path().join("artifacts"));
         let context = ToolContext::new(workspace, Supervisor::new(env!("CARGO_BIN_EXE_nuncio")));
-        World {
-            directory,
-            tools: Tools::native(),
-            context,
-        }
+        World { directory, tools: Tools::native(), context }
     }
 
     fn with(files: &[(&str, &str)]) -> World {
@@ -83,17 +79,9 @@ fn what_models_are_told_of_tools_is_short() {
         .collect();
     let text = serde_json::to_string(&told).unwrap();
     assert!(text.len() < 4600, "{} bytes: {text}", text.len());
-    assert!(
-        !text.contains("null") && !text.contains("$") && !text.contains("\"format\""),
-        "{text}"
-    );
+    assert!(!text.contains("null") && !text.contains("$") && !text.contains("\"format\""), "{text}");
     for spec in specs.iter() {
-        assert!(
-            !spec.description.is_empty() && !spec.description.contains('\n'),
-            "{}: {}",
-            spec.name,
-            spec.description
-        );
+        assert!(!spec.description.is_empty() && !spec.description.contains('\n'), "{}: {}", spec.name, spec.description);
         assert_eq!(spec.input_schema["type"], "object", "{}", spec.name);
         assert!(spec.input_schema["properties"].is_object(), "{}", spec.name);
     }
@@ -138,40 +126,23 @@ async fn input_is_read_with_small_liberties() {
     let cases = [
         (json!({"file_path": "a", "offset": 2, "limit": 2}), two_and_three),
         (json!({"file_path": "a", "offset": "2", "limit": "2"}), two_and_three),
-        (
-            json!({"path": "a", "offset": 2.0, "limit": 2, "unknown": true}),
-            two_and_three,
-        ),
+        (json!({"path": "a", "offset": 2.0, "limit": 2, "unknown": true}), two_and_three),
         (json!("{\"file_path\": \"a\", \"offset\": 2, \"limit\": 2}"), two_and_three),
         (json!({"file_path": "a", "offset": 4, "limit": null}), "ok      4\t4\n"),
         (json!({}), "error read: missing field `file_path`"),
         (json!(null), "error read: missing field `file_path`"),
         (json!([]), "error read: the input has to be a JSON object"),
         (json!("a"), "error read: the input has to be a JSON object"),
-        (
-            json!({"file_path": null}),
-            "error read: file_path: invalid type: null, expected a string",
-        ),
-        (
-            json!({"file_path": "a", "offset": "two"}),
-            "error read: offset: invalid type: string \"two\", expected u64",
-        ),
-        (
-            json!({"file_path": "a", "offset": -1}),
-            "error read: offset: invalid value: integer `-1`, expected u64",
-        ),
+        (json!({"file_path": null}), "error read: file_path: invalid type: null, expected a string"),
+        (json!({"file_path": "a", "offset": "two"}), "error read: offset: invalid type: string \"two\", expected u64"),
+        (json!({"file_path": "a", "offset": -1}), "error read: offset: invalid value: integer `-1`, expected u64"),
     ];
     for (input, told) in cases {
         assert_eq!(world.told("read", input.clone()).await, told, "{input}");
     }
     let entries = json!({"entries": "[{\"content\": \"one\"}]"});
     assert_eq!(world.told("plan", entries).await, "ok plan updated: 0 of 1 done");
-    assert!(
-        world
-            .told("nothing", json!({}))
-            .await
-            .starts_with("error there is no tool nothing; there are read, write,")
-    );
+    assert!(world.told("nothing", json!({})).await.starts_with("error there is no tool nothing; there are read, write,"));
 }
 
 #[tokio::test]
@@ -179,50 +150,22 @@ async fn titles_are_short_and_relative() {
     let world = World::new();
     let outside = world.directory.path().join("x").display().to_string();
     let cases = [
-        (
-            "read",
-            json!({"file_path": world.path("src/a.rs")}),
-            "Read src/a.rs".to_owned(),
-        ),
-        (
-            "read",
-            json!({"file_path": "src/../b.rs", "offset": 3}),
-            "Read b.rs from line 3".into(),
-        ),
-        (
-            "read",
-            json!({"file_path": "b.rs", "offset": 3, "limit": 10}),
-            "Read b.rs lines 3-12".into(),
-        ),
+        ("read", json!({"file_path": world.path("src/a.rs")}), "Read src/a.rs".to_owned()),
+        ("read", json!({"file_path": "src/../b.rs", "offset": 3}), "Read b.rs from line 3".into()),
+        ("read", json!({"file_path": "b.rs", "offset": 3, "limit": 10}), "Read b.rs lines 3-12".into()),
         ("read", json!({"file_path": "../x"}), format!("Read {outside}")),
         ("write", json!({"file_path": "a", "content": ""}), "Write a".into()),
-        (
-            "edit",
-            json!({"file_path": "a", "old_string": "", "new_string": ""}),
-            "Edit a".into(),
-        ),
+        ("edit", json!({"file_path": "a", "old_string": "", "new_string": ""}), "Edit a".into()),
         ("bash", json!({"command": "cargo test"}), "`cargo test`".into()),
         ("bash", json!({"command": "cd a\ncargo test"}), "`cd a …`".into()),
-        (
-            "grep",
-            json!({"pattern": "foo", "path": "src"}),
-            "Search \"foo\" in src".into(),
-        ),
+        ("grep", json!({"pattern": "foo", "path": "src"}), "Search \"foo\" in src".into()),
         ("grep", json!({"pattern": "foo"}), "Search \"foo\"".into()),
         ("glob", json!({"pattern": "*.rs"}), "Find *.rs".into()),
         ("list", json!({}), "List .".into()),
         ("plan", json!({"entries": []}), "Update the plan".into()),
     ];
     for (name, input, title) in cases {
-        assert_eq!(
-            world
-                .tools
-                .prepare(name, input, &world.context)
-                .map_err(|error| error.0)
-                .unwrap()
-                .title,
-            title
-        );
+        assert_eq!(world.tools.prepare(name, input, &world.context).map_err(|error| error.0).unwrap().title, title);
     }
 }
 

@@ -126,25 +126,12 @@ impl Answer {
             }
             "thinking" => {
                 out.extend(block.thinking.filter(|text| !text.is_empty()).map(Chunk::Thinking));
-                Open::Thinking {
-                    signature: String::new(),
-                }
+                Open::Thinking { signature: String::new() }
             }
-            "redacted_thinking" => Open::Redacted {
-                data: block.data.unwrap_or_default(),
-            },
+            "redacted_thinking" => Open::Redacted { data: block.data.unwrap_or_default() },
             "tool_use" => {
-                let input = block
-                    .input
-                    .map(RawValue::get)
-                    .filter(|input| *input != "{}")
-                    .unwrap_or_default()
-                    .to_owned();
-                Open::ToolUse {
-                    id: block.id.unwrap_or_default(),
-                    name: block.name.unwrap_or_default(),
-                    input,
-                }
+                let input = block.input.map(RawValue::get).filter(|input| *input != "{}").unwrap_or_default().to_owned();
+                Open::ToolUse { id: block.id.unwrap_or_default(), name: block.name.unwrap_or_default(), input }
             }
             _ => Open::Other,
         };
@@ -192,26 +179,16 @@ impl Answer {
 
 fn stop(open: Open, out: &mut Out) {
     out.extend(match open {
-        Open::Text => Some(Chunk::BlockEnd {
-            thinking: false,
-            state: None,
-        }),
-        Open::Thinking { signature } => Some(Chunk::BlockEnd {
-            thinking: true,
-            state: wire::keep(PROTOCOL, json!({ "signature": signature })),
-        }),
-        Open::Redacted { data } => Some(Chunk::BlockEnd {
-            thinking: true,
-            state: wire::keep(PROTOCOL, json!({ "redacted": data })),
-        }),
+        Open::Text => Some(Chunk::BlockEnd { thinking: false, state: None }),
+        Open::Thinking { signature } => {
+            Some(Chunk::BlockEnd { thinking: true, state: wire::keep(PROTOCOL, json!({ "signature": signature })) })
+        }
+        Open::Redacted { data } => {
+            Some(Chunk::BlockEnd { thinking: true, state: wire::keep(PROTOCOL, json!({ "redacted": data })) })
+        }
         Open::ToolUse { id, name, input } => {
             let input = if input.is_empty() { "{}".to_owned() } else { input };
-            Some(Chunk::ToolCall {
-                id,
-                name,
-                input,
-                state: None,
-            })
+            Some(Chunk::ToolCall { id, name, input, state: None })
         }
         Open::Other => None,
     });

@@ -117,15 +117,11 @@ impl Reader for Answer {
 }
 
 fn read_part(part: Part<'_>, out: &mut Out) {
-    let state: Option<ProviderState> = part
-        .thought_signature
-        .and_then(|signature| wire::keep(PROTOCOL, json!({ "thoughtSignature": signature })));
+    let state: Option<ProviderState> =
+        part.thought_signature.and_then(|signature| wire::keep(PROTOCOL, json!({ "thoughtSignature": signature })));
     if let Some(call) = part.function_call {
         out.push_back(Chunk::ToolCall {
-            id: call
-                .id
-                .filter(|id| !id.is_empty())
-                .unwrap_or_else(|| ToolCallId::new().to_string()),
+            id: call.id.filter(|id| !id.is_empty()).unwrap_or_else(|| ToolCallId::new().to_string()),
             name: call.name,
             input: call.args.map_or("{}", RawValue::get).to_owned(),
             state,
@@ -135,10 +131,7 @@ fn read_part(part: Part<'_>, out: &mut Out) {
     let text = part.text.filter(|text| !text.is_empty());
     out.extend(text.map(if part.thought { Chunk::Thinking } else { Chunk::Text }));
     if state.is_some() {
-        out.push_back(Chunk::BlockEnd {
-            thinking: part.thought,
-            state,
-        });
+        out.push_back(Chunk::BlockEnd { thinking: part.thought, state });
     }
 }
 
@@ -148,10 +141,7 @@ fn stop_reason(reason: &str, message: Option<String>) -> Result<StopReason, Mode
         "MAX_TOKENS" => Ok(StopReason::MaxTokens),
         "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" | "TOO_MANY_TOOL_CALLS" | "MISSING_THOUGHT_SIGNATURE" | "OTHER" => {
             let message = message.map_or(String::new(), |message| format!(": {message}"));
-            Err(ModelError::new(
-                Again::Backoff,
-                format!("the answer failed ({reason}){message}"),
-            ))
+            Err(ModelError::new(Again::Backoff, format!("the answer failed ({reason}){message}")))
         }
         // SAFETY, RECITATION, LANGUAGE, BLOCKLIST, PROHIBITED_CONTENT, SPII, and their like for images.
         _ => Ok(StopReason::Refusal),

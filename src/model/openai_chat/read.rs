@@ -130,10 +130,7 @@ impl Reader for Answer {
         let event: Event<'_> = wire::parse(data)?;
         if let Some(error) = event.error.filter(|error| !error.is_null()) {
             let message = error.as_str().map(str::to_owned);
-            let refusal = Refusal::deserialize(error).unwrap_or_else(|_| Refusal {
-                message,
-                ..Refusal::default()
-            });
+            let refusal = Refusal::deserialize(error).unwrap_or_else(|_| Refusal { message, ..Refusal::default() });
             return Err(refusal.error());
         }
         if let Some(counts) = event.usage {
@@ -156,17 +153,9 @@ impl Reader for Answer {
         self.end_thinking(out);
         self.calls.sort_by_key(|call| call.index);
         out.extend(self.calls.drain(..).map(|call| Chunk::ToolCall {
-            id: if call.id.is_empty() {
-                ToolCallId::new().to_string()
-            } else {
-                call.id
-            },
+            id: if call.id.is_empty() { ToolCallId::new().to_string() } else { call.id },
             name: call.name,
-            input: if call.arguments.trim().is_empty() {
-                "{}".to_owned()
-            } else {
-                call.arguments
-            },
+            input: if call.arguments.trim().is_empty() { "{}".to_owned() } else { call.arguments },
             state: None,
         }));
         out.extend(self.usage.map(Chunk::Usage));
@@ -245,18 +234,11 @@ impl Answer {
         if !details.is_empty() {
             value["details"] = json!(details);
         }
-        out.push_back(Chunk::BlockEnd {
-            thinking: true,
-            state: wire::keep(PROTOCOL, value),
-        });
+        out.push_back(Chunk::BlockEnd { thinking: true, state: wire::keep(PROTOCOL, value) });
     }
 
     fn detail(&mut self, piece: Detail) {
-        let Some(last) = self
-            .details
-            .last_mut()
-            .filter(|last| last.r#type == piece.r#type && last.index == piece.index)
-        else {
+        let Some(last) = self.details.last_mut().filter(|last| last.r#type == piece.r#type && last.index == piece.index) else {
             self.details.push(piece);
             return;
         };
@@ -285,12 +267,7 @@ impl Answer {
         let known = found.filter(|at| id.is_empty() || self.calls[*at].id.is_empty() || self.calls[*at].id == id);
         let at = known.unwrap_or_else(|| {
             let index = piece.index.unwrap_or(self.calls.len());
-            self.calls.push(Call {
-                index,
-                id: String::new(),
-                name: String::new(),
-                arguments: String::new(),
-            });
+            self.calls.push(Call { index, id: String::new(), name: String::new(), arguments: String::new() });
             self.calls.len() - 1
         });
         let call = &mut self.calls[at];
@@ -306,10 +283,7 @@ impl Answer {
 
     fn count(&mut self, counts: Counts) {
         let details = counts.prompt_tokens_details;
-        let cached = details
-            .as_ref()
-            .and_then(|details| details.cached_tokens)
-            .or(counts.prompt_cache_hit_tokens);
+        let cached = details.as_ref().and_then(|details| details.cached_tokens).or(counts.prompt_cache_hit_tokens);
         self.usage = Some(Usage {
             input_tokens: counts.prompt_tokens.unwrap_or_default(),
             output_tokens: counts.completion_tokens.unwrap_or_default(),

@@ -107,10 +107,7 @@ impl Reader for Answer {
             "response.output_item.done" => self.item(event.output_index, event.item, true, out)?,
             "response.completed" => self.finish(StopReason::EndTurn, event.response, out),
             "response.incomplete" => {
-                let details = event
-                    .response
-                    .as_ref()
-                    .and_then(|response| response.incomplete_details.as_ref());
+                let details = event.response.as_ref().and_then(|response| response.incomplete_details.as_ref());
                 match details.and_then(|details| details.reason.as_deref()) {
                     Some("max_output_tokens") => self.finish(StopReason::MaxTokens, event.response, out),
                     Some("content_filter") => self.finish(StopReason::Refusal, event.response, out),
@@ -119,11 +116,7 @@ impl Reader for Answer {
             }
             "response.failed" => return Err(event.response.and_then(|response| response.error).unwrap_or_default().error()),
             "error" => {
-                let bare = Refusal {
-                    message: event.message,
-                    code: event.code,
-                    ..Refusal::default()
-                };
+                let bare = Refusal { message: event.message, code: event.code, ..Refusal::default() };
                 return Err(event.error.unwrap_or(bare).error());
             }
             "response.cancelled" => return Err(ModelError::new(Again::Backoff, "the provider cancelled the answer")),
@@ -166,17 +159,8 @@ impl Answer {
     fn hand_on(&mut self, out: &mut Out) {
         while let Some(call) = self.calls.first_entry().filter(|entry| entry.get().whole) {
             let Call { id, name, arguments, .. } = call.remove();
-            let input = if arguments.trim().is_empty() {
-                "{}".to_owned()
-            } else {
-                arguments
-            };
-            out.push_back(Chunk::ToolCall {
-                id,
-                name,
-                input,
-                state: None,
-            });
+            let input = if arguments.trim().is_empty() { "{}".to_owned() } else { arguments };
+            out.push_back(Chunk::ToolCall { id, name, input, state: None });
         }
     }
 
@@ -189,10 +173,7 @@ impl Answer {
                 input_tokens: counts.input_tokens,
                 output_tokens: counts.output_tokens,
                 cache_read_tokens: details.as_ref().and_then(|details| details.cached_tokens).unwrap_or_default(),
-                cache_write_tokens: details
-                    .as_ref()
-                    .and_then(|details| details.cache_write_tokens)
-                    .unwrap_or_default(),
+                cache_write_tokens: details.as_ref().and_then(|details| details.cache_write_tokens).unwrap_or_default(),
             })
         }));
         out.push_back(Chunk::Stop(if self.refused { StopReason::Refusal } else { reason }));

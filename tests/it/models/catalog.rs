@@ -11,30 +11,16 @@ fn the_catalog() {
         "ANTHROPIC_API_KEY" => Some(" ".to_owned()),
         _ => None,
     };
-    assert_eq!(
-        catalog::default_model(&environment).as_deref(),
-        Some("gemini/gemini-3.8-flash")
-    );
+    assert_eq!(catalog::default_model(&environment).as_deref(), Some("gemini/gemini-3.8-flash"));
     let known = |name| catalog::provider(name).expect("known");
     assert_eq!(known("ollama").base_url(&environment), "http://127.0.0.1:9999/v1");
-    let error = known("anthropic")
-        .endpoint("claude-sonnet-5", &environment)
-        .expect_err("no key");
+    let error = known("anthropic").endpoint("claude-sonnet-5", &environment).expect_err("no key");
     assert_eq!(error.message, "no API key for anthropic");
-    assert_eq!(
-        error.hint.as_deref(),
-        Some("set ANTHROPIC_API_KEY, or use --model ollama/NAME")
-    );
+    assert_eq!(error.hint.as_deref(), Some("set ANTHROPIC_API_KEY, or use --model ollama/NAME"));
     assert!(error.unreachable && catalog::nothing().unreachable);
     let endpoint = known("gemini").endpoint("gemini-3.8-flash", &environment).expect("a key");
     assert_eq!(format!("{:?}", endpoint.key), "Some(Key(from GEMINI_API_KEY))");
-    assert_eq!(
-        (
-            catalog::context_window("anthropic/claude-sonnet-4.5"),
-            catalog::context_window("what")
-        ),
-        (200_000, 128_000)
-    );
+    assert_eq!((catalog::context_window("anthropic/claude-sonnet-4.5"), catalog::context_window("what")), (200_000, 128_000));
 }
 
 #[test]
@@ -58,9 +44,6 @@ async fn local_servers_are_found() {
         String::from_utf8_lossy(&head[..length]).lines().next().map(str::to_owned)
     });
     let environment = |name: &str| (name == "OLLAMA_HOST").then(|| host.clone());
-    assert_eq!(
-        catalog::probe(&Http::new(), &environment).await.as_deref(),
-        Some("ollama/qwen3-coder")
-    );
+    assert_eq!(catalog::probe(&Http::new(), &environment).await.as_deref(), Some("ollama/qwen3-coder"));
     assert_eq!(server.await.expect("no panic").as_deref(), Some("GET /v1/models HTTP/1.1"));
 }

@@ -12,18 +12,10 @@ use crate::provider::{Exchange, KEY, Provider};
 #[tokio::test]
 async fn a_provider_that_is_busy_is_asked_again() {
     for wire in WIRES {
-        for (status, reason) in [
-            (500, "the request failed"),
-            (529, "the request failed"),
-            (429, "too many requests"),
-        ] {
+        for (status, reason) in [(500, "the request failed"), (529, "the request failed"), (429, "too many requests")] {
             let body = r#"{"error":{"message":"Slow down"}}"#;
             let (answer, _) = exchange(wire, vec![Exchange::error(status, body), Exchange::events(wire.plain)]).await;
-            let expected = format!(
-                "retry 2: test/{}: {reason} (HTTP {status}): Slow down\n{}",
-                wire.model,
-                hello(wire)
-            );
+            let expected = format!("retry 2: test/{}: {reason} (HTTP {status}): Slow down\n{}", wire.model, hello(wire));
             assert_eq!(shown(&answer.chunks), expected);
         }
     }
@@ -32,16 +24,11 @@ async fn a_provider_that_is_busy_is_asked_again() {
 #[tokio::test]
 async fn retry_after_is_obeyed() {
     let wire = &WIRES[0];
-    let busy = Exchange::error(
-        429,
-        r#"{"type":"error","error":{"type":"rate_limit_error","message":"Slow down"}}"#,
-    );
+    let busy = Exchange::error(429, r#"{"type":"error","error":{"type":"rate_limit_error","message":"Slow down"}}"#);
     let asked = Instant::now();
     let (answer, _) = exchange(wire, vec![busy.header("retry-after", "1"), Exchange::events(wire.plain)]).await;
     assert!(asked.elapsed() >= Duration::from_secs(1));
-    let Chunk::Retry { attempt: 2, delay, .. } = &answer.chunks[0] else {
-        panic!("{:?}", answer.chunks)
-    };
+    let Chunk::Retry { attempt: 2, delay, .. } = &answer.chunks[0] else { panic!("{:?}", answer.chunks) };
     assert!((1000..=1050).contains(&delay.as_millis()), "{delay:?}");
 }
 
@@ -49,34 +36,18 @@ async fn retry_after_is_obeyed() {
 async fn a_cut_answer_is_asked_for_again() {
     for wire in WIRES {
         let text = wire.plain.iter().position(|event| event.contains("Hel")).expect("there") + 1;
-        let (answer, _) = exchange(
-            wire,
-            vec![Exchange::events(&wire.plain[..text]).cut(), Exchange::events(wire.plain)],
-        )
-        .await;
+        let (answer, _) = exchange(wire, vec![Exchange::events(&wire.plain[..text]).cut(), Exchange::events(wire.plain)]).await;
         assert_eq!(answer.error, None);
         let shown = shown(&answer.chunks);
         let (before, after) = shown.split_once('\n').expect("lines");
         assert_eq!(before, "text Hel");
         let (retry, after) = after.split_once('\n').expect("lines");
-        assert!(
-            retry.starts_with(&format!("retry 2: test/{}: the answer was cut", wire.model)),
-            "{retry}"
-        );
+        assert!(retry.starts_with(&format!("retry 2: test/{}: the answer was cut", wire.model)), "{retry}");
         assert_eq!(after, hello(wire));
 
         // The same when the body ends properly, but the answer does not.
-        let (answer, _) = exchange(
-            wire,
-            vec![Exchange::events(&wire.plain[..text]), Exchange::events(wire.plain)],
-        )
-        .await;
-        assert!(
-            answer
-                .chunks
-                .iter()
-                .any(|chunk| matches!(chunk, Chunk::Retry { delay, .. } if delay.as_millis() < 350))
-        );
+        let (answer, _) = exchange(wire, vec![Exchange::events(&wire.plain[..text]), Exchange::events(wire.plain)]).await;
+        assert!(answer.chunks.iter().any(|chunk| matches!(chunk, Chunk::Retry { delay, .. } if delay.as_millis() < 350)));
     }
 }
 
@@ -110,12 +81,7 @@ async fn other_stops() {
         for (events, stop) in [(wire.max_tokens, "stop MaxTokens\n"), (wire.refusal, "stop Refusal\n")] {
             let (answer, _) = exchange(wire, vec![Exchange::events(events)]).await;
             assert_eq!(answer.error, None);
-            assert!(
-                shown(&answer.chunks).ends_with(stop),
-                "{}: {}",
-                wire.model,
-                shown(&answer.chunks)
-            );
+            assert!(shown(&answer.chunks).ends_with(stop), "{}: {}", wire.model, shown(&answer.chunks));
         }
     }
 }
@@ -143,21 +109,11 @@ async fn refusals_say_what_to_do() {
             assert_eq!(error.message, format!("test/{}: {message}", wire.model));
             assert_eq!(error.again, Again::Never);
             assert_eq!(error.unreachable, unreachable);
-            assert_eq!(
-                error.hint.as_deref().map(|hint| hint.split(" (").next().unwrap_or_default()),
-                hint
-            );
+            assert_eq!(error.hint.as_deref().map(|hint| hint.split(" (").next().unwrap_or_default()), hint);
             assert!(!format!("{error:?}").contains(KEY));
         }
     };
-    check(
-        401,
-        r#"{"error":{"message":"bad key"}}"#,
-        "the key was refused (HTTP 401): bad key",
-        Some("check TEST_KEY"),
-        true,
-    )
-    .await;
+    check(401, r#"{"error":{"message":"bad key"}}"#, "the key was refused (HTTP 401): bad key", Some("check TEST_KEY"), true).await;
     check(
         401,
         r#"{"message":"who is sk-test-secret?"}"#,
@@ -166,47 +122,14 @@ async fn refusals_say_what_to_do() {
         true,
     )
     .await;
-    check(
-        200,
-        r#"{"error":{"type":"invalid_request_error","message":"no"}}"#,
-        "answered without a stream: no",
-        None,
-        false,
-    )
-    .await;
+    check(200, r#"{"error":{"type":"invalid_request_error","message":"no"}}"#, "answered without a stream: no", None, false).await;
     check(403, "no", "the key was refused (HTTP 403): no", Some("check TEST_KEY"), true).await;
-    check(
-        404,
-        r#"[{"error":{"message":"no model"}}]"#,
-        "not found (HTTP 404): no model",
-        Some("check the model's name"),
-        false,
-    )
-    .await;
-    check(
-        400,
-        r#"{"error":"too long"}"#,
-        "the request failed (HTTP 400): too long",
-        None,
-        false,
-    )
-    .await;
-    check(
-        429,
-        r#"{"error":{"code":"insufficient_quota","message":"pay"}}"#,
-        "too many requests (HTTP 429): pay",
-        None,
-        false,
-    )
-    .await;
-    check(
-        302,
-        "",
-        "the server sends us elsewhere (HTTP 302)",
-        Some("check base_url"),
-        false,
-    )
-    .await;
+    check(404, r#"[{"error":{"message":"no model"}}]"#, "not found (HTTP 404): no model", Some("check the model's name"), false)
+        .await;
+    check(400, r#"{"error":"too long"}"#, "the request failed (HTTP 400): too long", None, false).await;
+    check(429, r#"{"error":{"code":"insufficient_quota","message":"pay"}}"#, "too many requests (HTTP 429): pay", None, false)
+        .await;
+    check(302, "", "the server sends us elsewhere (HTTP 302)", Some("check base_url"), false).await;
 }
 
 #[tokio::test]
@@ -219,26 +142,15 @@ async fn nobody_there() {
     assert_eq!(answer.chunks.len(), 2, "two retries");
     let error = answer.error.expect("an error");
     assert!(error.unreachable);
-    assert!(
-        error.message.contains("refused") && error.message.ends_with("(after 3 attempts)"),
-        "{error:?}"
-    );
+    assert!(error.message.contains("refused") && error.message.ends_with("(after 3 attempts)"), "{error:?}");
 }
 
 #[tokio::test]
 async fn events_in_every_legal_shape() {
     let event = |event: &str| event.replace("\"choices\"", "\r\ndata: \"choices\"");
-    let body = WIRES[1]
-        .plain
-        .iter()
-        .map(|data| format!(": ping\r\n\r\nevent: x\r\ndata: {}\r\n\r\n", event(data)));
+    let body = WIRES[1].plain.iter().map(|data| format!(": ping\r\n\r\nevent: x\r\ndata: {}\r\n\r\n", event(data)));
     let whole = format!("\u{feff}{}", body.collect::<String>());
-    let pieces: Vec<String> = whole
-        .chars()
-        .collect::<Vec<_>>()
-        .chunks(7)
-        .map(|piece| piece.iter().collect())
-        .collect();
+    let pieces: Vec<String> = whole.chars().collect::<Vec<_>>().chunks(7).map(|piece| piece.iter().collect()).collect();
     let (answer, _) = exchange(&WIRES[1], vec![Exchange::new(200, "text/event-stream", pieces)]).await;
     assert_eq!(shown(&answer.chunks), hello(&WIRES[1]));
 }

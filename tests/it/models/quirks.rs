@@ -11,10 +11,7 @@ use crate::provider::{Exchange, Provider};
 
 /// The body that a model is asked with.
 async fn body(protocol: Protocol, model: &'static str, thinking: Thinking, messages: Vec<Message>) -> Value {
-    let wire = WIRES
-        .iter()
-        .find(|wire| wire.protocol == protocol)
-        .expect("all four are there");
+    let wire = WIRES.iter().find(|wire| wire.protocol == protocol).expect("all four are there");
     let provider = Provider::start(protocol, vec![Exchange::events(wire.plain)]).await;
     let mut request = request(messages);
     request.thinking = thinking;
@@ -31,45 +28,21 @@ async fn thinking_as_each_model_takes_it() {
     let bound =
         json!({ "type": "adaptive", "display": "summarized", "block_binding": { "prefix_mismatch_behavior": "drop_block" } });
     let cases = [
-        (
-            Anthropic,
-            "claude-sonnet-4-5",
-            High,
-            "/thinking",
-            json!({ "type": "enabled", "budget_tokens": 24000 }),
-        ),
+        (Anthropic, "claude-sonnet-4-5", High, "/thinking", json!({ "type": "enabled", "budget_tokens": 24000 })),
         (Anthropic, "claude-sonnet-4-5", Off, "/thinking", Value::Null),
-        (
-            Anthropic,
-            "claude-3-5-haiku",
-            High,
-            "/thinking",
-            json!({ "type": "enabled", "budget_tokens": 4096 }),
-        ),
+        (Anthropic, "claude-3-5-haiku", High, "/thinking", json!({ "type": "enabled", "budget_tokens": 4096 })),
         (Anthropic, "claude-opus-4-7", Off, "/thinking", Value::Null),
         (Anthropic, "claude-opus-4-7", Medium, "/thinking", adaptive),
         (Anthropic, "claude-opus-4-7", Medium, "/output_config/effort", json!("medium")),
         (Anthropic, "claude-sonnet-5", Off, "/thinking", json!({ "type": "disabled" })),
         (Anthropic, "claude-sonnet-5-5", Off, "/thinking", bound),
         (Anthropic, "claude-sonnet-5-5", Off, "/output_config/effort", json!("low")),
-        (
-            Anthropic,
-            "glm-5",
-            Low,
-            "/thinking",
-            json!({ "type": "enabled", "budget_tokens": 4096 }),
-        ),
+        (Anthropic, "glm-5", Low, "/thinking", json!({ "type": "enabled", "budget_tokens": 4096 })),
         (OpenaiChat, "x", Off, "/reasoning_effort", Value::Null),
         (OpenaiChat, "x", High, "/reasoning_effort", json!("high")),
         (OpenaiResponses, "gpt-6.1-sol", Off, "/reasoning", json!({ "effort": "low" })),
         (OpenaiResponses, "gpt-5.5", Off, "/reasoning", json!({ "effort": "none" })),
-        (
-            OpenaiResponses,
-            "gpt-5",
-            Minimal,
-            "/reasoning",
-            json!({ "effort": "minimal", "summary": "auto" }),
-        ),
+        (OpenaiResponses, "gpt-5", Minimal, "/reasoning", json!({ "effort": "minimal", "summary": "auto" })),
         (OpenaiResponses, "gpt-4.1", High, "/reasoning", Value::Null),
         (OpenaiResponses, "gpt-4.1", High, "/include", Value::Null),
         (
@@ -79,13 +52,7 @@ async fn thinking_as_each_model_takes_it() {
             "/generationConfig/thinkingConfig",
             json!({ "thinkingBudget": 0, "includeThoughts": false }),
         ),
-        (
-            Gemini,
-            "gemini-3.8-flash",
-            High,
-            "/generationConfig/thinkingConfig/thinkingLevel",
-            json!("high"),
-        ),
+        (Gemini, "gemini-3.8-flash", High, "/generationConfig/thinkingConfig/thinkingLevel", json!("high")),
         (Gemini, "gemma-4", High, "/generationConfig/thinkingConfig", Value::Null),
     ];
     for (protocol, model, thinking, path, expected) in cases {
@@ -97,25 +64,12 @@ async fn thinking_as_each_model_takes_it() {
 /// A conversation that another model began: its thinking stays behind, its calls come along.
 #[tokio::test]
 async fn what_another_model_said() {
-    let state = Some(ProviderState {
-        protocol: "elsewhere".to_owned(),
-        value: json!({ "signature": "S", "thoughtSignature": "S" }),
-    });
+    let state =
+        Some(ProviderState { protocol: "elsewhere".to_owned(), value: json!({ "signature": "S", "thoughtSignature": "S" }) });
     let said = vec![
-        Block::Thinking {
-            text: "hm".to_owned(),
-            state: state.clone(),
-        },
-        Block::Text {
-            text: "  ".to_owned(),
-            state: state.clone(),
-        },
-        Block::ToolCall {
-            id: "call/1".into(),
-            name: "read".to_owned(),
-            input: json!("not an object"),
-            state,
-        },
+        Block::Thinking { text: "hm".to_owned(), state: state.clone() },
+        Block::Text { text: "  ".to_owned(), state: state.clone() },
+        Block::ToolCall { id: "call/1".into(), name: "read".to_owned(), input: json!("not an object"), state },
     ];
     let result = nuncio::model::ToolResult {
         id: "call/1".into(),
@@ -134,25 +88,15 @@ async fn what_another_model_said() {
         let body = body(wire.protocol, wire.model, Thinking::Low, messages).await;
         let text = body.to_string();
         assert!(!text.contains("\"hm\"") && !text.contains("\"S\""), "{text}");
-        assert!(
-            text.contains(r#"{"input":"not an object"}"#) || text.contains(r#"{\"input\":\"not an object\"}"#),
-            "{text}"
-        );
+        assert!(text.contains(r#"{"input":"not an object"}"#) || text.contains(r#"{\"input\":\"not an object\"}"#), "{text}");
         if wire.protocol == Protocol::Gemini {
-            assert_eq!(
-                body["contents"][1]["parts"][1]["thoughtSignature"],
-                "skip_thought_signature_validator"
-            );
+            assert_eq!(body["contents"][1]["parts"][1]["thoughtSignature"], "skip_thought_signature_validator");
         }
         if wire.protocol == Protocol::Anthropic {
             assert!(body["thinking"].is_object());
             let result = json!([{ "type": "text", "text": "[image/png image]" }]);
             assert_eq!(body["messages"][2]["content"][0]["content"], result, "an error is text");
-            assert_eq!(
-                body["messages"][1]["content"].as_array().map(Vec::len),
-                Some(1),
-                "blank text is left out"
-            );
+            assert_eq!(body["messages"][1]["content"].as_array().map(Vec::len), Some(1), "blank text is left out");
         }
     }
 }
@@ -164,10 +108,7 @@ async fn chat(provider_name: &'static str, events: &[&str]) -> (String, Value) {
     let model = super::open_as(provider_name, wire, &provider.base_url);
     let answer = ask(model.as_ref(), request(hi())).await;
     assert_eq!(answer.error, None);
-    let said: Vec<Block> = blocks(&answer.chunks)
-        .into_iter()
-        .filter(|block| !matches!(block, Block::ToolCall { .. }))
-        .collect();
+    let said: Vec<Block> = blocks(&answer.chunks).into_iter().filter(|block| !matches!(block, Block::ToolCall { .. })).collect();
     let mut messages = hi();
     messages.push(Message::Assistant(said));
     assert_eq!(ask(model.as_ref(), request(messages)).await.error, None);
@@ -188,10 +129,7 @@ async fn chat_servers_with_their_own_ideas() {
         ],
     )
     .await;
-    assert_eq!(
-        said,
-        "call a read {}\ncall b list {\"path\":1}\ncall c grep {}\nstop EndTurn\n"
-    );
+    assert_eq!(said, "call a read {}\ncall b list {\"path\":1}\ncall c grep {}\nstop EndTurn\n");
 
     // Mistral: pieces of content.
     let (said, back) = chat(
@@ -203,10 +141,7 @@ async fn chat_servers_with_their_own_ideas() {
         ],
     )
     .await;
-    assert_eq!(
-        said,
-        "thinking hm\nend thinking {\"provider\":\"mistral\"}\ntext so\nstop EndTurn\n"
-    );
+    assert_eq!(said, "thinking hm\nend thinking {\"provider\":\"mistral\"}\ntext so\nstop EndTurn\n");
     assert_eq!(back, json!({ "role": "assistant", "content": "so" }));
 
     // OpenRouter: details in pieces, put together and handed back.
@@ -222,8 +157,5 @@ async fn chat_servers_with_their_own_ideas() {
     )
     .await;
     let details = json!([{ "type": "reasoning.text", "format": "f", "index": 0, "text": "hm", "signature": "S" }]);
-    assert_eq!(
-        back,
-        json!({ "role": "assistant", "content": "so", "reasoning_details": details })
-    );
+    assert_eq!(back, json!({ "role": "assistant", "content": "so", "reasoning_details": details }));
 }

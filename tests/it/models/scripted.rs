@@ -26,32 +26,17 @@ async fn steps() {
     assert!(started.elapsed().as_millis() >= 30, "a pause before each of three pieces");
     let expected = "thinking hm\ntext größ\ntext er\ncall read {\"file_path\":\"a\"}\ncall list {}\nusage 8 10 0 0\nstop EndTurn\n";
     assert_eq!(without_ids(shown(&first.chunks)), expected);
-    let ids: Vec<_> = first
-        .chunks
-        .iter()
-        .filter_map(|chunk| {
-            if let Chunk::ToolCall { id, .. } = chunk {
-                Some(id)
-            } else {
-                None
-            }
-        })
-        .collect();
+    let ids: Vec<_> =
+        first.chunks.iter().filter_map(|chunk| if let Chunk::ToolCall { id, .. } = chunk { Some(id) } else { None }).collect();
     assert_ne!(ids[0], ids[1]);
 
     let second = ask(model.as_ref(), request(hi())).await;
     let shown_second = shown(&second.chunks);
     assert_eq!(shown_second.matches("retry ").count(), 2, "{shown_second}");
-    assert!(
-        shown_second.contains("HTTP 429 (1 of 2)") && shown_second.contains("text after"),
-        "{shown_second}"
-    );
+    assert!(shown_second.contains("HTTP 429 (1 of 2)") && shown_second.contains("text after"), "{shown_second}");
 
     let third = ask(model.as_ref(), request(hi())).await.error.expect("an error");
-    assert_eq!(
-        third.message,
-        "step 3 of the script expects \"the moon\" in the request, which is not there"
-    );
+    assert_eq!(third.message, "step 3 of the script expects \"the moon\" in the request, which is not there");
     assert_eq!(third.again, Again::Never);
     let fourth = ask(model.as_ref(), request(hi())).await;
     assert!(shown(&fourth.chunks).starts_with("text done\n"));
@@ -65,17 +50,8 @@ fn mistakes_in_scripts() {
     };
     check("{", "the script: EOF");
     check(r#"{"step":[]}"#, "the script at step: unknown field `step`");
-    check(
-        r#"{"steps":[{},{"text":1}]}"#,
-        "the script at steps[1].text: invalid type: integer `1`, expected a string",
-    );
-    check(
-        r#"{"steps":[{"chunk_chars":0}]}"#,
-        "the script at steps[0].chunk_chars: invalid value",
-    );
-    check(
-        r#"{"steps":[{"error":{"times":2}}]}"#,
-        "the script at steps[0].error: missing field `status`",
-    );
+    check(r#"{"steps":[{},{"text":1}]}"#, "the script at steps[1].text: invalid type: integer `1`, expected a string");
+    check(r#"{"steps":[{"chunk_chars":0}]}"#, "the script at steps[0].chunk_chars: invalid value");
+    check(r#"{"steps":[{"error":{"times":2}}]}"#, "the script at steps[0].error: missing field `status`");
     check(r#"{"steps":[]} x"#, "the script: trailing characters");
 }

@@ -168,10 +168,7 @@ stop EndTurn
         r#"{"error":{"code":502,"message":"Overloaded"},"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}]}"#,
     ],
     max_tokens: &[r#"{"choices":[{"index":0,"delta":{},"finish_reason":"length"}]}"#, "[DONE]"],
-    refusal: &[
-        r#"{"choices":[{"index":0,"delta":{},"finish_reason":"content_filter"}]}"#,
-        "[DONE]",
-    ],
+    refusal: &[r#"{"choices":[{"index":0,"delta":{},"finish_reason":"content_filter"}]}"#, "[DONE]"],
 };
 
 const RESPONSES: Wire = Wire {

@@ -12,22 +12,13 @@ async fn commands_answer_with_output_and_code() {
         ("printf 'a\\377b\\n'", "ok a\u{fffd}b\nexit code: 0"),
         ("kill -9 $$", "ok exit code: 137"),
         ("cat", "ok exit code: 0"),
-        (
-            "echo $PAGER $GIT_PAGER $GIT_TERMINAL_PROMPT $TERM",
-            "ok cat cat 0 dumb\nexit code: 0",
-        ),
-        (
-            "if",
-            "ok bash: eval: line 2: syntax error: unexpected end of file from `if' command on line 1\nexit code: 2",
-        ),
+        ("echo $PAGER $GIT_PAGER $GIT_TERMINAL_PROMPT $TERM", "ok cat cat 0 dumb\nexit code: 0"),
+        ("if", "ok bash: eval: line 2: syntax error: unexpected end of file from `if' command on line 1\nexit code: 2"),
     ];
     for (command, told) in cases {
         let told_now = world.told("bash", json!({ "command": command })).await;
         match command {
-            "if" => assert!(
-                told_now.contains("syntax error") && told_now.ends_with("exit code: 2"),
-                "{told_now}"
-            ),
+            "if" => assert!(told_now.contains("syntax error") && told_now.ends_with("exit code: 2"), "{told_now}"),
             _ => assert_eq!(told_now, told, "{command}"),
         }
     }
@@ -43,22 +34,13 @@ async fn the_directory_is_kept_and_the_environment_is_not() {
         (json!({"command": "echo $A", "env": {"A": 5}}), "ok 5\nexit code: 0".into()),
         (json!({"command": "cd deep && false"}), "ok exit code: 1".into()),
         (json!({"command": "cat file; rm -r ../../sub"}), "ok x\nexit code: 0".into()),
-        (
-            json!({"command": "pwd"}),
-            format!("ok {}\nexit code: 0", world.path("").display()).replace("/\n", "\n"),
-        ),
-        (
-            json!({"command": "pwd", "cwd": "gone"}),
-            format!("error bash: cwd: {} is not a directory", world.path("gone").display()),
-        ),
+        (json!({"command": "pwd"}), format!("ok {}\nexit code: 0", world.path("").display()).replace("/\n", "\n")),
+        (json!({"command": "pwd", "cwd": "gone"}), format!("error bash: cwd: {} is not a directory", world.path("gone").display())),
         (
             json!({"command": "true", "background": true}),
             "error bash: background is not supported; run the command without it, within its timeout".into(),
         ),
-        (
-            json!({"command": "true", "env": {"A=B": "1"}}),
-            "error bash: env: \"A=B\" cannot be set".into(),
-        ),
+        (json!({"command": "true", "env": {"A=B": "1"}}), "error bash: env: \"A=B\" cannot be set".into()),
     ];
     for (input, told) in cases {
         assert_eq!(world.told("bash", input.clone()).await, told, "{input}");
@@ -78,10 +60,7 @@ async fn details_say_how_it_went() {
     let world = World::new();
     let mut details = world.call("bash", json!({"command": "exit 4"})).await.unwrap().details;
     assert!(details["durationMs"].take().as_u64().unwrap() < 5_000);
-    assert_eq!(
-        details,
-        json!({"command": "exit 4", "exitCode": 4, "durationMs": null, "truncated": false})
-    );
+    assert_eq!(details, json!({"command": "exit 4", "exitCode": 4, "durationMs": null, "truncated": false}));
 }
 
 #[tokio::test]
@@ -93,45 +72,26 @@ async fn long_output_is_cut_and_kept() {
     let artifact = output.details["artifact"].as_str().unwrap();
     assert_eq!(output.details["truncated"], true);
     assert_eq!(std::fs::read_to_string(artifact).unwrap(), whole);
-    assert!(
-        told.len() < 52_000 && told.starts_with("1\n2\n") && told.ends_with("\n100000\nexit code: 0"),
-        "{} bytes",
-        told.len()
-    );
-    assert!(
-        told.contains(&format!("bytes left out; all {} bytes are in {artifact}]", whole.len())),
-        "{told}"
-    );
+    assert!(told.len() < 52_000 && told.starts_with("1\n2\n") && told.ends_with("\n100000\nexit code: 0"), "{} bytes", told.len());
+    assert!(told.contains(&format!("bytes left out; all {} bytes are in {artifact}]", whole.len())), "{told}");
     assert!(world.context.workspace.resolve(artifact).artifact);
 }
 
 #[tokio::test]
 async fn very_long_output_is_capped_and_told() {
     let world = World::new();
-    let output = world
-        .call(
-            "bash",
-            json!({"command": "head -c 20000000 /dev/zero | tr '\\0' x; echo; echo end"}),
-        )
-        .await
-        .unwrap();
+    let output = world.call("bash", json!({"command": "head -c 20000000 /dev/zero | tr '\\0' x; echo; echo end"})).await.unwrap();
     let told = plain_text(&output.parts);
     let artifact = output.details["artifact"].as_str().unwrap();
     assert_eq!(std::fs::metadata(artifact).unwrap().len(), 16 << 20);
-    assert!(
-        told.contains("the first 16 MiB of all 20000005 bytes are in"),
-        "{}",
-        &told[25_000..26_000]
-    );
+    assert!(told.contains("the first 16 MiB of all 20000005 bytes are in"), "{}", &told[25_000..26_000]);
     assert!(told.ends_with("x\nend\nexit code: 0"));
 }
 
 #[tokio::test]
 async fn timeouts_tell_what_came_before() {
     let world = World::new();
-    let told = world
-        .told("bash", json!({"command": "echo before; sleep 60", "timeout_ms": 100}))
-        .await;
+    let told = world.told("bash", json!({"command": "echo before; sleep 60", "timeout_ms": 100})).await;
     let expected = "error before\ntimed out after 100 ms; what it had started was ended; give a longer timeout_ms if it needs one";
     assert_eq!(told, expected);
 }
@@ -142,14 +102,7 @@ async fn cancelled_commands_end_and_were_seen_running() {
     let shown: Arc<Mutex<Vec<String>>> = Arc::default();
     let (seen, cancel, go) = (shown.clone(), world.context.cancel.clone(), world.path("go"));
     world.context.progress = Arc::new(move |content| {
-        let [
-            ToolContent::Content {
-                content: Part::Text { text },
-            },
-        ] = content.as_slice()
-        else {
-            panic!("{content:?}")
-        };
+        let [ToolContent::Content { content: Part::Text { text } }] = content.as_slice() else { panic!("{content:?}") };
         seen.lock().unwrap().push(text.clone());
         std::fs::write(&go, "").unwrap();
         if text.contains("two") {
@@ -171,15 +124,10 @@ async fn a_flood_of_output_can_be_seen_and_cancelled() {
         cancel.cancel();
     });
     let told = world.told("bash", json!({"command": "yes nuncio"})).await;
-    assert!(
-        told.starts_with("error nuncio\n") && told.ends_with("nuncio\ncancelled; what it had started was ended"),
-        "{told}"
-    );
+    assert!(told.starts_with("error nuncio\n") && told.ends_with("nuncio\ncancelled; what it had started was ended"), "{told}");
 }
 
 fn plain_content(content: &[ToolContent]) -> String {
-    let [ToolContent::Content { content }] = content else {
-        panic!("{content:?}")
-    };
+    let [ToolContent::Content { content }] = content else { panic!("{content:?}") };
     content.as_text()
 }

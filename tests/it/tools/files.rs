@@ -6,13 +6,7 @@ use super::*;
 
 #[tokio::test]
 async fn read() {
-    let world = World::with(&[
-        ("empty", ""),
-        ("crlf", "a\r\nb"),
-        ("sub/x.txt", ""),
-        ("marked", "\u{feff}a\n"),
-        ("blank", "\n\n"),
-    ]);
+    let world = World::with(&[("empty", ""), ("crlf", "a\r\nb"), ("sub/x.txt", ""), ("marked", "\u{feff}a\n"), ("blank", "\n\n")]);
     world.put("latin", b"caf\xe9\n");
     world.put("binary", b"\x7fELF\0\0");
     world.put("wide", b"\xff\xfea\0\n\0\xe9\0\n\0");
@@ -24,14 +18,8 @@ async fn read() {
         ("marked", "ok      1\ta\n"),
         ("wide", "ok      1\ta\n     2\té\n"),
         ("big-endian", "ok      1\ta\n     2\tb\n"),
-        (
-            "latin",
-            "ok      1\tcaf\u{fffd}\n[not valid UTF-8: what could not be read is shown as \u{fffd}]\n",
-        ),
-        (
-            "binary",
-            "error binary is a binary file; use bash to look into it (file, xxd, strings)",
-        ),
+        ("latin", "ok      1\tcaf\u{fffd}\n[not valid UTF-8: what could not be read is shown as \u{fffd}]\n"),
+        ("binary", "error binary is a binary file; use bash to look into it (file, xxd, strings)"),
         ("sub", "error sub is a directory; use list to see what is in it"),
         ("none", "error none does not exist"),
         ("sub/X.md", "error sub/X.md does not exist (did you mean x.txt?)"),
@@ -55,17 +43,11 @@ async fn read_is_bounded() {
 
     world.put("wide", format!("{}é\nend\n", "x".repeat(8191)));
     let told = world.told("read", json!({"file_path": "wide"})).await;
-    assert_eq!(
-        told,
-        format!("ok      1\t{} [2 more bytes in this line]\n     2\tend\n", "x".repeat(8191))
-    );
+    assert_eq!(told, format!("ok      1\t{} [2 more bytes in this line]\n     2\tend\n", "x".repeat(8191)));
 
     world.put("heavy", format!("{}\n", "x".repeat(8000)).repeat(200));
     let output = world.call("read", json!({"file_path": "heavy"})).await.unwrap();
-    assert_eq!(
-        (&output.details["linesRead"], &output.details["truncated"]),
-        (&json!(130), &json!(true))
-    );
+    assert_eq!((&output.details["linesRead"], &output.details["truncated"]), (&json!(130), &json!(true)));
 }
 
 #[tokio::test]
@@ -73,52 +55,25 @@ async fn read_sees_images() {
     let world = World::new();
     world.put("a.png", b"\x89PNG\r\n\x1a\nrest");
     let output = world.call("read", json!({"file_path": "a.png"})).await.unwrap();
-    assert_eq!(
-        output.parts[1],
-        Part::Image {
-            mime_type: "image/png".into(),
-            data: "iVBORw0KGgpyZXN0".into()
-        }
-    );
+    assert_eq!(output.parts[1], Part::Image { mime_type: "image/png".into(), data: "iVBORw0KGgpyZXN0".into() });
     let mut large = b"\x89PNG\r\n\x1a\n".to_vec();
     large.resize((5 << 20) + 1, 0);
     world.put("b.png", large);
-    assert!(
-        world
-            .told("read", json!({"file_path": "b.png"}))
-            .await
-            .starts_with("error b.png is an image of more than 5 MiB")
-    );
+    assert!(world.told("read", json!({"file_path": "b.png"})).await.starts_with("error b.png is an image of more than 5 MiB"));
 }
 
 #[tokio::test]
 async fn write() {
     let world = World::new();
-    let output = world
-        .call("write", json!({"file_path": "new/dir/a.txt", "content": "one\n"}))
-        .await
-        .unwrap();
+    let output = world.call("write", json!({"file_path": "new/dir/a.txt", "content": "one\n"})).await.unwrap();
     let path = world.path("new/dir/a.txt");
     let diff = "--- a/new/dir/a.txt\n+++ b/new/dir/a.txt\n@@ -0,0 +1 @@\n+one\n";
-    assert_eq!(
-        output.details,
-        json!({"filePath": path, "size": 4, "isNew": true, "diff": diff})
-    );
-    assert_eq!(
-        output.content,
-        [ToolContent::Diff {
-            path: path.clone(),
-            old_text: None,
-            new_text: "one\n".into()
-        }]
-    );
+    assert_eq!(output.details, json!({"filePath": path, "size": 4, "isNew": true, "diff": diff}));
+    assert_eq!(output.content, [ToolContent::Diff { path: path.clone(), old_text: None, new_text: "one\n".into() }]);
     assert_eq!(plain_text(&output.parts), "created new/dir/a.txt (4 bytes)");
 
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o751)).unwrap();
-    let output = world
-        .call("write", json!({"file_path": path, "content": "two\n"}))
-        .await
-        .unwrap();
+    let output = world.call("write", json!({"file_path": path, "content": "two\n"})).await.unwrap();
     assert_eq!(output.details["isNew"], false);
     assert_eq!(world.text("new/dir/a.txt"), "two\n");
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o751);
@@ -126,9 +81,7 @@ async fn write() {
 
     let error = world.told("write", json!({"file_path": "new", "content": ""})).await;
     assert_eq!(error, "error reading new: it is a directory");
-    let error = world
-        .told("write", json!({"file_path": "new/dir/a.txt/b", "content": ""}))
-        .await;
+    let error = world.told("write", json!({"file_path": "new/dir/a.txt/b", "content": ""})).await;
     assert_eq!(error, "error reading new/dir/a.txt/b: Not a directory (os error 20)");
 }
 
@@ -136,10 +89,7 @@ async fn write() {
 async fn links_are_followed_to_what_was_judged() {
     let world = World::with(&[("real.txt", "old"), ("sub/x", "")]);
     symlink("real.txt", world.path("link")).unwrap();
-    world
-        .call("write", json!({"file_path": "link", "content": "new"}))
-        .await
-        .unwrap();
+    world.call("write", json!({"file_path": "link", "content": "new"})).await.unwrap();
     assert_eq!(world.text("real.txt"), "new");
     assert!(std::fs::symlink_metadata(world.path("link")).unwrap().is_symlink());
 
@@ -180,11 +130,7 @@ async fn a_path_that_was_judged_cannot_lead_elsewhere_when_it_runs() {
     let world = World::with(&[("in/f", "old")]);
     symlink("in", world.path("link")).unwrap();
     let input = json!({"file_path": "link/f", "content": "new"});
-    let prepared = world
-        .tools
-        .prepare("write", input, &world.context)
-        .map_err(|error| error.0)
-        .unwrap();
+    let prepared = world.tools.prepare("write", input, &world.context).map_err(|error| error.0).unwrap();
     assert!(prepared.placed[0].inside);
     std::fs::remove_file(world.path("link")).unwrap();
     symlink(world.directory.path(), world.path("link")).unwrap();
@@ -196,60 +142,20 @@ async fn a_path_that_was_judged_cannot_lead_elsewhere_when_it_runs() {
 #[tokio::test]
 async fn edit() {
     let cases = [
-        (
-            "a\nb\nc\n",
-            json!({"old_string": "b", "new_string": "B"}),
-            "a\nB\nc\n",
-            "ok edited f at line 2",
-        ),
+        ("a\nb\nc\n", json!({"old_string": "b", "new_string": "B"}), "a\nB\nc\n", "ok edited f at line 2"),
         (
             "a a a",
             json!({"old_string": "a", "new_string": "b", "replace_all": "true"}),
             "b b b",
             "ok edited f at 3 places, the first at line 1",
         ),
-        (
-            "a\r\nb\r\nc",
-            json!({"old_string": "a\nb", "new_string": "x\ny\nz"}),
-            "x\r\ny\r\nz\r\nc",
-            "ok edited f at line 1",
-        ),
-        (
-            "a\r\nb\r\n",
-            json!({"old_string": "a\r\n", "new_string": ""}),
-            "b\r\n",
-            "ok edited f at line 1",
-        ),
-        (
-            "a\nb\n",
-            json!({"old_string": "a\r\nb", "new_string": "x\r\ny"}),
-            "x\ny\n",
-            "ok edited f at line 1",
-        ),
-        (
-            "a\nb\r\nc\n",
-            json!({"old_string": "b\nc", "new_string": "B\nC"}),
-            "a\nB\nC\n",
-            "ok edited f at line 2",
-        ),
-        (
-            "a\r\nb\nc\r\n",
-            json!({"old_string": "c", "new_string": "d"}),
-            "a\r\nb\nd\r\n",
-            "ok edited f at line 3",
-        ),
-        (
-            "\u{feff}a\n",
-            json!({"old_string": "a", "new_string": "b"}),
-            "\u{feff}b\n",
-            "ok edited f at line 1",
-        ),
-        (
-            "",
-            json!({"old_string": "", "new_string": "new"}),
-            "new",
-            "ok edited f at line 1",
-        ),
+        ("a\r\nb\r\nc", json!({"old_string": "a\nb", "new_string": "x\ny\nz"}), "x\r\ny\r\nz\r\nc", "ok edited f at line 1"),
+        ("a\r\nb\r\n", json!({"old_string": "a\r\n", "new_string": ""}), "b\r\n", "ok edited f at line 1"),
+        ("a\nb\n", json!({"old_string": "a\r\nb", "new_string": "x\r\ny"}), "x\ny\n", "ok edited f at line 1"),
+        ("a\nb\r\nc\n", json!({"old_string": "b\nc", "new_string": "B\nC"}), "a\nB\nC\n", "ok edited f at line 2"),
+        ("a\r\nb\nc\r\n", json!({"old_string": "c", "new_string": "d"}), "a\r\nb\nd\r\n", "ok edited f at line 3"),
+        ("\u{feff}a\n", json!({"old_string": "a", "new_string": "b"}), "\u{feff}b\n", "ok edited f at line 1"),
+        ("", json!({"old_string": "", "new_string": "new"}), "new", "ok edited f at line 1"),
         (
             "a",
             json!({"old_string": "", "new_string": "new"}),
@@ -289,22 +195,12 @@ async fn edit() {
     }
     let world = World::new();
     world.put("latin", b"caf\xe9 one\n");
-    world
-        .call(
-            "edit",
-            json!({"file_path": "latin", "old_string": "one", "new_string": "two"}),
-        )
-        .await
-        .unwrap();
+    world.call("edit", json!({"file_path": "latin", "old_string": "one", "new_string": "two"})).await.unwrap();
     assert_eq!(world.bytes("latin"), b"caf\xe9 two\n");
-    let told = world
-        .told("edit", json!({"file_path": "none", "old_string": "a", "new_string": "b"}))
-        .await;
+    let told = world.told("edit", json!({"file_path": "none", "old_string": "a", "new_string": "b"})).await;
     assert_eq!(told, "error none does not exist; use write to create it");
     assert_eq!(
-        world
-            .told("edit", json!({"file_path": "made/f", "old_string": "", "new_string": "x"}))
-            .await,
+        world.told("edit", json!({"file_path": "made/f", "old_string": "", "new_string": "x"})).await,
         "ok edited made/f at line 1"
     );
 }
@@ -313,16 +209,8 @@ async fn edit() {
 async fn edit_tells_what_changed_and_shows_it_before() {
     let world = World::with(&[("f", "a\nb\nc\n")]);
     let input = json!({"file_path": "f", "old_string": "b\n", "new_string": "x\ny\n"});
-    let shown = [ToolContent::Diff {
-        path: world.path("f"),
-        old_text: Some("a\nb\nc\n".into()),
-        new_text: "a\nx\ny\nc\n".into(),
-    }];
-    let prepared = world
-        .tools
-        .prepare("edit", input, &world.context)
-        .map_err(|error| error.0)
-        .unwrap();
+    let shown = [ToolContent::Diff { path: world.path("f"), old_text: Some("a\nb\nc\n".into()), new_text: "a\nx\ny\nc\n".into() }];
+    let prepared = world.tools.prepare("edit", input, &world.context).map_err(|error| error.0).unwrap();
     assert_eq!(prepared.access.paths, ["f"]);
     assert_eq!(prepared.preview(&world.context).await, shown);
     assert_eq!(world.text("f"), "a\nb\nc\n");
@@ -346,12 +234,7 @@ async fn what_changed_meanwhile_is_stale() {
     assert_eq!(world.text("f"), "b and more\n");
     world.call("read", json!({"file_path": "f"})).await.unwrap();
     assert_eq!(world.told("edit", edit).await, "ok edited f at line 1");
-    assert_eq!(
-        world
-            .told("edit", json!({"file_path": "f", "old_string": "c", "new_string": "d"}))
-            .await,
-        "ok edited f at line 1"
-    );
+    assert_eq!(world.told("edit", json!({"file_path": "f", "old_string": "c", "new_string": "d"})).await, "ok edited f at line 1");
 }
 
 #[tokio::test]
@@ -366,8 +249,5 @@ async fn writers_of_one_file_wait_for_each_other() {
     for edited in futures_util::future::join_all(edits).await {
         edited.unwrap();
     }
-    assert_eq!(
-        world.text("f"),
-        (0..20).map(|number| format!("done {number};\n")).collect::<String>()
-    );
+    assert_eq!(world.text("f"), (0..20).map(|number| format!("done {number};\n")).collect::<String>());
 }

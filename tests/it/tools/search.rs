@@ -19,49 +19,22 @@ fn sources() -> World {
 async fn grep() {
     let world = sources();
     let cases = [
-        (
-            json!({"pattern": "foo"}),
-            "ok doc/c.md:1:foo\nsrc/a.rs:1:fn foo() {}\nsrc/b.rs:3:foo(1);\nsrc/b.rs:7:foo(2);\n",
-        ),
+        (json!({"pattern": "foo"}), "ok doc/c.md:1:foo\nsrc/a.rs:1:fn foo() {}\nsrc/b.rs:3:foo(1);\nsrc/b.rs:7:foo(2);\n"),
         (json!({"pattern": "foo", "path": "src/a.rs"}), "ok src/a.rs:1:fn foo() {}\n"),
         (json!({"pattern": "foo", "path": ".hidden"}), "ok .hidden/a.rs:1:foo hidden\n"),
-        (
-            json!({"pattern": "foo", "-i": true, "path": "src/a.rs"}),
-            "ok src/a.rs:1:fn foo() {}\nsrc/a.rs:3:// Foo\n",
-        ),
-        (
-            json!({"pattern": "foo", "output_mode": "files_with_matches"}),
-            "ok doc/c.md\nsrc/a.rs\nsrc/b.rs\n",
-        ),
-        (
-            json!({"pattern": "foo", "output_mode": "count"}),
-            "ok doc/c.md:1\nsrc/a.rs:1\nsrc/b.rs:2\n",
-        ),
+        (json!({"pattern": "foo", "-i": true, "path": "src/a.rs"}), "ok src/a.rs:1:fn foo() {}\nsrc/a.rs:3:// Foo\n"),
+        (json!({"pattern": "foo", "output_mode": "files_with_matches"}), "ok doc/c.md\nsrc/a.rs\nsrc/b.rs\n"),
+        (json!({"pattern": "foo", "output_mode": "count"}), "ok doc/c.md:1\nsrc/a.rs:1\nsrc/b.rs:2\n"),
         (json!({"pattern": "foo", "glob": "*.md"}), "ok doc/c.md:1:foo\n"),
-        (
-            json!({"pattern": "foo", "glob": "src/*.rs", "output_mode": "count"}),
-            "ok src/a.rs:1\nsrc/b.rs:2\n",
-        ),
-        (
-            json!({"pattern": "foo", "type": "rust", "output_mode": "count"}),
-            "ok src/a.rs:1\nsrc/b.rs:2\n",
-        ),
+        (json!({"pattern": "foo", "glob": "src/*.rs", "output_mode": "count"}), "ok src/a.rs:1\nsrc/b.rs:2\n"),
+        (json!({"pattern": "foo", "type": "rust", "output_mode": "count"}), "ok src/a.rs:1\nsrc/b.rs:2\n"),
         (
             json!({"pattern": "foo\\(", "-A": 1, "path": "src/b.rs"}),
             "ok src/b.rs:3:foo(1);\nsrc/b.rs-4-four\n--\nsrc/b.rs:7:foo(2);\n",
         ),
-        (
-            json!({"pattern": "four", "-B": 1, "path": "src/b.rs"}),
-            "ok src/b.rs-3-foo(1);\nsrc/b.rs:4:four\n",
-        ),
-        (
-            json!({"pattern": "four", "-C": "1", "path": "src/b.rs"}),
-            "ok src/b.rs-3-foo(1);\nsrc/b.rs:4:four\nsrc/b.rs-5-five\n",
-        ),
-        (
-            json!({"pattern": "one.two", "multiline": true}),
-            "ok src/b.rs:1:one\nsrc/b.rs:2:two\n",
-        ),
+        (json!({"pattern": "four", "-B": 1, "path": "src/b.rs"}), "ok src/b.rs-3-foo(1);\nsrc/b.rs:4:four\n"),
+        (json!({"pattern": "four", "-C": "1", "path": "src/b.rs"}), "ok src/b.rs-3-foo(1);\nsrc/b.rs:4:four\nsrc/b.rs-5-five\n"),
+        (json!({"pattern": "one.two", "multiline": true}), "ok src/b.rs:1:one\nsrc/b.rs:2:two\n"),
         (json!({"pattern": "^two$"}), "ok src/b.rs:2:two\n"),
         (json!({"pattern": "one\\ntwo"}), "ok src/b.rs:1:one\nsrc/b.rs:2:two\n"),
         (
@@ -69,24 +42,13 @@ async fn grep() {
             "ok doc/c.md:1:foo\nsrc/a.rs:1:fn foo() {}\n[the first 2 results; use a narrower pattern, path or glob]\n",
         ),
         (json!({"pattern": "nowhere"}), "ok no matches found\n"),
-        (
-            json!({"pattern": "foo", "path": "nowhere"}),
-            "error searching nowhere: No such file or directory (os error 2)",
-        ),
-        (
-            json!({"pattern": "foo", "type": "klingon"}),
-            "error type: there is no file type klingon; use glob, such as *.klingon",
-        ),
+        (json!({"pattern": "foo", "path": "nowhere"}), "error searching nowhere: No such file or directory (os error 2)"),
+        (json!({"pattern": "foo", "type": "klingon"}), "error type: there is no file type klingon; use glob, such as *.klingon"),
     ];
     for (input, told) in cases {
         assert_eq!(world.told("grep", input.clone()).await, told, "{input}");
     }
-    assert!(
-        world
-            .told("grep", json!({"pattern": "("}))
-            .await
-            .starts_with("error pattern: regex parse error")
-    );
+    assert!(world.told("grep", json!({"pattern": "("})).await.starts_with("error pattern: regex parse error"));
     let details = world.call("grep", json!({"pattern": "foo"})).await.unwrap().details;
     assert_eq!(details, json!({"files": 3, "matches": 4, "truncated": false}));
 }
@@ -97,15 +59,10 @@ async fn many_matches_are_the_first_ones_always() {
     for number in 0..300 {
         world.put(&format!("{:03}", number), "foo\nfoo\n");
     }
-    let expected: String = (0..125)
-        .map(|number| format!("{number:03}:1:foo\n{number:03}:2:foo\n"))
-        .collect();
+    let expected: String = (0..125).map(|number| format!("{number:03}:1:foo\n{number:03}:2:foo\n")).collect();
     for _ in 0..5 {
         let told = world.told("grep", json!({"pattern": "foo", "head_limit": 1000})).await;
-        assert_eq!(
-            told,
-            format!("ok {expected}[the first 250 results; use a narrower pattern, path or glob]\n")
-        );
+        assert_eq!(told, format!("ok {expected}[the first 250 results; use a narrower pattern, path or glob]\n"));
     }
     world.put("000", format!("foo {}\n", "x".repeat(600)));
     let told = world.told("grep", json!({"pattern": "foo", "path": "000"})).await;
@@ -130,20 +87,12 @@ async fn glob() {
         (json!({"pattern": format!("{absolute}/a.rs")}), "ok src/a.rs\n"),
         (json!({"pattern": ".hidden/**"}), "ok .hidden/a.rs\n"),
         (json!({"pattern": "*.py"}), "ok no files found\n"),
-        (
-            json!({"pattern": "*", "path": "nowhere"}),
-            "error searching nowhere: No such file or directory (os error 2)",
-        ),
+        (json!({"pattern": "*", "path": "nowhere"}), "error searching nowhere: No such file or directory (os error 2)"),
     ];
     for (input, told) in cases {
         assert_eq!(world.told("glob", input.clone()).await, told, "{input}");
     }
-    assert!(
-        world
-            .told("glob", json!({"pattern": "{a"}))
-            .await
-            .starts_with("error pattern: ")
-    );
+    assert!(world.told("glob", json!({"pattern": "{a"})).await.starts_with("error pattern: "));
     for number in 0..300 {
         world.put(&format!("many/{number}"), "");
     }
@@ -157,30 +106,15 @@ async fn list() {
     let world = sources();
     let root = world.path("").display().to_string();
     let tree = "  doc/\n    binary\n    c.md\n  src/\n    a.rs\n    b.rs\n";
-    assert_eq!(
-        world.told("list", json!({})).await,
-        format!("ok {root}\n{tree}").replace("//", "/")
-    );
-    assert_eq!(
-        world.told("list", json!({"depth": "1"})).await,
-        format!("ok {root}\n  doc/\n  src/\n")
-    );
-    assert_eq!(
-        world.told("list", json!({"path": "src"})).await,
-        format!("ok {root}src/\n  a.rs\n  b.rs\n")
-    );
-    assert_eq!(
-        world.told("list", json!({"path": "src/a.rs"})).await,
-        "error listing src/a.rs: Not a directory (os error 20)"
-    );
+    assert_eq!(world.told("list", json!({})).await, format!("ok {root}\n{tree}").replace("//", "/"));
+    assert_eq!(world.told("list", json!({"depth": "1"})).await, format!("ok {root}\n  doc/\n  src/\n"));
+    assert_eq!(world.told("list", json!({"path": "src"})).await, format!("ok {root}src/\n  a.rs\n  b.rs\n"));
+    assert_eq!(world.told("list", json!({"path": "src/a.rs"})).await, "error listing src/a.rs: Not a directory (os error 20)");
     for number in 0..600 {
         world.put(&format!("many/{number}"), "");
     }
     let output = world.call("list", json!({})).await.unwrap();
-    assert_eq!(
-        (&output.details["entries"], &output.details["truncated"]),
-        (&json!(500), &json!(true))
-    );
+    assert_eq!((&output.details["entries"], &output.details["truncated"]), (&json!(500), &json!(true)));
 }
 
 #[tokio::test]

@@ -1,0 +1,86 @@
+//! Whole calls of the built binary over its real pipes, with the scripted model: what an editor waits for.
+
+mod client;
+
+use client::World;
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use serde_json::{Value, json};
+
+fn steps(step: Value, count: usize) -> Value {
+    json!({ "steps": vec![step; count] })
+}
+
+fn initialize(criterion: &mut Criterion) {
+    let world = World::new(&json!({ "steps": [] }));
+    criterion.bench_function("spawn to initialize to exit", |bencher| {
+        bencher.iter(|| {
+            let mut client = world.spawn();
+            client.call("initialize", json!({ "protocolVersion": 1 }))
+        });
+    });
+    let mut client = world.client();
+    criterion.bench_function("session/new", |bencher| bencher.iter(|| client.new_session(&world)));
+}
+
+fn prompt(criterion: &mut Criterion) {
+    let world = World::new(&json!({ "steps": [] }));
+    let mut client = world.client();
+    let session = client.new_session(&world);
+    criterion.bench_function("prompt round trip", |bencher| bencher.iter(|| client.prompt(&session, "hi")));
+}
+
+fn deltas(criterion: &mut Criterion) {
+    const DELTAS: u64 = 20_000;
+    let text = "tok1abc ".repeat(DELTAS as usize);
+    let world = World::new(&steps(json!({ "text": text, "chunk_chars": 8 }), 1_000));
+    let mut client = world.client();
+    let session = client.new_session(&world);
+    let mut group = criterion.benchmark_group("deltas through the whole pipe");
+    group.throughput(Throughput::Elements(DELTAS)).sample_size(20);
+    group.bench_function("20000", |bencher| bencher.iter(|| client.prompt(&session, "hi")));
+    group.finish();
+}
+
+fn tools(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("a turn with one tool call");
+    let calls = [
+        ("read", json!({ "file_path": "file.txt" })),
+        ("bash", json!({ "command": "true" })),
+        ("grep", json!({ "pattern": "line" })),
+    ];
+    for (name, input) in calls {
+        let script = json!({ "steps": (0..100_000).map(|index| match index % 2 {
+            0 => json!({ "tool_calls": [{ "name": name, "input": input }] }),
+            _ => json!({ "text": "done" }),
+        }).collect::<Vec<_>>() });
+        let world = World::new(&script);
+        let mut client = world.client();
+        let session = client.new_session(&world);
+        group.bench_function(name, |bencher| bencher.iter(|| client.prompt(&session, "go")));
+    }
+    group.finish();
+}
+
+fn load(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("session/load");
+    group.sample_size(20);
+    for messages in [1_000, 10_000] {
+        let world = World::new(&json!({ "steps": [] }));
+        let session = {
+            let mut client = world.client();
+            let session = client.new_session(&world);
+            for _ in 0..messages / 2 {
+                client.prompt(&session, "hi");
+            }
+            session
+        };
+        let params = json!({ "sessionId": session, "cwd": world.work(), "mcpServers": [] });
+        group.bench_with_input(BenchmarkId::new("messages, with the start", messages), &params, |bencher, params| {
+            bencher.iter(|| world.client().call("session/load", params.clone()));
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, initialize, prompt, deltas, tools, load);
+criterion_main!(benches);

@@ -1,0 +1,79 @@
+//! The log from inside: appending as a turn does, and following it.
+
+use std::sync::Arc;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use futures_util::future::BoxFuture;
+use nuncio::config::Durability;
+use nuncio::content::{Role, StopReason};
+use nuncio::error::Result;
+use nuncio::event::{Body, SessionChange};
+use nuncio::id::{MessageId, SessionId};
+use nuncio::session::{Agent, Agents, Session, SessionState, Sessions, Turn};
+use tokio::runtime::Runtime;
+
+/// Nobody works here.
+struct Idle;
+
+impl Agent for Idle {
+    fn run<'a>(&'a self, _turn: &'a Turn) -> BoxFuture<'a, Result<StopReason>> {
+        Box::pin(async { Ok(StopReason::EndTurn) })
+    }
+}
+
+impl Agents for Idle {
+    fn open(&self, _id: &SessionId, _state: &SessionState) -> Result<Arc<dyn Agent>> {
+        Ok(Arc::new(Idle))
+    }
+}
+
+fn open(runtime: &Runtime, durability: Durability) -> (tempfile::TempDir, Arc<Session>) {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let session = runtime.block_on(async {
+        let sessions = Sessions::open_store(dir.path(), Arc::new(Idle), durability).expect("a store");
+        sessions.create(dir.path().into(), "ask".into(), SessionChange::default()).await.expect("a session")
+    });
+    (dir, session)
+}
+
+fn delta(message_id: &MessageId, offset: u64) -> Body {
+    Body::MessageDelta { message_id: message_id.clone(), role: Role::Assistant, offset, text: "tok1abc ".into() }
+}
+
+fn log(criterion: &mut Criterion) {
+    let runtime = Runtime::new().expect("a runtime");
+    for (name, durability) in [("append one fact, on the disk", Durability::Full), ("append one fact", Durability::Normal)] {
+        let (_dir, session) = open(&runtime, durability);
+        criterion.bench_function(name, |bencher| {
+            bencher
+                .iter(|| runtime.block_on(session.log.commit(None, Body::ModeChanged { mode: "ask".into() })).expect("committed"));
+        });
+    }
+
+    const EVENTS: u64 = 10_000;
+    let mut group = criterion.benchmark_group("append and follow");
+    group.throughput(Throughput::Elements(EVENTS)).sample_size(20);
+    let (_dir, session) = open(&runtime, Durability::Auto);
+    group.bench_function("10000 deltas of as many messages", |bencher| {
+        bencher.iter(|| {
+            runtime.block_on(async {
+                let mut follow = session.log.follow(session.log.head());
+                let writer = session.log.clone();
+                let written = tokio::spawn(async move {
+                    for offset in 0..EVENTS {
+                        writer.emit(None, delta(&MessageId::new(), offset)).await;
+                    }
+                });
+                let mut seen = 0;
+                while seen < EVENTS {
+                    seen += follow.next().await.expect("events").len() as u64;
+                }
+                written.await.expect("written");
+            });
+        });
+    });
+    group.finish();
+}
+
+criterion_group!(benches, log);
+criterion_main!(benches);
