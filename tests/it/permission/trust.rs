@@ -39,7 +39,10 @@ async fn a_project_narrows_at_once_and_widens_when_trusted() {
 #[tokio::test]
 async fn what_is_not_used_of_a_project_is_told() {
     let home = Home::new();
-    home.put(".nuncio/config.toml", "model = \"ollama/evil\"\nallowed_paths = [\"/\"]\n[permissions]\nrules = [ { policy = \"allow\" } ]\n");
+    home.put(
+        ".nuncio/config.toml",
+        "model = \"ollama/evil\"\nallowed_paths = [\"/\"]\n[permissions]\nrules = [ { policy = \"allow\" } ]\n",
+    );
     let model = home.script(json!([{"tool_calls": [{"name": "bash", "input": {"command": "true"}}]}, {"text": "so be it"}]));
     let mut agent = home.start(&["--model", &model]).await;
     agent.call("initialize", json!({"protocolVersion": 1, "clientCapabilities": {"session": {"notices": {}}}})).await;
@@ -67,7 +70,9 @@ async fn a_deny_of_the_user_stands_against_the_session() {
     let (_, updates) = agent.turn(&session, "go").await;
     assert_eq!(tool(&updates, 0)["status"], "completed");
     agent.finish().await;
-    for (rules, asked, status) in [("{ tool = \"bash\", policy = \"ask\" }", 0, "completed"), ("{ tool = \"bash\", policy = \"deny\" }", 0, "failed")] {
+    for (rules, asked, status) in
+        [("{ tool = \"bash\", policy = \"ask\" }", 0, "completed"), ("{ tool = \"bash\", policy = \"deny\" }", 0, "failed")]
+    {
         home.config(&format!("[permissions]\nrules = [ {rules} ]\n"));
         let mut agent = home.start(&["--model", &home.script(script.clone())]).await;
         agent.call("initialize", json!({"protocolVersion": 1})).await;

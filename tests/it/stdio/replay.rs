@@ -41,10 +41,15 @@ async fn load_replays_everything_before_its_answer() {
     let plan = replayed.iter().find(|update| update["sessionUpdate"] == "plan").expect("a plan");
     assert_eq!(plan["entries"][0], json!({"content": "look", "priority": "medium", "status": "completed"}));
     let titles = ["Update the plan", "Read a.txt", "Read missing.txt", "Edit a.txt", "`echo out; exit 3`"];
-    let looks = [("think", "completed"), ("read", "completed"), ("read", "failed"), ("edit", "completed"), ("execute", "completed")];
+    let looks =
+        [("think", "completed"), ("read", "completed"), ("read", "failed"), ("edit", "completed"), ("execute", "completed")];
     for (index, (title, (kind, status))) in titles.iter().zip(looks).enumerate() {
         let call = tool(&replayed, index);
-        assert_eq!((call["title"].as_str(), call["kind"].as_str(), call["status"].as_str()), (Some(*title), Some(kind), Some(status)), "{call}");
+        assert_eq!(
+            (call["title"].as_str(), call["kind"].as_str(), call["status"].as_str()),
+            (Some(*title), Some(kind), Some(status)),
+            "{call}"
+        );
         let seen = tool(&live, index);
         for key in ["toolCallId", "locations", "content", "rawInput", "rawOutput"] {
             assert_eq!(call[key], seen[key], "{title}: {key}");
@@ -73,7 +78,8 @@ async fn every_chunk_names_its_message() {
     let replayed = agent.load(&home, &session).await;
     for updates in [live, replayed] {
         let chunks = updates.iter().filter(|update| update["sessionUpdate"].as_str().unwrap().ends_with("_chunk"));
-        let mut ids: Vec<(&str, &str)> = chunks.map(|chunk| (chunk["messageId"].as_str().unwrap(), chunk["sessionUpdate"].as_str().unwrap())).collect();
+        let mut ids: Vec<(&str, &str)> =
+            chunks.map(|chunk| (chunk["messageId"].as_str().unwrap(), chunk["sessionUpdate"].as_str().unwrap())).collect();
         ids.dedup();
         let once: std::collections::HashSet<&str> = ids.iter().map(|(id, _)| *id).collect();
         assert_eq!(once.len(), ids.len(), "a message of two kinds, or in pieces: {ids:?}");
