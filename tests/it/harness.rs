@@ -177,7 +177,8 @@ impl Agent {
                 return None;
             }
         };
-        let frame: Value = serde_json::from_slice(&line).unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&line)));
+        let frame: Value =
+            serde_json::from_slice(&line).unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&line)));
         assert_eq!(frame["jsonrpc"], "2.0", "{frame}");
         self.frames.push(frame.clone());
         match (frame["method"].as_str(), frame.get("id")) {
@@ -208,7 +209,9 @@ impl Agent {
 
     async fn question(&mut self, id: Value, params: Value) {
         let call = &params["toolCall"]["toolCallId"];
-        let announced = |frame: &Value| frame["params"]["update"]["sessionUpdate"] == "tool_call" && frame["params"]["update"]["toolCallId"] == *call;
+        let announced = |frame: &Value| {
+            frame["params"]["update"]["sessionUpdate"] == "tool_call" && frame["params"]["update"]["toolCallId"] == *call
+        };
         assert!(self.frames.iter().any(announced), "a question about a call that was not announced: {params}");
         assert!(self.asked.iter().all(|(asked, _)| *asked != id), "an id twice: {id}");
         let body = match self.replies.pop_front().unwrap_or_else(|| self.otherwise.clone()) {

@@ -42,7 +42,9 @@ impl Acp {
         for variant in schema["$defs"]["SessionUpdate"]["oneOf"].as_array_mut().unwrap() {
             variant["unevaluatedProperties"] = json!(false);
         }
-        for (_, definition) in RESPONSES.iter().chain([&("", "SessionNotification"), &("", "RequestPermissionRequest"), &("", "Error")]) {
+        for (_, definition) in
+            RESPONSES.iter().chain([&("", "SessionNotification"), &("", "RequestPermissionRequest"), &("", "Error")])
+        {
             schema["$defs"][*definition]["unevaluatedProperties"] = json!(false);
         }
         Some(Acp { schema, validators: HashMap::new() })
@@ -51,13 +53,15 @@ impl Acp {
     fn validator(&mut self, definition: &str) -> &Validator {
         self.validators.entry(definition.into()).or_insert_with(|| {
             assert!(self.schema["$defs"][definition].is_object(), "the schema has no {definition}");
-            let root = json!({"$schema": self.schema["$schema"], "$ref": format!("#/$defs/{definition}"), "$defs": self.schema["$defs"]});
+            let root =
+                json!({"$schema": self.schema["$schema"], "$ref": format!("#/$defs/{definition}"), "$defs": self.schema["$defs"]});
             jsonschema::validator_for(&root).unwrap()
         })
     }
 
     fn check(&mut self, definition: &str, value: &Value) -> Result<(), String> {
-        let errors: Vec<String> = self.validator(definition).iter_errors(value).map(|error| format!("{}: {error}", error.instance_path())).collect();
+        let errors: Vec<String> =
+            self.validator(definition).iter_errors(value).map(|error| format!("{}: {error}", error.instance_path())).collect();
         if errors.is_empty() { Ok(()) } else { Err(format!("{definition}: {}", errors.join("; "))) }
     }
 
@@ -140,13 +144,20 @@ async fn every_frame_of_a_whole_session_is_as_acp_has_it() {
     let servers = json!([{"name": "x", "command": "/bin/true", "args": [], "env": []}]);
     let made = client.request("session/new", json!({"cwd": home.work(), "mcpServers": servers})).await.unwrap();
     let session = made["sessionId"].clone();
-    let prompt = |text: &str| json!({"sessionId": session, "prompt": [
-        {"type": "text", "text": text},
-        {"type": "resource_link", "uri": "file:///x", "name": "x", "mimeType": "a/b", "description": "d"},
-        {"type": "resource", "resource": {"uri": "file:///y", "mimeType": "text/plain", "text": "y"}},
-        {"type": "image", "mimeType": "image/png", "data": "AAAA"},
-    ]});
-    client.agent.replies.extend([Reply::Pick("allow_once"), Reply::Pick("allow_always"), Reply::Pick("allow_once"), Reply::Pick("allow_once")]);
+    let prompt = |text: &str| {
+        json!({"sessionId": session, "prompt": [
+            {"type": "text", "text": text},
+            {"type": "resource_link", "uri": "file:///x", "name": "x", "mimeType": "a/b", "description": "d"},
+            {"type": "resource", "resource": {"uri": "file:///y", "mimeType": "text/plain", "text": "y"}},
+            {"type": "image", "mimeType": "image/png", "data": "AAAA"},
+        ]})
+    };
+    client.agent.replies.extend([
+        Reply::Pick("allow_once"),
+        Reply::Pick("allow_always"),
+        Reply::Pick("allow_once"),
+        Reply::Pick("allow_once"),
+    ]);
     client.agent.otherwise = Reply::Pick("reject_always");
     assert_eq!(client.request("session/prompt", prompt("work")).await.unwrap()["stopReason"], "end_turn");
 
@@ -193,10 +204,21 @@ async fn every_frame_of_a_whole_session_is_as_acp_has_it() {
         acp.frame(frame, &method_of).unwrap_or_else(|problem| panic!("{problem}\n{frame:#}"));
     }
     // All of it was there to be looked at.
-    let said: std::collections::HashSet<&str> = frames.iter().filter_map(|frame| frame["params"]["update"]["sessionUpdate"].as_str()).collect();
+    let said: std::collections::HashSet<&str> =
+        frames.iter().filter_map(|frame| frame["params"]["update"]["sessionUpdate"].as_str()).collect();
     for kind in [
-        "user_message_chunk", "agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan", "usage_update",
-        "current_mode_update", "config_option_update", "session_info_update", "available_commands_update", "notice",
+        "user_message_chunk",
+        "agent_message_chunk",
+        "agent_thought_chunk",
+        "tool_call",
+        "tool_call_update",
+        "plan",
+        "usage_update",
+        "current_mode_update",
+        "config_option_update",
+        "session_info_update",
+        "available_commands_update",
+        "notice",
     ] {
         assert!(said.contains(kind), "no {kind} was sent");
     }
@@ -207,7 +229,8 @@ async fn every_frame_of_a_whole_session_is_as_acp_has_it() {
         assert!(frames.iter().any(|frame| frame["params"]["update"]["content"][0]["type"] == content), "no {content}");
     }
     // The check is not vacuous.
-    let update = |update: Value| json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "x", "update": update}});
+    let update =
+        |update: Value| json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "x", "update": update}});
     for wrong in [
         update(json!({"sessionUpdate": "agent_message_chunk"})),
         update(json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text"}})),
@@ -242,7 +265,8 @@ async fn generated_schemas_are_fresh() {
         let committed = std::fs::read_to_string(&path).unwrap_or_default();
         assert!(committed == ran.stdout, "{} is stale: run the tests once with NUNCIO_UPDATE=1", path.display());
     }
-    let kept: Vec<String> = std::fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let kept: Vec<String> =
+        std::fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     let stray: Vec<&String> = kept.iter().filter(|file| !names.contains(&file.replace(".json", ""))).collect();
     assert!(stray.is_empty(), "nothing generates {stray:?}");
 }

@@ -90,7 +90,10 @@ async fn bad_lines_are_answered_and_the_connection_lives_on() {
         ),
         (r#"{"jsonrpc":"2.0","id":7,"method":"session/load","params":{"sessionId":"x","cwd":"/"}}"#, seven(-32002, "x")),
         (r#"{"jsonrpc":"2.0","id":7,"method":"session/close","params":{"sessionId":"x"}}"#, seven(-32002, "x")),
-        (r#"{"jsonrpc":"2.0","id":7,"method":"session/set_mode","params":{"sessionId":"x","modeId":"x"}}"#, seven(-32602, "modeId")),
+        (
+            r#"{"jsonrpc":"2.0","id":7,"method":"session/set_mode","params":{"sessionId":"x","modeId":"x"}}"#,
+            seven(-32602, "modeId"),
+        ),
         // Nobody is answered.
         (r#"{"jsonrpc":"2.0","id":99,"result":{}}"#, None),
         (r#"{"jsonrpc":"2.0","id":"99","error":{"code":1,"message":""}}"#, None),

@@ -57,7 +57,8 @@ pub fn kinds(updates: &[Value]) -> Vec<&str> {
 
 /// The call number `index` (from 0) as a client has it after all its updates.
 pub fn tool(updates: &[Value], index: usize) -> Value {
-    let mut call = updates.iter().filter(|update| update["sessionUpdate"] == "tool_call").nth(index).cloned().unwrap_or(Value::Null);
+    let mut call =
+        updates.iter().filter(|update| update["sessionUpdate"] == "tool_call").nth(index).cloned().unwrap_or(Value::Null);
     for update in updates {
         if update["sessionUpdate"] == "tool_call_update" && update["toolCallId"] == call["toolCallId"] {
             call.as_object_mut().unwrap().extend(update.as_object().unwrap().clone());

@@ -11,7 +11,8 @@ async fn check(block: Value, reaches: &str) {
     let answer = agent.request("session/prompt", json!({"sessionId": session, "prompt": prompt})).await;
     assert_eq!(answer.as_ref().map(|answer| answer["stopReason"].as_str()), Ok(Some("end_turn")), "{block}");
     let replayed = agent.load(&home, &session).await;
-    let said: Vec<&Value> = replayed.iter().filter(|update| update["sessionUpdate"] == "user_message_chunk").map(|update| &update["content"]).collect();
+    let said: Vec<&Value> =
+        replayed.iter().filter(|update| update["sessionUpdate"] == "user_message_chunk").map(|update| &update["content"]).collect();
     assert_eq!(said, [&json!({"type": "text", "text": "look"}), &block], "as it is replayed");
     agent.finish().await;
 }
@@ -21,10 +22,16 @@ async fn what_comes_with_a_prompt_reaches_the_model() {
     let pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII=";
     let cases = [
         (json!({"type": "text", "text": "ünïcödé ✓ \u{1f600}"}), "ünïcödé ✓ \u{1f600}"),
-        (json!({"type": "resource", "resource": {"uri": "file:///x/notes.md", "mimeType": "text/markdown", "text": "remember the milk"}}), "remember the milk"),
+        (
+            json!({"type": "resource", "resource": {"uri": "file:///x/notes.md", "mimeType": "text/markdown", "text": "remember the milk"}}),
+            "remember the milk",
+        ),
         (json!({"type": "resource", "resource": {"uri": "file:///x/notes.md", "text": "no type"}}), "file:///x/notes.md"),
         (json!({"type": "resource_link", "uri": "file:///x/main.rs", "name": "main.rs"}), "file:///x/main.rs"),
-        (json!({"type": "resource_link", "uri": "file:///x", "name": "x", "mimeType": "a/b", "description": "what it is"}), "what it is"),
+        (
+            json!({"type": "resource_link", "uri": "file:///x", "name": "x", "mimeType": "a/b", "description": "what it is"}),
+            "what it is",
+        ),
         (json!({"type": "image", "mimeType": "image/png", "data": pixel}), "image/png"),
     ];
     for (block, reaches) in cases {

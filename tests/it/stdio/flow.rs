@@ -10,7 +10,9 @@ use crate::harness::{Home, bounded, of, text};
 async fn the_end_of_the_input_ends_a_turn() {
     let home = Home::new();
     let bash = json!({"tool_calls": [{"name": "bash", "input": {"command": "echo here; sleep 60"}}]});
-    for (step, shown) in [(json!({"text": "slow words", "chunk_chars": 1, "delay_ms": 100}), "agent_message_chunk"), (bash, "tool_call_update")] {
+    for (step, shown) in
+        [(json!({"text": "slow words", "chunk_chars": 1, "delay_ms": 100}), "agent_message_chunk"), (bash, "tool_call_update")]
+    {
         let (mut agent, session) = home.session(json!([step]), &["--mode", "auto"]).await;
         let id = agent.prompt(&session, "go").await;
         agent.until_update(shown).await;

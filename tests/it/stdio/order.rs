@@ -98,7 +98,8 @@ async fn sessions_do_not_wait_for_each_other() {
 #[tokio::test]
 async fn answers_are_barriers() {
     let home = Home::new();
-    let model = home.script(json!([{"thinking": "hm", "text": "x".repeat(2000), "chunk_chars": 1, "tool_calls": [{"name": "list"}]}]));
+    let model =
+        home.script(json!([{"thinking": "hm", "text": "x".repeat(2000), "chunk_chars": 1, "tool_calls": [{"name": "list"}]}]));
     let mut agent = home.start(&["--model", &model]).await;
     agent.call("initialize", json!({"protocolVersion": 1})).await;
     for _ in 0..5 {

@@ -23,7 +23,8 @@ async fn modes_and_options_are_in_step() {
     let made = agent.call("session/new", json!({"cwd": home.work()})).await;
     let session = made["sessionId"].as_str().unwrap().to_string();
     assert_eq!(made["modes"]["currentModeId"], "accept-edits");
-    let modes: Vec<&str> = made["modes"]["availableModes"].as_array().unwrap().iter().map(|mode| mode["id"].as_str().unwrap()).collect();
+    let modes: Vec<&str> =
+        made["modes"]["availableModes"].as_array().unwrap().iter().map(|mode| mode["id"].as_str().unwrap()).collect();
     assert_eq!(modes, ["ask", "accept-edits", "plan", "auto"]);
     let categories: Vec<&Value> = made["configOptions"].as_array().unwrap().iter().map(|option| &option["category"]).collect();
     assert_eq!(categories, ["mode", "model", "thought_level"]);
@@ -41,9 +42,13 @@ async fn modes_and_options_are_in_step() {
         assert_eq!(value(&set["configOptions"], option), to);
         assert_eq!(value(&last(&agent, &session, "config_option_update")["configOptions"], option), to);
     }
-    for (option, to, word) in
-        [("mode", "x", "x"), ("thinking", "x", "x"), ("model", "nonsense", "PROVIDER/NAME"), ("model", "x/y", "x"), ("size", "x", "size")]
-    {
+    for (option, to, word) in [
+        ("mode", "x", "x"),
+        ("thinking", "x", "x"),
+        ("model", "nonsense", "PROVIDER/NAME"),
+        ("model", "x/y", "x"),
+        ("size", "x", "size"),
+    ] {
         let params = json!({"sessionId": session, "configId": option, "value": to});
         let error = agent.request("session/set_config_option", params).await.unwrap_err();
         assert_eq!(error["code"], -32602, "{error}");
