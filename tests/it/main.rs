@@ -1,7 +1,11 @@
 //! The one integration test binary: everything through the front door.
 #![allow(clippy::unwrap_used)]
 
+mod harness;
 mod models;
+mod permission;
 mod process;
 mod provider;
+mod schema;
+mod stdio;
 mod tools;

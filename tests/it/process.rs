@@ -10,7 +10,7 @@ fn supervisor() -> Supervisor {
 }
 
 /// A number that stands in the environment or the arguments of all that one test starts, and nowhere else.
-fn marker() -> String {
+pub fn marker() -> String {
     format!("0.{}", uuid::Uuid::now_v7().as_u128())
 }
 
@@ -19,7 +19,7 @@ fn marked_command(line: &str, marker: &str) -> Command {
 }
 
 /// Processes, zombies not counted, that have `marker` in their environment or arguments.
-fn marked(marker: &str) -> Vec<u32> {
+pub fn marked(marker: &str) -> Vec<u32> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
