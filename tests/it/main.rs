@@ -6,6 +6,7 @@ mod models;
 mod permission;
 mod process;
 mod provider;
+mod providers;
 mod schema;
 mod stdio;
 mod tools;
