@@ -1,5 +1,6 @@
 //! The four protocols through the front door: an editor's prompt, a provider on loopback, and everything between them.
 
+use nuncio::config::Protocol;
 use serde_json::{Value, json};
 
 use crate::harness::{Agent, Home, notices, text, tool};
@@ -33,6 +34,16 @@ fn conversation(received: &Received) -> Vec<Value> {
     let body = &received.body;
     let list = ["messages", "input", "contents"].iter().find_map(|name| body[*name].as_array());
     list.unwrap_or_else(|| panic!("no conversation in {body}")).clone()
+}
+
+/// What the provider gave with its reasoning, and wants to see again.
+fn handed_back(wire: &Wire) -> &'static [&'static str] {
+    match wire.protocol {
+        Protocol::Anthropic => &["SIG=", "XYZ"],
+        Protocol::OpenaiChat => &["\"reasoning_content\":\"Two files.\""],
+        Protocol::OpenaiResponses => &["ENC="],
+        Protocol::Gemini => &["SIG=", "TEXT="],
+    }
 }
 
 /// Without what only marks the end of the conversation for a provider's cache.
@@ -77,6 +88,9 @@ async fn a_turn_with_thinking_tools_and_a_busy_provider_and_another_after_a_rest
         let received = provider.finish().await;
         let (second, third) = (conversation(&received[2]), conversation(&received[3]));
         assert!(json!(second).to_string().contains("what stands in b"), "{name}: {second:?}");
+        for state in handed_back(wire) {
+            assert!(json!(second).to_string().contains(state), "{name}: {state} is not in {second:?}");
+        }
         // What the log kept is what was said: reasoning with its signatures, calls and results, to the letter.
         assert_eq!(unmarked(json!(third[..second.len()])), unmarked(json!(second)), "{name}");
         assert!(third.len() > second.len(), "{name}");
