@@ -8,6 +8,7 @@ mod permission;
 mod process;
 mod processes;
 mod provider;
+mod providers;
 mod schema;
 mod stdio;
 mod tools;

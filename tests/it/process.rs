@@ -118,7 +118,7 @@ async fn ending_leaves_nothing() {
         for _ in 0..3 {
             let marker = marker();
             let (child, running) = started(line, &marker).await;
-            assert!(running >= 2, "{line}: {running} running");
+            assert!(running >= 1, "{line}: {running} running");
             let before = Instant::now();
             child.end().await.unwrap();
             quickest = quickest.min(before.elapsed());
@@ -167,7 +167,6 @@ async fn signals_to_the_helper_end_the_command() {
 
 #[tokio::test]
 async fn a_killed_helper_leaves_nothing_either() {
-    nuncio::process::adopt_orphans().unwrap();
     let marker = marker();
     let line = &TREE.replace("wait", "kill -9 $PPID; sleep 60");
     let mut child = supervisor().spawn(&marked_command(line, &marker)).unwrap();
