@@ -41,7 +41,8 @@ pub async fn run(environment: Environment, mut setup: Setup, yes: bool, keep: Op
     let mut work = Work::new(nuncio.clone(), session, 0, Show::Text(Text::new(colour, false)), answers);
     let worked = work.prompts([PROMPT.to_string()].into()).await;
     nuncio.shut_down().await;
-    let code = worked?;
+    // The script does not know what to do with a no: what it says then helps nobody.
+    let code = if work.denied { 4 } else { worked? };
 
     let mended = fs::read_to_string(dir.join("mean.sh")).map_err(|error| Error::io("reading mean.sh", error))?;
     if code != 0 || mended == MEAN {

@@ -138,7 +138,8 @@ pub struct Work {
     answers: Answers,
     follow: Follow,
     interrupted: CancellationToken,
-    denied: bool,
+    /// A call was denied, by whomever.
+    pub denied: bool,
 }
 
 impl Work {
