@@ -1,6 +1,7 @@
 //! The one integration test binary: everything through the front door.
 #![allow(clippy::unwrap_used)]
 
+mod cli;
 mod durability;
 mod harness;
 mod models;
@@ -11,4 +12,5 @@ mod provider;
 mod providers;
 mod schema;
 mod stdio;
+mod tidy;
 mod tools;
