@@ -16,7 +16,7 @@ struct Random(u64);
 impl Random {
     fn new() -> Random {
         let seed = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64 | 1;
-        println!("seed {seed}");
+        eprintln!("seed {seed}");
         Random(seed)
     }
 
@@ -143,7 +143,7 @@ async fn kill_25_times() {
         let moment = Duration::from_micros(random.below(90_000));
         *moments.entry(killed(&home, &model, &next, moment).await).or_default() += 1;
     }
-    println!("{moments:?}");
+    eprintln!("{moments:?}");
 }
 
 #[tokio::test]

@@ -34,7 +34,7 @@ impl Acp {
     /// None, and a word about it, where the fixtures are not there.
     fn load() -> Option<Acp> {
         let Some(fixtures) = std::env::var_os("NUNCIO_FIXTURES") else {
-            println!("skipped: NUNCIO_FIXTURES is not set");
+            eprintln!("skipped: NUNCIO_FIXTURES is not set");
             return None;
         };
         let path = PathBuf::from(fixtures).join("acp/schema-v1.json");
