@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use tokio::io::AsyncBufReadExt;
 
 use crate::harness::{Home, bounded, of, text};
 
@@ -33,29 +34,57 @@ fn memory(pid: u32, line: &str) -> u64 {
     found.trim_matches(|character: char| !character.is_ascii_digit()).parse().unwrap()
 }
 
+/// Twenty sessions stream a thousand deltas each, with a pause between them, so that the log's writer does not join them.
+const SESSIONS: usize = 20;
+const DELTAS: usize = 1000;
+
 #[tokio::test]
 async fn a_client_that_stops_reading_costs_no_memory_and_loses_nothing() {
     let home = Home::new();
     let pipe = home.work().join("through");
     rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).unwrap();
-    let streamed: String = ('a'..='z').cycle().take(20_000).collect();
-    let steps = json!([
-        {"text": streamed, "chunk_chars": 1, "tool_calls": [{"name": "bash", "input": {"command": "echo all is said > through"}}]},
-        {"text": "done"},
-    ]);
-    let (mut agent, session) = home.session(steps, &["--mode", "auto"]).await;
-    let before = memory(agent.pid, "VmHWM:");
-    let id = agent.prompt(&session, "go").await;
-    // The command runs when all deltas are in the log; nobody has read one.
-    let said = bounded("the command behind the text", tokio::fs::read_to_string(&pipe)).await.unwrap();
-    assert_eq!(said, "all is said\n");
-    let grown = memory(agent.pid, "VmHWM:") - before;
-    assert!(grown < 16 << 10, "{grown} kB for a client that does not read");
-    // Others are served meanwhile: the input is still read.
-    let quick = agent.send("session/list", json!({})).await;
-    assert_eq!(agent.answer(&id).await.unwrap()["stopReason"], "end_turn");
-    agent.answer(&quick).await.unwrap();
-    assert_eq!(text(&of(&agent.frames, &session), "agent_message_chunk"), streamed + "done");
+    let said = tokio::net::unix::pipe::OpenOptions::new().read_write(true).open_receiver(&pipe).unwrap();
+    let mut said = tokio::io::BufReader::new(said).lines();
+    let streamed: String = ('a'..='z').cycle().take(DELTAS).collect();
+    let streams = json!({"text": streamed, "chunk_chars": 1, "delay_ms": 1, "tool_calls": [
+        {"name": "bash", "input": {"command": "echo all is said > through"}},
+    ]});
+    let steps = json!([streams, {"text": "one"}, streams, {"text": "two"}]);
+    let (mut agent, first) = home.session(steps, &["--mode", "auto"]).await;
+    let mut sessions = vec![first];
+    while sessions.len() < SESSIONS {
+        sessions.push(agent.new_session(&home).await);
+    }
+    let (mut before, mut seen) = (0, 0);
+    // Once with a client that reads, so that only what the other one costs is counted.
+    for (reads, last) in [(true, "one"), (false, "two")] {
+        let mut ids = Vec::new();
+        for session in &sessions {
+            ids.push(agent.prompt(session, "go").await);
+        }
+        if !reads {
+            // A command runs when all deltas before it are in the log; nobody has read one.
+            for _ in &sessions {
+                let line = bounded("the command behind the text", said.next_line()).await.unwrap();
+                assert_eq!(line.as_deref(), Some("all is said"));
+            }
+            let grown = memory(agent.pid, "VmHWM:") - before;
+            assert!(grown < 4 << 10, "{grown} kB for a client that does not read");
+        }
+        for (id, session) in ids.iter().zip(&sessions) {
+            assert_eq!(agent.answer(id).await.unwrap()["stopReason"], "end_turn");
+            assert_eq!(text(&of(&agent.frames[seen..], session), "agent_message_chunk"), streamed.clone() + last);
+        }
+        if reads {
+            let deltas =
+                agent.frames.iter().filter(|frame| frame["params"]["update"]["sessionUpdate"] == "agent_message_chunk").count();
+            assert!(deltas > SESSIONS * DELTAS / 2, "only {deltas} deltas: nothing is tried here");
+            for _ in &sessions {
+                bounded("the command behind the text", said.next_line()).await.unwrap();
+            }
+        }
+        (before, seen) = (memory(agent.pid, "VmHWM:"), agent.frames.len());
+    }
     agent.finish().await;
 }
 
