@@ -125,7 +125,11 @@ impl Text {
 
     fn piece(&mut self, id: &MessageId, role: Role, offset: usize, text: &str) -> Option<Out> {
         let shown = self.shown_bytes.get(id).copied().unwrap_or(0);
-        let fresh = text.get(shown.saturating_sub(offset)..).filter(|fresh| !fresh.is_empty())?.to_string();
+        // A piece before this one is gone: the whole message is on its way.
+        if offset > shown {
+            return None;
+        }
+        let fresh = text.get(shown - offset..).filter(|fresh| !fresh.is_empty())?.to_string();
         self.shown_bytes.insert(id.clone(), offset + text.len());
         match role {
             Role::Assistant => Some(Out::Answer(fresh)),
