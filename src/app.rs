@@ -59,10 +59,6 @@ fn absolute_directory(here: &Path, dir: &Path) -> Result<PathBuf> {
 /// The house, with its store still closed.
 pub fn nuncio(ground: Ground) -> Result<Arc<Nuncio>> {
     let Ground { environment, places, loaded, overrides, cwd } = ground;
-    // Without it we still work; a supervisor that is killed with -9 would then leave its orphans to init.
-    if let Err(error) = crate::process::adopt_orphans() {
-        tracing::warn!(%error, "cannot adopt orphans");
-    }
     let mut supervisor = Supervisor::of_this_binary();
     // Each open session holds a lock, which is an open file; commands get the limit that we were given.
     match crate::process::raise_open_files() {

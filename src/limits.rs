@@ -64,6 +64,10 @@ pub const REAP_AGAIN: Duration = Duration::from_millis(1);
 pub const LEFTOVER_GRACE: Duration = Duration::from_millis(50);
 /// Open files (RLIMIT_NOFILE, soft) of a command: what systems begin with; ours is higher.
 pub const CHILD_OPEN_FILES: u64 = 1024;
+/// How long the fork server may take to kill what a supervisor left.
+pub const SWEEP_WAIT: Duration = Duration::from_secs(5);
+/// One order to the fork server: a command with its environment.
+pub const ORDER_BYTES_MAX: usize = 128 << 10;
 /// What a helper says when its command ended: a path.
 pub const HELPER_REPORT_BYTES_MAX: u64 = 16 << 10;
 /// Default and longest time of a shell command.

@@ -2,6 +2,7 @@
 //! command ends, is cancelled, or when we die by any means. Nothing else in the house spawns.
 
 mod child;
+mod fork_server;
 mod helper;
 mod supervisor;
 mod tree;
@@ -60,10 +61,4 @@ pub fn raise_open_files() -> io::Result<u64> {
     let limit = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum })?;
     Ok(limit.current.unwrap_or(u64::MAX))
-}
-
-/// Makes the orphans of our descendants our own children (PR_SET_CHILD_SUBREAPER, prctl(2)): should a supervisor be killed
-/// with -9, what it watched over comes to us and is killed.
-pub fn adopt_orphans() -> io::Result<()> {
-    Ok(rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?)
 }

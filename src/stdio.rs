@@ -18,7 +18,7 @@ use tokio_util::task::TaskTracker;
 
 pub use pipes::standard;
 
-use crate::api::{self, Client, Cx, Entry, Nuncio, Reply};
+use crate::api::{self, Client, Cx, Entry, Follow, Nuncio, Reply};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::rpc::lines::{Line, Lines};
@@ -57,6 +57,7 @@ pub async fn serve(
         closed: CancellationToken::new(),
     };
     let presence = Presence::default();
+    show_what_is_prompted(&connection, presence.clone());
     let outbox = Outbox::new(nuncio.clone(), client, peer, presence.clone(), output);
     let mut writing = tokio::spawn(outbox.run(replies));
     let read = tokio::select! {
@@ -178,18 +179,39 @@ impl Connection {
             Ok(Reply { result, after, follow }) => (Ok(result), after, follow),
             Err(error) => (Err(error), None, None),
         };
-        let out = Out { frame: frame::response(id, &result), after, follow };
-        match self.out.try_send(out) {
-            Ok(()) | Err(mpsc::error::TrySendError::Closed(_)) => {}
-            // The client asks faster than it reads: the answer waits, the reading goes on. There are never more than requests may run.
-            Err(mpsc::error::TrySendError::Full(out)) => {
-                let queue = self.out.clone();
-                self.running.spawn(async move {
-                    let _ = queue.send(out).await;
-                });
-            }
+        queue(&self.out, &self.running, Out { frame: frame::response(id, &result), after, follow });
+    }
+}
+
+fn queue(outbox: &mpsc::Sender<Out>, running: &TaskTracker, out: Out) {
+    match outbox.try_send(out) {
+        Ok(()) | Err(mpsc::error::TrySendError::Closed(_)) => {}
+        // The client asks faster than it reads: the answer waits, the reading goes on. There are never more than requests may run.
+        Err(mpsc::error::TrySendError::Full(out)) => {
+            let outbox = outbox.clone();
+            running.spawn(async move {
+                let _ = outbox.send(out).await;
+            });
         }
     }
+}
+
+/// A session that is prompted without having been opened on this connection is followed from there; its questions can be answered at once.
+fn show_what_is_prompted(connection: &Connection, presence: Presence) {
+    // The outbox has the client: with a sender of its own it would wait for itself.
+    let (outbox, running) = (connection.out.downgrade(), connection.running.clone());
+    connection.client.on_show(Box::new(move |session, after| {
+        let id = &session.log.id;
+        let mut present = presence.lock().unwrap_or_else(PoisonError::into_inner);
+        if present.contains_key(id) {
+            return;
+        }
+        if let Some(outbox) = outbox.upgrade() {
+            present.insert(id.clone(), session.broker.attend());
+            let follow = Some(Follow::AfterIfNew(id.clone(), after));
+            queue(&outbox, &running, Out { frame: Vec::new(), after: None, follow });
+        }
+    }));
 }
 
 fn unknown(method: &str) -> Error {

@@ -1,10 +1,15 @@
 //! Whoever is at the other end of a door.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use crate::error::{Error, Kind, Result};
+use crate::id::Seq;
 use crate::protocol::acp;
+use crate::session::Session;
+
+/// How a door begins to show a session after an event, unless it shows it already.
+pub type Show = Box<dyn Fn(&Arc<Session>, Seq) + Send + Sync>;
 
 /// One client: what it said of itself, and whether it may work.
 pub struct Client {
@@ -14,6 +19,7 @@ pub struct Client {
     pub id: String,
     capabilities: RwLock<acp::ClientCapabilities>,
     logged_out: AtomicBool,
+    show: OnceLock<Show>,
 }
 
 impl Client {
@@ -23,6 +29,7 @@ impl Client {
             id: format!("{principal}-{}", uuid::Uuid::now_v7().simple()),
             capabilities: RwLock::default(),
             logged_out: AtomicBool::new(false),
+            show: OnceLock::new(),
         }
     }
 
@@ -32,6 +39,18 @@ impl Client {
 
     pub fn introduce(&self, capabilities: acp::ClientCapabilities) {
         *self.capabilities.write().unwrap_or_else(PoisonError::into_inner) = capabilities;
+    }
+
+    /// For a door that shows sessions as they go on.
+    pub fn on_show(&self, show: Show) {
+        let _ = self.show.set(show);
+    }
+
+    /// Whoever prompts sees what comes of it and can be asked about it, also where they never opened the session.
+    pub fn show(&self, session: &Arc<Session>, after: Seq) {
+        if let Some(show) = self.show.get() {
+            show(session, after);
+        }
     }
 
     pub fn log_out(&self, out: bool) {

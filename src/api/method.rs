@@ -47,6 +47,8 @@ pub enum Follow {
     Replayed(SessionId),
     /// Only what comes after `seq`, and after the answer.
     After(SessionId, Seq),
+    /// The same, where it is not followed yet.
+    AfterIfNew(SessionId, Seq),
     /// Not any more.
     No(SessionId),
 }

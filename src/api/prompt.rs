@@ -26,7 +26,12 @@ impl Method for Prompt {
         cx.client.authorized()?;
         let (prompt, client) = (parts(params.prompt)?, cx.client.clone());
         let id = session_id(&params.session_id);
-        let start = |session: &Arc<Session>| session.start_turn(commands::expand(&prompt), &client.id);
+        let start = |session: &Arc<Session>| {
+            let before = session.log.head();
+            let turn = session.start_turn(commands::expand(&prompt), &client.id)?;
+            client.show(session, before);
+            Ok::<_, Error>(turn)
+        };
         // No `.await` before the claim where the session is open: a cancel that follows meets this turn.
         let mut turn = match opened(&cx, &id) {
             Some(session) => start(&session)?,

@@ -1,13 +1,12 @@
 //! A running command as its caller sees it: its output in order, its end, and the lifeline that holds it alive.
 
 use std::ffi::OsString;
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::net::UnixStream;
-use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 
 use tokio::io::AsyncReadExt;
+use tokio::net::UnixStream;
 use tokio::net::unix::pipe::Receiver;
 
 use super::Supervisor;
@@ -45,22 +44,14 @@ impl Output {
 /// The part of a [`Child`] that is awaited, apart from its output so that both can be at once.
 #[derive(Debug)]
 pub struct Ending {
-    helper: tokio::process::Child,
-    pid: u32,
-    lifeline: Option<UnixStream>,
+    lifeline: UnixStream,
     report: Vec<u8>,
     supervisor: Supervisor,
 }
 
 impl Child {
-    pub(super) fn new(
-        helper: tokio::process::Child,
-        pid: u32,
-        lifeline: UnixStream,
-        output: Receiver,
-        supervisor: Supervisor,
-    ) -> Child {
-        Child { output: Output(output), ending: Ending { helper, pid, lifeline: Some(lifeline), report: Vec::new(), supervisor } }
+    pub(super) fn new(lifeline: UnixStream, output: Receiver, supervisor: Supervisor) -> Child {
+        Child { output: Output(output), ending: Ending { lifeline, report: Vec::new(), supervisor } }
     }
 
     /// Waits until the command and all that it started are gone. Cancel-safe.
@@ -74,7 +65,7 @@ impl Child {
         let bound = limits::KILL_GRACE + limits::KILL_WAIT;
         match tokio::time::timeout(bound, self.ending.wait()).await {
             Ok(status) => status,
-            Err(_) => Err(Error::new(Kind::Timeout, format!("ending process {}: still there after {bound:?}", self.ending.pid))),
+            Err(_) => Err(Error::new(Kind::Timeout, format!("ending a command: still there after {bound:?}"))),
         }
     }
 }
@@ -82,42 +73,34 @@ impl Child {
 impl Ending {
     /// See [`Child::wait`].
     pub async fn wait(&mut self) -> Result<ExitStatus> {
-        let status = self.helper.wait().await.map_err(|error| Error::io("waiting for a command", error))?;
-        self.supervisor.forget(self.pid);
-        let Some(code) = status.code() else {
-            let supervisor = self.supervisor.clone();
-            let swept = tokio::task::spawn_blocking(move || supervisor.sweep()).await;
-            debug_assert!(swept.is_ok());
-            return Ok(ExitStatus { code: 128 + status.signal().unwrap_or(0), cwd: None });
-        };
-        Ok(ExitStatus { code, cwd: self.read_report() })
+        // A supervisor that is killed with unread input resets the socket; that is an end like another.
+        while self.lifeline.read_buf(&mut self.report).await.unwrap_or(0) > 0 {}
+        match self.report.split_first_chunk::<4>() {
+            Some((code, cwd)) => Ok(ExitStatus { code: i32::from_ne_bytes(*code), cwd: directory(cwd) }),
+            None => {
+                let supervisor = self.supervisor.clone();
+                let swept = tokio::task::spawn_blocking(move || supervisor.sweep()).await;
+                swept.map_err(|_| Error::internal("sweeping up after a supervisor panicked"))?;
+                Ok(ExitStatus { code: 128 + libc::SIGKILL, cwd: None })
+            }
+        }
     }
 
     /// Lets the lifeline go: the command's end begins now. [`Ending::wait`] tells when it is over.
     pub fn cut(&mut self) {
-        if let Some(lifeline) = &self.lifeline {
-            let closed = lifeline.shutdown(std::net::Shutdown::Write);
-            debug_assert!(closed.is_ok() || self.helper.id().is_none());
-        }
-    }
-
-    /// What the helper wrote before it ended: the directory of a shell, and a line feed.
-    fn read_report(&mut self) -> Option<PathBuf> {
-        if let Some(lifeline) = self.lifeline.take() {
-            lifeline.set_nonblocking(true).ok()?;
-            let said = (&lifeline).take(limits::HELPER_REPORT_BYTES_MAX).read_to_end(&mut self.report);
-            if said.is_err() {
-                self.report.clear();
-            }
-        }
-        let path = self.report.strip_suffix(b"\n")?;
-        path.starts_with(b"/").then(|| PathBuf::from(OsString::from_vec(path.to_vec())))
+        // It fails when the supervisor is gone, and then there is nothing to end.
+        let _ = rustix::net::shutdown(&self.lifeline, rustix::net::Shutdown::Write);
     }
 }
 
 impl Drop for Ending {
     fn drop(&mut self) {
         self.cut();
-        self.supervisor.forget(self.pid);
     }
+}
+
+/// What a shell wrote: its directory and a line feed.
+fn directory(said: &[u8]) -> Option<PathBuf> {
+    let path = said.strip_suffix(b"\n")?;
+    path.starts_with(b"/").then(|| PathBuf::from(OsString::from_vec(path.to_vec())))
 }

@@ -1,11 +1,11 @@
-//! The helper: `nuncio helper OPEN_FILES (shell LINE | program NAME ARGUMENT…)`, the process between us and a command.
-//! Its stdin is the lifeline, a socket whose other end only we hold: when that is closed, all that the command started ends.
+//! The supervisor of one command, forked by the fork server. Its stdin is the lifeline, a socket whose other end only nuncio holds: when
+//! that is closed, all that the command started ends.
 
 use std::cell::Cell;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Seek};
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::io::{self, Read, Seek};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -13,13 +13,11 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Resource, Rlimit, WaitStatus, getrlimit, setrlimit};
 
-use super::tree;
+use super::{What, fork_server, tree};
 use crate::limits;
 
-/// The first argument by which `main` knows that it is to be the helper.
+/// The first argument by which `main` knows that it is to be the fork server.
 pub const HELPER: &str = "helper";
-pub(super) const SHELL: &str = "shell";
-pub(super) const PROGRAM: &str = "program";
 
 /// The helper could not do its work (as env(1) and timeout(1) have it), found no such command, or may not run it.
 const FAILED: i32 = 125;
@@ -30,59 +28,90 @@ const NOT_RUN: i32 = 126;
 const REPORT: i32 = 3;
 const SCRIPT: &str = r#"trap 'pwd -P 2>/dev/null >/proc/$PPID/fd/3' EXIT; __line=$1; shift; eval "$__line""#;
 
-/// The whole life of the helper. `arguments` are those after [`HELPER`]. To be called before anything else in `main`: no thread
+/// The whole life of the fork server. `arguments` are those after [`HELPER`]. To be called before anything else in `main`: no thread
 /// may run, and it should be quick.
 pub fn helper_main(mut arguments: impl Iterator<Item = OsString>) -> ! {
-    let code = run(&mut arguments).unwrap_or_else(|error| {
-        eprintln!("nuncio: supervising a command: {error}");
+    let open_files = arguments.next().and_then(|text| text.to_str()?.parse().ok());
+    let served = match open_files {
+        Some(open_files) => fork_server::serve(open_files),
+        None => Err(io::Error::new(io::ErrorKind::InvalidInput, "this subcommand is for nuncio itself")),
+    };
+    if let Err(error) = &served {
+        eprintln!("nuncio: supervising commands: {error}");
+    }
+    std::process::exit(if served.is_ok() { 0 } else { FAILED })
+}
+
+/// The whole life of a supervisor: runs the command, and tells on the lifeline how it ended: the code, then the directory of a shell.
+pub(super) fn supervisor_main(command: super::Command, lifeline: OwnedFd, output: OwnedFd, open_files: u64) -> ! {
+    let code = run(command, lifeline, output, open_files).unwrap_or_else(|error| {
+        eprintln!("nuncio: {error}");
         FAILED
     });
     std::process::exit(code)
 }
 
-fn run(arguments: &mut dyn Iterator<Item = OsString>) -> io::Result<i32> {
-    let usage = || io::Error::new(io::ErrorKind::InvalidInput, "this subcommand is for nuncio itself");
-    let open_files = arguments.next().and_then(|text| text.to_str()?.parse().ok()).ok_or_else(usage)?;
-    let form = arguments.next().ok_or_else(usage)?;
+fn run(command: super::Command, lifeline: OwnedFd, output: OwnedFd, open_files: u64) -> io::Result<i32> {
+    rustix::process::setpgid(None, None)?;
+    rustix::stdio::dup2_stdin(&lifeline)?;
+    rustix::stdio::dup2_stdout(&output)?;
+    rustix::stdio::dup2_stderr(&output)?;
+    drop((lifeline, output));
+    // The fork server's descriptors are not for us, and not for the command.
+    // SAFETY: nothing that we still use has a descriptor above 2; those that do are never touched again.
+    unsafe { libc::close_range(3, libc::c_uint::MAX, 0) };
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     let hard = getrlimit(Resource::Nofile).maximum;
     setrlimit(Resource::Nofile, Rlimit { current: Some(hard.map_or(open_files, |hard| hard.min(open_files))), maximum: hard })?;
-    // What we inherited by somebody's mistake is not for the command. Kernels before 5.11 cannot do it, and it is no harm.
-    // SAFETY: close_range(2) with this flag closes nothing, it marks.
-    unsafe { libc::close_range(3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC as libc::c_int) };
-    let report = if form == SHELL { Some(report_file()?) } else { None };
-    let signals = Signals::block()?;
-
-    let spawned = if form == SHELL {
-        let line = arguments.next().ok_or_else(usage)?;
-        match spawn_shell("bash", &line) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => spawn_shell("sh", &line),
-            spawned => spawned,
-        }
-    } else {
-        let name = arguments.next().ok_or_else(usage)?;
-        spawn(Command::new(&name).args(arguments))
-            .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", name.display())))
+    let mut report = match &command.what {
+        What::Shell(_) => Some(report_file()?),
+        What::Program(_) => None,
     };
-    let main = match spawned {
-        Ok(pid) => pid,
+    let signals = Signals::block()?;
+    let code = match start(&command) {
+        Ok(main) => supervise(main, &signals),
         Err(error) => {
             eprintln!("nuncio: {error}");
-            return Ok(if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_RUN });
+            if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_RUN }
         }
     };
-    let code = supervise(main, &signals);
-    if let Some(mut report) = report {
+    let mut said = code.to_ne_bytes().to_vec();
+    if let Some(report) = &mut report {
         report.rewind()?;
-        // Who is gone needs no report.
-        let _ = io::copy(&mut report, &mut File::from(io::stdin().as_fd().try_clone_to_owned()?));
+        report.take(limits::HELPER_REPORT_BYTES_MAX).read_to_end(&mut said)?;
     }
+    // Who is gone needs no report.
+    let _ = rustix::net::send(io::stdin(), &said, rustix::net::SendFlags::NOSIGNAL);
     Ok(code)
 }
 
-fn spawn_shell(shell: &str, line: &OsStr) -> io::Result<Pid> {
-    spawn(Command::new(shell).arg("-c").arg(SCRIPT).arg(shell).arg(line))
-        .map_err(|error| io::Error::new(error.kind(), format!("{shell}: {error}")))
+fn start(command: &super::Command) -> io::Result<Pid> {
+    let prepared = |mut process: Command| {
+        process.current_dir(&command.cwd).envs(command.env_set.iter().map(|(name, value)| (name, value)));
+        for name in &command.env_removed {
+            process.env_remove(name);
+        }
+        let name = process.get_program().to_owned();
+        spawn(&mut process).map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", name.display())))
+    };
+    let shell = |shell: &str, line: &str| {
+        let mut process = Command::new(shell);
+        process.arg("-c").arg(SCRIPT).arg(shell).arg(line);
+        prepared(process)
+    };
+    match &command.what {
+        What::Shell(line) => match shell("bash", line) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => shell("sh", line),
+            started => started,
+        },
+        What::Program(arguments) => {
+            let (name, rest) =
+                arguments.split_first().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no program is named"))?;
+            let mut process = Command::new(name);
+            process.args(rest);
+            prepared(process)
+        }
+    }
 }
 
 fn spawn(command: &mut Command) -> io::Result<Pid> {
@@ -139,13 +168,13 @@ fn supervise(main: Pid, signals: &Signals) -> i32 {
 }
 
 /// Signals as a descriptor (signalfd(2)): a child that ends, or somebody who wants us to.
-struct Signals(OwnedFd);
+pub(super) struct Signals(OwnedFd);
 
 const WATCHED: [i32; 5] = [libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT];
 
 impl Signals {
     /// Blocks them, so that they are read here and nowhere else; [`spawn`] unblocks them for the command.
-    fn block() -> io::Result<Signals> {
+    pub(super) fn block() -> io::Result<Signals> {
         // SAFETY: sigset_t is plain data that sigemptyset fills; the calls take pointers to it for their duration.
         let fd = unsafe {
             let mut set = std::mem::zeroed();
@@ -167,11 +196,21 @@ impl Signals {
 
     /// Sleeps until a child ends or `time` is over. True when the lifeline is gone, or when somebody sent a signal that says so.
     fn wait(&self, time: Option<Duration>) -> bool {
-        let stdin = io::stdin();
-        let mut watched = [PollFd::new(&self.0, PollFlags::IN), PollFd::new(&stdin, PollFlags::IN)];
-        sleep(&mut watched, time);
-        let cut = !watched[1].revents().is_empty();
+        let cut = !self.watch(io::stdin().as_fd(), time).is_empty();
         cut | self.drain()
+    }
+
+    /// Sleeps until there is something at `other`, a child ends, or `time` is over. Other signals are taken and let go.
+    pub(super) fn wait_for(&self, other: BorrowedFd<'_>, time: Option<Duration>) -> PollFlags {
+        let ready = self.watch(other, time);
+        self.drain();
+        ready
+    }
+
+    fn watch(&self, other: BorrowedFd<'_>, time: Option<Duration>) -> PollFlags {
+        let mut watched = [PollFd::new(&self.0, PollFlags::IN), PollFd::from_borrowed_fd(other, PollFlags::IN)];
+        sleep(&mut watched, time);
+        watched[1].revents()
     }
 
     /// Sleeps until a child ends or `time` is over, whatever else happens.

@@ -1,30 +1,33 @@
-//! Starts commands under the helper, and knows which children are ours, so that orphans can be told from them.
+//! Starts commands: orders them from the fork server, which it keeps alive.
 
-use std::collections::HashSet;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::helper::{HELPER, PROGRAM, SHELL};
-use super::{Child, Command, What, tree};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair, sockopt};
+
+use super::fork_server::Order;
+use super::helper::HELPER;
+use super::{Child, Command, What};
 use crate::error::{Error, Result};
 use crate::limits;
 
-/// The one who spawns; clones share what they know. There is one for a process.
+/// The one who spawns; clones share the fork server. There is one for a process.
 #[derive(Clone, Debug)]
 pub struct Supervisor {
     exe: PathBuf,
     open_files: u64,
-    children: Arc<Mutex<HashSet<u32>>>,
+    server: Arc<Mutex<Option<ForkServer>>>,
 }
 
 impl Supervisor {
     /// `exe` is a nuncio binary; see [`Supervisor::of_this_binary`].
     pub fn new(exe: impl Into<PathBuf>) -> Supervisor {
-        Supervisor { exe: exe.into(), open_files: limits::CHILD_OPEN_FILES, children: Arc::default() }
+        Supervisor { exe: exe.into(), open_files: limits::CHILD_OPEN_FILES, server: Arc::default() }
     }
 
     /// The binary that runs now, also when its file was replaced meanwhile.
@@ -40,53 +43,77 @@ impl Supervisor {
 
     /// Starts `command`. It runs until it ends, or until the [`Child`] is ended or dropped. Must be called within a tokio runtime.
     pub fn spawn(&self, command: &Command) -> Result<Child> {
-        let doing = || match &command.what {
-            What::Shell(_) => "starting a shell".to_owned(),
+        let fail = |error: io::Error| match &command.what {
+            What::Shell(_) => Error::io("starting a shell", error),
             What::Program(arguments) => {
-                format!("starting {}", arguments.first().map_or("nothing".into(), |name| name.to_string_lossy()))
+                let name = arguments.first().map_or("nothing".into(), |name| name.to_string_lossy());
+                Error::io(format_args!("starting {name}"), error)
             }
         };
-        let fail = |error: io::Error| Error::io(doing(), error);
+        if !command.cwd.is_dir() {
+            let missing = io::Error::new(io::ErrorKind::NotFound, format!("{} is not a directory", command.cwd.display()));
+            return Err(fail(missing));
+        }
         let (lifeline, theirs) = UnixStream::pair().map_err(fail)?;
+        lifeline.set_nonblocking(true).map_err(fail)?;
+        let lifeline = tokio::net::UnixStream::from_std(lifeline).map_err(fail)?;
         let (output, writer) = io::pipe().map_err(fail)?;
         let output = tokio::net::unix::pipe::Receiver::from_owned_fd(OwnedFd::from(output)).map_err(fail)?;
+        self.order(&Order::Run(command.clone()), &[theirs.as_fd(), writer.as_fd()]).map_err(fail)?;
+        Ok(Child::new(lifeline, output, self.clone()))
+    }
 
-        let mut helper = tokio::process::Command::new(&self.exe);
-        helper.arg0("nuncio").arg(HELPER).arg(self.open_files.to_string());
-        match &command.what {
-            What::Shell(line) => helper.arg(SHELL).arg(line),
-            What::Program(arguments) => helper.arg(PROGRAM).args(arguments),
-        };
-        helper.current_dir(&command.cwd).process_group(0).kill_on_drop(false);
-        helper.envs(command.env_set.iter().map(|(name, value)| (name, value)));
-        for name in &command.env_removed {
-            helper.env_remove(name);
+    /// Sends an order, to a new server if the one before is gone.
+    fn order(&self, order: &Order, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+        let mut server = self.server();
+        if let Some(running) = &*server {
+            match order.send(&running.orders, descriptors) {
+                Err(error) if matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) => {}
+                sent => return sent,
+            }
         }
-        helper.stdin(OwnedFd::from(theirs)).stdout(writer.try_clone().map_err(fail)?).stderr(Stdio::from(writer));
-
-        let mut children = self.children();
-        let child = helper.spawn().map_err(fail)?;
-        let pid = child.id().expect("a child that was not awaited yet has its id");
-        children.insert(pid);
-        drop(children);
-        Ok(Child::new(child, pid, lifeline, output, self.clone()))
+        let fresh = server.insert(ForkServer::start(&self.exe, self.open_files)?);
+        order.send(&fresh.orders, descriptors)
     }
 
-    pub(super) fn forget(&self, pid: u32) {
-        self.children().remove(&pid);
-    }
-
-    /// Kills and reaps what came to us from a helper that did not do its work. Blocks for as long as that takes, a few
-    /// milliseconds. Does nothing unless [`super::adopt_orphans`] was called: else nothing could have come to us.
+    /// Has everything killed that a supervisor which did not do its work left behind. Blocks for as long as that takes, a few milliseconds.
     pub(super) fn sweep(&self) {
-        if !matches!(rustix::process::child_subreaper(), Ok(Some(_))) {
-            return;
+        let server = self.server();
+        if let Some(running) = &*server
+            && Order::Sweep.send(&running.orders, &[]).is_ok()
+        {
+            // One that dies meanwhile answers with the end, one that hangs with a timeout.
+            let _ = rustix::io::read(&running.orders, &mut [0]);
         }
-        let children = self.children();
-        tree::kill_orphans(|pid| children.contains(&pid));
     }
 
-    fn children(&self) -> std::sync::MutexGuard<'_, HashSet<u32>> {
-        self.children.lock().unwrap_or_else(PoisonError::into_inner)
+    fn server(&self) -> MutexGuard<'_, Option<ForkServer>> {
+        self.server.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The process that forks. It ends when this is dropped, or when we do.
+#[derive(Debug)]
+struct ForkServer {
+    orders: OwnedFd,
+    process: std::process::Child,
+}
+
+impl ForkServer {
+    fn start(exe: &PathBuf, open_files: u64) -> io::Result<ForkServer> {
+        let (orders, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+        sockopt::set_socket_timeout(&orders, sockopt::Timeout::Recv, Some(limits::SWEEP_WAIT))?;
+        let mut process = std::process::Command::new(exe);
+        process.arg0("nuncio").arg(HELPER).arg(open_files.to_string());
+        process.stdin(theirs).stdout(Stdio::null()).process_group(0).current_dir("/");
+        Ok(ForkServer { orders, process: process.spawn()? })
+    }
+}
+
+impl Drop for ForkServer {
+    fn drop(&mut self) {
+        // Its socket is closed by then in one case only: when it is dead already.
+        let _ = rustix::net::shutdown(&self.orders, rustix::net::Shutdown::Both);
+        let _ = self.process.wait();
     }
 }

@@ -4,7 +4,7 @@ mod catalog;
 mod failures;
 mod quirks;
 mod scripted;
-mod wires;
+pub mod wires;
 
 use std::sync::Arc;
 

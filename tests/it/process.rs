@@ -10,7 +10,7 @@ fn supervisor() -> Supervisor {
 }
 
 /// A number that stands in the environment or the arguments of all that one test starts, and nowhere else.
-fn marker() -> String {
+pub fn marker() -> String {
     format!("0.{}", uuid::Uuid::now_v7().as_u128())
 }
 
@@ -19,7 +19,7 @@ fn marked_command(line: &str, marker: &str) -> Command {
 }
 
 /// Processes, zombies not counted, that have `marker` in their environment or arguments.
-fn marked(marker: &str) -> Vec<u32> {
+pub fn marked(marker: &str) -> Vec<u32> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
@@ -118,7 +118,7 @@ async fn ending_leaves_nothing() {
         for _ in 0..3 {
             let marker = marker();
             let (child, running) = started(line, &marker).await;
-            assert!(running >= 2, "{line}: {running} running");
+            assert!(running >= 1, "{line}: {running} running");
             let before = Instant::now();
             child.end().await.unwrap();
             quickest = quickest.min(before.elapsed());
@@ -167,7 +167,6 @@ async fn signals_to_the_helper_end_the_command() {
 
 #[tokio::test]
 async fn a_killed_helper_leaves_nothing_either() {
-    nuncio::process::adopt_orphans().unwrap();
     let marker = marker();
     let line = &TREE.replace("wait", "kill -9 $PPID; sleep 60");
     let mut child = supervisor().spawn(&marked_command(line, &marker)).unwrap();

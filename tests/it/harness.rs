@@ -1,0 +1,267 @@
+//! The test client: the real binary in a home of its own, spoken to over its pipes. It asserts its server's manners: every line is
+//! a JSON-RPC message, every answer has its request, and after the end of the input nothing is left running.
+
+mod home;
+mod updates;
+
+use std::collections::{HashMap, VecDeque};
+use std::future::Future;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, ChildStdin, ChildStdout};
+
+pub use home::{Home, Ran};
+pub use updates::{kinds, notices, of, text, tool};
+
+use crate::process::marked;
+
+/// Longest wait for anything that should come.
+pub const LIMIT: Duration = Duration::from_secs(30);
+
+/// Waits, but not forever.
+pub async fn bounded<T>(what: &str, future: impl Future<Output = T>) -> T {
+    match tokio::time::timeout(LIMIT, future).await {
+        Ok(value) => value,
+        Err(_) => panic!("{what}: nothing came for {LIMIT:?}"),
+    }
+}
+
+/// What the client does with a `session/request_permission`.
+#[derive(Clone, Debug)]
+pub enum Reply {
+    /// Picks the option of that kind: `allow_once`, `allow_always`, `reject_once`, `reject_always`.
+    Pick(&'static str),
+    /// Says nothing; the question stands in [`Agent::asked`].
+    Never,
+    /// Answers with this result.
+    Result(Value),
+    /// Answers with an error.
+    Error,
+}
+
+/// A running `nuncio acp` and the client at its other end. Reading happens only while something is awaited.
+pub struct Agent {
+    child: Child,
+    pub pid: u32,
+    stdin: Option<ChildStdin>,
+    stdout: ChildStdout,
+    buffer: Vec<u8>,
+    /// Stands in the environment of all that it starts.
+    pub marker: String,
+    /// Everything that was received, in order.
+    pub frames: Vec<Value>,
+    /// Answers to permission questions, first the next one; then `otherwise`.
+    pub replies: VecDeque<Reply>,
+    pub otherwise: Reply,
+    /// Questions that were asked and neither answered nor withdrawn: id and params.
+    pub asked: Vec<(Value, Value)>,
+    /// Requests that have no answer yet, by their id as JSON, with how many were sent under it.
+    open: HashMap<String, usize>,
+    nulls_allowed: usize,
+    next_id: u64,
+    finished: bool,
+}
+
+impl Agent {
+    fn new(mut child: Child, marker: String) -> Agent {
+        Agent {
+            pid: child.id().unwrap(),
+            stdin: child.stdin.take(),
+            stdout: child.stdout.take().unwrap(),
+            child,
+            buffer: Vec::new(),
+            marker,
+            frames: Vec::new(),
+            replies: VecDeque::new(),
+            otherwise: Reply::Pick("allow_once"),
+            asked: Vec::new(),
+            open: HashMap::new(),
+            nulls_allowed: 0,
+            next_id: 0,
+            finished: false,
+        }
+    }
+
+    /// Writes bytes as they are; answers to the ids in them, or with the id null, are expected.
+    pub async fn raw(&mut self, bytes: &[u8]) {
+        for line in bytes.split(|byte| *byte == b'\n') {
+            match serde_json::from_slice::<Value>(line) {
+                Ok(Value::Object(message)) if message.contains_key("result") != message.contains_key("error") => {}
+                Ok(Value::Object(message)) if !message.get("id").unwrap_or(&Value::Null).is_null() => {
+                    *self.open.entry(message["id"].to_string()).or_default() += 1;
+                }
+                _ => self.nulls_allowed += 1,
+            }
+        }
+        self.write(bytes).await;
+    }
+
+    async fn write(&mut self, bytes: &[u8]) {
+        let stdin = self.stdin.as_mut().expect("the input is open");
+        bounded("writing to the agent", stdin.write_all(bytes)).await.expect("the agent reads");
+    }
+
+    async fn message(&mut self, message: Value) {
+        self.write(format!("{message}\n").as_bytes()).await;
+    }
+
+    /// Sends a request and returns its id.
+    pub async fn send(&mut self, method: &str, params: Value) -> Value {
+        self.next_id += 1;
+        let id = json!(self.next_id);
+        self.open.insert(id.to_string(), 1);
+        self.message(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})).await;
+        id
+    }
+
+    pub async fn notify(&mut self, method: &str, params: Value) {
+        self.message(json!({"jsonrpc": "2.0", "method": method, "params": params})).await;
+    }
+
+    /// Reads until the answer to `id`.
+    pub async fn answer(&mut self, id: &Value) -> Result<Value, Value> {
+        let is_answer = |frame: &Value| frame["id"] == *id && frame.get("method").is_none();
+        let known = self.frames.iter().find(|frame| is_answer(frame)).cloned();
+        let frame = match known {
+            Some(frame) => frame,
+            None => self.until(&format!("the answer to {id}"), is_answer).await,
+        };
+        match frame.get("error") {
+            Some(error) => Err(error.clone()),
+            None => Ok(frame["result"].clone()),
+        }
+    }
+
+    pub async fn request(&mut self, method: &str, params: Value) -> Result<Value, Value> {
+        let id = self.send(method, params).await;
+        self.answer(&id).await
+    }
+
+    /// The same where an error is a failure of the test.
+    pub async fn call(&mut self, method: &str, params: Value) -> Value {
+        self.request(method, params).await.unwrap_or_else(|error| panic!("{method}: {error}"))
+    }
+
+    /// Reads until a frame that fits.
+    pub async fn until(&mut self, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
+        let before = self.frames.len();
+        let wait = async {
+            loop {
+                let frame = self.frame().await?;
+                if fits(&frame) {
+                    return Some(frame);
+                }
+            }
+        };
+        match tokio::time::timeout(LIMIT, wait).await {
+            Ok(Some(frame)) => frame,
+            Ok(None) => panic!("{what}: the output ended; received {:#?}", &self.frames[before..]),
+            Err(_) => panic!("{what}: it did not come in {LIMIT:?}; received {:#?}", &self.frames[before..]),
+        }
+    }
+
+    /// Reads until an update of that kind.
+    pub async fn until_update(&mut self, kind: &str) -> Value {
+        self.until(kind, |frame| frame["params"]["update"]["sessionUpdate"] == kind).await["params"]["update"].clone()
+    }
+
+    /// The next frame; none at the end of the output. Cancel-safe as far as frames are not lost.
+    pub async fn frame(&mut self) -> Option<Value> {
+        let line = loop {
+            if let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') {
+                break self.buffer.drain(..=end).collect::<Vec<u8>>();
+            }
+            if self.stdout.read_buf(&mut self.buffer).await.unwrap_or(0) == 0 {
+                return None;
+            }
+        };
+        let frame: Value =
+            serde_json::from_slice(&line).unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&line)));
+        assert_eq!(frame["jsonrpc"], "2.0", "{frame}");
+        self.frames.push(frame.clone());
+        match (frame["method"].as_str(), frame.get("id")) {
+            (Some("session/request_permission"), Some(id)) => self.question(id.clone(), frame["params"].clone()).await,
+            (Some("session/update"), None) => {}
+            (Some("$/cancel_request"), None) => {
+                let id = &frame["params"]["requestId"];
+                let place = self.asked.iter().position(|(asked, _)| asked == id);
+                self.asked.remove(place.unwrap_or_else(|| panic!("withdraws what is not asked: {frame}")));
+            }
+            (None, Some(id)) => self.answered(id, &frame),
+            _ => panic!("neither an answer nor a message that clients know: {frame}"),
+        }
+        Some(frame)
+    }
+
+    fn answered(&mut self, id: &Value, frame: &Value) {
+        assert_ne!(frame.get("result").is_some(), frame.get("error").is_some(), "{frame}");
+        if id.is_null() {
+            assert!(self.nulls_allowed > 0 && frame.get("error").is_some(), "an answer to nothing: {frame}");
+            self.nulls_allowed -= 1;
+            return;
+        }
+        let open = self.open.get_mut(&id.to_string()).unwrap_or_else(|| panic!("an answer to nothing: {frame}"));
+        assert!(*open > 0, "a second answer: {frame}");
+        *open -= 1;
+    }
+
+    async fn question(&mut self, id: Value, params: Value) {
+        let call = &params["toolCall"]["toolCallId"];
+        let announced = |frame: &Value| {
+            frame["params"]["update"]["sessionUpdate"] == "tool_call" && frame["params"]["update"]["toolCallId"] == *call
+        };
+        assert!(self.frames.iter().any(announced), "a question about a call that was not announced: {params}");
+        assert!(self.asked.iter().all(|(asked, _)| *asked != id), "an id twice: {id}");
+        let body = match self.replies.pop_front().unwrap_or_else(|| self.otherwise.clone()) {
+            Reply::Never => {
+                self.asked.push((id, params));
+                return;
+            }
+            Reply::Pick(kind) => {
+                let options = params["options"].as_array().unwrap();
+                let option = options.iter().find(|option| option["kind"] == kind).unwrap_or_else(|| panic!("no {kind}: {params}"));
+                json!({"result": {"outcome": {"outcome": "selected", "optionId": option["optionId"]}}})
+            }
+            Reply::Result(result) => json!({ "result": result }),
+            Reply::Error => json!({"error": {"code": -32603, "message": "broken client"}}),
+        };
+        let mut message = json!({"jsonrpc": "2.0", "id": id});
+        message.as_object_mut().unwrap().extend(body.as_object().unwrap().clone());
+        self.message(message).await;
+    }
+
+    /// Ends the input: everything is said, the exit code is 0, nothing is left running. Returns all frames.
+    pub async fn finish(mut self) -> Vec<Value> {
+        drop(self.stdin.take());
+        bounded("the end of the output", async { while self.frame().await.is_some() {} }).await;
+        assert!(self.buffer.is_empty(), "an unfinished line: {}", String::from_utf8_lossy(&self.buffer));
+        let status = bounded("the exit", self.child.wait()).await.unwrap();
+        self.finished = true;
+        assert_eq!(status.code(), Some(0), "exit after the end of the input");
+        let left: Vec<_> = self.open.iter().filter(|(_, open)| **open > 0).collect();
+        assert!(left.is_empty(), "requests without an answer: {left:?}");
+        assert_eq!(marked(&self.marker), Vec::<u32>::new(), "left running");
+        std::mem::take(&mut self.frames)
+    }
+
+    /// Kills it with -9. Returns what the client was shown: all whole lines.
+    pub async fn kill(mut self) -> Vec<Value> {
+        self.child.start_kill().unwrap();
+        bounded("the end of a killed agent", self.child.wait()).await.unwrap();
+        self.otherwise = Reply::Never;
+        self.replies.clear();
+        bounded("the rest of the output", async { while self.frame().await.is_some() {} }).await;
+        self.finished = true;
+        std::mem::take(&mut self.frames)
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        if !self.finished && !std::thread::panicking() {
+            panic!("an agent has to be finished or killed");
+        }
+    }
+}

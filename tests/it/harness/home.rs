@@ -1,0 +1,132 @@
+//! A place of its own for one test: settings and data, a directory to work in, scripts for the model.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
+
+use super::{Agent, bounded};
+use crate::process::marker;
+
+pub struct Home {
+    dir: TempDir,
+    scripts: AtomicU32,
+}
+
+/// What a command said, and how it ended.
+#[derive(Debug)]
+pub struct Ran {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Ran {
+    /// Standard output as JSON lines.
+    pub fn lines(&self) -> Vec<Value> {
+        self.stdout.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {self:?}"))).collect()
+    }
+}
+
+impl Home {
+    pub fn new() -> Home {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("home")).unwrap();
+        std::fs::create_dir(dir.path().join("work")).unwrap();
+        Home { dir, scripts: AtomicU32::new(0) }
+    }
+
+    /// Where nuncio keeps its settings and its data.
+    pub fn data(&self) -> PathBuf {
+        self.dir.path().join("home")
+    }
+
+    /// The directory that sessions work in.
+    pub fn work(&self) -> PathBuf {
+        std::fs::canonicalize(self.dir.path()).unwrap().join("work")
+    }
+
+    /// Writes a file below the work directory (or beside it: `../x`) and gives its path.
+    pub fn put(&self, path: &str, content: &str) -> PathBuf {
+        let path = self.work().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, content).unwrap();
+        path
+    }
+
+    /// Text of a file of the work directory; none if it is not there.
+    pub fn get(&self, path: impl AsRef<Path>) -> Option<String> {
+        std::fs::read_to_string(self.work().join(path)).ok()
+    }
+
+    /// The user's settings.
+    pub fn config(&self, toml: &str) {
+        std::fs::write(self.data().join("config.toml"), toml).unwrap();
+    }
+
+    /// A scripted model (`--model`): an array of steps.
+    pub fn script(&self, steps: Value) -> String {
+        let number = self.scripts.fetch_add(1, Ordering::Relaxed);
+        let path = self.dir.path().join(format!("script-{number}.json"));
+        std::fs::write(&path, json!({ "steps": steps }).to_string()).unwrap();
+        format!("scripted:{}", path.display())
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_nuncio"));
+        command.args(arguments).current_dir(self.work()).env_clear().kill_on_drop(true);
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env("HOME", self.dir.path()).env("NUNCIO_HOME", self.data()).env("TMPDIR", self.dir.path());
+        command
+    }
+
+    /// `nuncio acp` with these flags.
+    pub async fn start(&self, flags: &[&str]) -> Agent {
+        let marker = marker();
+        let mut command = self.command(&["acp"]);
+        command.args(flags).env("NUNCIO_TEST", &marker).stdin(Stdio::piped()).stdout(Stdio::piped());
+        Agent::new(command.spawn().unwrap(), marker)
+    }
+
+    /// `nuncio acp` with a scripted model and more flags, initialized, with a session.
+    pub async fn session(&self, steps: Value, flags: &[&str]) -> (Agent, String) {
+        let model = self.script(steps);
+        let mut agent = self.start(&[&["--model", &model], flags].concat()).await;
+        agent.call("initialize", json!({"protocolVersion": 1})).await;
+        let session = agent.new_session(self).await;
+        (agent, session)
+    }
+
+    /// Another command of nuncio, to its end.
+    pub async fn run(&self, arguments: &[&str], input: &str) -> Ran {
+        let mut command = self.command(arguments);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let write = async {
+            // One that does not read its input may be gone already.
+            let _ = stdin.write_all(input.as_bytes()).await;
+            drop(stdin);
+        };
+        let (_, output) = bounded(&format!("nuncio {arguments:?}"), async { tokio::join!(write, child.wait_with_output()) }).await;
+        let output = output.unwrap();
+        let code = output.status.code().unwrap_or(-1);
+        Ran { code, stdout: String::from_utf8(output.stdout).unwrap(), stderr: String::from_utf8(output.stderr).unwrap() }
+    }
+
+    /// A running command with its pipes, killed when it is dropped.
+    pub fn spawn(&self, arguments: &[&str]) -> tokio::process::Child {
+        self.command(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap()
+    }
+
+    /// The log of a session, as another process reads it.
+    pub async fn log(&self, session: &str) -> Vec<Value> {
+        let ran = self.run(&["sessions", "show", session, "--json"], "").await;
+        assert_eq!(ran.code, 0, "{ran:?}");
+        ran.lines()
+    }
+}

@@ -1,0 +1,74 @@
+//! What a client makes of the frames it got, and the calls that tests make most.
+
+use serde_json::{Value, json};
+
+use super::{Agent, Home};
+
+impl Agent {
+    pub async fn new_session(&mut self, home: &Home) -> String {
+        let made = self.call("session/new", json!({"cwd": home.work(), "mcpServers": []})).await;
+        made["sessionId"].as_str().unwrap().to_string()
+    }
+
+    /// Sends a prompt and returns the id of its request.
+    pub async fn prompt(&mut self, session: &str, text: &str) -> Value {
+        self.send("session/prompt", json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]})).await
+    }
+
+    /// Prompts, and returns the stop reason with the updates that came meanwhile.
+    pub async fn turn(&mut self, session: &str, text: &str) -> (String, Vec<Value>) {
+        let before = self.frames.len();
+        let id = self.prompt(session, text).await;
+        let answer = self.answer(&id).await.unwrap_or_else(|error| panic!("prompt {text:?}: {error}"));
+        (answer["stopReason"].as_str().unwrap().to_string(), of(&self.frames[before..], session))
+    }
+
+    /// Loads a session and returns what was replayed.
+    pub async fn load(&mut self, home: &Home, session: &str) -> Vec<Value> {
+        let before = self.frames.len();
+        self.call("session/load", json!({"sessionId": session, "cwd": home.work(), "mcpServers": []})).await;
+        of(&self.frames[before..], session)
+    }
+
+    /// All updates of a session so far.
+    pub fn updates(&self, session: &str) -> Vec<Value> {
+        of(&self.frames, session)
+    }
+}
+
+/// Updates of one session among frames.
+pub fn of(frames: &[Value], session: &str) -> Vec<Value> {
+    let of_session = |frame: &&Value| frame["method"] == "session/update" && frame["params"]["sessionId"] == session;
+    frames.iter().filter(of_session).map(|frame| frame["params"]["update"].clone()).collect()
+}
+
+/// The text of all chunks of a kind, in order.
+pub fn text(updates: &[Value], kind: &str) -> String {
+    let chunks = updates.iter().filter(|update| update["sessionUpdate"] == kind);
+    chunks.filter_map(|update| update["content"]["text"].as_str()).collect()
+}
+
+/// Kinds of updates in their order, neighbours of one kind once.
+pub fn kinds(updates: &[Value]) -> Vec<&str> {
+    let mut kinds: Vec<&str> = updates.iter().map(|update| update["sessionUpdate"].as_str().unwrap()).collect();
+    kinds.dedup();
+    kinds
+}
+
+/// The call number `index` (from 0) as a client has it after all its updates.
+pub fn tool(updates: &[Value], index: usize) -> Value {
+    let mut call =
+        updates.iter().filter(|update| update["sessionUpdate"] == "tool_call").nth(index).cloned().unwrap_or(Value::Null);
+    for update in updates {
+        if update["sessionUpdate"] == "tool_call_update" && update["toolCallId"] == call["toolCallId"] {
+            call.as_object_mut().unwrap().extend(update.as_object().unwrap().clone());
+        }
+    }
+    call
+}
+
+/// Titles of notices.
+pub fn notices(updates: &[Value]) -> Vec<&str> {
+    let notices = updates.iter().filter(|update| update["sessionUpdate"] == "notice");
+    notices.map(|update| update["title"].as_str().unwrap()).collect()
+}

@@ -1,0 +1,247 @@
+//! Questions over ACP: what an answer allows, and what comes of no answer or a bad one.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::harness::{Agent, Home, Reply, tool};
+
+fn bash(command: &str) -> Value {
+    json!({"tool_calls": [{"name": "bash", "input": {"command": command}}]})
+}
+
+/// One call a turn, in this order; each turn takes two steps.
+fn script(calls: &[Value]) -> Value {
+    calls.iter().flat_map(|call| [call.clone(), json!({"text": "so be it"})]).collect()
+}
+
+/// The decisions of a log: outcome and by whom.
+fn decisions(log: &[Value]) -> Vec<(String, String)> {
+    let resolved = log.iter().map(|event| &event["body"]).filter(|body| body["type"] == "permission.resolved");
+    resolved.map(|body| (body["outcome"].as_str().unwrap().to_string(), body["by"].as_str().unwrap().to_string())).collect()
+}
+
+fn questions(agent: &Agent) -> usize {
+    agent.frames.iter().filter(|frame| frame["method"] == "session/request_permission").count()
+}
+
+/// Turns with one call each: what is answered if it asks (none: it must not ask), and the call's status.
+async fn check(mode: &str, turns: &[(Value, Option<&'static str>, &str)]) {
+    let home = Home::new();
+    home.put("a.txt", "one two\n");
+    let calls: Vec<Value> = turns.iter().map(|(call, ..)| call.clone()).collect();
+    let (mut agent, session) = home.session(script(&calls), &["--mode", mode]).await;
+    for (call, answer, status) in turns {
+        let before = questions(&agent);
+        agent.replies = answer.iter().map(|kind| Reply::Pick(kind)).collect();
+        agent.otherwise = Reply::Error;
+        let (stop, updates) = agent.turn(&session, "go").await;
+        assert_eq!(stop, "end_turn");
+        assert_eq!(questions(&agent) - before, answer.iter().count(), "{call}: questions");
+        assert_eq!(tool(&updates, 0)["status"], *status, "{call}: {}", tool(&updates, 0));
+    }
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn once_is_once() {
+    let call = bash("echo a");
+    check(
+        "ask",
+        &[
+            (call.clone(), Some("allow_once"), "completed"),
+            (call.clone(), Some("reject_once"), "failed"),
+            (call.clone(), Some("allow_once"), "completed"),
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn always_is_for_what_was_asked_and_no_more() {
+    let write = |path: &str| json!({"tool_calls": [{"name": "write", "input": {"file_path": path, "content": "x"}}]});
+    let edit = json!({"tool_calls": [{"name": "edit", "input": {"file_path": "a.txt", "old_string": "x", "new_string": "y"}}]});
+    check(
+        "ask",
+        &[
+            (bash("echo a; echo *"), Some("allow_always"), "completed"),
+            (bash("echo a; echo *"), None, "completed"),
+            (bash("echo a; echo b"), Some("reject_once"), "failed"),
+            (bash("echo a; echo *; rm x"), Some("reject_once"), "failed"),
+            (bash("echo a"), Some("reject_once"), "failed"),
+            (write("a.txt"), Some("allow_always"), "completed"),
+            (write("a.txt"), None, "completed"),
+            (write("b.txt"), Some("reject_once"), "failed"),
+            (edit, Some("reject_once"), "failed"),
+        ],
+    )
+    .await;
+    check(
+        "ask",
+        &[
+            (bash("echo a"), Some("reject_always"), "failed"),
+            (bash("echo a"), None, "failed"),
+            (bash("echo b"), Some("allow_once"), "completed"),
+            (write("a.txt"), Some("reject_always"), "failed"),
+            (write("a.txt"), None, "failed"),
+            (write("b.txt"), Some("allow_once"), "completed"),
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn always_lasts_as_long_as_the_session() {
+    let home = Home::new();
+    let (mut agent, session) = home.session(script(&[bash("echo a")]), &[]).await;
+    agent.otherwise = Reply::Pick("allow_always");
+    agent.turn(&session, "go").await;
+    agent.finish().await;
+    let mut agent = home.start(&["--model", &home.script(script(&[bash("echo a")]))]).await;
+    agent.otherwise = Reply::Pick("reject_once");
+    agent.call("initialize", json!({"protocolVersion": 1})).await;
+    let (_, updates) = agent.turn(&session, "go").await;
+    assert_eq!(tool(&updates, 0)["status"], "completed");
+    // Another session is asked.
+    let other = agent.new_session(&home).await;
+    let (_, updates) = agent.turn(&other, "go").await;
+    assert_eq!(tool(&updates, 0)["status"], "failed");
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn a_bad_answer_is_a_no() {
+    let answers = [
+        Reply::Error,
+        Reply::Result(Value::Null),
+        Reply::Result(json!({})),
+        Reply::Result(json!("allow_once")),
+        Reply::Result(json!({"outcome": "allow_once"})),
+        Reply::Result(json!({"outcome": {"outcome": "selected"}})),
+        Reply::Result(json!({"outcome": {"outcome": "selected", "optionId": "no_such_option"}})),
+        Reply::Result(json!({"outcome": {"outcome": "selected", "optionId": ""}})),
+        Reply::Result(json!({"outcome": {"outcome": "agreed", "optionId": "allow_once"}})),
+        Reply::Result(json!({"outcome": {"outcome": "cancelled"}})),
+    ];
+    let home = Home::new();
+    let calls: Vec<Value> = answers.iter().map(|_| bash("echo done > a.txt")).collect();
+    let (mut agent, session) = home.session(script(&calls), &[]).await;
+    for answer in answers {
+        agent.replies.push_back(answer.clone());
+        let (stop, updates) = agent.turn(&session, "go").await;
+        assert_eq!((stop.as_str(), &tool(&updates, 0)["status"]), ("end_turn", &json!("failed")), "{answer:?}");
+        assert!(tool(&updates, 0)["content"].to_string().contains("denied"), "{answer:?}: {}", tool(&updates, 0));
+        assert_eq!(home.get("a.txt"), None, "{answer:?}");
+    }
+    agent.finish().await;
+    let denied = decisions(&home.log(&session).await);
+    assert!(denied.iter().all(|(outcome, by)| outcome == "denied" && by == "client"), "{denied:?}");
+}
+
+#[tokio::test]
+async fn what_nobody_answers_is_denied_at_its_deadline() {
+    let home = Home::new();
+    home.config("[permissions]\ntimeout_s = 1\n");
+    let (mut agent, session) = home.session(script(&[bash("echo done > a.txt")]), &[]).await;
+    agent.otherwise = Reply::Never;
+    let before = Instant::now();
+    let (stop, updates) = agent.turn(&session, "go").await;
+    assert_eq!((stop.as_str(), &tool(&updates, 0)["status"]), ("end_turn", &json!("failed")));
+    assert!((900..5000).contains(&before.elapsed().as_millis()), "{:?}", before.elapsed());
+    assert_eq!(agent.asked, [], "the question was not taken back");
+    // Too late.
+    let question = agent.frames.iter().find(|frame| frame["method"] == "session/request_permission").unwrap()["id"].clone();
+    let late = json!({"jsonrpc": "2.0", "id": question, "result": {"outcome": {"outcome": "selected", "optionId": "allow_once"}}});
+    agent.raw(format!("{late}\n").as_bytes()).await;
+    agent.turn(&session, "again").await;
+    assert_eq!(home.get("a.txt"), None);
+    agent.finish().await;
+    assert_eq!(decisions(&home.log(&session).await), [("denied".to_string(), "deadline".to_string())]);
+}
+
+#[tokio::test]
+async fn who_disconnects_while_asked_has_said_no() {
+    let home = Home::new();
+    let (mut agent, session) = home.session(script(&[bash("echo done > a.txt")]), &[]).await;
+    agent.otherwise = Reply::Never;
+    agent.prompt(&session, "go").await;
+    agent.until("a question", |frame| frame["method"] == "session/request_permission").await;
+    let before = Instant::now();
+    agent.finish().await;
+    assert!(before.elapsed() < Duration::from_secs(3), "{:?}", before.elapsed());
+    assert_eq!(home.get("a.txt"), None);
+    let log = home.log(&session).await;
+    let decided = decisions(&log);
+    assert_eq!(decided, [("denied".to_string(), "disconnect".to_string())]);
+    let failed = log.iter().any(|event| event["body"]["type"] == "tool.completed" && event["body"]["status"] == "failed");
+    assert!(failed, "{log:#?}");
+}
+
+#[tokio::test]
+async fn a_cancel_while_asked_ends_the_turn() {
+    let home = Home::new();
+    let two = json!({"tool_calls": [
+        {"name": "bash", "input": {"command": "echo done > a.txt"}},
+        {"name": "write", "input": {"file_path": "b.txt", "content": ""}},
+    ]});
+    let (mut agent, session) = home.session(json!([two, {"text": "after"}]), &[]).await;
+    agent.otherwise = Reply::Never;
+    let id = agent.prompt(&session, "go").await;
+    for _ in 0..2 {
+        agent.until("a question", |frame| frame["method"] == "session/request_permission").await;
+    }
+    agent.notify("session/cancel", json!({"sessionId": session})).await;
+    assert_eq!(agent.answer(&id).await.unwrap()["stopReason"], "cancelled");
+    assert_eq!(agent.asked, []);
+    for index in 0..2 {
+        assert_eq!(tool(&agent.updates(&session), index)["status"], "failed");
+    }
+    assert_eq!(agent.turn(&session, "next").await.0, "end_turn");
+    agent.finish().await;
+    assert_eq!((home.get("a.txt"), home.get("b.txt")), (None, None));
+    let decided = decisions(&home.log(&session).await);
+    assert_eq!(decided.iter().map(|(outcome, _)| outcome.as_str()).collect::<Vec<_>>(), ["cancelled", "cancelled"]);
+}
+
+#[tokio::test]
+async fn the_question_shows_what_will_be_done() {
+    let home = Home::new();
+    let file = home.put("a.txt", "one\ntwo\n");
+    let edit =
+        json!({"tool_calls": [{"name": "edit", "input": {"file_path": "a.txt", "old_string": "two", "new_string": "three"}}]});
+    let (mut agent, session) = home.session(script(&[edit, bash("echo 'exactly this'")]), &[]).await;
+    agent.otherwise = Reply::Pick("reject_once");
+    agent.turn(&session, "one").await;
+    agent.turn(&session, "two").await;
+    let asked: Vec<&Value> =
+        agent.frames.iter().filter(|frame| frame["method"] == "session/request_permission").map(|frame| &frame["params"]).collect();
+    let diff = json!({"type": "diff", "path": file, "oldText": "one\ntwo\n", "newText": "one\nthree\n"});
+    assert_eq!(asked[0]["toolCall"]["content"], json!([diff]));
+    assert_eq!(asked[0]["toolCall"]["kind"], "edit");
+    assert_eq!(asked[0]["toolCall"]["locations"][0]["path"], json!(file));
+    assert!(asked[1]["toolCall"]["content"].to_string().contains("echo 'exactly this'"), "{}", asked[1]);
+    assert_eq!(asked[1]["toolCall"]["title"], "`echo 'exactly this'`");
+    assert_eq!(asked[1]["toolCall"]["kind"], "execute");
+    for params in asked {
+        let kinds: Vec<&str> =
+            params["options"].as_array().unwrap().iter().map(|option| option["kind"].as_str().unwrap()).collect();
+        assert_eq!(kinds, ["allow_once", "allow_always", "reject_once", "reject_always"]);
+    }
+    assert_eq!(home.get("a.txt").unwrap(), "one\ntwo\n");
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn a_mode_counts_from_the_next_call() {
+    let home = Home::new();
+    let (mut agent, session) = home.session(script(&[bash("true"), bash("true"), bash("true")]), &[]).await;
+    agent.otherwise = Reply::Error;
+    for (mode, status) in [("auto", "completed"), ("plan", "failed"), ("auto", "completed")] {
+        agent.call("session/set_mode", json!({"sessionId": session, "modeId": mode})).await;
+        let (_, updates) = agent.turn(&session, "go").await;
+        assert_eq!(tool(&updates, 0)["status"], status, "{mode}");
+    }
+    assert_eq!(questions(&agent), 0);
+    agent.finish().await;
+    assert_eq!(decisions(&home.log(&session).await), [("denied".to_string(), "mode".to_string())]);
+}

@@ -1,0 +1,147 @@
+//! The four protocols through the front door: an editor's prompt, a provider on loopback, and everything between them.
+
+use nuncio::config::Protocol;
+use serde_json::{Value, json};
+
+use crate::harness::{Agent, Home, notices, text, tool};
+use crate::models::wires::{WIRES, Wire};
+use crate::provider::{Exchange, KEY, Provider, Received};
+
+/// A home whose model is the provider's. The key comes from a command: the environment of a test has none.
+async fn home(wire: &Wire, exchanges: Vec<Exchange>) -> (Home, Provider, String) {
+    let provider = Provider::start(wire.protocol, exchanges).await;
+    let home = Home::new();
+    home.config(&format!(
+        "model = \"test/{}\"\n[providers.test]\nprotocol = \"{}\"\nbase_url = \"{}\"\napi_key_command = [\"echo\", \"{KEY}\"]\n",
+        wire.model,
+        wire.protocol.as_str(),
+        provider.base_url
+    ));
+    home.put("a", "what stands in a\n");
+    home.put("b", "what stands in b\n");
+    (home, provider, wire.model.into())
+}
+
+async fn connect(home: &Home) -> Agent {
+    let mut agent = home.start(&["--thinking", "low"]).await;
+    let capabilities = json!({ "session": { "notices": {} } });
+    agent.call("initialize", json!({ "protocolVersion": 1, "clientCapabilities": capabilities })).await;
+    agent
+}
+
+/// The conversation in a request's body, whatever its protocol calls it.
+fn conversation(received: &Received) -> Vec<Value> {
+    let body = &received.body;
+    let list = ["messages", "input", "contents"].iter().find_map(|name| body[*name].as_array());
+    list.unwrap_or_else(|| panic!("no conversation in {body}")).clone()
+}
+
+/// What the provider gave with its reasoning, and wants to see again.
+fn handed_back(wire: &Wire) -> &'static [&'static str] {
+    match wire.protocol {
+        Protocol::Anthropic => &["SIG=", "XYZ"],
+        Protocol::OpenaiChat => &["\"reasoning_content\":\"Two files.\""],
+        Protocol::OpenaiResponses => &["ENC="],
+        Protocol::Gemini => &["SIG=", "TEXT="],
+    }
+}
+
+/// Without what only marks the end of the conversation for a provider's cache.
+fn unmarked(mut value: Value) -> Value {
+    fn walk(value: &mut Value) {
+        match value {
+            Value::Object(fields) => {
+                fields.remove("cache_control");
+                fields.values_mut().for_each(walk);
+            }
+            Value::Array(values) => values.iter_mut().for_each(walk),
+            _ => {}
+        }
+    }
+    walk(&mut value);
+    value
+}
+
+#[tokio::test]
+async fn a_turn_with_thinking_tools_and_a_busy_provider_and_another_after_a_restart() {
+    for wire in WIRES {
+        let busy = Exchange::error(429, r#"{"error":{"message":"slow down"}}"#).header("retry-after", "0");
+        let answers = vec![busy, Exchange::events(wire.rich), Exchange::events(wire.plain), Exchange::events(wire.plain)];
+        let (home, provider, name) = home(wire, answers).await;
+        let mut agent = connect(&home).await;
+        let session = agent.new_session(&home).await;
+        let (stop, updates) = agent.turn(&session, "read a and b").await;
+        assert_eq!(stop, "end_turn", "{name}");
+        assert!(notices(&updates).iter().any(|notice| notice.contains("slow down")), "{name}: {:?}", notices(&updates));
+        assert_eq!(text(&updates, "agent_message_chunk"), "Reading.Hello", "{name}");
+        for (index, file) in ["a", "b"].into_iter().enumerate() {
+            let call = tool(&updates, index);
+            assert_eq!(call["status"], "completed", "{name}: {call}");
+            assert!(call.to_string().contains(&format!("what stands in {file}")), "{name}: {call}");
+        }
+        agent.finish().await;
+
+        let mut agent = connect(&home).await;
+        assert_eq!(agent.turn(&session, "and now?").await.0, "end_turn", "{name}");
+        agent.finish().await;
+
+        let received = provider.finish().await;
+        let (second, third) = (conversation(&received[2]), conversation(&received[3]));
+        assert!(json!(second).to_string().contains("what stands in b"), "{name}: {second:?}");
+        for state in handed_back(wire) {
+            assert!(json!(second).to_string().contains(state), "{name}: {state} is not in {second:?}");
+        }
+        // What the log kept is what was said: reasoning with its signatures, calls and results, to the letter.
+        assert_eq!(unmarked(json!(third[..second.len()])), unmarked(json!(second)), "{name}");
+        assert!(third.len() > second.len(), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_cut_answer_is_shown_and_asked_for_again() {
+    for wire in WIRES {
+        let some = wire.plain.iter().position(|event| event.contains("Hel")).expect("there") + 1;
+        let answers = vec![Exchange::events(&wire.plain[..some]).cut(), Exchange::events(wire.plain), Exchange::events(wire.plain)];
+        let (home, provider, name) = home(wire, answers).await;
+        let mut agent = connect(&home).await;
+        let session = agent.new_session(&home).await;
+        let (stop, updates) = agent.turn(&session, "hi").await;
+        assert_eq!((stop.as_str(), text(&updates, "agent_message_chunk").as_str()), ("end_turn", "HelHello"), "{name}");
+        assert_eq!(notices(&updates).len(), 1, "{name}");
+        agent.turn(&session, "again").await;
+        agent.finish().await;
+        // The model is not told of what it did not finish.
+        let told = json!(conversation(&provider.finish().await[2])).to_string();
+        assert!(told.contains("Hello") && !told.contains("HelHello") && !told.contains("\"Hel\""), "{name}: {told}");
+    }
+}
+
+#[tokio::test]
+async fn a_hung_answer_ends_with_a_cancel() {
+    for wire in WIRES {
+        let some = wire.plain.iter().position(|event| event.contains("Hel")).expect("there") + 1;
+        let (home, provider, name) = home(wire, vec![Exchange::events(&wire.plain[..some]).hang()]).await;
+        let mut agent = connect(&home).await;
+        let session = agent.new_session(&home).await;
+        let prompt = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": "hi" }] });
+        let id = agent.send("session/prompt", prompt).await;
+        agent.until_update("agent_message_chunk").await;
+        agent.notify("session/cancel", json!({ "sessionId": session })).await;
+        assert_eq!(agent.answer(&id).await.expect("an answer")["stopReason"], "cancelled", "{name}");
+        // It waits until the connection is closed.
+        provider.finish().await;
+        agent.finish().await;
+    }
+}
+
+#[tokio::test]
+async fn a_key_that_is_refused_is_told_with_what_to_do() {
+    for wire in WIRES {
+        let (home, provider, name) = home(wire, vec![Exchange::error(401, r#"{"error":{"message":"bad key"}}"#)]).await;
+        let ran = home.run(&["run", "hi"], "").await;
+        assert_eq!(ran.code, 3, "{name}: {ran:?}");
+        assert!(ran.stderr.contains("bad key") && ran.stderr.contains("api_key_command"), "{name}: {ran:?}");
+        assert!(!ran.stderr.contains(KEY), "{name}: {ran:?}");
+        provider.finish().await;
+    }
+}

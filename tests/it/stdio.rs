@@ -1,0 +1,181 @@
+//! The ACP door, bad input first: each line gets its one right answer, and the connection lives on.
+
+mod content;
+mod flow;
+mod order;
+mod replay;
+mod settings;
+
+use serde_json::{Value, json};
+
+use crate::harness::{Agent, Home};
+
+/// What a bad line is answered with: id, code, and a word of the message. None: nothing.
+type Expected = Option<(Value, i64, &'static str)>;
+
+async fn check(agent: &mut Agent, line: &[u8], expected: Expected) {
+    let shown = String::from_utf8_lossy(&line[..line.len().min(200)]).into_owned();
+    let before = agent.frames.len();
+    agent.raw(line).await;
+    // Answered after the bad line, so what the bad line brought is there by then.
+    agent.call("session/list", json!({})).await;
+    let frames = &agent.frames[before..agent.frames.len() - 1];
+    match (frames, expected) {
+        ([], None) => {}
+        ([frame], Some((id, code, word))) => {
+            assert_eq!(frame["id"], id, "{shown}: {frame}");
+            assert_eq!(frame["error"]["code"], code, "{shown}: {frame}");
+            let message = frame["error"]["message"].as_str().unwrap();
+            assert!(message.contains(word), "{shown}: {message:?} does not say {word:?}");
+            assert!(frame["error"]["data"]["code"].is_string(), "{shown}: {frame}");
+        }
+        (frames, expected) => panic!("{shown}: expected {expected:?}, got {frames:#?}"),
+    }
+}
+
+#[tokio::test]
+async fn bad_lines_are_answered_and_the_connection_lives_on() {
+    let home = Home::new();
+    let mut agent = home.start(&["--model", &home.script(json!([]))]).await;
+    agent.call("initialize", json!({"protocolVersion": 1})).await;
+    let null = |code, word| Some((Value::Null, code, word));
+    let seven = |code, word| Some((json!(7), code, word));
+    let cases: &[(&str, Expected)] = &[
+        // No JSON.
+        ("{", null(-32700, "not JSON")),
+        ("nonsense", null(-32700, "not JSON")),
+        (r#"{"jsonrpc":"2.0","id":7,"method":"session/list"} {}"#, null(-32700, "not JSON")),
+        // No message.
+        ("7", null(-32600, "object")),
+        ("\"text\"", null(-32600, "object")),
+        ("null", null(-32600, "object")),
+        ("[]", null(-32600, "batches")),
+        (
+            r#"[{"jsonrpc":"2.0","id":7,"method":"session/list"},{"jsonrpc":"2.0","id":8,"method":"session/list"}]"#,
+            null(-32600, "batches"),
+        ),
+        ("{}", null(-32600, "jsonrpc")),
+        (r#"{"jsonrpc":"2.0"}"#, null(-32600, "method")),
+        (r#"{"id":7,"method":"session/list"}"#, seven(-32600, "jsonrpc")),
+        (r#"{"jsonrpc":"1.0","id":7,"method":"session/list"}"#, seven(-32600, "jsonrpc")),
+        (r#"{"jsonrpc":2.0,"id":7,"method":"session/list"}"#, seven(-32600, "jsonrpc")),
+        (r#"{"jsonrpc":"2.0","id":7,"method":8}"#, seven(-32600, "method")),
+        (r#"{"jsonrpc":"2.0","id":7,"method":null}"#, seven(-32600, "method")),
+        (r#"{"jsonrpc":"2.0","id":7}"#, seven(-32600, "method")),
+        (r#"{"jsonrpc":"2.0","id":7,"result":1,"error":{}}"#, seven(-32600, "not both")),
+        // Methods and params.
+        (r#"{"jsonrpc":"2.0","id":7,"method":"no/such"}"#, seven(-32601, "no/such")),
+        (r#"{"jsonrpc":"2.0","id":7,"method":""}"#, seven(-32601, "method")),
+        (r#"{"jsonrpc":"2.0","id":"seven","method":"no/such"}"#, Some((json!("seven"), -32601, "no/such"))),
+        (r#"{"jsonrpc":"2.0","id":7,"method":"session/cancel","params":{"sessionId":"x"}}"#, seven(-32601, "session/cancel")),
+        (r#"{"jsonrpc":"2.0","id":7,"method":"session/list","params":[]}"#, seven(-32602, "params")),
+        (r#"{"jsonrpc":"2.0","id":7,"method":"session/list","params":"x"}"#, seven(-32602, "params")),
+        (r#"{"jsonrpc":"2.0","id":7,"method":"session/list","params":{"cwd":7}}"#, seven(-32602, "cwd")),
+        (r#"{"jsonrpc":"2.0","id":7,"method":"session/list","params":{"cursor":"x"}}"#, seven(-32602, "cursor")),
+        (r#"{"jsonrpc":"2.0","id":7,"method":"initialize","params":{}}"#, seven(-32602, "protocolVersion")),
+        (r#"{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":"1"}}"#, seven(-32602, "protocolVersion")),
+        (r#"{"jsonrpc":"2.0","id":7,"method":"session/new","params":{}}"#, seven(-32602, "cwd")),
+        (r#"{"jsonrpc":"2.0","id":7,"method":"session/new","params":{"cwd":"relative"}}"#, seven(-32602, "cwd")),
+        (r#"{"jsonrpc":"2.0","id":7,"method":"session/new","params":{"cwd":"/no/such/dir"}}"#, seven(-32602, "cwd")),
+        (
+            r#"{"jsonrpc":"2.0","id":7,"method":"session/new","params":{"cwd":"/","_meta":{"nuncio":{"mode":"x"}}}}"#,
+            seven(-32602, "_meta.nuncio.mode"),
+        ),
+        (r#"{"jsonrpc":"2.0","id":7,"method":"session/prompt","params":{"prompt":[]}}"#, seven(-32602, "sessionId")),
+        (r#"{"jsonrpc":"2.0","id":7,"method":"session/prompt","params":{"sessionId":"x","prompt":[]}}"#, seven(-32602, "prompt")),
+        (r#"{"jsonrpc":"2.0","id":7,"method":"session/prompt","params":{"sessionId":"x","prompt":"hi"}}"#, seven(-32602, "prompt")),
+        (
+            r#"{"jsonrpc":"2.0","id":7,"method":"session/prompt","params":{"sessionId":"x","prompt":[{"type":"text","text":"hi"}]}}"#,
+            seven(-32002, "x"),
+        ),
+        (r#"{"jsonrpc":"2.0","id":7,"method":"session/load","params":{"sessionId":"x","cwd":"/"}}"#, seven(-32002, "x")),
+        (r#"{"jsonrpc":"2.0","id":7,"method":"session/close","params":{"sessionId":"x"}}"#, seven(-32002, "x")),
+        (
+            r#"{"jsonrpc":"2.0","id":7,"method":"session/set_mode","params":{"sessionId":"x","modeId":"x"}}"#,
+            seven(-32602, "modeId"),
+        ),
+        // Nobody is answered.
+        (r#"{"jsonrpc":"2.0","id":99,"result":{}}"#, None),
+        (r#"{"jsonrpc":"2.0","id":"99","error":{"code":1,"message":""}}"#, None),
+        (r#"{"jsonrpc":"2.0","method":"no/such"}"#, None),
+        (r#"{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"x"}}"#, None),
+        (r#"{"jsonrpc":"2.0","method":"session/cancel","params":7}"#, None),
+        (r#"{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":"none"}}"#, None),
+        (r#"{"jsonrpc":"2.0","method":"$/cancel_request"}"#, None),
+        ("", None),
+        (" \t ", None),
+    ];
+    for (line, expected) in cases {
+        check(&mut agent, format!("{line}\n").as_bytes(), expected.clone()).await;
+    }
+    let bytes: &[(&[u8], Expected)] = &[
+        (b"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"\xff\"}\n", null(-32700, "UTF-8")),
+        (b"\xef\xbb\xbf{}\n", null(-32700, "JSON")),
+        (b"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"no/such\"}\r\n", seven(-32601, "no/such")),
+        (b"\r\n\n\r\n", None),
+    ];
+    for (line, expected) in bytes {
+        check(&mut agent, line, expected.clone()).await;
+    }
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn an_over_long_line_is_skipped() {
+    let home = Home::new();
+    let mut agent = home.start(&["--model", &home.script(json!([]))]).await;
+    let mut line = vec![b'x'; 33 << 20];
+    line.push(b'\n');
+    check(&mut agent, &line, Some((Value::Null, -32012, "longer"))).await;
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn a_last_line_without_an_end_counts() {
+    let home = Home::new();
+    let mut agent = home.start(&["--model", &home.script(json!([]))]).await;
+    agent.raw(br#"{"jsonrpc":"2.0","id":"last","method":"initialize","params":{"protocolVersion":1}}"#).await;
+    let frames = agent.finish().await;
+    assert_eq!(frames.len(), 1, "{frames:#?}");
+    assert_eq!(frames[0]["id"], "last");
+    assert_eq!(frames[0]["result"]["protocolVersion"], 1);
+}
+
+#[tokio::test]
+async fn an_id_that_is_in_use_is_refused() {
+    let home = Home::new();
+    let (mut agent, session) = home.session(json!([{"text": "long", "chunk_chars": 1, "delay_ms": 60_000}]), &[]).await;
+    let running = agent.prompt(&session, "go").await;
+    agent.until_update("session_info_update").await;
+    agent.raw(format!("{{\"jsonrpc\":\"2.0\",\"id\":{running},\"method\":\"session/list\"}}\n").as_bytes()).await;
+    let refused = agent.answer(&running).await.unwrap_err();
+    assert_eq!(refused["code"], -32600, "{refused}");
+    assert!(refused["message"].as_str().unwrap().contains("id"), "{refused}");
+    agent.notify("session/cancel", json!({"sessionId": session})).await;
+    let stopped = agent.until("the answer to the prompt", |frame| frame["id"] == running).await;
+    assert_eq!(stopped["result"]["stopReason"], "cancelled");
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn what_nuncio_says_of_itself() {
+    let home = Home::new();
+    let mut agent = home.start(&["--model", "anthropic/no-key-is-needed-for-this"]).await;
+    for version in [1, 0, 2, 65535] {
+        let hello = agent.call("initialize", json!({"protocolVersion": version, "clientCapabilities": {}})).await;
+        assert_eq!(hello["protocolVersion"], 1);
+        assert_eq!(hello["agentInfo"]["name"], "nuncio");
+        assert_eq!(hello["agentInfo"]["version"], env!("CARGO_PKG_VERSION"));
+        let can = &hello["agentCapabilities"];
+        assert_eq!(can["loadSession"], true);
+        for (capability, there) in [("image", true), ("embeddedContext", true), ("audio", false)] {
+            assert_eq!(can["promptCapabilities"][capability].as_bool().unwrap_or(false), there, "{capability}");
+        }
+        for capability in ["list", "delete", "resume", "close"] {
+            assert!(can["sessionCapabilities"][capability].is_object(), "{capability}: {can}");
+        }
+        assert!(can["auth"]["logout"].is_object(), "{can}");
+    }
+    agent.finish().await;
+    assert!(!home.data().join("nuncio.db").exists(), "initialize opened the store");
+}

@@ -1,0 +1,198 @@
+//! What comes back of a session: all of it with `session/load`, nothing with `session/resume`; and where sessions are found.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Home, kinds, of, text, tool};
+
+/// A turn with all that can be shown.
+fn steps() -> Value {
+    json!([
+        {"thinking": "I think so.", "text": "First I look.", "tool_calls": [
+            {"name": "plan", "input": {"entries": [{"content": "look", "status": "completed"}, {"content": "mend"}]}},
+            {"name": "read", "input": {"file_path": "a.txt"}},
+            {"name": "read", "input": {"file_path": "missing.txt"}},
+        ]},
+        {"text": "Then I mend.", "tool_calls": [
+            {"name": "edit", "input": {"file_path": "a.txt", "old_string": "one", "new_string": "two"}},
+            {"name": "bash", "input": {"command": "echo out; exit 3"}},
+        ]},
+        {"text": "All done."},
+        {"text": "Second answer."},
+    ])
+}
+
+#[tokio::test]
+async fn load_replays_everything_before_its_answer() {
+    let home = Home::new();
+    let file = home.put("a.txt", "one\n");
+    let (mut agent, session) = home.session(steps(), &["--mode", "auto"]).await;
+    let (stop, live) = agent.turn(&session, "Mend a.txt\nplease").await;
+    assert_eq!(stop, "end_turn");
+    agent.turn(&session, "And again").await;
+    agent.finish().await;
+
+    let mut agent = home.start(&["--model", &home.script(steps())]).await;
+    agent.call("initialize", json!({"protocolVersion": 1})).await;
+    let replayed = agent.load(&home, &session).await;
+    let user = replayed.iter().filter(|update| update["sessionUpdate"] == "user_message_chunk").count();
+    assert_eq!((user, text(&replayed, "user_message_chunk").as_str()), (2, "Mend a.txt\npleaseAnd again"));
+    assert_eq!(text(&replayed, "agent_thought_chunk"), "I think so.");
+    assert_eq!(text(&replayed, "agent_message_chunk"), "First I look.Then I mend.All done.Second answer.");
+    let plan = replayed.iter().find(|update| update["sessionUpdate"] == "plan").expect("a plan");
+    assert_eq!(plan["entries"][0], json!({"content": "look", "priority": "medium", "status": "completed"}));
+    let titles = ["Update the plan", "Read a.txt", "Read missing.txt", "Edit a.txt", "`echo out; exit 3`"];
+    let looks =
+        [("think", "completed"), ("read", "completed"), ("read", "failed"), ("edit", "completed"), ("execute", "completed")];
+    for (index, (title, (kind, status))) in titles.iter().zip(looks).enumerate() {
+        let call = tool(&replayed, index);
+        assert_eq!(
+            (call["title"].as_str(), call["kind"].as_str(), call["status"].as_str()),
+            (Some(*title), Some(kind), Some(status)),
+            "{call}"
+        );
+        let seen = tool(&live, index);
+        for key in ["toolCallId", "locations", "content", "rawInput", "rawOutput"] {
+            assert_eq!(call[key], seen[key], "{title}: {key}");
+        }
+    }
+    assert_eq!(tool(&replayed, 1)["locations"][0]["path"], json!(file));
+    let diff = &tool(&replayed, 3)["content"][0];
+    assert_eq!(diff, &json!({"type": "diff", "path": file, "oldText": "one\n", "newText": "two\n"}));
+    assert!(tool(&replayed, 4)["content"].to_string().contains("out"), "{}", tool(&replayed, 4));
+    assert!(kinds(&replayed).contains(&"session_info_update"), "{:?}", kinds(&replayed));
+    // The answer is there; nothing of the past follows it.
+    let after = agent.frames.len();
+    let (_, updates) = agent.turn(&session, "go on").await;
+    assert_eq!(of(&agent.frames[after..], &session).len(), updates.len());
+    assert_eq!(text(&updates, "user_message_chunk"), "");
+    assert_eq!(text(&updates, "agent_message_chunk"), "First I look.Then I mend.All done.");
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn every_chunk_names_its_message() {
+    let home = Home::new();
+    home.put("a.txt", "one\n");
+    let (mut agent, session) = home.session(steps(), &["--mode", "auto"]).await;
+    let (_, live) = agent.turn(&session, "Mend a.txt").await;
+    let replayed = agent.load(&home, &session).await;
+    for updates in [live, replayed] {
+        let chunks = updates.iter().filter(|update| update["sessionUpdate"].as_str().unwrap().ends_with("_chunk"));
+        let mut ids: Vec<(&str, &str)> =
+            chunks.map(|chunk| (chunk["messageId"].as_str().unwrap(), chunk["sessionUpdate"].as_str().unwrap())).collect();
+        ids.dedup();
+        let once: std::collections::HashSet<&str> = ids.iter().map(|(id, _)| *id).collect();
+        assert_eq!(once.len(), ids.len(), "a message of two kinds, or in pieces: {ids:?}");
+        assert!(ids.len() >= 4, "{ids:?}");
+    }
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn resume_replays_nothing_and_prompts_open_what_is_closed() {
+    let home = Home::new();
+    let (mut agent, session) = home.session(json!([{"text": "first"}, {"expect": "first", "text": "second"}]), &[]).await;
+    agent.turn(&session, "one").await;
+    agent.finish().await;
+
+    let mut agent = home.start(&["--model", &home.script(json!([{"expect": "first", "text": "second"}]))]).await;
+    agent.call("initialize", json!({"protocolVersion": 1})).await;
+    let before = agent.frames.len();
+    let resumed = agent.call("session/resume", json!({"sessionId": session, "cwd": home.work()})).await;
+    assert_eq!(resumed["modes"]["currentModeId"], "ask");
+    agent.call("session/list", json!({})).await;
+    assert_eq!(kinds(&of(&agent.frames[before..], &session)), ["available_commands_update"]);
+    let (_, updates) = agent.turn(&session, "two").await;
+    assert_eq!(text(&updates, "agent_message_chunk"), "second");
+    agent.finish().await;
+
+    // Neither loaded nor resumed.
+    let mut agent = home.start(&["--model", &home.script(json!([{"expect": "second", "text": "third"}]))]).await;
+    agent.call("initialize", json!({"protocolVersion": 1})).await;
+    let (_, updates) = agent.turn(&session, "three").await;
+    assert_eq!((text(&updates, "user_message_chunk").as_str(), text(&updates, "agent_message_chunk").as_str()), ("", "third"));
+    let replayed = agent.load(&home, &session).await;
+    assert_eq!(text(&replayed, "agent_message_chunk"), "firstsecondthird");
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn an_open_turn_is_replayed_as_far_as_it_goes_and_goes_on() {
+    let home = Home::new();
+    let (mut agent, session) = home.session(json!([{"text": "abcdefgh", "chunk_chars": 2, "delay_ms": 150}]), &[]).await;
+    let id = agent.prompt(&session, "go").await;
+    agent.until_update("agent_message_chunk").await;
+    let before = agent.frames.len();
+    let replayed = agent.load(&home, &session).await;
+    let load = of(&agent.frames[before..], &session);
+    assert!(text(&load, "agent_message_chunk").starts_with("ab"), "{load:?}");
+    assert_eq!(text(&replayed, "user_message_chunk"), "go");
+    agent.answer(&id).await.unwrap();
+    assert_eq!(text(&of(&agent.frames[before..], &session), "agent_message_chunk"), "abcdefgh");
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn sessions_are_listed_page_by_page() {
+    let home = Home::new();
+    let (mut agent, first) = home.session(json!([]), &[]).await;
+    let elsewhere = home.put("../elsewhere/x", "").parent().unwrap().to_path_buf();
+    let mut made = vec![first];
+    for number in 1..120 {
+        let cwd = if number % 10 == 0 { elsewhere.clone() } else { home.work() };
+        let session = agent.call("session/new", json!({"cwd": cwd})).await["sessionId"].as_str().unwrap().to_string();
+        made.push(session);
+    }
+    agent.turn(&made[5].clone(), "a title").await;
+    let last = made.remove(5);
+    made.push(last);
+    for (cwd, pages) in [(None, vec![50, 50, 20]), (Some(elsewhere.clone()), vec![11]), (Some("/no/such".into()), vec![0])] {
+        let mut listed = Vec::new();
+        let mut sizes = Vec::new();
+        let mut cursor = Value::Null;
+        loop {
+            let page = agent.call("session/list", json!({"cwd": cwd, "cursor": cursor})).await;
+            sizes.push(page["sessions"].as_array().unwrap().len());
+            listed.extend(page["sessions"].as_array().unwrap().clone());
+            cursor = page["nextCursor"].clone();
+            if cursor.is_null() {
+                break;
+            }
+        }
+        assert_eq!(sizes, pages, "{cwd:?}");
+        let ids: Vec<&str> = listed.iter().map(|session| session["sessionId"].as_str().unwrap()).collect();
+        match &cwd {
+            None => {
+                assert_eq!(ids, made.iter().rev().map(String::as_str).collect::<Vec<_>>());
+                assert_eq!(listed[0]["title"], "a title");
+            }
+            Some(cwd) => assert!(listed.iter().all(|session| session["cwd"] == json!(cwd)), "{listed:?}"),
+        }
+    }
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn what_is_deleted_is_gone() {
+    let home = Home::new();
+    let (mut agent, session) = home.session(json!([]), &[]).await;
+    let other = agent.new_session(&home).await;
+    agent.turn(&session, "go").await;
+    for id in [session.as_str(), session.as_str(), "sess_never", ""] {
+        assert_eq!(agent.call("session/delete", json!({"sessionId": id})).await, json!({}), "{id:?}");
+    }
+    let listed = agent.call("session/list", json!({})).await;
+    assert_eq!(listed["sessions"].as_array().unwrap().len(), 1);
+    assert_eq!(listed["sessions"][0]["sessionId"], json!(other));
+    let id = agent.prompt(&session, "go").await;
+    assert_eq!(agent.answer(&id).await.unwrap_err()["code"], -32002);
+    assert_eq!(home.run(&["sessions", "show", &session], "").await.code, 2);
+    // A turn that runs ends with its session.
+    let model = home.script(json!([{"text": "slow", "delay_ms": 60_000}]));
+    agent.call("session/set_config_option", json!({"sessionId": other, "configId": "model", "value": model})).await;
+    let running = agent.prompt(&other, "go").await;
+    agent.until_update("session_info_update").await;
+    agent.call("session/delete", json!({"sessionId": other})).await;
+    assert_eq!(agent.answer(&running).await.unwrap()["stopReason"], "cancelled");
+    agent.finish().await;
+}
