@@ -2,9 +2,8 @@
 
 use std::io::{BufRead, IsTerminal, Write};
 
-use crate::content::{PermissionOption, PermissionOptionKind, ToolContent};
+use crate::content::{PermissionOption, PermissionOptionKind};
 use crate::id::PermissionId;
-use crate::patch;
 use crate::session::Session;
 
 /// How questions are answered here.
@@ -25,8 +24,9 @@ impl Answers {
     }
 }
 
-/// Answers one question. A terminal is read on a thread: a turn that is cancelled meanwhile does not wait for it.
-pub fn answer(answers: Answers, session: &Session, id: &PermissionId, content: &[ToolContent], options: &[PermissionOption]) {
+/// Answers one question about the call `title`; what it would do is shown already. A terminal is read on a thread: a turn that is
+/// cancelled meanwhile does not wait for it.
+pub fn answer(answers: Answers, session: &Session, id: &PermissionId, title: &str, options: &[PermissionOption]) {
     let broker = session.broker.clone();
     let id = id.clone();
     let pick = move |kind: PermissionOptionKind, options: &[PermissionOption]| {
@@ -40,36 +40,25 @@ pub fn answer(answers: Answers, session: &Session, id: &PermissionId, content: &
         Answers::None => {}
         Answers::Yes => pick(PermissionOptionKind::AllowOnce, options),
         Answers::Terminal => {
-            let question = question(content);
-            let options = options.to_vec();
+            let (title, options) = (title.to_string(), options.to_vec());
             std::thread::spawn(move || {
-                let kind = ask(&question, &options);
+                let kind = ask(&title, &options);
                 pick(kind, &options);
             });
         }
     }
 }
 
-pub fn question(content: &[ToolContent]) -> String {
-    let shown = content.iter().map(|content| match content {
-        ToolContent::Content { content } => content.as_text(),
-        ToolContent::Diff { path, old_text, new_text } => {
-            patch::unified(&path.display().to_string(), old_text.as_deref().unwrap_or(""), new_text)
-        }
-    });
-    shown.flat_map(|text| text.lines().map(|line| format!("  {line}\n")).collect::<Vec<_>>()).collect()
-}
-
-/// Asks at the terminal until there is an answer; the end of the input is a no.
-pub fn ask(question: &str, options: &[PermissionOption]) -> PermissionOptionKind {
-    let always =
-        options.iter().find(|option| option.kind == PermissionOptionKind::AllowAlways).map_or("", |option| option.name.as_str());
-    eprint!("{question}");
+/// Asks at the terminal until there is an answer, one question after the other; the end of the input is a no.
+pub fn ask(title: &str, options: &[PermissionOption]) -> PermissionOptionKind {
+    let always = options.iter().find(|option| option.kind == PermissionOptionKind::AllowAlways);
+    let always = always.map_or(String::new(), |option| option.name.to_lowercase());
+    let mut input = std::io::stdin().lock();
     loop {
-        eprint!("  Allow it?  [y]es  [n]o  [a] {always}  [r] always reject: ");
+        eprint!("Allow {title}?  [y]es  [n]o  [a] {always}  [r] always reject: ");
         let _ = std::io::stderr().flush();
         let mut line = String::new();
-        match std::io::stdin().lock().read_line(&mut line) {
+        match input.read_line(&mut line) {
             Ok(0) | Err(_) => return PermissionOptionKind::RejectOnce,
             Ok(_) => {}
         }

@@ -38,7 +38,7 @@ pub async fn run(environment: Environment, mut setup: Setup, yes: bool, keep: Op
 
     let answers = if yes { Answers::Yes } else { Answers::here() };
     let colour = std::io::IsTerminal::is_terminal(&std::io::stdout());
-    let mut work = Work::new(nuncio.clone(), session, 0, Show::Text(Text::new(colour, false)), answers);
+    let mut work = Work::new(nuncio.clone(), session, 0, Show::Text(Text::new(colour, false, &dir)), answers);
     let worked = work.prompts([PROMPT.to_string()].into()).await;
     nuncio.shut_down().await;
     let code = worked?;

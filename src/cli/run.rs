@@ -1,6 +1,6 @@
 //! `nuncio run`: prompts, one after the other, in a session of this process.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::io::{IsTerminal, Read, Write};
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::app::on_signal;
 use crate::content::StopReason;
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Event, SessionChange};
-use crate::id::{Seq, SessionId};
+use crate::id::{Seq, SessionId, ToolCallId};
 use crate::limits;
 use crate::protocol::acp;
 use crate::rpc::lines::{Line, Lines};
@@ -68,7 +68,7 @@ pub async fn run(nuncio: Arc<Nuncio>, options: RunOptions) -> Result<u8> {
     }
     let (session, after) = open(&nuncio, &options).await?;
     let colour = !options.plain && std::io::stdout().is_terminal();
-    let show = if options.json { Show::Json } else { Show::Text(Text::new(colour, false)) };
+    let show = if options.json { Show::Json } else { Show::Text(Text::new(colour, false, &nuncio.cwd)) };
     let answers = if lines { Answers::None } else { Answers::here() };
     let mut work = Work::new(nuncio, session, after, show, answers);
     let code = if lines { work.lines().await } else { work.prompts(prompts).await };
@@ -137,6 +137,8 @@ pub struct Work {
     show: Show,
     answers: Answers,
     follow: Follow,
+    /// What the calls that run call themselves.
+    titles: HashMap<ToolCallId, String>,
     interrupted: CancellationToken,
     denied: bool,
 }
@@ -146,7 +148,17 @@ impl Work {
         let follow = session.log.follow(after);
         let interrupted = CancellationToken::new();
         tokio::spawn(on_signal(interrupted.clone()));
-        Work { nuncio, session, client: Arc::new(Client::new("terminal")), show, answers, follow, interrupted, denied: false }
+        Work {
+            nuncio,
+            session,
+            client: Arc::new(Client::new("terminal")),
+            show,
+            answers,
+            follow,
+            titles: HashMap::new(),
+            interrupted,
+            denied: false,
+        }
     }
 
     /// One after the other; the first that fails ends it.
@@ -223,8 +235,11 @@ impl Work {
     fn event(&mut self, event: &Event) -> Result<()> {
         self.show.event(event)?;
         match &event.body {
-            Body::PermissionRequested { permission_id, content, options, .. } => {
-                ask::answer(self.answers, &self.session, permission_id, content, options);
+            Body::ToolStarted { tool_call_id, title, .. } => drop(self.titles.insert(tool_call_id.clone(), title.clone())),
+            Body::ToolCompleted { tool_call_id, .. } => drop(self.titles.remove(tool_call_id)),
+            Body::PermissionRequested { permission_id, tool_call_id, options, .. } => {
+                let title = self.titles.get(tool_call_id).map_or("it", String::as_str);
+                ask::answer(self.answers, &self.session, permission_id, title, options);
             }
             Body::PermissionResolved { outcome, .. } if !outcome.allows() => self.denied = true,
             _ => {}

@@ -49,8 +49,9 @@ fn list(sessions: &Sessions, cwd: Option<&Path>, json: bool) -> Result<()> {
 }
 
 fn show(sessions: &Sessions, id: &str, json: bool) -> Result<()> {
-    let mut text = Text::new(std::io::stdout().is_terminal(), true);
-    each_event(sessions, &SessionId::from(id), |event| {
+    let id = SessionId::from(id);
+    let mut text = Text::new(std::io::stdout().is_terminal(), true, &sessions.row(&id)?.cwd);
+    each_event(sessions, &id, |event| {
         if json {
             return print(line(event)? + "\n");
         }

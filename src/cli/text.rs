@@ -1,10 +1,12 @@
 //! Events as text for people: what the agent answers, and what it does on the way there.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
 
 use crate::content::{Part, PlanStatus, Role, ToolContent, ToolStatus};
 use crate::event::{Body, Event, PermissionOutcome, Severity};
-use crate::id::MessageId;
+use crate::id::{MessageId, ToolCallId};
+use crate::limits;
 use crate::patch;
 
 /// A piece of output: the answer itself, or a word about what happens.
@@ -19,7 +21,11 @@ pub struct Text {
     colour: bool,
     /// Shows what the user said, too: for a session of the past.
     replay: bool,
+    /// What paths are shown relative to.
+    cwd: PathBuf,
     shown_bytes: HashMap<MessageId, usize>,
+    /// Calls of which nothing more needs to be shown: what was asked about, or what has events of its own.
+    told: HashSet<ToolCallId>,
 }
 
 #[derive(Clone, Copy)]
@@ -36,8 +42,8 @@ enum Style {
 const OUTPUT_LINES: usize = 12;
 
 impl Text {
-    pub fn new(colour: bool, replay: bool) -> Text {
-        Text { colour, replay, shown_bytes: HashMap::new() }
+    pub fn new(colour: bool, replay: bool, cwd: &Path) -> Text {
+        Text { colour, replay, cwd: cwd.into(), shown_bytes: HashMap::new(), told: HashSet::new() }
     }
 
     fn paint(&self, style: Style, text: &str) -> String {
@@ -61,8 +67,21 @@ impl Text {
                 self.piece(message_id, *role, *offset as usize, text).into_iter().collect()
             }
             Body::MessageCompleted { message_id, role, parts, .. } => self.completed(message_id, *role, parts),
+            Body::ToolStarted { tool_call_id, name, .. } if name == "plan" => {
+                self.told.insert(tool_call_id.clone());
+                Vec::new()
+            }
             Body::ToolStarted { title, .. } => vec![self.aside(&format!("{} {title}", self.paint(Style::Cyan, "●")))],
-            Body::ToolCompleted { status, content, .. } => self.result(*status, content),
+            Body::PermissionRequested { tool_call_id, content, .. } => {
+                if content.iter().any(|content| matches!(content, ToolContent::Diff { .. })) {
+                    self.told.insert(tool_call_id.clone());
+                }
+                self.asked(content)
+            }
+            Body::ToolCompleted { tool_call_id, status, content, .. } => {
+                let told = self.told.remove(tool_call_id) && *status == ToolStatus::Completed;
+                if told { Vec::new() } else { self.contents(*status == ToolStatus::Failed, content) }
+            }
             Body::PermissionResolved { outcome, by, reason, .. } if !outcome.allows() => {
                 let word = if *outcome == PermissionOutcome::Cancelled { "cancelled" } else { "denied" };
                 let why = reason.clone().unwrap_or_else(|| format!("by {by}"));
@@ -106,7 +125,11 @@ impl Text {
 
     fn piece(&mut self, id: &MessageId, role: Role, offset: usize, text: &str) -> Option<Out> {
         let shown = self.shown_bytes.get(id).copied().unwrap_or(0);
-        let fresh = text.get(shown.saturating_sub(offset)..).filter(|fresh| !fresh.is_empty())?.to_string();
+        // A piece before this one is gone: the whole message is on its way.
+        if offset > shown {
+            return None;
+        }
+        let fresh = text.get(shown - offset..).filter(|fresh| !fresh.is_empty())?.to_string();
         self.shown_bytes.insert(id.clone(), offset + text.len());
         match role {
             Role::Assistant => Some(Out::Answer(fresh)),
@@ -132,10 +155,26 @@ impl Text {
         out
     }
 
-    fn result(&self, status: ToolStatus, content: &[ToolContent]) -> Vec<Out> {
-        let failed = status == ToolStatus::Failed;
+    /// What is asked about, all of it; a text that is no more than the call's title stands in the question itself.
+    pub fn asked(&self, contents: &[ToolContent]) -> Vec<Out> {
         let mut out = Vec::new();
-        for content in content {
+        for content in contents {
+            match content {
+                ToolContent::Diff { .. } => out.extend(self.contents(false, [content])),
+                ToolContent::Content { content } => {
+                    let text = content.as_text();
+                    if text.lines().count() > 1 || text.chars().count() > limits::BASH_TITLE_CHARS_MAX {
+                        out.extend(text.lines().map(|line| self.aside(&format!("  {line}"))));
+                    }
+                }
+            }
+        }
+        out
+    }
+
+    fn contents<'a>(&self, failed: bool, contents: impl IntoIterator<Item = &'a ToolContent>) -> Vec<Out> {
+        let mut out = Vec::new();
+        for content in contents {
             match content {
                 ToolContent::Content { content } => {
                     let text = content.as_text();
@@ -147,8 +186,8 @@ impl Text {
                     out.push(self.aside(&self.paint(if failed { Style::Red } else { Style::Dim }, &lines.join("\n"))));
                 }
                 ToolContent::Diff { path, old_text, new_text } => {
-                    let name = path.display().to_string();
-                    let diff = patch::unified(&name, old_text.as_deref().unwrap_or(""), new_text);
+                    let name = path.strip_prefix(&self.cwd).unwrap_or(path).display().to_string();
+                    let diff = patch::unified(name.trim_start_matches('/'), old_text.as_deref().unwrap_or(""), new_text);
                     out.extend(diff.lines().map(|line| self.diff_line(line)));
                 }
             }

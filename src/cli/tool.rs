@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::ask::{self, Answers};
 use super::flags::ToolOptions;
 use super::print;
+use super::text::{Out, Text};
 use crate::agent::gate;
 use crate::api::Nuncio;
 use crate::app::on_signal;
@@ -62,8 +63,12 @@ pub async fn run(nuncio: Arc<Nuncio>, options: ToolOptions) -> Result<u8> {
         }
         Policy::Ask => {
             let options = gate::options(&gate::subject(&prepared, &context.workspace));
-            let shown = prepared.preview(&context).await;
-            let kind = tokio::task::spawn_blocking(move || ask::ask(&ask::question(&shown), &options)).await;
+            for shown in Text::new(true, false, &nuncio.cwd).asked(&prepared.preview(&context).await) {
+                let (Out::Answer(text) | Out::Aside(text)) = shown;
+                eprint!("{text}");
+            }
+            let title = prepared.title.clone();
+            let kind = tokio::task::spawn_blocking(move || ask::ask(&title, &options)).await;
             if !matches!(kind, Ok(PermissionOptionKind::AllowOnce | PermissionOptionKind::AllowAlways)) {
                 return tell(Err(ToolError::new("denied by the user")), 4);
             }

@@ -106,12 +106,16 @@ impl Sessions {
         let row = self.row(id)?;
         let log = self.log.session(&row)?;
         let session = self.session(log, None)?;
-        match session.own().await {
+        let foreign = match session.own().await {
             // Its owner lives: it can be read and followed here.
-            Err(error) if error.kind == Kind::SessionBusy => self.foreign.notify_one(),
-            owned => owned?,
-        }
+            Err(error) if error.kind == Kind::SessionBusy => true,
+            owned => owned.map(|()| false)?,
+        };
         self.map().insert(id.clone(), session.clone());
+        // Told once it can be found.
+        if foreign {
+            self.foreign.notify_one();
+        }
         Ok(session)
     }
 
@@ -130,10 +134,8 @@ impl Sessions {
         }))
     }
 
-    /// Those that are open here and owned elsewhere.
-    fn foreign(&self) -> Vec<Arc<Session>> {
-        let elsewhere = |session: &&Arc<Session>| session.owner.try_lock().is_ok_and(|owner| owner.is_none());
-        self.map().values().filter(elsewhere).cloned().collect()
+    fn all_open(&self) -> Vec<Arc<Session>> {
+        self.map().values().cloned().collect()
     }
 
     pub fn row(&self, id: &SessionId) -> Result<SessionRow> {
@@ -211,18 +213,28 @@ async fn watch_others(sessions: Weak<Sessions>, opened: Arc<Notify>, shutdown: C
 async fn follow_others(sessions: &Weak<Sessions>, watch: Watch, shutdown: &CancellationToken) {
     let mut seen = None;
     while !shutdown.is_cancelled() {
-        let Some(foreign) = sessions.upgrade().map(|sessions| sessions.foreign()) else { return };
-        if foreign.is_empty() {
-            return;
-        }
+        let Some(open) = sessions.upgrade().map(|sessions| sessions.all_open()) else { return };
         let version = Some(watch.version());
-        if version != seen {
-            seen = version;
-            for session in foreign {
-                if let Err(error) = session.log.catch_up() {
-                    tracing::warn!(session = %session.log.id, error = %error, "following another process's session");
+        let news = version != seen;
+        seen = version;
+        let mut foreign = false;
+        for session in open {
+            // Held while it catches up: whoever takes the session meanwhile, and then writes to its log, waits.
+            match session.owner.try_lock() {
+                Ok(owner) if owner.is_some() => continue,
+                Ok(_nobody) if news => {
+                    if let Err(error) = session.log.catch_up() {
+                        tracing::warn!(session = %session.log.id, error = %error, "following another process's session");
+                    }
                 }
+                Ok(_nobody) => {}
+                // Somebody just tries to take it: it is looked at again.
+                Err(_) => seen = None,
             }
+            foreign = true;
+        }
+        if !foreign {
+            return;
         }
         tokio::select! {
             () = shutdown.cancelled() => {}

@@ -90,11 +90,10 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
                 self.open_view(&session, seq);
                 self.followed(session);
             }
+            Some(Follow::AfterIfNew(session, _)) if self.views.contains_key(&session) => {}
             Some(Follow::AfterIfNew(session, seq)) => {
-                if !self.views.contains_key(&session) {
-                    self.open_view(&session, seq);
-                    self.followed(session);
-                }
+                self.open_view(&session, seq);
+                self.followed(session);
             }
             Some(Follow::No(session)) => {
                 self.views.remove(&session);

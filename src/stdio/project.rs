@@ -67,10 +67,11 @@ impl Projection {
             Some(shown) => shown,
             None => self.shown_bytes.entry(id.clone()).or_default(),
         };
-        if end <= *shown {
+        // Nothing new; or a piece before this one is gone, and the whole message is on its way.
+        if end <= *shown || offset > *shown {
             return;
         }
-        let fresh = &text[(*shown).saturating_sub(offset) as usize..];
+        let fresh = &text[(*shown - offset) as usize..];
         *shown = end;
         self.chunk(id, role, &Part::text(fresh), buffer);
     }

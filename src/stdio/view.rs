@@ -78,7 +78,7 @@ impl View {
             let after = self.follow.cursor();
             let page = tokio::task::spawn_blocking(move || log.page(after, limits::PAGE_EVENTS, false)).await;
             let events = match page {
-                Ok(Ok(events)) if !events.is_empty() => events,
+                Ok(Ok(events)) => events,
                 failed => {
                     tracing::error!(session = %self.session.log.id, ?failed, "replaying");
                     return false;
@@ -87,8 +87,11 @@ impl View {
             for event in &events {
                 self.projection.replayed(event, buffer);
             }
+            // Where there are no more facts, the pieces up to the head are those of the messages that are open.
             self.follow.seek(events.last().map_or(head, |last| last.seq));
-            return true;
+            if !events.is_empty() {
+                return true;
+            }
         }
         for open in open_messages {
             self.projection.text(&open.id, open.role, 0, &open.text, buffer);

@@ -1,6 +1,7 @@
 //! The test client: the real binary in a home of its own, spoken to over its pipes. It asserts its server's manners: every line is
 //! a JSON-RPC message, every answer has its request, and after the end of the input nothing is left running.
 
+mod gone;
 mod home;
 mod updates;
 
@@ -12,6 +13,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, ChildStdout};
 
+pub use gone::gone;
 pub use home::{Home, Ran};
 pub use updates::{kinds, notices, of, text, tool};
 
@@ -246,7 +248,7 @@ impl Agent {
         std::mem::take(&mut self.frames)
     }
 
-    /// Kills it with -9. Returns what the client was shown: all whole lines.
+    /// Kills it with -9: within the bound of [`gone`], nothing of it is left. Returns what the client was shown: all whole lines.
     pub async fn kill(mut self) -> Vec<Value> {
         self.child.start_kill().unwrap();
         bounded("the end of a killed agent", self.child.wait()).await.unwrap();
@@ -254,6 +256,7 @@ impl Agent {
         self.replies.clear();
         bounded("the rest of the output", async { while self.frame().await.is_some() {} }).await;
         self.finished = true;
+        gone(&self.marker).await;
         std::mem::take(&mut self.frames)
     }
 }

@@ -1,10 +1,12 @@
 //! The one integration test binary: everything through the front door.
 #![allow(clippy::unwrap_used)]
 
+mod durability;
 mod harness;
 mod models;
 mod permission;
 mod process;
+mod processes;
 mod provider;
 mod providers;
 mod schema;

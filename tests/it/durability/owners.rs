@@ -1,0 +1,106 @@
+//! Two processes on one data directory: one works in a session, the other looks on, and takes over when the first is gone.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Agent, Home, of, text};
+
+/// A slow first answer; whoever comes later has its own script.
+fn slow() -> Value {
+    json!([{"text": "abcdefghijklmnopqrstuvwxyz", "chunk_chars": 1, "delay_ms": 20}, {"text": "and more ".repeat(500), "chunk_chars": 1, "delay_ms": 20}])
+}
+
+async fn start(home: &Home) -> Agent {
+    let mut agent = home.start(&["--model", &home.script(json!([{"expect": "abcdefg", "text": "taken over"}]))]).await;
+    agent.call("initialize", json!({"protocolVersion": 1})).await;
+    agent
+}
+
+async fn busy(agent: &mut Agent, session: &str, owner: u32) {
+    let id = agent.prompt(session, "mine").await;
+    let error = agent.answer(&id).await.unwrap_err();
+    assert_eq!((&error["code"], &error["data"]["code"]), (&json!(-32010), &json!("session_busy")), "{error}");
+    assert!(error["message"].as_str().unwrap().contains(&owner.to_string()), "{error}");
+    assert_eq!(error["data"]["details"]["ownerPid"], json!(owner), "{error}");
+}
+
+async fn takes_over(killed: bool) {
+    let home = Home::new();
+    let (mut first, session) = home.session(slow(), &[]).await;
+    let running = first.prompt(&session, "go").await;
+    first.until_update("agent_message_chunk").await;
+
+    let mut second = start(&home).await;
+    let listed = second.call("session/list", json!({})).await;
+    assert_eq!(listed["sessions"][0]["sessionId"], json!(session));
+    let before = second.frames.len();
+    let replayed = second.load(&home, &session).await;
+    assert_eq!(text(&replayed, "user_message_chunk"), "go");
+    busy(&mut second, &session, first.pid).await;
+    // Live, to the end of the turn.
+    while text(&of(&second.frames[before..], &session), "agent_message_chunk").len() < 26 {
+        second.until_update("agent_message_chunk").await;
+    }
+    assert_eq!(text(&of(&second.frames[before..], &session), "agent_message_chunk"), "abcdefghijklmnopqrstuvwxyz");
+    // Changes of the other are refused too.
+    let error = second.request("session/set_mode", json!({"sessionId": session, "modeId": "auto"})).await.unwrap_err();
+    assert_eq!(error["code"], -32010, "{error}");
+    let error = second.request("session/delete", json!({"sessionId": session})).await.unwrap_err();
+    assert_eq!(error["code"], -32010, "{error}");
+
+    assert_eq!(first.answer(&running).await.unwrap()["stopReason"], "end_turn");
+    if killed {
+        first.prompt(&session, "a turn that is cut").await;
+        first.until_update("agent_message_chunk").await;
+        first.kill().await;
+    } else {
+        first.finish().await;
+    }
+    let (stop, updates) = second.turn(&session, "now mine").await;
+    // The last words of the one that was killed may come with it.
+    let said = text(&updates, "agent_message_chunk");
+    assert!(stop == "end_turn" && said.ends_with("taken over"), "{stop}: {said}");
+    second.finish().await;
+    super::assert_gap_free(&home.log(&session).await);
+}
+
+#[tokio::test]
+async fn a_second_process_looks_on_and_takes_over_what_was_closed() {
+    takes_over(false).await;
+}
+
+#[tokio::test]
+async fn a_second_process_looks_on_and_takes_over_what_was_killed() {
+    takes_over(true).await;
+}
+
+#[tokio::test]
+async fn what_one_closes_another_may_have() {
+    let home = Home::new();
+    let (mut first, session) = home.session(json!([{"text": "abcdefg"}, {"text": "back again"}]), &[]).await;
+    first.turn(&session, "go").await;
+    let mut second = start(&home).await;
+    busy(&mut second, &session, first.pid).await;
+    first.call("session/close", json!({"sessionId": session})).await;
+    assert_eq!(second.turn(&session, "mine").await.0, "end_turn");
+    busy(&mut first, &session, second.pid).await;
+    second.call("session/close", json!({"sessionId": session})).await;
+    let replayed = first.load(&home, &session).await;
+    assert_eq!(text(&replayed, "agent_message_chunk"), "abcdefgtaken over");
+    first.finish().await;
+    second.finish().await;
+}
+
+/// A process that only runs one prompt meets the same lock.
+#[tokio::test]
+async fn run_does_not_take_what_is_owned() {
+    let home = Home::new();
+    let (mut agent, session) = home.session(json!([{"text": "abcdefg"}]), &[]).await;
+    agent.turn(&session, "go").await;
+    let model = home.script(json!([{"text": "mine"}]));
+    let ran = home.run(&["run", "--model", &model, "--resume", &session, "go"], "").await;
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.stderr.contains(&agent.pid.to_string()), "{ran:?}");
+    agent.finish().await;
+    let ran = home.run(&["run", "--model", &model, "--resume", &session, "go"], "").await;
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "mine\n"), "{ran:?}");
+}

@@ -1,0 +1,117 @@
+//! Deltas may vanish once their message is whole: every view of the session stays the same.
+
+use nuncio::context::history::History;
+use nuncio::event::Event;
+use nuncio::session::SessionState;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::harness::Home;
+
+/// A session with all that streams: thoughts, texts, calls, a cut answer.
+async fn worked() -> (Home, String) {
+    let home = Home::new();
+    home.put("a.txt", "one\n");
+    let steps = json!([
+        {"thinking": "Ich überlege, ob das 你好 heißt.", "text": "Zuerst schaue ich nach: ✓✓✓ und 😀😀.", "chunk_chars": 2, "delay_ms": 1, "tool_calls": [
+            {"name": "read", "input": {"file_path": "a.txt"}},
+            {"name": "bash", "input": {"command": "echo out"}},
+        ]},
+        {"text": "Fertig, with a longer text that comes in a few pieces.", "chunk_chars": 5, "delay_ms": 1},
+        {"text": "This answer is cut. ".repeat(100), "chunk_chars": 3, "delay_ms": 5},
+    ]);
+    let (mut agent, session) = home.session(steps, &["--mode", "auto"]).await;
+    agent.turn(&session, "first").await;
+    let id = agent.prompt(&session, "second").await;
+    agent.until_update("agent_message_chunk").await;
+    agent.until_update("agent_message_chunk").await;
+    agent.notify("session/cancel", json!({"sessionId": session})).await;
+    agent.answer(&id).await.unwrap();
+    agent.finish().await;
+    (home, session)
+}
+
+fn database(home: &Home) -> rusqlite::Connection {
+    rusqlite::Connection::open(home.data().join("nuncio.db")).unwrap()
+}
+
+fn deltas(home: &Home) -> Vec<i64> {
+    let db = database(home);
+    let mut select = db.prepare("SELECT id FROM events WHERE delta = 1 ORDER BY id").unwrap();
+    let ids = select.query_map([], |row| row.get(0)).unwrap();
+    ids.map(Result::unwrap).collect()
+}
+
+/// What a client is replayed, what `sessions show` prints.
+async fn views(home: &Home, session: &str) -> (Vec<Value>, String) {
+    let mut agent = home.start(&["--model", &home.script(json!([]))]).await;
+    agent.call("initialize", json!({"protocolVersion": 1})).await;
+    let replayed = agent.load(home, session).await;
+    agent.finish().await;
+    let shown = home.run(&["sessions", "show", session], "").await;
+    assert_eq!(shown.code, 0, "{shown:?}");
+    (replayed, shown.stdout)
+}
+
+#[tokio::test]
+async fn views_do_not_depend_on_deltas() {
+    let (home, session) = worked().await;
+    let whole = views(&home, &session).await;
+    assert!(whole.1.contains("你好") && whole.1.contains("Fertig"), "{}", whole.1);
+    let ids = deltas(&home);
+    assert!(ids.len() > 10, "{} deltas", ids.len());
+    // A few at a time, in an order of chance, until none is left.
+    let mut random = super::Random::new();
+    let mut left = ids;
+    while !left.is_empty() {
+        let db = database(&home);
+        for _ in 0..left.len().div_ceil(3) {
+            let id = left.swap_remove(random.below(left.len() as u64) as usize);
+            db.execute("DELETE FROM events WHERE id = ?1", [id]).unwrap();
+        }
+        drop(db);
+        let now = views(&home, &session).await;
+        assert_eq!(now, whole, "with {} deltas left", left.len());
+    }
+}
+
+#[tokio::test]
+async fn closing_drops_only_deltas() {
+    let (home, session) = worked().await;
+    let before = home.log(&session).await;
+    let whole = views(&home, &session).await;
+    let mut agent = home.start(&["--model", &home.script(json!([{"text": "later", "chunk_chars": 1}]))]).await;
+    agent.call("initialize", json!({"protocolVersion": 1})).await;
+    agent.call("session/resume", json!({"sessionId": session, "cwd": home.work()})).await;
+    agent.call("session/close", json!({"sessionId": session})).await;
+    agent.finish().await;
+    assert_eq!(deltas(&home), Vec::<i64>::new());
+    let facts: Vec<&Value> = before.iter().filter(|event| event["body"]["type"] != "message.delta").collect();
+    let after = home.log(&session).await;
+    assert_eq!(after[..facts.len()].iter().collect::<Vec<_>>(), facts);
+    assert_eq!(after[facts.len()]["body"]["type"], "session.closed");
+    assert_eq!(views(&home, &session).await, whole);
+}
+
+fn folded(events: &[Event], keep: impl Fn(usize) -> bool) -> String {
+    let (mut history, mut state) = (History::default(), SessionState::default());
+    for (index, event) in events.iter().enumerate() {
+        if keep(index) || !event.body.is_delta() {
+            history.on(event);
+            state.on(event);
+        }
+    }
+    let SessionState { title, mode, turn, open_messages, open_tools, plan, context_tokens, .. } = state;
+    format!("{:#?}\n{:#?}", history.messages(), (title, mode, turn, open_messages, open_tools, plan, context_tokens))
+}
+
+/// The same for the folds, over many subsets.
+#[tokio::test]
+async fn folds_do_not_depend_on_deltas() {
+    let (home, session) = worked().await;
+    let events: Vec<Event> = home.log(&session).await.into_iter().map(|event| serde_json::from_value(event).unwrap()).collect();
+    let whole = folded(&events, |_| true);
+    proptest!(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) }, |(kept in proptest::collection::vec(any::<bool>(), events.len()))| {
+        prop_assert_eq!(&folded(&events, |index| kept[index]), &whole);
+    });
+}

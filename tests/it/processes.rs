@@ -1,0 +1,202 @@
+//! Commands of a session: they end with their turn and with nuncio, and those of one answer run side by side.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::harness::{Home, Reply, gone, text, tool};
+use crate::process::{marked, marker};
+
+/// A command that leaves children behind in every way there is. Each has `marker` in its arguments, one has no environment.
+fn tree(marker: &str) -> String {
+    let line = "sleep 60 & setsid sleep 60 & (setsid sh -c 'sleep 60; true' &) ; env -i sleep 60 & echo started; wait";
+    line.replace("sleep 60", &format!("sleep 60 {marker}"))
+}
+
+fn bash(command: &str) -> Value {
+    json!({"name": "bash", "input": {"command": command, "timeout_ms": 20_000}})
+}
+
+/// A running session whose command has said `started`.
+async fn started(home: &Home, command: &str) -> (crate::harness::Agent, String, Value) {
+    let (mut agent, session) = home.session(json!([{"tool_calls": [bash(command)]}, {"text": "after"}]), &["--mode", "auto"]).await;
+    let id = agent.prompt(&session, "go").await;
+    let shown = |frame: &Value| frame["params"]["update"]["content"].to_string().contains("started\\n");
+    agent.until("the command's output", shown).await;
+    (agent, session, id)
+}
+
+#[tokio::test]
+async fn a_cancel_ends_an_answer_in_the_middle() {
+    let home = Home::new();
+    let long = "word ".repeat(2000);
+    let (mut agent, session) = home.session(json!([{"text": long, "delay_ms": 20}, {"text": "after"}]), &[]).await;
+    let id = agent.prompt(&session, "go").await;
+    agent.until_update("agent_message_chunk").await;
+    let before = Instant::now();
+    agent.notify("session/cancel", json!({"sessionId": session})).await;
+    assert_eq!(agent.answer(&id).await.unwrap()["stopReason"], "cancelled");
+    assert!(before.elapsed() < Duration::from_secs(1), "{:?}", before.elapsed());
+    // What was said stays said, for the model too.
+    let said = text(&agent.updates(&session), "agent_message_chunk");
+    assert!(!said.is_empty() && long.starts_with(&said), "{said}");
+    let (_, updates) = agent.turn(&session, "next").await;
+    assert_eq!(text(&updates, "agent_message_chunk"), "after");
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn a_cancel_leaves_nothing_of_a_command() {
+    let home = Home::new();
+    let marker = marker();
+    let (mut agent, session, id) = started(&home, &tree(&marker)).await;
+    assert!(marked(&marker).len() >= 4, "{:?}", marked(&marker));
+    let before = Instant::now();
+    agent.notify("session/cancel", json!({"sessionId": session})).await;
+    assert_eq!(agent.answer(&id).await.unwrap()["stopReason"], "cancelled");
+    assert!(before.elapsed() < Duration::from_secs(2), "{:?}", before.elapsed());
+    gone(&marker).await;
+    assert_eq!(tool(&agent.updates(&session), 0)["status"], "failed");
+    assert_eq!(agent.turn(&session, "next").await.0, "end_turn");
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn closing_a_session_leaves_nothing_of_a_command() {
+    let home = Home::new();
+    let marker = marker();
+    let (mut agent, session, id) = started(&home, &tree(&marker)).await;
+    agent.call("session/close", json!({"sessionId": session})).await;
+    assert_eq!(agent.answer(&id).await.unwrap()["stopReason"], "cancelled");
+    gone(&marker).await;
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn a_killed_nuncio_leaves_nothing_of_a_command() {
+    let home = Home::new();
+    let marker = marker();
+    let (agent, ..) = started(&home, &tree(&marker)).await;
+    assert!(marked(&marker).len() >= 4, "{:?}", marked(&marker));
+    agent.kill().await;
+    gone(&marker).await;
+}
+
+#[tokio::test]
+async fn a_terminated_nuncio_ends_its_turns_first() {
+    let home = Home::new();
+    let marker = marker();
+    let (agent, session, id) = started(&home, &tree(&marker)).await;
+    rustix::process::kill_process(rustix::process::Pid::from_raw(agent.pid as i32).unwrap(), rustix::process::Signal::TERM)
+        .unwrap();
+    let frames = agent.finish().await;
+    gone(&marker).await;
+    let answer = frames.iter().find(|frame| frame["id"] == id).expect("an answer");
+    assert_eq!(answer["result"]["stopReason"], "cancelled");
+    assert_eq!(home.log(&session).await.last().unwrap()["body"]["type"], "turn.cancelled");
+}
+
+/// Seven calls that each wait for the last one: they end only if all eight run at once.
+fn meeting() -> Vec<Value> {
+    let mut calls: Vec<Value> = (0..7).map(|number| bash(&format!("echo {number} > pipe{number}"))).collect();
+    calls
+        .push(json!({"name": "bash", "input": {"command": "cat pipe0 pipe1 pipe2 pipe3 pipe4 pipe5 pipe6", "timeout_ms": 15_000}}));
+    calls
+}
+
+async fn meet(config: &str, timeout_ms: u64) -> Vec<String> {
+    let home = Home::new();
+    home.config(config);
+    for number in 0..7 {
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mkfifoat(rustix::fs::CWD, home.work().join(format!("pipe{number}")), mode).unwrap();
+    }
+    let mut calls = meeting();
+    for call in &mut calls {
+        call["input"]["timeout_ms"] = json!(timeout_ms);
+    }
+    let (mut agent, session) = home.session(json!([{"tool_calls": calls}, {"text": "met"}]), &["--mode", "auto"]).await;
+    let (_, updates) = agent.turn(&session, "go").await;
+    agent.finish().await;
+    (0..8).map(|index| tool(&updates, index)["status"].as_str().unwrap().to_string()).collect()
+}
+
+#[tokio::test]
+async fn calls_of_one_answer_run_side_by_side() {
+    assert_eq!(meet("", 20_000).await, ["completed"; 8]);
+    // As many as the settings say and no more.
+    let seven = meet("[tools]\nmax_concurrency = 7\n", 700).await;
+    assert!(seven.iter().any(|status| status == "failed"), "{seven:?}");
+}
+
+#[tokio::test]
+async fn eight_naps_are_not_eight_times_as_long() {
+    let home = Home::new();
+    let calls: Vec<Value> = (0..8).map(|_| bash("sleep 0.3")).collect();
+    let (mut agent, session) = home.session(json!([{"tool_calls": calls}]), &["--mode", "auto"]).await;
+    let before = Instant::now();
+    agent.turn(&session, "go").await;
+    let took = before.elapsed();
+    assert!((300..1500).contains(&took.as_millis()), "8 times 0.3 s took {took:?}");
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn one_that_fails_touches_no_other_and_the_model_sees_them_in_order() {
+    let home = Home::new();
+    let calls = [
+        bash("sleep 0.2; echo first"),
+        json!({"name": "read", "input": {"file_path": "missing"}}),
+        bash("echo third; exit 3"),
+        json!({"name": "no_such_tool"}),
+        json!({"name": "edit", "input": {"file_path": "a"}}),
+        bash("sleep 0.1; echo last"),
+    ];
+    let ordered = "first\nexit code: 0\n";
+    let (mut agent, session) =
+        home.session(json!([{"tool_calls": calls}, {"expect": ordered, "text": "seen"}]), &["--mode", "auto"]).await;
+    let (_, updates) = agent.turn(&session, "go").await;
+    let statuses: Vec<Value> = (0..6).map(|index| tool(&updates, index)["status"].clone()).collect();
+    assert_eq!(statuses, ["completed", "failed", "completed", "failed", "failed", "completed"]);
+    assert_eq!(text(&updates, "agent_message_chunk"), "seen");
+    agent.finish().await;
+    // In the order of the calls, whoever was first to end.
+    let events: Vec<nuncio::event::Event> =
+        home.log(&session).await.into_iter().map(|event| serde_json::from_value(event).unwrap()).collect();
+    let mut history = nuncio::context::history::History::default();
+    events.iter().for_each(|event| history.on(event));
+    let results: Vec<String> = history
+        .messages()
+        .iter()
+        .filter_map(|message| match message.as_ref() {
+            nuncio::model::Message::ToolResults(results) => {
+                Some(results.iter().map(|result| nuncio::content::plain_text(&result.output)))
+            }
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    let beginnings = ["first", "", "third", "there is no tool no_such_tool", "edit: missing field", "last"];
+    assert_eq!(results.len(), 6);
+    for (result, beginning) in results.iter().zip(beginnings) {
+        assert!(result.starts_with(beginning), "{result:?} where {beginning:?} should be: {results:#?}");
+    }
+}
+
+#[tokio::test]
+async fn a_shell_keeps_its_directory_and_a_turn_its_limits() {
+    let home = Home::new();
+    let calls = ["mkdir deep && cd deep", "pwd", "sleep 60"].map(|command| {
+        let mut call = bash(command);
+        if command.starts_with("sleep") {
+            call["input"]["timeout_ms"] = json!(200);
+        }
+        json!({"tool_calls": [call]})
+    });
+    let (mut agent, session) = home.session(json!(calls), &[]).await;
+    agent.otherwise = Reply::Pick("allow_once");
+    let (_, updates) = agent.turn(&session, "go").await;
+    assert!(tool(&updates, 1)["content"].to_string().contains("/work/deep"), "{}", tool(&updates, 1));
+    assert!(tool(&updates, 2)["content"].to_string().contains("200 ms"), "{}", tool(&updates, 2));
+    agent.finish().await;
+}
