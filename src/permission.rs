@@ -1,5 +1,6 @@
 //! What a tool call wants to touch, as plain data. Who decides about it, and how, is not the tools' affair.
 
+pub mod paths;
 pub mod rules;
 
 pub use crate::config::AccessKind;

@@ -7,7 +7,7 @@ mod walk;
 use std::path::{Path, PathBuf};
 
 pub use file::{open, write_atomic};
-pub use walk::{Entry, Walk};
+pub use walk::{Entry, Except, Walk};
 
 /// The directories of a session, without symlinks. Cheap to share, never changes.
 #[derive(Clone, Debug)]
@@ -18,6 +18,8 @@ pub struct Workspace {
     pub roots: Vec<PathBuf>,
     /// The session's own artifacts: readable, although no root.
     pub artifacts: PathBuf,
+    /// Nuncio's own settings and data: inside a root or not, nobody writes there unasked.
+    pub protected: Vec<PathBuf>,
     /// What `~` stands for.
     pub home: Option<PathBuf>,
 }
@@ -46,7 +48,18 @@ impl Workspace {
                 all.push(root);
             }
         }
-        Workspace { cwd, roots: all, artifacts: roots::real(artifacts), home: None }
+        Workspace { cwd, roots: all, artifacts: roots::real(artifacts), protected: Vec::new(), home: None }
+    }
+
+    pub fn protect(mut self, directories: impl IntoIterator<Item = PathBuf>) -> Workspace {
+        self.protected.extend(directories.into_iter().map(|directory| roots::real(&directory)));
+        self
+    }
+
+    /// Whether a file decides what may be done or is run later unseen: settings of nuncio, hooks and settings of git.
+    pub fn is_protected(&self, real: &Path) -> bool {
+        let below = |directory: &PathBuf| real.starts_with(directory);
+        self.protected.iter().any(below) || real.components().any(|part| [".nuncio", ".git"].iter().any(|name| part.as_os_str() == *name))
     }
 
     pub fn home(mut self, home: Option<PathBuf>) -> Workspace {

@@ -2,7 +2,8 @@
 
 use crate::config::{AccessKind, Policy};
 use crate::content::{PermissionOption, PermissionOptionKind};
-use crate::permission::rules::{Decision, Mode, Place, Subject};
+use crate::permission::paths::Place;
+use crate::permission::rules::{Decision, Mode, Subject};
 use crate::tools::Prepared;
 use crate::workspace::{Placed, Workspace};
 
@@ -10,9 +11,12 @@ use crate::workspace::{Placed, Workspace};
 pub fn subject<'a>(prepared: &'a Prepared, workspace: &Workspace) -> Subject<'a> {
     let access = &prepared.access;
     let place = |placed: &Placed| {
-        let readable = placed.artifact && access.kind == AccessKind::Read;
-        let relative = placed.real.strip_prefix(&workspace.cwd).ok().map(Into::into);
-        Place { inside: placed.inside || readable, real: placed.real.clone(), relative }
+        let inside = match access.kind {
+            AccessKind::Read => placed.inside || placed.artifact,
+            AccessKind::Write => placed.inside && !workspace.is_protected(&placed.real),
+            AccessKind::Exec | AccessKind::Network | AccessKind::Mcp => placed.inside,
+        };
+        Place { real: placed.real.clone(), written: placed.path.clone(), cwd: workspace.cwd.clone(), inside }
     };
     let paths = prepared.placed.iter().map(place).collect();
     Subject { tool: &prepared.name, kind: access.kind, paths, command: access.command.as_deref() }
@@ -32,7 +36,7 @@ pub fn denial(decision: &Decision, mode: Mode) -> String {
 pub fn options(subject: &Subject<'_>) -> Vec<PermissionOption> {
     let what = match (subject.command, subject.paths.as_slice()) {
         (Some(_), _) => "this command".to_string(),
-        (None, [place]) => format!("{} on {}", subject.tool, place.relative.as_ref().unwrap_or(&place.real).display()),
+        (None, [place]) => format!("{} on {}", subject.tool, place.shown().display()),
         (None, _) => subject.tool.to_string(),
     };
     let option = |id: &str, name: String, kind| PermissionOption { option_id: id.into(), name, kind };

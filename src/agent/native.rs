@@ -18,6 +18,7 @@ use crate::event::{Body, Severity};
 use crate::id::{SessionId, ToolCallId};
 use crate::limits;
 use crate::model::{Model, Request, Thinking};
+use crate::permission::paths::Hidden;
 use crate::permission::rules::{Mode, Rules};
 use crate::process::Supervisor;
 use crate::session::{Agent, Agents, SessionState, Turn};
@@ -65,7 +66,9 @@ impl NativeAgents {
     pub fn desk(&self, session: &str, state: &SessionState) -> Result<Desk> {
         let loaded = load_project(&self.user, &self.places, &state.cwd, &self.environment, &self.overrides)?;
         let roots = state.additional_directories.iter().chain(&self.overrides.roots).chain(&loaded.settings.allowed_paths).cloned();
-        let workspace = Workspace::new(&state.cwd, roots, &self.places.artifacts(session)).home(self.places.home.clone());
+        let workspace = Workspace::new(&state.cwd, roots, &self.places.artifacts(session))
+            .home(self.places.home.clone())
+            .protect([self.places.config.clone(), self.places.data.clone()]);
         Ok(Desk {
             cwd: state.cwd.clone(),
             additional_directories: state.additional_directories.clone(),
@@ -95,13 +98,15 @@ pub struct Desk {
 }
 
 impl Desk {
-    /// Everything a call may use. The caller adds its own id, cancel and progress.
-    pub fn tool_context(&self, shared: &NativeAgents) -> ToolContext {
+    /// Everything a call of `tool` may use, and what `rules` keep it from seeing. The caller adds its own id, cancel and progress.
+    pub fn tool_context(&self, shared: &NativeAgents, tool: &str, rules: &Rules) -> ToolContext {
         let mut context = ToolContext::new((*self.workspace).clone(), shared.supervisor.clone());
         context.workspace = self.workspace.clone();
         context.shell = self.shell.clone();
         context.files = self.files.clone();
-        context.secrets = shared.secrets.clone();
+        context.secrets = shared.models.secret_names(&self.loaded.settings).into();
+        let tool = shared.tools.get(tool).map_or(tool, |tool| tool.name());
+        context.hidden = Hidden::of(rules, tool, &self.workspace.cwd).map(|hidden| Arc::new(move |real: &Path| hidden.hides(real)) as _);
         context
     }
 

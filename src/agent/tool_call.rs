@@ -39,7 +39,8 @@ impl ToolCall {
     /// Parses the input, once: what is judged is what runs. `tool.started` shows it, whatever becomes of it.
     pub async fn announce(turn: &Turn, shared: &NativeAgents, desk: &Arc<Desk>, called: Called) -> ToolCall {
         let Called { id, name, input, state } = called;
-        let mut context = desk.tool_context(shared);
+        let rules = desk.rules(&turn.session.log.state(|state| state.rules.clone()));
+        let mut context = desk.tool_context(shared, &name, &rules);
         context.call_id = id.clone();
         context.cancel = turn.cancel.child_token();
         context.progress = live_output(turn, &id);
@@ -68,6 +69,9 @@ impl ToolCall {
             Gate::Denied(why) => return tell(turn, id, Err(ToolError::new(why))).await,
             Gate::Cancelled => return tell(turn, id, Err(ToolError::cancelled())).await,
         }
+        if turn.cancel.is_cancelled() {
+            return tell(turn, id, Err(ToolError::cancelled())).await;
+        }
         let running = Body::ToolUpdated { tool_call_id: id.clone(), status: Some(ToolStatus::InProgress), content: None };
         match prepared.access.kind {
             AccessKind::Read => turn.emit(running).await,
@@ -75,6 +79,10 @@ impl ToolCall {
             AccessKind::Write | AccessKind::Exec | AccessKind::Network | AccessKind::Mcp => {
                 turn.commit_durably(running).await?;
             }
+        }
+        // It may have come while the log was written.
+        if turn.cancel.is_cancelled() {
+            return tell(turn, id, Err(ToolError::cancelled())).await;
         }
         let name = prepared.name.clone();
         let ran = AssertUnwindSafe(prepared.run(&context)).catch_unwind().await;

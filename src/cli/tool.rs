@@ -30,7 +30,8 @@ pub async fn run(nuncio: Arc<Nuncio>, options: ToolOptions) -> Result<u8> {
         serde_json::from_str(&text).map_err(|error| Error::invalid_params(format!("the input is not JSON: {error}")))?;
     let state = SessionState { cwd: nuncio.cwd.clone(), mode: nuncio.mode.clone(), ..SessionState::default() };
     let desk = nuncio.agents.desk("tool", &state)?;
-    let context = desk.tool_context(&nuncio.agents);
+    let rules = desk.rules(&[]);
+    let context = desk.tool_context(&nuncio.agents, &options.name, &rules);
     tokio::spawn(on_signal(context.cancel.clone()));
     let tools = nuncio.agents.tools();
     if tools.get(&options.name).is_none() {
@@ -45,7 +46,7 @@ pub async fn run(nuncio: Arc<Nuncio>, options: ToolOptions) -> Result<u8> {
     };
     let mode = Mode::parse(&state.mode).unwrap_or(Mode::Ask);
     let decision = rules::decide(
-        &desk.rules(&[]),
+        &rules,
         mode,
         desk.loaded.settings.permissions.default,
         &gate::subject(&prepared, &context.workspace),

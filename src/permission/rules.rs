@@ -1,9 +1,10 @@
 //! Who decides about a tool call: a pure function of rules, mode and what the call touches. Whatever is unclear asks.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use globset::GlobBuilder;
 
+use super::paths::{PathGlob, Place};
 use crate::config::{AccessKind, Policy, Rule};
 
 /// How much a session may do unasked.
@@ -62,15 +63,6 @@ pub struct Subject<'a> {
     pub command: Option<&'a str>,
 }
 
-/// A path that a call touches: without symlinks, and relative to the session's directory if it is below it.
-#[derive(Clone, Debug)]
-pub struct Place {
-    pub real: PathBuf,
-    pub relative: Option<PathBuf>,
-    /// Inside a root.
-    pub inside: bool,
-}
-
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
     pub policy: Policy,
@@ -105,14 +97,13 @@ pub fn decide(rules: &Rules, mode: Mode, default: Policy, subject: &Subject<'_>)
     Decision { policy, rule: None }
 }
 
-/// The rule that `always` makes of an answer: this tool, and only this command or these paths.
+/// The rule that `always` makes of an answer: this tool, and only this command (where it was given, in that directory) or this path.
 pub fn remembered(policy: Policy, subject: &Subject<'_>) -> Rule {
     let path = match subject.paths.as_slice() {
         [place] => Some(escape(&place.real.to_string_lossy())),
         _ => None,
     };
-    let pattern = subject.command.map(escape);
-    Rule { tool: Some(escape(subject.tool)), kind: Some(subject.kind), path: path.filter(|_| pattern.is_none()), pattern, policy }
+    Rule { tool: Some(escape(subject.tool)), kind: Some(subject.kind), path, pattern: subject.command.map(escape), policy }
 }
 
 /// Whether a rule speaks of this call. One that denies or asks speaks if it fits any part of it, one that allows only if it fits all of it.
@@ -120,24 +111,26 @@ fn matches(rule: &Rule, subject: &Subject<'_>) -> bool {
     let cautious = rule.policy != Policy::Allow;
     let tool = rule.tool.as_ref().is_none_or(|glob| glob_matches(glob, Path::new(subject.tool), cautious));
     let kind = rule.kind.is_none_or(|kind| kind == subject.kind);
-    let path = rule.path.as_ref().is_none_or(|glob| {
-        let fits = |place: &Place| {
-            let relative = place.relative.as_ref().is_some_and(|relative| glob_matches(glob, relative, cautious));
-            relative || glob_matches(glob, &place.real, cautious)
-        };
-        let mut places = subject.paths.iter();
-        if cautious { places.any(fits) } else { !subject.paths.is_empty() && places.all(fits) }
-    });
+    let path = match &rule.path {
+        Some(glob) => {
+            let glob = PathGlob::new(glob);
+            let fits = |place: &Place| place.names(cautious).any(|name| glob.fits(name, cautious));
+            let mut places = subject.paths.iter();
+            if cautious { places.any(fits) } else { !subject.paths.is_empty() && places.all(fits) }
+        }
+        // A command is allowed where the session works, not wherever it says.
+        None => cautious || rule.pattern.is_none() || subject.paths.iter().all(|place| place.inside),
+    };
     let pattern = rule.pattern.as_ref().is_none_or(|pattern| {
         subject.command.is_some_and(|command| {
-            if rule.policy == Policy::Allow { allows_command(pattern, command) } else { denies_command(pattern, command) }
+            if cautious { denies_command(pattern, command) } else { allows_command(pattern, command) }
         })
     });
     tool && kind && path && pattern
 }
 
 /// A glob that cannot be read fits everything, but nothing when it would allow.
-fn glob_matches(glob: &str, path: &Path, cautious: bool) -> bool {
+pub(super) fn glob_matches(glob: &str, path: &Path, cautious: bool) -> bool {
     let glob = GlobBuilder::new(glob).literal_separator(true).backslash_escape(true).build();
     glob.map_or(cautious, |glob| glob.compile_matcher().is_match(path))
 }
@@ -154,10 +147,35 @@ fn allows_command(pattern: &str, command: &str) -> bool {
     !command.contains(SHELL_SPECIAL) && wildcard(pattern, command)
 }
 
-/// A pattern that denies or asks is looked for in every part of a command.
+/// A pattern that denies or asks is looked for in every part of a command, whatever variables are set before it.
 fn denies_command(pattern: &str, command: &str) -> bool {
     let parts = command.split([';', '&', '|', '\n', '(', ')', '{', '}', '`']);
-    wildcard(pattern, command.trim()) || parts.map(str::trim).any(|part| wildcard(pattern, part))
+    wildcard(pattern, command.trim()) || parts.map(|part| without_assignments(part.trim())).any(|part| wildcard(pattern, part))
+}
+
+/// `A=b C='d e' make` as `make`.
+fn without_assignments(mut part: &str) -> &str {
+    loop {
+        let name = part.find(|character: char| !character.is_ascii_alphanumeric() && character != '_').unwrap_or(part.len());
+        let Some(value) = part[name..].strip_prefix('=').filter(|_| name > 0) else { return part };
+        let mut quote = None;
+        let end = value.find(|character: char| match (quote, character) {
+            (None, '\'' | '"') => {
+                quote = Some(character);
+                false
+            }
+            (Some(open), character) if open == character => {
+                quote = None;
+                false
+            }
+            (None, character) => character.is_whitespace(),
+            (Some(_), _) => false,
+        });
+        match end {
+            Some(end) => part = value[end..].trim_start(),
+            None => return part,
+        }
+    }
 }
 
 /// `*` stands for any text, `\` takes the meaning from what follows; `git status *` fits `git status` too.

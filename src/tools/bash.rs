@@ -63,7 +63,7 @@ impl Tool for Bash {
         if place == context.workspace.cwd {
             return vec![ToolContent::text(&input.command)];
         }
-        vec![ToolContent::text(format!("# in {}\n{}", context.workspace.show(&place), input.command))]
+        vec![ToolContent::text(format!("# in {}\n{}", context.workspace.show(&place), judged(input)))]
     }
 
     /// details: `{command, exitCode, durationMs, truncated, artifact?}`.
@@ -102,6 +102,13 @@ impl Tool for Bash {
         }
         Ok(Output::text(format!("{}exit code: {}", captured.text, status.code), details))
     }
+}
+
+/// The command with the environment that it is given: what is judged and asked about.
+fn judged(input: &Input) -> String {
+    let quoted = |value: &str| format!("'{}'", value.replace('\'', r"'\''"));
+    let set = input.env.iter().flatten().map(|(name, value)| format!("{name}={} ", quoted(value)));
+    set.chain([input.command.clone()]).collect()
 }
 
 fn command(input: &Input, context: &ToolContext) -> Result<Command, ToolError> {

@@ -9,7 +9,7 @@ use super::{FilesSeen, Shell, ToolError};
 use crate::content::ToolContent;
 use crate::id::ToolCallId;
 use crate::process::Supervisor;
-use crate::workspace::Workspace;
+use crate::workspace::{Except, Workspace};
 
 /// Takes what a running call shows so far; each replaces the one before. Must not block.
 pub type Progress = Arc<dyn Fn(Vec<ToolContent>) + Send + Sync>;
@@ -24,6 +24,8 @@ pub struct ToolContext {
     pub files: Arc<FilesSeen>,
     pub cancel: CancellationToken,
     pub progress: Progress,
+    /// What rules keep from tools that look at many files, by real path.
+    pub hidden: Option<Except>,
     /// Names of environment variables that no command gets to see: keys and tokens.
     pub secrets: Arc<[String]>,
 }
@@ -39,6 +41,7 @@ impl ToolContext {
             files: Arc::default(),
             cancel: CancellationToken::new(),
             progress: Arc::new(|_| {}),
+            hidden: None,
             secrets: Arc::new([]),
         }
     }

@@ -68,7 +68,7 @@ impl Tool for Glob {
     }
 }
 
-/// `any_depth`: what has no slash is compared with names alone.
+/// What has no slash is compared with names alone.
 pub fn matcher(pattern: &str) -> Result<GlobMatcher, ToolError> {
     let pattern = if pattern.contains('/') { pattern.to_owned() } else { format!("**/{pattern}") };
     match GlobBuilder::new(&pattern).literal_separator(true).build() {
@@ -82,7 +82,7 @@ fn glob(placed: &Placed, pattern: &str, context: &ToolContext) -> Result<Output,
     let matcher = matcher(pattern)?;
     let names_hidden = pattern.split('/').any(|part| part.starts_with('.'));
     let found: Mutex<Vec<(SystemTime, PathBuf)>> = Mutex::default();
-    Walk::new(&placed.real, context.cancel.clone()).hidden(names_hidden).parallel(|| {
+    Walk::new(&placed.real, context.cancel.clone()).hidden(names_hidden).except(context.hidden.clone()).parallel(|| {
         |entry| {
             let path = entry.path().strip_prefix(&placed.real).unwrap_or(entry.path());
             if matcher.is_match(path) {

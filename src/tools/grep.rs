@@ -155,7 +155,7 @@ fn grep(input: &Input, context: &ToolContext) -> Result<Output, ToolError> {
     let limit = input.head_limit.filter(|limit| *limit > 0).unwrap_or(limits::GREP_LINES_MAX).min(limits::GREP_LINES_MAX);
     let found = Mutex::new(Found { files: BTreeMap::new(), results: 0, limit, more: false });
     let locked = || found.lock().unwrap_or_else(PoisonError::into_inner);
-    Walk::new(&placed.real, context.cancel.clone()).parallel(|| {
+    Walk::new(&placed.real, context.cancel.clone()).except(context.hidden.clone()).parallel(|| {
         let mut searcher = input.searcher();
         let (locked, matcher, wanted) = (&locked, &matcher, &wanted);
         let cancel = &context.cancel;

@@ -65,7 +65,7 @@ fn list(placed: &Placed, depth: u64, context: &ToolContext) -> Result<Output, To
     let mut entries = 0;
     let mut truncated = false;
     let depth = usize::try_from(depth).unwrap_or(usize::MAX);
-    Walk::new(&placed.real, context.cancel.clone()).depth_max(depth).in_order(|entry| {
+    Walk::new(&placed.real, context.cancel.clone()).depth_max(depth).except(context.hidden.clone()).in_order(|entry| {
         if entries == limits::LIST_ENTRIES_MAX {
             truncated = true;
             return false;

@@ -1,6 +1,7 @@
 //! Walking a directory as ripgrep does: hidden files and what .gitignore, .ignore and their like exclude are left out.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use tokio_util::sync::CancellationToken;
@@ -8,18 +9,22 @@ use tokio_util::sync::CancellationToken;
 /// What was met on a walk.
 pub type Entry = DirEntry;
 
+/// Says of a path, without symlinks, that it is left out.
+pub type Except = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
+
 /// A walk that is about to begin. Both ways of it stop soon after `cancel`.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Walk {
     root: PathBuf,
     hidden: bool,
     depth_max: Option<usize>,
+    except: Option<Except>,
     cancel: CancellationToken,
 }
 
 impl Walk {
     pub fn new(root: &Path, cancel: CancellationToken) -> Walk {
-        Walk { root: root.to_owned(), hidden: false, depth_max: None, cancel }
+        Walk { root: root.to_owned(), hidden: false, depth_max: None, except: None, cancel }
     }
 
     /// Visits hidden files too, all but `.git`.
@@ -34,6 +39,16 @@ impl Walk {
         self
     }
 
+    /// Leaves out what it says.
+    pub fn except(mut self, except: Option<Except>) -> Walk {
+        self.except = except;
+        self
+    }
+
+    fn leaves_out(&self, entry: &Entry) -> bool {
+        self.except.as_ref().is_some_and(|except| except(entry.path()))
+    }
+
     fn builder(&self) -> WalkBuilder {
         let mut builder = WalkBuilder::new(&self.root);
         builder.hidden(!self.hidden).require_git(false).max_depth(self.depth_max).follow_links(false);
@@ -45,7 +60,7 @@ impl Walk {
     pub fn in_order(&self, mut visit: impl FnMut(Entry) -> bool) {
         for entry in self.builder().sort_by_file_name(|one, other| one.cmp(other)).build() {
             let Ok(entry) = entry else { continue };
-            if self.cancel.is_cancelled() || (entry.depth() > 0 && !visit(entry)) {
+            if self.cancel.is_cancelled() || (entry.depth() > 0 && !self.leaves_out(&entry) && !visit(entry)) {
                 return;
             }
         }
@@ -59,14 +74,14 @@ impl Walk {
     {
         self.builder().build_parallel().run(|| {
             let mut visit = visitor();
-            let cancel = self.cancel.clone();
+            let walk = self.clone();
             Box::new(move |entry| {
                 let Ok(entry) = entry else { return WalkState::Continue };
-                if cancel.is_cancelled() {
+                if walk.cancel.is_cancelled() {
                     return WalkState::Quit;
                 }
                 let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
-                if is_file && !visit(entry) { WalkState::Quit } else { WalkState::Continue }
+                if is_file && !walk.leaves_out(&entry) && !visit(entry) { WalkState::Quit } else { WalkState::Continue }
             })
         });
     }
