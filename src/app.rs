@@ -48,6 +48,8 @@ pub fn ground(environment: Environment, setup: Setup) -> Result<Ground> {
     }
     let places = Places::new(&environment, setup.data.as_deref())?;
     let loaded = load_user(&places, setup.config.as_deref(), &environment, &overrides)?;
+    // From here on they are known here alone: what we start inherits none of them, and nobody reads them in /proc.
+    environment.hide(&Models::secret_names(&loaded.settings));
     Ok(Ground { environment, places, loaded, overrides, cwd })
 }
 
@@ -59,7 +61,7 @@ fn absolute_directory(here: &Path, dir: &Path) -> Result<PathBuf> {
 /// The house, with its store still closed.
 pub fn nuncio(ground: Ground) -> Result<Arc<Nuncio>> {
     let Ground { environment, places, loaded, overrides, cwd } = ground;
-    let mut supervisor = Supervisor::of_this_binary();
+    let mut supervisor = Supervisor::of_this_binary().without(Models::secret_names(&loaded.settings));
     // Each open session holds a lock, which is an open file; commands get the limit that we were given.
     match crate::process::raise_open_files() {
         Ok(before) => supervisor = supervisor.open_files(before),

@@ -182,7 +182,7 @@ impl Models {
     }
 
     /// Names of all environment variables that hold keys or tokens.
-    pub fn secret_names(&self, settings: &Settings) -> Vec<String> {
+    pub fn secret_names(settings: &Settings) -> Vec<String> {
         let known = catalog::PROVIDERS.iter().flat_map(|provider| provider.key_env.iter().map(|name| name.to_string()));
         let own = settings.providers.values().filter_map(|provider| provider.api_key_env.clone());
         known.chain(own).chain(["NUNCIO_TOKEN".into()]).collect()

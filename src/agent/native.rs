@@ -35,8 +35,6 @@ pub struct NativeAgents {
     pub supervisor: Supervisor,
     tools: Tools,
     writing: Arc<PathLocks>,
-    /// Names of environment variables that no command gets to see.
-    secrets: Arc<[String]>,
 }
 
 impl NativeAgents {
@@ -48,8 +46,7 @@ impl NativeAgents {
         models: Arc<Models>,
         supervisor: Supervisor,
     ) -> Self {
-        let secrets = models.secret_names(&user.settings).into();
-        Self { user, places, environment, overrides, models, supervisor, tools: Tools::native(), writing: Arc::default(), secrets }
+        Self { user, places, environment, overrides, models, supervisor, tools: Tools::native(), writing: Arc::default() }
     }
 
     pub fn tools(&self) -> &Tools {
@@ -104,7 +101,7 @@ impl Desk {
         context.workspace = self.workspace.clone();
         context.shell = self.shell.clone();
         context.files = self.files.clone();
-        context.secrets = shared.models.secret_names(&self.loaded.settings).into();
+        context.secrets = Models::secret_names(&self.loaded.settings).into();
         let tool = shared.tools.get(tool).map_or(tool, |tool| tool.name());
         context.hidden = Hidden::of(rules, tool, &self.workspace.cwd).map(|hidden| Arc::new(move |real: &Path| hidden.hides(real)) as _);
         context

@@ -19,6 +19,26 @@ impl Environment {
         )
     }
 
+    /// Wipes the values of these variables out of the memory in which the system shows them to others (proc(5), /proc/PID/environ).
+    /// For the beginning of the process, while no other thread looks at its environment.
+    pub fn hide(&self, names: &[String]) {
+        unsafe extern "C" {
+            static environ: *const *mut std::ffi::c_char;
+        }
+        // SAFETY: environ(7) is an array of C strings that ends with a null; only bytes of values are changed, none of them a terminator.
+        unsafe {
+            let mut variable = environ;
+            while !variable.is_null() && !(*variable).is_null() {
+                let text = std::ffi::CStr::from_ptr(*variable).to_bytes();
+                let end = text.iter().position(|byte| *byte == b'=').unwrap_or(text.len());
+                if names.iter().any(|name| name.as_bytes() == &text[..end]) && end < text.len() {
+                    std::ptr::write_bytes((*variable).add(end + 1), b'*', text.len() - end - 1);
+                }
+                variable = variable.add(1);
+            }
+        }
+    }
+
     /// An empty variable counts as none.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -21,13 +21,15 @@ use crate::limits;
 pub struct Supervisor {
     exe: PathBuf,
     open_files: u64,
+    /// Names of environment variables that nothing we start gets to see.
+    hidden: Arc<[String]>,
     server: Arc<Mutex<Option<ForkServer>>>,
 }
 
 impl Supervisor {
     /// `exe` is a nuncio binary; see [`Supervisor::of_this_binary`].
     pub fn new(exe: impl Into<PathBuf>) -> Supervisor {
-        Supervisor { exe: exe.into(), open_files: limits::CHILD_OPEN_FILES, server: Arc::default() }
+        Supervisor { exe: exe.into(), open_files: limits::CHILD_OPEN_FILES, hidden: Arc::default(), server: Arc::default() }
     }
 
     /// The binary that runs now, also when its file was replaced meanwhile.
@@ -38,6 +40,12 @@ impl Supervisor {
     /// The soft limit of open files (RLIMIT_NOFILE) that commands get: what it was before we raised ours.
     pub fn open_files(mut self, soft: u64) -> Supervisor {
         self.open_files = soft;
+        self
+    }
+
+    /// Keeps these environment variables from all that is started, and from what starts it.
+    pub fn without(mut self, names: Vec<String>) -> Supervisor {
+        self.hidden = names.into();
         self
     }
 
@@ -72,7 +80,7 @@ impl Supervisor {
                 sent => return sent,
             }
         }
-        let fresh = server.insert(ForkServer::start(&self.exe, self.open_files)?);
+        let fresh = server.insert(ForkServer::start(&self.exe, self.open_files, &self.hidden)?);
         order.send(&fresh.orders, descriptors)
     }
 
@@ -100,10 +108,13 @@ struct ForkServer {
 }
 
 impl ForkServer {
-    fn start(exe: &PathBuf, open_files: u64) -> io::Result<ForkServer> {
+    fn start(exe: &Path, open_files: u64, hidden: &[String]) -> io::Result<ForkServer> {
         let (orders, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
         sockopt::set_socket_timeout(&orders, sockopt::Timeout::Recv, Some(limits::SWEEP_WAIT))?;
         let mut process = std::process::Command::new(exe);
+        for name in hidden {
+            process.env_remove(name);
+        }
         process.arg0("nuncio").arg(HELPER).arg(open_files.to_string());
         process.stdin(theirs).stdout(Stdio::null()).process_group(0).current_dir("/");
         Ok(ForkServer { orders, process: process.spawn()? })

@@ -55,7 +55,7 @@ impl Tool for Bash {
     }
 
     fn access(&self, input: &Input) -> Access {
-        Access { kind: AccessKind::Exec, paths: input.cwd.iter().cloned().collect(), command: Some(input.command.clone()) }
+        Access { kind: AccessKind::Exec, paths: input.cwd.iter().cloned().collect(), command: Some(judged(input)) }
     }
 
     async fn preview(&self, input: &Input, context: &ToolContext) -> Vec<ToolContent> {
