@@ -217,11 +217,15 @@ pub enum Body {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         description: Option<String>,
     },
+    /// What a newer nuncio wrote: kept, and not understood here.
+    #[serde(other)]
+    Unknown,
 }
 
 impl Body {
+    /// A piece of what a later event holds whole: text of a message, output of a running call. It may vanish once that is old.
     pub fn is_delta(&self) -> bool {
-        matches!(self, Body::MessageDelta { .. })
+        matches!(self, Body::MessageDelta { .. } | Body::ToolUpdated { status: None, .. })
     }
 
     /// Facts that precede an effect or end a turn: they are on the disk before anything follows from them.
@@ -247,7 +251,8 @@ impl Body {
             | Body::PlanUpdated { .. }
             | Body::UsageUpdated { .. }
             | Body::ModeChanged { .. }
-            | Body::Notice { .. } => false,
+            | Body::Notice { .. }
+            | Body::Unknown => false,
         }
     }
 

@@ -90,6 +90,10 @@ impl Connection {
     async fn read(&self, input: impl AsyncRead + Unpin) -> Result<()> {
         let mut lines = Lines::new(input, limits::FRAME_BYTES_MAX);
         loop {
+            // A client that does not read its answers is not read either, once enough of them wait.
+            if self.out.capacity() == 0 {
+                let _ = self.out.reserve().await;
+            }
             match lines.next().await {
                 Ok(Some(Line::Text(line))) if line.iter().all(u8::is_ascii_whitespace) => {}
                 Ok(Some(Line::Text(line))) => self.take(&line),
@@ -176,7 +180,7 @@ impl Connection {
 
     fn reply(&self, id: &Id, result: Result<Reply<Value>>) {
         let (result, after, follow) = match result {
-            Ok(Reply { result, after, follow }) => (Ok(result), after, follow),
+            Ok(Reply { result, after, follow }) => (result, after, follow),
             Err(error) => (Err(error), None, None),
         };
         queue(&self.out, &self.running, Out { frame: frame::response(id, &result), after, follow });
@@ -186,7 +190,7 @@ impl Connection {
 fn queue(outbox: &mpsc::Sender<Out>, running: &TaskTracker, out: Out) {
     match outbox.try_send(out) {
         Ok(()) | Err(mpsc::error::TrySendError::Closed(_)) => {}
-        // The client asks faster than it reads: the answer waits, the reading goes on. There are never more than requests may run.
+        // Others were quicker to fill the queue: no more than requests may run, and the reading waits for room before it goes on.
         Err(mpsc::error::TrySendError::Full(out)) => {
             let outbox = outbox.clone();
             running.spawn(async move {

@@ -59,7 +59,8 @@ impl Workspace {
     /// Whether a file decides what may be done or is run later unseen: settings of nuncio, hooks and settings of git.
     pub fn is_protected(&self, real: &Path) -> bool {
         let below = |directory: &PathBuf| real.starts_with(directory);
-        self.protected.iter().any(below) || real.components().any(|part| [".nuncio", ".git"].iter().any(|name| part.as_os_str() == *name))
+        self.protected.iter().any(below)
+            || real.components().any(|part| [".nuncio", ".git"].iter().any(|name| part.as_os_str() == *name))
     }
 
     pub fn home(mut self, home: Option<PathBuf>) -> Workspace {

@@ -53,15 +53,20 @@ impl NativeAgents {
         &self.tools
     }
 
+    /// The settings that hold in `cwd`.
+    pub fn settings(&self, cwd: &Path) -> Result<Loaded> {
+        load_project(&self.user, &self.places, cwd, &self.environment, &self.overrides)
+    }
+
     /// Whether the settings that hold in `cwd` know the provider of `model`.
     pub fn check_model(&self, model: &str, cwd: &Path) -> Result<()> {
-        let loaded = load_project(&self.user, &self.places, cwd, &self.environment, &self.overrides)?;
+        let loaded = self.settings(cwd)?;
         self.models.check(model, &loaded.settings).map_err(|error| Error { kind: Kind::InvalidParams, ..model_error(error) })
     }
 
     /// The session's directories and settings, as they are now. `session` names its artifacts.
     pub fn desk(&self, session: &str, state: &SessionState) -> Result<Desk> {
-        let loaded = load_project(&self.user, &self.places, &state.cwd, &self.environment, &self.overrides)?;
+        let loaded = self.settings(&state.cwd)?;
         let roots = state.additional_directories.iter().chain(&self.overrides.roots).chain(&loaded.settings.allowed_paths).cloned();
         let workspace = Workspace::new(&state.cwd, roots, &self.places.artifacts(session))
             .home(self.places.home.clone())
@@ -103,7 +108,8 @@ impl Desk {
         context.files = self.files.clone();
         context.secrets = Models::secret_names(&self.loaded.settings).into();
         let tool = shared.tools.get(tool).map_or(tool, |tool| tool.name());
-        context.hidden = Hidden::of(rules, tool, &self.workspace.cwd).map(|hidden| Arc::new(move |real: &Path| hidden.hides(real)) as _);
+        context.hidden =
+            Hidden::of(rules, tool, &self.workspace.cwd).map(|hidden| Arc::new(move |real: &Path| hidden.hides(real)) as _);
         context
     }
 

@@ -54,7 +54,9 @@ pub async fn ask(turn: &Turn, model: &dyn Model, request: Request) -> Result<Ans
         match chunk {
             Some(Ok(Chunk::Text(text))) => writing.add(Role::Assistant, text).await,
             Some(Ok(Chunk::Thinking(text))) => writing.add(Role::Thought, text).await,
-            Some(Ok(Chunk::BlockEnd { thinking, state })) => writing.end(if thinking { Role::Thought } else { Role::Assistant }, state),
+            Some(Ok(Chunk::BlockEnd { thinking, state })) => {
+                writing.end(if thinking { Role::Thought } else { Role::Assistant }, state)
+            }
             Some(Ok(Chunk::ToolCall { id, name, input, state })) => writing.call(&id, name, input, state),
             Some(Ok(Chunk::Usage(usage))) => told_usage(turn, model, usage).await,
             Some(Ok(Chunk::Retry { attempt, delay, reason })) => {
@@ -134,7 +136,13 @@ impl Writing<'_> {
     fn close(&mut self, provider_state: Option<ProviderState>) {
         if let Some(Open { id, role, text }) = self.open.take() {
             let parts = vec![Part::text(text)];
-            self.pieces.push(Piece::Message(Body::MessageCompleted { message_id: id, role, parts, discarded: false, provider_state }));
+            self.pieces.push(Piece::Message(Body::MessageCompleted {
+                message_id: id,
+                role,
+                parts,
+                discarded: false,
+                provider_state,
+            }));
         }
     }
 

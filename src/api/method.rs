@@ -34,7 +34,8 @@ pub trait Method: 'static {
 /// An answer, and its place among the events of a session that the caller follows.
 #[derive(Debug)]
 pub struct Reply<T> {
-    pub result: T,
+    /// An error is here, and not in place of the reply, when it too comes after what happened.
+    pub result: Result<T>,
     /// All events up to this one are shown before the answer.
     pub after: Option<(SessionId, Seq)>,
     pub follow: Option<Follow>,
@@ -55,6 +56,10 @@ pub enum Follow {
 
 impl<T> Reply<T> {
     pub fn new(result: T) -> Reply<T> {
+        Reply::of(Ok(result))
+    }
+
+    pub fn of(result: Result<T>) -> Reply<T> {
         Reply { result, after: None, follow: None }
     }
 
@@ -103,8 +108,8 @@ fn schema<T: JsonSchema>() -> Schema {
 fn erased<M: Method>(cx: Cx, params: Value) -> BoxFuture<'static, Result<Reply<Value>>> {
     Box::pin(async move {
         let Reply { result, after, follow } = M::call(cx, decode::<M>(params)?).await?;
-        let result = serde_json::to_value(result).map_err(|error| Error::internal(format!("{}: {error}", M::NAME)))?;
-        Ok(Reply { result, after, follow })
+        let encode = |result| serde_json::to_value(result).map_err(|error| Error::internal(format!("{}: {error}", M::NAME)));
+        Ok(Reply { result: result.and_then(encode), after, follow })
     })
 }
 

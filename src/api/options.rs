@@ -20,7 +20,9 @@ pub fn modes(state: &SessionState) -> acp::SessionModeState {
 /// All options with their current values. The model's choices are those that can be used now, and the current one.
 pub async fn config_options(nuncio: &Nuncio, session: &Arc<Session>) -> Vec<acp::SessionConfigOption> {
     let (mode, model, thinking) = session.log.state(|state| (state.mode.clone(), state.model.clone(), state.thinking.clone()));
-    let settings = &nuncio.agents.user.settings;
+    let loaded = nuncio.agents.settings(&session.log.state(|state| state.cwd.clone()));
+    // A project whose settings became unreadable tells so when it is worked in.
+    let settings = &loaded.as_ref().unwrap_or(&nuncio.agents.user).settings;
     let models = &nuncio.agents.models;
     let model = match model {
         Some(model) => model,
@@ -93,14 +95,13 @@ impl Method for SetConfigOption {
             return Err(Error::invalid_params("value: must be one of the option's values"));
         };
         let value = value.0.to_string();
+        let session = cx.nuncio.sessions().await?.get(&session_id(&params.session_id)).await?;
         let body = match &*params.config_id.0 {
             "mode" => mode_event(&value, "value")?,
             "model" => {
-                cx.nuncio
-                    .agents
-                    .models
-                    .check(&value, &cx.nuncio.agents.user.settings)
-                    .map_err(|error| Error::invalid_params(format!("value: {}", error.message)))?;
+                let cwd = session.log.state(|state| state.cwd.clone());
+                let wrong = |error: Error| Error { message: format!("value: {}", error.message), ..error };
+                cx.nuncio.agents.check_model(&value, &cwd).map_err(wrong)?;
                 Body::SessionUpdated { change: SessionChange { model: Some(value), ..SessionChange::default() } }
             }
             "thinking" => {
@@ -113,7 +114,6 @@ impl Method for SetConfigOption {
                 );
             }
         };
-        let session = cx.nuncio.sessions().await?.get(&session_id(&params.session_id)).await?;
         let seq = session.append(body).await?;
         let response = acp::SetSessionConfigOptionResponse::new(config_options(&cx.nuncio, &session).await);
         Ok(Reply::new(response).after(session.log.id.clone(), seq))

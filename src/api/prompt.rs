@@ -44,8 +44,8 @@ impl Method for Prompt {
                 turn.end().await
             }
         };
-        let response = acp::PromptResponse::new(content::stop_reason(end.result?));
-        Ok(Reply::new(response).after(id, end.seq))
+        let response = end.result.map(|stop| acp::PromptResponse::new(content::stop_reason(stop)));
+        Ok(Reply::of(response).after(id, end.seq))
     }
 }
 

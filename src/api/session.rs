@@ -12,6 +12,7 @@ use super::options::{config_options, modes};
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, SessionChange, Severity};
 use crate::id::SessionId;
+use crate::model::Thinking;
 use crate::permission::rules::Mode;
 use crate::protocol::acp;
 use crate::session::Session;
@@ -88,6 +89,13 @@ impl Method for NewSession {
         let mode = meta.mode.unwrap_or_else(|| cx.nuncio.mode.clone());
         Mode::parse(&mode).ok_or_else(|| Error::invalid_params(format!("_meta.nuncio.mode: there is no mode {mode}")))?;
         let additional = directories(&params.additional_directories)?;
+        let wrong = |field: &str, error: Error| Error { message: format!("_meta.nuncio.{field}: {}", error.message), ..error };
+        if let Some(model) = &meta.model {
+            cx.nuncio.agents.check_model(model, &cwd).map_err(|error| wrong("model", error))?;
+        }
+        if let Some(level) = meta.thinking.as_ref().filter(|level| Thinking::parse(level).is_none()) {
+            return Err(wrong("thinking", Error::invalid_params(format!("there is no level {level}"))));
+        }
         let change = SessionChange {
             title: meta.title,
             model: meta.model,

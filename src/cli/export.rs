@@ -140,8 +140,9 @@ fn lay_out(nuncio: &Nuncio, sessions: &Sessions, id: &SessionId, dir: &Path) -> 
     fs::write(dir.join("session.json"), format!("{session:#}\n")).map_err(failed)
 }
 
-/// Makes a session of an export, with an id of its own, and prints that.
-pub async fn import(sessions: &Sessions, file: &Path) -> Result<()> {
+/// Makes a session of an export, with an id of its own, and prints that. Its mode is that of this call: a file from somebody else does
+/// not decide what may be done here.
+pub async fn import(nuncio: &Nuncio, sessions: &Sessions, file: &Path) -> Result<()> {
     let reader: Box<dyn Read> = match file.to_str() {
         Some("-") => Box::new(std::io::stdin()),
         _ => Box::new(fs::File::open(file).map_err(|error| Error::io(format_args!("opening {}", file.display()), error))?),
@@ -160,10 +161,10 @@ pub async fn import(sessions: &Sessions, file: &Path) -> Result<()> {
     }
     // Read to its end before anything is made: half a session is none.
     let mut lines = lines.into_iter();
-    let Some(Line::Session { cwd, mode, change, .. }) = lines.next() else {
+    let Some(Line::Session { cwd, change, .. }) = lines.next() else {
         return Err(Error::invalid_params(format!("{}, line 1: not the metadata of a session", file.display())));
     };
-    let session = sessions.create(cwd, mode, change).await?;
+    let session = sessions.create(cwd, nuncio.mode.clone(), change).await?;
     let mut turn: Option<TurnId> = None;
     for line in lines {
         let Some((of_turn, body)) = event_body(line) else {

@@ -106,7 +106,7 @@ async fn open(nuncio: &Arc<Nuncio>, options: &RunOptions) -> Result<(Arc<Session
     let Some(id) = known else {
         let cx = Cx { nuncio: nuncio.clone(), client: Arc::new(Client::new("terminal")), cancel: CancellationToken::new() };
         let made = NewSession::call(cx, acp::NewSessionRequest::new(nuncio.cwd.clone())).await?;
-        return Ok((sessions.get(&SessionId::from(&*made.result.session_id.0)).await?, 0));
+        return Ok((sessions.get(&SessionId::from(&*made.result?.session_id.0)).await?, 0));
     };
     let session = sessions.get(&id).await?;
     session.own().await?;
@@ -229,7 +229,7 @@ impl Work {
         for event in self.follow.ready()? {
             self.event(&event)?;
         }
-        let stop = end?.result.stop_reason;
+        let stop = end?.result?.stop_reason;
         Ok(stop)
     }
 

@@ -20,7 +20,7 @@ pub async fn run(nuncio: Arc<Nuncio>, command: SessionsCommand) -> Result<u8> {
         SessionsCommand::List { here, json } => list(&sessions, here.then_some(nuncio.cwd.as_path()), json),
         SessionsCommand::Show { id, json } => show(&sessions, &id, json),
         SessionsCommand::Export { id, layout } => export::export(&nuncio, &sessions, &id, layout.as_deref()),
-        SessionsCommand::Import { file } => export::import(&sessions, &file).await,
+        SessionsCommand::Import { file } => export::import(&nuncio, &sessions, &file).await,
         SessionsCommand::Rm { ids } => remove(&sessions, &ids).await,
     };
     nuncio.shut_down().await;

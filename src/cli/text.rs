@@ -74,7 +74,9 @@ impl Text {
     pub fn on(&mut self, event: &Event) -> Vec<Out> {
         match &event.body {
             Body::MessageDelta { message_id, role, offset, text } => self.piece(message_id, *role, *offset as usize, text),
-            Body::MessageCompleted { message_id, role, parts, discarded, .. } => self.completed(message_id, *role, parts, *discarded),
+            Body::MessageCompleted { message_id, role, parts, discarded, .. } => {
+                self.completed(message_id, *role, parts, *discarded)
+            }
             Body::ToolStarted { tool_call_id, name, .. } if name == "plan" => {
                 self.told.insert(tool_call_id.clone());
                 Vec::new()

@@ -45,12 +45,8 @@ pub async fn run(nuncio: Arc<Nuncio>, options: ToolOptions) -> Result<u8> {
         Err(error) => return tell(Err(error), 2),
     };
     let mode = Mode::parse(&state.mode).unwrap_or(Mode::Ask);
-    let decision = rules::decide(
-        &rules,
-        mode,
-        desk.loaded.settings.permissions.default,
-        &gate::subject(&prepared, &context.workspace),
-    );
+    let decision =
+        rules::decide(&rules, mode, desk.loaded.settings.permissions.default, &gate::subject(&prepared, &context.workspace));
     match decision.policy {
         Policy::Allow => {}
         Policy::Deny => return tell(Err(ToolError::new(gate::denial(&decision, mode))), 4),

@@ -40,7 +40,8 @@ pub(super) struct PathGlob(Option<Vec<GlobMatcher>>);
 impl PathGlob {
     pub(super) fn new(glob: &str) -> PathGlob {
         let globs = [Some(glob), glob.strip_suffix("/**")].into_iter().flatten();
-        let matcher = |glob| GlobBuilder::new(glob).literal_separator(true).backslash_escape(true).build().map(|glob| glob.compile_matcher());
+        let matcher =
+            |glob| GlobBuilder::new(glob).literal_separator(true).backslash_escape(true).build().map(|glob| glob.compile_matcher());
         PathGlob(globs.map(matcher).collect::<Result<_, _>>().ok())
     }
 
@@ -78,9 +79,12 @@ impl Hidden {
         let relative = real.strip_prefix(&self.cwd).ok();
         let fits = |policy: Policy, glob: &Option<PathGlob>| {
             let cautious = policy != Policy::Allow;
-            glob.as_ref().is_none_or(|glob| glob.fits(real, cautious) || relative.is_some_and(|relative| glob.fits(relative, cautious)))
+            glob.as_ref()
+                .is_none_or(|glob| glob.fits(real, cautious) || relative.is_some_and(|relative| glob.fits(relative, cautious)))
         };
-        let last = |scope: &Vec<(Policy, Option<PathGlob>)>| scope.iter().rev().find(|(policy, glob)| fits(*policy, glob)).map(|rule| rule.0);
+        let last = |scope: &Vec<(Policy, Option<PathGlob>)>| {
+            scope.iter().rev().find(|(policy, glob)| fits(*policy, glob)).map(|rule| rule.0)
+        };
         let decisive: Vec<Policy> = self.scopes.iter().filter_map(last).collect();
         decisive.contains(&Policy::Deny) || decisive.last() == Some(&Policy::Ask)
     }

@@ -122,9 +122,11 @@ fn matches(rule: &Rule, subject: &Subject<'_>) -> bool {
         None => cautious || rule.pattern.is_none() || subject.paths.iter().all(|place| place.inside),
     };
     let pattern = rule.pattern.as_ref().is_none_or(|pattern| {
-        subject.command.is_some_and(|command| {
-            if cautious { denies_command(pattern, command) } else { allows_command(pattern, command) }
-        })
+        subject.command.is_some_and(
+            |command| {
+                if cautious { denies_command(pattern, command) } else { allows_command(pattern, command) }
+            },
+        )
     });
     tool && kind && path && pattern
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::content::{Part, PermissionOption, PlanEntry, Role, ToolContent, ToolStatus};
+use crate::content::{Location, Part, PermissionOption, PlanEntry, Role, ToolContent, ToolKind, ToolStatus};
 use crate::context::history::History;
 use crate::event::{Body, Event, PermissionOutcome, SessionChange};
 use crate::id::{MessageId, PermissionId, ToolCallId, TurnId};
@@ -26,7 +26,7 @@ pub struct SessionState {
     /// Messages whose end is not in the log yet, with their text so far.
     pub open_messages: Vec<OpenMessage>,
     /// Tool calls without a result.
-    pub open_tools: Vec<ToolCallId>,
+    pub open_tools: Vec<OpenTool>,
     pub open_permissions: Vec<OpenPermission>,
     pub plan: Vec<PlanEntry>,
     /// Rules that answers with `always` made, oldest first; `permission::Rule` as JSON.
@@ -40,6 +40,15 @@ pub struct OpenMessage {
     pub id: MessageId,
     pub role: Role,
     pub text: String,
+}
+
+#[derive(Clone, Debug)]
+pub struct OpenTool {
+    pub id: ToolCallId,
+    pub title: String,
+    pub kind: ToolKind,
+    pub input: Value,
+    pub locations: Vec<Location>,
 }
 
 #[derive(Clone, Debug)]
@@ -69,9 +78,15 @@ impl SessionState {
             }
             Body::MessageDelta { message_id, role, text, .. } => self.delta(message_id, *role, text),
             Body::MessageCompleted { message_id, .. } => self.open_messages.retain(|open| open.id != *message_id),
-            Body::ToolStarted { tool_call_id, .. } => self.open_tools.push(tool_call_id.clone()),
+            Body::ToolStarted { tool_call_id, title, kind, input, locations, .. } => self.open_tools.push(OpenTool {
+                id: tool_call_id.clone(),
+                title: title.clone(),
+                kind: *kind,
+                input: input.clone(),
+                locations: locations.clone(),
+            }),
             Body::ToolUpdated { .. } => {}
-            Body::ToolCompleted { tool_call_id, .. } => self.open_tools.retain(|open| open != tool_call_id),
+            Body::ToolCompleted { tool_call_id, .. } => self.open_tools.retain(|open| open.id != *tool_call_id),
             Body::PermissionRequested { permission_id, tool_call_id, content, options, deadline_ms } => {
                 self.open_permissions.push(OpenPermission {
                     id: permission_id.clone(),
@@ -91,7 +106,7 @@ impl SessionState {
             Body::PlanUpdated { entries } => self.plan = entries.clone(),
             Body::UsageUpdated { context_tokens, .. } => self.context_tokens = *context_tokens,
             Body::ModeChanged { mode } => self.mode = mode.clone(),
-            Body::Notice { .. } => {}
+            Body::Notice { .. } | Body::Unknown => {}
         }
         self.history.on(event);
     }
@@ -139,10 +154,10 @@ impl SessionState {
                 rule: None,
             });
         }
-        for id in &self.open_tools {
+        for open in &self.open_tools {
             let said = "interrupted: the process that ran it is gone; whether it took effect is unknown";
             bodies.push(Body::ToolCompleted {
-                tool_call_id: id.clone(),
+                tool_call_id: open.id.clone(),
                 status: ToolStatus::Failed,
                 output: vec![Part::text(said)],
                 content: vec![ToolContent::text(said)],

@@ -81,13 +81,20 @@ fn group(batch: &mut Vec<Pending>) -> Vec<Group> {
     groups
 }
 
-/// Adds `next` to `last` if both are pieces of one message; else gives it back.
+/// Adds `next` to `last` if both are pieces of one message, or outputs of one call, of which the newest counts; else gives it back.
 fn join(last: &mut Body, next: Body) -> Option<Body> {
     match (last, next) {
         (Body::MessageDelta { message_id, text, .. }, Body::MessageDelta { message_id: next_id, text: more, .. })
             if *message_id == next_id =>
         {
             text.push_str(&more);
+            None
+        }
+        (
+            Body::ToolUpdated { tool_call_id, status: None, content },
+            Body::ToolUpdated { tool_call_id: next_id, status: None, content: Some(newer) },
+        ) if *tool_call_id == next_id => {
+            *content = Some(newer);
             None
         }
         (_, next) => Some(next),

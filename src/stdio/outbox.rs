@@ -96,7 +96,9 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
                 self.followed(session);
             }
             Some(Follow::No(session)) => {
-                self.views.remove(&session);
+                if let Some(mut view) = self.views.remove(&session) {
+                    view.leave(&mut self.buffer);
+                }
                 self.present().remove(&session);
             }
         }
@@ -111,6 +113,9 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
     fn open_view(&mut self, session: &SessionId, after: Seq) -> bool {
         let Some(open) = self.nuncio.sessions_now().and_then(|sessions| sessions.opened(session)) else { return false };
         self.opened += 1;
+        if let Some(earlier) = self.views.get_mut(session) {
+            earlier.leave(&mut self.buffer);
+        }
         self.present().insert(session.clone(), open.broker.attend());
         let view = View::new(open, after, self.opened, self.nuncio.clone(), self.client.clone(), self.peer.clone());
         self.views.insert(session.clone(), view);
@@ -121,6 +126,7 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
     fn followed(&mut self, session: SessionId) {
         let Some(view) = self.views.get_mut(&session) else { return };
         view.greet(&mut self.buffer);
+        view.ask_open(&mut self.buffer);
         self.waiting.push(view.moved());
     }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use crate::content::{Part, Role, ToolStatus};
+use crate::content::{Part, Role};
 use crate::context::commands::COMMANDS;
 use crate::event::{Body, Event, SessionChange, Severity};
 use crate::id::{MessageId, SessionId, ToolCallId};
@@ -19,8 +19,6 @@ pub struct Projection {
     own_turn: bool,
     /// Bytes shown of each message that is not complete yet.
     shown_bytes: HashMap<MessageId, u64>,
-    /// Calls that have no result yet, for the questions about them.
-    open_calls: HashMap<ToolCallId, acp::ToolCallUpdateFields>,
 }
 
 #[derive(Serialize)]
@@ -42,7 +40,7 @@ impl Projection {
     /// `client` is the id of whoever this is shown to.
     pub fn new(session: SessionId, client: String, capabilities: &acp::ClientCapabilities) -> Projection {
         let notices = capabilities.session.as_ref().is_some_and(|session| session.notices.is_some());
-        Projection { session, client, notices, own_turn: false, shown_bytes: HashMap::new(), open_calls: HashMap::new() }
+        Projection { session, client, notices, own_turn: false, shown_bytes: HashMap::new() }
     }
 
     pub fn update(&self, update: impl Serialize, buffer: &mut Vec<u8>) {
@@ -104,12 +102,6 @@ impl Projection {
                     .kind(content::tool_kind(*kind))
                     .locations(locations.iter().map(content::location).collect::<Vec<_>>())
                     .raw_input(input.clone());
-                let fields = acp::ToolCallUpdateFields::new()
-                    .title(title.clone())
-                    .kind(call.kind)
-                    .locations(call.locations.clone())
-                    .raw_input(input.clone());
-                self.open_calls.insert(tool_call_id.clone(), fields);
                 let status = acp::ToolCallStatus::Pending;
                 self.update(Waiting { update: acp::SessionUpdate::ToolCall(call), status }, buffer);
             }
@@ -120,7 +112,6 @@ impl Projection {
                 self.tool(tool_call_id, fields, buffer);
             }
             Body::ToolCompleted { tool_call_id, status, content, locations, details, .. } => {
-                self.open_calls.remove(tool_call_id);
                 let locations: Vec<_> = locations.iter().map(content::location).collect();
                 let fields = acp::ToolCallUpdateFields::new()
                     .status(content::tool_status(*status))
@@ -150,6 +141,7 @@ impl Projection {
                 self.update(acp::SessionUpdate::Notice(notice), buffer);
             }
             Body::Notice { .. }
+            | Body::Unknown
             | Body::MessageDelta { .. }
             | Body::SessionClosed {}
             | Body::SessionDeleted {}
@@ -183,17 +175,6 @@ impl Projection {
     fn tool(&self, id: &ToolCallId, fields: acp::ToolCallUpdateFields, buffer: &mut Vec<u8>) {
         let update = acp::ToolCallUpdate::new(acp::ToolCallId::new(id.as_str()), fields);
         self.update(acp::SessionUpdate::ToolCallUpdate(update), buffer);
-    }
-
-    /// The fields of a question about a call, with what the call said of itself.
-    pub fn named(&self, id: &ToolCallId, mut fields: acp::ToolCallUpdateFields) -> acp::ToolCallUpdateFields {
-        if let Some(call) = self.open_calls.get(id) {
-            fields.title = call.title.clone();
-            fields.kind = call.kind;
-            fields.locations = call.locations.clone();
-            fields.raw_input = call.raw_input.clone();
-        }
-        fields.status(content::tool_status(ToolStatus::Pending))
     }
 }
 

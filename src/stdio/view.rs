@@ -71,8 +71,7 @@ impl View {
 
     /// A page of history, whole messages only. False: that was all, and what is still open was shown as far as it goes.
     pub async fn replay(&mut self, buffer: &mut Vec<u8>) -> bool {
-        let (head, open_messages, open_permissions) =
-            self.session.log.state_at_head(|state, head| (head, state.open_messages.clone(), state.open_permissions.clone()));
+        let (head, open_messages) = self.session.log.state_at_head(|state, head| (head, state.open_messages.clone()));
         if self.follow.cursor() < head {
             let log = self.session.log.clone();
             let after = self.follow.cursor();
@@ -96,10 +95,21 @@ impl View {
         for open in open_messages {
             self.projection.text(&open.id, open.role, 0, &open.text, buffer);
         }
-        for open in open_permissions {
+        false
+    }
+
+    /// Asks what was asked before this client looked, and can still be answered.
+    pub fn ask_open(&mut self, buffer: &mut Vec<u8>) {
+        for open in self.session.log.state(|state| state.open_permissions.clone()) {
             self.ask(open.id, open.tool_call_id, &open.content, &open.options, buffer);
         }
-        false
+    }
+
+    /// Takes back all questions: somebody else asks them, or nobody does.
+    pub fn leave(&mut self, buffer: &mut Vec<u8>) {
+        for (_, request) in self.asked.drain() {
+            take_back(&self.peer, &request, buffer);
+        }
     }
 
     /// The next page. False: there is none.
@@ -123,9 +133,8 @@ impl View {
                 self.ask(permission_id.clone(), tool_call_id.clone(), content, options, buffer);
             }
             Body::PermissionResolved { permission_id: Some(id), .. } => {
-                // Somebody else was quicker, or it is too late: the question is taken back.
-                if let Some(request) = self.asked.remove(id).filter(|request| self.peer.withdraw(request)) {
-                    frame::notification("$/cancel_request", json!({ "requestId": request }), buffer);
+                if let Some(request) = self.asked.remove(id) {
+                    take_back(&self.peer, &request, buffer);
                 }
             }
             Body::ModeChanged { .. } => {
@@ -156,21 +165,37 @@ impl View {
         buffer: &mut Vec<u8>,
     ) {
         let broker = self.session.broker.clone();
-        if !broker.is_open(&id) {
-            // Another process asks, or it was answered meanwhile.
+        if !broker.is_open(&id) || self.asked.contains_key(&id) {
+            // Another process asks, or it was answered meanwhile, or this client was asked.
             return;
         }
         let (question, by) = (id.clone(), self.client.principal);
         let request = self.peer.ask(Box::new(move |answer| answered(&broker, &question, by, answer)));
         self.asked.insert(id, request.clone());
-        let fields = acp::ToolCallUpdateFields::new().content((!shown.is_empty()).then(|| content::tool_contents(shown)));
-        let fields = self.projection.named(&tool_call, fields);
+        let mut fields = acp::ToolCallUpdateFields::new()
+            .status(acp::ToolCallStatus::Pending)
+            .content((!shown.is_empty()).then(|| content::tool_contents(shown)));
+        self.session.log.state(|state| {
+            if let Some(open) = state.open_tools.iter().find(|open| open.id == tool_call) {
+                fields.title = Some(open.title.clone());
+                fields.kind = Some(content::tool_kind(open.kind));
+                fields.locations = Some(open.locations.iter().map(content::location).collect());
+                fields.raw_input = Some(open.input.clone());
+            }
+        });
         let params = acp::RequestPermissionRequest::new(
             acp::SessionId::new(self.session.log.id.as_str()),
             acp::ToolCallUpdate::new(acp::ToolCallId::new(tool_call.as_str()), fields),
             options.iter().map(content::permission_option).collect(),
         );
         frame::request(&request, "session/request_permission", params, buffer);
+    }
+}
+
+/// Somebody else was quicker, or it is too late. One that is answered already is left alone.
+fn take_back(peer: &Peer, request: &Id, buffer: &mut Vec<u8>) {
+    if peer.withdraw(request) {
+        frame::notification("$/cancel_request", json!({ "requestId": request }), buffer);
     }
 }
 
