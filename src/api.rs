@@ -23,7 +23,6 @@ pub use table::{METHODS, entry};
 use crate::agent::NativeAgents;
 use crate::config::{Durability, Places};
 use crate::error::{Error, Result};
-use crate::id::SessionId;
 use crate::limits;
 use crate::session::Sessions;
 use tokio_util::sync::CancellationToken;
@@ -65,20 +64,6 @@ impl Nuncio {
     /// The sessions, if the store is open already.
     pub fn sessions_now(&self) -> Option<&Arc<Sessions>> {
         self.sessions.get()
-    }
-
-    /// Removes a session with its events and its files; an unknown one is no error.
-    pub async fn delete_session(&self, id: &SessionId) -> Result<()> {
-        let sessions = self.sessions().await?;
-        if sessions.row(id).is_err() {
-            return Ok(());
-        }
-        sessions.delete(id).await?;
-        match tokio::fs::remove_dir_all(self.places.artifacts(id.as_str())).await {
-            // Most sessions leave none.
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io("removing artifacts", error)),
-            _ => Ok(()),
-        }
     }
 
     /// Cancels all turns and waits for their ends, within a bound.

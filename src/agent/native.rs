@@ -8,7 +8,7 @@ use futures_util::{StreamExt, stream};
 use serde_json::Value;
 
 use super::models::Models;
-use super::step::{self, Answer};
+use super::step::{self, Answer, Piece};
 use super::tool_call::ToolCall;
 use crate::config::{Environment, Loaded, Overrides, Places, load_project};
 use crate::content::StopReason;
@@ -139,26 +139,29 @@ impl NativeAgent {
         let system = self.system_prompt(turn, &desk, model.id())?;
         for _ in 0..limits::TURN_REQUESTS_MAX {
             let request = self.request(turn, &system);
-            let Answer { calls, stop } = step::ask(turn, &*model, request).await?;
+            let answer = step::ask(turn, &*model, request).await?;
+            let (stop, calls) = (answer.stop, answer.has_calls() && answer.stop == StopReason::EndTurn);
+            self.carry_out(turn, &desk, answer, calls).await?;
             if turn.cancel.is_cancelled() {
                 return Ok(StopReason::Cancelled);
             }
-            if calls.is_empty() || stop != StopReason::EndTurn {
+            if !calls {
                 return Ok(stop);
-            }
-            self.run_calls(turn, &desk, calls).await?;
-            if turn.cancel.is_cancelled() {
-                return Ok(StopReason::Cancelled);
             }
         }
         Ok(StopReason::MaxTurnRequests)
     }
 
-    /// All calls of one answer: announced in their order, then run side by side. One that fails touches no other.
-    async fn run_calls(&self, turn: &Turn, desk: &Arc<Desk>, calls: Vec<step::Called>) -> Result<()> {
-        let mut announced = Vec::with_capacity(calls.len());
-        for called in calls {
-            announced.push(ToolCall::announce(turn, &self.shared, desk, called).await);
+    /// Writes down a whole answer, its calls announced in their order, and runs them side by side. One that fails touches no other.
+    /// Without `run`, as after an answer that was cut for its length, the calls are left out.
+    async fn carry_out(&self, turn: &Turn, desk: &Arc<Desk>, answer: Answer, run: bool) -> Result<()> {
+        let mut announced = Vec::new();
+        for piece in answer.pieces {
+            match piece {
+                Piece::Message(body) => turn.emit(body).await,
+                Piece::Call(called) if run => announced.push(ToolCall::announce(turn, &self.shared, desk, called).await),
+                Piece::Call(_) => {}
+            }
         }
         let at_once = desk.loaded.settings.tools.max_concurrency.max(1);
         let mut running = stream::iter(announced.into_iter().map(|call| call.finish(turn))).buffer_unordered(at_once);

@@ -18,16 +18,28 @@ pub struct Called {
     pub state: Option<ProviderState>,
 }
 
+/// A piece of an answer. A message was shown as it came; that it is whole is for the log when the answer is.
+pub enum Piece {
+    Message(Body),
+    Call(Called),
+}
+
+/// What came, in its order.
 pub struct Answer {
-    pub calls: Vec<Called>,
+    pub pieces: Vec<Piece>,
     pub stop: StopReason,
 }
 
-/// Asks, and appends what comes. When the turn is cancelled, what came so far is closed and kept, and the answer has no calls.
+impl Answer {
+    pub fn has_calls(&self) -> bool {
+        self.pieces.iter().any(|piece| matches!(piece, Piece::Call(_)))
+    }
+}
+
+/// Asks, and shows what comes. When the turn is cancelled, what came so far is kept, without calls.
 pub async fn ask(turn: &Turn, model: &dyn Model, request: Request) -> Result<Answer> {
     let mut stream = model.stream(request);
-    let mut writing = Writing { turn, open: None };
-    let mut calls: Vec<Called> = Vec::new();
+    let mut writing = Writing { turn, open: None, pieces: Vec::new() };
     loop {
         let chunk = tokio::select! {
             biased;
@@ -36,40 +48,30 @@ pub async fn ask(turn: &Turn, model: &dyn Model, request: Request) -> Result<Ans
         };
         let Some(chunk) = chunk else {
             drop(stream);
-            writing.close(false, None).await;
-            return Ok(Answer { calls: Vec::new(), stop: StopReason::Cancelled });
+            writing.keep().await;
+            return Ok(Answer { pieces: Vec::new(), stop: StopReason::Cancelled });
         };
         match chunk {
             Some(Ok(Chunk::Text(text))) => writing.add(Role::Assistant, text).await,
             Some(Ok(Chunk::Thinking(text))) => writing.add(Role::Thought, text).await,
-            Some(Ok(Chunk::BlockEnd { thinking, state })) => {
-                writing.end(if thinking { Role::Thought } else { Role::Assistant }, state).await
-            }
-            Some(Ok(Chunk::ToolCall { id, name, input, state })) => {
-                writing.close(false, None).await;
-                let id = match calls.iter().any(|call| call.id.as_str() == id) {
-                    true => ToolCallId::new(),
-                    false => call_id(turn, &id),
-                };
-                calls.push(Called { id, name, input, state });
-            }
+            Some(Ok(Chunk::BlockEnd { thinking, state })) => writing.end(if thinking { Role::Thought } else { Role::Assistant }, state),
+            Some(Ok(Chunk::ToolCall { id, name, input, state })) => writing.call(&id, name, input, state),
             Some(Ok(Chunk::Usage(usage))) => told_usage(turn, model, usage).await,
             Some(Ok(Chunk::Retry { attempt, delay, reason })) => {
-                writing.close(true, None).await;
-                calls.clear();
+                writing.discard().await;
                 let description = format!("attempt {attempt} in {:.1} s", delay.as_secs_f64());
                 turn.emit(Body::notice(Severity::Warning, format!("Asking again: {reason}"), description)).await;
             }
             Some(Ok(Chunk::Stop(stop))) => {
-                writing.close(false, None).await;
-                return Ok(Answer { calls, stop });
+                writing.close(None);
+                return Ok(Answer { pieces: writing.pieces, stop });
             }
             Some(Err(error)) => {
-                writing.close(false, None).await;
+                writing.keep().await;
                 return Err(model_error(error));
             }
             None => {
-                writing.close(false, None).await;
+                writing.keep().await;
                 return Err(Error::new(Kind::ModelError, format!("{}: the answer broke off", model.id())));
             }
         }
@@ -81,12 +83,14 @@ async fn told_usage(turn: &Turn, model: &dyn Model, usage: Usage) {
     turn.emit(Body::UsageUpdated { model: model.id().into(), usage, context_tokens, context_window: model.context_window() }).await;
 }
 
-/// The message that is being written.
+/// An answer that is being written.
 struct Writing<'a> {
     turn: &'a Turn,
     open: Option<Open>,
+    pieces: Vec<Piece>,
 }
 
+/// The message that is being written.
 struct Open {
     id: MessageId,
     role: Role,
@@ -98,9 +102,7 @@ impl Writing<'_> {
         if text.is_empty() {
             return;
         }
-        if self.open.as_ref().is_some_and(|open| open.role != role) {
-            self.close(false, None).await;
-        }
+        self.close_other(role);
         let open = self.open.get_or_insert_with(|| Open { id: MessageId::new(), role, text: String::new() });
         let delta = Body::MessageDelta { message_id: open.id.clone(), role, offset: open.text.len() as u64, text: text.clone() };
         open.text.push_str(&text);
@@ -108,20 +110,51 @@ impl Writing<'_> {
     }
 
     /// Ends the block of that role; one that never had text is still kept when the provider wants its state back.
-    async fn end(&mut self, role: Role, state: Option<ProviderState>) {
-        if self.open.as_ref().is_some_and(|open| open.role != role) {
-            self.close(false, None).await;
-        }
+    fn end(&mut self, role: Role, state: Option<ProviderState>) {
+        self.close_other(role);
         if self.open.is_none() && state.is_some() {
             self.open = Some(Open { id: MessageId::new(), role, text: String::new() });
         }
-        self.close(false, state).await;
+        self.close(state);
     }
 
-    async fn close(&mut self, discarded: bool, provider_state: Option<ProviderState>) {
+    fn call(&mut self, given: &str, name: String, input: String, state: Option<ProviderState>) {
+        self.close(None);
+        let taken = self.pieces.iter().any(|piece| matches!(piece, Piece::Call(call) if call.id.as_str() == given));
+        let id = if taken { ToolCallId::new() } else { call_id(self.turn, given) };
+        self.pieces.push(Piece::Call(Called { id, name, input, state }));
+    }
+
+    fn close_other(&mut self, role: Role) {
+        if self.open.as_ref().is_some_and(|open| open.role != role) {
+            self.close(None);
+        }
+    }
+
+    fn close(&mut self, provider_state: Option<ProviderState>) {
         if let Some(Open { id, role, text }) = self.open.take() {
             let parts = vec![Part::text(text)];
-            self.turn.emit(Body::MessageCompleted { message_id: id, role, parts, discarded, provider_state }).await;
+            self.pieces.push(Piece::Message(Body::MessageCompleted { message_id: id, role, parts, discarded: false, provider_state }));
+        }
+    }
+
+    /// The answer ends here, whole or not: what was said was said. Calls of an answer that is not whole are dropped.
+    async fn keep(&mut self) {
+        self.close(None);
+        for piece in self.pieces.drain(..) {
+            if let Piece::Message(body) = piece {
+                self.turn.emit(body).await;
+            }
+        }
+    }
+
+    /// The answer will be asked for again: what was shown of it counts for nothing.
+    async fn discard(&mut self) {
+        self.close(None);
+        for piece in self.pieces.drain(..) {
+            if let Piece::Message(Body::MessageCompleted { message_id, role, parts, .. }) = piece {
+                self.turn.emit(Body::MessageCompleted { message_id, role, parts, discarded: true, provider_state: None }).await;
+            }
         }
     }
 }

@@ -6,7 +6,6 @@ use super::Cx;
 use super::method::{Method, Reply};
 use super::session::session_id;
 use crate::content::Part;
-use crate::context::commands;
 use crate::error::{Error, Result};
 use crate::id::SessionId;
 use crate::protocol::{acp, content};
@@ -28,7 +27,7 @@ impl Method for Prompt {
         let id = session_id(&params.session_id);
         let start = |session: &Arc<Session>| {
             let before = session.log.head();
-            let turn = session.start_turn(commands::expand(&prompt), &client.id)?;
+            let turn = session.start_turn(prompt, &client.id)?;
             client.show(session, before);
             Ok::<_, Error>(turn)
         };

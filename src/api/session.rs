@@ -127,7 +127,7 @@ async fn reopen(
             updated => drop(updated?),
         }
     }
-    if session.is_owned().await {
+    if session.is_owned() {
         note_mcp_servers(&session, servers).await?;
     }
     Ok(session)
@@ -228,7 +228,7 @@ impl Method for DeleteSession {
 
     async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
         let id = session_id(&params.session_id);
-        cx.nuncio.delete_session(&id).await?;
+        cx.nuncio.sessions().await?.delete(&id).await?;
         Ok(Reply::new(acp::DeleteSessionResponse::new()).follow(Follow::No(id)))
     }
 }

@@ -21,7 +21,7 @@ pub async fn run(nuncio: Arc<Nuncio>, command: SessionsCommand) -> Result<u8> {
         SessionsCommand::Show { id, json } => show(&sessions, &id, json),
         SessionsCommand::Export { id, layout } => export::export(&nuncio, &sessions, &id, layout.as_deref()),
         SessionsCommand::Import { file } => export::import(&sessions, &file).await,
-        SessionsCommand::Rm { ids } => remove(&nuncio, &sessions, &ids).await,
+        SessionsCommand::Rm { ids } => remove(&sessions, &ids).await,
     };
     nuncio.shut_down().await;
     done.map(|()| 0)
@@ -80,11 +80,11 @@ pub fn each_event(sessions: &Sessions, id: &SessionId, mut with: impl FnMut(&Eve
     }
 }
 
-async fn remove(nuncio: &Nuncio, sessions: &Sessions, ids: &[String]) -> Result<()> {
+async fn remove(sessions: &Sessions, ids: &[String]) -> Result<()> {
     for id in ids {
         let id = SessionId::from(id.as_str());
         sessions.row(&id)?;
-        nuncio.delete_session(&id).await?;
+        sessions.delete(&id).await?;
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use super::commands;
 use crate::content::{Part, Role, StopReason, ToolStatus};
 use crate::event::{Body, Event};
 use crate::id::ToolCallId;
@@ -37,7 +38,7 @@ impl History {
             Body::MessageCompleted { role, parts, discarded: false, provider_state, .. } => match role {
                 Role::User | Role::System => {
                     self.close();
-                    self.messages.push(Arc::new(Message::User(parts.clone())));
+                    self.messages.push(Arc::new(Message::User(commands::expand(parts))));
                 }
                 Role::Assistant => self.add(Block::Text { text: text_of(parts), state: provider_state.clone() }),
                 Role::Thought => self.add(Block::Thinking { text: text_of(parts), state: provider_state.clone() }),
@@ -100,6 +101,10 @@ impl History {
     }
 
     fn close(&mut self) {
+        // Reasoning that nothing followed: providers refuse to take it back.
+        while let Some(Block::Thinking { .. }) = self.answer.last() {
+            self.answer.pop();
+        }
         if !self.answer.is_empty() {
             self.messages.push(Arc::new(Message::Assistant(std::mem::take(&mut self.answer))));
         }

@@ -1,6 +1,7 @@
 //! A session that is open in this process: its log, its worker, the right to write, and the turn that runs.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio_util::sync::CancellationToken;
@@ -12,7 +13,7 @@ use super::lock::SessionLock;
 use super::log::SessionLog;
 use super::turn::TurnHandle;
 use crate::error::{Error, Kind, Result};
-use crate::event::Body;
+use crate::event::{Body, Severity};
 use crate::id::TurnId;
 use crate::store::Store;
 
@@ -25,48 +26,76 @@ pub struct Session {
     pub(super) store: Arc<Store>,
     pub(super) locks: PathBuf,
     pub(super) owner: tokio::sync::Mutex<Option<SessionLock>>,
-    pub(super) turn: Mutex<Option<TurnHandle>>,
+    pub(super) owned: AtomicBool,
+    pub(super) slot: Mutex<Slot>,
+}
+
+/// What runs in a session.
+#[derive(Default)]
+pub(super) struct Slot {
+    turn: Option<TurnHandle>,
+    /// It is being closed or deleted: nothing new begins.
+    closing: bool,
 }
 
 impl Session {
-    fn running(&self) -> MutexGuard<'_, Option<TurnHandle>> {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    fn slot(&self) -> MutexGuard<'_, Slot> {
+        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn claim(&self, turn: TurnHandle) -> Result<()> {
-        let mut running = self.running();
-        if let Some(running) = &*running {
+        let mut slot = self.slot();
+        if slot.closing {
+            return Err(self.is_closing());
+        }
+        if let Some(running) = &slot.turn {
             let message = format!("session {} is working on turn {}", self.log.id, running.id);
             return Err(Error::new(Kind::SessionBusy, message).hint("wait for it to end, or cancel it"));
         }
-        *running = Some(turn);
+        slot.turn = Some(turn);
         Ok(())
     }
 
     pub(super) fn release_claim(&self, id: &TurnId) {
-        self.running().take_if(|running| running.id == *id);
+        self.slot().turn.take_if(|running| running.id == *id);
+    }
+
+    fn is_closing(&self) -> Error {
+        Error::new(Kind::SessionBusy, format!("session {} is being closed", self.log.id)).hint("open it again")
     }
 
     /// The turn that runs in this process.
     pub fn turn(&self) -> Option<TurnHandle> {
-        self.running().clone()
+        self.slot().turn.clone()
     }
 
     /// Cancels the running turn; nothing happens when there is none.
     pub fn cancel(&self) {
-        if let Some(turn) = &*self.running() {
+        if let Some(turn) = &self.slot().turn {
             turn.cancel();
         }
     }
 
     /// Makes sure that this process may write: it has the session's lock, or takes it if its owner is gone, and then closes what that one
-    /// left open. Else `session_busy`, naming the owner.
+    /// left open. Else `session_busy`, naming the owner. After a lost append it begins anew the same way.
     pub async fn own(&self) -> Result<()> {
         let mut owner = self.owner.lock().await;
-        if owner.is_some() {
+        let failed = self.log.failed().is_some();
+        if owner.is_some() && !failed {
             return Ok(());
         }
-        let lock = SessionLock::take(&self.locks, &self.log.id)?;
+        if self.slot().closing {
+            return Err(self.is_closing());
+        }
+        if failed {
+            // What was on its way is refused with it, and nothing of it comes after the new beginning.
+            let _ = self.log.commit(None, Body::notice(Severity::Error, "Events were lost", "the log could not be written")).await;
+        }
+        let lock = match owner.take() {
+            Some(lock) => lock,
+            None => SessionLock::take(&self.locks, &self.log.id)?,
+        };
+        self.owned.store(false, Ordering::Release);
         let generation = self.store.take_session(self.log.key, std::process::id())?;
         self.log.catch_up()?;
         self.log.own(generation);
@@ -75,22 +104,32 @@ impl Session {
             self.log.commit(turn.clone(), body).await?;
         }
         *owner = Some(lock);
+        self.owned.store(true, Ordering::Release);
         Ok(())
     }
 
-    pub async fn is_owned(&self) -> bool {
-        self.owner.lock().await.is_some()
+    /// Whether this process has the session's lock.
+    pub fn is_owned(&self) -> bool {
+        self.owned.load(Ordering::Acquire)
     }
 
     /// Appends outside of a turn: a mode, a setting.
     pub async fn append(&self, body: Body) -> Result<u64> {
+        if let (Some(error), Some(_)) = (self.log.failed(), self.turn()) {
+            // The turn that runs will meet it too, and end.
+            return Err(error);
+        }
         self.own().await?;
         self.log.commit(None, body).await
     }
 
-    /// Ends the running turn and waits for its end.
-    pub async fn stop(&self) {
-        let turn = self.turn();
+    /// Lets nothing new begin, ends the running turn and waits for its end.
+    pub(super) async fn wind_up(&self) {
+        let turn = {
+            let mut slot = self.slot();
+            slot.closing = true;
+            slot.turn.clone()
+        };
         if let Some(mut turn) = turn {
             turn.cancel();
             turn.end().await;
@@ -99,6 +138,7 @@ impl Session {
 
     /// Gives the session up: others may take it.
     pub(super) async fn disown(&self) {
+        self.owned.store(false, Ordering::Release);
         self.owner.lock().await.take();
     }
 }

@@ -2,18 +2,20 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::agent::Agents;
+use super::agent::{Agent, Agents};
 use super::broker::Broker;
 use super::lock::SessionLock;
-use super::log::Log;
+use super::log::{Log, SessionLog};
 use super::now_ms;
 use super::open::Session;
+use super::state::SessionState;
 use crate::config::Durability;
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Event, SessionChange};
@@ -25,6 +27,7 @@ pub struct Sessions {
     store: Arc<Store>,
     log: Log,
     locks: PathBuf,
+    artifacts: PathBuf,
     agents: Arc<dyn Agents>,
     open: Mutex<HashMap<SessionId, Arc<Session>>>,
     /// Taken in the order of the calls by whoever needs a session that may not be open yet.
@@ -36,13 +39,14 @@ pub struct Sessions {
 }
 
 impl Sessions {
-    /// Sessions kept in `dir` (`nuncio.db`, `locks/`).
+    /// Sessions kept in `dir` (`nuncio.db`, `locks/`, `artifacts/`).
     pub fn open_store(dir: &Path, agents: Arc<dyn Agents>, durability: Durability) -> Result<Arc<Sessions>> {
         let store = Arc::new(Store::open(dir)?);
         let sessions = Arc::new(Sessions {
             log: Log::open(store.clone(), durability)?,
             store,
             locks: dir.join("locks"),
+            artifacts: dir.join("artifacts"),
             agents,
             open: Mutex::default(),
             opening: tokio::sync::Mutex::default(),
@@ -66,11 +70,14 @@ impl Sessions {
     /// A new session, owned by this process. `session.created` is committed when this returns.
     pub async fn create(&self, cwd: PathBuf, mode: String, change: SessionChange) -> Result<Arc<Session>> {
         let id = SessionId::new();
+        // Settings of the project that cannot be read make no session.
+        let state = SessionState { cwd: cwd.clone(), mode: mode.clone(), ..SessionState::default() };
+        let agent = self.agents.open(&id, &state)?;
         let lock = SessionLock::take(&self.locks, &id)?;
         let row = self.store.create_session(&id, &cwd, std::process::id(), now_ms())?;
         let log = self.log.session(&row)?;
         log.commit(None, Body::SessionCreated { cwd, mode, change }).await?;
-        let session = self.session(log, Some(lock))?;
+        let session = self.session(log, agent, Some(lock));
         self.map().insert(id, session.clone());
         Ok(session)
     }
@@ -104,8 +111,11 @@ impl Sessions {
 
     async fn restore(&self, id: &SessionId) -> Result<Arc<Session>> {
         let row = self.row(id)?;
-        let log = self.log.session(&row)?;
-        let session = self.session(log, None)?;
+        let log = self.log.clone();
+        let opened = tokio::task::spawn_blocking(move || log.session(&row)).await;
+        let log = opened.map_err(|_| Error::internal("opening a session panicked"))??;
+        let agent = log.state(|state| self.agents.open(id, state))?;
+        let session = self.session(log, agent, None);
         let foreign = match session.own().await {
             // Its owner lives: it can be read and followed here.
             Err(error) if error.kind == Kind::SessionBusy => true,
@@ -119,19 +129,19 @@ impl Sessions {
         Ok(session)
     }
 
-    fn session(&self, log: Arc<super::SessionLog>, lock: Option<SessionLock>) -> Result<Arc<Session>> {
-        let agent = log.state(|state| self.agents.open(&log.id, state))?;
-        Ok(Arc::new(Session {
+    fn session(&self, log: Arc<SessionLog>, agent: Arc<dyn Agent>, lock: Option<SessionLock>) -> Arc<Session> {
+        Arc::new(Session {
             agent,
             broker: Arc::new(Broker::default()),
             tasks: self.tasks.clone(),
             shutdown: self.shutdown.child_token(),
             store: self.store.clone(),
             locks: self.locks.clone(),
+            owned: AtomicBool::new(lock.is_some()),
             owner: tokio::sync::Mutex::new(lock),
-            turn: Mutex::default(),
+            slot: Mutex::default(),
             log,
-        }))
+        })
     }
 
     fn all_open(&self) -> Vec<Arc<Session>> {
@@ -153,20 +163,20 @@ impl Sessions {
         self.store.sessions(cwd, after, limits::SESSIONS_PAGE)
     }
 
-    /// Ends its turn, forgets what only streaming needed, and gives it up. One that is not open is closed already.
+    /// Ends its turn, forgets what only streaming needed, and gives it up, whatever else fails. One that is not open is closed already.
     pub async fn close(&self, id: &SessionId) -> Result<()> {
         let Some(session) = self.opened(id) else { return self.row(id).map(drop) };
-        session.stop().await;
-        if session.is_owned().await {
-            session.append(Body::SessionClosed {}).await?;
-            session.log.prune()?;
+        session.wind_up().await;
+        let mut closed = Ok(());
+        if session.is_owned() {
+            closed = session.append(Body::SessionClosed {}).await.and_then(|_| session.log.prune().map(drop));
         }
-        session.disown().await;
         self.map().remove(id);
-        Ok(())
+        session.disown().await;
+        closed
     }
 
-    /// Removes a session with its events and files. An unknown one is no error; one that another process owns is `session_busy`.
+    /// Removes a session with its events and its artifacts. An unknown one is no error; one that another process owns is `session_busy`.
     pub async fn delete(&self, id: &SessionId) -> Result<()> {
         match self.row(id) {
             Err(error) if error.kind == Kind::NotFound => return Ok(()),
@@ -174,12 +184,19 @@ impl Sessions {
         };
         let session = self.get(id).await?;
         session.own().await?;
-        session.stop().await;
-        session.append(Body::SessionDeleted {}).await?;
-        self.store.delete_session(session.log.key)?;
-        session.disown().await;
+        session.wind_up().await;
+        let deleted = match session.append(Body::SessionDeleted {}).await {
+            Ok(_) => self.store.delete_session(session.log.key),
+            Err(error) => Err(error),
+        };
         self.map().remove(id);
-        Ok(())
+        session.disown().await;
+        deleted?;
+        match tokio::fs::remove_dir_all(self.artifacts.join(id.as_str())).await {
+            // Most sessions leave none.
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io("removing artifacts", error)),
+            _ => Ok(()),
+        }
     }
 
     /// Cancels all turns and waits for their ends.

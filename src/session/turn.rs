@@ -13,7 +13,7 @@ use super::now_ms;
 use super::open::Session;
 use crate::content::{Part, PermissionOption, Role, StopReason, ToolContent};
 use crate::error::{Error, Result};
-use crate::event::{Body, PermissionOutcome, SessionChange};
+use crate::event::{Body, PermissionOutcome, SessionChange, Severity};
 use crate::id::{MessageId, PermissionId, Seq, ToolCallId, TurnId};
 use crate::limits;
 
@@ -78,10 +78,10 @@ impl Turn {
             return TurnEnd { result: Err(error), seq: 0 };
         }
         let result = match self.open(prompt, by).await {
-            Ok(_) => {
-                let worked = AssertUnwindSafe(self.session.agent.run(&self)).catch_unwind().await;
-                worked.unwrap_or_else(|panic| Err(Error::internal(format!("the agent panicked: {}", panic_message(&*panic)))))
-            }
+            Ok(_) => match AssertUnwindSafe(self.session.agent.run(&self)).catch_unwind().await {
+                Ok(result) => result,
+                Err(panic) => self.clear_up(panic_message(&*panic)).await,
+            },
             Err(error) => Err(error),
         };
         self.close(result).await
@@ -99,7 +99,20 @@ impl Turn {
             .await
     }
 
-    /// Closes what the agent left open, then the turn. The claim goes when the end is in the queue: whatever the next turn appends comes after it.
+    /// After a panic: ends what the agent left open.
+    async fn clear_up(&self, panic: &str) -> Result<StopReason> {
+        let error = Error::internal(format!("the agent panicked: {panic}"));
+        // Behind it, the state holds all that was appended before.
+        self.commit(Body::notice(Severity::Error, "The agent broke", error.message.clone())).await?;
+        for body in self.session.log.state(|state| state.closing()) {
+            if !body.ends_turn() {
+                self.emit(body).await;
+            }
+        }
+        Err(error)
+    }
+
+    /// Ends the turn. The claim goes when the end is in the queue: whatever the next turn appends comes after it.
     async fn close(self, result: Result<StopReason>) -> TurnEnd {
         let result = if self.cancel.is_cancelled() { Ok(StopReason::Cancelled) } else { result };
         let body = match &result {

@@ -25,9 +25,17 @@ pub struct Projection {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Notification<'a> {
+struct Notification<'a, U> {
     session_id: &'a SessionId,
+    update: U,
+}
+
+/// A call that waits. ACP lets its status be left out, and its types do; CodeCompanion and Avante take such a call for a running one.
+#[derive(Serialize)]
+struct Waiting {
+    #[serde(flatten)]
     update: acp::SessionUpdate,
+    status: acp::ToolCallStatus,
 }
 
 impl Projection {
@@ -37,7 +45,7 @@ impl Projection {
         Projection { session, client, notices, own_turn: false, shown_bytes: HashMap::new(), open_calls: HashMap::new() }
     }
 
-    pub fn update(&self, update: acp::SessionUpdate, buffer: &mut Vec<u8>) {
+    pub fn update(&self, update: impl Serialize, buffer: &mut Vec<u8>) {
         frame::notification("session/update", Notification { session_id: &self.session, update }, buffer);
     }
 
@@ -94,7 +102,6 @@ impl Projection {
                 let call = acp::ToolCall::new(id, title.clone())
                     .name(name.clone())
                     .kind(content::tool_kind(*kind))
-                    .status(acp::ToolCallStatus::Pending)
                     .locations(locations.iter().map(content::location).collect::<Vec<_>>())
                     .raw_input(input.clone());
                 let fields = acp::ToolCallUpdateFields::new()
@@ -103,7 +110,8 @@ impl Projection {
                     .locations(call.locations.clone())
                     .raw_input(input.clone());
                 self.open_calls.insert(tool_call_id.clone(), fields);
-                self.update(acp::SessionUpdate::ToolCall(call), buffer);
+                let status = acp::ToolCallStatus::Pending;
+                self.update(Waiting { update: acp::SessionUpdate::ToolCall(call), status }, buffer);
             }
             Body::ToolUpdated { tool_call_id, status, content } => {
                 let fields = acp::ToolCallUpdateFields::new()

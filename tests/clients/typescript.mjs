@@ -88,6 +88,8 @@ await connected("script.json", async (agent, client) => {
   const [made] = calls(allowed.updates);
   assert.equal(client.questions[0].toolCall.toolCallId, made.toolCallId);
   assert.deepEqual([made.kind, made.status], ["execute", "completed"]);
+  const statuses = allowed.updates.filter((update) => update.toolCallId).flatMap((update) => update.status ?? []);
+  assert.deepEqual(statuses, ["pending", "in_progress", "completed"], "editors read the first status too: what is not pending, they show as running");
   assert.match(JSON.stringify(made.content), /made by a client/);
 
   const rejected = await prompt("Now remove it.", choose("reject_once"));

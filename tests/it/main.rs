@@ -1,5 +1,5 @@
 //! The one integration test binary: everything through the front door.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod cli;
 mod durability;

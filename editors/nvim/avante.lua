@@ -1,0 +1,13 @@
+-- Neovim with avante.nvim: merge this into its setup in your init.lua, then `:AvanteAsk`.
+
+require("avante").setup({
+  provider = "nuncio",
+  acp_providers = {
+    nuncio = {
+      command = "nuncio",
+      args = { "acp" },
+      -- Avante hands an agent nothing but PATH by itself; nuncio wants HOME and your key, and so do the commands that it runs.
+      env = vim.fn.environ(),
+    },
+  },
+})
