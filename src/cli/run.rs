@@ -14,7 +14,6 @@ use super::text::{Out, Text};
 use super::{print, report};
 use crate::api::{Client, Cx, Method, NewSession, Nuncio, Prompt};
 use crate::app::on_signal;
-use crate::content::StopReason;
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Event, SessionChange};
 use crate::id::{Seq, SessionId, ToolCallId};
@@ -167,8 +166,11 @@ impl Work {
         let _attendance = (self.answers != Answers::None).then(|| self.session.broker.attend());
         for prompt in prompts {
             let stop = self.prompt(prompt, &mut None).await?;
-            if stop == StopReason::Cancelled {
-                return Ok(130);
+            match stop {
+                acp::StopReason::EndTurn => {}
+                acp::StopReason::Cancelled => return Ok(130),
+                // It was not done, and what comes after it may count on it.
+                _ => return Ok(1),
             }
         }
         Ok(if self.denied { 4 } else { 0 })
@@ -204,7 +206,8 @@ impl Work {
         }
     }
 
-    async fn prompt(&mut self, prompt: String, inputs: &mut During<'_>) -> Result<StopReason> {
+    /// Returns why it stopped.
+    async fn prompt(&mut self, prompt: String, inputs: &mut During<'_>) -> Result<acp::StopReason> {
         let cancel = self.interrupted.child_token();
         let cx = Cx { nuncio: self.nuncio.clone(), client: self.client.clone(), cancel: cancel.clone() };
         let id = acp::SessionId::new(self.session.log.id.as_str());
@@ -227,10 +230,7 @@ impl Work {
             self.event(&event)?;
         }
         let stop = end?.result.stop_reason;
-        Ok(match stop {
-            acp::StopReason::Cancelled => StopReason::Cancelled,
-            _ => StopReason::EndTurn,
-        })
+        Ok(stop)
     }
 
     fn event(&mut self, event: &Event) -> Result<()> {

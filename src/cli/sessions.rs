@@ -51,16 +51,14 @@ fn list(sessions: &Sessions, cwd: Option<&Path>, json: bool) -> Result<()> {
 fn show(sessions: &Sessions, id: &str, json: bool) -> Result<()> {
     let id = SessionId::from(id);
     let mut text = Text::new(std::io::stdout().is_terminal(), true, &sessions.row(&id)?.cwd);
-    each_event(sessions, &id, |event| {
-        if json {
-            return print(line(event)? + "\n");
-        }
-        for out in text.on(event) {
-            let (Out::Answer(shown) | Out::Aside(shown)) = out;
+    let put = |out: Vec<Out>| {
+        for Out::Answer(shown) | Out::Aside(shown) in out {
             print(shown)?;
         }
         Ok(())
-    })
+    };
+    each_event(sessions, &id, |event| if json { print(line(event)? + "\n") } else { put(text.on(event)) })?;
+    put(text.rest())
 }
 
 pub fn line(event: &Event) -> Result<String> {

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use crate::content::{Part, PlanStatus, Role, ToolContent, ToolStatus};
+use crate::content::{Part, PlanStatus, Role, StopReason, ToolContent, ToolStatus};
 use crate::event::{Body, Event, PermissionOutcome, Severity};
 use crate::id::{MessageId, ToolCallId};
 use crate::limits;
@@ -23,9 +23,19 @@ pub struct Text {
     replay: bool,
     /// What paths are shown relative to.
     cwd: PathBuf,
-    shown_bytes: HashMap<MessageId, usize>,
+    /// Messages that are not whole yet.
+    messages: HashMap<MessageId, Shown>,
+    /// The one whose line is not ended.
+    writing: Option<MessageId>,
     /// Calls of which nothing more needs to be shown: what was asked about, or what has events of its own.
     told: HashSet<ToolCallId>,
+}
+
+struct Shown {
+    role: Role,
+    /// Kept in a session of the past only.
+    text: String,
+    bytes: usize,
 }
 
 #[derive(Clone, Copy)]
@@ -43,7 +53,7 @@ const OUTPUT_LINES: usize = 12;
 
 impl Text {
     pub fn new(colour: bool, replay: bool, cwd: &Path) -> Text {
-        Text { colour, replay, cwd: cwd.into(), shown_bytes: HashMap::new(), told: HashSet::new() }
+        Text { colour, replay, cwd: cwd.into(), messages: HashMap::new(), writing: None, told: HashSet::new() }
     }
 
     fn paint(&self, style: Style, text: &str) -> String {
@@ -63,10 +73,8 @@ impl Text {
 
     pub fn on(&mut self, event: &Event) -> Vec<Out> {
         match &event.body {
-            Body::MessageDelta { message_id, role, offset, text } => {
-                self.piece(message_id, *role, *offset as usize, text).into_iter().collect()
-            }
-            Body::MessageCompleted { message_id, role, parts, .. } => self.completed(message_id, *role, parts),
+            Body::MessageDelta { message_id, role, offset, text } => self.piece(message_id, *role, *offset as usize, text),
+            Body::MessageCompleted { message_id, role, parts, discarded, .. } => self.completed(message_id, *role, parts, *discarded),
             Body::ToolStarted { tool_call_id, name, .. } if name == "plan" => {
                 self.told.insert(tool_call_id.clone());
                 Vec::new()
@@ -111,6 +119,15 @@ impl Text {
                 let hint = hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
                 vec![self.aside(&self.paint(Style::Red, &format!("✗ {message}{hint}")))]
             }
+            Body::TurnCompleted { stop_reason } if *stop_reason != StopReason::EndTurn => {
+                let why = match stop_reason {
+                    StopReason::MaxTokens => "the answer was cut: it reached the limit of its length",
+                    StopReason::MaxTurnRequests => "stopped: too many steps in one turn",
+                    StopReason::Refusal => "the model refused",
+                    StopReason::EndTurn | StopReason::Cancelled => "stopped",
+                };
+                vec![self.aside(&self.paint(Style::Yellow, &format!("■ {why}")))]
+            }
             Body::TurnCancelled {} => vec![self.aside(&self.paint(Style::Yellow, "■ cancelled"))],
             Body::TurnInterrupted {} => {
                 vec![self.aside(&self.paint(Style::Yellow, "■ interrupted: the process that ran it is gone"))]
@@ -123,36 +140,71 @@ impl Text {
         Out::Aside(format!("{line}\n"))
     }
 
-    fn piece(&mut self, id: &MessageId, role: Role, offset: usize, text: &str) -> Option<Out> {
-        let shown = self.shown_bytes.get(id).copied().unwrap_or(0);
+    /// Text of a message as it comes, on lines of its own. A session of the past shows only what is whole, and at the end what never was.
+    fn piece(&mut self, id: &MessageId, role: Role, offset: usize, text: &str) -> Vec<Out> {
+        let message = self.messages.entry(id.clone()).or_insert_with(|| Shown { role, text: String::new(), bytes: 0 });
         // A piece before this one is gone: the whole message is on its way.
-        if offset > shown {
-            return None;
+        if offset > message.bytes {
+            return Vec::new();
         }
-        let fresh = text.get(shown - offset..).filter(|fresh| !fresh.is_empty())?.to_string();
-        self.shown_bytes.insert(id.clone(), offset + text.len());
+        let Some(fresh) = text.get(message.bytes - offset..).filter(|fresh| !fresh.is_empty()) else { return Vec::new() };
+        message.bytes = offset + text.len();
+        if self.replay {
+            message.text.push_str(fresh);
+            return Vec::new();
+        }
+        let mut out = if self.writing.as_ref() == Some(id) { Vec::new() } else { self.end_line() };
+        self.writing = Some(id.clone());
+        out.extend(self.said(role, fresh));
+        out
+    }
+
+    fn said(&self, role: Role, text: &str) -> Option<Out> {
         match role {
-            Role::Assistant => Some(Out::Answer(fresh)),
-            Role::Thought => Some(Out::Aside(self.paint(Style::Dim, &fresh))),
+            Role::Assistant => Some(Out::Answer(text.into())),
+            Role::Thought => Some(Out::Aside(self.paint(Style::Dim, text))),
             Role::User | Role::System => None,
         }
     }
 
-    fn completed(&mut self, id: &MessageId, role: Role, parts: &[Part]) -> Vec<Out> {
+    /// Ends the line of the message that is being written.
+    fn end_line(&mut self) -> Vec<Out> {
+        let role = self.writing.take().and_then(|id| self.messages.get(&id)).map(|message| message.role);
+        match role {
+            Some(Role::Assistant) => vec![Out::Answer("\n".into())],
+            Some(Role::Thought | Role::User | Role::System) => vec![Out::Aside("\n".into())],
+            None => Vec::new(),
+        }
+    }
+
+    fn completed(&mut self, id: &MessageId, role: Role, parts: &[Part], discarded: bool) -> Vec<Out> {
         let text = crate::content::plain_text(parts);
+        if self.replay {
+            self.messages.remove(id);
+            return match role {
+                _ if discarded || text.is_empty() => Vec::new(),
+                Role::User => {
+                    let lines: Vec<String> = text.lines().map(|line| self.paint(Style::Bold, &format!("> {line}"))).collect();
+                    vec![Out::Answer(format!("\n{}\n\n", lines.join("\n")))]
+                }
+                role => self.said(role, &format!("{text}\n")).into_iter().collect(),
+            };
+        }
         if role == Role::User {
-            if !self.replay {
-                return Vec::new();
-            }
-            let lines: Vec<String> = text.lines().map(|line| self.paint(Style::Bold, &format!("> {line}"))).collect();
-            return vec![Out::Answer(format!("\n{}\n\n", lines.join("\n")))];
+            return Vec::new();
         }
-        let mut out: Vec<Out> = self.piece(id, role, 0, &text).into_iter().collect();
-        self.shown_bytes.remove(id);
-        if !text.is_empty() {
-            out.push(if role == Role::Assistant { Out::Answer("\n".into()) } else { Out::Aside("\n".into()) });
+        let mut out = self.piece(id, role, 0, &text);
+        if self.writing.as_ref() == Some(id) {
+            out.extend(self.end_line());
         }
+        self.messages.remove(id);
         out
+    }
+
+    /// What was said and never became whole, for the end of a session of the past.
+    pub fn rest(&mut self) -> Vec<Out> {
+        let open: Vec<Shown> = self.messages.drain().map(|(_, message)| message).collect();
+        open.iter().filter_map(|message| self.said(message.role, &format!("{}\n", message.text))).collect()
     }
 
     /// What is asked about, all of it; a text that is no more than the call's title stands in the question itself.

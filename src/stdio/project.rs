@@ -62,7 +62,7 @@ impl Projection {
     /// An event of the past: messages at once, calls without their way.
     pub fn replayed(&mut self, event: &Event, buffer: &mut Vec<u8>) {
         match &event.body {
-            Body::MessageDelta { .. } | Body::Notice { .. } => {}
+            Body::MessageDelta { .. } | Body::Notice { .. } | Body::MessageCompleted { discarded: true, .. } => {}
             Body::ToolUpdated { status: None, .. } => {}
             body => self.fact(body, buffer),
         }
