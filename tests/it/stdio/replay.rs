@@ -72,19 +72,26 @@ async fn load_replays_everything_before_its_answer() {
 #[tokio::test]
 async fn every_chunk_names_its_message() {
     let home = Home::new();
-    home.put("a.txt", "one\n");
-    let (mut agent, session) = home.session(steps(), &["--mode", "auto"]).await;
-    let (_, live) = agent.turn(&session, "Mend a.txt").await;
+    let steps = json!([
+        {"thinking": "in pieces", "text": "in pieces too", "chunk_chars": 1, "delay_ms": 2, "tool_calls": [{"name": "list"}]},
+        {"text": "in pieces again", "chunk_chars": 1, "delay_ms": 2},
+    ]);
+    let (mut agent, session) = home.session(steps, &[]).await;
+    let (_, live) = agent.turn(&session, "go").await;
     let replayed = agent.load(&home, &session).await;
-    for updates in [live, replayed] {
+    // Role and message of each chunk, neighbours once: so many messages, whether they come in pieces or whole.
+    let messages = |updates: &[Value]| {
         let chunks = updates.iter().filter(|update| update["sessionUpdate"].as_str().unwrap().ends_with("_chunk"));
-        let mut ids: Vec<(&str, &str)> =
-            chunks.map(|chunk| (chunk["messageId"].as_str().unwrap(), chunk["sessionUpdate"].as_str().unwrap())).collect();
+        let mut ids: Vec<(String, String)> =
+            chunks.map(|chunk| (chunk["sessionUpdate"].to_string(), chunk["messageId"].as_str().unwrap().to_string())).collect();
+        let count = ids.len();
         ids.dedup();
-        let once: std::collections::HashSet<&str> = ids.iter().map(|(id, _)| *id).collect();
-        assert_eq!(once.len(), ids.len(), "a message of two kinds, or in pieces: {ids:?}");
-        assert!(ids.len() >= 4, "{ids:?}");
-    }
+        (ids, count)
+    };
+    let ((live, pieces), (replayed, whole)) = (messages(&live), messages(&replayed));
+    assert_eq!((live.len(), replayed.len(), whole), (3, 4, 4), "{live:?} {replayed:?}");
+    assert_eq!(live, replayed[1..]);
+    assert!(pieces > 10, "{pieces} pieces");
     agent.finish().await;
 }
 
