@@ -93,9 +93,12 @@ async fn a_pipe_by_the_name_of_an_instruction_file_stops_nobody() {
 #[tokio::test]
 async fn instructions_of_the_directories_above_come_first_as_far_as_the_repository_goes() {
     let told = request("sub/deep", |home| {
-        for (path, text) in
-            [("../AGENTS.md", "not ours"), ("AGENTS.md", "outermost"), ("sub/CLAUDE.md", "between"), ("sub/deep/AGENTS.md", "innermost")]
-        {
+        for (path, text) in [
+            ("../AGENTS.md", "not ours"),
+            ("AGENTS.md", "outermost"),
+            ("sub/CLAUDE.md", "between"),
+            ("sub/deep/AGENTS.md", "innermost"),
+        ] {
             home.put(path, &format!("These words are {text}.\n"));
         }
     })

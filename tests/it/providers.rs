@@ -1,5 +1,8 @@
 //! The four protocols through the front door: an editor's prompt, a provider on loopback, and everything between them.
 
+mod discarded;
+mod places;
+
 use nuncio::config::Protocol;
 use serde_json::{Value, json};
 

@@ -82,7 +82,9 @@ async fn an_allowed_command_outside_the_roots_is_asked_about() {
     home.put("inside/a", "");
     let outside = home.put("../outside/a", "").parent().unwrap().to_path_buf();
     std::os::unix::fs::symlink(&outside, home.work().join("link")).unwrap();
-    for (cwd, expected) in [(json!("inside"), Allow), (json!("/"), Ask), (json!(outside), Ask), (json!("link"), Ask), (json!(".."), Ask)] {
+    for (cwd, expected) in
+        [(json!("inside"), Allow), (json!("/"), Ask), (json!(outside), Ask), (json!("link"), Ask), (json!(".."), Ask)]
+    {
         let input = json!({"command": "echo hi", "cwd": cwd});
         assert_eq!(verdict(&home, "ask", "bash", &input).await, expected, "{input}");
     }

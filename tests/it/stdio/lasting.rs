@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Home, bounded, text};
-use crate::harness::LIMIT;
+use crate::harness::{Home, LIMIT, bounded, text, tool};
 
 fn database(home: &Home) -> rusqlite::Connection {
     rusqlite::Connection::open(home.data().join("nuncio.db")).unwrap()
@@ -51,7 +50,7 @@ async fn live_output_of_a_command_does_not_stay_after_the_close() {
     assert!(bytes < 160 << 10, "{bytes} bytes");
     // What is shown again is the whole.
     let replayed = agent.load(&home, &session).await;
-    assert_eq!(crate::harness::tool(&replayed, 0)["content"], crate::harness::tool(&live, 0)["content"]);
+    assert_eq!(tool(&replayed, 0)["content"], tool(&live, 0)["content"]);
     agent.finish().await;
 }
 
@@ -65,7 +64,11 @@ async fn an_event_that_is_not_known_here_is_passed_over() {
     let (key, head): (i64, i64) =
         db.query_row("SELECT key, head FROM sessions WHERE id = ?1", [&session], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
     let body = json!({"type": "weather.changed", "wind": {"from": "north"}}).to_string();
-    db.execute("INSERT INTO events (session, seq, turn, at_ms, delta, body) VALUES (?1, ?2, NULL, 1, 0, ?3)", (key, head + 1, body)).unwrap();
+    db.execute(
+        "INSERT INTO events (session, seq, turn, at_ms, delta, body) VALUES (?1, ?2, NULL, 1, 0, ?3)",
+        (key, head + 1, body),
+    )
+    .unwrap();
     db.execute("UPDATE sessions SET head = ?1 WHERE key = ?2", (head + 1, key)).unwrap();
     drop(db);
 
@@ -113,7 +116,8 @@ async fn what_the_user_typed_is_shown_and_what_it_stands_for_is_told_the_model()
     assert_eq!(text(&live, "agent_message_chunk"), "studied");
     agent.finish().await;
 
-    let mut agent = home.start(&["--model", &home.script(json!([{"expect": "Study this repository", "text": "still known"}]))]).await;
+    let mut agent =
+        home.start(&["--model", &home.script(json!([{"expect": "Study this repository", "text": "still known"}]))]).await;
     agent.call("initialize", json!({"protocolVersion": 1})).await;
     let replayed = agent.load(&home, &session).await;
     let listed = agent.call("session/list", json!({})).await;
@@ -139,7 +143,7 @@ async fn requests_of_a_client_that_does_not_read_pile_up_nowhere() {
     let mut child = home.spawn(&["acp", "--model", &home.script(json!([]))]);
     let (mut stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
     let mut writing = tokio::spawn(async move {
-        let method = "no/such/".repeat(40);
+        let method = "no/such/".repeat(200);
         for id in 0..REQUESTS {
             let line = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": {}}).to_string() + "\n";
             stdin.write_all(line.as_bytes()).await.unwrap();

@@ -38,7 +38,8 @@ async fn opened_again(method: &str) {
         assert_eq!(call["content"], first["params"]["toolCall"]["content"], "{which}");
         assert_eq!(params["options"], first["params"]["options"], "{which}");
     }
-    let option = &second["params"]["options"].as_array().unwrap().iter().find(|option| option["kind"] == "allow_once").unwrap()["optionId"];
+    let option =
+        &second["params"]["options"].as_array().unwrap().iter().find(|option| option["kind"] == "allow_once").unwrap()["optionId"];
     let yes = json!({"jsonrpc": "2.0", "id": second["id"], "result": {"outcome": {"outcome": "selected", "optionId": option}}});
     // Answered by hand: it is not open any more.
     agent.asked.retain(|(asked, _)| *asked != second["id"]);
