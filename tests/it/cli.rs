@@ -1,7 +1,9 @@
 //! The command line: what each command prints, and the code it ends with.
 
+mod import;
 mod run;
 mod show;
+mod stops;
 
 use serde_json::{Value, json};
 

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod cli;
+mod context;
 mod durability;
 mod harness;
 mod models;

@@ -1,6 +1,8 @@
 //! Who decides about a tool call: modes and rules as a table, answers and the lack of them, projects that nobody trusts.
 
 mod answers;
+mod reach;
+mod secrets;
 mod trust;
 
 use serde_json::{Value, json};

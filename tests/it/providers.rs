@@ -1,5 +1,8 @@
 //! The four protocols through the front door: an editor's prompt, a provider on loopback, and everything between them.
 
+mod discarded;
+mod places;
+
 use nuncio::config::Protocol;
 use serde_json::{Value, json};
 
@@ -8,7 +11,7 @@ use crate::models::wires::{WIRES, Wire};
 use crate::provider::{Exchange, KEY, Provider, Received};
 
 /// A home whose model is the provider's. The key comes from a command: the environment of a test has none.
-async fn home(wire: &Wire, exchanges: Vec<Exchange>) -> (Home, Provider, String) {
+pub async fn home(wire: &Wire, exchanges: Vec<Exchange>) -> (Home, Provider, String) {
     let provider = Provider::start(wire.protocol, exchanges).await;
     let home = Home::new();
     home.config(&format!(
@@ -22,7 +25,7 @@ async fn home(wire: &Wire, exchanges: Vec<Exchange>) -> (Home, Provider, String)
     (home, provider, wire.model.into())
 }
 
-async fn connect(home: &Home) -> Agent {
+pub async fn connect(home: &Home) -> Agent {
     let mut agent = home.start(&["--thinking", "low"]).await;
     let capabilities = json!({ "session": { "notices": {} } });
     agent.call("initialize", json!({ "protocolVersion": 1, "clientCapabilities": capabilities })).await;
@@ -30,7 +33,7 @@ async fn connect(home: &Home) -> Agent {
 }
 
 /// The conversation in a request's body, whatever its protocol calls it.
-fn conversation(received: &Received) -> Vec<Value> {
+pub fn conversation(received: &Received) -> Vec<Value> {
     let body = &received.body;
     let list = ["messages", "input", "contents"].iter().find_map(|name| body[*name].as_array());
     list.unwrap_or_else(|| panic!("no conversation in {body}")).clone()

@@ -1,8 +1,11 @@
 //! The ACP door, bad input first: each line gets its one right answer, and the connection lives on.
 
 mod content;
+mod ends;
 mod flow;
+mod lasting;
 mod order;
+mod questions;
 mod replay;
 mod settings;
 

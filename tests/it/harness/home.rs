@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Value, json};
@@ -15,6 +16,7 @@ use crate::process::marker;
 pub struct Home {
     dir: TempDir,
     scripts: AtomicU32,
+    environment: Mutex<Vec<(String, String)>>,
 }
 
 /// What a command said, and how it ended.
@@ -37,7 +39,7 @@ impl Home {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("home")).unwrap();
         std::fs::create_dir(dir.path().join("work")).unwrap();
-        Home { dir, scripts: AtomicU32::new(0) }
+        Home { dir, scripts: AtomicU32::new(0), environment: Mutex::default() }
     }
 
     /// Where nuncio keeps its settings and its data.
@@ -76,11 +78,17 @@ impl Home {
         format!("scripted:{}", path.display())
     }
 
+    /// Sets a variable for every nuncio that is started from here on.
+    pub fn env(&self, name: &str, value: &str) {
+        self.environment.lock().unwrap().push((name.into(), value.into()));
+    }
+
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_nuncio"));
         command.args(arguments).current_dir(self.work()).env_clear().kill_on_drop(true);
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.env("HOME", self.dir.path()).env("NUNCIO_HOME", self.data()).env("TMPDIR", self.dir.path());
+        command.envs(self.environment.lock().unwrap().iter().cloned());
         command
     }
 

@@ -1,0 +1,110 @@
+//! Instruction files: which of a project's files get into the system prompt, and that no others do.
+
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::harness::Home;
+use crate::models::wires::WIRES;
+use crate::provider::Exchange;
+use crate::providers;
+
+/// A run that takes longer waits for something that never comes.
+const BOUND: Duration = Duration::from_secs(8);
+
+/// The first request that a prompt in `cwd` makes, as one text. `prepare` puts the files there.
+async fn request(cwd: &str, prepare: impl FnOnce(&Home)) -> String {
+    let wire = &WIRES[0];
+    let (home, provider, _) = providers::home(wire, vec![Exchange::events(wire.plain)]).await;
+    home.put(".git/HEAD", "ref: refs/heads/main\n");
+    home.put(&format!("{cwd}/a.txt"), "");
+    prepare(&home);
+    let ran = tokio::time::timeout(BOUND, home.run(&["run", "--cwd", cwd, "go"], "")).await;
+    let ran = ran.unwrap_or_else(|_| panic!("nothing came for {BOUND:?}"));
+    assert_eq!(ran.code, 0, "{ran:?}");
+    provider.finish().await[0].body.to_string()
+}
+
+fn link(home: &Home, name: &str, to: impl AsRef<Path>) {
+    symlink(to, home.work().join(name)).unwrap();
+}
+
+const SECRET: &str = "xyzzy-opens-the-cave";
+
+#[tokio::test]
+async fn a_link_that_leads_out_of_the_repository_tells_the_model_nothing() {
+    type Prepare = fn(&Home);
+    let cases: &[(&str, &str, Prepare)] = &[
+        ("a file beside it", SECRET, |home| link(home, "AGENTS.md", "../secret.txt")),
+        ("a file by its absolute path", SECRET, |home| link(home, "CLAUDE.md", home.work().join("../secret.txt"))),
+        ("the environment", "NUNCIO_HOME=", |home| link(home, "AGENTS.md", "/proc/self/environ")),
+        ("by way of a directory", SECRET, |home| {
+            link(home, ".nuncio", "../beside");
+        }),
+    ];
+    for (name, secret, prepare) in cases {
+        let told = request(".", |home| {
+            home.put("../secret.txt", SECRET);
+            home.put("../beside/instructions.md", SECRET);
+            prepare(home);
+        })
+        .await;
+        assert!(!told.contains(secret), "{name}: {told}");
+    }
+}
+
+#[tokio::test]
+async fn patterns_of_a_project_that_lead_out_of_it_tell_the_model_nothing() {
+    for pattern in ["ABSOLUTE", "../secret.txt", "a/../../secret.txt"] {
+        let told = request(".", |home| {
+            let secret = home.put("../secret.txt", SECRET);
+            home.put("a/b.txt", "");
+            let pattern = pattern.replace("ABSOLUTE", secret.to_str().unwrap());
+            home.put(".nuncio/config.toml", &format!("[instructions]\npatterns = [\"{pattern}\"]\n"));
+        })
+        .await;
+        assert!(!told.contains(SECRET), "{pattern}: {told}");
+    }
+}
+
+#[tokio::test]
+async fn one_file_under_two_names_is_told_once() {
+    for (file, other) in [("AGENTS.md", "CLAUDE.md"), ("CLAUDE.md", "AGENTS.md")] {
+        let told = request(".", |home| {
+            home.put(file, "Always whistle.\n");
+            link(home, other, file);
+        })
+        .await;
+        assert_eq!(told.matches("Always whistle.").count(), 1, "{other} -> {file}: {told}");
+    }
+}
+
+#[tokio::test]
+async fn a_pipe_by_the_name_of_an_instruction_file_stops_nobody() {
+    use rustix::fs::{CWD, Mode, mkfifoat};
+    let told = request(".", |home| {
+        mkfifoat(CWD, home.work().join("AGENTS.md"), Mode::RUSR | Mode::WUSR).unwrap();
+        home.put("CLAUDE.md", "Always whistle.\n");
+    })
+    .await;
+    assert!(told.contains("Always whistle."), "{told}");
+}
+
+#[tokio::test]
+async fn instructions_of_the_directories_above_come_first_as_far_as_the_repository_goes() {
+    let told = request("sub/deep", |home| {
+        for (path, text) in [
+            ("../AGENTS.md", "not ours"),
+            ("AGENTS.md", "outermost"),
+            ("sub/CLAUDE.md", "between"),
+            ("sub/deep/AGENTS.md", "innermost"),
+        ] {
+            home.put(path, &format!("These words are {text}.\n"));
+        }
+    })
+    .await;
+    let place = |text: &str| told.find(&format!("These words are {text}."));
+    let places: Vec<usize> = ["outermost", "between", "innermost"].map(|text| place(text).expect(text)).into();
+    assert!(places.is_sorted(), "{told}");
+    assert_eq!(place("not ours"), None, "{told}");
+}

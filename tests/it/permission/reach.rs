@@ -1,0 +1,114 @@
+//! How far a yes reaches: not to another environment or directory than what was shown, and not to files that make others run.
+
+use serde_json::{Value, json};
+
+use super::Verdict::{Allow, Ask};
+use super::verdict;
+use crate::harness::{Agent, Home, Reply, tool};
+
+const GIT_STATUS: &str = "[permissions]\nrules = [ { tool = \"bash\", pattern = \"git status *\", policy = \"allow\" } ]\n";
+
+fn bash(input: Value) -> Value {
+    json!({"tool_calls": [{"name": "bash", "input": input}]})
+}
+
+fn questions(agent: &Agent) -> Vec<Value> {
+    let asked = agent.frames.iter().filter(|frame| frame["method"] == "session/request_permission");
+    asked.map(|frame| frame["params"].clone()).collect()
+}
+
+#[tokio::test]
+async fn an_allowed_command_with_another_environment_is_asked_about() {
+    let home = Home::new();
+    home.config(GIT_STATUS);
+    let cases = [
+        (json!({"command": "git status"}), Allow),
+        (json!({"command": "git status --short", "env": {}}), Allow),
+        (json!({"command": "git status", "env": {"GIT_EXTERNAL_DIFF": "./evil"}}), Ask),
+        (json!({"command": "git status --short", "env": {"PATH": "./bin"}}), Ask),
+    ];
+    for (input, expected) in cases {
+        assert_eq!(verdict(&home, "ask", "bash", &input).await, expected, "{input}");
+    }
+}
+
+#[tokio::test]
+async fn the_question_shows_the_environment_of_the_command() {
+    let home = Home::new();
+    let call = bash(json!({"command": "git status", "env": {"GIT_PAGER": "./evil.sh"}}));
+    let (mut agent, session) = home.session(json!([call]), &[]).await;
+    agent.otherwise = Reply::Pick("reject_once");
+    agent.turn(&session, "go").await;
+    let shown = questions(&agent)[0]["toolCall"]["content"].to_string();
+    agent.finish().await;
+    for word in ["git status", "GIT_PAGER", "./evil.sh"] {
+        assert!(shown.contains(word), "{word}: {shown}");
+    }
+}
+
+#[tokio::test]
+async fn always_is_for_the_directory_and_the_environment_that_were_shown() {
+    // Calls in their order: the input, how the question is answered (none: it must not come), the call's status.
+    let here = |cwd: &str| json!({"command": "echo a", "cwd": cwd});
+    let set = |value: &str| json!({"command": "echo b", "env": {"X": value}});
+    let calls = [
+        (here("one"), Some("allow_always"), "completed"),
+        (here("one"), None, "completed"),
+        (here("two"), Some("reject_once"), "failed"),
+        (json!({"command": "echo a"}), Some("reject_once"), "failed"),
+        (set("1"), Some("allow_always"), "completed"),
+        (set("2"), Some("reject_once"), "failed"),
+        (json!({"command": "echo b", "env": {"X": "1", "PATH": "."}}), Some("reject_once"), "failed"),
+    ];
+    let home = Home::new();
+    home.put("one/a", "");
+    home.put("two/a", "");
+    let steps: Vec<Value> = calls.iter().flat_map(|(input, ..)| [bash(input.clone()), json!({"text": "so"})]).collect();
+    let (mut agent, session) = home.session(json!(steps), &[]).await;
+    for (input, answer, status) in calls {
+        let before = questions(&agent).len();
+        agent.otherwise = Reply::Pick(answer.unwrap_or("reject_once"));
+        let (_, updates) = agent.turn(&session, "go").await;
+        assert_eq!(questions(&agent).len() - before, answer.iter().count(), "{input}: questions");
+        assert_eq!(tool(&updates, 0)["status"], status, "{input}");
+    }
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn an_allowed_command_outside_the_roots_is_asked_about() {
+    let home = Home::new();
+    home.config("[permissions]\nrules = [ { tool = \"bash\", pattern = \"echo *\", policy = \"allow\" } ]\n");
+    home.put("inside/a", "");
+    let outside = home.put("../outside/a", "").parent().unwrap().to_path_buf();
+    std::os::unix::fs::symlink(&outside, home.work().join("link")).unwrap();
+    for (cwd, expected) in
+        [(json!("inside"), Allow), (json!("/"), Ask), (json!(outside), Ask), (json!("link"), Ask), (json!(".."), Ask)]
+    {
+        let input = json!({"command": "echo hi", "cwd": cwd});
+        assert_eq!(verdict(&home, "ask", "bash", &input).await, expected, "{input}");
+    }
+}
+
+#[tokio::test]
+async fn files_that_decide_what_runs_are_not_edits_like_others() {
+    let home = Home::new();
+    home.put(".git/HEAD", "ref: refs/heads/main\n");
+    home.put(".git/hooks/pre-commit", "#!/bin/sh\n");
+    home.put(".nuncio/config.toml", "");
+    home.put("sub/.nuncio/a", "");
+    home.put("a.txt", "one\n");
+    let hooked = json!({"file_path": ".git/hooks/pre-commit", "old_string": "#!/bin/sh", "new_string": "#!/bin/sh\n./evil"});
+    std::os::unix::fs::symlink(".git/hooks", home.work().join("innocent")).unwrap();
+    let cases = [
+        ("write", json!({"file_path": "a.txt", "content": "two\n"}), Allow),
+        ("write", json!({"file_path": ".nuncio/config.toml", "content": "model = \"ollama/x\"\n"}), Ask),
+        ("write", json!({"file_path": ".git/hooks/pre-commit", "content": "./evil\n"}), Ask),
+        ("write", json!({"file_path": ".git/config", "content": "[core]\n"}), Ask),
+        ("write", json!({"file_path": "innocent/post-commit", "content": "./evil\n"}), Ask),
+        ("edit", hooked, Ask),
+    ];
+    for (name, input, expected) in cases {
+        assert_eq!(verdict(&home, "accept-edits", name, &input).await, expected, "{name} {input}");
+    }
+}

@@ -1,0 +1,112 @@
+//! Ends of turns and of sessions: nothing begins after a cancel or a close, and a failure is told last.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::harness::{Agent, Home, of, text};
+
+/// Longer than any of these waits may take.
+const BOUND: Duration = Duration::from_secs(8);
+
+/// The answer to a request, an error too; within the bound.
+async fn answered(agent: &mut Agent, id: &Value, what: &str) -> Result<Value, Value> {
+    tokio::time::timeout(BOUND, agent.answer(id)).await.unwrap_or_else(|_| panic!("{what}: no answer in {BOUND:?}"))
+}
+
+#[tokio::test]
+async fn no_call_that_waited_begins_after_a_cancel() {
+    let home = Home::new();
+    let bash = |command: String| json!({"name": "bash", "input": {"command": command}});
+    let mut calls: Vec<Value> = (0..8).map(|_| bash("sleep 20".into())).collect();
+    calls.extend((0..6).map(|number| bash(format!("touch f{number}"))));
+    let (mut agent, session) = home.session(json!([{"tool_calls": calls}]), &["--mode", "auto"]).await;
+    let id = agent.prompt(&session, "go").await;
+    agent.until("a call that runs", |frame| frame["params"]["update"]["status"] == "in_progress").await;
+    agent.notify("session/cancel", json!({"sessionId": session})).await;
+    assert_eq!(answered(&mut agent, &id, "the prompt").await.unwrap()["stopReason"], "cancelled");
+    agent.finish().await;
+    let began: Vec<String> = (0..6).map(|number| format!("f{number}")).filter(|name| home.get(name).is_some()).collect();
+    assert_eq!(began, Vec::<String>::new(), "begun after the cancel");
+    let log = home.log(&session).await;
+    let ended = log.iter().filter(|event| event["body"]["type"] == "tool.completed");
+    let ends: Vec<&Value> = ended.map(|event| &event["body"]["status"]).collect();
+    assert_eq!(ends, vec!["failed"; 14]);
+    assert_eq!(log.last().unwrap()["body"]["type"], "turn.cancelled");
+}
+
+#[tokio::test]
+async fn a_prompt_right_behind_a_close_is_refused_or_has_a_session_that_is_owned() {
+    let home = Home::new();
+    let bash = json!({"tool_calls": [{"name": "bash", "input": {"command": "sleep 60"}}]});
+    let (mut agent, first) = home.session(json!([bash, {"text": "done"}]), &["--mode", "auto"]).await;
+    let mut sessions = vec![first];
+    for _ in 0..5 {
+        sessions.push(agent.new_session(&home).await);
+    }
+    for session in &sessions {
+        let close = agent.send("session/close", json!({"sessionId": session})).await;
+        let prompt = agent.prompt(session, "go").await;
+        answered(&mut agent, &close, "the close").await.unwrap();
+        // Whether it is refused or runs: a cancel meets it.
+        agent.notify("session/cancel", json!({"sessionId": session})).await;
+        if let Ok(ended) = answered(&mut agent, &prompt, "a cancelled prompt behind a close").await {
+            assert_eq!(ended["stopReason"], "cancelled");
+        }
+    }
+    agent.finish().await;
+    for session in &sessions {
+        let log = home.log(session).await;
+        let count = |kind: &str| log.iter().filter(|event| event["body"]["type"] == kind).count();
+        assert_eq!(count("turn.started"), count("turn.cancelled"), "{log:#?}");
+        let model = home.script(json!([{"text": "mine"}]));
+        let ran = home.run(&["run", "--model", &model, "--resume", session, "go"], "").await;
+        assert_eq!((ran.code, ran.stdout.as_str()), (0, "mine\n"), "{ran:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_prompt_behind_a_close_works_in_is_not_taken_by_another_process() {
+    let home = Home::new();
+    let slow = json!([{"text": "slow", "delay_ms": 60_000}]);
+    let (mut agent, session) = home.session(slow, &[]).await;
+    let close = agent.send("session/close", json!({"sessionId": session})).await;
+    let prompt = agent.prompt(&session, "go").await;
+    answered(&mut agent, &close, "the close").await.unwrap();
+    let runs = {
+        let started = |frame: &Value| frame["params"]["update"]["sessionUpdate"] == "session_info_update" || frame["id"] == prompt;
+        let wait = agent.until("the prompt's title or its end", started);
+        tokio::time::timeout(BOUND, wait).await.expect("the prompt is heard of")["id"] != prompt
+    };
+    let model = home.script(json!([{"text": "mine"}]));
+    let ran = home.run(&["run", "--model", &model, "--resume", &session, "go"], "").await;
+    assert_eq!(ran.code == 1, runs, "runs: {runs}; another process: {ran:?}");
+    agent.notify("session/cancel", json!({"sessionId": session})).await;
+    let _ = answered(&mut agent, &prompt, "the prompt").await;
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn a_turn_that_fails_is_answered_after_its_last_update() {
+    let home = Home::new();
+    let long = "words that fill the pipe ".repeat(20_000);
+    let steps = json!([
+        {"text": long, "chunk_chars": 5000, "tool_calls": [{"name": "list"}, {"name": "list"}]},
+        {"error": {"status": 400}},
+    ]);
+    let (mut agent, session) = home.session(steps, &[]).await;
+    let before = agent.frames.len();
+    let id = agent.prompt(&session, "go").await;
+    // Nothing is read until another process sees that it is over.
+    let over = async { while home.log(&session).await.last().unwrap()["body"]["type"] != "turn.failed" {} };
+    tokio::time::timeout(BOUND, over).await.expect("the turn fails");
+    let error = answered(&mut agent, &id, "the prompt").await.unwrap_err();
+    assert!(error["message"].as_str().unwrap().contains("400"), "{error}");
+    let answer = agent.frames.len();
+    agent.call("session/list", json!({})).await;
+    let late = of(&agent.frames[answer..], &session);
+    assert_eq!(late.len(), 0, "updates after the answer, the first of them {:.300}", late[0].to_string());
+    let updates = of(&agent.frames[before..], &session);
+    assert_eq!(text(&updates, "agent_message_chunk"), long);
+    agent.finish().await;
+}

@@ -1,0 +1,169 @@
+//! What stays of a session, and what must not: a store that is locked for a while, live output, events of a later nuncio.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::harness::{Home, LIMIT, bounded, text, tool};
+
+fn database(home: &Home) -> rusqlite::Connection {
+    rusqlite::Connection::open(home.data().join("nuncio.db")).unwrap()
+}
+
+#[tokio::test]
+async fn a_store_that_was_locked_too_long_fails_one_prompt_and_not_the_next() {
+    let home = Home::new();
+    let (mut agent, session) = home.session(json!([{"text": "one"}, {"text": "two"}, {"text": "three"}]), &[]).await;
+    assert_eq!(agent.turn(&session, "first").await.0, "end_turn");
+    let db = database(&home);
+    db.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let id = agent.prompt(&session, "second").await;
+    let error = tokio::time::timeout(LIMIT, agent.answer(&id)).await.expect("an answer").unwrap_err();
+    assert_eq!((&error["code"], &error["data"]["code"]), (&json!(-32001), &json!("overloaded")), "{error}");
+    db.execute_batch("ROLLBACK").unwrap();
+    drop(db);
+    let (stop, updates) = agent.turn(&session, "third").await;
+    assert_eq!((stop.as_str(), text(&updates, "agent_message_chunk").is_empty()), ("end_turn", false));
+    agent.finish().await;
+    let log = home.log(&session).await;
+    let seqs: Vec<u64> = log.iter().map(|event| event["seq"].as_u64().unwrap()).collect();
+    assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>());
+    let replayed: Vec<&Value> = log.iter().filter(|event| event["body"]["role"] == "user").collect();
+    assert!(replayed.last().unwrap().to_string().contains("third"), "{replayed:?}");
+}
+
+#[tokio::test]
+async fn live_output_of_a_command_does_not_stay_after_the_close() {
+    let home = Home::new();
+    let command = "for i in $(seq 15); do seq 4000; sleep 0.12; done";
+    let call = json!({"tool_calls": [{"name": "bash", "input": {"command": command}}]});
+    let (mut agent, session) = home.session(json!([call, {"text": "so it is"}]), &["--mode", "auto"]).await;
+    let (_, live) = agent.turn(&session, "go").await;
+    let shown = live.iter().filter(|update| update["status"].is_null() && update["content"].is_array()).count();
+    assert!(shown > 3, "{shown} pieces of live output");
+    agent.call("session/close", json!({"sessionId": session})).await;
+    let log = home.log(&session).await;
+    let bytes: usize = log.iter().map(|event| event.to_string().len()).sum();
+    let left = log.iter().filter(|event| event["body"]["type"] == "tool.updated" && event["body"]["content"].is_array()).count();
+    assert_eq!(left, 0, "pieces of live output left, in a log of {bytes} bytes");
+    // What the model saw and what people are shown: 50 KiB each.
+    assert!(bytes < 160 << 10, "{bytes} bytes");
+    // What is shown again is the whole.
+    let replayed = agent.load(&home, &session).await;
+    assert_eq!(tool(&replayed, 0)["content"], tool(&live, 0)["content"]);
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn an_event_that_is_not_known_here_is_passed_over() {
+    let home = Home::new();
+    let (mut agent, session) = home.session(json!([{"text": "said before"}]), &[]).await;
+    agent.turn(&session, "first").await;
+    agent.finish().await;
+    let db = database(&home);
+    let (key, head): (i64, i64) =
+        db.query_row("SELECT key, head FROM sessions WHERE id = ?1", [&session], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    let body = json!({"type": "weather.changed", "wind": {"from": "north"}}).to_string();
+    db.execute(
+        "INSERT INTO events (session, seq, turn, at_ms, delta, body) VALUES (?1, ?2, NULL, 1, 0, ?3)",
+        (key, head + 1, body),
+    )
+    .unwrap();
+    db.execute("UPDATE sessions SET head = ?1 WHERE key = ?2", (head + 1, key)).unwrap();
+    drop(db);
+
+    let shown = home.run(&["sessions", "show", &session], "").await;
+    assert_eq!(shown.code, 0, "{shown:?}");
+    assert!(shown.stdout.contains("said before"), "{shown:?}");
+    let mut agent = home.start(&["--model", &home.script(json!([{"expect": "said before", "text": "said after"}]))]).await;
+    agent.call("initialize", json!({"protocolVersion": 1})).await;
+    let replayed = agent.load(&home, &session).await;
+    assert_eq!(text(&replayed, "agent_message_chunk"), "said before");
+    let (_, updates) = agent.turn(&session, "second").await;
+    assert_eq!(text(&updates, "agent_message_chunk"), "said after");
+    agent.finish().await;
+    let again = home.run(&["sessions", "show", &session, "--json"], "").await;
+    assert_eq!(again.code, 0, "{again:?}");
+    assert!(again.stdout.contains("said after"), "{again:?}");
+}
+
+#[tokio::test]
+async fn a_session_that_could_not_be_made_is_not_listed() {
+    let home = Home::new();
+    home.put("broken/.nuncio/config.toml", "modell = \"x\"\n");
+    home.put("worse/.nuncio/config.toml", "this is no TOML\n");
+    let mut agent = home.start(&["--model", &home.script(json!([]))]).await;
+    agent.call("initialize", json!({"protocolVersion": 1})).await;
+    for name in ["broken", "worse"] {
+        let error = agent.request("session/new", json!({"cwd": home.work().join(name), "mcpServers": []})).await.unwrap_err();
+        assert!(error["message"].as_str().unwrap().contains("config.toml"), "{name}: {error}");
+        let listed = agent.call("session/list", json!({})).await;
+        assert_eq!(listed["sessions"], json!([]), "{name}");
+    }
+    // It lives on.
+    let session = agent.new_session(&home).await;
+    assert_eq!(agent.turn(&session, "go").await.0, "end_turn");
+    agent.finish().await;
+    assert_eq!(home.run(&["sessions", "list"], "").await.stdout.lines().count(), 1);
+}
+
+#[tokio::test]
+async fn what_the_user_typed_is_shown_and_what_it_stands_for_is_told_the_model() {
+    let home = Home::new();
+    let steps = json!([{"expect": "Study this repository", "text": "studied"}]);
+    let (mut agent, session) = home.session(steps, &[]).await;
+    let (_, live) = agent.turn(&session, "/init be short").await;
+    assert_eq!(text(&live, "agent_message_chunk"), "studied");
+    agent.finish().await;
+
+    let mut agent =
+        home.start(&["--model", &home.script(json!([{"expect": "Study this repository", "text": "still known"}]))]).await;
+    agent.call("initialize", json!({"protocolVersion": 1})).await;
+    let replayed = agent.load(&home, &session).await;
+    let listed = agent.call("session/list", json!({})).await;
+    let (_, updates) = agent.turn(&session, "and now?").await;
+    assert_eq!(text(&updates, "agent_message_chunk"), "still known");
+    agent.finish().await;
+    let said = text(&replayed, "user_message_chunk");
+    assert_eq!((said.as_str(), &listed["sessions"][0]["title"]), ("/init be short", &json!("/init be short")));
+}
+
+/// Kilobytes that a process ever took.
+fn memory_peak(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+#[tokio::test]
+async fn requests_of_a_client_that_does_not_read_pile_up_nowhere() {
+    use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+    const REQUESTS: usize = 40_000;
+    let home = Home::new();
+    let mut child = home.spawn(&["acp", "--model", &home.script(json!([]))]);
+    let (mut stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let mut writing = tokio::spawn(async move {
+        let method = "no/such/".repeat(200);
+        for id in 0..REQUESTS {
+            let line = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": {}}).to_string() + "\n";
+            stdin.write_all(line.as_bytes()).await.unwrap();
+        }
+    });
+    // Either all of it is taken, or it stops taking more until somebody reads.
+    let written = tokio::time::timeout(Duration::from_secs(4), &mut writing).await;
+    let peak = memory_peak(child.id().unwrap());
+    assert!(peak < 100 << 10, "{peak} KiB with a client that reads nothing; all was taken: {}", written.is_ok());
+    let mut lines = BufReader::new(stdout).lines();
+    let mut answers = vec![0; REQUESTS];
+    bounded("the answers", async {
+        while let Some(line) = lines.next_line().await.unwrap() {
+            let answer: Value = serde_json::from_str(&line).unwrap();
+            assert_eq!(answer["error"]["code"].as_i64().map(|code| [-32601, -32001].contains(&code)), Some(true), "{answer}");
+            answers[answer["id"].as_u64().unwrap() as usize] += 1;
+        }
+    })
+    .await;
+    assert!(answers.iter().all(|count| *count == 1), "{} without an answer", answers.iter().filter(|count| **count == 0).count());
+    let status = bounded("the exit", child.wait()).await.unwrap();
+    assert_eq!(status.code(), Some(0));
+}
