@@ -42,6 +42,7 @@ async fn a_link_that_leads_out_of_the_repository_tells_the_model_nothing() {
             link(home, ".nuncio", "../beside");
         }),
     ];
+    let mut told_of = Vec::new();
     for (name, secret, prepare) in cases {
         let told = request(".", |home| {
             home.put("../secret.txt", SECRET);
@@ -49,22 +50,25 @@ async fn a_link_that_leads_out_of_the_repository_tells_the_model_nothing() {
             prepare(home);
         })
         .await;
-        assert!(!told.contains(secret), "{name}: {told}");
+        told_of.extend(told.contains(secret).then_some(*name));
     }
+    assert_eq!(told_of, Vec::<&str>::new());
 }
 
 #[tokio::test]
 async fn patterns_of_a_project_that_lead_out_of_it_tell_the_model_nothing() {
-    for pattern in ["ABSOLUTE", "../secret.txt", "a/../../secret.txt"] {
+    let mut told_of = Vec::new();
+    for pattern in ["ABSOLUTE", "../secret.txt", "sub/../../secret.txt"] {
         let told = request(".", |home| {
             let secret = home.put("../secret.txt", SECRET);
-            home.put("a/b.txt", "");
+            home.put("sub/b.txt", "");
             let pattern = pattern.replace("ABSOLUTE", secret.to_str().unwrap());
             home.put(".nuncio/config.toml", &format!("[instructions]\npatterns = [\"{pattern}\"]\n"));
         })
         .await;
-        assert!(!told.contains(SECRET), "{pattern}: {told}");
+        told_of.extend(told.contains(SECRET).then_some(pattern));
     }
+    assert_eq!(told_of, Vec::<&str>::new());
 }
 
 #[tokio::test]

@@ -110,6 +110,10 @@ async fn a_prompt_after_a_cancelled_thought_is_one_that_the_provider_takes() {
         let session = agent.new_session(&home).await;
         let id = agent.prompt(&session, "hi").await;
         tokio::time::timeout(Duration::from_secs(5), agent.until_update("agent_thought_chunk")).await.expect("a thought");
+        // Until the end of the thought is in the log, if it gets there before the end of the answer.
+        let ended = |event: &Value| event["body"]["type"] == "message.completed" && event["body"]["role"] == "thought";
+        let wait = async { while !home.log(&session).await.iter().any(ended) {} };
+        let _ = tokio::time::timeout(Duration::from_secs(1), wait).await;
         agent.notify("session/cancel", json!({"sessionId": session})).await;
         assert_eq!(agent.answer(&id).await.unwrap()["stopReason"], "cancelled");
         let (stop, updates) = agent.turn(&session, "go on").await;

@@ -68,21 +68,36 @@ async fn a_prompt_right_behind_a_close_is_refused_or_has_a_session_that_is_owned
 #[tokio::test]
 async fn what_a_prompt_behind_a_close_works_in_is_not_taken_by_another_process() {
     let home = Home::new();
-    let slow = json!([{"text": "slow", "delay_ms": 60_000}]);
-    let (mut agent, session) = home.session(slow, &[]).await;
-    let close = agent.send("session/close", json!({"sessionId": session})).await;
-    let prompt = agent.prompt(&session, "go").await;
-    answered(&mut agent, &close, "the close").await.unwrap();
-    let runs = {
-        let started = |frame: &Value| frame["params"]["update"]["sessionUpdate"] == "session_info_update" || frame["id"] == prompt;
-        let wait = agent.until("the prompt's title or its end", started);
-        tokio::time::timeout(BOUND, wait).await.expect("the prompt is heard of")["id"] != prompt
-    };
-    let model = home.script(json!([{"text": "mine"}]));
-    let ran = home.run(&["run", "--model", &model, "--resume", &session, "go"], "").await;
-    assert_eq!(ran.code == 1, runs, "runs: {runs}; another process: {ran:?}");
-    agent.notify("session/cancel", json!({"sessionId": session})).await;
-    let _ = answered(&mut agent, &prompt, "the prompt").await;
+    let (mut agent, first) = home.session(json!([{"text": "slow", "delay_ms": 60_000}]), &[]).await;
+    let mut sessions = vec![first];
+    for _ in 0..5 {
+        sessions.push(agent.new_session(&home).await);
+    }
+    for session in &sessions {
+        let close = agent.send("session/close", json!({"sessionId": session})).await;
+        let prompt = agent.prompt(session, "go").await;
+        answered(&mut agent, &close, "the close").await.unwrap();
+        // Its title, or its end.
+        let heard_of = |frame: &Value| {
+            let of_session = frame["params"]["sessionId"] == *session;
+            of_session && frame["params"]["update"]["sessionUpdate"] == "session_info_update" || frame["id"] == prompt
+        };
+        let known = agent.frames.iter().find(|frame| heard_of(frame)).cloned();
+        let frame = match known {
+            Some(frame) => frame,
+            None => {
+                let next = tokio::time::timeout(BOUND, agent.until("the prompt is heard of", heard_of));
+                next.await.unwrap_or_else(|_| panic!("nothing is heard of the prompt for {BOUND:?}"))
+            }
+        };
+        let runs = frame["id"] != prompt;
+        let model = home.script(json!([{"text": "mine"}]));
+        let ran = home.run(&["run", "--model", &model, "--resume", session, "go"], "").await;
+        assert_eq!(ran.code == 1, runs, "runs: {runs}; another process: {ran:?}");
+        agent.notify("session/cancel", json!({"sessionId": session})).await;
+        let ended = answered(&mut agent, &prompt, "the prompt").await;
+        assert_eq!(ended.is_ok(), runs, "{ended:?}");
+    }
     agent.finish().await;
 }
 
