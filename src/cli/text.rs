@@ -123,7 +123,7 @@ impl Text {
             }
             Body::TurnCompleted { stop_reason } if *stop_reason != StopReason::EndTurn => {
                 let why = match stop_reason {
-                    StopReason::MaxTokens => "the answer was cut: it reached the limit of its length",
+                    StopReason::MaxTokens => "the answer was cut: it reached the model's limit of tokens",
                     StopReason::MaxTurnRequests => "stopped: too many steps in one turn",
                     StopReason::Refusal => "the model refused",
                     StopReason::EndTurn | StopReason::Cancelled => "stopped",

@@ -61,7 +61,7 @@ impl Tool for Bash {
     async fn preview(&self, input: &Input, context: &ToolContext) -> Vec<ToolContent> {
         let place = input.cwd.as_ref().map_or_else(|| context.shell.cwd(), |cwd| context.workspace.resolve(cwd).real);
         if place == context.workspace.cwd {
-            return vec![ToolContent::text(&input.command)];
+            return vec![ToolContent::text(judged(input))];
         }
         vec![ToolContent::text(format!("# in {}\n{}", context.workspace.show(&place), judged(input)))]
     }
