@@ -101,7 +101,7 @@ struct Place {
     failures: u32,
 }
 
-/// Tokens that a conversation with a script may take: as many as it likes.
+/// Tokens that a conversation with a script is said to take at most.
 const CONTEXT_WINDOW: u64 = 200_000;
 
 impl Model for Scripted {

@@ -114,6 +114,11 @@ impl Sessions {
         let log = self.log.clone();
         let opened = tokio::task::spawn_blocking(move || log.session(&row)).await;
         let log = opened.map_err(|_| Error::internal("opening a session panicked"))??;
+        if log.state(|state| state.deleted) {
+            // Its deletion was cut short.
+            self.store.delete_session(log.key)?;
+            return Err(Error::not_found(format!("no session {id}")));
+        }
         let agent = log.state(|state| self.agents.open(id, state))?;
         let session = self.session(log, agent, None);
         let foreign = match session.own().await {
