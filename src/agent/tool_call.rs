@@ -143,7 +143,8 @@ async fn ask(
         PermissionOutcome::RejectAlways => Some(rules::remembered(Policy::Deny, subject)),
         _ => None,
     };
-    turn.commit(Body::PermissionResolved {
+    // On the disk before anything follows from it: what follows waits for its own commit, which comes behind this one.
+    turn.emit(Body::PermissionResolved {
         permission_id,
         tool_call_id: id.clone(),
         outcome: answer.outcome,
@@ -151,7 +152,7 @@ async fn ask(
         by: answer.by.clone(),
         rule: rule.map(|rule| json!(rule)),
     })
-    .await?;
+    .await;
     let because = answer.reason.map(|reason| format!(": {reason}")).unwrap_or_default();
     Ok(match answer.outcome {
         PermissionOutcome::AllowOnce | PermissionOutcome::AllowAlways => Gate::Open,

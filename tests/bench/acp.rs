@@ -2,8 +2,10 @@
 
 mod client;
 
+use std::cell::RefCell;
+
 use client::World;
-use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{BatchSize, Bencher, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use serde_json::{Value, json};
 
 fn steps(step: Value, count: usize) -> Value {
@@ -22,11 +24,19 @@ fn initialize(criterion: &mut Criterion) {
     criterion.bench_function("session/new", |bencher| bencher.iter(|| client.new_session(&world)));
 }
 
+/// One prompt in a session that is new: a conversation that grows with the iterations would be measured too.
+fn in_new_sessions(bencher: &mut Bencher<'_>, world: &World, text: &str) {
+    let client = RefCell::new(world.client());
+    bencher.iter_batched(
+        || client.borrow_mut().new_session(world),
+        |session| client.borrow_mut().prompt(&session, text),
+        BatchSize::PerIteration,
+    );
+}
+
 fn prompt(criterion: &mut Criterion) {
     let world = World::new(&json!({ "steps": [] }));
-    let mut client = world.client();
-    let session = client.new_session(&world);
-    criterion.bench_function("prompt round trip", |bencher| bencher.iter(|| client.prompt(&session, "hi")));
+    criterion.bench_function("prompt round trip", |bencher| in_new_sessions(bencher, &world, "hi"));
 }
 
 fn deltas(criterion: &mut Criterion) {
@@ -49,14 +59,9 @@ fn tools(criterion: &mut Criterion) {
         ("grep", json!({ "pattern": "line" })),
     ];
     for (name, input) in calls {
-        let script = json!({ "steps": (0..100_000).map(|index| match index % 2 {
-            0 => json!({ "tool_calls": [{ "name": name, "input": input }] }),
-            _ => json!({ "text": "done" }),
-        }).collect::<Vec<_>>() });
+        let script = json!({ "steps": [{ "tool_calls": [{ "name": name, "input": input }] }, { "text": "done" }] });
         let world = World::new(&script);
-        let mut client = world.client();
-        let session = client.new_session(&world);
-        group.bench_function(name, |bencher| bencher.iter(|| client.prompt(&session, "go")));
+        group.bench_function(name, |bencher| in_new_sessions(bencher, &world, "go"));
     }
     group.finish();
 }

@@ -54,18 +54,30 @@ fn log(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("append and follow");
     group.throughput(Throughput::Elements(EVENTS)).sample_size(20);
     let (_dir, session) = open(&runtime, Durability::Auto);
-    group.bench_function("10000 deltas of as many messages", |bencher| {
+    group.bench_function("10000 deltas of two messages", |bencher| {
         bencher.iter(|| {
             runtime.block_on(async {
                 let mut follow = session.log.follow(session.log.head());
                 let writer = session.log.clone();
+                // Two by turns: neighbouring pieces of one message would become one event.
+                let messages = [MessageId::new(), MessageId::new()];
                 let written = tokio::spawn(async move {
-                    for offset in 0..EVENTS {
-                        writer.emit(None, delta(&MessageId::new(), offset)).await;
+                    for index in 0..EVENTS {
+                        writer.emit(None, delta(&messages[index as usize % 2], index / 2 * 8)).await;
+                    }
+                    for message_id in messages {
+                        let body = Body::MessageCompleted {
+                            message_id,
+                            role: Role::Assistant,
+                            parts: Vec::new(),
+                            discarded: false,
+                            provider_state: None,
+                        };
+                        writer.emit(None, body).await;
                     }
                 });
                 let mut seen = 0;
-                while seen < EVENTS {
+                while seen < EVENTS + 2 {
                     seen += follow.next().await.expect("events").len() as u64;
                 }
                 written.await.expect("written");
