@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Models, NativeAgents};
 use crate::api::Nuncio;
-use crate::config::{Environment, Loaded, Overrides, Places, load_user};
+use crate::config::{Environment, Loaded, Overrides, Places, load_project, load_user};
 use crate::error::{Error, Result};
 use crate::permission::rules::{MODES, Mode};
 use crate::process::Supervisor;
@@ -28,6 +28,8 @@ pub struct Ground {
     pub loaded: Loaded,
     pub overrides: Overrides,
     pub cwd: PathBuf,
+    /// Names of the environment variables that hold keys and tokens.
+    pub secrets: Vec<String>,
 }
 
 pub fn ground(environment: Environment, setup: Setup) -> Result<Ground> {
@@ -46,11 +48,14 @@ pub fn ground(environment: Environment, setup: Setup) -> Result<Ground> {
             Error::invalid_params(format!("there is no mode {mode}")).hint(format!("there are {}", known.join(", ")))
         })?;
     }
-    let places = Places::new(&environment, setup.data.as_deref())?;
-    let loaded = load_user(&places, setup.config.as_deref(), &environment, &overrides)?;
+    let mut places = Places::new(&environment, setup.data.as_deref())?;
+    places.file = setup.config.as_ref().map(|file| here.join(file)).unwrap_or(places.file);
+    let loaded = load_user(&places, setup.config.is_some(), &environment, &overrides)?;
     // From here on they are known here alone: what we start inherits none of them, and nobody reads them in /proc.
-    environment.hide(&Models::secret_names(&loaded.settings));
-    Ok(Ground { environment, places, loaded, overrides, cwd })
+    let project = load_project(&loaded, &places, &cwd, &environment, &overrides).unwrap_or_else(|_| loaded.clone());
+    let secrets = Models::secret_names(&project.settings);
+    environment.hide(&secrets);
+    Ok(Ground { environment, places, loaded, overrides, cwd, secrets })
 }
 
 fn absolute_directory(here: &Path, dir: &Path) -> Result<PathBuf> {
@@ -60,8 +65,8 @@ fn absolute_directory(here: &Path, dir: &Path) -> Result<PathBuf> {
 
 /// The house, with its store still closed.
 pub fn nuncio(ground: Ground) -> Result<Arc<Nuncio>> {
-    let Ground { environment, places, loaded, overrides, cwd } = ground;
-    let mut supervisor = Supervisor::of_this_binary().without(Models::secret_names(&loaded.settings));
+    let Ground { environment, places, loaded, overrides, cwd, secrets } = ground;
+    let mut supervisor = Supervisor::of_this_binary().without(secrets);
     // Each open session holds a lock, which is an open file; commands get the limit that we were given.
     match crate::process::raise_open_files() {
         Ok(before) => supervisor = supervisor.open_files(before),

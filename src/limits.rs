@@ -6,6 +6,8 @@ use std::time::Duration;
 pub const FRAME_BYTES_MAX: usize = 32 << 20;
 /// Requests of one connection that may be running at once; more are answered `overloaded`.
 pub const REQUESTS_RUNNING_MAX: usize = 1024;
+/// How long a client that asks may leave a full queue of answers unread; then it is taken to be gone.
+pub const STALLED: Duration = Duration::from_secs(60);
 /// Replies waiting for the outbox of one connection.
 pub const REPLIES_QUEUED_MAX: usize = 1024;
 /// Events a cursor reads at a time; bounds how long a reply waits behind somebody else's events.

@@ -1,5 +1,6 @@
 //! What a tool call wants to touch, as plain data. Who decides about it, and how, is not the tools' affair.
 
+pub mod commands;
 pub mod paths;
 pub mod rules;
 
@@ -13,19 +14,21 @@ pub struct Access {
     pub paths: Vec<String>,
     /// The shell command, for [`AccessKind::Exec`].
     pub command: Option<String>,
+    /// The variables set for it, as a shell would write them before it.
+    pub environment: String,
 }
 
 impl Access {
     pub fn read(path: impl Into<String>) -> Access {
-        Access { kind: AccessKind::Read, paths: vec![path.into()], command: None }
+        Access { kind: AccessKind::Read, paths: vec![path.into()], command: None, environment: String::new() }
     }
 
     pub fn write(path: impl Into<String>) -> Access {
-        Access { kind: AccessKind::Write, paths: vec![path.into()], command: None }
+        Access { kind: AccessKind::Write, paths: vec![path.into()], command: None, environment: String::new() }
     }
 
     /// Touches nothing outside the session itself.
     pub fn none() -> Access {
-        Access { kind: AccessKind::Read, paths: Vec::new(), command: None }
+        Access { kind: AccessKind::Read, paths: Vec::new(), command: None, environment: String::new() }
     }
 }

@@ -91,8 +91,8 @@ impl Connection {
         let mut lines = Lines::new(input, limits::FRAME_BYTES_MAX);
         loop {
             // A client that does not read its answers is not read either, once enough of them wait.
-            if self.out.capacity() == 0 {
-                let _ = self.out.reserve().await;
+            if self.out.capacity() == 0 && tokio::time::timeout(limits::STALLED, self.out.reserve()).await.is_err() {
+                return Err(Error::new(Kind::Timeout, "the client asks and does not read"));
             }
             match lines.next().await {
                 Ok(Some(Line::Text(line))) if line.iter().all(u8::is_ascii_whitespace) => {}

@@ -18,7 +18,7 @@ pub struct Workspace {
     pub roots: Vec<PathBuf>,
     /// The session's own artifacts: readable, although no root.
     pub artifacts: PathBuf,
-    /// Nuncio's own settings and data: inside a root or not, nobody writes there unasked.
+    /// Nuncio's own files: inside a root or not, nobody writes them unasked.
     pub protected: Vec<PathBuf>,
     /// What `~` stands for.
     pub home: Option<PathBuf>,
@@ -58,9 +58,9 @@ impl Workspace {
 
     /// Whether a file decides what may be done or is run later unseen: settings of nuncio, hooks and settings of git.
     pub fn is_protected(&self, real: &Path) -> bool {
-        let below = |directory: &PathBuf| real.starts_with(directory);
-        self.protected.iter().any(below)
-            || real.components().any(|part| [".nuncio", ".git"].iter().any(|name| part.as_os_str() == *name))
+        let root = self.roots.iter().filter_map(|root| real.strip_prefix(root).ok()).min_by_key(|rest| rest.components().count());
+        let kept = |part: std::path::Component<'_>| [".nuncio", ".git"].iter().any(|name| part.as_os_str() == *name);
+        self.protected.iter().any(|own| real.starts_with(own)) || root.is_some_and(|rest| rest.components().any(kept))
     }
 
     pub fn home(mut self, home: Option<PathBuf>) -> Workspace {

@@ -1,25 +1,38 @@
 //! What the gate looks at and what it says: the pure part, the same for a call of a turn and for one by hand.
 
+use std::path::Path;
+use std::sync::Arc;
+
 use crate::config::{AccessKind, Policy};
-use crate::content::{PermissionOption, PermissionOptionKind};
-use crate::permission::paths::Place;
-use crate::permission::rules::{Decision, Mode, Subject};
+use crate::content::{PermissionOption, PermissionOptionKind, ToolKind};
+use crate::permission::commands::CommandLine;
+use crate::permission::paths::{Hidden, Place};
+use crate::permission::rules::{Decision, Mode, Rules, Subject, asks_about};
 use crate::tools::Prepared;
-use crate::workspace::{Placed, Workspace};
+use crate::workspace::{Except, Placed, Workspace};
 
 /// The call as rules see it, its paths without symlinks.
 pub fn subject<'a>(prepared: &'a Prepared, workspace: &Workspace) -> Subject<'a> {
     let access = &prepared.access;
     let place = |placed: &Placed| {
-        let inside = match access.kind {
-            AccessKind::Read => placed.inside || placed.artifact,
-            AccessKind::Write => placed.inside && !workspace.is_protected(&placed.real),
-            AccessKind::Exec | AccessKind::Network | AccessKind::Mcp => placed.inside,
-        };
-        Place { real: placed.real.clone(), written: placed.path.clone(), cwd: workspace.cwd.clone(), inside }
+        let guarded = access.kind == AccessKind::Write && workspace.is_protected(&placed.real);
+        let readable = access.kind == AccessKind::Read && placed.artifact;
+        let inside = (placed.inside || readable) && !guarded;
+        Place { real: placed.real.clone(), written: placed.path.clone(), cwd: workspace.cwd.clone(), inside, guarded }
     };
     let paths = prepared.placed.iter().map(place).collect();
-    Subject { tool: &prepared.name, kind: access.kind, paths, command: access.command.as_deref() }
+    let command =
+        access.command.as_deref().map(|command| CommandLine { environment: &access.environment, command: command.trim() });
+    Subject { tool: &prepared.name, kind: access.kind, paths, command }
+}
+
+/// What rules keep a call that may run from seeing.
+pub fn hidden(rules: &Rules, prepared: &Prepared, workspace: &Workspace) -> Option<Except> {
+    if prepared.kind != ToolKind::Search {
+        return None;
+    }
+    let asked = asks_about(rules, &subject(prepared, workspace));
+    Hidden::of(rules, &prepared.name, &workspace.cwd, asked).map(|hidden| Arc::new(move |real: &Path| hidden.hides(real)) as Except)
 }
 
 /// What the model is told of a decision that denies.

@@ -18,7 +18,6 @@ use crate::event::{Body, Severity};
 use crate::id::{SessionId, ToolCallId};
 use crate::limits;
 use crate::model::{Model, Request, Thinking};
-use crate::permission::paths::Hidden;
 use crate::permission::rules::{Mode, Rules};
 use crate::process::Supervisor;
 use crate::session::{Agent, Agents, SessionState, Turn};
@@ -70,7 +69,7 @@ impl NativeAgents {
         let roots = state.additional_directories.iter().chain(&self.overrides.roots).chain(&loaded.settings.allowed_paths).cloned();
         let workspace = Workspace::new(&state.cwd, roots, &self.places.artifacts(session))
             .home(self.places.home.clone())
-            .protect([self.places.config.clone(), self.places.data.clone()]);
+            .protect(self.places.own_files());
         Ok(Desk {
             cwd: state.cwd.clone(),
             additional_directories: state.additional_directories.clone(),
@@ -83,9 +82,12 @@ impl NativeAgents {
 }
 
 impl Agents for Arc<NativeAgents> {
-    fn open(&self, id: &SessionId, state: &SessionState) -> Result<Arc<dyn Agent>> {
-        let desk = self.desk(id.as_str(), state)?;
-        Ok(Arc::new(NativeAgent { shared: self.clone(), desk: Mutex::new(Arc::new(desk)), model: Mutex::default() }))
+    fn open(&self, _: &SessionId, _: &SessionState) -> Arc<dyn Agent> {
+        Arc::new(NativeAgent { shared: self.clone(), desk: Mutex::default(), model: Mutex::default() })
+    }
+
+    fn check(&self, state: &SessionState) -> Result<()> {
+        self.settings(&state.cwd).map(drop)
     }
 }
 
@@ -100,16 +102,13 @@ pub struct Desk {
 }
 
 impl Desk {
-    /// Everything a call of `tool` may use, and what `rules` keep it from seeing. The caller adds its own id, cancel and progress.
-    pub fn tool_context(&self, shared: &NativeAgents, tool: &str, rules: &Rules) -> ToolContext {
+    /// Everything a call may use. The caller adds its own id, cancel and progress, and what rules keep from it.
+    pub fn tool_context(&self, shared: &NativeAgents) -> ToolContext {
         let mut context = ToolContext::new((*self.workspace).clone(), shared.supervisor.clone());
         context.workspace = self.workspace.clone();
         context.shell = self.shell.clone();
         context.files = self.files.clone();
         context.secrets = Models::secret_names(&self.loaded.settings).into();
-        let tool = shared.tools.get(tool).map_or(tool, |tool| tool.name());
-        context.hidden =
-            Hidden::of(rules, tool, &self.workspace.cwd).map(|hidden| Arc::new(move |real: &Path| hidden.hides(real)) as _);
         context
     }
 
@@ -125,7 +124,8 @@ impl Desk {
 
 struct NativeAgent {
     shared: Arc<NativeAgents>,
-    desk: Mutex<Arc<Desk>>,
+    /// Made by the first turn, and anew when its directories change.
+    desk: Mutex<Option<Arc<Desk>>>,
     /// The model that was asked last; a scripted one counts its steps.
     model: Mutex<Option<(String, Arc<dyn Model>)>>,
 }
@@ -187,15 +187,18 @@ impl NativeAgent {
             ..SessionState::default()
         });
         let (desk, moved) = {
-            let mut desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
-            let moved = desk.cwd != place.cwd || desk.additional_directories != place.additional_directories;
-            if moved {
-                *desk = Arc::new(self.shared.desk(log.id.as_str(), &place)?);
+            let mut kept = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
+            let here = |desk: &&Arc<Desk>| desk.cwd == place.cwd && desk.additional_directories == place.additional_directories;
+            match kept.as_ref().filter(here) {
+                Some(desk) => (desk.clone(), false),
+                None => {
+                    let desk = Arc::new(self.shared.desk(log.id.as_str(), &place)?);
+                    (kept.insert(desk).clone(), true)
+                }
             }
-            (desk.clone(), moved)
         };
         let ignored = &desk.loaded.ignored;
-        if !ignored.is_empty() && (moved || log.state(|state| state.history.is_new())) {
+        if !ignored.is_empty() && moved {
             let description = format!(
                 "{} of .nuncio/config.toml would widen what is allowed: run `nuncio trust {}` to let it",
                 ignored.join(", "),

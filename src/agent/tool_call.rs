@@ -39,8 +39,7 @@ impl ToolCall {
     /// Parses the input, once: what is judged is what runs. `tool.started` shows it, whatever becomes of it.
     pub async fn announce(turn: &Turn, shared: &NativeAgents, desk: &Arc<Desk>, called: Called) -> ToolCall {
         let Called { id, name, input, state } = called;
-        let rules = desk.rules(&turn.session.log.state(|state| state.rules.clone()));
-        let mut context = desk.tool_context(shared, &name, &rules);
+        let mut context = desk.tool_context(shared);
         context.call_id = id.clone();
         context.cancel = turn.cancel.child_token();
         context.progress = live_output(turn, &id);
@@ -59,7 +58,7 @@ impl ToolCall {
 
     /// Judges it, runs it if it may, and appends how it ended. An error means that the log is lost, not that the tool failed.
     pub async fn finish(self, turn: &Turn) -> Result<()> {
-        let ToolCall { id, context, desk, prepared } = self;
+        let ToolCall { id, mut context, desk, prepared } = self;
         let prepared = match prepared {
             Ok(prepared) => prepared,
             Err(error) => return tell(turn, id, Err(error)).await,
@@ -84,11 +83,16 @@ impl ToolCall {
         if turn.cancel.is_cancelled() {
             return tell(turn, id, Err(ToolError::cancelled())).await;
         }
+        context.hidden =
+            gate::hidden(&desk.rules(&turn.session.log.state(|state| state.rules.clone())), &prepared, &context.workspace);
         let name = prepared.name.clone();
         let ran = AssertUnwindSafe(prepared.run(&context)).catch_unwind().await;
-        let result = ran.unwrap_or_else(|panic| {
+        let mut result = ran.unwrap_or_else(|panic| {
             Err(ToolError::new(format!("the tool broke, which is a fault in nuncio: {}", panic_message(&*panic))))
         });
+        if let (Ok(output), true) = (&mut result, context.hidden.is_some()) {
+            output.parts.push(Part::text("[what rules keep from being read is left out]"));
+        }
         if let (Ok(output), "plan") = (&result, name.as_str()) {
             show_plan(turn, output).await;
         }

@@ -15,7 +15,7 @@ use crate::id::SessionId;
 use crate::model::Thinking;
 use crate::permission::rules::Mode;
 use crate::protocol::acp;
-use crate::session::Session;
+use crate::session::{Session, Sessions};
 
 /// `_meta.nuncio` of `session/new`: what ACP has no field for.
 #[derive(Debug, Default, Deserialize)]
@@ -221,9 +221,16 @@ impl Method for CloseSession {
 
     async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
         let id = session_id(&params.session_id);
-        cx.nuncio.sessions().await?.close(&id).await?;
-        Ok(Reply::new(acp::CloseSessionResponse::new()).follow(Follow::No(id)))
+        let sessions = cx.nuncio.sessions().await?;
+        let closed = sessions.close(&id).await.map(|()| acp::CloseSessionResponse::new());
+        Ok(gone(sessions, id, closed))
     }
+}
+
+/// A session that is not open any more is not followed any more, also when its end was not a clean one.
+fn gone<T>(sessions: &Sessions, id: SessionId, result: Result<T>) -> Reply<T> {
+    let reply = Reply::of(result);
+    if sessions.opened(&id).is_none() { reply.follow(Follow::No(id)) } else { reply }
 }
 
 pub struct DeleteSession;
@@ -236,8 +243,9 @@ impl Method for DeleteSession {
 
     async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
         let id = session_id(&params.session_id);
-        cx.nuncio.sessions().await?.delete(&id).await?;
-        Ok(Reply::new(acp::DeleteSessionResponse::new()).follow(Follow::No(id)))
+        let sessions = cx.nuncio.sessions().await?;
+        let deleted = sessions.delete(&id).await.map(|()| acp::DeleteSessionResponse::new());
+        Ok(gone(sessions, id, deleted))
     }
 }
 

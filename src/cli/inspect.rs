@@ -17,7 +17,7 @@ fn with_project(ground: &Ground) -> Result<Loaded> {
 
 pub fn config(ground: &Ground, command: Option<ConfigCommand>) -> Result<u8> {
     match command.unwrap_or(ConfigCommand::Show) {
-        ConfigCommand::Path => print(format!("{}\n", ground.places.config_file().display()))?,
+        ConfigCommand::Path => print(format!("{}\n", ground.places.file.display()))?,
         ConfigCommand::Check => {
             let loaded = with_project(ground)?;
             for name in &loaded.ignored {
@@ -83,7 +83,7 @@ pub async fn doctor(ground: Ground) -> Result<u8> {
 }
 
 fn settings_line(ground: &Ground, loaded: &Loaded) -> String {
-    let file = ground.places.config_file();
+    let file = &ground.places.file;
     let user = if file.exists() { file.display().to_string() } else { format!("defaults ({} does not exist)", file.display()) };
     if loaded.ignored.is_empty() { user } else { format!("{user}; not used of this project: {}", loaded.ignored.join(", ")) }
 }

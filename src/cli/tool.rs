@@ -31,7 +31,7 @@ pub async fn run(nuncio: Arc<Nuncio>, options: ToolOptions) -> Result<u8> {
     let state = SessionState { cwd: nuncio.cwd.clone(), mode: nuncio.mode.clone(), ..SessionState::default() };
     let desk = nuncio.agents.desk("tool", &state)?;
     let rules = desk.rules(&[]);
-    let context = desk.tool_context(&nuncio.agents, &options.name, &rules);
+    let mut context = desk.tool_context(&nuncio.agents);
     tokio::spawn(on_signal(context.cancel.clone()));
     let tools = nuncio.agents.tools();
     if tools.get(&options.name).is_none() {
@@ -71,6 +71,7 @@ pub async fn run(nuncio: Arc<Nuncio>, options: ToolOptions) -> Result<u8> {
             }
         }
     }
+    context.hidden = gate::hidden(&rules, &prepared, &context.workspace);
     let cancel = context.cancel.clone();
     let result = prepared.run(&context).await;
     match (&result, cancel.is_cancelled()) {

@@ -56,17 +56,41 @@ pub struct Loaded {
     table: Table,
 }
 
-/// Defaults, the user's file (`file`, or the usual place, where it may be missing), the environment and the flags.
-pub fn load_user(places: &Places, file: Option<&Path>, environment: &Environment, overrides: &Overrides) -> Result<Loaded> {
-    let path = file.map_or_else(|| places.config_file(), Path::to_path_buf);
+/// Defaults, the user's file (which may be missing unless it is `required`), the environment and the flags.
+pub fn load_user(places: &Places, required: bool, environment: &Environment, overrides: &Overrides) -> Result<Loaded> {
+    let path = places.file.clone();
     let mut loaded = Loaded::default();
-    if let Some(mut table) = read(&path, file.is_some())? {
+    if let Some(mut table) = read(&path, required)? {
         absolute_prompts(&mut table, path.parent().unwrap_or(Path::new(".")));
         loaded.lay(table, &Origin::User(path.clone()));
     }
     loaded.top(environment, overrides);
     loaded.settings = parse(&loaded.table, &path)?;
+    known_by_all_names(&mut loaded.settings.permissions.rules, places);
     Ok(loaded)
+}
+
+/// A path in a rule may begin with `~`, and may lead through links: the rule then stands there by the name without them, too.
+fn known_by_all_names(rules: &mut Vec<Rule>, places: &Places) {
+    let mut all = Vec::with_capacity(rules.len());
+    for mut rule in rules.drain(..) {
+        let below_home = rule.path.as_deref().and_then(|path| path.strip_prefix("~/"));
+        if let (Some(rest), Some(home)) = (below_home, &places.home) {
+            rule.path = Some(home.join(rest).to_string_lossy().into_owned());
+        }
+        let real = rule.path.as_deref().and_then(real_glob);
+        all.push(rule.clone());
+        all.extend(real.filter(|real| Some(real) != rule.path.as_ref()).map(|real| Rule { path: Some(real), ..rule }));
+    }
+    *rules = all;
+}
+
+/// An absolute glob with the part before its first wildcard resolved.
+fn real_glob(glob: &str) -> Option<String> {
+    let wild = glob.find(['*', '?', '[', '{', '\\']).unwrap_or(glob.len());
+    let literal = if wild == glob.len() { wild } else { glob[..wild].rfind('/')? };
+    let real = std::fs::canonicalize(Path::new(glob).is_absolute().then_some(&glob[..literal])?).ok()?;
+    Some(format!("{}{}", real.to_str()?, &glob[literal..]))
 }
 
 /// The same, with the project's file of `cwd` between the user's file and the environment.
@@ -86,6 +110,7 @@ pub fn load_project(
         narrow(&mut table, &mut project, &user.settings, &mut loaded.ignored);
     }
     loaded.project_rules = std::mem::take(&mut project.permissions.rules);
+    known_by_all_names(&mut loaded.project_rules, places);
     if let Some(Value::Table(permissions)) = table.get_mut("permissions") {
         permissions.remove("rules");
     }
@@ -93,6 +118,7 @@ pub fn load_project(
     loaded.lay(table, &Origin::Project(path.clone()));
     loaded.top(environment, overrides);
     loaded.settings = parse(&loaded.table, &path)?;
+    known_by_all_names(&mut loaded.settings.permissions.rules, places);
     Ok(loaded)
 }
 

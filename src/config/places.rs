@@ -54,8 +54,8 @@ impl<const N: usize> From<[(&str, &str); N]> for Environment {
 /// `NUNCIO_HOME` holds everything; without it the XDG directories do.
 #[derive(Clone, Debug)]
 pub struct Places {
-    /// Holds `config.toml`.
-    pub config: PathBuf,
+    /// `config.toml`, or what `--config` names.
+    pub file: PathBuf,
     /// Holds `nuncio.db`, `locks/`, `artifacts/`, `trusted`.
     pub data: PathBuf,
     /// The user's home directory.
@@ -69,12 +69,12 @@ impl Places {
         let mut places = match environment.get("NUNCIO_HOME") {
             Some(all) => {
                 let all = std::path::absolute(all).map_err(|error| Error::io("resolving NUNCIO_HOME", error))?;
-                Places { config: all.clone(), data: all, home }
+                Places { file: all.join("config.toml"), data: all, home }
             }
             None => {
                 let base = etcetera::choose_base_strategy()
                     .map_err(|_| Error::invalid_params("no home directory is known").hint("set HOME or NUNCIO_HOME"))?;
-                Places { config: base.config_dir().join("nuncio"), data: base.data_dir().join("nuncio"), home }
+                Places { file: base.config_dir().join("nuncio").join("config.toml"), data: base.data_dir().join("nuncio"), home }
             }
         };
         if let Some(data) = data {
@@ -83,8 +83,10 @@ impl Places {
         Ok(places)
     }
 
-    pub fn config_file(&self) -> PathBuf {
-        self.config.join("config.toml")
+    /// Files that decide what may be done, or hold what was: nobody but nuncio writes them.
+    pub fn own_files(&self) -> Vec<PathBuf> {
+        let names = ["nuncio.db", "nuncio.db-wal", "nuncio.db-shm", "token", "trusted", "locks", "artifacts"];
+        names.iter().map(|name| self.data.join(name)).chain([self.file.clone()]).collect()
     }
 
     /// Files that tools of a session leave.

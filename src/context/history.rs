@@ -63,11 +63,6 @@ impl History {
         }
     }
 
-    /// Whether nothing was said yet but the first prompt.
-    pub fn is_new(&self) -> bool {
-        self.messages.len() <= 1 && self.answer.is_empty()
-    }
-
     /// Whether a call of that id was made before.
     pub fn has_call(&self, id: &str) -> bool {
         self.call_ids.contains(id)

@@ -16,8 +16,10 @@ pub struct Place {
     pub written: PathBuf,
     /// The session's directory, which relative rules are relative to.
     pub cwd: PathBuf,
-    /// Inside a root.
+    /// Inside a root, and not guarded.
     pub inside: bool,
+    /// It decides what may be done, or runs later unseen, and would be written.
+    pub guarded: bool,
 }
 
 impl Place {
@@ -57,11 +59,12 @@ pub struct Hidden {
     /// Of each scope, outermost first, the rules about this tool; none in `path` fits every file.
     scopes: Vec<Vec<(Policy, Option<PathGlob>)>>,
     cwd: PathBuf,
+    asked: bool,
 }
 
 impl Hidden {
-    /// None: there is no rule about paths that this tool would have to heed.
-    pub fn of(rules: &Rules, tool: &str, cwd: &Path) -> Option<Hidden> {
+    /// `asked`: the call itself was asked about, and with it what is below. None: there is no rule about paths that it would have to heed.
+    pub fn of(rules: &Rules, tool: &str, cwd: &Path, asked: bool) -> Option<Hidden> {
         let speaks = |rule: &&Rule| {
             rule.pattern.is_none()
                 && rule.kind.is_none_or(|kind| kind == AccessKind::Read)
@@ -71,7 +74,7 @@ impl Hidden {
         let about: Vec<Vec<&Rule>> = scopes.map(|scope| scope.iter().filter(speaks).collect()).into();
         about.iter().flatten().find(|rule| rule.path.is_some() && rule.policy != Policy::Allow)?;
         let compiled = |rule: &&Rule| (rule.policy, rule.path.as_deref().map(PathGlob::new));
-        Some(Hidden { scopes: about.iter().map(|scope| scope.iter().map(compiled).collect()).collect(), cwd: cwd.into() })
+        Some(Hidden { asked, scopes: about.iter().map(|scope| scope.iter().map(compiled).collect()).collect(), cwd: cwd.into() })
     }
 
     /// `real` is absolute and without symlinks.
@@ -86,6 +89,6 @@ impl Hidden {
             scope.iter().rev().find(|(policy, glob)| fits(*policy, glob)).map(|rule| rule.0)
         };
         let decisive: Vec<Policy> = self.scopes.iter().filter_map(last).collect();
-        decisive.contains(&Policy::Deny) || decisive.last() == Some(&Policy::Ask)
+        decisive.contains(&Policy::Deny) || (!self.asked && decisive.last() == Some(&Policy::Ask))
     }
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use globset::GlobBuilder;
 
+use super::commands::{CommandLine, escape};
 use super::paths::{PathGlob, Place};
 use crate::config::{AccessKind, Policy, Rule};
 
@@ -60,7 +61,7 @@ pub struct Subject<'a> {
     pub tool: &'a str,
     pub kind: AccessKind,
     pub paths: Vec<Place>,
-    pub command: Option<&'a str>,
+    pub command: Option<CommandLine<'a>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -97,13 +98,27 @@ pub fn decide(rules: &Rules, mode: Mode, default: Policy, subject: &Subject<'_>)
     Decision { policy, rule: None }
 }
 
+/// Whether a rule wants just this call to be asked about: who allows it then has been asked about all that it shows.
+pub fn asks_about(rules: &Rules, subject: &Subject<'_>) -> bool {
+    [&rules.user, &rules.project, &rules.session]
+        .into_iter()
+        .flatten()
+        .any(|rule| rule.policy == Policy::Ask && matches(rule, subject))
+}
+
 /// The rule that `always` makes of an answer: this tool, and only this command (where it was given, in that directory) or this path.
 pub fn remembered(policy: Policy, subject: &Subject<'_>) -> Rule {
     let path = match subject.paths.as_slice() {
         [place] => Some(escape(&place.real.to_string_lossy())),
         _ => None,
     };
-    Rule { tool: Some(escape(subject.tool)), kind: Some(subject.kind), path, pattern: subject.command.map(escape), policy }
+    Rule {
+        tool: Some(escape(subject.tool)),
+        kind: Some(subject.kind),
+        path,
+        pattern: subject.command.map(|command| command.exactly()),
+        policy,
+    }
 }
 
 /// Whether a rule speaks of this call. One that denies or asks speaks if it fits any part of it, one that allows only if it fits all of it.
@@ -118,15 +133,11 @@ fn matches(rule: &Rule, subject: &Subject<'_>) -> bool {
             let mut places = subject.paths.iter();
             if cautious { places.any(fits) } else { !subject.paths.is_empty() && places.all(fits) }
         }
-        // A command is allowed where the session works, not wherever it says.
-        None => cautious || rule.pattern.is_none() || subject.paths.iter().all(|place| place.inside),
+        // A command is allowed where the session works, not wherever it says; and what is guarded, by its name alone.
+        None => cautious || subject.paths.iter().all(|place| !place.guarded && (rule.pattern.is_none() || place.inside)),
     };
     let pattern = rule.pattern.as_ref().is_none_or(|pattern| {
-        subject.command.is_some_and(
-            |command| {
-                if cautious { denies_command(pattern, command) } else { allows_command(pattern, command) }
-            },
-        )
+        subject.command.is_some_and(|command| if cautious { command.is_denied_by(pattern) } else { command.is_allowed_by(pattern) })
     });
     tool && kind && path && pattern
 }
@@ -135,104 +146,4 @@ fn matches(rule: &Rule, subject: &Subject<'_>) -> bool {
 pub(super) fn glob_matches(glob: &str, path: &Path, cautious: bool) -> bool {
     let glob = GlobBuilder::new(glob).literal_separator(true).backslash_escape(true).build();
     glob.map_or(cautious, |glob| glob.compile_matcher().is_match(path))
-}
-
-/// What could make one command into more than one, or put another word in its place.
-const SHELL_SPECIAL: &[char] = &[';', '&', '|', '<', '>', '$', '`', '(', ')', '{', '}', '\n', '\r', '\\'];
-
-/// Only a command that is plain words can be allowed by a pattern with `*`; any other must be the pattern to the letter.
-fn allows_command(pattern: &str, command: &str) -> bool {
-    let command = command.trim();
-    if unescape(pattern) == command && escape(&unescape(pattern)) == pattern {
-        return true;
-    }
-    !command.contains(SHELL_SPECIAL) && wildcard(pattern, command)
-}
-
-/// A pattern that denies or asks is looked for in every part of a command, whatever variables are set before it.
-fn denies_command(pattern: &str, command: &str) -> bool {
-    let parts = command.split([';', '&', '|', '\n', '(', ')', '{', '}', '`']);
-    wildcard(pattern, command.trim()) || parts.map(|part| without_assignments(part.trim())).any(|part| wildcard(pattern, part))
-}
-
-/// `A=b C='d e' make` as `make`.
-fn without_assignments(mut part: &str) -> &str {
-    loop {
-        let name = part.find(|character: char| !character.is_ascii_alphanumeric() && character != '_').unwrap_or(part.len());
-        let Some(value) = part[name..].strip_prefix('=').filter(|_| name > 0) else { return part };
-        let mut quote = None;
-        let end = value.find(|character: char| match (quote, character) {
-            (None, '\'' | '"') => {
-                quote = Some(character);
-                false
-            }
-            (Some(open), character) if open == character => {
-                quote = None;
-                false
-            }
-            (None, character) => character.is_whitespace(),
-            (Some(_), _) => false,
-        });
-        match end {
-            Some(end) => part = value[end..].trim_start(),
-            None => return part,
-        }
-    }
-}
-
-/// `*` stands for any text, `\` takes the meaning from what follows; `git status *` fits `git status` too.
-fn wildcard(pattern: &str, text: &str) -> bool {
-    if pattern.strip_suffix(" *").is_some_and(|bare| wildcard(bare, text)) {
-        return true;
-    }
-    let mut tokens = Vec::new();
-    let mut characters = pattern.chars();
-    while let Some(character) = characters.next() {
-        tokens.push(match character {
-            '*' => None,
-            '\\' => Some(characters.next().unwrap_or('\\')),
-            character => Some(character),
-        });
-    }
-    let text: Vec<char> = text.chars().collect();
-    let (mut token, mut place, mut star) = (0, 0, None);
-    while place < text.len() {
-        match tokens.get(token) {
-            Some(None) => {
-                star = Some((token, place));
-                token += 1;
-            }
-            Some(Some(character)) if *character == text[place] => {
-                token += 1;
-                place += 1;
-            }
-            _ => {
-                let Some((star_token, star_place)) = star else { return false };
-                star = Some((star_token, star_place + 1));
-                token = star_token + 1;
-                place = star_place + 1;
-            }
-        }
-    }
-    tokens[token..].iter().all(Option::is_none)
-}
-
-fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        if matches!(character, '*' | '?' | '[' | ']' | '{' | '}' | '\\' | '!') {
-            escaped.push('\\');
-        }
-        escaped.push(character);
-    }
-    escaped
-}
-
-fn unescape(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    let mut characters = text.chars();
-    while let Some(character) = characters.next() {
-        plain.extend(if character == '\\' { characters.next() } else { Some(character) });
-    }
-    plain
 }

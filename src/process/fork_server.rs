@@ -156,7 +156,12 @@ fn fork(command: Command, descriptors: Vec<OwnedFd>, open_files: u64) -> io::Res
     let Ok([lifeline, output]) = <[OwnedFd; 2]>::try_from(descriptors) else { return Ok(None) };
     // SAFETY: this process has one thread, so whatever the child does is as safe as here.
     match unsafe { libc::fork() } {
-        -1 => Err(io::Error::last_os_error()),
+        -1 => {
+            let said = format!("nuncio: cannot start a process: {}\n", io::Error::last_os_error());
+            // The command ends as one whose supervisor is gone; whoever reads its output is told why.
+            let _ = rustix::io::write(&output, said.as_bytes());
+            Ok(None)
+        }
         0 => helper::supervisor_main(command, lifeline, output, open_files),
         pid => Ok(Some(pid.unsigned_abs())),
     }

@@ -86,12 +86,15 @@ impl Supervisor {
 
     /// Has everything killed that a supervisor which did not do its work left behind. Blocks for as long as that takes, a few milliseconds.
     pub(super) fn sweep(&self) {
-        let server = self.server();
-        if let Some(running) = &*server
-            && Order::Sweep.send(&running.orders, &[]).is_ok()
+        let orders = match &*self.server() {
+            Some(running) => running.orders.try_clone(),
+            None => return,
+        };
+        if let Ok(orders) = orders
+            && Order::Sweep.send(&orders, &[]).is_ok()
         {
             // One that dies meanwhile answers with the end, one that hangs with a timeout.
-            let _ = rustix::io::read(&running.orders, &mut [0]);
+            let _ = rustix::io::read(&orders, &mut [0]);
         }
     }
 

@@ -17,7 +17,11 @@ pub trait Agent: Send + Sync + 'static {
     fn run<'a>(&'a self, turn: &'a Turn) -> BoxFuture<'a, Result<StopReason>>;
 }
 
-/// Makes the worker of a session that is opened. Must be quick, and touch neither a model nor the network.
+/// Makes the workers of sessions. Must be quick, and touch neither a model nor the network. What keeps a worker from working is told by
+/// its turns.
 pub trait Agents: Send + Sync + 'static {
-    fn open(&self, id: &SessionId, state: &SessionState) -> Result<Arc<dyn Agent>>;
+    fn open(&self, id: &SessionId, state: &SessionState) -> Arc<dyn Agent>;
+
+    /// Whether there can be a new session: one that could not work is not made.
+    fn check(&self, state: &SessionState) -> Result<()>;
 }

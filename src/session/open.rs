@@ -84,7 +84,7 @@ impl Session {
         if owner.is_some() && !failed {
             return Ok(());
         }
-        if self.slot().closing {
+        if owner.is_none() && self.slot().closing {
             return Err(self.is_closing());
         }
         if failed {

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::agent::{Agent, Agents};
+use super::agent::Agents;
 use super::broker::Broker;
 use super::lock::SessionLock;
 use super::log::{Log, SessionLog};
@@ -72,12 +72,12 @@ impl Sessions {
         let id = SessionId::new();
         // Settings of the project that cannot be read make no session.
         let state = SessionState { cwd: cwd.clone(), mode: mode.clone(), ..SessionState::default() };
-        let agent = self.agents.open(&id, &state)?;
+        self.agents.check(&state)?;
         let lock = SessionLock::take(&self.locks, &id)?;
         let row = self.store.create_session(&id, &cwd, std::process::id(), now_ms())?;
         let log = self.log.session(&row)?;
         log.commit(None, Body::SessionCreated { cwd, mode, change }).await?;
-        let session = self.session(log, agent, Some(lock));
+        let session = self.session(log, Some(lock));
         self.map().insert(id, session.clone());
         Ok(session)
     }
@@ -117,26 +117,29 @@ impl Sessions {
         if log.state(|state| state.deleted) {
             // Its deletion was cut short.
             self.store.delete_session(log.key)?;
+            let _ = tokio::fs::remove_dir_all(self.artifacts.join(id.as_str())).await;
             return Err(Error::not_found(format!("no session {id}")));
         }
-        let agent = log.state(|state| self.agents.open(id, state))?;
-        let session = self.session(log, agent, None);
+        let session = self.session(log, None);
         let foreign = match session.own().await {
             // Its owner lives: it can be read and followed here.
             Err(error) if error.kind == Kind::SessionBusy => true,
             owned => owned.map(|()| false)?,
         };
         self.map().insert(id.clone(), session.clone());
-        // Told once it can be found.
         if foreign {
+            // What its owner wrote since it was read; told once it can be found.
+            let held = session.owner.lock().await;
+            session.log.catch_up()?;
+            drop(held);
             self.foreign.notify_one();
         }
         Ok(session)
     }
 
-    fn session(&self, log: Arc<SessionLog>, agent: Arc<dyn Agent>, lock: Option<SessionLock>) -> Arc<Session> {
+    fn session(&self, log: Arc<SessionLog>, lock: Option<SessionLock>) -> Arc<Session> {
         Arc::new(Session {
-            agent,
+            agent: log.state(|state| self.agents.open(&log.id, state)),
             broker: Arc::new(Broker::default()),
             tasks: self.tasks.clone(),
             shutdown: self.shutdown.child_token(),

@@ -55,15 +55,21 @@ impl Tool for Bash {
     }
 
     fn access(&self, input: &Input) -> Access {
-        Access { kind: AccessKind::Exec, paths: input.cwd.iter().cloned().collect(), command: Some(judged(input)) }
+        Access {
+            kind: AccessKind::Exec,
+            paths: input.cwd.iter().cloned().collect(),
+            command: Some(input.command.clone()),
+            environment: environment(input),
+        }
     }
 
     async fn preview(&self, input: &Input, context: &ToolContext) -> Vec<ToolContent> {
         let place = input.cwd.as_ref().map_or_else(|| context.shell.cwd(), |cwd| context.workspace.resolve(cwd).real);
+        let shown = format!("{}{}", environment(input), input.command);
         if place == context.workspace.cwd {
-            return vec![ToolContent::text(judged(input))];
+            return vec![ToolContent::text(shown)];
         }
-        vec![ToolContent::text(format!("# in {}\n{}", context.workspace.show(&place), judged(input)))]
+        vec![ToolContent::text(format!("# in {}\n{}", context.workspace.show(&place), shown))]
     }
 
     /// details: `{command, exitCode, durationMs, truncated, artifact?}`.
@@ -104,11 +110,10 @@ impl Tool for Bash {
     }
 }
 
-/// The command with the environment that it is given: what is judged and asked about.
-fn judged(input: &Input) -> String {
+/// The variables that it is given, as a shell would write them before it.
+fn environment(input: &Input) -> String {
     let quoted = |value: &str| format!("'{}'", value.replace('\'', r"'\''"));
-    let set = input.env.iter().flatten().map(|(name, value)| format!("{name}={} ", quoted(value)));
-    set.chain([input.command.clone()]).collect()
+    input.env.iter().flatten().map(|(name, value)| format!("{name}={} ", quoted(value))).collect()
 }
 
 fn command(input: &Input, context: &ToolContext) -> Result<Command, ToolError> {
@@ -126,7 +131,7 @@ fn command(input: &Input, context: &ToolContext) -> Result<Command, ToolError> {
         command = command.env(name, value);
     }
     for (name, value) in input.env.iter().flatten() {
-        if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
+        if !is_name(name) || value.contains('\0') {
             return Err(ToolError(format!("bash: env: {name:?} cannot be set")));
         }
         command = command.env(name, value);
@@ -197,4 +202,11 @@ async fn follow(child: Child, timeout: Duration, capture: &mut Capture, context:
         (None, Some(Err(error))) => End::Failed(error.into()),
         (None, None) => End::Failed(ToolError::new("the command's output ended before the command did")),
     }
+}
+
+/// A name as shells have them.
+fn is_name(name: &str) -> bool {
+    let mut characters = name.chars();
+    characters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
+        && characters.all(|character| character.is_ascii_alphanumeric() || character == '_')
 }

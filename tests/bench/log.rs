@@ -22,8 +22,12 @@ impl Agent for Idle {
 }
 
 impl Agents for Idle {
-    fn open(&self, _id: &SessionId, _state: &SessionState) -> Result<Arc<dyn Agent>> {
-        Ok(Arc::new(Idle))
+    fn open(&self, _id: &SessionId, _state: &SessionState) -> Arc<dyn Agent> {
+        Arc::new(Idle)
+    }
+
+    fn check(&self, _state: &SessionState) -> Result<()> {
+        Ok(())
     }
 }
 

@@ -1,6 +1,7 @@
 //! Who decides about a tool call: modes and rules as a table, answers and the lack of them, projects that nobody trusts.
 
 mod answers;
+mod fence;
 mod reach;
 mod secrets;
 mod trust;

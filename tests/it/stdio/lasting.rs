@@ -167,3 +167,19 @@ async fn requests_of_a_client_that_does_not_read_pile_up_nowhere() {
     let status = bounded("the exit", child.wait()).await.unwrap();
     assert_eq!(status.code(), Some(0));
 }
+
+#[tokio::test]
+async fn settings_that_became_unreadable_keep_nobody_from_the_session() {
+    let home = Home::new();
+    let (mut agent, session) = home.session(json!([{"text": "before"}, {"text": "after"}]), &[]).await;
+    agent.turn(&session, "go").await;
+    agent.call("session/close", json!({"sessionId": session})).await;
+    home.put(".nuncio/config.toml", "this is no TOML");
+    let replayed = agent.load(&home, &session).await;
+    assert_eq!(text(&replayed, "agent_message_chunk"), "before");
+    let prompt = json!({"sessionId": session, "prompt": [{"type": "text", "text": "go on"}]});
+    let error = agent.request("session/prompt", prompt).await.unwrap_err();
+    assert!(error["message"].as_str().unwrap().contains("config.toml"), "{error}");
+    agent.call("session/delete", json!({"sessionId": session})).await;
+    agent.finish().await;
+}

@@ -1,0 +1,101 @@
+//! What stands around a command or a file does not carry it past a rule.
+
+use serde_json::{Value, json};
+
+use crate::harness::Home;
+
+/// What becomes of a call by hand: `ok`, or why not.
+async fn outcome(home: &Home, mode: &str, tool: &str, input: Value) -> String {
+    let ran = home.run(&["tool", "--mode", mode, tool, &input.to_string()], "").await;
+    match ran.code {
+        0 => "ok".into(),
+        4 => "denied".into(),
+        code => format!("{code}: {}", ran.stdout),
+    }
+}
+
+#[tokio::test]
+async fn names_of_variables_are_no_commands() {
+    let home = Home::new();
+    home.config("[permissions]\nrules = [{ tool = \"bash\", pattern = \"git status *\", policy = \"allow\" }]\n");
+    for name in ["git status x", "git", "A", "a b"] {
+        let input = json!({ "command": "touch pwned", "env": { name: "" } });
+        assert_eq!(outcome(&home, "ask", "bash", input).await, "denied", "{name}");
+    }
+    assert_eq!(home.get("pwned"), None);
+}
+
+#[tokio::test]
+async fn a_denied_command_is_denied_in_every_dress() {
+    let home = Home::new();
+    home.config("[permissions]\nrules = [{ tool = \"bash\", pattern = \"rm *\", policy = \"deny\" }]\n");
+    home.put("kept", "");
+    let dresses = [
+        "rm kept",
+        "true; rm kept",
+        "for f in kept; do rm $f; done",
+        "if true; then rm kept; fi",
+        "! rm kept",
+        ">log rm kept",
+        "2> log rm kept",
+        r"X=a\ b rm kept",
+        "X='a b' rm kept",
+        "A+=1 rm kept",
+        "(rm kept)",
+        "echo `rm kept`",
+        " rm kept\n",
+    ];
+    for command in dresses {
+        assert_eq!(outcome(&home, "auto", "bash", json!({ "command": command })).await, "denied", "{command}");
+    }
+    for value in ["x;y", "it's", "a b", "(", "$HOME"] {
+        let input = json!({ "command": "rm kept", "env": { "A": value } });
+        assert_eq!(outcome(&home, "auto", "bash", input).await, "denied", "A={value}");
+    }
+    assert!(home.get("kept").is_some());
+    assert_eq!(outcome(&home, "auto", "bash", json!({ "command": "echo rm kept", "env": { "A": "it's; ok" } })).await, "ok");
+}
+
+#[tokio::test]
+async fn a_rule_knows_a_place_by_all_of_its_names() {
+    let home = Home::new();
+    home.put("secrets/key", "hunter2");
+    std::os::unix::fs::symlink(home.work(), home.work().join("../link")).unwrap();
+    let link = home.work().join("../link").display().to_string();
+    // The home directory of these tests is the one above the work directory.
+    for path in ["secrets/**", "~/work/secrets/**", &format!("{link}/secrets/**"), &format!("{}/secrets/*", home.work().display())]
+    {
+        home.config(&format!("[permissions]\nrules = [{{ kind = \"read\", path = \"{path}\", policy = \"deny\" }}]\n"));
+        assert_eq!(outcome(&home, "auto", "read", json!({ "file_path": "secrets/key" })).await, "denied", "{path}");
+        let ran = home.run(&["tool", "grep", r#"{"pattern":"hunter"}"#], "").await;
+        assert!(ran.code == 0 && !ran.stdout.contains("hunter2"), "{path}: {ran:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_guarded_is_allowed_by_its_name_alone() {
+    let home = Home::new();
+    let write = |path: &str| json!({ "file_path": path, "content": "x" });
+    home.config("[permissions]\nrules = [{ kind = \"write\", policy = \"allow\" }]\n");
+    assert_eq!(outcome(&home, "ask", "write", write("a.txt")).await, "ok");
+    for path in [".git/hooks/pre-commit", ".nuncio/config.toml", "../home/config.toml", "../home/trusted"] {
+        assert_eq!(outcome(&home, "ask", "write", write(path)).await, "denied", "{path}");
+    }
+    home.config("[permissions]\nrules = [{ kind = \"write\", path = \".git/hooks/*\", policy = \"allow\" }]\n");
+    assert_eq!(outcome(&home, "ask", "write", write(".git/hooks/pre-commit")).await, "ok");
+}
+
+#[tokio::test]
+async fn who_allowed_a_directory_to_be_read_sees_what_is_in_it() {
+    let home = Home::new();
+    home.put("src/a.rs", "needle");
+    home.config("[permissions]\nrules = [{ kind = \"read\", path = \"src/**\", policy = \"ask\" }]\n");
+    let grep = json!([{ "tool_calls": [{ "name": "grep", "input": { "pattern": "needle", "path": "src" } }] }, { "expect": "a.rs", "text": "seen" }]);
+    let (mut agent, session) = home.session(grep, &[]).await;
+    let (stop, updates) = agent.turn(&session, "look").await;
+    assert_eq!((stop.as_str(), crate::harness::text(&updates, "agent_message_chunk").as_str()), ("end_turn", "seen"));
+    agent.finish().await;
+    // Nobody was asked about the whole: there, it is left out and the model is told so.
+    let ran = home.run(&["tool", "grep", r#"{"pattern":"needle"}"#], "").await;
+    assert!(!ran.stdout.contains("a.rs"), "{ran:?}");
+}
