@@ -29,11 +29,11 @@ pub const STORE_BUSY: Duration = Duration::from_secs(5);
 /// Model requests in one turn; then the turn stops with `max_turn_requests`.
 pub const TURN_REQUESTS_MAX: u32 = 200;
 /// Attempts at one model request.
-pub const MODEL_ATTEMPTS_MAX: u32 = 6;
+pub const MODEL_ATTEMPTS_MAX: u32 = 8;
 /// The same when nobody listens at an address of this machine.
 pub const MODEL_LOCAL_ATTEMPTS_MAX: u32 = 3;
 /// First pause between attempts; it doubles.
-pub const MODEL_BACKOFF: Duration = Duration::from_millis(200);
+pub const MODEL_BACKOFF: Duration = Duration::from_millis(100);
 /// Longest pause between attempts, and the longest Retry-After that is obeyed.
 pub const MODEL_BACKOFF_MAX: Duration = Duration::from_secs(60);
 /// Silence on a model's stream after which it counts as broken.
