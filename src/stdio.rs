@@ -207,7 +207,7 @@ fn show_what_is_prompted(connection: &Connection, presence: Presence) {
     connection.client.on_show(Box::new(move |session, after| {
         let id = &session.log.id;
         let mut present = presence.lock().unwrap_or_else(PoisonError::into_inner);
-        if present.contains_key(id) {
+        if present.get(id).is_some_and(|attendance| attendance.is_for(&session.broker)) {
             return;
         }
         if let Some(outbox) = outbox.upgrade() {

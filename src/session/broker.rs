@@ -95,6 +95,13 @@ fn settle(desk: &mut Desk, id: &PermissionId, answer: Answer) {
     }
 }
 
+impl Attendance {
+    /// Whether it is for these questions, and not for those of an earlier opening of the session.
+    pub fn is_for(&self, broker: &Arc<Broker>) -> bool {
+        Arc::ptr_eq(&self.0, broker)
+    }
+}
+
 impl Drop for Attendance {
     fn drop(&mut self) {
         let mut desk = self.0.desk();

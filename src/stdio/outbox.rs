@@ -90,16 +90,23 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
                 self.open_view(&session, seq);
                 self.followed(session);
             }
-            Some(Follow::AfterIfNew(session, _)) if self.views.contains_key(&session) => {}
+            Some(Follow::AfterIfNew(session, _)) if self.is_shown(&session) => {}
             Some(Follow::AfterIfNew(session, seq)) => {
                 self.open_view(&session, seq);
                 self.followed(session);
             }
+            // A prompt may have opened it anew meanwhile: that stays.
+            Some(Follow::No(session)) if self.is_shown(&session) => {}
             Some(Follow::No(session)) => {
                 if let Some(mut view) = self.views.remove(&session) {
                     view.leave(&mut self.buffer);
                 }
-                self.present().remove(&session);
+                let open = self.nuncio.sessions_now().and_then(|sessions| sessions.opened(&session));
+                let gone = |attendance: &Attendance| open.as_ref().is_none_or(|open| !attendance.is_for(&open.broker));
+                let mut present = self.present();
+                if present.get(&session).is_some_and(gone) {
+                    present.remove(&session);
+                }
             }
         }
         self.flush_if_full().await
@@ -107,6 +114,12 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
 
     fn present(&self) -> MutexGuard<'_, HashMap<SessionId, Attendance>> {
         self.presence.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the session is open and shown as it is now.
+    fn is_shown(&self, session: &SessionId) -> bool {
+        let open = self.nuncio.sessions_now().and_then(|sessions| sessions.opened(session));
+        open.is_some_and(|open| self.views.get(session).is_some_and(|view| view.is_of(&open)))
     }
 
     /// False: the session is not open any more.

@@ -45,6 +45,11 @@ impl View {
         }
     }
 
+    /// Whether it shows this opening of the session, and not an earlier one.
+    pub fn is_of(&self, session: &Arc<Session>) -> bool {
+        Arc::ptr_eq(&self.session, session)
+    }
+
     pub fn cursor(&self) -> Seq {
         self.follow.cursor()
     }
