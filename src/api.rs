@@ -9,12 +9,12 @@ mod session;
 mod table;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, oneshot};
 
-pub use connection::Client;
-pub use method::{Entry, Follow, Method, Reply};
+pub use connection::{Client, Role};
+pub use method::{Entry, Follow, Method, Reply, Route};
 pub use options::{config_options, modes};
 pub use prompt::Prompt;
 pub use session::{NewSession, timestamp};
@@ -23,8 +23,9 @@ pub use table::{METHODS, entry};
 use crate::agent::NativeAgents;
 use crate::config::{Durability, Places};
 use crate::error::{Error, Result};
+use crate::id::{Seq, SessionId, TurnId};
 use crate::limits;
-use crate::session::Sessions;
+use crate::session::{Session, Sessions};
 use tokio_util::sync::CancellationToken;
 
 /// The opened house, shared by all doors. The store is opened by the first call that needs it.
@@ -82,4 +83,34 @@ pub struct Cx {
     pub client: Arc<Client>,
     /// The request was cancelled, or its connection is gone.
     pub cancel: CancellationToken,
+    /// For a door that shows a turn while its prompt still waits for the end.
+    pub began: Option<Arc<Mutex<Option<oneshot::Sender<Began>>>>>,
+}
+
+/// A turn that has just been started; its events come after `after`.
+#[derive(Clone, Debug)]
+pub struct Began {
+    pub session: SessionId,
+    pub turn: TurnId,
+    pub after: Seq,
+}
+
+impl Cx {
+    pub fn new(nuncio: Arc<Nuncio>, client: Arc<Client>, cancel: CancellationToken) -> Cx {
+        Cx { nuncio, client, cancel, began: None }
+    }
+
+    /// The session that a call names, opened for work in it.
+    async fn session(&self, id: &SessionId) -> Result<Arc<Session>> {
+        let sessions = self.nuncio.sessions().await?;
+        self.client.must_enter(&sessions.cwd(id)?)?;
+        sessions.get(id).await
+    }
+
+    fn begins(&self, began: Began) {
+        let waiting = self.began.as_ref().and_then(|began| began.lock().unwrap_or_else(PoisonError::into_inner).take());
+        if let Some(waiting) = waiting {
+            let _ = waiting.send(began);
+        }
+    }
 }

@@ -16,8 +16,11 @@ pub enum Kind {
     InvalidParams,
     Unsupported,
     NotFound,
+    MethodNotAllowed,
+    UnsupportedMediaType,
     Unauthenticated,
     Forbidden,
+    RateLimited,
     TooLarge,
     SessionBusy,
     Overloaded,
@@ -32,7 +35,7 @@ pub struct Row {
     pub kind: Kind,
     /// Stable word for machines: `error.data.code` on JSON-RPC, `error.code` on REST.
     pub code: &'static str,
-    /// JSON-RPC 2.0, section 5.1, and ACP's own numbers.
+    /// JSON-RPC 2.0, section 5.1, and ACP's own numbers; 0 where it is only of HTTP.
     pub rpc: i32,
     pub http: u16,
     /// Exit code of the command line.
@@ -50,8 +53,11 @@ pub const KINDS: &[Row] = &[
     row(Kind::InvalidParams, "invalid_params", -32602, 400, 2),
     row(Kind::Unsupported, "unsupported", -32601, 501, 2),
     row(Kind::NotFound, "not_found", -32002, 404, 2),
+    row(Kind::MethodNotAllowed, "method_not_allowed", 0, 405, 2),
+    row(Kind::UnsupportedMediaType, "unsupported_media_type", 0, 415, 2),
     row(Kind::Unauthenticated, "unauthenticated", -32000, 401, 4),
     row(Kind::Forbidden, "forbidden", -32011, 403, 4),
+    row(Kind::RateLimited, "rate_limited", -32013, 429, 4),
     row(Kind::TooLarge, "too_large", -32012, 413, 2),
     row(Kind::SessionBusy, "session_busy", -32010, 409, 1),
     row(Kind::Overloaded, "overloaded", -32001, 503, 1),

@@ -130,7 +130,7 @@ impl Connection {
             self.peer.finish(&id);
             return self.reply(&id, Err(unknown(method)));
         };
-        let cx = Cx { nuncio: self.nuncio.clone(), client: self.client.clone(), cancel };
+        let cx = Cx::new(self.nuncio.clone(), self.client.clone(), cancel);
         let connection = self.clone();
         let handled = async move {
             let result = call(entry, cx, params).await;
@@ -148,7 +148,7 @@ impl Connection {
             tracing::debug!(method, "unknown notification");
             return;
         };
-        let cx = Cx { nuncio: self.nuncio.clone(), client: self.client.clone(), cancel: self.closed.child_token() };
+        let cx = Cx::new(self.nuncio.clone(), self.client.clone(), self.closed.child_token());
         let method = entry.name;
         self.start(async move {
             if let Err(error) = call(entry, cx, params).await {

@@ -1,7 +1,11 @@
 //! Whoever is at the other end of a door.
 
+use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Kind, Result};
 use crate::id::Seq;
@@ -11,22 +15,41 @@ use crate::session::Session;
 /// How a door begins to show a session after an event, unless it shows it already.
 pub type Show = Box<dyn Fn(&Arc<Session>, Seq) + Send + Sync>;
 
-/// One client: what it said of itself, and whether it may work.
+/// What a client may do: an observer reads; a controller prompts, answers and changes, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    Observer,
+    Controller,
+}
+
+/// One client: who it is, what it said of itself, and what it may do.
 pub struct Client {
-    /// Who decides, in the log: `client`, `terminal`.
-    pub principal: &'static str,
+    /// Who decides, in the log: `client`, `terminal`, the name of a token.
+    pub principal: String,
     /// Tells it from other clients, in the log too.
     pub id: String,
+    pub role: Role,
+    /// Directories, without symlinks, that its sessions must be in; none: any.
+    roots: Option<Arc<[PathBuf]>>,
     capabilities: RwLock<acp::ClientCapabilities>,
     logged_out: AtomicBool,
     show: OnceLock<Show>,
 }
 
 impl Client {
-    pub fn new(principal: &'static str) -> Client {
+    /// One that may do everything everywhere.
+    pub fn new(principal: &str) -> Client {
+        let id = format!("{principal}-{}", uuid::Uuid::now_v7().simple());
+        Client { id, ..Client::limited(principal, Role::Controller, None) }
+    }
+
+    pub fn limited(principal: &str, role: Role, roots: Option<Arc<[PathBuf]>>) -> Client {
         Client {
-            principal,
-            id: format!("{principal}-{}", uuid::Uuid::now_v7().simple()),
+            principal: principal.into(),
+            id: principal.into(),
+            role,
+            roots,
             capabilities: RwLock::default(),
             logged_out: AtomicBool::new(false),
             show: OnceLock::new(),
@@ -51,6 +74,33 @@ impl Client {
         if let Some(show) = self.show.get() {
             show(session, after);
         }
+    }
+
+    /// `forbidden` unless it is at least `role`.
+    pub fn must_be(&self, role: Role) -> Result<()> {
+        if self.role < role {
+            return Err(Error::new(Kind::Forbidden, format!("{} may only look", self.principal)).hint("use a controller's token"));
+        }
+        Ok(())
+    }
+
+    /// Whether sessions in `dir` are its business.
+    pub fn may_enter(&self, dir: &Path) -> bool {
+        let Some(roots) = &self.roots else { return true };
+        match std::fs::canonicalize(dir) {
+            Ok(real) => roots.iter().any(|root| real.starts_with(root)),
+            // One that is gone was somewhere, too.
+            Err(_) => !dir.components().any(|part| part == Component::ParentDir) && roots.iter().any(|root| dir.starts_with(root)),
+        }
+    }
+
+    /// `forbidden` outside of its roots.
+    pub fn must_enter(&self, dir: &Path) -> Result<()> {
+        if self.may_enter(dir) {
+            return Ok(());
+        }
+        Err(Error::new(Kind::Forbidden, format!("{} is outside of the allowed roots", dir.display()))
+            .hint("the server's --root, and the token's, say what is inside"))
     }
 
     pub fn log_out(&self, out: bool) {

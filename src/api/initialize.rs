@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::Cx;
 use super::method::{Method, Reply};
+use super::{Cx, Role};
 use crate::error::{Error, Kind, Result};
 use crate::protocol::{ProtocolVersion, acp};
 
@@ -16,6 +16,7 @@ impl Method for Initialize {
     type Params = acp::InitializeRequest;
     type Result = acp::InitializeResponse;
     const NAME: &'static str = "initialize";
+    const ROLE: Role = Role::Observer;
     const DOC: &'static str = "Says what both sides can do (ACP initialization); may be repeated.";
 
     async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
@@ -49,6 +50,7 @@ impl Method for Authenticate {
     type Params = acp::AuthenticateRequest;
     type Result = acp::AuthenticateResponse;
     const NAME: &'static str = "authenticate";
+    const ROLE: Role = Role::Observer;
     const DOC: &'static str = "Checks that a model can be used with what the settings and the environment hold.";
 
     async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
@@ -80,6 +82,7 @@ impl Method for Logout {
     type Params = acp::LogoutRequest;
     type Result = acp::LogoutResponse;
     const NAME: &'static str = "logout";
+    const ROLE: Role = Role::Observer;
     const DOC: &'static str = "Refuses new sessions and prompts on this connection until it authenticates again.";
 
     async fn call(cx: Cx, _params: Self::Params) -> Result<Reply<Self::Result>> {

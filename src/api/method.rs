@@ -8,9 +8,40 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::Cx;
+use super::{Cx, Role};
 use crate::error::{Error, Result};
 use crate::id::{Seq, SessionId};
+
+/// Where REST serves a method: `path` with `{field}`s of its params.
+#[derive(Clone, Copy, Debug)]
+pub struct Route {
+    pub verb: &'static str,
+    pub path: &'static str,
+    /// Status of an answer without error.
+    pub status: u16,
+}
+
+impl Route {
+    pub const fn get(path: &'static str) -> Route {
+        Route { verb: "GET", path, status: 200 }
+    }
+
+    pub const fn post(path: &'static str) -> Route {
+        Route { verb: "POST", path, status: 200 }
+    }
+
+    pub const fn put(path: &'static str) -> Route {
+        Route { verb: "PUT", path, status: 200 }
+    }
+
+    pub const fn delete(path: &'static str) -> Route {
+        Route { verb: "DELETE", path, status: 200 }
+    }
+
+    pub const fn status(self, status: u16) -> Route {
+        Route { status, ..self }
+    }
+}
 
 /// One method: unit structs implement it, a file for each group of them.
 pub trait Method: 'static {
@@ -19,6 +50,10 @@ pub trait Method: 'static {
     const NAME: &'static str;
     /// What it does, in a sentence.
     const DOC: &'static str;
+    /// None: not over REST.
+    const ROUTE: Option<Route> = None;
+    /// The least that a caller must be.
+    const ROLE: Role = Role::Controller;
     /// A notification has no answer.
     const NOTIFICATION: bool = false;
     /// It watches `cx.cancel` by itself and answers in its own way; others are dropped and answered `cancelled`.
@@ -78,6 +113,8 @@ impl<T> Reply<T> {
 pub struct Entry {
     pub name: &'static str,
     pub doc: &'static str,
+    pub route: Option<Route>,
+    pub role: Role,
     pub notification: bool,
     pub ends_itself: bool,
     pub params_schema: fn() -> Schema,
@@ -90,6 +127,8 @@ impl Entry {
         Entry {
             name: M::NAME,
             doc: M::DOC,
+            route: M::ROUTE,
+            role: M::ROLE,
             notification: M::NOTIFICATION,
             ends_itself: M::ENDS_ITSELF,
             params_schema: schema::<M::Params>,
@@ -107,6 +146,7 @@ fn schema<T: JsonSchema>() -> Schema {
 
 fn erased<M: Method>(cx: Cx, params: Value) -> BoxFuture<'static, Result<Reply<Value>>> {
     Box::pin(async move {
+        cx.client.must_be(M::ROLE)?;
         let Reply { result, after, follow } = M::call(cx, decode::<M>(params)?).await?;
         let encode = |result| serde_json::to_value(result).map_err(|error| Error::internal(format!("{}: {error}", M::NAME)));
         Ok(Reply { result: result.and_then(encode), after, follow })

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::method::{Method, Reply};
+use super::method::{Method, Reply, Route};
 use super::session::session_id;
 use super::{Cx, Nuncio};
 use crate::error::{Error, Result};
@@ -72,11 +72,12 @@ impl Method for SetMode {
     type Params = acp::SetSessionModeRequest;
     type Result = acp::SetSessionModeResponse;
     const NAME: &'static str = "session/set_mode";
+    const ROUTE: Option<Route> = Some(Route::put("/v1/sessions/{sessionId}/mode"));
     const DOC: &'static str = "Sets how much the agent may do without asking; counts from the next tool call.";
 
     async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
         let body = mode_event(&params.mode_id.0, "modeId")?;
-        let session = cx.nuncio.sessions().await?.get(&session_id(&params.session_id)).await?;
+        let session = cx.session(&session_id(&params.session_id)).await?;
         let seq = session.append(body).await?;
         Ok(Reply::new(acp::SetSessionModeResponse::new()).after(session.log.id.clone(), seq))
     }
@@ -88,6 +89,7 @@ impl Method for SetConfigOption {
     type Params = acp::SetSessionConfigOptionRequest;
     type Result = acp::SetSessionConfigOptionResponse;
     const NAME: &'static str = "session/set_config_option";
+    const ROUTE: Option<Route> = Some(Route::put("/v1/sessions/{sessionId}/config/{configId}"));
     const DOC: &'static str = "Sets the option `mode`, `model` or `thinking`; answers with all options.";
 
     async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
@@ -95,7 +97,7 @@ impl Method for SetConfigOption {
             return Err(Error::invalid_params("value: must be one of the option's values"));
         };
         let value = value.0.to_string();
-        let session = cx.nuncio.sessions().await?.get(&session_id(&params.session_id)).await?;
+        let session = cx.session(&session_id(&params.session_id)).await?;
         let body = match &*params.config_id.0 {
             "mode" => mode_event(&value, "value")?,
             "model" => {

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::Cx;
-use super::method::{Method, Reply};
+use super::method::{Method, Reply, Route};
 use super::session::session_id;
+use super::{Began, Cx};
 use crate::content::Part;
 use crate::error::{Error, Result};
 use crate::id::SessionId;
@@ -19,6 +19,7 @@ impl Method for Prompt {
     const NAME: &'static str = "session/prompt";
     const DOC: &'static str =
         "Starts a turn and answers when it stops (ACP prompt turn); a session that is busy answers session_busy.";
+    const ROUTE: Option<Route> = Some(Route::post("/v1/sessions/{sessionId}/prompt"));
     const ENDS_ITSELF: bool = true;
 
     async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
@@ -26,15 +27,21 @@ impl Method for Prompt {
         let (prompt, client) = (parts(params.prompt)?, cx.client.clone());
         let id = session_id(&params.session_id);
         let start = |session: &Arc<Session>| {
-            let before = session.log.head();
+            client.must_enter(&session.log.state(|state| state.cwd.clone()))?;
+            let after = session.log.head();
             let turn = session.start_turn(prompt, &client.id)?;
-            client.show(session, before);
+            client.show(session, after);
+            cx.begins(Began { session: id.clone(), turn: turn.id.clone(), after });
             Ok::<_, Error>(turn)
         };
         // No `.await` before the claim where the session is open: a cancel that follows meets this turn.
         let mut turn = match opened(&cx, &id) {
             Some(session) => start(&session)?,
-            None => cx.nuncio.sessions().await?.with(&id, start).await??,
+            None => {
+                let sessions = cx.nuncio.sessions().await?;
+                client.must_enter(&sessions.cwd(&id)?)?;
+                sessions.with(&id, start).await??
+            }
         };
         let end = tokio::select! {
             biased;
@@ -69,14 +76,20 @@ impl Method for Cancel {
     type Result = ();
     const NAME: &'static str = "session/cancel";
     const DOC: &'static str = "Cancels the running turn; nothing happens to a session that is idle.";
+    const ROUTE: Option<Route> = Some(Route::post("/v1/sessions/{sessionId}/cancel"));
     const NOTIFICATION: bool = true;
 
     async fn call(cx: Cx, params: Self::Params) -> Result<Reply<()>> {
         let id = session_id(&params.session_id);
+        let allowed = |session: &Session| cx.client.must_enter(&session.log.state(|state| state.cwd.clone()));
         match opened(&cx, &id) {
-            Some(session) => session.cancel(),
+            Some(session) => allowed(&session).map(|()| session.cancel())?,
             // One that is just being opened may have been prompted before this.
-            None => cx.nuncio.sessions().await?.if_opening(&id, |session| session.cancel()).await,
+            None => {
+                let sessions = cx.nuncio.sessions().await?;
+                let cancel = |session: &Arc<Session>| allowed(session).map(|()| session.cancel());
+                sessions.if_opening(&id, cancel).await.unwrap_or_else(|| cx.client.must_enter(&sessions.cwd(&id)?))?;
+            }
         }
         Ok(Reply::new(()))
     }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::Cx;
-use super::method::{Follow, Method, Reply};
+use super::method::{Follow, Method, Reply, Route};
 use super::options::{config_options, modes};
+use super::{Client, Cx, Role};
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, SessionChange, Severity};
 use crate::id::SessionId;
@@ -41,19 +41,20 @@ fn default_mcp_servers(params: &mut Map<String, Value>) {
     params.entry("mcpServers").or_insert_with(|| Value::Array(Vec::new()));
 }
 
-/// An existing directory, by its absolute path.
-fn directory(field: &str, path: &Path) -> Result<PathBuf> {
+/// An existing directory, by its absolute path, where the client may work.
+fn directory(client: &Client, field: &str, path: &Path) -> Result<PathBuf> {
     if !path.is_absolute() {
         return Err(Error::invalid_params(format!("{field}: {} is not an absolute path", path.display())));
     }
     if !path.is_dir() {
         return Err(Error::invalid_params(format!("{field}: {} is not a directory", path.display())));
     }
+    client.must_enter(path)?;
     Ok(path.into())
 }
 
-fn directories(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
-    paths.iter().enumerate().map(|(index, path)| directory(&format!("additionalDirectories[{index}]"), path)).collect()
+fn directories(client: &Client, paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    paths.iter().enumerate().map(|(index, path)| directory(client, &format!("additionalDirectories[{index}]"), path)).collect()
 }
 
 async fn note_mcp_servers(session: &Session, servers: &[acp::McpServer]) -> Result<()> {
@@ -75,6 +76,7 @@ impl Method for NewSession {
     type Params = acp::NewSessionRequest;
     type Result = acp::NewSessionResponse;
     const NAME: &'static str = "session/new";
+    const ROUTE: Option<Route> = Some(Route::post("/v1/sessions").status(201));
     const DOC: &'static str =
         "Makes a session in a directory (ACP session setup). `_meta.nuncio`: model, mode, thinking, systemPrompt, title.";
 
@@ -85,10 +87,10 @@ impl Method for NewSession {
     async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
         cx.client.authorized()?;
         let meta = NewSessionMeta::read(params.meta.as_ref())?;
-        let cwd = directory("cwd", &params.cwd)?;
+        let cwd = directory(&cx.client, "cwd", &params.cwd)?;
         let mode = meta.mode.unwrap_or_else(|| cx.nuncio.mode.clone());
         Mode::parse(&mode).ok_or_else(|| Error::invalid_params(format!("_meta.nuncio.mode: there is no mode {mode}")))?;
-        let additional = directories(&params.additional_directories)?;
+        let additional = directories(&cx.client, &params.additional_directories)?;
         let wrong = |field: &str, error: Error| Error { message: format!("_meta.nuncio.{field}: {}", error.message), ..error };
         if let Some(model) = &meta.model {
             cx.nuncio.agents.check_model(model, &cwd).map_err(|error| wrong("model", error))?;
@@ -123,9 +125,9 @@ async fn reopen(
     servers: &[acp::McpServer],
 ) -> Result<Arc<Session>> {
     cx.client.authorized()?;
-    let cwd = directory("cwd", cwd)?;
-    let additional = directories(additional)?;
-    let session = cx.nuncio.sessions().await?.get(&session_id(id)).await?;
+    let cwd = directory(&cx.client, "cwd", cwd)?;
+    let additional = directories(&cx.client, additional)?;
+    let session = cx.session(&session_id(id)).await?;
     let same = session.log.state(|state| state.cwd == cwd && state.additional_directories == additional);
     if !same {
         let change = SessionChange { cwd: Some(cwd), additional_directories: Some(additional), ..SessionChange::default() };
@@ -168,6 +170,7 @@ impl Method for ResumeSession {
     type Params = acp::ResumeSessionRequest;
     type Result = acp::ResumeSessionResponse;
     const NAME: &'static str = "session/resume";
+    const ROUTE: Option<Route> = Some(Route::post("/v1/sessions/{sessionId}/resume"));
     const DOC: &'static str = "Opens a session without showing what was said (ACP session setup).";
 
     async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
@@ -186,6 +189,8 @@ impl Method for ListSessions {
     type Params = acp::ListSessionsRequest;
     type Result = acp::ListSessionsResponse;
     const NAME: &'static str = "session/list";
+    const ROUTE: Option<Route> = Some(Route::get("/v1/sessions"));
+    const ROLE: Role = Role::Observer;
     const DOC: &'static str =
         "Lists sessions, most recently updated first; `cwd` keeps those of one directory, `cursor` continues.";
 
@@ -195,7 +200,8 @@ impl Method for ListSessions {
             Some(cursor) => Some(parse_cursor(cursor).ok_or_else(|| Error::invalid_params("cursor: not one of ours"))?),
         };
         let page = cx.nuncio.sessions().await?.list(params.cwd.as_deref(), after)?;
-        let sessions = page.sessions.into_iter().map(|row| {
+        let visible = page.sessions.into_iter().filter(|row| cx.client.may_enter(&row.cwd));
+        let sessions = visible.map(|row| {
             acp::SessionInfo::new(acp_id(&row.id), row.cwd)
                 .additional_directories(row.additional_directories)
                 .title(row.title)
@@ -217,11 +223,13 @@ impl Method for CloseSession {
     type Params = acp::CloseSessionRequest;
     type Result = acp::CloseSessionResponse;
     const NAME: &'static str = "session/close";
+    const ROUTE: Option<Route> = Some(Route::post("/v1/sessions/{sessionId}/close"));
     const DOC: &'static str = "Ends what runs in a session and gives it up; it stays on the disk.";
 
     async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
         let id = session_id(&params.session_id);
         let sessions = cx.nuncio.sessions().await?;
+        cx.client.must_enter(&sessions.cwd(&id)?)?;
         let closed = sessions.close(&id).await.map(|()| acp::CloseSessionResponse::new());
         Ok(gone(sessions, id, closed))
     }
@@ -239,11 +247,15 @@ impl Method for DeleteSession {
     type Params = acp::DeleteSessionRequest;
     type Result = acp::DeleteSessionResponse;
     const NAME: &'static str = "session/delete";
+    const ROUTE: Option<Route> = Some(Route::delete("/v1/sessions/{sessionId}"));
     const DOC: &'static str = "Removes a session with its events and files; an unknown one succeeds silently.";
 
     async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
         let id = session_id(&params.session_id);
         let sessions = cx.nuncio.sessions().await?;
+        if let Ok(cwd) = sessions.cwd(&id) {
+            cx.client.must_enter(&cwd)?;
+        }
         let deleted = sessions.delete(&id).await.map(|()| acp::DeleteSessionResponse::new());
         Ok(gone(sessions, id, deleted))
     }

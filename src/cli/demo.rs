@@ -31,7 +31,7 @@ pub async fn run(environment: Environment, mut setup: Setup, yes: bool, keep: Op
     setup.cwd = Some(dir.clone());
     setup.overrides.model = Some(format!("scripted:{}", script.display()));
     let nuncio = app::nuncio(app::ground(environment, setup)?)?;
-    let cx = Cx { nuncio: nuncio.clone(), client: Arc::new(Client::new("terminal")), cancel: CancellationToken::new() };
+    let cx = Cx::new(nuncio.clone(), Arc::new(Client::new("terminal")), CancellationToken::new());
     let made = NewSession::call(cx, acp::NewSessionRequest::new(nuncio.cwd.clone())).await?;
     let id = SessionId::from(&*made.result?.session_id.0);
     let session = nuncio.sessions().await?.get(&id).await?;

@@ -104,7 +104,7 @@ async fn open(nuncio: &Arc<Nuncio>, options: &RunOptions) -> Result<(Arc<Session
         (None, false) => None,
     };
     let Some(id) = known else {
-        let cx = Cx { nuncio: nuncio.clone(), client: Arc::new(Client::new("terminal")), cancel: CancellationToken::new() };
+        let cx = Cx::new(nuncio.clone(), Arc::new(Client::new("terminal")), CancellationToken::new());
         let made = NewSession::call(cx, acp::NewSessionRequest::new(nuncio.cwd.clone())).await?;
         return Ok((sessions.get(&SessionId::from(&*made.result?.session_id.0)).await?, 0));
     };
@@ -209,7 +209,7 @@ impl Work {
     /// Returns why it stopped.
     async fn prompt(&mut self, prompt: String, inputs: &mut During<'_>) -> Result<acp::StopReason> {
         let cancel = self.interrupted.child_token();
-        let cx = Cx { nuncio: self.nuncio.clone(), client: self.client.clone(), cancel: cancel.clone() };
+        let cx = Cx::new(self.nuncio.clone(), self.client.clone(), cancel.clone());
         let id = acp::SessionId::new(self.session.log.id.as_str());
         let mut running =
             Box::pin(Prompt::call(cx, acp::PromptRequest::new(id, vec![acp::ContentBlock::Text(acp::TextContent::new(prompt))])));

@@ -92,24 +92,38 @@ impl Sessions {
         if let Some(session) = self.opened(id) {
             return Ok(work(&session));
         }
-        let session = self.restore(id).await?;
+        let session = self.restore(id, true).await?;
         Ok(work(&session))
     }
 
-    /// The same, for whoever needs just the session.
+    /// The same, for whoever needs just the session. One that another process owns can be read and followed.
     pub async fn get(&self, id: &SessionId) -> Result<Arc<Session>> {
-        self.with(id, Arc::clone).await
+        let session = self.with(id, Arc::clone).await?;
+        if !session.is_owned() {
+            unless_busy(session.own().await)?;
+        }
+        Ok(session)
     }
 
-    /// Runs `work` on the session if it is open, once whoever opens one now is through.
-    pub async fn if_opening(&self, id: &SessionId, work: impl FnOnce(&Arc<Session>)) {
-        let _turn = self.opening.lock().await;
+    /// For whoever only reads: the session is not taken, unless its owner died in the midst of a turn, which is then closed.
+    pub async fn look(&self, id: &SessionId) -> Result<Arc<Session>> {
         if let Some(session) = self.opened(id) {
-            work(&session);
+            return Ok(session);
+        }
+        let _turn = self.opening.lock().await;
+        match self.opened(id) {
+            Some(session) => Ok(session),
+            None => self.restore(id, false).await,
         }
     }
 
-    async fn restore(&self, id: &SessionId) -> Result<Arc<Session>> {
+    /// Runs `work` on the session if it is open, once whoever opens one now is through.
+    pub async fn if_opening<T>(&self, id: &SessionId, work: impl FnOnce(&Arc<Session>) -> T) -> Option<T> {
+        let _turn = self.opening.lock().await;
+        self.opened(id).map(|session| work(&session))
+    }
+
+    async fn restore(&self, id: &SessionId, own: bool) -> Result<Arc<Session>> {
         let row = self.row(id)?;
         let log = self.log.clone();
         let opened = tokio::task::spawn_blocking(move || log.session(&row)).await;
@@ -121,11 +135,11 @@ impl Sessions {
             return Err(Error::not_found(format!("no session {id}")));
         }
         let session = self.session(log, None);
-        let foreign = match session.own().await {
-            // Its owner lives: it can be read and followed here.
-            Err(error) if error.kind == Kind::SessionBusy => true,
-            owned => owned.map(|()| false)?,
-        };
+        if own || session.log.state(|state| state.turn.is_some()) {
+            // Where its owner lives, it can be read and followed here.
+            unless_busy(session.own().await)?;
+        }
+        let foreign = !session.is_owned();
         self.map().insert(id.clone(), session.clone());
         if foreign {
             // What its owner wrote since it was read; told once it can be found.
@@ -154,6 +168,14 @@ impl Sessions {
 
     fn all_open(&self) -> Vec<Arc<Session>> {
         self.map().values().cloned().collect()
+    }
+
+    /// Where a session works.
+    pub fn cwd(&self, id: &SessionId) -> Result<PathBuf> {
+        match self.opened(id) {
+            Some(session) => Ok(session.log.state(|state| state.cwd.clone())),
+            None => self.row(id).map(|row| row.cwd),
+        }
     }
 
     pub fn row(&self, id: &SessionId) -> Result<SessionRow> {
@@ -216,6 +238,13 @@ impl Sessions {
         for session in open {
             session.disown().await;
         }
+    }
+}
+
+fn unless_busy(owned: Result<()>) -> Result<()> {
+    match owned {
+        Err(error) if error.kind == Kind::SessionBusy => Ok(()),
+        owned => owned,
     }
 }
 

@@ -174,8 +174,8 @@ impl View {
             // Another process asks, or it was answered meanwhile, or this client was asked.
             return;
         }
-        let (question, by) = (id.clone(), self.client.principal);
-        let request = self.peer.ask(Box::new(move |answer| answered(&broker, &question, by, answer)));
+        let (question, by) = (id.clone(), self.client.principal.clone());
+        let request = self.peer.ask(Box::new(move |answer| answered(&broker, &question, &by, answer)));
         self.asked.insert(id, request.clone());
         let mut fields = acp::ToolCallUpdateFields::new()
             .status(acp::ToolCallStatus::Pending)
