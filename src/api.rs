@@ -1,22 +1,28 @@
 //! The method table: every call that any door takes, each once. Doors translate bytes into these calls and events into bytes.
 
 mod connection;
+mod events;
 mod initialize;
 mod method;
 mod options;
 mod prompt;
+mod rest;
 mod session;
 mod table;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use tokio::sync::{OnceCell, oneshot};
 
 pub use connection::{Client, Role};
+pub use events::{EventStream, FOLLOW, FOLLOW_DOC, FOLLOW_ROUTES, FollowParams, Shown};
 pub use method::{Entry, Follow, Method, Reply, Route};
 pub use options::{config_options, modes};
 pub use prompt::Prompt;
+pub use rest::to_rest;
 pub use session::{NewSession, timestamp};
 pub use table::{METHODS, entry};
 
@@ -25,7 +31,7 @@ use crate::config::{Durability, Places};
 use crate::error::{Error, Result};
 use crate::id::{Seq, SessionId, TurnId};
 use crate::limits;
-use crate::session::{Session, Sessions};
+use crate::session::{Room, Session, Sessions};
 use tokio_util::sync::CancellationToken;
 
 /// The opened house, shared by all doors. The store is opened by the first call that needs it.
@@ -37,17 +43,19 @@ pub struct Nuncio {
     pub cwd: PathBuf,
     /// Mode of new sessions.
     pub mode: String,
+    room: Room,
     sessions: OnceCell<Arc<Sessions>>,
 }
 
 impl Nuncio {
-    pub fn new(agents: NativeAgents, cwd: PathBuf, mode: String) -> Arc<Nuncio> {
+    pub fn new(agents: NativeAgents, cwd: PathBuf, mode: String, room: Room) -> Arc<Nuncio> {
         Arc::new(Nuncio {
             places: agents.places.clone(),
             durability: agents.user.settings.durability,
             agents: Arc::new(agents),
             cwd,
             mode,
+            room,
             sessions: OnceCell::new(),
         })
     }
@@ -55,8 +63,8 @@ impl Nuncio {
     /// All sessions; opens the store when it is called first.
     pub async fn sessions(&self) -> Result<&Arc<Sessions>> {
         let open = || async {
-            let (data, agents, durability) = (self.places.data.clone(), self.agents.clone(), self.durability);
-            let opened = tokio::task::spawn_blocking(move || Sessions::open_store(&data, Arc::new(agents), durability));
+            let (data, agents, durability, room) = (self.places.data.clone(), self.agents.clone(), self.durability, self.room);
+            let opened = tokio::task::spawn_blocking(move || Sessions::open_store(&data, Arc::new(agents), durability, room));
             opened.await.map_err(|_| Error::internal("opening the store panicked"))?
         };
         self.sessions.get_or_try_init(open).await
@@ -65,6 +73,14 @@ impl Nuncio {
     /// The sessions, if the store is open already.
     pub fn sessions_now(&self) -> Option<&Arc<Sessions>> {
         self.sessions.get()
+    }
+
+    /// Lets nothing new begin and running turns come to their ends, for so long; then cancels them.
+    pub async fn drain(&self, patience: Duration) {
+        if let Some(sessions) = self.sessions.get() {
+            let _ = tokio::time::timeout(patience, sessions.wind_down()).await;
+        }
+        self.shut_down().await;
     }
 
     /// Cancels all turns and waits for their ends, within a bound.
@@ -88,7 +104,7 @@ pub struct Cx {
 }
 
 /// A turn that has just been started; its events come after `after`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Began {
     pub session: SessionId,
     pub turn: TurnId,
@@ -105,6 +121,13 @@ impl Cx {
         let sessions = self.nuncio.sessions().await?;
         self.client.must_enter(&sessions.cwd(id)?)?;
         sessions.get(id).await
+    }
+
+    /// The same for whoever only reads.
+    async fn look(&self, id: &SessionId) -> Result<Arc<Session>> {
+        let sessions = self.nuncio.sessions().await?;
+        self.client.must_enter(&sessions.cwd(id)?)?;
+        sessions.look(id).await
     }
 
     fn begins(&self, began: Began) {

@@ -9,8 +9,10 @@ use crate::agent::{Models, NativeAgents};
 use crate::api::Nuncio;
 use crate::config::{Environment, Loaded, Overrides, Places, load_project, load_user};
 use crate::error::{Error, Result};
+use crate::http::{self, Bridge};
 use crate::permission::rules::{MODES, Mode};
 use crate::process::Supervisor;
+use crate::session::Room;
 
 /// What the command line says about all commands.
 #[derive(Clone, Debug, Default)]
@@ -65,6 +67,10 @@ fn absolute_directory(here: &Path, dir: &Path) -> Result<PathBuf> {
 
 /// The house, with its store still closed.
 pub fn nuncio(ground: Ground) -> Result<Arc<Nuncio>> {
+    house(ground, Room::default())
+}
+
+fn house(ground: Ground, room: Room) -> Result<Arc<Nuncio>> {
     let Ground { environment, places, loaded, overrides, cwd, secrets } = ground;
     let mut supervisor = Supervisor::of_this_binary().without(secrets);
     // Each open session holds a lock, which is an open file; commands get the limit that we were given.
@@ -75,7 +81,7 @@ pub fn nuncio(ground: Ground) -> Result<Arc<Nuncio>> {
     let models = Arc::new(Models::new(environment.clone(), overrides.base_url.clone(), supervisor.clone(), cwd.clone()));
     let mode = overrides.mode.clone().unwrap_or_else(|| Mode::Ask.id().into());
     let agents = NativeAgents::new(loaded, places, environment, overrides, models, supervisor);
-    Ok(Nuncio::new(agents, cwd, mode))
+    Ok(Nuncio::new(agents, cwd, mode, room))
 }
 
 /// The ACP door on standard input and output, until the input ends or a signal comes.
@@ -86,6 +92,56 @@ pub async fn acp(nuncio: Arc<Nuncio>) -> Result<()> {
     let served = crate::stdio::serve(nuncio, input, output, stop).await;
     signalled.abort();
     served
+}
+
+/// What the command line says of the bridge.
+pub struct BridgeFlags {
+    pub address: String,
+    pub public: bool,
+    pub behind_proxy: bool,
+    pub hosts: Vec<String>,
+    pub origins: Vec<String>,
+}
+
+/// The house with a bridge that listens and does not answer yet.
+pub async fn bridge(ground: Ground, flags: BridgeFlags) -> Result<(Arc<Nuncio>, Bridge)> {
+    let address = tokio::net::lookup_host(&flags.address).await.ok().and_then(|mut found| found.next()).ok_or_else(|| {
+        Error::invalid_params(format!("--http: {} is no address", flags.address)).hint("give a host and a port: 127.0.0.1:8686")
+    })?;
+    let mut roots = vec![ground.cwd.clone()];
+    roots.extend(ground.overrides.roots.iter().chain(&ground.loaded.settings.allowed_paths).cloned());
+    let roots = roots.into_iter().map(|root| std::fs::canonicalize(&root).unwrap_or(root)).collect();
+    let http = &ground.loaded.settings.http;
+    let room = Room { sessions: http.max_sessions, turns: http.max_turns };
+    let nuncio = house(ground, room)?;
+    let options = http::Options {
+        address,
+        public: flags.public,
+        behind_proxy: flags.behind_proxy,
+        hosts: flags.hosts,
+        origins: flags.origins,
+        roots,
+    };
+    let bridge = Bridge::open(nuncio.clone(), options).await?;
+    Ok((nuncio, bridge))
+}
+
+/// Both doors on the same sessions, until the input ends or a signal comes.
+pub async fn acp_and_bridge(nuncio: Arc<Nuncio>, bridge: Bridge) -> Result<()> {
+    let stop = CancellationToken::new();
+    let serving = tokio::spawn(bridge.serve(stop.clone()));
+    let served = acp(nuncio).await;
+    stop.cancel();
+    let _ = serving.await;
+    served
+}
+
+/// The bridge, until a signal comes.
+pub async fn serve(bridge: Bridge) {
+    let stop = CancellationToken::new();
+    let signalled = tokio::spawn(on_signal(stop.clone()));
+    bridge.serve(stop).await;
+    signalled.abort();
 }
 
 /// Cancels `stop` at SIGINT, SIGTERM or SIGHUP.

@@ -1,6 +1,7 @@
 //! The command line: arguments into calls, events into text. What each command prints is its own file's affair.
 
 mod ask;
+mod bridge;
 mod demo;
 mod export;
 mod flags;
@@ -22,7 +23,7 @@ use crate::app;
 use crate::config::Environment;
 use crate::error::{Error, Kind, Result};
 use crate::limits;
-use flags::{Command, Flags};
+use flags::{BridgeOptions, Command, Flags};
 
 /// Runs the command that the arguments name. The exit code is of INTERFACE's table: 0 done, 1 failed, 2 usage or settings,
 /// 3 no model can be reached, 4 denied, 130 interrupted.
@@ -34,7 +35,7 @@ pub fn main(environment: Environment) -> ExitCode {
             return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
         }
     };
-    start_logging(&environment);
+    start_logging(&environment, matches!(flags.command, Some(Command::Serve { .. })));
     match dispatch(flags, environment) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
@@ -54,7 +55,7 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
             let _ = Flags::command().print_help();
             return Ok(0);
         }
-        None => Command::Acp,
+        None => Command::Acp { http: None, bridge: BridgeOptions::default() },
     };
     if let Command::Schema { name } = &command {
         return name.as_deref().map_or_else(schema::print_names, schema::print_named);
@@ -64,7 +65,10 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
     }
     let ground = app::ground(environment, setup)?;
     match command {
-        Command::Acp => on_runtime(async { app::acp(app::nuncio(ground)?).await.map(|()| 0) }),
+        Command::Acp { http: None, .. } => on_runtime(async { app::acp(app::nuncio(ground)?).await.map(|()| 0) }),
+        Command::Acp { http: Some(address), bridge } => on_runtime(bridge::beside(ground, address, bridge)),
+        Command::Serve { http, bridge } => on_runtime(bridge::serve(ground, http, bridge)),
+        Command::Token { command } => bridge::token(&ground, command),
         Command::Run(options) => on_runtime(async { run::run(app::nuncio(ground)?, options).await }),
         Command::Tool(options) => on_runtime(async { tool::run(app::nuncio(ground)?, options).await }),
         Command::Sessions { command } => on_runtime(async { sessions::run(app::nuncio(ground)?, command).await }),
@@ -89,10 +93,10 @@ fn on_runtime(command: impl Future<Output = Result<u8>>) -> Result<u8> {
     code
 }
 
-/// JSON lines on standard error; `NUNCIO_LOG` is a level or a list of `module=level`.
-fn start_logging(environment: &Environment) {
+/// JSON lines on standard error; `NUNCIO_LOG` is a level or a list of `module=level`. A server tells of each request.
+fn start_logging(environment: &Environment, serves: bool) {
     use tracing_subscriber::prelude::*;
-    let wanted = environment.get("NUNCIO_LOG").unwrap_or("warn");
+    let wanted = environment.get("NUNCIO_LOG").unwrap_or(if serves { "info" } else { "warn" });
     let targets: tracing_subscriber::filter::Targets = wanted.parse().unwrap_or_default();
     let lines = tracing_subscriber::fmt::layer().json().with_writer(std::io::stderr).with_filter(targets);
     // A second start in one process, as in tests, keeps the first.

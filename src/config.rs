@@ -8,5 +8,7 @@ mod trust;
 
 pub use load::{Loaded, Origin, Overrides, load_project, load_user};
 pub use places::{Environment, Places};
-pub use settings::{AccessKind, Durability, Instructions, Permissions, Policy, Protocol, Provider, Rule, Settings, ToolSettings};
+pub use settings::{
+    AccessKind, Durability, HttpSettings, Instructions, Permissions, Policy, Protocol, Provider, Rule, Settings, ToolSettings,
+};
 pub use trust::Trust;

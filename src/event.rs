@@ -223,6 +223,33 @@ pub enum Body {
 }
 
 impl Body {
+    /// Its `type`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Body::SessionCreated { .. } => "session.created",
+            Body::SessionUpdated { .. } => "session.updated",
+            Body::SessionClosed {} => "session.closed",
+            Body::SessionDeleted {} => "session.deleted",
+            Body::TurnStarted { .. } => "turn.started",
+            Body::TurnCompleted { .. } => "turn.completed",
+            Body::TurnFailed { .. } => "turn.failed",
+            Body::TurnCancelled {} => "turn.cancelled",
+            Body::TurnInterrupted {} => "turn.interrupted",
+            Body::MessageDelta { .. } => "message.delta",
+            Body::MessageCompleted { .. } => "message.completed",
+            Body::ToolStarted { .. } => "tool.started",
+            Body::ToolUpdated { .. } => "tool.updated",
+            Body::ToolCompleted { .. } => "tool.completed",
+            Body::PermissionRequested { .. } => "permission.requested",
+            Body::PermissionResolved { .. } => "permission.resolved",
+            Body::PlanUpdated { .. } => "plan.updated",
+            Body::UsageUpdated { .. } => "usage.updated",
+            Body::ModeChanged { .. } => "mode.changed",
+            Body::Notice { .. } => "notice",
+            Body::Unknown => "unknown",
+        }
+    }
+
     /// A piece of what a later event holds whole: text of a message, output of a running call. It may vanish once that is old.
     pub fn is_delta(&self) -> bool {
         matches!(self, Body::MessageDelta { .. } | Body::ToolUpdated { status: None, .. })

@@ -9,6 +9,7 @@ pub mod content;
 pub mod context;
 pub mod error;
 pub mod event;
+pub mod http;
 pub mod id;
 pub mod limits;
 pub mod model;

@@ -110,6 +110,33 @@ pub const GREP_HEAP_BYTES_MAX: usize = 64 << 20;
 /// One line of a `grep` result.
 pub const GREP_LINE_BYTES_MAX: usize = 500;
 
+/// Connections of the bridge; more are closed at once.
+pub const CONNECTIONS_MAX: usize = 4096;
+/// Time for the head of a request, also of the next one on an idle connection.
+pub const HTTP_HEAD: Duration = Duration::from_secs(30);
+/// Buffer of a connection, which is also the longest head of a request.
+pub const HTTP_BUFFER_BYTES: usize = 64 << 10;
+/// Time for a request's body.
+pub const HTTP_BODY: Duration = Duration::from_secs(30);
+/// Largest body of a request: an attachment in base64.
+pub const HTTP_BODY_BYTES_MAX: usize = 16 << 20;
+/// Bodies that are being read, all together.
+pub const HTTP_BODIES_BYTES_MAX: usize = 64 << 20;
+/// How often a stream that has nothing to say shows that it lives.
+pub const HEARTBEAT: Duration = Duration::from_secs(15);
+/// After the turns ended: how long connections may take to say their last words.
+pub const HTTP_GOODBYE: Duration = Duration::from_secs(2);
+/// Answers kept for repeated requests (Idempotency-Key), and for how long.
+pub const IDEMPOTENCY_KEYS_MAX: usize = 10_000;
+pub const IDEMPOTENCY_KEPT: Duration = Duration::from_secs(24 * 3600);
+pub const IDEMPOTENCY_KEY_CHARS_MAX: usize = 255;
+/// Failed logins that are answered at once, and how many more each second.
+pub const LOGIN_FAILURES_MAX: f64 = 20.0;
+pub const LOGIN_FAILURES_PER_S: f64 = 2.0;
+/// Shortest token of a file, and longest name of a token.
+pub const TOKEN_CHARS_MIN: usize = 32;
+pub const TOKEN_NAME_CHARS_MAX: usize = 64;
+
 /// Bytes of one instruction file, and of all together.
 pub const INSTRUCTION_BYTES_MAX: usize = 32 << 10;
 pub const INSTRUCTIONS_BYTES_MAX: usize = 64 << 10;

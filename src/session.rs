@@ -1,18 +1,22 @@
 //! Sessions: the log of events, what is true after them, who may write, and the turn that runs.
 
 pub mod agent;
+pub mod all;
 pub mod broker;
 pub mod lock;
 pub mod log;
 pub mod open;
+pub mod room;
 pub mod sessions;
 pub mod state;
 pub mod turn;
 mod writer;
 
 pub use agent::{Agent, Agents};
+pub use all::FollowAll;
 pub use log::{Follow, Log, SessionLog};
 pub use open::Session;
+pub use room::Room;
 pub use sessions::Sessions;
 pub use state::SessionState;
 pub use turn::{Turn, TurnEnd, TurnHandle};

@@ -1,5 +1,6 @@
 //! The database file: the only place that knows SQL. Events are rows here and nothing more; their meaning is `session`'s.
 
+mod answers;
 mod events;
 mod migrations;
 mod sessions;
@@ -9,7 +10,8 @@ use std::sync::{Mutex, PoisonError};
 
 use rusqlite::{Connection, OpenFlags};
 
-pub use events::{Append, Writer};
+pub use answers::Answer;
+pub use events::{Append, Placed, Writer};
 pub use sessions::{SessionPage, SessionRow};
 
 use crate::error::{Error, Kind, Result};

@@ -56,6 +56,11 @@ impl Client {
         }
     }
 
+    /// The same principal with the same rights, as another client.
+    pub fn again(&self) -> Client {
+        Client::limited(&self.principal, self.role, self.roots.clone())
+    }
+
     pub fn capabilities(&self) -> acp::ClientCapabilities {
         self.capabilities.read().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -62,6 +62,9 @@ pub trait Method: 'static {
     /// Fills in what clients leave out although the protocol's types want it.
     fn complete(_params: &mut Map<String, Value>) {}
 
+    /// Turns what REST takes into what the protocol takes.
+    fn from_rest(_cx: &Cx, _params: &mut Map<String, Value>) {}
+
     /// What comes before the first `.await` happens in the order of the messages.
     fn call(cx: Cx, params: Self::Params) -> impl Future<Output = Result<Reply<Self::Result>>> + Send;
 }
@@ -117,6 +120,7 @@ pub struct Entry {
     pub role: Role,
     pub notification: bool,
     pub ends_itself: bool,
+    pub from_rest: fn(&Cx, &mut Map<String, Value>),
     pub params_schema: fn() -> Schema,
     pub result_schema: fn() -> Schema,
     pub call: fn(Cx, Value) -> BoxFuture<'static, Result<Reply<Value>>>,
@@ -131,6 +135,7 @@ impl Entry {
             role: M::ROLE,
             notification: M::NOTIFICATION,
             ends_itself: M::ENDS_ITSELF,
+            from_rest: M::from_rest,
             params_schema: schema::<M::Params>,
             result_schema: schema::<M::Result>,
             call: erased::<M>,

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::method::{Follow, Method, Reply, Route};
 use super::options::{config_options, modes};
+use super::rest::into_meta;
 use super::{Client, Cx, Role};
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, SessionChange, Severity};
@@ -29,6 +30,8 @@ struct NewSessionMeta {
 }
 
 impl NewSessionMeta {
+    const FIELDS: &[&str] = &["model", "mode", "thinking", "systemPrompt", "title"];
+
     fn read(meta: Option<&acp::Meta>) -> Result<NewSessionMeta> {
         let Some(ours) = meta.and_then(|meta| meta.get("nuncio")) else { return Ok(NewSessionMeta::default()) };
         serde_path_to_error::deserialize(ours.clone())
@@ -84,6 +87,11 @@ impl Method for NewSession {
         default_mcp_servers(params);
     }
 
+    fn from_rest(cx: &Cx, params: &mut Map<String, Value>) {
+        into_meta(params, NewSessionMeta::FIELDS);
+        params.entry("cwd").or_insert_with(|| cx.nuncio.cwd.to_string_lossy().into());
+    }
+
     async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
         cx.client.authorized()?;
         let meta = NewSessionMeta::read(params.meta.as_ref())?;
@@ -125,6 +133,9 @@ async fn reopen(
     servers: &[acp::McpServer],
 ) -> Result<Arc<Session>> {
     cx.client.authorized()?;
+    if cwd.as_os_str().is_empty() && additional.is_empty() {
+        return cx.session(&session_id(id)).await;
+    }
     let cwd = directory(&cx.client, "cwd", cwd)?;
     let additional = directories(&cx.client, additional)?;
     let session = cx.session(&session_id(id)).await?;
@@ -172,6 +183,11 @@ impl Method for ResumeSession {
     const NAME: &'static str = "session/resume";
     const ROUTE: Option<Route> = Some(Route::post("/v1/sessions/{sessionId}/resume"));
     const DOC: &'static str = "Opens a session without showing what was said (ACP session setup).";
+
+    /// Without a directory it stays where it is.
+    fn from_rest(_: &Cx, params: &mut Map<String, Value>) {
+        params.entry("cwd").or_insert_with(|| "".into());
+    }
 
     async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
         let session = reopen(&cx, &params.session_id, &params.cwd, &params.additional_directories, &params.mcp_servers).await?;

@@ -74,7 +74,26 @@ impl Flags {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Agent Client Protocol on standard input and output: what editors spawn
-    Acp,
+    Acp {
+        /// Open the bridge on ADDR, too, over the same sessions
+        #[arg(long, value_name = "ADDR")]
+        http: Option<String>,
+        #[command(flatten)]
+        bridge: BridgeOptions,
+    },
+    /// The bridge: REST and server-sent events, for browsers, scripts and other agents
+    Serve {
+        /// Listen on ADDR
+        #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8686")]
+        http: String,
+        #[command(flatten)]
+        bridge: BridgeOptions,
+    },
+    /// Named tokens for the bridge: list, new, revoke
+    Token {
+        #[command(subcommand)]
+        command: TokenCommand,
+    },
     /// Work on prompts, one after the other, and exit
     Run(RunOptions),
     /// A small repository, a failing test, and an agent that mends it: offline
@@ -107,6 +126,37 @@ pub enum Command {
     },
     /// What works here, and what to do about the rest
     Doctor,
+}
+
+#[derive(Debug, Default, Args)]
+pub struct BridgeOptions {
+    /// Listen on other interfaces than the loopback, too; needs TLS, or --behind-proxy
+    #[arg(long)]
+    pub allow_public: bool,
+    /// Somebody in front of the bridge does TLS
+    #[arg(long)]
+    pub behind_proxy: bool,
+    /// A name by which the bridge may be asked for (repeatable)
+    #[arg(long = "allow-host", value_name = "HOST")]
+    pub hosts: Vec<String>,
+    /// An origin whose pages may ask, like https://name:port (repeatable)
+    #[arg(long = "allow-origin", value_name = "ORIGIN")]
+    pub origins: Vec<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum TokenCommand {
+    /// Who may in, and for what
+    List,
+    /// Make a token, and print it this once
+    New {
+        name: String,
+        /// observer reads; controller prompts and answers, too
+        #[arg(long, default_value = "controller")]
+        role: String,
+    },
+    /// Make a token worthless, at once
+    Revoke { name: String },
 }
 
 #[derive(Debug, Args)]

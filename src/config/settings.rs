@@ -21,6 +21,7 @@ pub struct Settings {
     pub providers: BTreeMap<String, Provider>,
     pub permissions: Permissions,
     pub tools: ToolSettings,
+    pub http: HttpSettings,
     pub instructions: Instructions,
     /// Files with a system prompt instead of nuncio's own, by a pattern of `PROVIDER/NAME`; `*` is the default. Relative to the settings' file.
     pub prompts: BTreeMap<String, PathBuf>,
@@ -150,6 +151,29 @@ pub struct ToolSettings {
 impl Default for ToolSettings {
     fn default() -> Self {
         Self { max_concurrency: 8 }
+    }
+}
+
+/// The bridge (`nuncio serve`, `nuncio acp --http`).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct HttpSettings {
+    /// Seconds that running turns get when the server ends; then they are cancelled.
+    pub drain_s: u64,
+    /// Sessions that may be open at once.
+    pub max_sessions: usize,
+    /// Turns that may run at once.
+    pub max_turns: usize,
+    /// A certificate chain and its key as PEM files: the bridge then speaks TLS.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_certificate: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_key: Option<PathBuf>,
+}
+
+impl Default for HttpSettings {
+    fn default() -> Self {
+        Self { drain_s: 10, max_sessions: 1000, max_turns: 64, tls_certificate: None, tls_key: None }
     }
 }
 

@@ -21,15 +21,23 @@ use crate::store::{SessionRow, Store};
 pub struct Log {
     store: Arc<Store>,
     pending: mpsc::Sender<Pending>,
+    commits: watch::Sender<u64>,
 }
 
 impl Log {
     pub fn open(store: Arc<Store>, durability: Durability) -> Result<Log> {
         let (pending, queue) = mpsc::channel(limits::APPENDS_QUEUED_MAX);
         let connection = store.writer()?;
-        let run = move || writer::run(connection, queue, durability);
+        let commits = watch::Sender::new(0);
+        let told = commits.clone();
+        let run = move || writer::run(connection, queue, durability, told);
         std::thread::Builder::new().name("log".into()).spawn(run).map_err(|error| Error::io("starting the log's thread", error))?;
-        Ok(Log { store, pending })
+        Ok(Log { store, pending, commits })
+    }
+
+    /// Counts commits of this process, and those of others once somebody saw them.
+    pub(super) fn commits(&self) -> &watch::Sender<u64> {
+        &self.commits
     }
 
     /// The log of one session, with the state that its events up to now make.
@@ -262,6 +270,20 @@ impl Follow {
     /// The next events, without waiting: none when the cursor is at the head.
     pub fn ready(&mut self) -> Result<Vec<Arc<Event>>> {
         let events = self.log.page(self.cursor, limits::PAGE_EVENTS, true)?;
+        self.cursor = events.last().map_or(self.cursor, |last| last.seq);
+        Ok(events)
+    }
+
+    /// The same; what has to come from the disk is read on a thread that may wait for it.
+    pub async fn read(&mut self) -> Result<Vec<Arc<Event>>> {
+        let events = match self.log.tail_after(self.cursor, limits::PAGE_EVENTS) {
+            Some(events) => events,
+            None => {
+                let (log, after) = (self.log.clone(), self.cursor);
+                let page = tokio::task::spawn_blocking(move || log.page(after, limits::PAGE_EVENTS, true)).await;
+                page.map_err(|_| Error::internal("reading events panicked"))??
+            }
+        };
         self.cursor = events.last().map_or(self.cursor, |last| last.seq);
         Ok(events)
     }

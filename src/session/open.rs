@@ -1,7 +1,7 @@
 //! A session that is open in this process: its log, its worker, the right to write, and the turn that runs.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio_util::sync::CancellationToken;
@@ -11,6 +11,8 @@ use super::agent::Agent;
 use super::broker::Broker;
 use super::lock::SessionLock;
 use super::log::SessionLog;
+use super::now_ms;
+use super::room::Running;
 use super::turn::TurnHandle;
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Severity};
@@ -22,7 +24,12 @@ pub struct Session {
     pub broker: Arc<Broker>,
     pub(super) agent: Arc<dyn Agent>,
     pub(super) tasks: TaskTracker,
+    pub(super) running: Arc<Running>,
+    /// When it was asked for last; milliseconds since the Unix epoch.
+    pub(super) used_ms: AtomicU64,
     pub(super) shutdown: CancellationToken,
+    /// Cancelled when it is not open any more: whoever follows it goes on with the next opening.
+    pub(super) gone: CancellationToken,
     pub(super) store: Arc<Store>,
     pub(super) locks: PathBuf,
     pub(super) owner: tokio::sync::Mutex<Option<SessionLock>>,
@@ -106,6 +113,19 @@ impl Session {
         *owner = Some(lock);
         self.owned.store(true, Ordering::Release);
         Ok(())
+    }
+
+    pub(super) fn used(&self) {
+        self.used_ms.store(now_ms(), Ordering::Relaxed);
+    }
+
+    pub(super) fn used_ms(&self) -> u64 {
+        self.used_ms.load(Ordering::Relaxed)
+    }
+
+    /// Returns when it is not open any more.
+    pub async fn closed(&self) {
+        self.gone.cancelled().await;
     }
 
     /// Whether this process has the session's lock.

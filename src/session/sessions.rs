@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tokio::sync::Notify;
@@ -15,6 +15,7 @@ use super::lock::SessionLock;
 use super::log::{Log, SessionLog};
 use super::now_ms;
 use super::open::Session;
+use super::room::{Room, Running};
 use super::state::SessionState;
 use crate::config::Durability;
 use crate::error::{Error, Kind, Result};
@@ -24,23 +25,25 @@ use crate::limits;
 use crate::store::{SessionPage, SessionRow, Store, Watch};
 
 pub struct Sessions {
-    store: Arc<Store>,
-    log: Log,
+    pub(super) store: Arc<Store>,
+    pub(super) log: Log,
     locks: PathBuf,
     artifacts: PathBuf,
     agents: Arc<dyn Agents>,
     open: Mutex<HashMap<SessionId, Arc<Session>>>,
     /// Taken in the order of the calls by whoever needs a session that may not be open yet.
     opening: tokio::sync::Mutex<()>,
-    /// Told when a session is opened that another process owns.
-    foreign: Arc<Notify>,
+    /// Told when somebody follows what another process may write.
+    pub(super) foreign: Arc<Notify>,
+    pub(super) room: Room,
+    pub(super) running: Arc<Running>,
     tasks: TaskTracker,
     shutdown: CancellationToken,
 }
 
 impl Sessions {
     /// Sessions kept in `dir` (`nuncio.db`, `locks/`, `artifacts/`).
-    pub fn open_store(dir: &Path, agents: Arc<dyn Agents>, durability: Durability) -> Result<Arc<Sessions>> {
+    pub fn open_store(dir: &Path, agents: Arc<dyn Agents>, durability: Durability, room: Room) -> Result<Arc<Sessions>> {
         let store = Arc::new(Store::open(dir)?);
         let sessions = Arc::new(Sessions {
             log: Log::open(store.clone(), durability)?,
@@ -51,6 +54,8 @@ impl Sessions {
             open: Mutex::default(),
             opening: tokio::sync::Mutex::default(),
             foreign: Arc::default(),
+            running: Running::new(room.turns),
+            room,
             tasks: TaskTracker::new(),
             shutdown: CancellationToken::new(),
         });
@@ -58,13 +63,13 @@ impl Sessions {
         Ok(sessions)
     }
 
-    fn map(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<Session>>> {
+    pub(super) fn map(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<Session>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The session, if it is open here.
     pub fn opened(&self, id: &SessionId) -> Option<Arc<Session>> {
-        self.map().get(id).cloned()
+        self.map().get(id).cloned().inspect(|session| session.used())
     }
 
     /// A new session, owned by this process. `session.created` is committed when this returns.
@@ -73,6 +78,7 @@ impl Sessions {
         // Settings of the project that cannot be read make no session.
         let state = SessionState { cwd: cwd.clone(), mode: mode.clone(), ..SessionState::default() };
         self.agents.check(&state)?;
+        self.make_room().await?;
         let lock = SessionLock::take(&self.locks, &id)?;
         let row = self.store.create_session(&id, &cwd, std::process::id(), now_ms())?;
         let log = self.log.session(&row)?;
@@ -125,6 +131,7 @@ impl Sessions {
 
     async fn restore(&self, id: &SessionId, own: bool) -> Result<Arc<Session>> {
         let row = self.row(id)?;
+        self.make_room().await?;
         let log = self.log.clone();
         let opened = tokio::task::spawn_blocking(move || log.session(&row)).await;
         let log = opened.map_err(|_| Error::internal("opening a session panicked"))??;
@@ -156,7 +163,10 @@ impl Sessions {
             agent: log.state(|state| self.agents.open(&log.id, state)),
             broker: Arc::new(Broker::default()),
             tasks: self.tasks.clone(),
+            running: self.running.clone(),
+            used_ms: AtomicU64::new(now_ms()),
             shutdown: self.shutdown.child_token(),
+            gone: CancellationToken::new(),
             store: self.store.clone(),
             locks: self.locks.clone(),
             owned: AtomicBool::new(lock.is_some()),
@@ -168,6 +178,10 @@ impl Sessions {
 
     fn all_open(&self) -> Vec<Arc<Session>> {
         self.map().values().cloned().collect()
+    }
+
+    pub fn store(&self) -> &Arc<Store> {
+        &self.store
     }
 
     /// Where a session works.
@@ -201,9 +215,14 @@ impl Sessions {
         if session.is_owned() {
             closed = session.append(Body::SessionClosed {}).await.and_then(|_| session.log.prune().map(drop));
         }
-        self.map().remove(id);
-        session.disown().await;
+        self.let_go(&session).await;
         closed
+    }
+
+    async fn let_go(&self, session: &Session) {
+        self.map().remove(&session.log.id);
+        session.disown().await;
+        session.gone.cancel();
     }
 
     /// Removes a session with its events and its artifacts. An unknown one is no error; one that another process owns is `session_busy`.
@@ -219,8 +238,7 @@ impl Sessions {
             Ok(_) => self.store.delete_session(session.log.key),
             Err(error) => Err(error),
         };
-        self.map().remove(id);
-        session.disown().await;
+        self.let_go(&session).await;
         deleted?;
         match tokio::fs::remove_dir_all(self.artifacts.join(id.as_str())).await {
             // Most sessions leave none.
@@ -248,7 +266,7 @@ fn unless_busy(owned: Result<()>) -> Result<()> {
     }
 }
 
-/// While a session of another process is open here, looks for what that one wrote.
+/// While a session of another process is open here, or all are followed, looks for what that one wrote.
 async fn watch_others(sessions: Weak<Sessions>, opened: Arc<Notify>, shutdown: CancellationToken) {
     loop {
         tokio::select! {
@@ -263,7 +281,7 @@ async fn watch_others(sessions: Weak<Sessions>, opened: Arc<Notify>, shutdown: C
     }
 }
 
-/// Returns when no session of another process is open any more.
+/// Returns when no session of another process is open any more, and nobody follows all of them.
 async fn follow_others(sessions: &Weak<Sessions>, watch: Watch, shutdown: &CancellationToken) {
     let mut seen = None;
     while !shutdown.is_cancelled() {
@@ -272,6 +290,13 @@ async fn follow_others(sessions: &Weak<Sessions>, watch: Watch, shutdown: &Cance
         let news = version != seen;
         seen = version;
         let mut foreign = false;
+        if let Some(sessions) = sessions.upgrade() {
+            let commits = sessions.log.commits();
+            foreign = commits.receiver_count() > 0;
+            if news && foreign {
+                commits.send_modify(|count| *count += 1);
+            }
+        }
         for session in open {
             // Held while it catches up: whoever takes the session meanwhile, and then writes to its log, waits.
             match session.owner.try_lock() {

@@ -60,11 +60,13 @@ impl Session {
         let cancel = self.shutdown.child_token();
         let (done, end) = watch::channel(None);
         let handle = TurnHandle { id: id.clone(), cancel: cancel.clone(), end };
+        let place = self.running.enter()?;
         self.claim(handle.clone())?;
         let turn = Turn { id, session: self.clone(), cancel };
         let by = by.to_string();
         self.tasks.spawn(async move {
             let end = turn.run(prompt, by).await;
+            drop(place);
             done.send_replace(Some(end));
         });
         Ok(handle)

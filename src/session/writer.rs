@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::log::{SessionLog, fenced};
 use super::now_ms;
@@ -30,7 +30,8 @@ struct Group {
     waiting: Vec<(Seq, oneshot::Sender<Result<Seq>>)>,
 }
 
-pub(super) fn run(mut writer: Writer, mut queue: mpsc::Receiver<Pending>, durability: Durability) {
+/// `commits` counts the batches, for whoever follows all sessions.
+pub(super) fn run(mut writer: Writer, mut queue: mpsc::Receiver<Pending>, durability: Durability, commits: watch::Sender<u64>) {
     let mut batch = Vec::new();
     while queue.blocking_recv_many(&mut batch, limits::BATCH_EVENTS_MAX) > 0 {
         let durable = match durability {
@@ -40,6 +41,7 @@ pub(super) fn run(mut writer: Writer, mut queue: mpsc::Receiver<Pending>, durabi
         };
         let groups = group(&mut batch);
         commit(&mut writer, groups, durable);
+        commits.send_modify(|count| *count += 1);
     }
 }
 

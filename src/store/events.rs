@@ -1,6 +1,8 @@
 //! Rows of events: appended by the one writer, read by anybody.
 
-use rusqlite::{Connection, Row, params};
+use std::path::PathBuf;
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::Store;
 use crate::error::{Error, Kind, Result};
@@ -14,6 +16,13 @@ pub struct Append {
     /// The generation that its owner got with the lock; a later owner has a higher one.
     pub generation: i64,
     pub events: Vec<Event>,
+}
+
+/// An event among all: its place, and where its session works.
+pub struct Placed {
+    pub cursor: u64,
+    pub cwd: PathBuf,
+    pub event: Event,
 }
 
 /// The connection that appends.
@@ -38,6 +47,32 @@ impl Store {
             let mut select = db.prepare_cached(sql)?;
             let rows = select.query_map(params![key, after as i64, limit as i64], |row| event(session, row))?;
             rows.collect()
+        })
+    }
+
+    /// Events of all sessions after the cursor `after`, in the order in which they were committed.
+    pub fn events_of_all(&self, after: u64, limit: usize) -> Result<Vec<Placed>> {
+        self.with("reading events from", |db| {
+            let mut select = db.prepare_cached(
+                "SELECT e.seq, e.turn, e.at_ms, e.body, e.id, s.id, s.cwd FROM events e JOIN sessions s ON s.key = e.session \
+                 WHERE e.id > ?1 ORDER BY e.id LIMIT ?2",
+            )?;
+            let placed = |row: &Row<'_>| {
+                let session: String = row.get(5)?;
+                let cwd: String = row.get(6)?;
+                Ok(Placed { cursor: row.get::<_, i64>(4)? as u64, cwd: cwd.into(), event: event(&session.into(), row)? })
+            };
+            let rows = select.query_map(params![after as i64, limit as i64], placed)?;
+            rows.collect()
+        })
+    }
+
+    /// Cursor of the last event that was ever written.
+    pub fn last_event(&self) -> Result<u64> {
+        self.with("reading the last event of", |db| {
+            let mut select = db.prepare_cached("SELECT seq FROM sqlite_sequence WHERE name = 'events'")?;
+            let last: Option<i64> = select.query_row([], |row| row.get(0)).optional()?;
+            Ok(last.unwrap_or(0) as u64)
         })
     }
 

@@ -3,7 +3,8 @@
 use rusqlite::{Connection, TransactionBehavior};
 
 /// Step N brings `user_version` from N to N+1. The rowid of an event is the cursor of all sessions' events together, so it is never given twice.
-const STEPS: &[&str] = &["
+const STEPS: &[&str] = &[
+    "
     CREATE TABLE sessions (
         key        INTEGER PRIMARY KEY AUTOINCREMENT,
         id         TEXT NOT NULL UNIQUE,
@@ -27,7 +28,19 @@ const STEPS: &[&str] = &["
         body    TEXT NOT NULL,
         UNIQUE (session, seq)
     );
-"];
+",
+    "
+    CREATE TABLE answers (
+        principal TEXT NOT NULL,
+        key       TEXT NOT NULL,
+        asked     BLOB NOT NULL,
+        answer    TEXT,
+        at_ms     INTEGER NOT NULL,
+        PRIMARY KEY (principal, key)
+    ) WITHOUT ROWID;
+    CREATE INDEX answers_by_age ON answers (at_ms);
+",
+];
 
 pub fn run(db: &mut Connection) -> rusqlite::Result<()> {
     let version = |db: &Connection| -> rusqlite::Result<usize> {

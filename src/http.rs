@@ -1,0 +1,252 @@
+//! The bridge: the method table as REST, events as server-sent events. One process, any number of clients, the same sessions as everywhere.
+
+mod answer;
+mod gate;
+mod once;
+mod params;
+mod prompt;
+mod routes;
+mod sse;
+pub mod tokens;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::Method;
+use axum::response::{IntoResponse, Response};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tower::ServiceExt;
+
+use crate::api::Nuncio;
+use crate::error::{Error, Result};
+use crate::limits;
+use answer::Failure;
+use gate::{Foreign, Gate};
+use once::Once;
+pub use tokens::Tokens;
+
+/// What the command line says of the bridge.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub address: SocketAddr,
+    /// Other interfaces than the loopback, too.
+    pub public: bool,
+    /// Somebody in front of us does TLS.
+    pub behind_proxy: bool,
+    pub hosts: Vec<String>,
+    pub origins: Vec<String>,
+    /// Directories, without symlinks, that sessions may be in.
+    pub roots: Vec<PathBuf>,
+}
+
+/// What all requests share.
+pub struct Door {
+    nuncio: Arc<Nuncio>,
+    gate: Gate,
+    router: Router,
+    once: Once,
+    /// Kibibytes of bodies that may be read at once.
+    bodies: Semaphore,
+    /// Streams end when they have shown what there is.
+    ending: CancellationToken,
+    /// What goes on without the client that asked for it.
+    running: TaskTracker,
+}
+
+/// A bridge that listens and does not answer yet.
+pub struct Bridge {
+    listener: TcpListener,
+    tls: Option<tokio_rustls::TlsAcceptor>,
+    door: Arc<Door>,
+    token: String,
+}
+
+impl Bridge {
+    pub async fn open(nuncio: Arc<Nuncio>, options: Options) -> Result<Bridge> {
+        let settings = &nuncio.agents.user.settings.http;
+        let tls = tls(settings)?;
+        if !options.address.ip().is_loopback() {
+            let refused = |message: &str, hint: &str| Err(Error::invalid_params(message).hint(hint));
+            if !options.public {
+                return refused(
+                    "only the loopback is served without --allow-public",
+                    "anybody who reaches the port could try tokens",
+                );
+            }
+            if tls.is_none() && !options.behind_proxy {
+                let hint = "set http.tls_certificate and http.tls_key, or say --behind-proxy if somebody in front does it";
+                return refused("--allow-public needs TLS: tokens and code would cross the network in the clear", hint);
+            }
+        }
+        let tokens = Tokens::new(&nuncio.places.data);
+        let token = tokens.owner()?;
+        let doing = format!("listening on {}", options.address);
+        let listener = TcpListener::bind(options.address).await.map_err(|error| {
+            Error::invalid_params(format!("{doing}: {error}")).hint("another --http ADDR, or stop what listens there").source(error)
+        })?;
+        let gate = Gate::new(tokens, options.hosts, options.origins, options.roots.into());
+        let door = Arc::new(Door {
+            nuncio,
+            gate,
+            router: routes::router(),
+            once: Once::default(),
+            bodies: Semaphore::new(limits::HTTP_BODIES_BYTES_MAX >> 10),
+            ending: CancellationToken::new(),
+            running: TaskTracker::new(),
+        });
+        Ok(Bridge { listener, tls, door, token })
+    }
+
+    /// `http://ADDRESS`.
+    pub fn url(&self) -> Result<String> {
+        let address = self.listener.local_addr().map_err(|error| Error::io("looking at the listener", error))?;
+        Ok(format!("{}://{address}", if self.tls.is_some() { "https" } else { "http" }))
+    }
+
+    /// The same with the owner's token, for a browser: what follows `#` is never sent.
+    pub fn ready_url(&self) -> Result<String> {
+        Ok(format!("{}/#token={}", self.url()?, self.token))
+    }
+
+    /// Serves until `stop`. Then running turns get their time, are cancelled, and streams end with the last event.
+    pub async fn serve(self, stop: CancellationToken) {
+        let Bridge { listener, tls, door, .. } = self;
+        let connections = TaskTracker::new();
+        let slots = Arc::new(Semaphore::new(limits::CONNECTIONS_MAX));
+        let closing = CancellationToken::new();
+        loop {
+            let accepted = tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                accepted = listener.accept() => accepted,
+            };
+            let stream = match accepted {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    // Out of files, usually: others end meanwhile.
+                    tracing::warn!(%error, "accepting a connection");
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                    continue;
+                }
+            };
+            let Ok(slot) = slots.clone().try_acquire_owned() else { continue };
+            let (door, tls, closing) = (door.clone(), tls.clone(), closing.clone());
+            connections.spawn(async move {
+                door.connection(stream, tls, closing).await;
+                drop(slot);
+            });
+        }
+        drop(listener);
+        door.nuncio.drain(Duration::from_secs(door.nuncio.agents.user.settings.http.drain_s)).await;
+        door.ending.cancel();
+        closing.cancel();
+        connections.close();
+        door.running.close();
+        let goodbye = async {
+            connections.wait().await;
+            door.running.wait().await;
+        };
+        if tokio::time::timeout(limits::HTTP_GOODBYE, goodbye).await.is_err() {
+            tracing::debug!("connections were cut");
+        }
+    }
+}
+
+fn tls(settings: &crate::config::HttpSettings) -> Result<Option<tokio_rustls::TlsAcceptor>> {
+    use rustls::pki_types::pem::PemObject;
+    use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+    let (certificate, key) = match (&settings.tls_certificate, &settings.tls_key) {
+        (None, None) => return Ok(None),
+        (Some(certificate), Some(key)) => (certificate, key),
+        _ => return Err(Error::invalid_params("http.tls_certificate and http.tls_key go together")),
+    };
+    let wrong = |what: &str, error: &dyn std::fmt::Display| Error::invalid_params(format!("http.{what}: {error}"));
+    let chain: Vec<CertificateDer<'static>> =
+        CertificateDer::pem_file_iter(certificate).and_then(Iterator::collect).map_err(|error| wrong("tls_certificate", &error))?;
+    let key = PrivateKeyDer::from_pem_file(key).map_err(|error| wrong("tls_key", &error))?;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map(|builder| builder.with_no_client_auth())
+        .and_then(|builder| builder.with_single_cert(chain, key))
+        .map_err(|error| wrong("tls_certificate", &error))?;
+    Ok(Some(Arc::new(config).into()))
+}
+
+impl Door {
+    async fn connection(self: Arc<Self>, stream: TcpStream, tls: Option<tokio_rustls::TlsAcceptor>, closing: CancellationToken) {
+        let _ = stream.set_nodelay(true);
+        match tls {
+            None => self.speak(stream, closing).await,
+            Some(tls) => {
+                if let Ok(Ok(stream)) = tokio::time::timeout(limits::HTTP_HEAD, tls.accept(stream)).await {
+                    self.speak(stream, closing).await;
+                }
+            }
+        }
+    }
+
+    async fn speak(self: Arc<Self>, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, closing: CancellationToken) {
+        let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
+            let door = self.clone();
+            async move { Ok::<_, std::convert::Infallible>(door.answer(request.map(Body::new)).await) }
+        });
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(limits::HTTP_HEAD)
+            .max_buf_size(limits::HTTP_BUFFER_BYTES)
+            .serve_connection(TokioIo::new(stream), service)
+            .with_upgrades();
+        tokio::pin!(connection);
+        // A client that breaks off, or says what is no HTTP, is its own affair.
+        tokio::select! {
+            _ = &mut connection => return,
+            () = closing.cancelled() => connection.as_mut().graceful_shutdown(),
+        }
+        let _ = connection.await;
+    }
+
+    /// Answers a request, whatever becomes of it; tells it in one line.
+    async fn answer(self: Arc<Self>, request: Request) -> Response {
+        let started = Instant::now();
+        let id = answer::request_id();
+        let asked = answer::Asked::of(&request);
+        let foreign = self.gate.address(request.uri(), request.headers());
+        let mut response = match &foreign {
+            Ok(foreign) => answer::caught(self.pass(request, foreign)).await,
+            Err(error) => Failure(error.clone()).into_response(),
+        };
+        answer::finish(&mut response, &id, foreign.ok().flatten());
+        asked.told(&id, &response, started.elapsed());
+        response
+    }
+
+    async fn pass(self: &Arc<Self>, mut request: Request, foreign: &Foreign) -> Response {
+        if foreign.is_some() && request.method() == Method::OPTIONS {
+            return answer::preflight();
+        }
+        if !routes::is_open(&request) {
+            match self.gate.client(request.headers()) {
+                Ok(client) => drop(request.extensions_mut().insert(Arc::new(client))),
+                Err(error) => return Failure(error).into_response(),
+            }
+        }
+        request.extensions_mut().insert(self.clone());
+        match self.router.clone().oneshot(request).await {
+            Ok(response) => response,
+            Err(never) => match never {},
+        }
+    }
+}

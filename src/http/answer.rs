@@ -1,0 +1,162 @@
+//! What every answer has: an id, the one shape of errors, headers that keep browsers careful, a line in the log.
+
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{MatchedPath, Request};
+use axum::http::header::{self, HeaderName, HeaderValue};
+use axum::http::{HeaderMap, Method, StatusCode};
+use axum::response::{IntoResponse, Response};
+use futures_util::FutureExt;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::api::Client;
+use crate::error::{Error, Kind};
+use crate::session::turn::panic_message;
+use std::sync::Arc;
+
+pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// The body of every answer that is an error.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Envelope {
+    pub error: ErrorBody,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ErrorBody {
+    /// A word of the table of errors, for branching.
+    pub code: String,
+    /// For people.
+    pub message: String,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// Stands in the server's log, too.
+    pub request_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub details: Option<Value>,
+}
+
+/// An error on its way out; it gets its shape from [`finish`], which knows the request's id.
+pub struct Failure(pub Error);
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.0.kind.row().http).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut response = status.into_response();
+        response.extensions_mut().insert(Failed(Arc::new(self.0)));
+        response
+    }
+}
+
+#[derive(Clone)]
+struct Failed(Arc<Error>);
+
+pub fn request_id() -> String {
+    format!("req_{}", uuid::Uuid::now_v7().simple())
+}
+
+/// A panic is an error of this request, and of no other.
+pub async fn caught(response: impl Future<Output = Response>) -> Response {
+    AssertUnwindSafe(response).catch_unwind().await.unwrap_or_else(|panic| {
+        let said = panic_message(&*panic);
+        tracing::error!(panic = said, "a request panicked");
+        Failure(Error::internal("the server broke over this request")).into_response()
+    })
+}
+
+/// JSON with a status.
+pub fn json(status: u16, value: &impl Serialize) -> Response {
+    match serde_json::to_vec(value) {
+        Ok(bytes) => {
+            let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
+            (status, [(header::CONTENT_TYPE, "application/json")], bytes).into_response()
+        }
+        Err(error) => Failure(Error::internal(format!("writing the answer: {error}"))).into_response(),
+    }
+}
+
+/// Puts the last things on an answer.
+pub fn finish(response: &mut Response, id: &str, foreign: Option<HeaderValue>) {
+    if let Some(Failed(error)) = response.extensions_mut().remove::<Failed>() {
+        let body = ErrorBody {
+            code: error.kind.row().code.into(),
+            message: error.message.clone(),
+            hint: error.hint.clone(),
+            request_id: id.into(),
+            details: error.details.clone(),
+        };
+        let bytes = serde_json::to_vec(&Envelope { error: body }).unwrap_or_default();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.remove(header::CONTENT_LENGTH);
+        match error.kind {
+            Kind::Unauthenticated => drop(headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))),
+            Kind::Overloaded | Kind::RateLimited => drop(headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"))),
+            _ => {}
+        }
+        *response.body_mut() = Body::from(bytes);
+    }
+    let headers = response.headers_mut();
+    if let Ok(id) = HeaderValue::from_str(id) {
+        headers.insert(REQUEST_ID, id);
+    }
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    if let Some(origin) = foreign {
+        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("x-request-id, preference-applied"));
+        headers.append(header::VARY, HeaderValue::from_static("origin"));
+    }
+}
+
+/// The answer to a browser that asks whether a page of an allowed origin may ask (Fetch, CORS-preflight).
+pub fn preflight() -> Response {
+    let mut headers = HeaderMap::new();
+    let allowed = "authorization, content-type, idempotency-key, last-event-id, prefer, traceparent";
+    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST, PUT, DELETE"));
+    headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(allowed));
+    headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+    (StatusCode::NO_CONTENT, headers).into_response()
+}
+
+/// What the log says of a request: its route, and never what stands in a query or a body.
+pub struct Asked {
+    method: Method,
+    path: String,
+}
+
+impl Asked {
+    pub fn of(request: &Request) -> Asked {
+        Asked { method: request.method().clone(), path: request.uri().path().into() }
+    }
+
+    pub fn told(self, id: &str, response: &Response, took: Duration) {
+        let seen = response.extensions().get::<Seen>();
+        let route = seen.map_or(self.path.as_str(), |seen| seen.route.as_str());
+        let principal = seen.map_or("nobody", |seen| seen.client.as_ref().map_or("nobody", |client| &client.principal));
+        let ms = took.as_secs_f64() * 1000.0;
+        tracing::info!(id, method = %self.method, route, status = response.status().as_u16(), ms, principal, "request");
+    }
+}
+
+/// Where a request came out, for its line in the log.
+#[derive(Clone)]
+struct Seen {
+    route: String,
+    client: Option<Arc<Client>>,
+}
+
+/// Remembers the route that matched.
+pub async fn seen(request: Request, next: axum::middleware::Next) -> Response {
+    let route = request.extensions().get::<MatchedPath>().map_or_else(String::new, |path| path.as_str().into());
+    let client = request.extensions().get::<Arc<Client>>().cloned();
+    let mut response = next.run(request).await;
+    response.extensions_mut().insert(Seen { route, client });
+    response
+}

@@ -1,0 +1,99 @@
+//! Idempotency-Key (IETF draft-ietf-httpapi-idempotency-key-header): a request that is repeated under its key gets the first answer, and does
+//! nothing again, also after a restart.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use axum::extract::Request;
+use ring::digest::{SHA256, digest as sha256};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::api::{Began, Client, Nuncio};
+use crate::error::{Error, Kind, Result};
+use crate::limits;
+use crate::session::now_ms;
+use crate::store::Answer;
+
+/// What came of a request, as it is kept.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Outcome {
+    Json { status: u16, body: Value },
+    Turn(Began),
+}
+
+/// A key, of one principal.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Key {
+    principal: String,
+    key: String,
+}
+
+/// The keys that are being answered: who repeats one meanwhile waits.
+#[derive(Default)]
+pub struct Once {
+    running: Mutex<HashMap<Key, Weak<tokio::sync::Mutex<()>>>>,
+}
+
+/// The key of a POST, if it has one.
+pub fn key(request: &Request, client: &Client) -> Result<Option<Key>> {
+    let Some(given) = request.headers().get("idempotency-key").filter(|_| request.method() == "POST") else { return Ok(None) };
+    let key = given.to_str().unwrap_or("");
+    if key.is_empty() || key.len() > limits::IDEMPOTENCY_KEY_CHARS_MAX {
+        let most = limits::IDEMPOTENCY_KEY_CHARS_MAX;
+        return Err(Error::invalid_params(format!("Idempotency-Key: must be 1 to {most} visible ASCII characters")));
+    }
+    Ok(Some(Key { principal: client.principal.clone(), key: key.into() }))
+}
+
+impl Once {
+    /// Does the work under the key, or finds out what came of it the first time. What failed was nothing, and may be tried again.
+    pub async fn outcome(
+        &self,
+        nuncio: &Nuncio,
+        key: Key,
+        method: &str,
+        params: &Value,
+        work: impl Future<Output = Result<Outcome>>,
+    ) -> Result<Outcome> {
+        let asked = sha256(&SHA256, format!("{method} {params}").as_bytes());
+        let turn = self.turn(&key);
+        let _turn = turn.lock().await;
+        let store = nuncio.sessions().await?.store();
+        if let Some(answer) = store.claim_key(&key.principal, &key.key, asked.as_ref(), now_ms())? {
+            return repeated(answer, asked.as_ref());
+        }
+        let outcome = work.await;
+        match &outcome {
+            Ok(outcome) => {
+                let text = serde_json::to_string(outcome).map_err(|error| Error::internal(error.to_string()))?;
+                store.keep_answer(&key.principal, &key.key, &text)?;
+            }
+            Err(_) => store.forget_key(&key.principal, &key.key)?,
+        }
+        outcome
+    }
+
+    fn turn(&self, key: &Key) -> Arc<tokio::sync::Mutex<()>> {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(turn) = running.get(key).and_then(Weak::upgrade) {
+            return turn;
+        }
+        running.retain(|_, turn| turn.strong_count() > 0);
+        let turn = Arc::default();
+        running.insert(key.clone(), Arc::downgrade(&turn));
+        turn
+    }
+}
+
+fn repeated(answer: Answer, asked: &[u8]) -> Result<Outcome> {
+    if answer.asked != asked {
+        return Err(Error::invalid_params("Idempotency-Key: was used for another request"));
+    }
+    let Some(text) = answer.text else {
+        return Err(Error::new(Kind::Cancelled, "the server ended while it worked on the first request under this key")
+            .hint("the session's events tell what came of it; use another key to try again"));
+    };
+    serde_json::from_str(&text).map_err(|error| Error::internal(format!("reading a kept answer: {error}")))
+}

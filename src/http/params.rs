@@ -1,0 +1,137 @@
+//! From a request to the params of a method: path over query over body.
+
+use std::collections::HashMap;
+
+use axum::body::Body;
+use axum::extract::{Query, RawPathParams, Request};
+use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use axum::http::{HeaderMap, Uri};
+use axum::{RequestExt, body::Bytes};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::Body as _;
+use schemars::Schema;
+use serde_json::{Map, Value};
+
+use super::Door;
+use crate::error::{Error, Kind, Result};
+use crate::limits;
+
+/// Types of the fields of a method's params, as far as text has to become something else.
+pub struct Fields(HashMap<String, Text>);
+
+#[derive(Clone, Copy)]
+enum Text {
+    Number,
+    Boolean,
+}
+
+impl Fields {
+    pub fn of(schema: &Schema) -> Fields {
+        let mut fields = HashMap::new();
+        let properties = schema.get("properties").and_then(Value::as_object);
+        for (name, property) in properties.into_iter().flatten() {
+            let is = |wanted: &str| match &property["type"] {
+                Value::String(said) => said == wanted,
+                Value::Array(said) => said.iter().any(|said| said == wanted),
+                _ => false,
+            };
+            if is("integer") || is("number") {
+                fields.insert(name.clone(), Text::Number);
+            } else if is("boolean") {
+                fields.insert(name.clone(), Text::Boolean);
+            }
+        }
+        Fields(fields)
+    }
+
+    /// A value of a path or a query; what is not of its type stays text, which the method then refuses by name.
+    fn value(&self, name: &str, text: String) -> Value {
+        let read = match self.0.get(name) {
+            Some(Text::Number) => text.parse::<serde_json::Number>().ok().map(Value::Number),
+            Some(Text::Boolean) => text.parse::<bool>().ok().map(Value::Bool),
+            None => None,
+        };
+        read.unwrap_or(Value::String(text))
+    }
+}
+
+/// The params that a request stands for. A query field that is given twice is an error.
+pub async fn gather(door: &Door, mut request: Request, fields: &Fields) -> Result<Map<String, Value>> {
+    let path = request.extract_parts::<RawPathParams>().await;
+    let path = path.map_err(|error| Error::invalid_params(format!("the path: {error}")))?;
+    let query = query(request.uri())?;
+    let mut params = body(door, request).await?;
+    let mut seen = Map::new();
+    for (name, text) in query {
+        let value = fields.value(&name, text);
+        if seen.insert(name.clone(), value).is_some() {
+            return Err(Error::invalid_params(format!("{name}: given twice")));
+        }
+    }
+    params.extend(seen);
+    for (name, text) in &path {
+        params.insert(name.into(), Value::String(text.into()));
+    }
+    Ok(params)
+}
+
+pub fn query(uri: &Uri) -> Result<Vec<(String, String)>> {
+    let read = Query::<Vec<(String, String)>>::try_from_uri(uri);
+    read.map(|Query(pairs)| pairs).map_err(|error| Error::invalid_params(format!("the query: {error}")))
+}
+
+/// The fields of a JSON body; none without a body.
+async fn body(door: &Door, request: Request) -> Result<Map<String, Value>> {
+    if request.method() == "GET" || request.method() == "HEAD" {
+        return Ok(Map::new());
+    }
+    let headers = request.headers().clone();
+    let bytes = bytes(door, request.into_body()).await?;
+    if bytes.is_empty() {
+        return Ok(Map::new());
+    }
+    is_plain_json(&headers)?;
+    match serde_json::from_slice(&bytes) {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(_) => Err(Error::invalid_params("the body: must be a JSON object")),
+        Err(error) => Err(Error::new(Kind::ParseError, format!("the body is not JSON: {error}"))),
+    }
+}
+
+fn is_plain_json(headers: &HeaderMap) -> Result<()> {
+    let wrong = |message: String| Error::new(Kind::UnsupportedMediaType, message).hint("send JSON as application/json");
+    if let Some(encoding) = headers.get(CONTENT_ENCODING).filter(|encoding| *encoding != "identity") {
+        return Err(wrong(format!("a body in the encoding {encoding:?} is not read")));
+    }
+    let said = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
+    let media = said.split(';').next().unwrap_or("").trim().to_ascii_lowercase();
+    if media == "application/json" || (media.starts_with("application/") && media.ends_with("+json")) {
+        return Ok(());
+    }
+    Err(wrong(if media.is_empty() { "the body has no content type".into() } else { format!("a body of type {media} is not read") }))
+}
+
+/// All of a body, within its size, its time, and what all bodies together may take.
+pub async fn bytes(door: &Door, body: Body) -> Result<Bytes> {
+    if body.is_end_stream() {
+        return Ok(Bytes::new());
+    }
+    let too_large = || Error::new(Kind::TooLarge, format!("the body is longer than {} bytes", limits::HTTP_BODY_BYTES_MAX));
+    let announced = body.size_hint().upper().unwrap_or(limits::HTTP_BODY_BYTES_MAX as u64);
+    if announced > limits::HTTP_BODY_BYTES_MAX as u64 {
+        return Err(too_large());
+    }
+    let read = async {
+        let room = door.bodies.acquire_many((announced >> 10) as u32 + 1).await;
+        let collected = Limited::new(body, limits::HTTP_BODY_BYTES_MAX).collect().await;
+        drop(room);
+        collected.map_err(|error| match error.downcast_ref::<LengthLimitError>() {
+            Some(_) => too_large(),
+            None => Error::invalid_params(format!("the body broke off: {error}")),
+        })
+    };
+    match tokio::time::timeout(limits::HTTP_BODY, read).await {
+        Ok(collected) => collected.map(|collected| collected.to_bytes()),
+        Err(_) => Err(Error::new(Kind::Timeout, "the body did not come in time")),
+    }
+}

@@ -1,0 +1,110 @@
+//! The routes: one for each row of the table that has one, the streams, and the few that are no methods.
+
+use std::sync::{Arc, OnceLock};
+
+use axum::extract::Request;
+use axum::http::{Method, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodFilter, get, on};
+use axum::{Extension, Router, middleware};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::answer::{self, Failure};
+use super::once::{self, Outcome};
+use super::params::{self, Fields};
+use super::{Door, prompt, sse};
+use crate::api::{Client, Cx, Entry, FOLLOW_ROUTES, METHODS, Route};
+use crate::error::{Error, Kind, Result};
+
+/// What a handler of this door is given.
+pub type TheDoor = Extension<Arc<Door>>;
+pub type TheClient = Extension<Arc<Client>>;
+
+/// What needs no token: it tells nothing.
+pub fn is_open(request: &Request) -> bool {
+    let reads = request.method() == Method::GET || request.method() == Method::HEAD;
+    reads && matches!(request.uri().path(), "/health")
+}
+
+pub fn router() -> Router {
+    let mut router = Router::new().route("/health", get(|| async { answer::json(200, &serde_json::json!({ "status": "ok" })) }));
+    for entry in METHODS {
+        if let Some(route) = entry.route {
+            router = router.route(route.path, on(filter(route), handler(entry, route)));
+        }
+    }
+    for route in FOLLOW_ROUTES {
+        router = router.route(route.path, on(filter(route), sse::follow));
+    }
+    router
+        .fallback(|| async { Failure(Error::not_found("there is no such route").hint("the routes are in /v1/openapi.json")) })
+        .method_not_allowed_fallback(|| async {
+            Failure(Error::new(Kind::MethodNotAllowed, "this route does not take that method").hint("see /v1/openapi.json"))
+        })
+        .layer(middleware::from_fn(answer::seen))
+}
+
+fn filter(route: Route) -> MethodFilter {
+    match route.verb {
+        "POST" => MethodFilter::POST,
+        "PUT" => MethodFilter::PUT,
+        "DELETE" => MethodFilter::DELETE,
+        _ => MethodFilter::GET,
+    }
+}
+
+/// The handler of a row: the request's params through the row's call.
+fn handler(
+    entry: &'static Entry,
+    route: Route,
+) -> impl Fn(TheDoor, TheClient, Request) -> futures_util::future::BoxFuture<'static, Response> + Clone + Send + Sync + 'static {
+    // Made by the first request: most rows of most servers are never asked for.
+    let fields: Arc<OnceLock<Fields>> = Arc::default();
+    move |Extension(door), Extension(client), request| {
+        let fields = fields.clone();
+        Box::pin(async move {
+            let fields = fields.get_or_init(|| Fields::of(&(entry.params_schema)()));
+            let answered = match entry.name {
+                prompt::NAME => prompt::answer(entry, &door, client, request, fields).await,
+                _ => plain(entry, route, &door, client, request, fields).await,
+            };
+            answered.unwrap_or_else(|error| Failure(error).into_response())
+        })
+    }
+}
+
+async fn plain(
+    entry: &'static Entry,
+    route: Route,
+    door: &Arc<Door>,
+    client: Arc<Client>,
+    request: Request,
+    fields: &Fields,
+) -> Result<Response> {
+    let key = once::key(&request, &client)?;
+    let mut params = params::gather(door, request, fields).await?;
+    let cx = Cx::new(door.nuncio.clone(), client, CancellationToken::new());
+    (entry.from_rest)(&cx, &mut params);
+    let params = Value::Object(params);
+    let Some(key) = key else { return Ok(answer::json(route.status, &call(entry, cx, params).await?)) };
+    let asked = params.clone();
+    let work = async { Ok(Outcome::Json { status: route.status, body: call(entry, cx, params).await? }) };
+    match door.once.outcome(&door.nuncio, key, entry.name, &asked, work).await? {
+        Outcome::Json { status, body } => Ok(answer::json(status, &body)),
+        Outcome::Turn(_) => Err(Error::internal("the key of a call holds a turn")),
+    }
+}
+
+/// One call, as REST tells its result.
+async fn call(entry: &'static Entry, cx: Cx, params: Value) -> Result<Value> {
+    let mut value = (entry.call)(cx, params).await?.result?;
+    crate::api::to_rest(&mut value);
+    Ok(if value.is_null() { serde_json::json!({}) } else { value })
+}
+
+/// Whether the client would rather have it this way (RFC 9110, section 12.5.1, without weights: who names it means it).
+pub fn accepts(request: &Request, media: &str) -> bool {
+    let named = request.headers().get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    named.flat_map(|value| value.split(',')).any(|one| one.split(';').next().unwrap_or("").trim().eq_ignore_ascii_case(media))
+}

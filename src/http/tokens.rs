@@ -1,0 +1,197 @@
+//! Who may in: the owner's token, made at the first start, and named ones, of which only digests are kept.
+
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use ring::digest::{SHA256, digest};
+use ring::rand::{SecureRandom, SystemRandom};
+use serde::{Deserialize, Serialize};
+use subtle::ConstantTimeEq;
+
+use crate::api::{Client, Role};
+use crate::error::{Error, Result};
+use crate::limits;
+
+/// Principal of whoever has the token of the file `token`.
+const OWNER: &str = "owner";
+
+/// A token that was given a name. `roots` are absolute directories; none: those of the server.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NamedToken {
+    pub name: String,
+    pub role: Role,
+    pub roots: Vec<PathBuf>,
+    /// Milliseconds since the Unix epoch.
+    pub created_ms: u64,
+    /// SHA-256 in hexadecimal digits.
+    digest: String,
+}
+
+/// The tokens of one data directory (`token`, `tokens.json`), looked at again when a file changes.
+pub struct Tokens {
+    owner: PathBuf,
+    named: PathBuf,
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    read: Option<[Option<(SystemTime, u64)>; 2]>,
+    owner: Option<[u8; 32]>,
+    named: Vec<(NamedToken, [u8; 32])>,
+}
+
+impl Tokens {
+    pub fn new(data: &Path) -> Tokens {
+        Tokens { owner: data.join("token"), named: data.join("tokens.json"), known: Mutex::default() }
+    }
+
+    /// The owner's token; made when there is none.
+    pub fn owner(&self) -> Result<String> {
+        match std::fs::read_to_string(&self.owner) {
+            Ok(text) if text.trim().len() >= limits::TOKEN_CHARS_MIN => return Ok(text.trim().into()),
+            Ok(_) => {
+                return Err(Error::invalid_params(format!("{} holds no token", self.owner.display()))
+                    .hint("remove the file, and the next start makes one"));
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(Error::io(format_args!("reading {}", self.owner.display()), error)),
+        }
+        let token = new_token()?;
+        match write_new(&self.owner, &token) {
+            // Another process was quicker.
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => self.owner(),
+            written => written.map(|()| token).map_err(|error| Error::io(format_args!("writing {}", self.owner.display()), error)),
+        }
+    }
+
+    /// Who has this token, with the roots of the server unless it has its own.
+    pub fn client(&self, token: &str, roots: &Arc<[PathBuf]>) -> Result<Option<Client>> {
+        let given = sha256(token);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        self.refresh(&mut known)?;
+        // All are compared, whichever fits.
+        let mut found = None;
+        for (named, digest) in &known.named {
+            if bool::from(digest.ct_eq(&given)) {
+                found = Some(Client::limited(&named.name, named.role, Some(both(&named.roots, roots))));
+            }
+        }
+        if known.owner.is_some_and(|owner| owner.ct_eq(&given).into()) {
+            found = Some(Client::limited(OWNER, Role::Controller, Some(roots.clone())));
+        }
+        Ok(found)
+    }
+
+    fn refresh(&self, known: &mut Known) -> Result<()> {
+        let stamp = |path: &Path| {
+            let metadata = std::fs::metadata(path).ok()?;
+            Some((metadata.modified().ok()?, metadata.len()))
+        };
+        let read = Some([stamp(&self.owner), stamp(&self.named)]);
+        if known.read == read {
+            return Ok(());
+        }
+        known.owner = std::fs::read_to_string(&self.owner).ok().map(|token| sha256(token.trim()));
+        known.named =
+            self.list()?.into_iter().filter_map(|token| Some((unhex(&token.digest)?, token))).map(|(d, t)| (t, d)).collect();
+        known.read = read;
+        Ok(())
+    }
+
+    pub fn list(&self) -> Result<Vec<NamedToken>> {
+        match std::fs::read(&self.named) {
+            Ok(bytes) => serde_json::from_slice(&bytes)
+                .map_err(|error| Error::invalid_params(format!("reading {}: {error}", self.named.display()))),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(Error::io(format_args!("reading {}", self.named.display()), error)),
+        }
+    }
+
+    /// Makes a token and returns it: it is never shown again.
+    pub fn create(&self, name: &str, role: Role, roots: Vec<PathBuf>, created_ms: u64) -> Result<String> {
+        let fits = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
+        if name.is_empty() || name.len() > limits::TOKEN_NAME_CHARS_MAX || !name.chars().all(fits) || name == OWNER {
+            return Err(Error::invalid_params(format!("{name:?} is no name for a token"))
+                .hint("letters, digits, `-`, `_` and `.`; and not `owner`"));
+        }
+        let mut tokens = self.list()?;
+        if tokens.iter().any(|token| token.name == name) {
+            return Err(Error::invalid_params(format!("there is a token {name} already")).hint("revoke it first"));
+        }
+        let token = new_token()?;
+        tokens.push(NamedToken { name: name.into(), role, roots, created_ms, digest: hex(&sha256(&token)) });
+        self.save(&tokens)?;
+        Ok(token)
+    }
+
+    pub fn revoke(&self, name: &str) -> Result<()> {
+        let mut tokens = self.list()?;
+        let before = tokens.len();
+        tokens.retain(|token| token.name != name);
+        if tokens.len() == before {
+            return Err(Error::not_found(format!("there is no token {name}")));
+        }
+        self.save(&tokens)
+    }
+
+    fn save(&self, tokens: &[NamedToken]) -> Result<()> {
+        let doing = || format!("writing {}", self.named.display());
+        let text = serde_json::to_string_pretty(tokens).map_err(|error| Error::internal(error.to_string()))?;
+        let beside = self.named.with_extension(format!("json.{}", std::process::id()));
+        let _ = std::fs::remove_file(&beside);
+        write_new(&beside, &text).map_err(|error| Error::io(doing(), error))?;
+        std::fs::rename(&beside, &self.named).map_err(|error| Error::io(doing(), error))
+    }
+}
+
+/// What is inside of the token's roots, if it has any, and of the server's.
+fn both(token: &[PathBuf], server: &Arc<[PathBuf]>) -> Arc<[PathBuf]> {
+    if token.is_empty() {
+        return server.clone();
+    }
+    let inside = |root: &&PathBuf, others: &[PathBuf]| others.iter().any(|other| root.starts_with(other));
+    let narrower = token.iter().filter(|root| inside(root, server));
+    narrower.chain(server.iter().filter(|root| inside(root, token))).cloned().collect()
+}
+
+/// A file that only its owner can read; an error if it is there.
+fn write_new(path: &Path, text: &str) -> std::io::Result<()> {
+    if let Some(dir) = path.parent() {
+        crate::store::create_private_dir(dir).map_err(std::io::Error::other)?;
+    }
+    let mut file = std::fs::File::options().write(true).create_new(true).mode(0o600).open(path)?;
+    writeln!(file, "{text}")?;
+    file.sync_all()
+}
+
+/// 256 random bits in hexadecimal digits.
+fn new_token() -> Result<String> {
+    let mut bytes = [0; 32];
+    SystemRandom::new().fill(&mut bytes).map_err(|_| Error::internal("the system has no randomness"))?;
+    Ok(hex(&bytes))
+}
+
+fn sha256(token: &str) -> [u8; 32] {
+    let mut out = [0; 32];
+    out.copy_from_slice(digest(&SHA256, token.as_bytes()).as_ref());
+    out
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unhex(text: &str) -> Option<[u8; 32]> {
+    let mut out = [0; 32];
+    let digits = text.as_bytes();
+    for (index, byte) in out.iter_mut().enumerate() {
+        let pair = std::str::from_utf8(digits.get(2 * index..2 * index + 2)?).ok()?;
+        *byte = u8::from_str_radix(pair, 16).ok()?;
+    }
+    Some(out)
+}
