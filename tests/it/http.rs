@@ -1,0 +1,3 @@
+//! The bridge, as clients with a socket meet it: the real `nuncio serve`, asked by hand.
+
+mod routes;
