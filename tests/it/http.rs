@@ -1,3 +1,4 @@
 //! The bridge, as clients with a socket meet it: the real `nuncio serve`, asked by hand.
 
+mod prompts;
 mod routes;
