@@ -2,3 +2,4 @@
 
 mod prompts;
 mod routes;
+mod streams;
