@@ -4,9 +4,11 @@ mod connection;
 mod initialize;
 mod method;
 mod options;
+mod permission;
 mod prompt;
 mod session;
 mod table;
+mod view;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -105,6 +107,18 @@ impl Cx {
         let sessions = self.nuncio.sessions().await?;
         self.client.must_enter(&sessions.cwd(id)?)?;
         sessions.get(id).await
+    }
+
+    /// The session that a call names, for looking only.
+    async fn look(&self, id: &SessionId) -> Result<Arc<Session>> {
+        let sessions = self.nuncio.sessions().await?;
+        self.client.must_enter(&sessions.cwd(id)?)?;
+        sessions.look(id).await
+    }
+
+    /// The same, where it is open already.
+    fn opened(&self, id: &SessionId) -> Option<Arc<Session>> {
+        self.nuncio.sessions_now().and_then(|sessions| sessions.opened(id))
     }
 
     fn begins(&self, began: Began) {

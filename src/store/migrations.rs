@@ -3,7 +3,8 @@
 use rusqlite::{Connection, TransactionBehavior};
 
 /// Step N brings `user_version` from N to N+1. The rowid of an event is the cursor of all sessions' events together, so it is never given twice.
-const STEPS: &[&str] = &["
+const STEPS: &[&str] = &[
+    "
     CREATE TABLE sessions (
         key        INTEGER PRIMARY KEY AUTOINCREMENT,
         id         TEXT NOT NULL UNIQUE,
@@ -27,7 +28,11 @@ const STEPS: &[&str] = &["
         body    TEXT NOT NULL,
         UNIQUE (session, seq)
     );
-"];
+",
+    "
+    CREATE INDEX facts ON events (session, seq) WHERE delta = 0;
+",
+];
 
 pub fn run(db: &mut Connection) -> rusqlite::Result<()> {
     let version = |db: &Connection| -> rusqlite::Result<usize> {
