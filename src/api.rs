@@ -5,10 +5,12 @@ mod events;
 mod initialize;
 mod method;
 mod options;
+mod permission;
 mod prompt;
 mod rest;
 mod session;
 mod table;
+mod view;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -128,6 +130,11 @@ impl Cx {
         let sessions = self.nuncio.sessions().await?;
         self.client.must_enter(&sessions.cwd(id)?)?;
         sessions.look(id).await
+    }
+
+    /// The same, where it is open already.
+    fn opened(&self, id: &SessionId) -> Option<Arc<Session>> {
+        self.nuncio.sessions_now().and_then(|sessions| sessions.opened(id))
     }
 
     fn begins(&self, began: Began) {

@@ -12,6 +12,8 @@ pub const STALLED: Duration = Duration::from_secs(60);
 pub const REPLIES_QUEUED_MAX: usize = 1024;
 /// Events a cursor reads at a time; bounds how long a reply waits behind somebody else's events.
 pub const PAGE_EVENTS: usize = 256;
+/// Bytes after which a page of events takes no more.
+pub const PAGE_BYTES_MAX: usize = 4 << 20;
 
 /// Events waiting for the log's writer, all sessions together.
 pub const APPENDS_QUEUED_MAX: usize = 4096;
@@ -147,6 +149,11 @@ pub const KEY_COMMAND: Duration = Duration::from_secs(10);
 pub const DRAIN: Duration = Duration::from_secs(3);
 /// Sessions of one `session/list` page.
 pub const SESSIONS_PAGE: usize = 50;
+/// Messages or turns of a page, when the caller says nothing, and at most.
+pub const LIST_PAGE: usize = 50;
+pub const LIST_PAGE_MAX: usize = 200;
+/// Facts in which a page looks for messages once it has one.
+pub const MESSAGES_LOOKED_AT: usize = 4 * PAGE_EVENTS;
 /// Characters of a title made from the first prompt.
 pub const TITLE_CHARS_MAX: usize = 80;
 /// Longest JSON Lines record that `run --json -` and `sessions import` take.

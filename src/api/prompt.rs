@@ -7,7 +7,6 @@ use super::session::session_id;
 use super::{Began, Cx};
 use crate::content::Part;
 use crate::error::{Error, Result};
-use crate::id::SessionId;
 use crate::protocol::{acp, content};
 use crate::session::Session;
 
@@ -35,7 +34,7 @@ impl Method for Prompt {
             Ok::<_, Error>(turn)
         };
         // No `.await` before the claim where the session is open: a cancel that follows meets this turn.
-        let mut turn = match opened(&cx, &id) {
+        let mut turn = match cx.opened(&id) {
             Some(session) => start(&session)?,
             None => {
                 let sessions = cx.nuncio.sessions().await?;
@@ -54,10 +53,6 @@ impl Method for Prompt {
         let response = end.result.map(|stop| acp::PromptResponse::new(content::stop_reason(stop)));
         Ok(Reply::of(response).after(id, end.seq))
     }
-}
-
-fn opened(cx: &Cx, id: &SessionId) -> Option<Arc<Session>> {
-    cx.nuncio.sessions_now().and_then(|sessions| sessions.opened(id))
 }
 
 fn parts(blocks: Vec<acp::ContentBlock>) -> Result<Vec<Part>> {
@@ -82,7 +77,7 @@ impl Method for Cancel {
     async fn call(cx: Cx, params: Self::Params) -> Result<Reply<()>> {
         let id = session_id(&params.session_id);
         let allowed = |session: &Session| cx.client.must_enter(&session.log.state(|state| state.cwd.clone()));
-        match opened(&cx, &id) {
+        match cx.opened(&id) {
             Some(session) => allowed(&session).map(|()| session.cancel())?,
             // One that is just being opened may have been prompted before this.
             None => {

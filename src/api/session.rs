@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::method::{Follow, Method, Reply, Route};
 use super::options::{config_options, modes};
 use super::rest::into_meta;
+use super::view::Activity;
 use super::{Client, Cx, Role};
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, SessionChange, Severity};
@@ -207,8 +208,8 @@ impl Method for ListSessions {
     const NAME: &'static str = "session/list";
     const ROUTE: Option<Route> = Some(Route::get("/v1/sessions"));
     const ROLE: Role = Role::Observer;
-    const DOC: &'static str =
-        "Lists sessions, most recently updated first; `cwd` keeps those of one directory, `cursor` continues.";
+    const DOC: &'static str = "Lists sessions, most recently updated first; `cwd` keeps those of one directory, `cursor` continues. \
+         `_meta.nuncio` of each: status, waiting.";
 
     async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
         let after = match params.cursor.as_deref() {
@@ -218,10 +219,12 @@ impl Method for ListSessions {
         let page = cx.nuncio.sessions().await?.list(params.cwd.as_deref(), after)?;
         let visible = page.sessions.into_iter().filter(|row| cx.client.may_enter(&row.cwd));
         let sessions = visible.map(|row| {
+            let activity = cx.opened(&row.id).map_or(Activity::NONE, |session| Activity::of(&session));
             acp::SessionInfo::new(acp_id(&row.id), row.cwd)
                 .additional_directories(row.additional_directories)
                 .title(row.title)
                 .updated_at(timestamp(row.updated_ms))
+                .meta(Map::from_iter([("nuncio".to_string(), serde_json::json!(activity))]))
         });
         let response = acp::ListSessionsResponse::new(sessions.collect());
         Ok(Reply::new(response.next_cursor(page.next.map(|(updated_ms, key)| format!("{updated_ms}.{key}")))))

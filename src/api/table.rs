@@ -1,7 +1,7 @@
 //! The table itself. A new method is its struct in a file of its group, and a line here.
 
 use super::method::Entry;
-use super::{initialize, options, prompt, session};
+use super::{initialize, options, permission, prompt, session, view};
 
 pub const METHODS: &[Entry] = &[
     Entry::of::<initialize::Initialize>(),
@@ -17,6 +17,10 @@ pub const METHODS: &[Entry] = &[
     Entry::of::<options::SetConfigOption>(),
     Entry::of::<prompt::Prompt>(),
     Entry::of::<prompt::Cancel>(),
+    Entry::of::<view::Get>(),
+    Entry::of::<view::Messages>(),
+    Entry::of::<permission::List>(),
+    Entry::of::<permission::Answer>(),
 ];
 
 pub fn entry(name: &str) -> Option<&'static Entry> {

@@ -187,28 +187,48 @@ impl SessionLog {
         }
     }
 
-    /// Makes the state from the whole log, which stays on the disk.
+    /// Makes the state from the whole log, which stays on the disk: without the pieces of whole messages, but with those of a turn that
+    /// is open, for they may be all there is.
     fn restore(&self) -> Result<()> {
-        let events = self.facts()?;
-        let mut live = self.live();
-        for event in &events {
-            live.state.on(event);
+        let mut state = SessionState::default();
+        let (mut head, mut turn) = (0, Vec::new());
+        self.each(0, false, |event| {
+            if matches!(event.body, Body::TurnStarted { .. }) {
+                turn.drain(..).for_each(|event| state.on(&event));
+            }
+            head = event.seq;
+            let ends = event.body.ends_turn();
+            turn.push(event);
+            if ends {
+                turn.drain(..).for_each(|event| state.on(&event));
+            }
+        })?;
+        match turn.first() {
+            Some(start) if matches!(start.body, Body::TurnStarted { .. }) => {
+                state.on(start);
+                head = start.seq;
+                self.each(start.seq, true, |event| {
+                    state.on(&event);
+                    head = event.seq;
+                })?;
+            }
+            _ => turn.iter().for_each(|event| state.on(event)),
         }
-        live.head = events.last().map_or(0, |last| last.seq);
-        self.head.send_replace(live.head);
+        let mut live = self.live();
+        live.state = state;
+        live.head = head;
+        self.head.send_replace(head);
         Ok(())
     }
 
-    /// The whole log without the pieces of whole messages; those of a turn that is open are there, for they may be all there is.
-    fn facts(&self) -> Result<Vec<Event>> {
-        let mut events = self.store.events(&self.id, self.key, 0, usize::MAX >> 1, false)?;
-        let open_turn = events.iter().rposition(|event| matches!(event.body, Body::TurnStarted { .. }) || event.body.ends_turn());
-        if let Some(start) = open_turn.filter(|start| matches!(events[*start].body, Body::TurnStarted { .. })) {
-            let after = events[start].seq;
-            events.truncate(start + 1);
-            events.extend(self.store.events(&self.id, self.key, after, usize::MAX >> 1, true)?);
+    /// All events on the disk after `after`, page by page.
+    fn each(&self, mut after: Seq, deltas: bool, mut with: impl FnMut(Event)) -> Result<()> {
+        loop {
+            let events = self.store.events(&self.id, self.key, after, limits::BATCH_EVENTS_MAX, deltas)?;
+            let Some(last) = events.last() else { return Ok(()) };
+            after = last.seq;
+            events.into_iter().for_each(&mut with);
         }
-        Ok(events)
     }
 
     /// Events after `after`, history first, then live.

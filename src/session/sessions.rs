@@ -176,7 +176,8 @@ impl Sessions {
         })
     }
 
-    fn all_open(&self) -> Vec<Arc<Session>> {
+    /// Those that are open here.
+    pub fn all_open(&self) -> Vec<Arc<Session>> {
         self.map().values().cloned().collect()
     }
 

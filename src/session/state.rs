@@ -19,6 +19,8 @@ pub struct SessionState {
     pub model: Option<String>,
     pub thinking: Option<String>,
     pub system_prompt: Option<String>,
+    /// Milliseconds since the Unix epoch.
+    pub created_ms: u64,
     pub updated_ms: u64,
     pub deleted: bool,
     /// The running turn.
@@ -65,6 +67,7 @@ impl SessionState {
         self.updated_ms = event.at_ms;
         match &event.body {
             Body::SessionCreated { cwd, mode, change } => {
+                self.created_ms = event.at_ms;
                 self.cwd = cwd.clone();
                 self.mode = mode.clone();
                 self.change(change);
