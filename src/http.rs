@@ -11,11 +11,11 @@ pub mod tokens;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::http::Method;
 use axum::response::{IntoResponse, Response};
@@ -57,6 +57,8 @@ pub struct Door {
     gate: Gate,
     router: Router,
     once: Once,
+    /// OpenAPI of it all; made for the first who asks.
+    described: OnceLock<Bytes>,
     /// Kibibytes of bodies that may be read at once.
     bodies: Semaphore,
     /// Streams end when they have shown what there is.
@@ -102,6 +104,7 @@ impl Bridge {
             gate,
             router: routes::router(),
             once: Once::default(),
+            described: OnceLock::new(),
             bodies: Semaphore::new(limits::HTTP_BODIES_BYTES_MAX >> 10),
             ending: CancellationToken::new(),
             running: TaskTracker::new(),

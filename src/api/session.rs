@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::method::{Follow, Method, Reply, Route};
+use super::openapi::optional;
 use super::options::{config_options, modes};
 use super::rest::into_meta;
 use super::view::Activity;
@@ -20,7 +22,7 @@ use crate::protocol::acp;
 use crate::session::{Session, Sessions};
 
 /// `_meta.nuncio` of `session/new`: what ACP has no field for.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct NewSessionMeta {
     model: Option<String>,
@@ -86,6 +88,14 @@ impl Method for NewSession {
 
     fn complete(params: &mut Map<String, Value>) {
         default_mcp_servers(params);
+    }
+
+    fn rest_schema(params: &mut Schema, _: &mut Schema) {
+        optional(params, "cwd");
+        let plain = schemars::schema_for!(NewSessionMeta);
+        if let (Some(Value::Object(all)), Some(Value::Object(plain))) = (params.get_mut("properties"), plain.get("properties")) {
+            all.extend(plain.clone());
+        }
     }
 
     fn from_rest(cx: &Cx, params: &mut Map<String, Value>) {
@@ -185,6 +195,10 @@ impl Method for ResumeSession {
     const ROUTE: Option<Route> = Some(Route::post("/v1/sessions/{sessionId}/resume"));
     const DOC: &'static str = "Opens a session without showing what was said (ACP session setup).";
 
+    fn rest_schema(params: &mut Schema, _: &mut Schema) {
+        optional(params, "cwd");
+    }
+
     /// Without a directory it stays where it is.
     fn from_rest(_: &Cx, params: &mut Map<String, Value>) {
         params.entry("cwd").or_insert_with(|| "".into());
@@ -210,6 +224,13 @@ impl Method for ListSessions {
     const ROLE: Role = Role::Observer;
     const DOC: &'static str = "Lists sessions, most recently updated first; `cwd` keeps those of one directory, `cursor` continues. \
          `_meta.nuncio` of each: status, waiting.";
+
+    fn rest_schema(_: &mut Schema, result: &mut Schema) {
+        let plain = schemars::schema_for!(Activity);
+        if let Some(items) = result.pointer_mut("/properties/sessions/items") {
+            *items = json!({ "allOf": [items.take(), { "type": "object", "properties": plain.get("properties") }] });
+        }
+    }
 
     async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
         let after = match params.cursor.as_deref() {

@@ -9,38 +9,14 @@ use axum::http::header::{self, HeaderName, HeaderValue};
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
-use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 
-use crate::api::Client;
+use crate::api::{Client, Envelope, ErrorBody};
 use crate::error::{Error, Kind};
 use crate::session::turn::panic_message;
 use std::sync::Arc;
 
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-
-/// The body of every answer that is an error.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct Envelope {
-    pub error: ErrorBody,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ErrorBody {
-    /// A word of the table of errors, for branching.
-    pub code: String,
-    /// For people.
-    pub message: String,
-    /// What to do about it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub hint: Option<String>,
-    /// Stands in the server's log, too.
-    pub request_id: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub details: Option<Value>,
-}
 
 /// An error on its way out; it gets its shape from [`finish`], which knows the request's id.
 pub struct Failure(pub Error);

@@ -14,7 +14,7 @@ use super::answer::{self, Failure};
 use super::once::{self, Outcome};
 use super::params::{self, Fields};
 use super::{Door, prompt, sse};
-use crate::api::{Client, Cx, Entry, FOLLOW_ROUTES, METHODS, Route};
+use crate::api::{Client, Cx, Entry, FOLLOW_ROUTES, METHODS, Route, openapi};
 use crate::error::{Error, Kind, Result};
 
 /// What a handler of this door is given.
@@ -38,11 +38,17 @@ pub fn router() -> Router {
         router = router.route(route.path, on(filter(route), sse::follow));
     }
     router
+        .route("/v1/openapi.json", get(described))
         .fallback(|| async { Failure(Error::not_found("there is no such route").hint("the routes are in /v1/openapi.json")) })
         .method_not_allowed_fallback(|| async {
             Failure(Error::new(Kind::MethodNotAllowed, "this route does not take that method").hint("see /v1/openapi.json"))
         })
         .layer(middleware::from_fn(answer::seen))
+}
+
+async fn described(Extension(door): TheDoor) -> Response {
+    let text = door.described.get_or_init(|| openapi().to_string().into());
+    ([(header::CONTENT_TYPE, "application/json")], text.clone()).into_response()
 }
 
 fn filter(route: Route) -> MethodFilter {
@@ -64,7 +70,7 @@ fn handler(
     move |Extension(door), Extension(client), request| {
         let fields = fields.clone();
         Box::pin(async move {
-            let fields = fields.get_or_init(|| Fields::of(&(entry.params_schema)()));
+            let fields = fields.get_or_init(|| Fields::of(&entry.schemas().0));
             let answered = match entry.name {
                 prompt::NAME => prompt::answer(entry, &door, client, request, fields).await,
                 _ => plain(entry, route, &door, client, request, fields).await,
