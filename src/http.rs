@@ -6,6 +6,7 @@ mod once;
 mod params;
 mod prompt;
 mod routes;
+mod rpc;
 mod sse;
 pub mod tokens;
 
@@ -57,6 +58,8 @@ pub struct Door {
     gate: Gate,
     router: Router,
     once: Once,
+    /// `/rpc`; made for the first who asks.
+    rpc: OnceLock<rpc::Rpc>,
     /// OpenAPI of it all; made for the first who asks.
     described: OnceLock<Bytes>,
     /// Kibibytes of bodies that may be read at once.
@@ -104,6 +107,7 @@ impl Bridge {
             gate,
             router: routes::router(),
             once: Once::default(),
+            rpc: OnceLock::new(),
             described: OnceLock::new(),
             bodies: Semaphore::new(limits::HTTP_BODIES_BYTES_MAX >> 10),
             ending: CancellationToken::new(),
@@ -155,6 +159,7 @@ impl Bridge {
         door.nuncio.drain(Duration::from_secs(door.nuncio.agents.user.settings.http.drain_s)).await;
         door.ending.cancel();
         closing.cancel();
+        door.rpc.get().inspect(|rpc| rpc.stop());
         connections.close();
         door.running.close();
         let goodbye = async {

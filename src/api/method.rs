@@ -1,7 +1,9 @@
 //! A method as a type, and as a row that every door can read.
 
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 
+use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
 use serde::Serialize;
@@ -9,8 +11,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::{Cx, Role};
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::id::{Seq, SessionId};
+use crate::session::turn::panic_message;
 
 /// Where REST serves a method: `path` with `{field}`s of its params.
 #[derive(Clone, Copy, Debug)]
@@ -152,6 +155,25 @@ impl Entry {
             result: M::Result::json_schema,
             call: erased::<M>,
         }
+    }
+
+    /// Makes the call. A panic is an error of this call, a cancel ends it.
+    pub async fn run(&self, cx: Cx, params: Value) -> Result<Reply<Value>> {
+        let cancel = cx.cancel.clone();
+        let called = AssertUnwindSafe(async { (self.call)(cx, params).await }).catch_unwind();
+        let result = if self.ends_itself || self.notification {
+            called.await
+        } else {
+            tokio::select! {
+                biased;
+                result = called => result,
+                () = cancel.cancelled() => return Err(Error::new(Kind::Cancelled, "the request was cancelled")),
+            }
+        };
+        result.unwrap_or_else(|panic| {
+            tracing::error!(method = self.name, panic = panic_message(&*panic), "a method panicked");
+            Err(Error::internal(format!("{} broke: {}", self.name, panic_message(&*panic))))
+        })
     }
 
     /// Whether something comes into the world by it: then a repeat may be told from a second wish.

@@ -98,7 +98,7 @@ async fn body(door: &Door, request: Request) -> Result<Map<String, Value>> {
     }
 }
 
-fn is_plain_json(headers: &HeaderMap) -> Result<()> {
+pub fn is_plain_json(headers: &HeaderMap) -> Result<()> {
     let wrong = |message: String| Error::new(Kind::UnsupportedMediaType, message).hint("send JSON as application/json");
     if let Some(encoding) = headers.get(CONTENT_ENCODING).filter(|encoding| *encoding != "identity") {
         return Err(wrong(format!("a body in the encoding {encoding:?} is not read")));

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::answer::{self, Failure};
 use super::once::{self, Outcome};
 use super::params::{self, Fields};
-use super::{Door, prompt, sse};
+use super::{Door, prompt, rpc, sse};
 use crate::api::{Client, Cx, Entry, FOLLOW_ROUTES, METHODS, Route, openapi};
 use crate::error::{Error, Kind, Result};
 
@@ -39,6 +39,7 @@ pub fn router() -> Router {
     }
     router
         .route("/v1/openapi.json", get(described))
+        .route("/rpc", get(rpc::serve).post(rpc::serve))
         .fallback(|| async { Failure(Error::not_found("there is no such route").hint("the routes are in /v1/openapi.json")) })
         .method_not_allowed_fallback(|| async {
             Failure(Error::new(Kind::MethodNotAllowed, "this route does not take that method").hint("see /v1/openapi.json"))
@@ -104,7 +105,7 @@ async fn plain(
 
 /// One call, as REST tells its result.
 async fn call(entry: &'static Entry, cx: Cx, params: Value) -> Result<Value> {
-    let mut value = (entry.call)(cx, params).await?.result?;
+    let mut value = entry.run(cx, params).await?.result?;
     crate::api::to_rest(&mut value);
     Ok(if value.is_null() { serde_json::json!({}) } else { value })
 }
