@@ -2,6 +2,7 @@
 
 mod answer;
 mod gate;
+mod metrics;
 mod once;
 mod params;
 mod prompt;
@@ -35,6 +36,7 @@ use crate::error::{Error, Result};
 use crate::limits;
 use answer::Failure;
 use gate::{Foreign, Gate};
+use metrics::{Counted, Requests};
 use once::Once;
 pub use tokens::Tokens;
 
@@ -62,6 +64,7 @@ pub struct Door {
     rpc: OnceLock<rpc::Rpc>,
     /// OpenAPI of it all; made for the first who asks.
     described: OnceLock<Bytes>,
+    requests: Requests,
     /// Kibibytes of bodies that may be read at once.
     bodies: Semaphore,
     /// Streams end when they have shown what there is.
@@ -107,6 +110,7 @@ impl Bridge {
             gate,
             router: routes::router(),
             once: Once::default(),
+            requests: Requests::default(),
             rpc: OnceLock::new(),
             described: OnceLock::new(),
             bodies: Semaphore::new(limits::HTTP_BODIES_BYTES_MAX >> 10),
@@ -196,6 +200,7 @@ fn tls(settings: &crate::config::HttpSettings) -> Result<Option<tokio_rustls::Tl
 impl Door {
     async fn connection(self: Arc<Self>, stream: TcpStream, tls: Option<tokio_rustls::TlsAcceptor>, closing: CancellationToken) {
         let _ = stream.set_nodelay(true);
+        let _counted = Counted::new(&self.requests.connections);
         match tls {
             None => self.speak(stream, closing).await,
             Some(tls) => {
@@ -237,7 +242,7 @@ impl Door {
             Err(error) => Failure(error.clone()).into_response(),
         };
         answer::finish(&mut response, &id, foreign.ok().flatten());
-        asked.told(&id, &response, started.elapsed());
+        asked.told(&self.requests, &id, &response, started.elapsed());
         response
     }
 

@@ -3,6 +3,7 @@
 pub mod agent;
 pub mod all;
 pub mod broker;
+pub mod counts;
 pub mod lock;
 pub mod log;
 pub mod open;

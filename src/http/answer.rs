@@ -14,6 +14,8 @@ use serde::Serialize;
 use crate::api::{Client, Envelope, ErrorBody};
 use crate::error::{Error, Kind};
 use crate::session::turn::panic_message;
+
+use super::metrics::Requests;
 use std::sync::Arc;
 
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -112,9 +114,11 @@ impl Asked {
         Asked { method: request.method().clone(), path: request.uri().path().into() }
     }
 
-    pub fn told(self, id: &str, response: &Response, took: Duration) {
+    pub fn told(self, requests: &Requests, id: &str, response: &Response, took: Duration) {
         let seen = response.extensions().get::<Seen>();
-        let route = seen.map_or(self.path.as_str(), |seen| seen.route.as_str());
+        let known = seen.map(|seen| seen.route.as_str()).filter(|route| !route.is_empty());
+        requests.count(self.method.as_str(), known, response.status().as_u16(), took);
+        let route = known.unwrap_or(&self.path);
         let principal = seen.map_or("nobody", |seen| seen.client.as_ref().map_or("nobody", |client| &client.principal));
         let ms = took.as_secs_f64() * 1000.0;
         tracing::info!(id, method = %self.method, route, status = response.status().as_u16(), ms, principal, "request");

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::answer::{self, Failure};
 use super::once::{self, Outcome};
 use super::params::{self, Fields};
-use super::{Door, prompt, rpc, sse};
+use super::{Door, metrics, prompt, rpc, sse};
 use crate::api::{Client, Cx, Entry, FOLLOW_ROUTES, METHODS, Route, openapi};
 use crate::error::{Error, Kind, Result};
 
@@ -39,6 +39,7 @@ pub fn router() -> Router {
     }
     router
         .route("/v1/openapi.json", get(described))
+        .route("/metrics", get(metrics::show))
         .route("/rpc", get(rpc::serve).post(rpc::serve))
         .fallback(|| async { Failure(Error::not_found("there is no such route").hint("the routes are in /v1/openapi.json")) })
         .method_not_allowed_fallback(|| async {

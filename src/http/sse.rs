@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Door;
 use super::answer::Failure;
+use super::metrics::Counted;
 use super::params::{self, Fields};
 use super::routes::{TheClient, TheDoor};
 use crate::api::{Cx, EventStream, FollowParams, Shown};
@@ -50,8 +51,10 @@ pub fn respond(door: Arc<Door>, stream: EventStream, last: impl Fn(&Event) -> bo
         stream: EventStream,
         last: L,
         over: bool,
+        _open: Counted,
     }
-    let reading = Reading { door, stream, last, over: false };
+    let _open = Counted::new(&door.requests.streams);
+    let reading = Reading { door, stream, last, over: false, _open };
     let frames = futures_util::stream::unfold(reading, |mut reading| async move {
         if reading.over {
             return None;

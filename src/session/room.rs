@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
+use super::counts::Counts;
 use super::now_ms;
 use super::open::Session;
 use super::sessions::Sessions;
@@ -66,6 +67,15 @@ impl Drop for Place {
 impl Sessions {
     pub fn turns_running(&self) -> usize {
         *self.running.count.borrow()
+    }
+
+    pub fn counts(&self) -> &Counts {
+        self.log.counts()
+    }
+
+    /// Events that wait to be written.
+    pub fn log_queue(&self) -> usize {
+        self.log.waiting()
     }
 
     pub fn sessions_open(&self) -> usize {

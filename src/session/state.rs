@@ -51,6 +51,8 @@ pub struct OpenTool {
     pub kind: ToolKind,
     pub input: Value,
     pub locations: Vec<Location>,
+    /// Since when it runs, once it does; milliseconds since the Unix epoch.
+    pub running_ms: Option<u64>,
 }
 
 #[derive(Clone, Debug)]
@@ -87,7 +89,13 @@ impl SessionState {
                 kind: *kind,
                 input: input.clone(),
                 locations: locations.clone(),
+                running_ms: None,
             }),
+            Body::ToolUpdated { tool_call_id, status: Some(ToolStatus::InProgress), .. } => {
+                if let Some(open) = self.open_tools.iter_mut().find(|open| open.id == *tool_call_id) {
+                    open.running_ms = Some(event.at_ms);
+                }
+            }
             Body::ToolUpdated { .. } => {}
             Body::ToolCompleted { tool_call_id, .. } => self.open_tools.retain(|open| open.id != *tool_call_id),
             Body::PermissionRequested { permission_id, tool_call_id, content, options, deadline_ms } => {
