@@ -2,12 +2,14 @@
 
 mod connection;
 mod initialize;
+mod message;
 mod method;
 mod options;
 mod permission;
 mod prompt;
 mod session;
 mod table;
+mod turn;
 mod view;
 
 use std::path::PathBuf;

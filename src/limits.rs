@@ -30,6 +30,8 @@ pub const STORE_BUSY: Duration = Duration::from_secs(5);
 
 /// Model requests in one turn; then the turn stops with `max_turn_requests`.
 pub const TURN_REQUESTS_MAX: u32 = 200;
+/// Messages of a session that wait for its turn; more are answered `overloaded`.
+pub const QUEUED_MESSAGES_MAX: usize = 64;
 /// Attempts at one model request.
 pub const MODEL_ATTEMPTS_MAX: u32 = 8;
 /// The same when nobody listens at an address of this machine.

@@ -5,9 +5,11 @@ pub mod broker;
 pub mod lock;
 pub mod log;
 pub mod open;
+pub mod queue;
 pub mod sessions;
 pub mod state;
 pub mod turn;
+pub mod turns;
 mod writer;
 
 pub use agent::{Agent, Agents};

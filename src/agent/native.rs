@@ -146,6 +146,7 @@ impl NativeAgent {
         };
         let system = self.system_prompt(turn, &desk, model.id())?;
         for _ in 0..limits::TURN_REQUESTS_MAX {
+            turn.take_steered().await?;
             let request = self.request(turn, &system);
             let answer = step::ask(turn, &*model, request).await?;
             let (stop, calls) = (answer.stop, answer.has_calls() && answer.stop == StopReason::EndTurn);
@@ -153,7 +154,9 @@ impl NativeAgent {
             if turn.cancel.is_cancelled() {
                 return Ok(StopReason::Cancelled);
             }
-            if !calls {
+            // Whoever steers a turn that was about to end keeps it going.
+            let goes_on = calls || stop == StopReason::EndTurn && turn.take_steered().await?;
+            if !goes_on {
                 return Ok(stop);
             }
         }

@@ -1,7 +1,7 @@
 //! The table itself. A new method is its struct in a file of its group, and a line here.
 
 use super::method::Entry;
-use super::{initialize, options, permission, prompt, session, view};
+use super::{initialize, message, options, permission, prompt, session, turn, view};
 
 pub const METHODS: &[Entry] = &[
     Entry::of::<initialize::Initialize>(),
@@ -19,6 +19,9 @@ pub const METHODS: &[Entry] = &[
     Entry::of::<prompt::Cancel>(),
     Entry::of::<view::Get>(),
     Entry::of::<view::Messages>(),
+    Entry::of::<turn::Turns>(),
+    Entry::of::<message::Message>(),
+    Entry::of::<message::Retry>(),
     Entry::of::<permission::List>(),
     Entry::of::<permission::Answer>(),
 ];

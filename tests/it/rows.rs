@@ -1,5 +1,6 @@
 //! Our own methods (`_nuncio/…`), through the ACP door: the same rows are served on the others.
 
+mod message;
 mod permission;
 mod view;
 
