@@ -1,6 +1,9 @@
 //! The method table: every call that any door takes, each once. Doors translate bytes into these calls and events into bytes.
 
+mod artifact;
+mod attachment;
 mod connection;
+mod files;
 mod initialize;
 mod message;
 mod method;
@@ -8,6 +11,7 @@ mod options;
 mod permission;
 mod prompt;
 mod session;
+mod status;
 mod table;
 mod turn;
 mod view;
@@ -17,6 +21,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{OnceCell, oneshot};
 
+pub use artifact::artifact;
+pub use attachment::{Added, add_attachment, attachment};
 pub use connection::{Client, Role};
 pub use method::{Entry, Follow, Method, Reply, Route};
 pub use options::{config_options, modes};
@@ -41,6 +47,8 @@ pub struct Nuncio {
     pub cwd: PathBuf,
     /// Mode of new sessions.
     pub mode: String,
+    /// When this process began to serve.
+    pub started: std::time::Instant,
     sessions: OnceCell<Arc<Sessions>>,
 }
 
@@ -52,6 +60,7 @@ impl Nuncio {
             agents: Arc::new(agents),
             cwd,
             mode,
+            started: std::time::Instant::now(),
             sessions: OnceCell::new(),
         })
     }
@@ -104,18 +113,21 @@ impl Cx {
         Cx { nuncio, client, cancel, began: None }
     }
 
-    /// The session that a call names, opened for work in it.
-    async fn session(&self, id: &SessionId) -> Result<Arc<Session>> {
+    /// All sessions, for a call that names one which is there and the caller's business.
+    async fn entered(&self, id: &SessionId) -> Result<&Arc<Sessions>> {
         let sessions = self.nuncio.sessions().await?;
         self.client.must_enter(&sessions.cwd(id)?)?;
-        sessions.get(id).await
+        Ok(sessions)
+    }
+
+    /// The session that a call names, opened for work in it.
+    async fn session(&self, id: &SessionId) -> Result<Arc<Session>> {
+        self.entered(id).await?.get(id).await
     }
 
     /// The session that a call names, for looking only.
     async fn look(&self, id: &SessionId) -> Result<Arc<Session>> {
-        let sessions = self.nuncio.sessions().await?;
-        self.client.must_enter(&sessions.cwd(id)?)?;
-        sessions.look(id).await
+        self.entered(id).await?.look(id).await
     }
 
     /// The same, where it is open already.

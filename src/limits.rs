@@ -129,6 +129,9 @@ pub const LIST_PAGE: usize = 50;
 pub const LIST_PAGE_MAX: usize = 200;
 /// Facts in which a page looks for messages once it has one.
 pub const MESSAGES_LOOKED_AT: usize = 4 * PAGE_EVENTS;
+/// Content of one attachment, and the name of a file.
+pub const ATTACHMENT_BYTES_MAX: usize = 10 << 20;
+pub const FILE_NAME_BYTES_MAX: usize = 255;
 /// Characters of a title made from the first prompt.
 pub const TITLE_CHARS_MAX: usize = 80;
 /// Longest JSON Lines record that `run --json -` and `sessions import` take.

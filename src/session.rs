@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod broker;
+pub mod files;
 pub mod lock;
 pub mod log;
 pub mod open;

@@ -68,6 +68,7 @@ impl NativeAgents {
         let loaded = self.settings(&state.cwd)?;
         let roots = state.additional_directories.iter().chain(&self.overrides.roots).chain(&loaded.settings.allowed_paths).cloned();
         let workspace = Workspace::new(&state.cwd, roots, &self.places.artifacts(session))
+            .attachments(&self.places.attachments(session))
             .home(self.places.home.clone())
             .protect(self.places.own_files());
         Ok(Desk {

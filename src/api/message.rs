@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Cx;
+use super::attachment::with_attachments;
 use super::method::{Method, Reply, Route};
 use crate::content::{Part, Role};
 use crate::error::{Error, Result};
@@ -73,6 +74,7 @@ impl Method for Message {
             Speaker::User => Role::User,
             Speaker::System => Role::System,
         };
+        let parts = with_attachments(&cx, &id, parts);
         let message_id = MessageId::new();
         let message = queue::Message { id: message_id.clone(), role, parts };
         let queued = Queued { message, delivery, auto_run, by: Some(cx.client.id.clone()) };
@@ -86,11 +88,7 @@ impl Method for Message {
         // As with a prompt, no `.await` before it has its place where the session is open.
         let (session, placed) = match cx.opened(&id) {
             Some(session) => place(&session)?,
-            None => {
-                let sessions = cx.nuncio.sessions().await?;
-                cx.client.must_enter(&sessions.cwd(&id)?)?;
-                sessions.with(&id, place).await??
-            }
+            None => cx.entered(&id).await?.with(&id, place).await??,
         };
         let turn_id = session.arrived(placed, &queued).await?;
         Ok(Reply::new(Sent { message_id, turn_id }))
