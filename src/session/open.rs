@@ -37,8 +37,8 @@ pub(super) struct Slot {
     pub turn: Option<TurnHandle>,
     /// It is being closed or deleted: nothing new begins.
     pub closing: bool,
-    /// Messages that begin to wait: in the log's queue, and not yet in the state.
-    pub arriving: usize,
+    /// Messages that begin to wait: in the log's queue, and maybe not yet in the state.
+    pub arriving: Vec<MessageId>,
     /// Messages that wait no more: in the log's queue, and still in the state.
     pub leaving: Vec<MessageId>,
 }

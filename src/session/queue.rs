@@ -79,12 +79,16 @@ impl Session {
             _ if !self.is_owned() => Ok(Placed::Unowned),
             None => Ok(Placed::Appended(self.log.try_append(queued.message.clone().completed())?)),
             Some(running) => {
-                if slot.arriving + self.log.state(|state| state.queue.len()) >= limits::QUEUED_MESSAGES_MAX {
+                let waiting = self.log.state(|state| {
+                    let here = |id: &&MessageId| state.queue.iter().any(|queued| queued.message.id == **id);
+                    state.queue.len() + slot.arriving.iter().filter(|id| !here(id)).count()
+                });
+                if waiting >= limits::QUEUED_MESSAGES_MAX {
                     let message = format!("session {} has {} messages waiting", self.log.id, limits::QUEUED_MESSAGES_MAX);
                     return Err(Error::new(Kind::Overloaded, message).hint("wait until its turn has ended"));
                 }
                 let committed = self.log.try_append(queued.clone().waits())?;
-                slot.arriving += 1;
+                slot.arriving.push(queued.message.id.clone());
                 let turn = (queued.delivery == Delivery::Steer).then_some(running.id);
                 Ok(Placed::Waits { committed, turn })
             }
@@ -104,11 +108,11 @@ impl Session {
         match placed {
             Placed::Turn(mut turn) => turn.opened().await.map(|()| Some(turn.id)),
             Placed::Waits { committed, turn } => {
-                let session = self.clone();
+                let (session, id) = (self.clone(), queued.message.id.clone());
                 // On a task of its own: whoever sent it may hang up, and the turn may have ended meanwhile.
                 let arrived = self.tasks.spawn(async move {
                     let committed = committed.await;
-                    session.slot().arriving -= 1;
+                    session.slot().arriving.retain(|arriving| *arriving != id);
                     session.settle();
                     committed
                 });
