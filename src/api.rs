@@ -1,8 +1,12 @@
 //! The method table: every call that any door takes, each once. Doors translate bytes into these calls and events into bytes.
 
+mod artifact;
+mod attachment;
 mod connection;
 mod events;
+mod files;
 mod initialize;
+mod message;
 mod method;
 mod openapi;
 mod options;
@@ -10,7 +14,9 @@ mod permission;
 mod prompt;
 mod rest;
 mod session;
+mod status;
 mod table;
+mod turn;
 mod view;
 
 use std::path::PathBuf;
@@ -20,6 +26,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{OnceCell, oneshot};
 
+pub use artifact::artifact;
+pub use attachment::{Added, add_attachment, attachment};
 pub use connection::{Client, Role};
 pub use events::{EventStream, FOLLOW, FOLLOW_DOC, FOLLOW_ROUTES, FollowParams, Shown};
 pub use method::{Entry, Follow, Method, Reply, Route};
@@ -48,6 +56,8 @@ pub struct Nuncio {
     /// Mode of new sessions.
     pub mode: String,
     room: Room,
+    /// When this process began to serve.
+    pub started: std::time::Instant,
     sessions: OnceCell<Arc<Sessions>>,
 }
 
@@ -60,6 +70,7 @@ impl Nuncio {
             cwd,
             mode,
             room,
+            started: std::time::Instant::now(),
             sessions: OnceCell::new(),
         })
     }
@@ -120,18 +131,21 @@ impl Cx {
         Cx { nuncio, client, cancel, began: None }
     }
 
-    /// The session that a call names, opened for work in it.
-    async fn session(&self, id: &SessionId) -> Result<Arc<Session>> {
+    /// All sessions, for a call that names one which is there and the caller's business.
+    async fn entered(&self, id: &SessionId) -> Result<&Arc<Sessions>> {
         let sessions = self.nuncio.sessions().await?;
         self.client.must_enter(&sessions.cwd(id)?)?;
-        sessions.get(id).await
+        Ok(sessions)
+    }
+
+    /// The session that a call names, opened for work in it.
+    async fn session(&self, id: &SessionId) -> Result<Arc<Session>> {
+        self.entered(id).await?.get(id).await
     }
 
     /// The same for whoever only reads.
     async fn look(&self, id: &SessionId) -> Result<Arc<Session>> {
-        let sessions = self.nuncio.sessions().await?;
-        self.client.must_enter(&sessions.cwd(id)?)?;
-        sessions.look(id).await
+        self.entered(id).await?.look(id).await
     }
 
     /// The same, where it is open already.

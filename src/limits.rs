@@ -30,6 +30,8 @@ pub const STORE_BUSY: Duration = Duration::from_secs(5);
 
 /// Model requests in one turn; then the turn stops with `max_turn_requests`.
 pub const TURN_REQUESTS_MAX: u32 = 200;
+/// Messages of a session that wait for its turn; more are answered `overloaded`.
+pub const QUEUED_MESSAGES_MAX: usize = 64;
 /// Attempts at one model request.
 pub const MODEL_ATTEMPTS_MAX: u32 = 8;
 /// The same when nobody listens at an address of this machine.
@@ -157,6 +159,9 @@ pub const LIST_PAGE: usize = 50;
 pub const LIST_PAGE_MAX: usize = 200;
 /// Facts in which a page looks for messages once it has one.
 pub const MESSAGES_LOOKED_AT: usize = 4 * PAGE_EVENTS;
+/// Content of one attachment, and the name of a file.
+pub const ATTACHMENT_BYTES_MAX: usize = 10 << 20;
+pub const FILE_NAME_BYTES_MAX: usize = 255;
 /// Characters of a title made from the first prompt.
 pub const TITLE_CHARS_MAX: usize = 80;
 /// Longest JSON Lines record that `run --json -` and `sessions import` take.

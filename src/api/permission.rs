@@ -64,9 +64,8 @@ impl Method for List {
     async fn call(cx: Cx, params: ListParams) -> Result<Reply<Permissions>> {
         let open = match params.session_id {
             Some(id) => {
-                let sessions = cx.nuncio.sessions().await?;
-                cx.client.must_enter(&sessions.cwd(&id)?)?;
-                sessions.opened(&id).into_iter().collect()
+                cx.entered(&id).await?;
+                cx.opened(&id).into_iter().collect()
             }
             None => allowed(&cx),
         };

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::attachment::with_attachments;
 use super::method::{Method, Reply, Route};
 use super::session::session_id;
 use super::{Began, Cx};
@@ -23,8 +24,8 @@ impl Method for Prompt {
 
     async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
         cx.client.authorized()?;
-        let (prompt, client) = (parts(params.prompt)?, cx.client.clone());
-        let id = session_id(&params.session_id);
+        let (id, client) = (session_id(&params.session_id), cx.client.clone());
+        let prompt = with_attachments(&cx, &id, parts(params.prompt)?);
         let start = |session: &Arc<Session>| {
             client.must_enter(&session.log.state(|state| state.cwd.clone()))?;
             let after = session.log.head();

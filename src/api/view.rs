@@ -95,6 +95,8 @@ pub struct SessionView {
     /// What the conversation takes of the model's context.
     context_tokens: u64,
     plan: Vec<PlanEntry>,
+    /// Messages that wait.
+    queued: usize,
     modes: acp::SessionModeState,
 }
 
@@ -126,6 +128,7 @@ impl Method for Get {
             head,
             context_tokens: state.context_tokens,
             plan: state.plan.clone(),
+            queued: state.queue.len(),
             modes: modes(state),
         });
         Ok(Reply::new(view))
@@ -135,7 +138,7 @@ impl Method for Get {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PageParams {
-    session_id: SessionId,
+    pub session_id: SessionId,
     /// `nextCursor` of the page before.
     cursor: Option<String>,
     /// 1 to 200; 50 when it is missing.
@@ -144,7 +147,7 @@ pub struct PageParams {
 
 impl PageParams {
     /// After which seq the page begins, and how long it is at most.
-    fn bounds(&self) -> Result<(Seq, usize)> {
+    pub fn bounds(&self) -> Result<(Seq, usize)> {
         let after = match &self.cursor {
             None => 0,
             Some(cursor) => cursor.parse().map_err(|_| Error::invalid_params("cursor: not one of ours"))?,

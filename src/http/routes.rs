@@ -92,7 +92,7 @@ async fn plain(
 ) -> Result<Response> {
     let key = once::key(&request, &client)?;
     let mut params = params::gather(door, request, fields).await?;
-    let cx = Cx::new(door.nuncio.clone(), client, CancellationToken::new());
+    let cx = Cx::new(door.nuncio.clone(), prompt::attending(door, &client), CancellationToken::new());
     (entry.from_rest)(&cx, &mut params);
     let params = Value::Object(params);
     let Some(key) = key else { return Ok(answer::json(route.status, &call(entry, cx, params).await?)) };

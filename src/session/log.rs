@@ -151,6 +151,14 @@ impl SessionLog {
         Ok(committed)
     }
 
+    /// In the queue when this returns, or there is no room. Outside of a turn.
+    pub(super) fn try_append(self: &Arc<Self>, body: Body) -> Result<oneshot::Receiver<Result<Seq>>> {
+        let (done, committed) = oneshot::channel();
+        let pending = Pending { log: self.clone(), turn: None, durable: body.is_durable(), body, done: Some(done) };
+        let sent = self.pending.try_send(pending);
+        sent.map(|()| committed).map_err(|_| Error::new(Kind::Overloaded, "the log has no room for more now"))
+    }
+
     /// Shows committed events: called by the writer, and by whoever reads what another process wrote.
     pub(super) fn publish(&self, events: Vec<Event>, counts: Option<&Counts>) {
         let Some(last) = events.last().map(|event| event.seq) else { return };
@@ -355,7 +363,7 @@ fn approximate_bytes(body: &Body) -> usize {
     };
     200 + match body {
         Body::MessageDelta { text, .. } => text.len(),
-        Body::MessageCompleted { parts, .. } => parts.iter().map(part).sum(),
+        Body::MessageCompleted { parts, .. } | Body::MessageQueued { parts, .. } => parts.iter().map(part).sum(),
         Body::ToolUpdated { content: Some(list), .. } | Body::PermissionRequested { content: list, .. } => {
             list.iter().map(content).sum()
         }

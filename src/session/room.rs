@@ -40,6 +40,15 @@ impl Running {
         Arc::new(Running { count: watch::Sender::new(0), max, closed: AtomicBool::new(false) })
     }
 
+    /// Without looking at the limit. None: nothing begins any more.
+    pub fn enter_behind(self: &Arc<Self>) -> Option<Place> {
+        if self.closed.load(Ordering::Acquire) {
+            return None;
+        }
+        self.count.send_modify(|count| *count += 1);
+        Some(Place(self.clone()))
+    }
+
     pub fn enter(self: &Arc<Self>) -> Result<Place> {
         if self.closed.load(Ordering::Acquire) {
             return Err(Error::new(Kind::Overloaded, "nuncio is about to end").hint("try again with the next one"));
