@@ -26,8 +26,6 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{OnceCell, oneshot};
 
-pub use artifact::artifact;
-pub use attachment::{Added, add_attachment, attachment};
 pub use connection::{Client, Role};
 pub use events::{EventStream, FOLLOW, FOLLOW_DOC, FOLLOW_ROUTES, FollowParams, Shown};
 pub use method::{Entry, Follow, Method, Reply, Route};

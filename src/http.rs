@@ -1,6 +1,7 @@
 //! The bridge: the method table as REST, events as server-sent events. One process, any number of clients, the same sessions as everywhere.
 
 mod answer;
+mod files;
 mod gate;
 mod metrics;
 mod once;

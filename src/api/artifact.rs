@@ -12,7 +12,7 @@ use crate::session::files::Files;
 use crate::workspace::media_type;
 
 /// The bytes of an artifact and their MIME type.
-pub async fn artifact(cx: &Cx, session: &SessionId, name: String) -> Result<(Vec<u8>, &'static str)> {
+async fn artifact(cx: &Cx, session: &SessionId, name: String) -> Result<(Vec<u8>, &'static str)> {
     cx.entered(session).await?;
     let files = artifacts(cx, session);
     blocking(move || files.get(&name).map(|bytes| (media_type(&bytes), bytes))).await.map(|(kind, bytes)| (bytes, kind))
@@ -67,7 +67,7 @@ impl Method for Get {
     type Params = FileParams;
     type Result = FileView;
     const NAME: &'static str = "_nuncio/artifact/get";
-    const ROUTE: Option<Route> = Some(Route::get("/v1/sessions/{sessionId}/artifacts/{name}"));
+    const ROUTE: Option<Route> = Some(Route::get("/v1/sessions/{sessionId}/artifacts/{name}").gives_file());
     const ROLE: Role = Role::Observer;
     const DOC: &'static str = "Gives an artifact of a session.";
 

@@ -39,7 +39,7 @@ pub struct Added {
 }
 
 /// Keeps a file for a session: for doors that have its bytes.
-pub async fn add_attachment(cx: &Cx, session: &SessionId, name: String, bytes: Vec<u8>) -> Result<Added> {
+async fn add_attachment(cx: &Cx, session: &SessionId, name: String, bytes: Vec<u8>) -> Result<Added> {
     cx.entered(session).await?;
     let files = attachments(cx, session);
     blocking(move || {
@@ -51,7 +51,7 @@ pub async fn add_attachment(cx: &Cx, session: &SessionId, name: String, bytes: V
 }
 
 /// The bytes of an attachment and their MIME type.
-pub async fn attachment(cx: &Cx, session: &SessionId, name: String) -> Result<(Vec<u8>, &'static str)> {
+async fn attachment(cx: &Cx, session: &SessionId, name: String) -> Result<(Vec<u8>, &'static str)> {
     cx.entered(session).await?;
     let files = attachments(cx, session);
     blocking(move || files.get(&name).map(|bytes| (media_type(&bytes), bytes))).await.map(|(kind, bytes)| (bytes, kind))
@@ -115,7 +115,7 @@ impl Method for Add {
     type Params = AddParams;
     type Result = Added;
     const NAME: &'static str = "_nuncio/attachment/add";
-    const ROUTE: Option<Route> = Some(Route::post("/v1/sessions/{sessionId}/attachments").status(201));
+    const ROUTE: Option<Route> = Some(Route::post("/v1/sessions/{sessionId}/attachments").status(201).takes_file());
     const DOC: &'static str = "Keeps a file with a session. A resource_link with its uri in a message gives it to the model.";
 
     async fn call(cx: Cx, params: AddParams) -> Result<Reply<Added>> {
@@ -130,7 +130,7 @@ impl Method for Get {
     type Params = FileParams;
     type Result = FileView;
     const NAME: &'static str = "_nuncio/attachment/get";
-    const ROUTE: Option<Route> = Some(Route::get("/v1/sessions/{sessionId}/attachments/{name}"));
+    const ROUTE: Option<Route> = Some(Route::get("/v1/sessions/{sessionId}/attachments/{name}").gives_file());
     const ROLE: Role = Role::Observer;
     const DOC: &'static str = "Gives an attachment of a session.";
 

@@ -22,27 +22,42 @@ pub struct Route {
     pub path: &'static str,
     /// Status of an answer without error.
     pub status: u16,
+    /// The body may be a form with a file, and the answer is a file's bytes, unless JSON is asked for.
+    pub takes_file: bool,
+    pub gives_file: bool,
 }
 
 impl Route {
+    const fn new(verb: &'static str, path: &'static str) -> Route {
+        Route { verb, path, status: 200, takes_file: false, gives_file: false }
+    }
+
     pub const fn get(path: &'static str) -> Route {
-        Route { verb: "GET", path, status: 200 }
+        Route::new("GET", path)
     }
 
     pub const fn post(path: &'static str) -> Route {
-        Route { verb: "POST", path, status: 200 }
+        Route::new("POST", path)
     }
 
     pub const fn put(path: &'static str) -> Route {
-        Route { verb: "PUT", path, status: 200 }
+        Route::new("PUT", path)
     }
 
     pub const fn delete(path: &'static str) -> Route {
-        Route { verb: "DELETE", path, status: 200 }
+        Route::new("DELETE", path)
     }
 
     pub const fn status(self, status: u16) -> Route {
         Route { status, ..self }
+    }
+
+    pub const fn takes_file(self) -> Route {
+        Route { takes_file: true, ..self }
+    }
+
+    pub const fn gives_file(self) -> Route {
+        Route { gives_file: true, ..self }
     }
 }
 

@@ -52,6 +52,7 @@ pub fn openapi() -> Value {
     }
     add(&mut paths, Route::get("/health"), health());
     add(&mut paths, Route::get("/v1/openapi.json"), described());
+    add(&mut paths, Route::get("/metrics"), measured());
     let envelope = generator.subschema_for::<Envelope>();
     generator.subschema_for::<Event>();
     let schemas = generator.take_definitions(true);
@@ -128,13 +129,22 @@ fn operation(entry: &Entry, route: Route, generator: &mut SchemaGenerator) -> Va
             let doc = "`respond-async`: answers as soon as the turn has begun.";
             parameters.push(header("Prefer", doc, json!({ "type": "string", "enum": ["respond-async"] })));
         }
-        operation.insert("requestBody".into(), fields.body());
+        let mut body = fields.body();
+        if route.takes_file {
+            let file = json!({ "type": "string", "format": "binary" });
+            body["content"]["multipart/form-data"] =
+                json!({ "schema": { "type": "object", "required": ["file"], "properties": { "file": file } } });
+        }
+        operation.insert("requestBody".into(), body);
     } else {
         parameters.extend(fields.query());
     }
     operation.insert("parameters".into(), parameters.into());
     let mut responses = Map::new();
     let mut answer = json!({ "description": "Done", "content": { "application/json": { "schema": result } } });
+    if route.gives_file {
+        answer["content"]["*/*"] = json!({ "schema": { "type": "string", "format": "binary", "description": "The file itself, unless JSON is asked for." } });
+    }
     if entry.name == Prompt::NAME {
         answer["content"]["text/event-stream"] =
             json!({ "schema": { "type": "string", "description": "The turn's events, if that is what `Accept` asks for." } });
@@ -178,6 +188,11 @@ fn health() -> Value {
 
 fn described() -> Value {
     plain("openapi", "This document.", "application/json", json!({ "type": "object" }), json!([{ "token": [] }]))
+}
+
+fn measured() -> Value {
+    let media = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    plain("metrics", "Counts and gauges, for Prometheus.", media, json!({ "type": "string" }), json!([{ "token": [] }]))
 }
 
 fn plain(id: &str, doc: &str, media: &str, schema: Value, security: Value) -> Value {

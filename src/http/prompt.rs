@@ -35,7 +35,7 @@ pub async fn answer(
     fields: &Fields,
 ) -> Result<Response> {
     let (form, key) = (form(&request), once::key(&request, &client)?);
-    let params = Value::Object(params::gather(door, request, fields).await?);
+    let params = Value::Object(params::gather(door, request, fields, false).await?);
     let cx = Cx::new(door.nuncio.clone(), client, CancellationToken::new());
     let began = match key {
         None => begin(entry, door, &cx, params).await?,

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::answer::{self, Failure};
 use super::once::{self, Outcome};
 use super::params::{self, Fields};
-use super::{Door, metrics, prompt, rpc, sse};
+use super::{Door, files, metrics, prompt, rpc, sse};
 use crate::api::{Client, Cx, Entry, FOLLOW_ROUTES, METHODS, Route, openapi};
 use crate::error::{Error, Kind, Result};
 
@@ -91,11 +91,16 @@ async fn plain(
     fields: &Fields,
 ) -> Result<Response> {
     let key = once::key(&request, &client)?;
-    let mut params = params::gather(door, request, fields).await?;
+    let (takes_form, as_bytes) = (route.takes_file, route.gives_file && !accepts(&request, "application/json"));
+    let mut params = params::gather(door, request, fields, takes_form).await?;
     let cx = Cx::new(door.nuncio.clone(), prompt::attending(door, &client), CancellationToken::new());
     (entry.from_rest)(&cx, &mut params);
     let params = Value::Object(params);
-    let Some(key) = key else { return Ok(answer::json(route.status, &call(entry, cx, params).await?)) };
+    let Some(key) = key else {
+        let value = call(entry, cx, params).await?;
+        let file = if as_bytes { files::file(&value) } else { None };
+        return Ok(file.unwrap_or_else(|| answer::json(route.status, &value)));
+    };
     let asked = params.clone();
     let work = async { Ok(Outcome::Json { status: route.status, body: call(entry, cx, params).await? }) };
     match door.once.outcome(&door.nuncio, key, entry.name, &asked, work).await? {
