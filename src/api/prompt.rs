@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use super::attachment::with_attachments;
 use super::method::{Method, Reply, Route};
 use super::session::session_id;
 use super::{Began, Cx};
 use crate::content::Part;
 use crate::error::{Error, Result};
-use crate::id::SessionId;
 use crate::protocol::{acp, content};
 use crate::session::Session;
 
@@ -24,8 +24,8 @@ impl Method for Prompt {
 
     async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
         cx.client.authorized()?;
-        let (prompt, client) = (parts(params.prompt)?, cx.client.clone());
-        let id = session_id(&params.session_id);
+        let (id, client) = (session_id(&params.session_id), cx.client.clone());
+        let prompt = with_attachments(&cx, &id, parts(params.prompt)?);
         let start = |session: &Arc<Session>| {
             client.must_enter(&session.log.state(|state| state.cwd.clone()))?;
             let after = session.log.head();
@@ -35,7 +35,7 @@ impl Method for Prompt {
             Ok::<_, Error>(turn)
         };
         // No `.await` before the claim where the session is open: a cancel that follows meets this turn.
-        let mut turn = match opened(&cx, &id) {
+        let mut turn = match cx.opened(&id) {
             Some(session) => start(&session)?,
             None => {
                 let sessions = cx.nuncio.sessions().await?;
@@ -54,10 +54,6 @@ impl Method for Prompt {
         let response = end.result.map(|stop| acp::PromptResponse::new(content::stop_reason(stop)));
         Ok(Reply::of(response).after(id, end.seq))
     }
-}
-
-fn opened(cx: &Cx, id: &SessionId) -> Option<Arc<Session>> {
-    cx.nuncio.sessions_now().and_then(|sessions| sessions.opened(id))
 }
 
 fn parts(blocks: Vec<acp::ContentBlock>) -> Result<Vec<Part>> {
@@ -82,7 +78,7 @@ impl Method for Cancel {
     async fn call(cx: Cx, params: Self::Params) -> Result<Reply<()>> {
         let id = session_id(&params.session_id);
         let allowed = |session: &Session| cx.client.must_enter(&session.log.state(|state| state.cwd.clone()));
-        match opened(&cx, &id) {
+        match cx.opened(&id) {
             Some(session) => allowed(&session).map(|()| session.cancel())?,
             // One that is just being opened may have been prompted before this.
             None => {

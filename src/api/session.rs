@@ -3,12 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::method::{Follow, Method, Reply, Route};
+use super::openapi::optional;
 use super::options::{config_options, modes};
 use super::rest::into_meta;
+use super::view::Activity;
 use super::{Client, Cx, Role};
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, SessionChange, Severity};
@@ -19,7 +22,7 @@ use crate::protocol::acp;
 use crate::session::{Session, Sessions};
 
 /// `_meta.nuncio` of `session/new`: what ACP has no field for.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct NewSessionMeta {
     model: Option<String>,
@@ -85,6 +88,14 @@ impl Method for NewSession {
 
     fn complete(params: &mut Map<String, Value>) {
         default_mcp_servers(params);
+    }
+
+    fn rest_schema(params: &mut Schema, _: &mut Schema) {
+        optional(params, "cwd");
+        let plain = schemars::schema_for!(NewSessionMeta);
+        if let (Some(Value::Object(all)), Some(Value::Object(plain))) = (params.get_mut("properties"), plain.get("properties")) {
+            all.extend(plain.clone());
+        }
     }
 
     fn from_rest(cx: &Cx, params: &mut Map<String, Value>) {
@@ -184,6 +195,10 @@ impl Method for ResumeSession {
     const ROUTE: Option<Route> = Some(Route::post("/v1/sessions/{sessionId}/resume"));
     const DOC: &'static str = "Opens a session without showing what was said (ACP session setup).";
 
+    fn rest_schema(params: &mut Schema, _: &mut Schema) {
+        optional(params, "cwd");
+    }
+
     /// Without a directory it stays where it is.
     fn from_rest(_: &Cx, params: &mut Map<String, Value>) {
         params.entry("cwd").or_insert_with(|| "".into());
@@ -207,8 +222,15 @@ impl Method for ListSessions {
     const NAME: &'static str = "session/list";
     const ROUTE: Option<Route> = Some(Route::get("/v1/sessions"));
     const ROLE: Role = Role::Observer;
-    const DOC: &'static str =
-        "Lists sessions, most recently updated first; `cwd` keeps those of one directory, `cursor` continues.";
+    const DOC: &'static str = "Lists sessions, most recently updated first; `cwd` keeps those of one directory, `cursor` continues. \
+         `_meta.nuncio` of each: status, waiting.";
+
+    fn rest_schema(_: &mut Schema, result: &mut Schema) {
+        let plain = schemars::schema_for!(Activity);
+        if let Some(items) = result.pointer_mut("/properties/sessions/items") {
+            *items = json!({ "allOf": [items.take(), { "type": "object", "properties": plain.get("properties") }] });
+        }
+    }
 
     async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
         let after = match params.cursor.as_deref() {
@@ -218,10 +240,12 @@ impl Method for ListSessions {
         let page = cx.nuncio.sessions().await?.list(params.cwd.as_deref(), after)?;
         let visible = page.sessions.into_iter().filter(|row| cx.client.may_enter(&row.cwd));
         let sessions = visible.map(|row| {
+            let activity = cx.opened(&row.id).map_or(Activity::NONE, |session| Activity::of(&session));
             acp::SessionInfo::new(acp_id(&row.id), row.cwd)
                 .additional_directories(row.additional_directories)
                 .title(row.title)
                 .updated_at(timestamp(row.updated_ms))
+                .meta(Map::from_iter([("nuncio".to_string(), serde_json::json!(activity))]))
         });
         let response = acp::ListSessionsResponse::new(sessions.collect());
         Ok(Reply::new(response.next_cursor(page.next.map(|(updated_ms, key)| format!("{updated_ms}.{key}")))))

@@ -67,11 +67,26 @@ impl Broker {
 
     /// Answers with one of the options that were offered; another one is an error, and leaves the question open.
     pub fn answer(&self, id: &PermissionId, option_id: &str, by: &str, reason: Option<String>) -> Result<()> {
+        let wrong = || format!("optionId: {option_id} was not offered");
+        self.answer_with(id, |option| option.option_id == option_id, wrong, by, reason)
+    }
+
+    /// The same with the first option of a kind.
+    pub fn answer_kind(&self, id: &PermissionId, kind: PermissionOptionKind, by: &str, reason: Option<String>) -> Result<()> {
+        self.answer_with(id, |option| option.kind == kind, || "outcome: no such option was offered".into(), by, reason)
+    }
+
+    fn answer_with(
+        &self,
+        id: &PermissionId,
+        picked: impl Fn(&PermissionOption) -> bool,
+        wrong: impl FnOnce() -> String,
+        by: &str,
+        reason: Option<String>,
+    ) -> Result<()> {
         let mut desk = self.desk();
         let question = desk.questions.get(id).ok_or_else(|| Error::not_found(format!("no open permission {id}")))?;
-        let Some(option) = question.options.iter().find(|option| option.option_id == option_id) else {
-            return Err(Error::invalid_params(format!("optionId: {option_id} was not offered")));
-        };
+        let option = question.options.iter().find(|option| picked(option)).ok_or_else(|| Error::invalid_params(wrong()))?;
         let outcome = match option.kind {
             PermissionOptionKind::AllowOnce => PermissionOutcome::AllowOnce,
             PermissionOptionKind::AllowAlways => PermissionOutcome::AllowAlways,

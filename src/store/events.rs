@@ -8,6 +8,7 @@ use super::Store;
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Event};
 use crate::id::{Seq, SessionId};
+use crate::limits;
 
 /// Events of one session, in order, for [`Writer::commit`].
 pub struct Append {
@@ -36,17 +37,27 @@ impl Store {
         Ok(Writer { db: self.connect()?, full: false })
     }
 
-    /// Up to `limit` events with a seq above `after`, in order. `deltas`: with the pieces of messages, or without them.
+    /// A page of events with a seq above `after`, in order: up to `limit`, and not more after the one with which they are
+    /// [`limits::PAGE_BYTES_MAX`] long. None are left when it is empty. `deltas`: with the pieces of messages, or without them.
     pub fn events(&self, session: &SessionId, key: i64, after: Seq, limit: usize, deltas: bool) -> Result<Vec<Event>> {
         self.with("reading events from", |db| {
             let sql = if deltas {
                 "SELECT seq, turn, at_ms, body FROM events WHERE session = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3"
             } else {
-                "SELECT seq, turn, at_ms, body FROM events WHERE session = ?1 AND seq > ?2 AND delta = 0 ORDER BY seq LIMIT ?3"
+                "SELECT seq, turn, at_ms, body FROM events INDEXED BY facts \
+                 WHERE session = ?1 AND seq > ?2 AND delta = 0 ORDER BY seq LIMIT ?3"
             };
             let mut select = db.prepare_cached(sql)?;
-            let rows = select.query_map(params![key, after as i64, limit as i64], |row| event(session, row))?;
-            rows.collect()
+            let mut rows = select.query(params![key, after as i64, limit as i64])?;
+            let (mut events, mut bytes) = (Vec::new(), 0);
+            while let Some(row) = rows.next()? {
+                events.push(event(session, row)?);
+                bytes += row.get_ref(3)?.as_bytes()?.len();
+                if bytes > limits::PAGE_BYTES_MAX {
+                    break;
+                }
+            }
+            Ok(events)
         })
     }
 

@@ -40,6 +40,9 @@ const STEPS: &[&str] = &[
     ) WITHOUT ROWID;
     CREATE INDEX answers_by_age ON answers (at_ms);
 ",
+    "
+    CREATE INDEX facts ON events (session, seq) WHERE delta = 0;
+",
 ];
 
 pub fn run(db: &mut Connection) -> rusqlite::Result<()> {

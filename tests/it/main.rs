@@ -12,6 +12,7 @@ mod process;
 mod processes;
 mod provider;
 mod providers;
+mod rows;
 mod schema;
 mod stdio;
 mod tidy;

@@ -1,0 +1,146 @@
+//! Permission questions, for whoever is not asked by their door: what is open, and the answer.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::method::{Method, Reply, Route};
+use super::{Cx, Role};
+use crate::content::{Location, PermissionOption, PermissionOptionKind, ToolContent, ToolKind};
+use crate::error::{Error, Result};
+use crate::id::{PermissionId, SessionId, ToolCallId, TurnId};
+use crate::session::{Session, SessionState};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ListParams {
+    /// Only those of this session.
+    session_id: Option<SessionId>,
+}
+
+/// A question that waits for its answer.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Permission {
+    permission_id: PermissionId,
+    session_id: SessionId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turn_id: Option<TurnId>,
+    tool_call: AskedCall,
+    options: Vec<PermissionOption>,
+    /// Milliseconds since the Unix epoch; then it is denied.
+    deadline_ms: u64,
+}
+
+/// The call that is asked about. `content` is what it will do: a diff, a command.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct AskedCall {
+    tool_call_id: ToolCallId,
+    title: String,
+    kind: ToolKind,
+    input: Value,
+    locations: Vec<Location>,
+    content: Vec<ToolContent>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Permissions {
+    permissions: Vec<Permission>,
+}
+
+pub struct List;
+
+impl Method for List {
+    type Params = ListParams;
+    type Result = Permissions;
+    const NAME: &'static str = "_nuncio/permission/list";
+    const ROUTE: Option<Route> = Some(Route::get("/v1/permissions"));
+    const ROLE: Role = Role::Observer;
+    const DOC: &'static str = "Lists the permission questions that are open in the sessions of this process.";
+
+    async fn call(cx: Cx, params: ListParams) -> Result<Reply<Permissions>> {
+        let open = match params.session_id {
+            Some(id) => {
+                cx.entered(&id).await?;
+                cx.opened(&id).into_iter().collect()
+            }
+            None => allowed(&cx),
+        };
+        Ok(Reply::new(Permissions { permissions: open.iter().flat_map(|session| questions(session)).collect() }))
+    }
+}
+
+/// The open sessions that the caller may enter.
+fn allowed(cx: &Cx) -> Vec<Arc<Session>> {
+    let open = cx.nuncio.sessions_now().map(|sessions| sessions.all_open()).unwrap_or_default();
+    open.into_iter().filter(|session| cx.client.may_enter(&session.log.state(|state| state.cwd.clone()))).collect()
+}
+
+fn questions(session: &Session) -> Vec<Permission> {
+    session.log.state(|state| {
+        let open = state.open_permissions.iter().filter(|open| session.broker.is_open(&open.id));
+        open.filter_map(|open| {
+            Some(Permission {
+                permission_id: open.id.clone(),
+                session_id: session.log.id.clone(),
+                turn_id: state.turn.clone(),
+                tool_call: asked_call(state, &open.tool_call_id, &open.content)?,
+                options: open.options.clone(),
+                deadline_ms: open.deadline_ms,
+            })
+        })
+        .collect()
+    })
+}
+
+fn asked_call(state: &SessionState, id: &ToolCallId, content: &[ToolContent]) -> Option<AskedCall> {
+    let call = state.open_tools.iter().find(|call| call.id == *id)?;
+    Some(AskedCall {
+        tool_call_id: id.clone(),
+        title: call.title.clone(),
+        kind: call.kind,
+        input: call.input.clone(),
+        locations: call.locations.clone(),
+        content: content.to_vec(),
+    })
+}
+
+/// Either `optionId`, or `outcome`: the first option of that kind.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AnswerParams {
+    permission_id: PermissionId,
+    option_id: Option<String>,
+    outcome: Option<PermissionOptionKind>,
+    /// What the model is told of it.
+    reason: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Answered {}
+
+pub struct Answer;
+
+impl Method for Answer {
+    type Params = AnswerParams;
+    type Result = Answered;
+    const NAME: &'static str = "_nuncio/permission/answer";
+    const ROUTE: Option<Route> = Some(Route::post("/v1/permissions/{permissionId}"));
+    const DOC: &'static str = "Answers a permission question; an option that was not offered is an error and leaves it open.";
+
+    async fn call(cx: Cx, params: AnswerParams) -> Result<Reply<Answered>> {
+        let AnswerParams { permission_id: id, option_id, outcome, reason } = params;
+        let asks = |session: &Arc<Session>| session.broker.is_open(&id);
+        let session = allowed(&cx).into_iter().find(asks).ok_or_else(|| Error::not_found(format!("no open permission {id}")))?;
+        let by = &cx.client.principal;
+        match (option_id, outcome) {
+            (Some(option), None) => session.broker.answer(&id, &option, by, reason)?,
+            (None, Some(kind)) => session.broker.answer_kind(&id, kind, by, reason)?,
+            _ => return Err(Error::invalid_params("optionId: give either it or outcome")),
+        }
+        Ok(Reply::new(Answered {}))
+    }
+}

@@ -1,0 +1,239 @@
+//! What is true of a session, and what was said in it: for looking, changes nothing.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::method::{Method, Reply, Route};
+use super::options::modes;
+use super::session::timestamp;
+use super::{Cx, Role};
+use crate::content::{self, Part, PlanEntry};
+use crate::error::{Error, Result};
+use crate::event::{Body, Event};
+use crate::id::{MessageId, Seq, SessionId, TurnId};
+use crate::limits;
+use crate::protocol::acp;
+use crate::session::{Session, SessionState};
+
+/// What a session does here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Nothing: it is not open for work in this process.
+    None,
+    /// It could begin a turn.
+    Idle,
+    /// A turn runs, here or in another process.
+    Busy,
+}
+
+/// `waiting`: a permission question is open.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+pub struct Activity {
+    pub status: Status,
+    pub waiting: bool,
+}
+
+impl Activity {
+    pub const NONE: Activity = Activity { status: Status::None, waiting: false };
+
+    pub fn of(session: &Session) -> Activity {
+        let here = Activity::here(session);
+        session.log.state(|state| here.with(state))
+    }
+
+    /// What this process knows without the log.
+    fn here(session: &Session) -> Activity {
+        let status = match (session.turn().is_some(), session.is_owned()) {
+            (true, _) => Status::Busy,
+            (false, true) => Status::Idle,
+            (false, false) => Status::None,
+        };
+        Activity { status, waiting: false }
+    }
+
+    fn with(self, state: &SessionState) -> Activity {
+        let status = if state.turn.is_some() { Status::Busy } else { self.status };
+        Activity { status, waiting: !state.open_permissions.is_empty() }
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct GetParams {
+    session_id: SessionId,
+}
+
+/// A session as it is now.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionView {
+    session_id: SessionId,
+    cwd: PathBuf,
+    additional_directories: Vec<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    #[serde(flatten)]
+    activity: Activity,
+    mode: String,
+    /// `PROVIDER/NAME`, when it was chosen for this session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking: Option<String>,
+    /// RFC 3339, like `updatedAt`.
+    created_at: String,
+    updated_at: String,
+    /// The running turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turn_id: Option<TurnId>,
+    /// Seq of its last event.
+    head: Seq,
+    /// What the conversation takes of the model's context.
+    context_tokens: u64,
+    plan: Vec<PlanEntry>,
+    /// Messages that wait.
+    queued: usize,
+    modes: acp::SessionModeState,
+}
+
+pub struct Get;
+
+impl Method for Get {
+    type Params = GetParams;
+    type Result = SessionView;
+    const NAME: &'static str = "_nuncio/session/get";
+    const ROUTE: Option<Route> = Some(Route::get("/v1/sessions/{sessionId}"));
+    const ROLE: Role = Role::Observer;
+    const DOC: &'static str = "Says what is true of a session now: what it does, its mode, its plan.";
+
+    async fn call(cx: Cx, params: GetParams) -> Result<Reply<SessionView>> {
+        let session = cx.look(&params.session_id).await?;
+        let here = Activity::here(&session);
+        let view = session.log.state_at_head(|state, head| SessionView {
+            session_id: params.session_id,
+            cwd: state.cwd.clone(),
+            additional_directories: state.additional_directories.clone(),
+            title: state.title.clone(),
+            activity: here.with(state),
+            mode: state.mode.clone(),
+            model: state.model.clone(),
+            thinking: state.thinking.clone(),
+            created_at: timestamp(state.created_ms),
+            updated_at: timestamp(state.updated_ms),
+            turn_id: state.turn.clone(),
+            head,
+            context_tokens: state.context_tokens,
+            plan: state.plan.clone(),
+            queued: state.queue.len(),
+            modes: modes(state),
+        });
+        Ok(Reply::new(view))
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PageParams {
+    pub session_id: SessionId,
+    /// `nextCursor` of the page before.
+    cursor: Option<String>,
+    /// 1 to 200; 50 when it is missing.
+    limit: Option<usize>,
+}
+
+impl PageParams {
+    /// After which seq the page begins, and how long it is at most.
+    pub fn bounds(&self) -> Result<(Seq, usize)> {
+        let after = match &self.cursor {
+            None => 0,
+            Some(cursor) => cursor.parse().map_err(|_| Error::invalid_params("cursor: not one of ours"))?,
+        };
+        let limit = self.limit.unwrap_or(limits::LIST_PAGE);
+        if !(1..=limits::LIST_PAGE_MAX).contains(&limit) {
+            return Err(Error::invalid_params(format!("limit: must be 1 to {}", limits::LIST_PAGE_MAX)));
+        }
+        Ok((after, limit))
+    }
+}
+
+/// A whole message.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MessageView {
+    message_id: MessageId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turn_id: Option<TurnId>,
+    /// Of its `message.completed`.
+    seq: Seq,
+    /// Milliseconds since the Unix epoch.
+    at_ms: u64,
+    role: content::Role,
+    parts: Vec<Part>,
+    /// It is the beginning of an answer that broke off; models do not see it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    discarded: bool,
+}
+
+impl MessageView {
+    fn of(event: &Event) -> Option<MessageView> {
+        let Body::MessageCompleted { message_id, role, parts, discarded, .. } = &event.body else { return None };
+        Some(MessageView {
+            message_id: message_id.clone(),
+            turn_id: event.turn_id.clone(),
+            seq: event.seq,
+            at_ms: event.at_ms,
+            role: *role,
+            parts: parts.clone(),
+            discarded: *discarded,
+        })
+    }
+}
+
+/// Oldest first. `nextCursor` is missing on the last page.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MessagesPage {
+    messages: Vec<MessageView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
+}
+
+pub struct Messages;
+
+impl Method for Messages {
+    type Params = PageParams;
+    type Result = MessagesPage;
+    const NAME: &'static str = "_nuncio/session/messages";
+    const ROUTE: Option<Route> = Some(Route::get("/v1/sessions/{sessionId}/messages"));
+    const ROLE: Role = Role::Observer;
+    const DOC: &'static str = "Lists the whole messages of a session, oldest first, page by page.";
+
+    async fn call(cx: Cx, params: PageParams) -> Result<Reply<MessagesPage>> {
+        let (after, limit) = params.bounds()?;
+        let session = cx.look(&params.session_id).await?;
+        let read = tokio::task::spawn_blocking(move || messages(&session, after, limit)).await;
+        Ok(Reply::new(read.map_err(|_| Error::internal("reading messages panicked"))??))
+    }
+}
+
+/// Reads facts until there are `limit` messages and one more, or enough of it was looked at.
+fn messages(session: &Arc<Session>, mut after: Seq, limit: usize) -> Result<MessagesPage> {
+    let (mut messages, mut looked_at) = (Vec::new(), 0);
+    while messages.len() <= limit {
+        if !messages.is_empty() && looked_at >= limits::MESSAGES_LOOKED_AT {
+            return Ok(MessagesPage { messages, next_cursor: Some(after.to_string()) });
+        }
+        let events = session.log.page(after, limits::PAGE_EVENTS, false)?;
+        let Some(last) = events.last() else { return Ok(MessagesPage { messages, next_cursor: None }) };
+        after = last.seq;
+        looked_at += events.len();
+        messages.extend(events.iter().filter_map(|event| MessageView::of(event)));
+    }
+    messages.truncate(limit);
+    let next_cursor = messages.last().map(|last| last.seq.to_string());
+    Ok(MessagesPage { messages, next_cursor })
+}

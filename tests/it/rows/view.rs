@@ -1,0 +1,164 @@
+//! What is true of a session, and its messages page by page.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::refused;
+use crate::harness::{Agent, Home, Reply};
+
+async fn get(agent: &mut Agent, session: &str) -> Value {
+    agent.call("_nuncio/session/get", json!({"sessionId": session})).await
+}
+
+/// All pages of messages, `limit` a page; how long each is.
+async fn pages(agent: &mut Agent, session: &str, limit: usize) -> (Vec<Value>, Vec<usize>) {
+    let (mut messages, mut sizes, mut cursor) = (Vec::new(), Vec::new(), Value::Null);
+    loop {
+        let params = json!({"sessionId": session, "cursor": cursor, "limit": limit});
+        let page = agent.call("_nuncio/session/messages", params).await;
+        sizes.push(page["messages"].as_array().unwrap().len());
+        messages.extend(page["messages"].as_array().unwrap().clone());
+        cursor = page["nextCursor"].clone();
+        if cursor.is_null() {
+            return (messages, sizes);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_session_says_what_it_does() {
+    let home = Home::new();
+    let steps = json!([
+        {"text": "planned", "tool_calls": [{"name": "plan", "input": {"entries": [{"content": "look"}]}}]},
+        {"tool_calls": [{"name": "bash", "input": {"command": "true"}}]},
+        {"text": "done"},
+    ]);
+    let (mut agent, session) = home.session(steps, &[]).await;
+    agent.otherwise = Reply::Never;
+    let made = get(&mut agent, &session).await;
+    let shown = |view: &Value| (view["status"].clone(), view["waiting"].clone(), view.get("turnId").is_some());
+    assert_eq!(shown(&made), (json!("idle"), json!(false), false), "{made}");
+    assert_eq!((&made["sessionId"], &made["cwd"]), (&json!(session), &json!(home.work())));
+    assert_eq!((&made["mode"], &made["modes"]["currentModeId"]), (&json!("ask"), &json!("ask")));
+    assert_eq!((&made["head"], &made["plan"], &made["additionalDirectories"]), (&json!(1), &json!([]), &json!([])));
+    assert!(made["createdAt"].as_str().unwrap().ends_with('Z') && made["createdAt"] == made["updatedAt"], "{made}");
+
+    let id = agent.prompt(&session, "plan it").await;
+    agent.until("a question", |frame| frame["method"] == "session/request_permission").await;
+    let asking = get(&mut agent, &session).await;
+    assert_eq!(shown(&asking), (json!("busy"), json!(true), true), "{asking}");
+    assert_eq!((&asking["title"], &asking["plan"][0]["content"]), (&json!("plan it"), &json!("look")));
+    assert_eq!(asking["createdAt"], made["createdAt"]);
+    let listed = agent.call("session/list", json!({})).await;
+    assert_eq!(listed["sessions"][0]["_meta"]["nuncio"], json!({"status": "busy", "waiting": true}));
+    agent.notify("session/cancel", json!({"sessionId": session})).await;
+    agent.answer(&id).await.unwrap();
+    assert_eq!(shown(&get(&mut agent, &session).await), (json!("idle"), json!(false), false));
+
+    agent.call("session/close", json!({"sessionId": session})).await;
+    let listed = agent.call("session/list", json!({})).await;
+    assert_eq!(listed["sessions"][0]["_meta"]["nuncio"], json!({"status": "none", "waiting": false}));
+    let closed = get(&mut agent, &session).await;
+    assert_eq!(shown(&closed), (json!("none"), json!(false), false), "{closed}");
+    assert_eq!((&closed["createdAt"], &closed["plan"]), (&made["createdAt"], &asking["plan"]));
+    refused(
+        &mut agent,
+        &[
+            ("_nuncio/session/get", json!({}), -32602, "sessionId"),
+            ("_nuncio/session/get", json!({"sessionId": "x"}), -32002, "x"),
+            ("_nuncio/session/get", json!({"sessionId": session, "stray": 1}), -32602, "stray"),
+            ("_nuncio/session/messages", json!({"sessionId": "x"}), -32002, "x"),
+            ("_nuncio/session/messages", json!({"sessionId": session, "cursor": "x"}), -32602, "cursor"),
+            ("_nuncio/session/messages", json!({"sessionId": session, "cursor": -1}), -32602, "cursor"),
+            ("_nuncio/session/messages", json!({"sessionId": session, "limit": 0}), -32602, "limit"),
+            ("_nuncio/session/messages", json!({"sessionId": session, "limit": 201}), -32602, "limit"),
+            ("_nuncio/session/messages", json!({"sessionId": session, "limit": "x"}), -32602, "limit"),
+        ],
+    )
+    .await;
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn messages_come_in_pages() {
+    let home = Home::new();
+    let steps = json!([
+        {"thinking": "hm", "text": "one", "tool_calls": [{"name": "list"}]},
+        {"text": "two"},
+        {"text": "three"},
+    ]);
+    let (mut agent, session) = home.session(steps, &[]).await;
+    agent.turn(&session, "first").await;
+    agent.turn(&session, "second").await;
+    let (all, sizes) = pages(&mut agent, &session, 50).await;
+    assert_eq!(sizes, [6]);
+    let said = |message: &Value| format!("{} {}", message["role"].as_str().unwrap(), message["parts"][0]["text"].as_str().unwrap());
+    assert_eq!(
+        all.iter().map(said).collect::<Vec<_>>(),
+        ["user first", "thought hm", "assistant one", "assistant two", "user second", "assistant three"]
+    );
+    assert_eq!(all[0]["turnId"], all[3]["turnId"]);
+    assert_ne!(all[0]["turnId"], all[4]["turnId"]);
+    for (limit, expected) in [(1, vec![1; 6]), (2, vec![2; 3]), (4, vec![4, 2]), (6, vec![6]), (200, vec![6])] {
+        assert_eq!(pages(&mut agent, &session, limit).await, (all.clone(), expected), "{limit}");
+    }
+    agent.finish().await;
+    // Another process, from the disk.
+    let mut agent = home.start(&["--model", &home.script(json!([]))]).await;
+    agent.call("initialize", json!({"protocolVersion": 1})).await;
+    assert_eq!(pages(&mut agent, &session, 4).await, (all, vec![4, 2]));
+    agent.finish().await;
+}
+
+/// Fills the log behind nuncio's back: `count` events, of which every `every`-th is a message and the rest pieces.
+fn fill(home: &Home, count: i64, every: i64) {
+    let mut db = rusqlite::Connection::open(home.data().join("nuncio.db")).unwrap();
+    let all = db.transaction().unwrap();
+    let (key, head): (i64, i64) =
+        all.query_row("SELECT key, head FROM sessions", [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    {
+        let sql = "INSERT INTO events (session, seq, at_ms, delta, body) VALUES (?1, ?2, 1, ?3, ?4)";
+        let mut insert = all.prepare(sql).unwrap();
+        for number in 1..=count {
+            let message = number % every == 0;
+            let body = if message {
+                json!({"type": "message.completed", "messageId": format!("msg_{number}"), "role": "assistant", "parts": []})
+            } else {
+                json!({"type": "message.delta", "messageId": "msg_x", "role": "assistant", "offset": 0, "text": "x".repeat(100)})
+            };
+            insert.execute(rusqlite::params![key, head + number, !message, body.to_string()]).unwrap();
+        }
+    }
+    all.execute("UPDATE sessions SET head = ?1", [head + count]).unwrap();
+    all.commit().unwrap();
+}
+
+/// Facts are found by an index of their own; a long log costs a page no more than a short one.
+#[tokio::test]
+async fn a_page_of_a_long_session_is_quick() {
+    let home = Home::new();
+    let (mut agent, session) = home.session(json!([]), &[]).await;
+    agent.call("session/close", json!({"sessionId": session})).await;
+    fill(&home, 100_000, 500);
+    agent.call("_nuncio/session/get", json!({"sessionId": session})).await;
+    let mut best = Duration::MAX;
+    for _ in 0..5 {
+        let begun = std::time::Instant::now();
+        let page = agent.call("_nuncio/session/messages", json!({"sessionId": session, "cursor": "50000", "limit": 100})).await;
+        best = best.min(begun.elapsed());
+        let messages = page["messages"].as_array().unwrap();
+        assert_eq!((messages.len(), &messages[99]["messageId"], &page["nextCursor"]), (100, &json!("msg_99500"), &json!("99502")));
+    }
+    assert!(best < Duration::from_millis(if cfg!(debug_assertions) { 50 } else { 10 }), "{best:?}");
+    let db = rusqlite::Connection::open(home.data().join("nuncio.db")).unwrap();
+    let plan: String = db
+        .query_row(
+            "EXPLAIN QUERY PLAN SELECT body FROM events WHERE session = 1 AND seq > 5 AND delta = 0 ORDER BY seq LIMIT 9",
+            [],
+            |row| row.get(3),
+        )
+        .unwrap();
+    assert_eq!(plan, "SEARCH events USING INDEX facts (session=? AND seq>?)");
+    agent.finish().await;
+}
