@@ -218,7 +218,7 @@ impl Connection {
         Ok(Answer { status: head.status, head, body })
     }
 
-    async fn head(&mut self) -> io::Result<Head> {
+    pub async fn head(&mut self) -> io::Result<Head> {
         let line = self.line().await?;
         let status = line.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3)).and_then(|status| status.parse().ok());
         let status = status.ok_or_else(|| io::Error::other(format!("no status: {line:?}")))?;
