@@ -1,5 +1,6 @@
 //! The bridge, as clients with a socket meet it: the real `nuncio serve`, asked by hand.
 
+mod attacks;
 mod gate;
 mod prompts;
 mod routes;

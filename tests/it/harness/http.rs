@@ -196,6 +196,11 @@ impl Connection {
         self.stream.write_all(bytes).await
     }
 
+    /// Says that nothing more will be said.
+    pub async fn finish(&mut self) {
+        let _ = self.stream.shutdown().await;
+    }
+
     /// Whether the server has closed it; waits for that.
     pub async fn closed(&mut self) -> bool {
         bounded("the end of a connection", self.fill()).await.is_err()
