@@ -5,6 +5,7 @@ mod events;
 mod gone;
 mod home;
 mod http;
+mod random;
 mod server;
 mod updates;
 
@@ -20,6 +21,7 @@ pub use events::{Events, Frame, Shown};
 pub use gone::gone;
 pub use home::{Home, Ran};
 pub use http::{Answer, Ask, Bridge, Connection};
+pub use random::Random;
 pub use server::Server;
 pub use updates::{kinds, notices, of, text, tool};
 
