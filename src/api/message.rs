@@ -31,6 +31,7 @@ pub struct MessageParams {
     session_id: SessionId,
     #[serde(default)]
     role: Speaker,
+    #[schemars(length(min = 1))]
     parts: Vec<Part>,
     /// Starts a turn with it, now or when the running one has ended; without, it is only added. True when it is missing.
     #[serde(default = "yes")]
@@ -59,6 +60,8 @@ impl Method for Message {
     type Params = MessageParams;
     type Result = Sent;
     const NAME: &'static str = "_nuncio/session/message";
+    const EXAMPLE: &'static str =
+        r#"{"sessionId": "sess_01", "parts": [{"type": "text", "text": "And the tests, please."}], "delivery": "steer"}"#;
     const ROUTE: Option<Route> = Some(Route::post("/v1/sessions/{sessionId}/messages").status(202));
     const DOC: &'static str = "Adds a message and answers as soon as it is in the log. Idle: it starts a turn. Busy: it waits for the end of the \
          running turn (queue), or goes into it at its next step (steer). What waits when a turn is cancelled, fails or is interrupted \
@@ -115,6 +118,7 @@ impl Method for Retry {
     type Params = RetryParams;
     type Result = Retried;
     const NAME: &'static str = "_nuncio/session/retry";
+    const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "turnId": "turn_01"}"#;
     const ROUTE: Option<Route> = Some(Route::post("/v1/sessions/{sessionId}/turns/{turnId}/retry").status(202));
     const DOC: &'static str = "Starts a new turn with the prompt of an earlier one.";
 

@@ -106,6 +106,7 @@ impl Method for Get {
     type Params = GetParams;
     type Result = SessionView;
     const NAME: &'static str = "_nuncio/session/get";
+    const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
     const ROUTE: Option<Route> = Some(Route::get("/v1/sessions/{sessionId}"));
     const ROLE: Role = Role::Observer;
     const DOC: &'static str = "Says what is true of a session now: what it does, its mode, its plan.";
@@ -142,6 +143,7 @@ pub struct PageParams {
     /// `nextCursor` of the page before.
     cursor: Option<String>,
     /// 1 to 200; 50 when it is missing.
+    #[schemars(range(min = 1, max = 200))]
     limit: Option<usize>,
 }
 
@@ -175,6 +177,7 @@ pub struct MessageView {
     parts: Vec<Part>,
     /// It is the beginning of an answer that broke off; models do not see it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(default)]
     discarded: bool,
 }
 
@@ -208,6 +211,7 @@ impl Method for Messages {
     type Params = PageParams;
     type Result = MessagesPage;
     const NAME: &'static str = "_nuncio/session/messages";
+    const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "limit": 20}"#;
     const ROUTE: Option<Route> = Some(Route::get("/v1/sessions/{sessionId}/messages"));
     const ROLE: Role = Role::Observer;
     const DOC: &'static str = "Lists the whole messages of a session, oldest first, page by page.";
