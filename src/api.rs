@@ -4,6 +4,7 @@ mod artifact;
 mod attachment;
 mod connection;
 mod files;
+mod fork;
 mod initialize;
 mod message;
 mod method;

@@ -3,6 +3,7 @@
 pub mod agent;
 pub mod broker;
 pub mod files;
+mod fork;
 pub mod lock;
 pub mod log;
 pub mod open;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::refused;
+use super::{fill, refused};
 use crate::harness::{Agent, Home, Reply};
 
 async fn get(agent: &mut Agent, session: &str) -> Value {
@@ -109,29 +109,6 @@ async fn messages_come_in_pages() {
     agent.call("initialize", json!({"protocolVersion": 1})).await;
     assert_eq!(pages(&mut agent, &session, 4).await, (all, vec![4, 2]));
     agent.finish().await;
-}
-
-/// Fills the log behind nuncio's back: `count` events, of which every `every`-th is a message and the rest pieces.
-fn fill(home: &Home, count: i64, every: i64) {
-    let mut db = rusqlite::Connection::open(home.data().join("nuncio.db")).unwrap();
-    let all = db.transaction().unwrap();
-    let (key, head): (i64, i64) =
-        all.query_row("SELECT key, head FROM sessions", [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
-    {
-        let sql = "INSERT INTO events (session, seq, at_ms, delta, body) VALUES (?1, ?2, 1, ?3, ?4)";
-        let mut insert = all.prepare(sql).unwrap();
-        for number in 1..=count {
-            let message = number % every == 0;
-            let body = if message {
-                json!({"type": "message.completed", "messageId": format!("msg_{number}"), "role": "assistant", "parts": []})
-            } else {
-                json!({"type": "message.delta", "messageId": "msg_x", "role": "assistant", "offset": 0, "text": "x".repeat(100)})
-            };
-            insert.execute(rusqlite::params![key, head + number, !message, body.to_string()]).unwrap();
-        }
-    }
-    all.execute("UPDATE sessions SET head = ?1", [head + count]).unwrap();
-    all.commit().unwrap();
 }
 
 /// Facts are found by an index of their own; a long log costs a page no more than a short one.
