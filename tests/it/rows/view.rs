@@ -139,3 +139,24 @@ async fn a_page_of_a_long_session_is_quick() {
     assert_eq!(plan, "SEARCH events USING INDEX facts (session=? AND seq>?)");
     agent.finish().await;
 }
+
+/// A store of a version without the index gets it; what does not fit in the answer comes with the next one.
+#[tokio::test]
+async fn an_older_store_and_a_heavy_one() {
+    let home = Home::new();
+    let (mut agent, session) = home.session(json!([]), &[]).await;
+    let heavy = "x".repeat(3 << 20);
+    for _ in 0..12 {
+        let parts = json!([{"type": "text", "text": heavy}]);
+        agent.call("_nuncio/session/message", json!({"sessionId": session, "parts": parts, "autoRun": false})).await;
+    }
+    agent.finish().await;
+    let db = rusqlite::Connection::open(home.data().join("nuncio.db")).unwrap();
+    db.execute_batch("DROP INDEX facts; PRAGMA user_version = 1").unwrap();
+    drop(db);
+    let mut agent = home.start(&["--model", &home.script(json!([]))]).await;
+    agent.call("initialize", json!({"protocolVersion": 1})).await;
+    let (messages, sizes) = pages(&mut agent, &session, 50).await;
+    assert_eq!((messages.len(), sizes), (12, vec![8, 4]));
+    agent.finish().await;
+}
