@@ -152,7 +152,7 @@ async fn an_older_store_and_a_heavy_one() {
     }
     agent.finish().await;
     let db = rusqlite::Connection::open(home.data().join("nuncio.db")).unwrap();
-    db.execute_batch("DROP INDEX facts; PRAGMA user_version = 1").unwrap();
+    db.execute_batch("DROP INDEX facts; DROP TABLE answers; PRAGMA user_version = 1").unwrap();
     drop(db);
     let mut agent = home.start(&["--model", &home.script(json!([]))]).await;
     agent.call("initialize", json!({"protocolVersion": 1})).await;
