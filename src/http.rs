@@ -199,6 +199,15 @@ fn tls(settings: &crate::config::HttpSettings) -> Result<Option<tokio_rustls::Tl
 }
 
 impl Door {
+    /// Does work to its end, also when whoever asked for it hangs up in the midst.
+    async fn to_its_end<T: Send + 'static>(&self, work: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
+        match self.running.spawn(work).await.map_err(tokio::task::JoinError::try_into_panic) {
+            Ok(done) => done,
+            Err(Ok(panic)) => std::panic::resume_unwind(panic),
+            Err(Err(_)) => Err(Error::internal("the server ended first")),
+        }
+    }
+
     async fn connection(self: Arc<Self>, stream: TcpStream, tls: Option<tokio_rustls::TlsAcceptor>, closing: CancellationToken) {
         let _ = stream.set_nodelay(true);
         let _counted = Counted::new(&self.requests.connections);

@@ -40,9 +40,12 @@ pub async fn answer(
     let began = match key {
         None => begin(entry, door, &cx, params).await?,
         Some(key) => {
-            let asked = params.clone();
-            let work = async { begin(entry, door, &cx, params).await.map(Outcome::Turn) };
-            match door.once.outcome(&door.nuncio, key, entry.name, &asked, work).await? {
+            let (asker, cx, asked) = (door.clone(), cx.clone(), params.clone());
+            let work = async move {
+                let work = async { begin(entry, &asker, &cx, params).await.map(Outcome::Turn) };
+                asker.once.outcome(&asker.nuncio, key, entry.name, &asked, work).await
+            };
+            match door.to_its_end(work).await? {
                 Outcome::Turn(began) => began,
                 Outcome::Json { .. } => return Err(Error::internal("the key of a prompt holds no turn")),
             }
