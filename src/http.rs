@@ -8,6 +8,7 @@ mod prompt;
 mod routes;
 mod sse;
 pub mod tokens;
+mod web;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
