@@ -1,15 +1,22 @@
 //! The method table: every call that any door takes, each once. Doors translate bytes into these calls and events into bytes.
 
+mod artifact;
+mod attachment;
 mod connection;
 mod events;
+mod files;
 mod initialize;
+mod message;
 mod method;
+mod openapi;
 mod options;
 mod permission;
 mod prompt;
 mod rest;
 mod session;
+mod status;
 mod table;
+mod turn;
 mod view;
 
 use std::path::PathBuf;
@@ -22,6 +29,7 @@ use tokio::sync::{OnceCell, oneshot};
 pub use connection::{Client, Role};
 pub use events::{EventStream, FOLLOW, FOLLOW_DOC, FOLLOW_ROUTES, FollowParams, Shown};
 pub use method::{Entry, Follow, Method, Reply, Route};
+pub use openapi::{Envelope, ErrorBody, openapi};
 pub use options::{config_options, modes};
 pub use prompt::Prompt;
 pub use rest::to_rest;
@@ -46,6 +54,8 @@ pub struct Nuncio {
     /// Mode of new sessions.
     pub mode: String,
     room: Room,
+    /// When this process began to serve.
+    pub started: std::time::Instant,
     sessions: OnceCell<Arc<Sessions>>,
 }
 
@@ -58,6 +68,7 @@ impl Nuncio {
             cwd,
             mode,
             room,
+            started: std::time::Instant::now(),
             sessions: OnceCell::new(),
         })
     }
@@ -118,18 +129,21 @@ impl Cx {
         Cx { nuncio, client, cancel, began: None }
     }
 
-    /// The session that a call names, opened for work in it.
-    async fn session(&self, id: &SessionId) -> Result<Arc<Session>> {
+    /// All sessions, for a call that names one which is there and the caller's business.
+    async fn entered(&self, id: &SessionId) -> Result<&Arc<Sessions>> {
         let sessions = self.nuncio.sessions().await?;
         self.client.must_enter(&sessions.cwd(id)?)?;
-        sessions.get(id).await
+        Ok(sessions)
+    }
+
+    /// The session that a call names, opened for work in it.
+    async fn session(&self, id: &SessionId) -> Result<Arc<Session>> {
+        self.entered(id).await?.get(id).await
     }
 
     /// The same for whoever only reads.
     async fn look(&self, id: &SessionId) -> Result<Arc<Session>> {
-        let sessions = self.nuncio.sessions().await?;
-        self.client.must_enter(&sessions.cwd(id)?)?;
-        sessions.look(id).await
+        self.entered(id).await?.look(id).await
     }
 
     /// The same, where it is open already.

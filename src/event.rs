@@ -54,6 +54,17 @@ pub enum Severity {
     Error,
 }
 
+/// How a message reaches a session that is busy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Delivery {
+    /// After the running turn, in one of its own.
+    #[default]
+    Queue,
+    /// Into the running turn, before its next request to the model.
+    Steer,
+}
+
 /// How a permission question ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -130,6 +141,17 @@ pub enum Body {
         discarded: bool,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         provider_state: Option<ProviderState>,
+    },
+    /// A message waits for the running turn; its `message.completed` comes when it has a place. `by` is the client that sent it.
+    #[serde(rename = "message.queued")]
+    MessageQueued {
+        message_id: MessageId,
+        role: Role,
+        parts: Vec<Part>,
+        delivery: Delivery,
+        auto_run: bool,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
     },
 
     /// The model asked for it; nothing has happened yet (pending). `input` is what the model wrote.
@@ -237,6 +259,7 @@ impl Body {
             Body::TurnInterrupted {} => "turn.interrupted",
             Body::MessageDelta { .. } => "message.delta",
             Body::MessageCompleted { .. } => "message.completed",
+            Body::MessageQueued { .. } => "message.queued",
             Body::ToolStarted { .. } => "tool.started",
             Body::ToolUpdated { .. } => "tool.updated",
             Body::ToolCompleted { .. } => "tool.completed",
@@ -260,6 +283,7 @@ impl Body {
         match self {
             Body::SessionCreated { .. }
             | Body::SessionDeleted {}
+            | Body::MessageQueued { .. }
             | Body::TurnStarted { .. }
             | Body::TurnCompleted { .. }
             | Body::TurnFailed { .. }

@@ -1,22 +1,25 @@
 //! The bridge: the method table as REST, events as server-sent events. One process, any number of clients, the same sessions as everywhere.
 
 mod answer;
+mod files;
 mod gate;
+mod metrics;
 mod once;
 mod params;
 mod prompt;
 mod routes;
+mod rpc;
 mod sse;
 pub mod tokens;
 mod web;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::http::Method;
 use axum::response::{IntoResponse, Response};
@@ -35,6 +38,7 @@ use crate::error::{Error, Result};
 use crate::limits;
 use answer::Failure;
 use gate::{Foreign, Gate};
+use metrics::{Counted, Requests};
 use once::Once;
 pub use tokens::Tokens;
 
@@ -58,6 +62,11 @@ pub struct Door {
     gate: Gate,
     router: Router,
     once: Once,
+    /// `/rpc`; made for the first who asks.
+    rpc: OnceLock<rpc::Rpc>,
+    /// OpenAPI of it all; made for the first who asks.
+    described: OnceLock<Bytes>,
+    requests: Requests,
     /// Kibibytes of bodies that may be read at once.
     bodies: Semaphore,
     /// Streams end when they have shown what there is.
@@ -103,6 +112,9 @@ impl Bridge {
             gate,
             router: routes::router(),
             once: Once::default(),
+            requests: Requests::default(),
+            rpc: OnceLock::new(),
+            described: OnceLock::new(),
             bodies: Semaphore::new(limits::HTTP_BODIES_BYTES_MAX >> 10),
             ending: CancellationToken::new(),
             running: TaskTracker::new(),
@@ -153,6 +165,7 @@ impl Bridge {
         door.nuncio.drain(Duration::from_secs(door.nuncio.agents.user.settings.http.drain_s)).await;
         door.ending.cancel();
         closing.cancel();
+        door.rpc.get().inspect(|rpc| rpc.stop());
         connections.close();
         door.running.close();
         let goodbye = async {
@@ -189,6 +202,7 @@ fn tls(settings: &crate::config::HttpSettings) -> Result<Option<tokio_rustls::Tl
 impl Door {
     async fn connection(self: Arc<Self>, stream: TcpStream, tls: Option<tokio_rustls::TlsAcceptor>, closing: CancellationToken) {
         let _ = stream.set_nodelay(true);
+        let _counted = Counted::new(&self.requests.connections);
         match tls {
             None => self.speak(stream, closing).await,
             Some(tls) => {
@@ -230,7 +244,7 @@ impl Door {
             Err(error) => Failure(error.clone()).into_response(),
         };
         answer::finish(&mut response, &id, foreign.ok().flatten());
-        asked.told(&id, &response, started.elapsed());
+        asked.told(&self.requests, &id, &response, started.elapsed());
         response
     }
 

@@ -30,6 +30,8 @@ pub const STORE_BUSY: Duration = Duration::from_secs(5);
 
 /// Model requests in one turn; then the turn stops with `max_turn_requests`.
 pub const TURN_REQUESTS_MAX: u32 = 200;
+/// Messages of a session that wait for its turn; more are answered `overloaded`.
+pub const QUEUED_MESSAGES_MAX: usize = 64;
 /// Attempts at one model request.
 pub const MODEL_ATTEMPTS_MAX: u32 = 8;
 /// The same when nobody listens at an address of this machine.
@@ -124,6 +126,9 @@ pub const HTTP_BODY: Duration = Duration::from_secs(30);
 pub const HTTP_BODY_BYTES_MAX: usize = 16 << 20;
 /// Bodies that are being read, all together.
 pub const HTTP_BODIES_BYTES_MAX: usize = 64 << 20;
+/// Calls of one batch of `/rpc`, and messages of one of its connections that wait to be sent.
+pub const RPC_BATCH_MAX: u32 = 100;
+pub const RPC_MESSAGES_QUEUED_MAX: u32 = 64;
 /// How often a stream that has nothing to say shows that it lives.
 pub const HEARTBEAT: Duration = Duration::from_secs(15);
 /// After the turns ended: how long connections may take to say their last words.
@@ -154,6 +159,9 @@ pub const LIST_PAGE: usize = 50;
 pub const LIST_PAGE_MAX: usize = 200;
 /// Facts in which a page looks for messages once it has one.
 pub const MESSAGES_LOOKED_AT: usize = 4 * PAGE_EVENTS;
+/// Content of one attachment, and the name of a file.
+pub const ATTACHMENT_BYTES_MAX: usize = 10 << 20;
+pub const FILE_NAME_BYTES_MAX: usize = 255;
 /// Characters of a title made from the first prompt.
 pub const TITLE_CHARS_MAX: usize = 80;
 /// Longest JSON Lines record that `run --json -` and `sessions import` take.

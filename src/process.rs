@@ -55,6 +55,13 @@ impl Command {
     }
 }
 
+/// Memory of this process that is in RAM (proc(5), /proc/self/statm).
+pub fn resident_bytes() -> Option<u64> {
+    let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = statm.split_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * rustix::param::page_size() as u64)
+}
+
 /// Raises our soft limit of open files to the hard one (RLIMIT_NOFILE, getrlimit(2)). Returns what it was.
 pub fn raise_open_files() -> io::Result<u64> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

@@ -3,13 +3,17 @@
 pub mod agent;
 pub mod all;
 pub mod broker;
+pub mod counts;
+pub mod files;
 pub mod lock;
 pub mod log;
 pub mod open;
+pub mod queue;
 pub mod room;
 pub mod sessions;
 pub mod state;
 pub mod turn;
+pub mod turns;
 mod writer;
 
 pub use agent::{Agent, Agents};

@@ -5,7 +5,6 @@ mod pipes;
 mod project;
 mod view;
 
-use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, PoisonError};
 
 use futures_util::FutureExt;
@@ -18,13 +17,12 @@ use tokio_util::task::TaskTracker;
 
 pub use pipes::standard;
 
-use crate::api::{self, Client, Cx, Entry, Follow, Nuncio, Reply};
+use crate::api::{self, Client, Cx, Follow, Nuncio, Reply};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::rpc::lines::{Line, Lines};
 use crate::rpc::message::{Id, Incoming, Rejected, frame};
 use crate::rpc::peer::Peer;
-use crate::session::turn::panic_message;
 use outbox::{Out, Outbox, Presence};
 
 /// One connection, from its first line to its end.
@@ -133,7 +131,7 @@ impl Connection {
         let cx = Cx::new(self.nuncio.clone(), self.client.clone(), cancel);
         let connection = self.clone();
         let handled = async move {
-            let result = call(entry, cx, params).await;
+            let result = entry.run(cx, params).await;
             connection.peer.finish(&id);
             connection.reply(&id, result);
         };
@@ -151,7 +149,7 @@ impl Connection {
         let cx = Cx::new(self.nuncio.clone(), self.client.clone(), self.closed.child_token());
         let method = entry.name;
         self.start(async move {
-            if let Err(error) = call(entry, cx, params).await {
+            if let Err(error) = entry.run(cx, params).await {
                 tracing::warn!(method, error = ?error, "notification failed");
             }
         });
@@ -220,23 +218,4 @@ fn show_what_is_prompted(connection: &Connection, presence: Presence) {
 
 fn unknown(method: &str) -> Error {
     Error::new(Kind::Unsupported, format!("there is no method {method}"))
-}
-
-/// Calls a row of the table. A panic is an error of this call, a cancel ends it.
-async fn call(entry: &'static Entry, cx: Cx, params: Value) -> Result<Reply<Value>> {
-    let cancel = cx.cancel.clone();
-    let called = AssertUnwindSafe(async { (entry.call)(cx, params).await }).catch_unwind();
-    let result = if entry.ends_itself || entry.notification {
-        called.await
-    } else {
-        tokio::select! {
-            biased;
-            result = called => result,
-            () = cancel.cancelled() => return Err(Error::new(Kind::Cancelled, "the request was cancelled")),
-        }
-    };
-    result.unwrap_or_else(|panic| {
-        tracing::error!(method = entry.name, panic = panic_message(&*panic), "a method panicked");
-        Err(Error::internal(format!("{} broke: {}", entry.name, panic_message(&*panic))))
-    })
 }

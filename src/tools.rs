@@ -75,6 +75,10 @@ impl Tools {
         self.specs.clone()
     }
 
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn AnyTool>> {
+        self.tools.iter()
+    }
+
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.tools.iter().map(|tool| tool.name())
     }

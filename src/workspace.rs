@@ -1,12 +1,14 @@
 //! Where a session works: its directory, its roots, and the files in them. Says what is inside; who may go outside is decided above.
 
 mod file;
+mod media;
 mod roots;
 mod walk;
 
 use std::path::{Path, PathBuf};
 
 pub use file::{open, write_atomic};
+pub use media::{image_type, media_type};
 pub use walk::{Entry, Except, Walk};
 
 /// The directories of a session, without symlinks. Cheap to share, never changes.
@@ -18,6 +20,8 @@ pub struct Workspace {
     pub roots: Vec<PathBuf>,
     /// The session's own artifacts: readable, although no root.
     pub artifacts: PathBuf,
+    /// Its attachments: likewise.
+    pub attachments: Option<PathBuf>,
     /// Nuncio's own files: inside a root or not, nobody writes them unasked.
     pub protected: Vec<PathBuf>,
     /// What `~` stands for.
@@ -33,7 +37,7 @@ pub struct Placed {
     pub real: PathBuf,
     /// `real` is a root or below one.
     pub inside: bool,
-    /// `real` is below the session's artifacts.
+    /// `real` is below the session's artifacts or its attachments.
     pub artifact: bool,
 }
 
@@ -48,7 +52,12 @@ impl Workspace {
                 all.push(root);
             }
         }
-        Workspace { cwd, roots: all, artifacts: roots::real(artifacts), protected: Vec::new(), home: None }
+        Workspace { cwd, roots: all, artifacts: roots::real(artifacts), attachments: None, protected: Vec::new(), home: None }
+    }
+
+    pub fn attachments(mut self, directory: &Path) -> Workspace {
+        self.attachments = Some(roots::real(directory));
+        self
     }
 
     pub fn protect(mut self, directories: impl IntoIterator<Item = PathBuf>) -> Workspace {
@@ -77,7 +86,8 @@ impl Workspace {
         };
         let roots::Followed { path, real, whole } = roots::follow(&written);
         let inside = whole && self.roots.iter().any(|root| real.starts_with(root));
-        let artifact = whole && real.starts_with(&self.artifacts);
+        let own = |directory: &PathBuf| real.starts_with(directory);
+        let artifact = whole && (own(&self.artifacts) || self.attachments.as_ref().is_some_and(own));
         Placed { path, real, inside, artifact }
     }
 

@@ -68,6 +68,7 @@ impl NativeAgents {
         let loaded = self.settings(&state.cwd)?;
         let roots = state.additional_directories.iter().chain(&self.overrides.roots).chain(&loaded.settings.allowed_paths).cloned();
         let workspace = Workspace::new(&state.cwd, roots, &self.places.artifacts(session))
+            .attachments(&self.places.attachments(session))
             .home(self.places.home.clone())
             .protect(self.places.own_files());
         Ok(Desk {
@@ -146,6 +147,7 @@ impl NativeAgent {
         };
         let system = self.system_prompt(turn, &desk, model.id())?;
         for _ in 0..limits::TURN_REQUESTS_MAX {
+            turn.take_steered().await?;
             let request = self.request(turn, &system);
             let answer = step::ask(turn, &*model, request).await?;
             let (stop, calls) = (answer.stop, answer.has_calls() && answer.stop == StopReason::EndTurn);
@@ -153,7 +155,9 @@ impl NativeAgent {
             if turn.cancel.is_cancelled() {
                 return Ok(StopReason::Cancelled);
             }
-            if !calls {
+            // Whoever steers a turn that was about to end keeps it going.
+            let goes_on = calls || stop == StopReason::EndTurn && turn.take_steered().await?;
+            if !goes_on {
                 return Ok(stop);
             }
         }

@@ -1,8 +1,9 @@
 //! What comes first on a connection: who we are, and whether a model can be used.
 
-use serde_json::json;
+use schemars::{Schema, json_schema};
+use serde_json::{Map, Value, json};
 
-use super::method::{Method, Reply};
+use super::method::{Method, Reply, Route};
 use super::{Cx, Role};
 use crate::error::{Error, Kind, Result};
 use crate::protocol::{ProtocolVersion, acp};
@@ -16,8 +17,18 @@ impl Method for Initialize {
     type Params = acp::InitializeRequest;
     type Result = acp::InitializeResponse;
     const NAME: &'static str = "initialize";
+    const ROUTE: Option<Route> = Some(Route::get("/v1/info"));
     const ROLE: Role = Role::Observer;
     const DOC: &'static str = "Says what both sides can do (ACP initialization); may be repeated.";
+
+    fn rest_schema(params: &mut Schema, _: &mut Schema) {
+        *params = json_schema!({ "type": "object" });
+    }
+
+    /// Whoever asks over REST speaks the one version there is, and can do what HTTP can.
+    fn from_rest(_: &Cx, params: &mut Map<String, Value>) {
+        *params = Map::from_iter([("protocolVersion".to_string(), 1.into())]);
+    }
 
     async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
         cx.client.introduce(params.client_capabilities);

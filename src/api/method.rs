@@ -1,16 +1,19 @@
 //! A method as a type, and as a row that every door can read.
 
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 
+use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use schemars::{JsonSchema, Schema, generate::SchemaSettings};
+use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::{Cx, Role};
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::id::{Seq, SessionId};
+use crate::session::turn::panic_message;
 
 /// Where REST serves a method: `path` with `{field}`s of its params.
 #[derive(Clone, Copy, Debug)]
@@ -19,27 +22,42 @@ pub struct Route {
     pub path: &'static str,
     /// Status of an answer without error.
     pub status: u16,
+    /// The body may be a form with a file, and the answer is a file's bytes, unless JSON is asked for.
+    pub takes_file: bool,
+    pub gives_file: bool,
 }
 
 impl Route {
+    const fn new(verb: &'static str, path: &'static str) -> Route {
+        Route { verb, path, status: 200, takes_file: false, gives_file: false }
+    }
+
     pub const fn get(path: &'static str) -> Route {
-        Route { verb: "GET", path, status: 200 }
+        Route::new("GET", path)
     }
 
     pub const fn post(path: &'static str) -> Route {
-        Route { verb: "POST", path, status: 200 }
+        Route::new("POST", path)
     }
 
     pub const fn put(path: &'static str) -> Route {
-        Route { verb: "PUT", path, status: 200 }
+        Route::new("PUT", path)
     }
 
     pub const fn delete(path: &'static str) -> Route {
-        Route { verb: "DELETE", path, status: 200 }
+        Route::new("DELETE", path)
     }
 
     pub const fn status(self, status: u16) -> Route {
         Route { status, ..self }
+    }
+
+    pub const fn takes_file(self) -> Route {
+        Route { takes_file: true, ..self }
+    }
+
+    pub const fn gives_file(self) -> Route {
+        Route { gives_file: true, ..self }
     }
 }
 
@@ -59,11 +77,17 @@ pub trait Method: 'static {
     /// It watches `cx.cancel` by itself and answers in its own way; others are dropped and answered `cancelled`.
     const ENDS_ITSELF: bool = false;
 
+    /// Params as JSON, for those who read the documentation.
+    const EXAMPLE: &'static str = "{}";
+
     /// Fills in what clients leave out although the protocol's types want it.
     fn complete(_params: &mut Map<String, Value>) {}
 
     /// Turns what REST takes into what the protocol takes.
     fn from_rest(_cx: &Cx, _params: &mut Map<String, Value>) {}
+
+    /// Says in the schemas of its params and its result where REST has them otherwise.
+    fn rest_schema(_params: &mut Schema, _result: &mut Schema) {}
 
     /// What comes before the first `.await` happens in the order of the messages.
     fn call(cx: Cx, params: Self::Params) -> impl Future<Output = Result<Reply<Self::Result>>> + Send;
@@ -121,8 +145,11 @@ pub struct Entry {
     pub notification: bool,
     pub ends_itself: bool,
     pub from_rest: fn(&Cx, &mut Map<String, Value>),
-    pub params_schema: fn() -> Schema,
-    pub result_schema: fn() -> Schema,
+    pub complete: fn(&mut Map<String, Value>),
+    pub rest_schema: fn(&mut Schema, &mut Schema),
+    pub example: &'static str,
+    pub params: fn(&mut SchemaGenerator) -> Schema,
+    pub result: fn(&mut SchemaGenerator) -> Schema,
     pub call: fn(Cx, Value) -> BoxFuture<'static, Result<Reply<Value>>>,
 }
 
@@ -136,17 +163,55 @@ impl Entry {
             notification: M::NOTIFICATION,
             ends_itself: M::ENDS_ITSELF,
             from_rest: M::from_rest,
-            params_schema: schema::<M::Params>,
-            result_schema: schema::<M::Result>,
+            complete: M::complete,
+            rest_schema: M::rest_schema,
+            example: M::EXAMPLE,
+            params: M::Params::json_schema,
+            result: M::Result::json_schema,
             call: erased::<M>,
         }
     }
+
+    /// Makes the call. A panic is an error of this call, a cancel ends it.
+    pub async fn run(&self, cx: Cx, params: Value) -> Result<Reply<Value>> {
+        let cancel = cx.cancel.clone();
+        let called = AssertUnwindSafe(async { (self.call)(cx, params).await }).catch_unwind();
+        let result = if self.ends_itself || self.notification {
+            called.await
+        } else {
+            tokio::select! {
+                biased;
+                result = called => result,
+                () = cancel.cancelled() => return Err(Error::new(Kind::Cancelled, "the request was cancelled")),
+            }
+        };
+        result.unwrap_or_else(|panic| {
+            tracing::error!(method = self.name, panic = panic_message(&*panic), "a method panicked");
+            Err(Error::internal(format!("{} broke: {}", self.name, panic_message(&*panic))))
+        })
+    }
+
+    /// Whether something comes into the world by it: then a repeat may be told from a second wish.
+    pub fn creates(&self) -> bool {
+        self.role > Role::Observer && !self.notification && self.route.is_some_and(|route| route.verb == "POST")
+    }
+
+    /// The schemas of its params and its result, each whole.
+    pub fn schemas(&self) -> (Schema, Schema) {
+        (whole(self.params), whole(self.result))
+    }
 }
 
-fn schema<T: JsonSchema>() -> Schema {
+fn whole(schema: fn(&mut SchemaGenerator) -> Schema) -> Schema {
     let mut settings = SchemaSettings::draft2020_12();
     settings.meta_schema = None;
-    settings.into_generator().into_root_schema_for::<T>()
+    let mut generator = settings.into_generator();
+    let mut schema = schema(&mut generator);
+    let definitions = generator.take_definitions(true);
+    if !definitions.is_empty() {
+        schema.insert("$defs".into(), Value::Object(definitions));
+    }
+    schema
 }
 
 fn erased<M: Method>(cx: Cx, params: Value) -> BoxFuture<'static, Result<Reply<Value>>> {

@@ -64,9 +64,8 @@ impl Method for List {
     async fn call(cx: Cx, params: ListParams) -> Result<Reply<Permissions>> {
         let open = match params.session_id {
             Some(id) => {
-                let sessions = cx.nuncio.sessions().await?;
-                cx.client.must_enter(&sessions.cwd(&id)?)?;
-                sessions.opened(&id).into_iter().collect()
+                cx.entered(&id).await?;
+                cx.opened(&id).into_iter().collect()
             }
             None => allowed(&cx),
         };
@@ -129,6 +128,7 @@ impl Method for Answer {
     type Params = AnswerParams;
     type Result = Answered;
     const NAME: &'static str = "_nuncio/permission/answer";
+    const EXAMPLE: &'static str = r#"{"permissionId": "perm_01", "outcome": "allow_once"}"#;
     const ROUTE: Option<Route> = Some(Route::post("/v1/permissions/{permissionId}"));
     const DOC: &'static str = "Answers a permission question; an option that was not offered is an error and leaves it open.";
 

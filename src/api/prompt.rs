@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use super::attachment::with_attachments;
+use schemars::Schema;
+
 use super::method::{Method, Reply, Route};
 use super::session::session_id;
 use super::{Began, Cx};
@@ -19,12 +22,19 @@ impl Method for Prompt {
     const DOC: &'static str =
         "Starts a turn and answers when it stops (ACP prompt turn); a session that is busy answers session_busy.";
     const ROUTE: Option<Route> = Some(Route::post("/v1/sessions/{sessionId}/prompt"));
+    const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "prompt": [{"type": "text", "text": "What does this project do?"}]}"#;
     const ENDS_ITSELF: bool = true;
+
+    fn rest_schema(params: &mut Schema, _: &mut Schema) {
+        if let Some(prompt) = params.pointer_mut("/properties/prompt") {
+            prompt["minItems"] = 1.into();
+        }
+    }
 
     async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
         cx.client.authorized()?;
-        let (prompt, client) = (parts(params.prompt)?, cx.client.clone());
-        let id = session_id(&params.session_id);
+        let (id, client) = (session_id(&params.session_id), cx.client.clone());
+        let prompt = with_attachments(&cx, &id, parts(params.prompt)?);
         let start = |session: &Arc<Session>| {
             client.must_enter(&session.log.state(|state| state.cwd.clone()))?;
             let after = session.log.head();
@@ -70,6 +80,7 @@ impl Method for Cancel {
     type Params = acp::CancelNotification;
     type Result = ();
     const NAME: &'static str = "session/cancel";
+    const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
     const DOC: &'static str = "Cancels the running turn; nothing happens to a session that is idle.";
     const ROUTE: Option<Route> = Some(Route::post("/v1/sessions/{sessionId}/cancel"));
     const NOTIFICATION: bool = true;

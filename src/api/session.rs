@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::method::{Follow, Method, Reply, Route};
+use super::openapi::{inlined, optional};
 use super::options::{config_options, modes};
 use super::rest::into_meta;
 use super::view::Activity;
@@ -20,7 +22,7 @@ use crate::protocol::acp;
 use crate::session::{Session, Sessions};
 
 /// `_meta.nuncio` of `session/new`: what ACP has no field for.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct NewSessionMeta {
     model: Option<String>,
@@ -80,12 +82,21 @@ impl Method for NewSession {
     type Params = acp::NewSessionRequest;
     type Result = acp::NewSessionResponse;
     const NAME: &'static str = "session/new";
+    const EXAMPLE: &'static str = r#"{"cwd": "/home/me/project", "title": "A first look", "mode": "ask"}"#;
     const ROUTE: Option<Route> = Some(Route::post("/v1/sessions").status(201));
     const DOC: &'static str =
         "Makes a session in a directory (ACP session setup). `_meta.nuncio`: model, mode, thinking, systemPrompt, title.";
 
     fn complete(params: &mut Map<String, Value>) {
         default_mcp_servers(params);
+    }
+
+    fn rest_schema(params: &mut Schema, _: &mut Schema) {
+        optional(params, "cwd");
+        let plain = inlined::<NewSessionMeta>();
+        if let (Some(Value::Object(all)), Some(Value::Object(plain))) = (params.get_mut("properties"), plain.get("properties")) {
+            all.extend(plain.clone());
+        }
     }
 
     fn from_rest(cx: &Cx, params: &mut Map<String, Value>) {
@@ -182,8 +193,13 @@ impl Method for ResumeSession {
     type Params = acp::ResumeSessionRequest;
     type Result = acp::ResumeSessionResponse;
     const NAME: &'static str = "session/resume";
+    const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
     const ROUTE: Option<Route> = Some(Route::post("/v1/sessions/{sessionId}/resume"));
     const DOC: &'static str = "Opens a session without showing what was said (ACP session setup).";
+
+    fn rest_schema(params: &mut Schema, _: &mut Schema) {
+        optional(params, "cwd");
+    }
 
     /// Without a directory it stays where it is.
     fn from_rest(_: &Cx, params: &mut Map<String, Value>) {
@@ -210,6 +226,13 @@ impl Method for ListSessions {
     const ROLE: Role = Role::Observer;
     const DOC: &'static str = "Lists sessions, most recently updated first; `cwd` keeps those of one directory, `cursor` continues. \
          `_meta.nuncio` of each: status, waiting.";
+
+    fn rest_schema(_: &mut Schema, result: &mut Schema) {
+        let plain = inlined::<Activity>();
+        if let Some(items) = result.pointer_mut("/properties/sessions/items") {
+            *items = json!({ "allOf": [items.take(), { "type": "object", "properties": plain.get("properties") }] });
+        }
+    }
 
     async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
         let after = match params.cursor.as_deref() {
@@ -242,6 +265,7 @@ impl Method for CloseSession {
     type Params = acp::CloseSessionRequest;
     type Result = acp::CloseSessionResponse;
     const NAME: &'static str = "session/close";
+    const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
     const ROUTE: Option<Route> = Some(Route::post("/v1/sessions/{sessionId}/close"));
     const DOC: &'static str = "Ends what runs in a session and gives it up; it stays on the disk.";
 
@@ -266,6 +290,7 @@ impl Method for DeleteSession {
     type Params = acp::DeleteSessionRequest;
     type Result = acp::DeleteSessionResponse;
     const NAME: &'static str = "session/delete";
+    const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
     const ROUTE: Option<Route> = Some(Route::delete("/v1/sessions/{sessionId}"));
     const DOC: &'static str = "Removes a session with its events and files; an unknown one succeeds silently.";
 

@@ -1,7 +1,7 @@
 //! The table itself. A new method is its struct in a file of its group, and a line here.
 
 use super::method::Entry;
-use super::{initialize, options, permission, prompt, session, view};
+use super::{artifact, attachment, initialize, message, options, permission, prompt, session, status, turn, view};
 
 pub const METHODS: &[Entry] = &[
     Entry::of::<initialize::Initialize>(),
@@ -19,8 +19,20 @@ pub const METHODS: &[Entry] = &[
     Entry::of::<prompt::Cancel>(),
     Entry::of::<view::Get>(),
     Entry::of::<view::Messages>(),
+    Entry::of::<turn::Turns>(),
+    Entry::of::<message::Message>(),
+    Entry::of::<message::Retry>(),
     Entry::of::<permission::List>(),
     Entry::of::<permission::Answer>(),
+    Entry::of::<status::Tools>(),
+    Entry::of::<status::Agents>(),
+    Entry::of::<status::Models>(),
+    Entry::of::<status::Status>(),
+    Entry::of::<attachment::Add>(),
+    Entry::of::<attachment::Get>(),
+    Entry::of::<attachment::List>(),
+    Entry::of::<artifact::List>(),
+    Entry::of::<artifact::Get>(),
 ];
 
 pub fn entry(name: &str) -> Option<&'static Entry> {

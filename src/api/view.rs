@@ -95,6 +95,8 @@ pub struct SessionView {
     /// What the conversation takes of the model's context.
     context_tokens: u64,
     plan: Vec<PlanEntry>,
+    /// Messages that wait.
+    queued: usize,
     modes: acp::SessionModeState,
 }
 
@@ -104,6 +106,7 @@ impl Method for Get {
     type Params = GetParams;
     type Result = SessionView;
     const NAME: &'static str = "_nuncio/session/get";
+    const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
     const ROUTE: Option<Route> = Some(Route::get("/v1/sessions/{sessionId}"));
     const ROLE: Role = Role::Observer;
     const DOC: &'static str = "Says what is true of a session now: what it does, its mode, its plan.";
@@ -126,6 +129,7 @@ impl Method for Get {
             head,
             context_tokens: state.context_tokens,
             plan: state.plan.clone(),
+            queued: state.queue.len(),
             modes: modes(state),
         });
         Ok(Reply::new(view))
@@ -135,16 +139,17 @@ impl Method for Get {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PageParams {
-    session_id: SessionId,
+    pub session_id: SessionId,
     /// `nextCursor` of the page before.
     cursor: Option<String>,
     /// 1 to 200; 50 when it is missing.
+    #[schemars(range(min = 1, max = 200))]
     limit: Option<usize>,
 }
 
 impl PageParams {
     /// After which seq the page begins, and how long it is at most.
-    fn bounds(&self) -> Result<(Seq, usize)> {
+    pub fn bounds(&self) -> Result<(Seq, usize)> {
         let after = match &self.cursor {
             None => 0,
             Some(cursor) => cursor.parse().map_err(|_| Error::invalid_params("cursor: not one of ours"))?,
@@ -172,6 +177,7 @@ pub struct MessageView {
     parts: Vec<Part>,
     /// It is the beginning of an answer that broke off; models do not see it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(default)]
     discarded: bool,
 }
 
@@ -205,6 +211,7 @@ impl Method for Messages {
     type Params = PageParams;
     type Result = MessagesPage;
     const NAME: &'static str = "_nuncio/session/messages";
+    const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "limit": 20}"#;
     const ROUTE: Option<Route> = Some(Route::get("/v1/sessions/{sessionId}/messages"));
     const ROLE: Role = Role::Observer;
     const DOC: &'static str = "Lists the whole messages of a session, oldest first, page by page.";

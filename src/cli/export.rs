@@ -119,6 +119,9 @@ fn lay_out(nuncio: &Nuncio, sessions: &Sessions, id: &SessionId, dir: &Path) -> 
     let failed = |error| Error::io(format_args!("writing {}", dir.display()), error);
     fs::create_dir_all(dir.join("attachments")).map_err(failed)?;
     fs::create_dir_all(dir.join("artifacts")).map_err(failed)?;
+    for entry in fs::read_dir(nuncio.places.attachments(id.as_str())).into_iter().flatten().flatten() {
+        fs::copy(entry.path(), dir.join("attachments").join(entry.file_name())).map_err(failed)?;
+    }
     let (mut state, mut events) = (SessionState::default(), String::new());
     each_event(sessions, id, |event| {
         state.on(event);

@@ -5,7 +5,7 @@ use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 
 use super::print;
-use crate::api::METHODS;
+use crate::api::{METHODS, openapi};
 use crate::config::Settings;
 use crate::error::{Error, Result};
 use crate::event::Event;
@@ -13,6 +13,7 @@ use crate::event::Event;
 /// Name, and what it describes.
 pub const SCHEMAS: &[(&str, &str)] = &[
     ("methods", "every method, with the schemas of its params and its result"),
+    ("openapi", "the REST routes of the bridge (OpenAPI 3.1)"),
     ("event", "an event of the log"),
     ("config", "config.toml"),
 ];
@@ -21,6 +22,7 @@ pub const SCHEMAS: &[(&str, &str)] = &[
 pub fn schema(name: &str) -> Option<String> {
     let value = match name {
         "methods" => methods(),
+        "openapi" => openapi(),
         "event" => of::<Event>().to_value(),
         "config" => of::<Settings>().to_value(),
         _ => return None,
@@ -34,11 +36,12 @@ fn of<T: JsonSchema>() -> Schema {
 
 fn methods() -> Value {
     let rows = METHODS.iter().map(|entry| {
+        let (params, result) = entry.schemas();
         let row = json!({
             "doc": entry.doc,
             "notification": entry.notification,
-            "params": (entry.params_schema)(),
-            "result": (entry.result_schema)(),
+            "params": params,
+            "result": result,
         });
         (entry.name.to_string(), row)
     });

@@ -56,7 +56,7 @@ impl<const N: usize> From<[(&str, &str); N]> for Environment {
 pub struct Places {
     /// `config.toml`, or what `--config` names.
     pub file: PathBuf,
-    /// Holds `nuncio.db`, `locks/`, `artifacts/`, `token`, `tokens.json`, `trusted`.
+    /// Holds `nuncio.db`, `locks/`, `artifacts/`, `attachments/`, `token`, `tokens.json`, `trusted`.
     pub data: PathBuf,
     /// The user's home directory.
     pub home: Option<PathBuf>,
@@ -85,12 +85,18 @@ impl Places {
 
     /// Files that decide what may be done, or hold what was: nobody but nuncio writes them.
     pub fn own_files(&self) -> Vec<PathBuf> {
-        let names = ["nuncio.db", "nuncio.db-wal", "nuncio.db-shm", "token", "tokens.json", "trusted", "locks", "artifacts"];
+        let names =
+            ["nuncio.db", "nuncio.db-wal", "nuncio.db-shm", "token", "tokens.json", "trusted", "locks", "artifacts", "attachments"];
         names.iter().map(|name| self.data.join(name)).chain([self.file.clone()]).collect()
     }
 
     /// Files that tools of a session leave.
     pub fn artifacts(&self, session: &str) -> PathBuf {
         self.data.join("artifacts").join(session)
+    }
+
+    /// Files that came along with a session's messages.
+    pub fn attachments(&self, session: &str) -> PathBuf {
+        self.data.join("attachments").join(session)
     }
 }

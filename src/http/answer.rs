@@ -9,38 +9,16 @@ use axum::http::header::{self, HeaderName, HeaderValue};
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
-use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 
-use crate::api::Client;
+use crate::api::{Client, Envelope, ErrorBody};
 use crate::error::{Error, Kind};
 use crate::session::turn::panic_message;
+
+use super::metrics::Requests;
 use std::sync::Arc;
 
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-
-/// The body of every answer that is an error.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct Envelope {
-    pub error: ErrorBody,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ErrorBody {
-    /// A word of the table of errors, for branching.
-    pub code: String,
-    /// For people.
-    pub message: String,
-    /// What to do about it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub hint: Option<String>,
-    /// Stands in the server's log, too.
-    pub request_id: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub details: Option<Value>,
-}
 
 /// An error on its way out; it gets its shape from [`finish`], which knows the request's id.
 pub struct Failure(pub Error);
@@ -136,9 +114,11 @@ impl Asked {
         Asked { method: request.method().clone(), path: request.uri().path().into() }
     }
 
-    pub fn told(self, id: &str, response: &Response, took: Duration) {
+    pub fn told(self, requests: &Requests, id: &str, response: &Response, took: Duration) {
         let seen = response.extensions().get::<Seen>();
-        let route = seen.map_or(self.path.as_str(), |seen| seen.route.as_str());
+        let known = seen.map(|seen| seen.route.as_str()).filter(|route| !route.is_empty());
+        requests.count(self.method.as_str(), known, response.status().as_u16(), took);
+        let route = known.unwrap_or(&self.path);
         let principal = seen.map_or("nobody", |seen| seen.client.as_ref().map_or("nobody", |client| &client.principal));
         let ms = took.as_secs_f64() * 1000.0;
         tracing::info!(id, method = %self.method, route, status = response.status().as_u16(), ms, principal, "request");

@@ -12,7 +12,7 @@ use hyper::body::Body as _;
 use schemars::Schema;
 use serde_json::{Map, Value};
 
-use super::Door;
+use super::{Door, files};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 
@@ -56,11 +56,12 @@ impl Fields {
 }
 
 /// The params that a request stands for. A query field that is given twice is an error.
-pub async fn gather(door: &Door, mut request: Request, fields: &Fields) -> Result<Map<String, Value>> {
+/// `form`: the body may be a form with a file.
+pub async fn gather(door: &Door, mut request: Request, fields: &Fields, form: bool) -> Result<Map<String, Value>> {
     let path = request.extract_parts::<RawPathParams>().await;
     let path = path.map_err(|error| Error::invalid_params(format!("the path: {error}")))?;
     let query = query(request.uri())?;
-    let mut params = body(door, request).await?;
+    let mut params = body(door, request, form).await?;
     let mut seen = Map::new();
     for (name, text) in query {
         let value = fields.value(&name, text);
@@ -81,7 +82,7 @@ pub fn query(uri: &Uri) -> Result<Vec<(String, String)>> {
 }
 
 /// The fields of a JSON body; none without a body.
-async fn body(door: &Door, request: Request) -> Result<Map<String, Value>> {
+async fn body(door: &Door, request: Request, form: bool) -> Result<Map<String, Value>> {
     if request.method() == "GET" || request.method() == "HEAD" {
         return Ok(Map::new());
     }
@@ -89,6 +90,9 @@ async fn body(door: &Door, request: Request) -> Result<Map<String, Value>> {
     let bytes = bytes(door, request.into_body()).await?;
     if bytes.is_empty() {
         return Ok(Map::new());
+    }
+    if form && files::is_form(&headers) {
+        return files::form(headers, bytes).await;
     }
     is_plain_json(&headers)?;
     match serde_json::from_slice(&bytes) {
@@ -98,7 +102,7 @@ async fn body(door: &Door, request: Request) -> Result<Map<String, Value>> {
     }
 }
 
-fn is_plain_json(headers: &HeaderMap) -> Result<()> {
+pub fn is_plain_json(headers: &HeaderMap) -> Result<()> {
     let wrong = |message: String| Error::new(Kind::UnsupportedMediaType, message).hint("send JSON as application/json");
     if let Some(encoding) = headers.get(CONTENT_ENCODING).filter(|encoding| *encoding != "identity") {
         return Err(wrong(format!("a body in the encoding {encoding:?} is not read")));

@@ -35,7 +35,7 @@ pub async fn answer(
     fields: &Fields,
 ) -> Result<Response> {
     let (form, key) = (form(&request), once::key(&request, &client)?);
-    let params = Value::Object(params::gather(door, request, fields).await?);
+    let params = Value::Object(params::gather(door, request, fields, false).await?);
     let cx = Cx::new(door.nuncio.clone(), client, CancellationToken::new());
     let began = match key {
         None => begin(entry, door, &cx, params).await?,
@@ -78,7 +78,7 @@ async fn begin(entry: &'static Entry, door: &Door, cx: &Cx, params: Value) -> Re
     let (told, began) = oneshot::channel();
     let mut cx = Cx { client: attending(door, &cx.client), ..cx.clone() };
     cx.began = Some(Arc::new(Mutex::new(Some(told))));
-    let call = door.running.spawn((entry.call)(cx, params));
+    let call = door.running.spawn(entry.run(cx, params));
     match began.await {
         Ok(began) => Ok(began),
         // Nothing was begun: the call says why.
@@ -90,7 +90,7 @@ async fn begin(entry: &'static Entry, door: &Door, cx: &Cx, params: Value) -> Re
 }
 
 /// Whoever prompts over HTTP can answer the turn's questions until its end, whether it holds a stream open or asks for the list.
-fn attending(door: &Door, client: &Client) -> Arc<Client> {
+pub fn attending(door: &Door, client: &Client) -> Arc<Client> {
     let client = Arc::new(client.again());
     let running = door.running.clone();
     client.on_show(Box::new(move |session, _| {

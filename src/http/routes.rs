@@ -13,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 use super::answer::{self, Failure};
 use super::once::{self, Outcome};
 use super::params::{self, Fields};
-use super::{Door, prompt, sse, web};
-use crate::api::{Client, Cx, Entry, FOLLOW_ROUTES, METHODS, Route};
+use super::{Door, files, metrics, prompt, rpc, sse, web};
+use crate::api::{Client, Cx, Entry, FOLLOW_ROUTES, METHODS, Route, openapi};
 use crate::error::{Error, Kind, Result};
 
 /// What a handler of this door is given.
@@ -39,11 +39,19 @@ pub fn router() -> Router {
         router = router.route(route.path, on(filter(route), sse::follow));
     }
     router
+        .route("/v1/openapi.json", get(described))
+        .route("/metrics", get(metrics::show))
+        .route("/rpc", get(rpc::serve).post(rpc::serve))
         .fallback(|| async { Failure(Error::not_found("there is no such route").hint("the routes are in /v1/openapi.json")) })
         .method_not_allowed_fallback(|| async {
             Failure(Error::new(Kind::MethodNotAllowed, "this route does not take that method").hint("see /v1/openapi.json"))
         })
         .layer(middleware::from_fn(answer::seen))
+}
+
+async fn described(Extension(door): TheDoor) -> Response {
+    let text = door.described.get_or_init(|| openapi().to_string().into());
+    ([(header::CONTENT_TYPE, "application/json")], text.clone()).into_response()
 }
 
 fn filter(route: Route) -> MethodFilter {
@@ -65,7 +73,7 @@ fn handler(
     move |Extension(door), Extension(client), request| {
         let fields = fields.clone();
         Box::pin(async move {
-            let fields = fields.get_or_init(|| Fields::of(&(entry.params_schema)()));
+            let fields = fields.get_or_init(|| Fields::of(&entry.schemas().0));
             let answered = match entry.name {
                 prompt::NAME => prompt::answer(entry, &door, client, request, fields).await,
                 _ => plain(entry, route, &door, client, request, fields).await,
@@ -84,11 +92,16 @@ async fn plain(
     fields: &Fields,
 ) -> Result<Response> {
     let key = once::key(&request, &client)?;
-    let mut params = params::gather(door, request, fields).await?;
-    let cx = Cx::new(door.nuncio.clone(), client, CancellationToken::new());
+    let (takes_form, as_bytes) = (route.takes_file, route.gives_file && !accepts(&request, "application/json"));
+    let mut params = params::gather(door, request, fields, takes_form).await?;
+    let cx = Cx::new(door.nuncio.clone(), prompt::attending(door, &client), CancellationToken::new());
     (entry.from_rest)(&cx, &mut params);
     let params = Value::Object(params);
-    let Some(key) = key else { return Ok(answer::json(route.status, &call(entry, cx, params).await?)) };
+    let Some(key) = key else {
+        let value = call(entry, cx, params).await?;
+        let file = if as_bytes { files::file(&value) } else { None };
+        return Ok(file.unwrap_or_else(|| answer::json(route.status, &value)));
+    };
     let asked = params.clone();
     let work = async { Ok(Outcome::Json { status: route.status, body: call(entry, cx, params).await? }) };
     match door.once.outcome(&door.nuncio, key, entry.name, &asked, work).await? {
@@ -99,7 +112,7 @@ async fn plain(
 
 /// One call, as REST tells its result.
 async fn call(entry: &'static Entry, cx: Cx, params: Value) -> Result<Value> {
-    let mut value = (entry.call)(cx, params).await?.result?;
+    let mut value = entry.run(cx, params).await?.result?;
     crate::api::to_rest(&mut value);
     Ok(if value.is_null() { serde_json::json!({}) } else { value })
 }

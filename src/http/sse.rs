@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Door;
 use super::answer::Failure;
+use super::metrics::Counted;
 use super::params::{self, Fields};
 use super::routes::{TheClient, TheDoor};
 use crate::api::{Cx, EventStream, FollowParams, Shown};
@@ -31,7 +32,7 @@ pub async fn follow(Extension(door): TheDoor, Extension(client): TheClient, requ
 async fn open(door: &Door, cx: &Cx, request: Request) -> Result<EventStream> {
     let last = request.headers().get("last-event-id").cloned();
     let fields = Fields::of(&schemars::schema_for!(FollowParams));
-    let mut params = params::gather(door, request, &fields).await?;
+    let mut params = params::gather(door, request, &fields, false).await?;
     // A reader that comes back asks for the same address again: where it was then is what counts.
     if let Some(last) = last.filter(|last| !last.is_empty()) {
         let cursor: Option<u64> = last.to_str().ok().and_then(|last| last.parse().ok());
@@ -50,8 +51,10 @@ pub fn respond(door: Arc<Door>, stream: EventStream, last: impl Fn(&Event) -> bo
         stream: EventStream,
         last: L,
         over: bool,
+        _open: Counted,
     }
-    let reading = Reading { door, stream, last, over: false };
+    let _open = Counted::new(&door.requests.streams);
+    let reading = Reading { door, stream, last, over: false, _open };
     let frames = futures_util::stream::unfold(reading, |mut reading| async move {
         if reading.over {
             return None;

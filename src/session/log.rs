@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::counts::Counts;
 use super::state::SessionState;
 use super::writer::{self, Pending};
 use crate::config::Durability;
@@ -22,6 +23,7 @@ pub struct Log {
     store: Arc<Store>,
     pending: mpsc::Sender<Pending>,
     commits: watch::Sender<u64>,
+    counts: Arc<Counts>,
 }
 
 impl Log {
@@ -29,10 +31,21 @@ impl Log {
         let (pending, queue) = mpsc::channel(limits::APPENDS_QUEUED_MAX);
         let connection = store.writer()?;
         let commits = watch::Sender::new(0);
-        let told = commits.clone();
-        let run = move || writer::run(connection, queue, durability, told);
+        let counts = Arc::new(Counts::default());
+        let (told, counted) = (commits.clone(), counts.clone());
+        let run = move || writer::run(connection, queue, durability, told, &counted);
         std::thread::Builder::new().name("log".into()).spawn(run).map_err(|error| Error::io("starting the log's thread", error))?;
-        Ok(Log { store, pending, commits })
+        Ok(Log { store, pending, commits, counts })
+    }
+
+    /// What this process wrote, counted.
+    pub(super) fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// Events that wait to be written.
+    pub(super) fn waiting(&self) -> usize {
+        self.pending.max_capacity() - self.pending.capacity()
     }
 
     /// Counts commits of this process, and those of others once somebody saw them.
@@ -138,11 +151,20 @@ impl SessionLog {
         Ok(committed)
     }
 
+    /// In the queue when this returns, or there is no room. Outside of a turn.
+    pub(super) fn try_append(self: &Arc<Self>, body: Body) -> Result<oneshot::Receiver<Result<Seq>>> {
+        let (done, committed) = oneshot::channel();
+        let pending = Pending { log: self.clone(), turn: None, durable: body.is_durable(), body, done: Some(done) };
+        let sent = self.pending.try_send(pending);
+        sent.map(|()| committed).map_err(|_| Error::new(Kind::Overloaded, "the log has no room for more now"))
+    }
+
     /// Shows committed events: called by the writer, and by whoever reads what another process wrote.
-    pub(super) fn publish(&self, events: Vec<Event>) {
+    pub(super) fn publish(&self, events: Vec<Event>, counts: Option<&Counts>) {
         let Some(last) = events.last().map(|event| event.seq) else { return };
         let mut live = self.live();
         for event in events {
+            counts.inspect(|counts| counts.on(&event, &live.state));
             live.state.on(&event);
             let bytes = approximate_bytes(&event.body);
             live.tail_bytes += bytes;
@@ -183,7 +205,7 @@ impl SessionLog {
             if events.is_empty() {
                 return Ok(());
             }
-            self.publish(events);
+            self.publish(events, None);
         }
     }
 
@@ -341,7 +363,7 @@ fn approximate_bytes(body: &Body) -> usize {
     };
     200 + match body {
         Body::MessageDelta { text, .. } => text.len(),
-        Body::MessageCompleted { parts, .. } => parts.iter().map(part).sum(),
+        Body::MessageCompleted { parts, .. } | Body::MessageQueued { parts, .. } => parts.iter().map(part).sum(),
         Body::ToolUpdated { content: Some(list), .. } | Body::PermissionRequested { content: list, .. } => {
             list.iter().map(content).sum()
         }

@@ -12,11 +12,12 @@ use super::broker::Broker;
 use super::lock::SessionLock;
 use super::log::SessionLog;
 use super::now_ms;
+use super::queue::Message;
 use super::room::Running;
 use super::turn::TurnHandle;
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Severity};
-use crate::id::TurnId;
+use crate::id::{MessageId, TurnId};
 use crate::store::Store;
 
 pub struct Session {
@@ -40,34 +41,25 @@ pub struct Session {
 /// What runs in a session.
 #[derive(Default)]
 pub(super) struct Slot {
-    turn: Option<TurnHandle>,
+    pub turn: Option<TurnHandle>,
     /// It is being closed or deleted: nothing new begins.
-    closing: bool,
+    pub closing: bool,
+    /// Messages that begin to wait: in the log's queue, and maybe not yet in the state.
+    pub arriving: Vec<MessageId>,
+    /// Messages that wait no more: in the log's queue, and still in the state.
+    pub leaving: Vec<MessageId>,
 }
 
 impl Session {
-    fn slot(&self) -> MutexGuard<'_, Slot> {
+    pub(super) fn slot(&self) -> MutexGuard<'_, Slot> {
         self.slot.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn claim(&self, turn: TurnHandle) -> Result<()> {
-        let mut slot = self.slot();
-        if slot.closing {
-            return Err(self.is_closing());
-        }
-        if let Some(running) = &slot.turn {
-            let message = format!("session {} is working on turn {}", self.log.id, running.id);
-            return Err(Error::new(Kind::SessionBusy, message).hint("wait for it to end, or cancel it"));
-        }
-        slot.turn = Some(turn);
-        Ok(())
     }
 
     pub(super) fn release_claim(&self, id: &TurnId) {
         self.slot().turn.take_if(|running| running.id == *id);
     }
 
-    fn is_closing(&self) -> Error {
+    pub(super) fn is_closing(&self) -> Error {
         Error::new(Kind::SessionBusy, format!("session {} is being closed", self.log.id)).hint("open it again")
     }
 
@@ -109,6 +101,10 @@ impl Session {
         let turn = self.log.state(|state| state.turn.clone());
         for body in self.log.state(|state| state.closing()) {
             self.log.commit(turn.clone(), body).await?;
+        }
+        let silent: Vec<Message> = self.log.state(|state| state.silent().cloned().collect());
+        for message in silent {
+            self.log.commit(None, message.completed()).await?;
         }
         *owner = Some(lock);
         self.owned.store(true, Ordering::Release);

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
+use super::counts::Counts;
 use super::now_ms;
 use super::open::Session;
 use super::sessions::Sessions;
@@ -39,6 +40,15 @@ impl Running {
         Arc::new(Running { count: watch::Sender::new(0), max, closed: AtomicBool::new(false) })
     }
 
+    /// Without looking at the limit. None: nothing begins any more.
+    pub fn enter_behind(self: &Arc<Self>) -> Option<Place> {
+        if self.closed.load(Ordering::Acquire) {
+            return None;
+        }
+        self.count.send_modify(|count| *count += 1);
+        Some(Place(self.clone()))
+    }
+
     pub fn enter(self: &Arc<Self>) -> Result<Place> {
         if self.closed.load(Ordering::Acquire) {
             return Err(Error::new(Kind::Overloaded, "nuncio is about to end").hint("try again with the next one"));
@@ -66,6 +76,15 @@ impl Drop for Place {
 impl Sessions {
     pub fn turns_running(&self) -> usize {
         *self.running.count.borrow()
+    }
+
+    pub fn counts(&self) -> &Counts {
+        self.log.counts()
+    }
+
+    /// Events that wait to be written.
+    pub fn log_queue(&self) -> usize {
+        self.log.waiting()
     }
 
     pub fn sessions_open(&self) -> usize {

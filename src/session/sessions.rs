@@ -28,7 +28,8 @@ pub struct Sessions {
     pub(super) store: Arc<Store>,
     pub(super) log: Log,
     locks: PathBuf,
-    artifacts: PathBuf,
+    /// Artifacts and attachments: a directory for each session in each.
+    files: [PathBuf; 2],
     agents: Arc<dyn Agents>,
     open: Mutex<HashMap<SessionId, Arc<Session>>>,
     /// Taken in the order of the calls by whoever needs a session that may not be open yet.
@@ -42,14 +43,14 @@ pub struct Sessions {
 }
 
 impl Sessions {
-    /// Sessions kept in `dir` (`nuncio.db`, `locks/`, `artifacts/`).
+    /// Sessions kept in `dir` (`nuncio.db`, `locks/`, `artifacts/`, `attachments/`).
     pub fn open_store(dir: &Path, agents: Arc<dyn Agents>, durability: Durability, room: Room) -> Result<Arc<Sessions>> {
         let store = Arc::new(Store::open(dir)?);
         let sessions = Arc::new(Sessions {
             log: Log::open(store.clone(), durability)?,
             store,
             locks: dir.join("locks"),
-            artifacts: dir.join("artifacts"),
+            files: ["artifacts", "attachments"].map(|name| dir.join(name)),
             agents,
             open: Mutex::default(),
             opening: tokio::sync::Mutex::default(),
@@ -138,7 +139,7 @@ impl Sessions {
         if log.state(|state| state.deleted) {
             // Its deletion was cut short.
             self.store.delete_session(log.key)?;
-            let _ = tokio::fs::remove_dir_all(self.artifacts.join(id.as_str())).await;
+            let _ = self.remove_files(id).await;
             return Err(Error::not_found(format!("no session {id}")));
         }
         let session = self.session(log, None);
@@ -226,7 +227,7 @@ impl Sessions {
         session.gone.cancel();
     }
 
-    /// Removes a session with its events and its artifacts. An unknown one is no error; one that another process owns is `session_busy`.
+    /// Removes a session with its events and its files. An unknown one is no error; one that another process owns is `session_busy`.
     pub async fn delete(&self, id: &SessionId) -> Result<()> {
         match self.row(id) {
             Err(error) if error.kind == Kind::NotFound => return Ok(()),
@@ -241,11 +242,18 @@ impl Sessions {
         };
         self.let_go(&session).await;
         deleted?;
-        match tokio::fs::remove_dir_all(self.artifacts.join(id.as_str())).await {
-            // Most sessions leave none.
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io("removing artifacts", error)),
-            _ => Ok(()),
+        self.remove_files(id).await
+    }
+
+    async fn remove_files(&self, id: &SessionId) -> Result<()> {
+        for files in &self.files {
+            match tokio::fs::remove_dir_all(files.join(id.as_str())).await {
+                // Most sessions leave none.
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(Error::io("removing files", error)),
+                _ => {}
+            }
         }
+        Ok(())
     }
 
     /// Cancels all turns and waits for their ends.

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
+use super::queue::{Message, Queued};
+use super::turns::Turns;
 use crate::content::{Location, Part, PermissionOption, PlanEntry, Role, ToolContent, ToolKind, ToolStatus};
 use crate::context::history::History;
 use crate::event::{Body, Event, PermissionOutcome, SessionChange};
@@ -25,6 +27,9 @@ pub struct SessionState {
     pub deleted: bool,
     /// The running turn.
     pub turn: Option<TurnId>,
+    pub turns: Turns,
+    /// Messages that wait, oldest first.
+    pub queue: Vec<Queued>,
     /// Messages whose end is not in the log yet, with their text so far.
     pub open_messages: Vec<OpenMessage>,
     /// Tool calls without a result.
@@ -51,6 +56,8 @@ pub struct OpenTool {
     pub kind: ToolKind,
     pub input: Value,
     pub locations: Vec<Location>,
+    /// Since when it runs, once it does; milliseconds since the Unix epoch.
+    pub running_ms: Option<u64>,
 }
 
 #[derive(Clone, Debug)]
@@ -80,14 +87,29 @@ impl SessionState {
                 self.turn = None
             }
             Body::MessageDelta { message_id, role, text, .. } => self.delta(message_id, *role, text),
-            Body::MessageCompleted { message_id, .. } => self.open_messages.retain(|open| open.id != *message_id),
+            Body::MessageCompleted { message_id, .. } => {
+                self.open_messages.retain(|open| open.id != *message_id);
+                self.queue.retain(|queued| queued.message.id != *message_id);
+            }
+            Body::MessageQueued { message_id, role, parts, delivery, auto_run, by } => self.queue.push(Queued {
+                message: Message { id: message_id.clone(), role: *role, parts: parts.clone() },
+                delivery: *delivery,
+                auto_run: *auto_run,
+                by: by.clone(),
+            }),
             Body::ToolStarted { tool_call_id, title, kind, input, locations, .. } => self.open_tools.push(OpenTool {
                 id: tool_call_id.clone(),
                 title: title.clone(),
                 kind: *kind,
                 input: input.clone(),
                 locations: locations.clone(),
+                running_ms: None,
             }),
+            Body::ToolUpdated { tool_call_id, status: Some(ToolStatus::InProgress), .. } => {
+                if let Some(open) = self.open_tools.iter_mut().find(|open| open.id == *tool_call_id) {
+                    open.running_ms = Some(event.at_ms);
+                }
+            }
             Body::ToolUpdated { .. } => {}
             Body::ToolCompleted { tool_call_id, .. } => self.open_tools.retain(|open| open.id != *tool_call_id),
             Body::PermissionRequested { permission_id, tool_call_id, content, options, deadline_ms } => {
@@ -111,6 +133,7 @@ impl SessionState {
             Body::ModeChanged { mode } => self.mode = mode.clone(),
             Body::Notice { .. } | Body::Unknown => {}
         }
+        self.turns.on(event);
         self.history.on(event);
     }
 
@@ -133,6 +156,11 @@ impl SessionState {
             Some(open) => open.text.push_str(text),
             None => self.open_messages.push(OpenMessage { id: id.clone(), role, text: text.into() }),
         }
+    }
+
+    /// Messages that wait only for the end of the turn.
+    pub fn silent(&self) -> impl Iterator<Item = &Message> {
+        self.queue.iter().filter(|queued| !queued.auto_run).map(|queued| &queued.message)
     }
 
     /// What ends everything that is open, in order: what is appended when its owner is gone (`interrupted`).

@@ -10,11 +10,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::broker::Answer;
 use super::now_ms;
-use super::open::Session;
-use crate::content::{Part, PermissionOption, Role, StopReason, ToolContent};
-use crate::error::{Error, Result};
+use super::open::{Session, Slot};
+use super::queue::Message;
+use super::room::Place;
+use crate::content::{Part, PermissionOption, StopReason, ToolContent};
+use crate::error::{Error, Kind, Result};
 use crate::event::{Body, PermissionOutcome, SessionChange, Severity};
-use crate::id::{MessageId, PermissionId, Seq, ToolCallId, TurnId};
+use crate::id::{PermissionId, Seq, ToolCallId, TurnId};
 use crate::limits;
 
 /// A running turn, as its agent sees it.
@@ -22,6 +24,7 @@ pub struct Turn {
     pub id: TurnId,
     pub session: Arc<Session>,
     pub cancel: CancellationToken,
+    opened: watch::Sender<bool>,
 }
 
 /// How a turn ended. `seq` is its last event: an answer to the prompt comes after it.
@@ -36,12 +39,22 @@ pub struct TurnEnd {
 pub struct TurnHandle {
     pub id: TurnId,
     cancel: CancellationToken,
+    opened: watch::Receiver<bool>,
     end: watch::Receiver<Option<TurnEnd>>,
 }
 
 impl TurnHandle {
     pub fn cancel(&self) {
         self.cancel.cancel();
+    }
+
+    /// Waits until its prompt is in the log; an error says why it will not be.
+    pub async fn opened(&mut self) -> Result<()> {
+        match self.opened.wait_for(|opened| *opened).await.map(drop) {
+            Ok(()) => Ok(()),
+            // Its task ended before.
+            Err(_) => self.end().await.result.map(drop),
+        }
     }
 
     pub async fn end(&mut self) -> TurnEnd {
@@ -54,32 +67,50 @@ impl TurnHandle {
 
 impl Session {
     /// Starts a turn with the user's message; `by` names the client. The claim is made before the first `.await`, so that whoever asks first has it:
-    /// another prompt meets `session_busy`, a cancel meets this turn.
+    /// another prompt meets `session_busy`, a cancel meets this turn. What waits since a turn was stopped goes first into this one.
     pub fn start_turn(self: &Arc<Self>, prompt: Vec<Part>, by: &str) -> Result<TurnHandle> {
-        let id = TurnId::new();
-        let cancel = self.shutdown.child_token();
-        let (done, end) = watch::channel(None);
-        let handle = TurnHandle { id: id.clone(), cancel: cancel.clone(), end };
         let place = self.running.enter()?;
-        self.claim(handle.clone())?;
-        let turn = Turn { id, session: self.clone(), cancel };
-        let by = by.to_string();
+        let mut slot = self.slot();
+        if slot.closing {
+            return Err(self.is_closing());
+        }
+        if let Some(running) = &slot.turn {
+            let message = format!("session {} is working on turn {}", self.log.id, running.id);
+            return Err(Error::new(Kind::SessionBusy, message).hint("wait for it to end, or cancel it"));
+        }
+        Ok(self.launch(&mut slot, place, Message::user(prompt), Some(by.into()), true))
+    }
+
+    /// Runs a turn in the slot, which is free. `waiting`: with what waits, before the message.
+    pub(super) fn launch(
+        self: &Arc<Self>,
+        slot: &mut Slot,
+        place: Place,
+        message: Message,
+        by: Option<String>,
+        waiting: bool,
+    ) -> TurnHandle {
+        let (id, cancel) = (TurnId::new(), self.shutdown.child_token());
+        let ((opened, is_open), (done, end)) = (watch::channel(false), watch::channel(None));
+        let handle = TurnHandle { id: id.clone(), cancel: cancel.clone(), opened: is_open, end };
+        slot.turn = Some(handle.clone());
+        let turn = Turn { id, session: self.clone(), cancel, opened };
         self.tasks.spawn(async move {
-            let end = turn.run(prompt, by).await;
+            let end = turn.run(message, by, waiting).await;
             drop(place);
             done.send_replace(Some(end));
         });
-        Ok(handle)
+        handle
     }
 }
 
 impl Turn {
-    async fn run(self, prompt: Vec<Part>, by: String) -> TurnEnd {
+    async fn run(self, message: Message, by: Option<String>, waiting: bool) -> TurnEnd {
         if let Err(error) = self.session.own().await {
             self.session.release_claim(&self.id);
             return TurnEnd { result: Err(error), seq: 0 };
         }
-        let result = match self.open(prompt, by).await {
+        let result = match self.open(message, by, waiting).await {
             Ok(_) => match AssertUnwindSafe(self.session.agent.run(&self)).catch_unwind().await {
                 Ok(result) => result,
                 Err(panic) => self.clear_up(panic_message(&*panic)).await,
@@ -90,15 +121,21 @@ impl Turn {
     }
 
     /// The prompt is on the disk before anything follows from it.
-    async fn open(&self, prompt: Vec<Part>, by: String) -> Result<Seq> {
-        self.emit(Body::TurnStarted { by: Some(by) }).await;
-        let untitled = self.session.log.state(|state| state.title.is_none());
-        if let Some(title) = title_of(&prompt).filter(|_| untitled) {
+    async fn open(&self, message: Message, by: Option<String>, waiting: bool) -> Result<Seq> {
+        self.emit(Body::TurnStarted { by }).await;
+        let (untitled, queue) = self.session.log.state(|state| {
+            let runs = state.queue.iter().filter(|queued| waiting && queued.auto_run);
+            (state.title.is_none(), runs.map(|queued| queued.message.clone()).collect::<Vec<_>>())
+        });
+        if let Some(title) = title_of(&message.parts).filter(|_| untitled) {
             self.emit(Body::SessionUpdated { change: SessionChange { title: Some(title), ..Default::default() } }).await;
         }
-        let message_id = MessageId::new();
-        self.commit(Body::MessageCompleted { message_id, role: Role::User, parts: prompt, discarded: false, provider_state: None })
-            .await
+        for earlier in queue {
+            self.emit(earlier.completed()).await;
+        }
+        let seq = self.commit(message.completed()).await?;
+        self.opened.send_replace(true);
+        Ok(seq)
     }
 
     /// After a panic: ends what the agent left open.
@@ -131,6 +168,7 @@ impl Turn {
             Ok(committed) => committed.await.unwrap_or_else(|_| Err(Error::internal("the log's writer is gone"))),
             Err(error) => Err(error),
         };
+        self.session.settle();
         match committed {
             Ok(seq) => TurnEnd { result, seq },
             Err(error) => TurnEnd { result: Err(error), seq: 0 },

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::counts::Counts;
 use super::log::{SessionLog, fenced};
 use super::now_ms;
 use crate::config::Durability;
@@ -31,7 +32,13 @@ struct Group {
 }
 
 /// `commits` counts the batches, for whoever follows all sessions.
-pub(super) fn run(mut writer: Writer, mut queue: mpsc::Receiver<Pending>, durability: Durability, commits: watch::Sender<u64>) {
+pub(super) fn run(
+    mut writer: Writer,
+    mut queue: mpsc::Receiver<Pending>,
+    durability: Durability,
+    commits: watch::Sender<u64>,
+    counts: &Counts,
+) {
     let mut batch = Vec::new();
     while queue.blocking_recv_many(&mut batch, limits::BATCH_EVENTS_MAX) > 0 {
         let durable = match durability {
@@ -40,7 +47,7 @@ pub(super) fn run(mut writer: Writer, mut queue: mpsc::Receiver<Pending>, durabi
             Durability::Full => true,
         };
         let groups = group(&mut batch);
-        commit(&mut writer, groups, durable);
+        commit(&mut writer, groups, durable, counts);
         commits.send_modify(|count| *count += 1);
     }
 }
@@ -103,7 +110,7 @@ fn join(last: &mut Body, next: Body) -> Option<Body> {
     }
 }
 
-fn commit(writer: &mut Writer, groups: Vec<Group>, durable: bool) {
+fn commit(writer: &mut Writer, groups: Vec<Group>, durable: bool, counts: &Counts) {
     let (mut appends, mut others) = (Vec::with_capacity(groups.len()), Vec::with_capacity(groups.len()));
     for Group { log, append, waiting } in groups {
         appends.push(append);
@@ -117,7 +124,7 @@ fn commit(writer: &mut Writer, groups: Vec<Group>, durable: bool) {
             Err(error) => Err(error.clone()),
         };
         match &result {
-            Ok(()) => log.publish(append.events),
+            Ok(()) => log.publish(append.events, Some(counts)),
             Err(error) => {
                 tracing::error!(session = %log.id, error = %error, "events were not written");
                 log.fail(error);

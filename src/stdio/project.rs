@@ -1,6 +1,6 @@
 //! Events as ACP's `session/update`: a fold with no more memory than it needs to show nothing twice.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
@@ -17,6 +17,8 @@ pub struct Projection {
     notices: bool,
     /// The running turn is this client's: it shows its prompt by itself.
     own_turn: bool,
+    /// Messages that wait: shown when they have their place, in whoever's turn.
+    queued: HashSet<MessageId>,
     /// Bytes shown of each message that is not complete yet.
     shown_bytes: HashMap<MessageId, u64>,
 }
@@ -37,10 +39,15 @@ struct Waiting {
 }
 
 impl Projection {
-    /// `client` is the id of whoever this is shown to.
-    pub fn new(session: SessionId, client: String, capabilities: &acp::ClientCapabilities) -> Projection {
+    /// `client` is the id of whoever this is shown to; `queued` waits already.
+    pub fn new(
+        session: SessionId,
+        client: String,
+        capabilities: &acp::ClientCapabilities,
+        queued: HashSet<MessageId>,
+    ) -> Projection {
         let notices = capabilities.session.as_ref().is_some_and(|session| session.notices.is_some());
-        Projection { session, client, notices, own_turn: false, shown_bytes: HashMap::new() }
+        Projection { session, client, notices, own_turn: false, queued, shown_bytes: HashMap::new() }
     }
 
     pub fn update(&self, update: impl Serialize, buffer: &mut Vec<u8>) {
@@ -52,7 +59,7 @@ impl Projection {
         match &event.body {
             Body::MessageDelta { message_id, role, offset, text } => self.text(message_id, *role, *offset, text, buffer),
             Body::TurnStarted { by } => self.own_turn = by.as_ref() == Some(&self.client),
-            Body::MessageCompleted { role: Role::User, .. } if self.own_turn => {}
+            Body::MessageCompleted { message_id, role: Role::User, .. } if self.own_turn && !self.queued.contains(message_id) => {}
             body => self.fact(body, buffer),
         }
     }
@@ -94,6 +101,7 @@ impl Projection {
 
     fn fact(&mut self, body: &Body, buffer: &mut Vec<u8>) {
         match body {
+            Body::MessageQueued { message_id, .. } => drop(self.queued.insert(message_id.clone())),
             Body::MessageCompleted { message_id, role, parts, .. } => self.completed(message_id, *role, parts, buffer),
             Body::ToolStarted { tool_call_id, name, title, kind, input, locations, .. } => {
                 let id = acp::ToolCallId::new(tool_call_id.as_str());
@@ -164,6 +172,7 @@ impl Projection {
             }
         }
         self.shown_bytes.remove(id);
+        self.queued.remove(id);
     }
 
     fn information(&self, change: &SessionChange, buffer: &mut Vec<u8>) {

@@ -33,10 +33,11 @@ pub struct View {
 
 impl View {
     pub fn new(session: Arc<Session>, after: Seq, number: u64, nuncio: Arc<Nuncio>, client: Arc<Client>, peer: Arc<Peer>) -> View {
+        let queued = session.log.state(|state| state.queue.iter().map(|queued| queued.message.id.clone()).collect());
         View {
             number,
             follow: session.log.follow(after),
-            projection: Projection::new(session.log.id.clone(), client.id.clone(), &client.capabilities()),
+            projection: Projection::new(session.log.id.clone(), client.id.clone(), &client.capabilities(), queued),
             asked: HashMap::new(),
             session,
             nuncio,

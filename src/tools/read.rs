@@ -80,7 +80,7 @@ fn read(placed: &Placed, input: &Input, context: &ToolContext) -> Result<Output,
     let mut head = Vec::new();
     (&mut file).take(limits::BINARY_PROBE_BYTES as u64).read_to_end(&mut head).map_err(fail)?;
     file.rewind().map_err(fail)?;
-    if let Some(mime_type) = image_type(&head) {
+    if let Some(mime_type) = workspace::image_type(&head) {
         return image(file, mime_type, placed, &shown).map_err(fail)?;
     }
     let encoding = Encoding::of(&head);
@@ -90,17 +90,6 @@ fn read(placed: &Placed, input: &Input, context: &ToolContext) -> Result<Output,
     context.files.note(&placed.real);
     let page = Page::read(Lines::new(file, encoding), input, &context.cancel).map_err(fail)?;
     page.output(&placed.path, &shown)
-}
-
-/// Magic numbers of what models can see.
-fn image_type(head: &[u8]) -> Option<&'static str> {
-    match head {
-        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
-        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
-        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
-        _ => None,
-    }
 }
 
 fn image(file: File, mime_type: &str, placed: &Placed, shown: &str) -> io::Result<Result<Output, ToolError>> {

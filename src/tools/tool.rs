@@ -95,6 +95,7 @@ impl From<crate::error::Error> for ToolError {
 pub trait AnyTool: Send + Sync {
     fn name(&self) -> &str;
     fn aliases(&self) -> &[&str];
+    fn kind(&self) -> ToolKind;
     fn spec(&self) -> &ToolSpec;
 
     /// Parses the input, once. The error names the field that is wrong.
@@ -186,6 +187,10 @@ impl<T: Tool> AnyTool for Entry<T> {
 
     fn aliases(&self) -> &[&str] {
         T::ALIASES
+    }
+
+    fn kind(&self) -> ToolKind {
+        T::KIND
     }
 
     fn spec(&self) -> &ToolSpec {

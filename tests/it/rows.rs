@@ -1,6 +1,9 @@
 //! Our own methods (`_nuncio/…`), through the ACP door: the same rows are served on the others.
 
+mod files;
+mod message;
 mod permission;
+mod status;
 mod view;
 
 use serde_json::Value;

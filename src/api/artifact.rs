@@ -1,0 +1,80 @@
+//! Artifacts: what tools left of a session's work, such as the whole output of a command.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::files::{FileParams, FileView, FilesParams, blocking};
+use super::method::{Method, Reply, Route};
+use super::{Cx, Role};
+use crate::error::Result;
+use crate::id::SessionId;
+use crate::session::files::Files;
+use crate::workspace::media_type;
+
+/// The bytes of an artifact and their MIME type.
+async fn artifact(cx: &Cx, session: &SessionId, name: String) -> Result<(Vec<u8>, &'static str)> {
+    cx.entered(session).await?;
+    let files = artifacts(cx, session);
+    blocking(move || files.get(&name).map(|bytes| (media_type(&bytes), bytes))).await.map(|(kind, bytes)| (bytes, kind))
+}
+
+fn artifacts(cx: &Cx, session: &SessionId) -> Files {
+    Files::new(cx.nuncio.places.artifacts(session.as_str()))
+}
+
+/// `size` in bytes, `modifiedAtMs` in milliseconds since the Unix epoch.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Artifact {
+    name: String,
+    size: u64,
+    mime_type: String,
+    modified_at_ms: u64,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Artifacts {
+    artifacts: Vec<Artifact>,
+}
+
+pub struct List;
+
+impl Method for List {
+    type Params = FilesParams;
+    type Result = Artifacts;
+    const NAME: &'static str = "_nuncio/artifact/list";
+    const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
+    const ROUTE: Option<Route> = Some(Route::get("/v1/sessions/{sessionId}/artifacts"));
+    const ROLE: Role = Role::Observer;
+    const DOC: &'static str = "Lists the artifacts of a session by name.";
+
+    async fn call(cx: Cx, params: FilesParams) -> Result<Reply<Artifacts>> {
+        cx.entered(&params.session_id).await?;
+        let files = artifacts(&cx, &params.session_id);
+        let found = blocking(move || files.list()).await?.into_iter();
+        let artifacts = found.map(|file| Artifact {
+            name: file.name,
+            size: file.size,
+            mime_type: file.mime_type.into(),
+            modified_at_ms: file.modified_ms,
+        });
+        Ok(Reply::new(Artifacts { artifacts: artifacts.collect() }))
+    }
+}
+
+pub struct Get;
+
+impl Method for Get {
+    type Params = FileParams;
+    type Result = FileView;
+    const NAME: &'static str = "_nuncio/artifact/get";
+    const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "name": "call_01.txt"}"#;
+    const ROUTE: Option<Route> = Some(Route::get("/v1/sessions/{sessionId}/artifacts/{name}").gives_file());
+    const ROLE: Role = Role::Observer;
+    const DOC: &'static str = "Gives an artifact of a session.";
+
+    async fn call(cx: Cx, params: FileParams) -> Result<Reply<FileView>> {
+        let (bytes, kind) = artifact(&cx, &params.session_id, params.name.clone()).await?;
+        Ok(Reply::new(FileView::of(params.name, kind, &bytes)))
+    }
+}

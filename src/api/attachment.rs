@@ -1,0 +1,176 @@
+//! Attachments: files that come along with messages, kept as long as their session. Prompts name them by their uri.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::files::{FileParams, FileView, FilesParams, blocking};
+use super::method::{Method, Reply, Route};
+use super::{Cx, Role};
+use crate::content::Part;
+use crate::error::{Error, Result};
+use crate::id::SessionId;
+use crate::limits;
+use crate::session::files::Files;
+use crate::workspace::media_type;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AddParams {
+    session_id: SessionId,
+    /// Without `/` and `..`, no leading dot, at most 255 bytes. Where it exists, the new one is numbered.
+    name: String,
+    /// Base64 (RFC 4648, section 4), at most 10 MiB of content.
+    data: String,
+    /// What the caller takes it for; what it is, is seen from its bytes.
+    #[allow(dead_code)]
+    mime_type: Option<String>,
+}
+
+/// `uri` is what a part of a message names it by. `size` in bytes.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Added {
+    name: String,
+    mime_type: String,
+    size: u64,
+    uri: String,
+}
+
+/// Keeps a file for a session: for doors that have its bytes.
+async fn add_attachment(cx: &Cx, session: &SessionId, name: String, bytes: Vec<u8>) -> Result<Added> {
+    cx.entered(session).await?;
+    let files = attachments(cx, session);
+    blocking(move || {
+        let name = files.add(&name, &bytes)?;
+        let uri = uri(&files, &name);
+        Ok(Added { name, mime_type: media_type(&bytes).into(), size: bytes.len() as u64, uri })
+    })
+    .await
+}
+
+/// The bytes of an attachment and their MIME type.
+async fn attachment(cx: &Cx, session: &SessionId, name: String) -> Result<(Vec<u8>, &'static str)> {
+    cx.entered(session).await?;
+    let files = attachments(cx, session);
+    blocking(move || files.get(&name).map(|bytes| (media_type(&bytes), bytes))).await.map(|(kind, bytes)| (bytes, kind))
+}
+
+fn attachments(cx: &Cx, session: &SessionId) -> Files {
+    Files::new(cx.nuncio.places.attachments(session.as_str()))
+}
+
+/// RFC 8089, with all that RFC 3986 does not let stand in a path as `%XX`.
+fn uri(files: &Files, name: &str) -> String {
+    use std::os::unix::ffi::OsStrExt;
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
+    let path = files.path(name);
+    let encoded = path.as_os_str().as_bytes().iter();
+    encoded.fold(
+        "file://".into(),
+        |uri, byte| if plain(*byte) { uri + &char::from(*byte).to_string() } else { format!("{uri}%{byte:02X}") },
+    )
+}
+
+/// The parts of a message with what they name of the session's attachments: an image as an image, a short text as its text.
+pub fn with_attachments(cx: &Cx, session: &SessionId, parts: Vec<Part>) -> Vec<Part> {
+    let files = attachments(cx, session);
+    let prefix = uri(&files, "");
+    let expand = |part: Part| {
+        let Part::ResourceLink { uri: named, .. } = &part else { return part };
+        // Whether there is such a session is seen later.
+        let Some(name) = named.strip_prefix(&prefix).filter(|_| !session.as_str().contains('/')) else { return part };
+        let found = decoded(name).and_then(|name| files.get(&name).ok());
+        found.and_then(|bytes| content(named, bytes)).unwrap_or(part)
+    };
+    parts.into_iter().map(expand).collect()
+}
+
+fn decoded(text: &str) -> Option<String> {
+    let (mut bytes, mut rest) = (Vec::new(), text.bytes());
+    while let Some(byte) = rest.next() {
+        let digit = |byte: Option<u8>| byte.and_then(|byte| char::from(byte).to_digit(16));
+        bytes.push(if byte == b'%' { (digit(rest.next())? * 16 + digit(rest.next())?) as u8 } else { byte });
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// None: the model has to look at it by a tool.
+fn content(uri: &str, bytes: Vec<u8>) -> Option<Part> {
+    match media_type(&bytes) {
+        kind if kind.starts_with("image/") && bytes.len() <= limits::IMAGE_BYTES_MAX => {
+            Some(Part::Image { mime_type: kind.into(), data: STANDARD.encode(bytes) })
+        }
+        kind @ "text/plain" if bytes.len() <= limits::READ_BYTES_MAX => {
+            Some(Part::Resource { uri: uri.into(), mime_type: Some(kind.into()), text: String::from_utf8(bytes).ok()? })
+        }
+        _ => None,
+    }
+}
+
+pub struct Add;
+
+impl Method for Add {
+    type Params = AddParams;
+    type Result = Added;
+    const NAME: &'static str = "_nuncio/attachment/add";
+    const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "name": "note.txt", "data": "aGVsbG8K"}"#;
+    const ROUTE: Option<Route> = Some(Route::post("/v1/sessions/{sessionId}/attachments").status(201).takes_file());
+    const DOC: &'static str = "Keeps a file with a session. A resource_link with its uri in a message gives it to the model.";
+
+    async fn call(cx: Cx, params: AddParams) -> Result<Reply<Added>> {
+        let bytes = STANDARD.decode(&params.data).map_err(|error| Error::invalid_params(format!("data: not base64: {error}")))?;
+        add_attachment(&cx, &params.session_id, params.name, bytes).await.map(Reply::new)
+    }
+}
+
+pub struct Get;
+
+impl Method for Get {
+    type Params = FileParams;
+    type Result = FileView;
+    const NAME: &'static str = "_nuncio/attachment/get";
+    const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "name": "note.txt"}"#;
+    const ROUTE: Option<Route> = Some(Route::get("/v1/sessions/{sessionId}/attachments/{name}").gives_file());
+    const ROLE: Role = Role::Observer;
+    const DOC: &'static str = "Gives an attachment of a session.";
+
+    async fn call(cx: Cx, params: FileParams) -> Result<Reply<FileView>> {
+        let (bytes, kind) = attachment(&cx, &params.session_id, params.name.clone()).await?;
+        Ok(Reply::new(FileView::of(params.name, kind, &bytes)))
+    }
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Attachments {
+    attachments: Vec<Added>,
+}
+
+pub struct List;
+
+impl Method for List {
+    type Params = FilesParams;
+    type Result = Attachments;
+    const NAME: &'static str = "_nuncio/attachment/list";
+    const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
+    const ROUTE: Option<Route> = Some(Route::get("/v1/sessions/{sessionId}/attachments"));
+    const ROLE: Role = Role::Observer;
+    const DOC: &'static str = "Lists the attachments of a session by name.";
+
+    async fn call(cx: Cx, params: FilesParams) -> Result<Reply<Attachments>> {
+        cx.entered(&params.session_id).await?;
+        let files = attachments(&cx, &params.session_id);
+        let list = blocking(move || {
+            let found = files.list()?.into_iter();
+            let view = |file: crate::session::files::Found| Added {
+                uri: uri(&files, &file.name),
+                name: file.name,
+                mime_type: file.mime_type.into(),
+                size: file.size,
+            };
+            Ok(found.map(view).collect())
+        });
+        Ok(Reply::new(Attachments { attachments: list.await? }))
+    }
+}

@@ -1,0 +1,323 @@
+//! OpenAPI 3.1 of the REST routes, from the table and its types.
+
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::events::{FOLLOW, FOLLOW_DOC, FOLLOW_ROUTES, FollowParams};
+use super::method::{Entry, Method, Route};
+use super::prompt::Prompt;
+use super::table::METHODS;
+use crate::error::KINDS;
+use crate::event::Event;
+
+/// The body of every answer that is an error.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Envelope {
+    pub error: ErrorBody,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ErrorBody {
+    /// A word of the table of errors, for branching.
+    pub code: String,
+    /// For people.
+    pub message: String,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// Stands in the server's log, too.
+    pub request_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub details: Option<Value>,
+}
+
+pub fn openapi() -> Value {
+    let mut settings = SchemaSettings::draft2020_12();
+    settings.definitions_path = "/components/schemas".into();
+    settings.meta_schema = None;
+    let mut generator = settings.into_generator();
+    let mut paths = Map::new();
+    for entry in METHODS {
+        if let Some(route) = entry.route {
+            let operation = operation(entry, route, &mut generator);
+            add(&mut paths, route, operation);
+        }
+    }
+    for route in FOLLOW_ROUTES {
+        let operation = stream(route, &mut generator);
+        add(&mut paths, route, operation);
+    }
+    add(&mut paths, Route::get("/health"), health());
+    add(&mut paths, Route::get("/v1/openapi.json"), described());
+    add(&mut paths, Route::get("/metrics"), measured());
+    let envelope = generator.subschema_for::<Envelope>();
+    generator.subschema_for::<Event>();
+    let schemas = generator.take_definitions(true);
+    let mut document = json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "nuncio",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "The methods that `nuncio acp` serves over stdio, as REST, and its events as server-sent events.",
+            "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
+        },
+        "servers": [{ "url": "http://127.0.0.1:8686" }],
+        "security": [{ "token": [] }],
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "responses": errors(&envelope),
+            "securitySchemes": { "token": { "type": "http", "scheme": "bearer", "description": "The file `token` of nuncio's data, or one of `nuncio token new`." } },
+        },
+    });
+    plainly(&mut document);
+    document
+}
+
+/// Takes out what readers of OpenAPI would misread: a discriminator without names of schemas, and the types of what is never refused.
+fn plainly(value: &mut Value) {
+    if let Value::Object(object) = value {
+        object.shift_remove("discriminator");
+        if object.contains_key("x-deserialize-default-on-error") {
+            object.retain(|name, _| name == "description");
+        }
+        object.values_mut().for_each(plainly);
+    } else if let Value::Array(list) = value {
+        list.iter_mut().for_each(plainly);
+    }
+}
+
+/// A schema that refers to no other.
+pub fn inlined<T: JsonSchema>() -> Schema {
+    let mut settings = SchemaSettings::draft2020_12();
+    settings.inline_subschemas = true;
+    settings.into_generator().into_root_schema_for::<T>()
+}
+
+fn add(paths: &mut Map<String, Value>, route: Route, operation: Value) {
+    let path = paths.entry(route.path).or_insert_with(|| json!({}));
+    path[route.verb.to_lowercase()] = operation;
+}
+
+/// One response for each status of the table of errors, telling the codes it may carry.
+fn errors(envelope: &Schema) -> Value {
+    let mut responses = Map::new();
+    for row in KINDS {
+        let codes: Vec<&str> = KINDS.iter().filter(|other| other.http == row.http).map(|other| other.code).collect();
+        responses.entry(format!("E{}", row.http)).or_insert_with(|| {
+            let mut response = json!({
+                "description": codes.join(", "),
+                "content": { "application/json": { "schema": envelope, "example": { "error": { "code": row.code, "message": "what went wrong", "requestId": "req_01" } } } },
+            });
+            if row.http == 503 || row.http == 429 {
+                response["headers"] = json!({ "Retry-After": { "description": "Seconds", "schema": { "type": "integer" } } });
+            }
+            response
+        });
+    }
+    Value::Object(responses)
+}
+
+fn error_responses(responses: &mut Map<String, Value>) {
+    for row in KINDS {
+        responses.insert(row.http.to_string(), json!({ "$ref": format!("#/components/responses/E{}", row.http) }));
+    }
+}
+
+fn operation(entry: &Entry, route: Route, generator: &mut SchemaGenerator) -> Value {
+    let (mut params, mut result) = ((entry.params)(generator), (entry.result)(generator));
+    (entry.rest_schema)(&mut params, &mut result);
+    if result.get("type").is_some_and(|kind| kind == "null") {
+        result = json_schema!({ "type": "object" });
+    }
+    let example: Map<String, Value> = serde_json::from_str(entry.example).unwrap_or_default();
+    let mut fields = Fields::of(params, entry, example);
+    let mut parameters: Vec<Value> = fields.captured(route.path);
+    let mut operation = Map::new();
+    operation.insert("operationId".into(), operation_id(entry.name).into());
+    operation.insert("summary".into(), entry.doc.into());
+    operation.insert("description".into(), format!("The method `{}`.", entry.name).into());
+    operation.insert("tags".into(), json!([tag(route.path)]));
+    if matches!(route.verb, "POST" | "PUT") {
+        if route.verb == "POST" && entry.creates() {
+            let doc = "A repeat under the same key gets the first answer, and does nothing again.";
+            parameters.push(header(
+                "Idempotency-Key",
+                doc,
+                json!({ "type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$" }),
+            ));
+        }
+        if entry.name == Prompt::NAME {
+            let doc = "`respond-async`: answers as soon as the turn has begun.";
+            parameters.push(header("Prefer", doc, json!({ "type": "string", "enum": ["respond-async"] })));
+        }
+        let mut body = fields.body();
+        if route.takes_file {
+            let file = json!({ "type": "string", "format": "binary" });
+            body["content"]["multipart/form-data"] =
+                json!({ "schema": { "type": "object", "required": ["file"], "properties": { "file": file } } });
+        }
+        operation.insert("requestBody".into(), body);
+    } else {
+        parameters.extend(fields.query());
+    }
+    operation.insert("parameters".into(), parameters.into());
+    let mut responses = Map::new();
+    let mut answer = json!({ "description": "Done", "content": { "application/json": { "schema": result } } });
+    if route.gives_file {
+        answer["content"]["*/*"] = json!({ "schema": { "type": "string", "format": "binary", "description": "The file itself, unless JSON is asked for." } });
+    }
+    if entry.name == Prompt::NAME {
+        answer["content"]["text/event-stream"] =
+            json!({ "schema": { "type": "string", "description": "The turn's events, if that is what `Accept` asks for." } });
+        let turn = json!({ "type": "object", "required": ["turnId"], "properties": { "turnId": { "type": "string" } } });
+        responses.insert("202".into(), json!({ "description": "Begun", "content": { "application/json": { "schema": turn } } }));
+    }
+    responses.insert(route.status.to_string(), answer);
+    error_responses(&mut responses);
+    operation.insert("responses".into(), responses.into());
+    Value::Object(operation)
+}
+
+fn stream(route: Route, generator: &mut SchemaGenerator) -> Value {
+    let mut fields = Fields(FollowParams::json_schema(generator), Map::new());
+    let mut parameters = fields.captured(route.path);
+    fields.without("sessionId");
+    parameters.extend(fields.query());
+    let doc = "Where the reader was; counts more than `after`.";
+    parameters.push(header("Last-Event-ID", doc, json!({ "type": "integer", "minimum": 0 })));
+    let one = route.path.contains('{');
+    let said = "Frames `id: CURSOR`, `data: Event`; once `event: synced` when history is through; comments as heartbeats.";
+    let mut responses = Map::from_iter([(
+        "200".to_string(),
+        json!({ "description": said, "content": { "text/event-stream": { "schema": { "type": "string", "contentMediaType": "application/json", "contentSchema": { "$ref": "#/components/schemas/Event" } } } } }),
+    )]);
+    error_responses(&mut responses);
+    json!({
+        "operationId": if one { "session_events" } else { "events" },
+        "summary": FOLLOW_DOC,
+        "description": format!("The stream `{FOLLOW}`."),
+        "tags": ["events"],
+        "parameters": parameters,
+        "responses": responses,
+    })
+}
+
+fn health() -> Value {
+    let schema = json!({ "type": "object", "required": ["status"], "properties": { "status": { "const": "ok" } } });
+    plain("health", "Says that the server is there, to anybody.", "application/json", schema, json!([]))
+}
+
+fn described() -> Value {
+    plain("openapi", "This document.", "application/json", json!({ "type": "object" }), json!([{ "token": [] }]))
+}
+
+fn measured() -> Value {
+    let media = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    plain("metrics", "Counts and gauges, for Prometheus.", media, json!({ "type": "string" }), json!([{ "token": [] }]))
+}
+
+fn plain(id: &str, doc: &str, media: &str, schema: Value, security: Value) -> Value {
+    let mut responses =
+        Map::from_iter([("200".to_string(), json!({ "description": "Done", "content": { media: { "schema": schema } } }))]);
+    error_responses(&mut responses);
+    json!({ "operationId": id, "summary": doc, "tags": ["server"], "security": security, "responses": responses })
+}
+
+fn header(name: &str, doc: &str, schema: Value) -> Value {
+    json!({ "name": name, "in": "header", "required": false, "description": doc, "schema": schema })
+}
+
+/// `_nuncio/session/get` → `session_get`.
+fn operation_id(name: &str) -> String {
+    name.trim_start_matches("_nuncio/").replace('/', "_")
+}
+
+/// The last fixed part of a path that names a thing.
+fn tag(path: &str) -> &str {
+    path.split('/').nth(2).unwrap_or("server")
+}
+
+/// The fields of a method's params on their way into paths, queries and bodies, with what an example says of them.
+struct Fields(Schema, Map<String, Value>);
+
+impl Fields {
+    fn of(mut schema: Schema, entry: &Entry, example: Map<String, Value>) -> Fields {
+        let mut filled = Map::new();
+        (entry.complete)(&mut filled);
+        for name in filled.keys() {
+            optional(&mut schema, name);
+        }
+        Fields(schema, example)
+    }
+
+    /// Takes a field out; its schema, and whether it is required.
+    fn without(&mut self, name: &str) -> (Value, bool) {
+        let schema = self.0.get_mut("properties").and_then(Value::as_object_mut).and_then(|all| all.shift_remove(name));
+        let required = optional(&mut self.0, name);
+        (schema.unwrap_or_else(|| json!({ "type": "string" })), required)
+    }
+
+    fn parameter(&mut self, name: &str, place: &str) -> Value {
+        let (mut schema, required) = self.without(name);
+        let doc = schema.as_object_mut().and_then(|schema| schema.shift_remove("description"));
+        // Text cannot be null: a field that may be left out is left out.
+        if let Some(Value::Array(types)) = schema.get_mut("type") {
+            types.retain(|one| one != "null");
+            if let [one] = types.as_slice() {
+                schema["type"] = one.clone();
+            }
+        }
+        if let Some(Value::Array(any)) = schema.get_mut("anyOf") {
+            any.retain(|one| one["type"] != "null");
+            if let [one] = any.as_slice() {
+                schema = one.clone();
+            }
+        }
+        let required = required || place == "path";
+        let mut parameter = json!({ "name": name, "in": place, "required": required, "schema": schema });
+        if let Some(doc) = doc {
+            parameter["description"] = doc;
+        }
+        if let Some(example) = self.1.shift_remove(name) {
+            parameter["example"] = example;
+        }
+        parameter
+    }
+
+    fn captured(&mut self, path: &str) -> Vec<Value> {
+        let names = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+        names.map(|name| self.parameter(name, "path")).collect()
+    }
+
+    fn query(&mut self) -> Vec<Value> {
+        let names: Vec<String> =
+            self.0.get("properties").and_then(Value::as_object).into_iter().flat_map(Map::keys).cloned().collect();
+        // `_meta` is an object, which has no form in a query.
+        names.iter().filter(|name| *name != "_meta").map(|name| self.parameter(name, "query")).collect()
+    }
+
+    fn body(self) -> Value {
+        let required = self.0.get("required").and_then(Value::as_array).is_some_and(|required| !required.is_empty());
+        let mut content = json!({ "schema": self.0 });
+        if !self.1.is_empty() {
+            content["example"] = Value::Object(self.1);
+        }
+        json!({ "required": required, "content": { "application/json": content } })
+    }
+}
+
+/// Makes a field optional; whether it was required.
+pub fn optional(schema: &mut Schema, name: &str) -> bool {
+    let Some(Value::Array(required)) = schema.get_mut("required") else { return false };
+    let before = required.len();
+    required.retain(|one| one != name);
+    let was = required.len() < before;
+    if required.is_empty() {
+        schema.remove("required");
+    }
+    was
+}

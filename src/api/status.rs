@@ -1,0 +1,160 @@
+//! What there is: tools, agents, models, and how much is going on.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::method::{Method, Reply, Route};
+use super::view::{Activity, Status as Doing};
+use super::{Cx, Role};
+use crate::content::ToolKind;
+use crate::error::Result;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Nothing {}
+
+/// `inputSchema` is a JSON Schema (draft 2020-12) of an object.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Tool {
+    name: String,
+    description: String,
+    kind: ToolKind,
+    input_schema: Value,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ToolList {
+    tools: Vec<Tool>,
+}
+
+pub struct Tools;
+
+impl Method for Tools {
+    type Params = Nothing;
+    type Result = ToolList;
+    const NAME: &'static str = "_nuncio/tool/list";
+    const ROUTE: Option<Route> = Some(Route::get("/v1/tools"));
+    const ROLE: Role = Role::Observer;
+    const DOC: &'static str = "Lists the tools that models can call.";
+
+    async fn call(cx: Cx, _params: Nothing) -> Result<Reply<ToolList>> {
+        let tools = cx.nuncio.agents.tools().iter().map(|tool| Tool {
+            name: tool.name().into(),
+            description: tool.spec().description.clone(),
+            kind: tool.kind(),
+            input_schema: tool.spec().input_schema.clone(),
+        });
+        Ok(Reply::new(ToolList { tools: tools.collect() }))
+    }
+}
+
+/// `kind`: `native` is nuncio's own.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Agent {
+    name: String,
+    kind: String,
+    version: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct AgentList {
+    agents: Vec<Agent>,
+}
+
+pub struct Agents;
+
+impl Method for Agents {
+    type Params = Nothing;
+    type Result = AgentList;
+    const NAME: &'static str = "_nuncio/agent/list";
+    const ROUTE: Option<Route> = Some(Route::get("/v1/agents"));
+    const ROLE: Role = Role::Observer;
+    const DOC: &'static str = "Lists the agents that can work in a session.";
+
+    async fn call(_cx: Cx, _params: Nothing) -> Result<Reply<AgentList>> {
+        let native = Agent { name: "nuncio".into(), kind: "native".into(), version: env!("CARGO_PKG_VERSION").into() };
+        Ok(Reply::new(AgentList { agents: vec![native] }))
+    }
+}
+
+/// `id` is `PROVIDER/NAME`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Model {
+    id: String,
+    name: String,
+}
+
+/// `default` is the model of a session that was given none; missing when nothing can be used.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ModelList {
+    models: Vec<Model>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    default: Option<String>,
+}
+
+pub struct Models;
+
+impl Method for Models {
+    type Params = Nothing;
+    type Result = ModelList;
+    const NAME: &'static str = "_nuncio/model/list";
+    const ROUTE: Option<Route> = Some(Route::get("/v1/models"));
+    const ROLE: Role = Role::Observer;
+    const DOC: &'static str = "Lists the models that can be used now: of the settings, of providers with a key, of a local server.";
+
+    async fn call(cx: Cx, _params: Nothing) -> Result<Reply<ModelList>> {
+        let agents = &cx.nuncio.agents;
+        let default = agents.models.default_id(&agents.user.settings).await.ok();
+        let choices = agents.models.choices(&agents.user.settings, default.as_deref().unwrap_or_default());
+        let models = choices.into_iter().map(|choice| Model { id: choice.id, name: choice.name }).collect();
+        Ok(Reply::new(ModelList { models, default }))
+    }
+}
+
+/// Sessions of this process: all that are open, those in which a turn runs, those that wait for a permission.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+struct Counts {
+    open: usize,
+    busy: usize,
+    waiting: usize,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StatusView {
+    version: String,
+    /// Milliseconds since this process began.
+    uptime_ms: u64,
+    sessions: Counts,
+    /// The model of the settings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+}
+
+pub struct Status;
+
+impl Method for Status {
+    type Params = Nothing;
+    type Result = StatusView;
+    const NAME: &'static str = "_nuncio/status";
+    const ROUTE: Option<Route> = Some(Route::get("/v1/status"));
+    const ROLE: Role = Role::Observer;
+    const DOC: &'static str = "Says how much is going on in this process.";
+
+    async fn call(cx: Cx, _params: Nothing) -> Result<Reply<StatusView>> {
+        let open = cx.nuncio.sessions_now().map(|sessions| sessions.all_open()).unwrap_or_default();
+        let mut sessions = Counts { open: open.len(), ..Counts::default() };
+        for activity in open.iter().map(|session| Activity::of(session)) {
+            sessions.busy += usize::from(activity.status == Doing::Busy);
+            sessions.waiting += usize::from(activity.waiting);
+        }
+        Ok(Reply::new(StatusView {
+            version: env!("CARGO_PKG_VERSION").into(),
+            uptime_ms: cx.nuncio.started.elapsed().as_millis() as u64,
+            sessions,
+            model: cx.nuncio.agents.user.settings.model.clone(),
+        }))
+    }
+}

@@ -1,0 +1,116 @@
+//! The turns of a session, page by page.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::method::{Method, Reply, Route};
+use super::view::PageParams;
+use super::{Cx, Role};
+use crate::content::StopReason;
+use crate::error::Result;
+use crate::id::{Seq, TurnId};
+use crate::session::turns::{TurnRecord, TurnStatus};
+
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Status {
+    Running,
+    Completed,
+    Failed,
+    Cancelled,
+    /// The process that ran it is gone.
+    Interrupted,
+}
+
+/// Times are milliseconds since the Unix epoch.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TurnView {
+    turn_id: TurnId,
+    status: Status,
+    /// Of one that is completed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stop_reason: Option<StopReason>,
+    /// Of one that failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Failure>,
+    /// The client that prompted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<String>,
+    started_at_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ended_at_ms: Option<u64>,
+    /// Of its `turn.started`, and of the event that ended it.
+    first_seq: Seq,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_seq: Option<Seq>,
+}
+
+/// `code` is a word of the table of errors.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Failure {
+    code: String,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+}
+
+impl TurnView {
+    fn of(turn: &TurnRecord) -> TurnView {
+        let ended = turn.status != TurnStatus::Running;
+        TurnView {
+            turn_id: turn.id.clone(),
+            status: match turn.status {
+                TurnStatus::Running => Status::Running,
+                TurnStatus::Completed => Status::Completed,
+                TurnStatus::Failed => Status::Failed,
+                TurnStatus::Cancelled => Status::Cancelled,
+                TurnStatus::Interrupted => Status::Interrupted,
+            },
+            stop_reason: turn.stop_reason,
+            error: turn.error.as_deref().map(|error| Failure {
+                code: error.code.clone(),
+                message: error.message.clone(),
+                hint: error.hint.clone(),
+            }),
+            by: turn.by.as_deref().map(String::from),
+            started_at_ms: turn.started_ms,
+            ended_at_ms: ended.then_some(turn.ended_ms),
+            first_seq: turn.first_seq,
+            last_seq: ended.then_some(turn.last_seq),
+        }
+    }
+}
+
+/// Newest last. `nextCursor` is missing on the last page.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TurnsPage {
+    turns: Vec<TurnView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
+}
+
+pub struct Turns;
+
+impl Method for Turns {
+    type Params = PageParams;
+    type Result = TurnsPage;
+    const NAME: &'static str = "_nuncio/session/turns";
+    const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "limit": 20}"#;
+    const ROUTE: Option<Route> = Some(Route::get("/v1/sessions/{sessionId}/turns"));
+    const ROLE: Role = Role::Observer;
+    const DOC: &'static str = "Lists the turns of a session, newest last, page by page.";
+
+    async fn call(cx: Cx, params: PageParams) -> Result<Reply<TurnsPage>> {
+        let (after, limit) = params.bounds()?;
+        let session = cx.look(&params.session_id).await?;
+        let page = session.log.state(|state| {
+            let turns = state.turns.after(after);
+            let page = &turns[..turns.len().min(limit)];
+            let next_cursor = page.last().filter(|_| turns.len() > limit).map(|last| last.first_seq.to_string());
+            TurnsPage { turns: page.iter().map(TurnView::of).collect(), next_cursor }
+        });
+        Ok(Reply::new(page))
+    }
+}

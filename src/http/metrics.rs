@@ -1,0 +1,118 @@
+//! `/metrics`: what is counted, in Prometheus' text format (OpenMetrics 1.0).
+
+use std::time::Duration;
+
+use axum::Extension;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Registry, Unit};
+
+use super::Door;
+use super::answer::Failure;
+use super::routes::TheDoor;
+use crate::error::{Error, Result};
+use crate::session::Sessions;
+
+/// What the door itself counts.
+pub struct Requests {
+    count: Family<Request, Counter>,
+    seconds: Histogram,
+    pub connections: Gauge,
+    pub streams: Gauge,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Request {
+    method: String,
+    route: String,
+    status: u16,
+}
+
+impl Default for Requests {
+    fn default() -> Self {
+        Requests {
+            count: Family::default(),
+            seconds: Histogram::new([0.0005, 0.001, 0.005, 0.02, 0.1, 1.0, 10.0]),
+            connections: Gauge::default(),
+            streams: Gauge::default(),
+        }
+    }
+}
+
+impl Requests {
+    /// `route` is one of the table's: paths that somebody made up are not told apart.
+    pub fn count(&self, method: &str, route: Option<&str>, status: u16, took: Duration) {
+        let known = ["GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS"];
+        let method = if known.contains(&method) { method } else { "other" };
+        let request = Request { method: method.into(), route: route.unwrap_or("none").into(), status };
+        self.count.get_or_create(&request).inc();
+        self.seconds.observe(took.as_secs_f64());
+    }
+}
+
+/// One more as long as it lives.
+pub struct Counted(Gauge);
+
+impl Counted {
+    pub fn new(gauge: &Gauge) -> Counted {
+        gauge.inc();
+        Counted(gauge.clone())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
+pub async fn show(Extension(door): TheDoor) -> Response {
+    match text(&door) {
+        Ok(text) => {
+            let media = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+            ([(header::CONTENT_TYPE, media)], text).into_response()
+        }
+        Err(error) => Failure(error).into_response(),
+    }
+}
+
+fn text(door: &Door) -> Result<String> {
+    let mut registry = Registry::with_prefix("nuncio");
+    let requests = &door.requests;
+    registry.register("http_requests", "Requests, by method, route and status", requests.count.clone());
+    registry.register_with_unit("http_request", "Time to the head of an answer", Unit::Seconds, requests.seconds.clone());
+    registry.register("http_connections", "Open connections", requests.connections.clone());
+    registry.register("http_streams", "Open event streams", requests.streams.clone());
+    if let Some(sessions) = door.nuncio.sessions_now() {
+        of_sessions(&mut registry, sessions);
+    }
+    if let Some(bytes) = crate::process::resident_bytes() {
+        registry.register_with_unit("resident_memory", "Resident memory of this process", Unit::Bytes, gauge(bytes as i64));
+    }
+    let mut text = String::new();
+    encode(&mut text, &registry).map_err(|error| Error::internal(format!("writing the metrics: {error}")))?;
+    Ok(text)
+}
+
+fn of_sessions(registry: &mut Registry, sessions: &Sessions) {
+    let counts = sessions.counts();
+    registry.register("events", "Events written", counts.events.clone());
+    registry.register("turns", "Turns that ended, by how", counts.turns.clone());
+    registry.register("tokens", "Tokens of models, by kind", counts.tokens.clone());
+    registry.register_with_unit("tool", "Time that tools ran, by kind and result", Unit::Seconds, counts.tools.clone());
+    registry.register("turns_running", "Turns that run", gauge(sessions.turns_running() as i64));
+    registry.register("sessions_open", "Sessions that are open", gauge(sessions.sessions_open() as i64));
+    registry.register("log_queue", "Events that wait for the log's writer", gauge(sessions.log_queue() as i64));
+}
+
+fn gauge(value: i64) -> Gauge {
+    let gauge: Gauge = Gauge::default();
+    gauge.set(value);
+    gauge
+}

@@ -1,0 +1,81 @@
+//! What happened in this process, counted: a fold over the events that it wrote.
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::Histogram;
+
+use super::state::SessionState;
+use crate::event::{Body, Event};
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct Outcome {
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct TokenKind {
+    kind: &'static str,
+}
+
+/// The kind of a tool, and not its name, which a model may invent.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct Tool {
+    kind: String,
+    status: &'static str,
+}
+
+pub struct Counts {
+    pub events: Counter,
+    pub turns: Family<Outcome, Counter>,
+    pub tokens: Family<TokenKind, Counter>,
+    /// Seconds from the decision to the result.
+    pub tools: Family<Tool, Histogram, fn() -> Histogram>,
+}
+
+impl Default for Counts {
+    fn default() -> Self {
+        let seconds = || Histogram::new([0.001, 0.01, 0.1, 1.0, 10.0, 60.0, 600.0]);
+        Counts {
+            events: Counter::default(),
+            turns: Family::default(),
+            tokens: Family::default(),
+            tools: Family::new_with_constructor(seconds as fn() -> Histogram),
+        }
+    }
+}
+
+impl Counts {
+    /// `state` is the session's before the event.
+    pub fn on(&self, event: &Event, state: &SessionState) {
+        self.events.inc();
+        let ended = |outcome| {
+            self.turns.get_or_create(&Outcome { outcome }).inc();
+        };
+        match &event.body {
+            Body::TurnCompleted { .. } => ended("completed"),
+            Body::TurnFailed { .. } => ended("failed"),
+            Body::TurnCancelled {} => ended("cancelled"),
+            Body::TurnInterrupted {} => ended("interrupted"),
+            Body::UsageUpdated { usage, .. } => {
+                for (kind, tokens) in [
+                    ("input", usage.input_tokens),
+                    ("output", usage.output_tokens),
+                    ("cache_read", usage.cache_read_tokens),
+                    ("cache_write", usage.cache_write_tokens),
+                ] {
+                    self.tokens.get_or_create(&TokenKind { kind }).inc_by(tokens);
+                }
+            }
+            Body::ToolCompleted { tool_call_id, status, .. } => {
+                let ran = state.open_tools.iter().find(|open| open.id == *tool_call_id);
+                let Some((open, since_ms)) = ran.and_then(|open| Some((open, open.running_ms?))) else { return };
+                let kind = format!("{:?}", open.kind).to_lowercase();
+                let status = if *status == crate::content::ToolStatus::Failed { "failed" } else { "completed" };
+                let seconds = event.at_ms.saturating_sub(since_ms) as f64 / 1000.0;
+                self.tools.get_or_create(&Tool { kind, status }).observe(seconds);
+            }
+            _ => {}
+        }
+    }
+}

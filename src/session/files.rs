@@ -1,0 +1,136 @@
+//! Files of a session: attachments that came with messages, artifacts that tools left. A flat directory each; names never lead out of it.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use crate::error::{Error, Kind, Result};
+use crate::limits;
+use crate::store::create_private_dir;
+use crate::workspace::{self, media_type};
+
+pub struct Files {
+    dir: PathBuf,
+}
+
+/// A file that was found.
+pub struct Found {
+    pub name: String,
+    pub size: u64,
+    pub mime_type: &'static str,
+    /// Milliseconds since the Unix epoch.
+    pub modified_ms: u64,
+}
+
+impl Files {
+    pub fn new(dir: PathBuf) -> Files {
+        Files { dir }
+    }
+
+    /// Where a file of that name is, or would be.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    /// Keeps `bytes` under `name`, or under a numbered one where that exists; whole or not at all. Returns the name.
+    pub fn add(&self, name: &str, bytes: &[u8]) -> Result<String> {
+        check_name(name)?;
+        if bytes.len() > limits::ATTACHMENT_BYTES_MAX {
+            let most = limits::ATTACHMENT_BYTES_MAX >> 20;
+            return Err(Error::new(Kind::TooLarge, format!("attachment {name} has more than {most} MiB")));
+        }
+        create_private_dir(&self.dir)?;
+        let temporary = self.path(&format!(".nuncio-{}", uuid::Uuid::now_v7().simple()));
+        let written = write(&temporary, bytes).and_then(|()| self.link(&temporary, name));
+        let _ = fs::remove_file(&temporary);
+        written.map_err(|error| Error::io(format_args!("writing attachment {name}"), error))
+    }
+
+    /// Gives a finished file the first name that is free.
+    fn link(&self, temporary: &Path, name: &str) -> std::io::Result<String> {
+        let mut number = 1;
+        loop {
+            let name = numbered(name, number);
+            match fs::hard_link(temporary, self.path(&name)) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
+                linked => return linked.map(|()| name),
+            }
+        }
+    }
+
+    /// The content of a file. A link is none.
+    pub fn get(&self, name: &str) -> Result<Vec<u8>> {
+        self.read(name, u64::MAX)
+    }
+
+    /// At most `most` bytes of a file.
+    fn read(&self, name: &str, most: u64) -> Result<Vec<u8>> {
+        check_name(name)?;
+        let missing = || Error::not_found(format!("no file {name}"));
+        let dir = fs::canonicalize(&self.dir).map_err(|_| missing())?;
+        let file = workspace::open(&dir.join(name)).map_err(|_| missing())?;
+        let mut bytes = Vec::new();
+        file.take(most).read_to_end(&mut bytes).map_err(|error| Error::io(format_args!("reading file {name}"), error))?;
+        Ok(bytes)
+    }
+
+    /// All files, by name.
+    pub fn list(&self) -> Result<Vec<Found>> {
+        let failed = |error| Error::io(format_args!("listing {}", self.dir.display()), error);
+        let entries = match fs::read_dir(&self.dir) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(failed)?,
+        };
+        let mut found = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(failed)?;
+            let Some(name) = entry.file_name().to_str().filter(|name| check_name(name).is_ok()).map(String::from) else { continue };
+            // One that was removed meanwhile is not there.
+            let Some(metadata) = entry.metadata().ok().filter(fs::Metadata::is_file) else { continue };
+            let head = self.read(&name, limits::BINARY_PROBE_BYTES as u64);
+            let modified = metadata.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+            found.push(Found {
+                mime_type: head.map_or("application/octet-stream", |head| media_type(&head)),
+                name,
+                size: metadata.len(),
+                modified_ms: modified.map_or(0, |since| since.as_millis() as u64),
+            });
+        }
+        found.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(found)
+    }
+}
+
+fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut file: File = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// One component of a path, which is not hidden and leads nowhere.
+fn check_name(name: &str) -> Result<()> {
+    let wrong = |what: &str| Err(Error::invalid_params(format!("name: {what}")));
+    match name {
+        "" => wrong("is empty"),
+        _ if name.starts_with('.') => wrong("begins with a dot"),
+        _ if name.contains('/') || name.contains("..") => wrong("must not lead anywhere"),
+        _ if name.chars().any(char::is_control) => wrong("has control characters"),
+        _ if name.len() > limits::FILE_NAME_BYTES_MAX => wrong("is too long"),
+        _ => Ok(()),
+    }
+}
+
+/// `img.png`, `img-2.png`, …; cut where it would be too long.
+fn numbered(name: &str, number: u32) -> String {
+    if number == 1 {
+        return name.into();
+    }
+    let (stem, extension) = match name.rsplit_once('.') {
+        Some((stem, extension)) if extension.len() < 16 => (stem, format!("-{number}.{extension}")),
+        _ => (name, format!("-{number}")),
+    };
+    let room = stem.floor_char_boundary(limits::FILE_NAME_BYTES_MAX - extension.len());
+    format!("{}{extension}", &stem[..room])
+}

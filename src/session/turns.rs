@@ -1,0 +1,104 @@
+//! The turns of a session in short: a fold that keeps little of each, for there may be thousands.
+
+use std::sync::Arc;
+
+use crate::content::StopReason;
+use crate::event::{Body, Event};
+use crate::id::{Seq, TurnId};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TurnStatus {
+    Running,
+    Completed,
+    Failed,
+    Cancelled,
+    Interrupted,
+}
+
+/// What is kept of a turn. Times are milliseconds since the Unix epoch.
+#[derive(Clone, Debug)]
+pub struct TurnRecord {
+    pub id: TurnId,
+    pub status: TurnStatus,
+    /// Of one that is completed.
+    pub stop_reason: Option<StopReason>,
+    /// Of one that failed.
+    pub error: Option<Box<TurnError>>,
+    /// The client that prompted.
+    pub by: Option<Arc<str>>,
+    pub started_ms: u64,
+    pub ended_ms: u64,
+    pub first_seq: Seq,
+    /// 0 while it runs, like `ended_ms`.
+    pub last_seq: Seq,
+}
+
+#[derive(Clone, Debug)]
+pub struct TurnError {
+    pub code: String,
+    pub message: String,
+    pub hint: Option<String>,
+}
+
+/// All turns, oldest first.
+#[derive(Clone, Debug, Default)]
+pub struct Turns(Vec<TurnRecord>);
+
+impl Turns {
+    pub fn on(&mut self, event: &Event) {
+        match (&event.body, &event.turn_id) {
+            (Body::TurnStarted { by }, Some(id)) => self.start(id, by.as_deref(), event),
+            (Body::TurnCompleted { stop_reason }, _) => {
+                self.end(TurnStatus::Completed, event);
+                if let Some(last) = self.0.last_mut() {
+                    last.stop_reason = Some(*stop_reason);
+                }
+            }
+            (Body::TurnFailed { code, message, hint }, _) => {
+                self.end(TurnStatus::Failed, event);
+                let error = TurnError { code: code.clone(), message: message.clone(), hint: hint.clone() };
+                if let Some(last) = self.0.last_mut() {
+                    last.error = Some(Box::new(error));
+                }
+            }
+            (Body::TurnCancelled {}, _) => self.end(TurnStatus::Cancelled, event),
+            (Body::TurnInterrupted {}, _) => self.end(TurnStatus::Interrupted, event),
+            _ => {}
+        }
+    }
+
+    fn start(&mut self, id: &TurnId, by: Option<&str>, event: &Event) {
+        // Mostly it is one client again and again.
+        let before = self.0.last().and_then(|last| last.by.clone());
+        self.0.push(TurnRecord {
+            id: id.clone(),
+            status: TurnStatus::Running,
+            stop_reason: None,
+            error: None,
+            by: by.map(|by| before.filter(|before| **before == *by).unwrap_or_else(|| by.into())),
+            started_ms: event.at_ms,
+            ended_ms: 0,
+            first_seq: event.seq,
+            last_seq: 0,
+        });
+    }
+
+    fn end(&mut self, status: TurnStatus, event: &Event) {
+        if let Some(last) = self.0.last_mut() {
+            (last.status, last.ended_ms, last.last_seq) = (status, event.at_ms, event.seq);
+        }
+    }
+
+    pub fn last(&self) -> Option<&TurnRecord> {
+        self.0.last()
+    }
+
+    pub fn get(&self, id: &TurnId) -> Option<&TurnRecord> {
+        self.0.iter().rev().find(|turn| turn.id == *id)
+    }
+
+    /// Those that began after `seq`.
+    pub fn after(&self, seq: Seq) -> &[TurnRecord] {
+        &self.0[self.0.partition_point(|turn| turn.first_seq <= seq)..]
+    }
+}

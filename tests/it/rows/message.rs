@@ -1,0 +1,300 @@
+//! Messages to a session that is idle or busy, what becomes of those that wait, and turns that are tried again.
+
+use serde_json::{Value, json};
+
+use super::refused;
+use crate::harness::{Agent, Home, Reply};
+
+/// A step whose call waits for a permission.
+fn asks() -> Value {
+    json!({"tool_calls": [{"name": "bash", "input": {"command": "true"}}]})
+}
+
+/// The same after it said something: what was said is in the log when the question comes.
+fn says_and_asks(expect: &str, text: &str) -> Value {
+    json!({"expect": expect, "text": text, "tool_calls": asks()["tool_calls"]})
+}
+
+fn says(expect: &str, text: &str) -> Value {
+    json!({"expect": expect, "text": text})
+}
+
+async fn until_asked(agent: &mut Agent) {
+    agent.until("a question", |frame| frame["method"] == "session/request_permission").await;
+}
+
+/// A session whose turn `first` waits for a permission, and the id of its prompt.
+async fn busy(home: &Home, steps: Value) -> (Agent, String, Value) {
+    let (mut agent, session) = home.session(steps, &[]).await;
+    agent.otherwise = Reply::Never;
+    let prompt = agent.prompt(&session, "first").await;
+    until_asked(&mut agent).await;
+    (agent, session, prompt)
+}
+
+fn params(session: &str, text: &str, more: Value) -> Value {
+    let mut params = json!({"sessionId": session, "parts": [{"type": "text", "text": text}]});
+    params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    params
+}
+
+async fn send(agent: &mut Agent, session: &str, text: &str, more: Value) -> Value {
+    agent.call("_nuncio/session/message", params(session, text, more)).await
+}
+
+async fn allow(agent: &mut Agent) {
+    let open = agent.call("_nuncio/permission/list", json!({})).await["permissions"][0]["permissionId"].clone();
+    agent.call("_nuncio/permission/answer", json!({"permissionId": open, "outcome": "allow_once"})).await;
+}
+
+/// Reads until the agent or a user said it.
+async fn until_said(agent: &mut Agent, text: &str) {
+    let said = |frame: &Value| frame["params"]["update"]["content"]["text"].as_str().is_some_and(|said| said.ends_with(text));
+    if !agent.frames.iter().any(said) {
+        agent.until(text, said).await;
+    }
+}
+
+/// Role and text of all messages, and which turn (from 0) they are in.
+async fn said(agent: &mut Agent, session: &str) -> Vec<String> {
+    let page = agent.call("_nuncio/session/messages", json!({"sessionId": session})).await;
+    let turns = turns(agent, session).await;
+    let turn = |message: &Value| {
+        let place = turns.iter().position(|turn| turn["turnId"] == message["turnId"]);
+        place.map_or("-".into(), |place| place.to_string())
+    };
+    let show = |message: &Value| {
+        format!("{} {} {}", turn(message), message["role"].as_str().unwrap(), message["parts"][0]["text"].as_str().unwrap())
+    };
+    page["messages"].as_array().unwrap().iter().map(show).collect()
+}
+
+async fn turns(agent: &mut Agent, session: &str) -> Vec<Value> {
+    agent.call("_nuncio/session/turns", json!({"sessionId": session})).await["turns"].as_array().unwrap().clone()
+}
+
+async fn waiting(agent: &mut Agent, session: &str) -> u64 {
+    agent.call("_nuncio/session/get", json!({"sessionId": session})).await["queued"].as_u64().unwrap()
+}
+
+#[tokio::test]
+async fn an_idle_session_begins_with_it() {
+    let home = Home::new();
+    let (mut agent, session) = home.session(json!([says_and_asks("hello", "hi")]), &[]).await;
+    agent.otherwise = Reply::Never;
+    let sent = send(&mut agent, &session, "hello", json!({})).await;
+    until_asked(&mut agent).await;
+    agent.call("session/close", json!({"sessionId": session})).await;
+    let model = home.script(json!([says("be brief", "yes")]));
+    agent.call("session/set_config_option", json!({"sessionId": session, "configId": "model", "value": model})).await;
+    agent.call("session/close", json!({"sessionId": session})).await;
+    let sent_silently = send(&mut agent, &session, "be brief", json!({"autoRun": false, "role": "system"})).await;
+    assert_eq!(sent_silently.get("turnId"), None, "{sent_silently}");
+    agent.turn(&session, "go on").await;
+    assert_eq!(
+        said(&mut agent, &session).await,
+        ["0 user hello", "0 assistant hi", "- system be brief", "1 user go on", "1 assistant yes"]
+    );
+    let messages = agent.call("_nuncio/session/messages", json!({"sessionId": session})).await["messages"].clone();
+    assert_eq!((&messages[0]["messageId"], &messages[0]["turnId"]), (&sent["messageId"], &sent["turnId"]));
+    assert_eq!(messages[2]["messageId"], sent_silently["messageId"]);
+    refused(
+        &mut agent,
+        &[
+            ("_nuncio/session/message", json!({"sessionId": session, "parts": []}), -32602, "parts"),
+            ("_nuncio/session/message", json!({"sessionId": session}), -32602, "parts"),
+            ("_nuncio/session/message", json!({"sessionId": session, "parts": [{"type": "x"}]}), -32602, "parts[0]"),
+            ("_nuncio/session/message", params(&session, "x", json!({"role": "assistant"})), -32602, "role"),
+            ("_nuncio/session/message", params(&session, "x", json!({"delivery": "now"})), -32602, "delivery"),
+            ("_nuncio/session/message", params("x", "x", json!({})), -32002, "x"),
+        ],
+    )
+    .await;
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn what_waits_runs_in_turns_of_its_own() {
+    let home = Home::new();
+    let steps = json!([asks(), says("first", "one"), says("second", "two"), says_and_asks("third", "three")]);
+    let (mut agent, session, prompt) = busy(&home, steps).await;
+    let second = send(&mut agent, &session, "second", json!({})).await;
+    let third = send(&mut agent, &session, "third", json!({"delivery": "queue"})).await;
+    assert_eq!((second.get("turnId"), third.get("turnId"), waiting(&mut agent, &session).await), (None, None, 2));
+    allow(&mut agent).await;
+    assert_eq!(agent.answer(&prompt).await.unwrap()["stopReason"], "end_turn");
+    until_asked(&mut agent).await;
+    assert_eq!(
+        said(&mut agent, &session).await,
+        ["0 user first", "0 assistant one", "1 user second", "1 assistant two", "2 user third", "2 assistant three"]
+    );
+    let messages = agent.call("_nuncio/session/messages", json!({"sessionId": session})).await["messages"].clone();
+    assert_eq!((&messages[2]["messageId"], &messages[4]["messageId"]), (&second["messageId"], &third["messageId"]));
+    // The client shows its own prompts by itself; what waited is shown when it has its place.
+    for (text, shown) in [("first", 0), ("second", 1), ("third", 1)] {
+        let chunks = agent.updates(&session).into_iter().filter(|update| update["content"]["text"] == text);
+        assert_eq!(chunks.filter(|update| update["sessionUpdate"] == "user_message_chunk").count(), shown, "{text}");
+    }
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn a_message_steers_the_running_turn() {
+    let home = Home::new();
+    let steps =
+        json!([asks(), {"expect": "look left", "text": "left", "chunk_chars": 1, "delay_ms": 150}, says("and right", "right")]);
+    let (mut agent, session, prompt) = busy(&home, steps).await;
+    let sent = send(&mut agent, &session, "look left", json!({"delivery": "steer"})).await;
+    assert_eq!(sent["turnId"], turns(&mut agent, &session).await[0]["turnId"]);
+    allow(&mut agent).await;
+    // It is about to end when the next one comes: it goes on.
+    agent.until_update("agent_message_chunk").await;
+    send(&mut agent, &session, "and right", json!({"delivery": "steer"})).await;
+    assert_eq!(agent.answer(&prompt).await.unwrap()["stopReason"], "end_turn");
+    assert_eq!(
+        said(&mut agent, &session).await,
+        ["0 user first", "0 user look left", "0 assistant left", "0 user and right", "0 assistant right"]
+    );
+    agent.finish().await;
+    let log = home.log(&session).await;
+    let place = |fits: &dyn Fn(&Value) -> bool| log.iter().position(|event| fits(&event["body"])).unwrap();
+    let result = place(&|body| body["type"] == "tool.completed");
+    let steered = place(&|body| body["type"] == "message.completed" && body["messageId"] == sent["messageId"]);
+    assert!(result < steered, "{result} {steered}");
+}
+
+#[tokio::test]
+async fn stop_means_stop_and_what_waits_goes_first_into_the_next_turn() {
+    let home = Home::new();
+    let (mut agent, session, prompt) = busy(&home, json!([asks(), says("earlier", "both")])).await;
+    send(&mut agent, &session, "earlier", json!({})).await;
+    agent.notify("session/cancel", json!({"sessionId": session})).await;
+    assert_eq!(agent.answer(&prompt).await.unwrap()["stopReason"], "cancelled");
+    assert_eq!((waiting(&mut agent, &session).await, turns(&mut agent, &session).await.len()), (1, 1));
+    agent.turn(&session, "later").await;
+    assert_eq!(said(&mut agent, &session).await, ["0 user first", "1 user earlier", "1 user later", "1 assistant both"]);
+    assert_eq!(waiting(&mut agent, &session).await, 0);
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn a_message_without_a_turn_waits_for_the_end_of_the_running_one() {
+    let home = Home::new();
+    let (mut agent, session, prompt) = busy(&home, json!([asks(), says("first", "one"), says("by the way", "two")])).await;
+    send(&mut agent, &session, "by the way", json!({"autoRun": false})).await;
+    allow(&mut agent).await;
+    agent.answer(&prompt).await.unwrap();
+    until_said(&mut agent, "by the way").await;
+    assert_eq!(turns(&mut agent, &session).await.len(), 1);
+    agent.turn(&session, "and").await;
+    assert_eq!(
+        said(&mut agent, &session).await,
+        ["0 user first", "0 assistant one", "- user by the way", "1 user and", "1 assistant two"]
+    );
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn what_waits_survives_a_kill() {
+    let home = Home::new();
+    let (mut agent, session, _) = busy(&home, json!([asks()])).await;
+    send(&mut agent, &session, "earlier", json!({})).await;
+    send(&mut agent, &session, "aside", json!({"autoRun": false})).await;
+    send(&mut agent, &session, "steering", json!({"delivery": "steer"})).await;
+    agent.kill().await;
+    let mut agent = home.start(&["--model", &home.script(json!([says("earlier", "all")]))]).await;
+    agent.call("initialize", json!({"protocolVersion": 1})).await;
+    agent.call("session/resume", json!({"sessionId": session, "cwd": home.work()})).await;
+    assert_eq!((waiting(&mut agent, &session).await, turns(&mut agent, &session).await.len()), (2, 1));
+    agent.turn(&session, "later").await;
+    assert_eq!(
+        said(&mut agent, &session).await,
+        ["0 user first", "- user aside", "1 user earlier", "1 user steering", "1 user later", "1 assistant all"]
+    );
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn only_so_many_wait() {
+    let home = Home::new();
+    let (mut agent, session, prompt) = busy(&home, json!([asks()])).await;
+    let mut sent = Vec::new();
+    for number in 0..70 {
+        sent.push(agent.send("_nuncio/session/message", params(&session, &number.to_string(), json!({}))).await);
+    }
+    let mut taken = 0;
+    for id in &sent {
+        match agent.answer(id).await {
+            Ok(_) => taken += 1,
+            Err(error) => assert_eq!(error["code"], -32001, "{error}"),
+        }
+    }
+    assert_eq!((taken, waiting(&mut agent, &session).await), (64, 64));
+    agent.notify("session/cancel", json!({"sessionId": session})).await;
+    agent.answer(&prompt).await.unwrap();
+    agent.finish().await;
+}
+
+/// A cancel that follows a message meets the turn that it starts.
+#[tokio::test]
+async fn a_message_and_a_cancel_keep_their_order() {
+    let home = Home::new();
+    let (mut agent, session) = home.session(json!([{"text": "long", "delay_ms": 60_000}]), &[]).await;
+    let sent = agent.send("_nuncio/session/message", params(&session, "go", json!({}))).await;
+    agent.notify("session/cancel", json!({"sessionId": session})).await;
+    agent.answer(&sent).await.unwrap();
+    // Whoever prompts now waits for nobody, or is told so: the turn has ended or is about to.
+    let id = agent.prompt(&session, "again").await;
+    agent.notify("session/cancel", json!({"sessionId": session})).await;
+    let _ = agent.answer(&id).await;
+    assert_eq!(turns(&mut agent, &session).await[0]["status"], "cancelled");
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn turns_are_listed_and_tried_again() {
+    let home = Home::new();
+    let steps = json!([{"text": "one"}, {"expect": "never said"}, asks(), says_and_asks("fails", "better")]);
+    let (mut agent, session) = home.session(steps, &[]).await;
+    agent.turn(&session, "works").await;
+    let failed = agent.prompt(&session, "fails").await;
+    agent.answer(&failed).await.unwrap_err();
+    agent.otherwise = Reply::Never;
+    let asked = agent.prompt(&session, "stopped").await;
+    until_asked(&mut agent).await;
+    let all = turns(&mut agent, &session).await;
+    assert_eq!(all[2].get("endedAtMs").or(all[2].get("lastSeq")), None, "{}", all[2]);
+    let again = |turn: &Value| json!({"sessionId": session, "turnId": turn["turnId"]});
+    refused(
+        &mut agent,
+        &[
+            ("_nuncio/session/retry", again(&all[1]), -32010, "working"),
+            ("_nuncio/session/retry", again(&json!({"turnId": "turn_x"})), -32002, "turn_x"),
+            ("_nuncio/session/turns", json!({"sessionId": session, "limit": 1000}), -32602, "limit"),
+        ],
+    )
+    .await;
+    agent.notify("session/cancel", json!({"sessionId": session})).await;
+    agent.answer(&asked).await.unwrap();
+    let started = agent.call("_nuncio/session/retry", again(&all[1])).await;
+    until_asked(&mut agent).await;
+
+    let all = turns(&mut agent, &session).await;
+    let statuses: Vec<&str> = all.iter().map(|turn| turn["status"].as_str().unwrap()).collect();
+    assert_eq!(statuses, ["completed", "failed", "cancelled", "running"]);
+    assert_eq!(all[3]["turnId"], started["turnId"]);
+    assert_eq!((&all[0]["stopReason"], &all[1]["error"]["code"]), (&json!("end_turn"), &json!("model_error")));
+    assert!(all[0]["by"].as_str().unwrap().starts_with("client"), "{}", all[0]);
+    let seqs: Vec<u64> =
+        all[..3].iter().flat_map(|turn| [turn["firstSeq"].as_u64().unwrap(), turn["lastSeq"].as_u64().unwrap()]).collect();
+    assert!(seqs.is_sorted() && all[0]["startedAtMs"].as_u64() <= all[0]["endedAtMs"].as_u64(), "{seqs:?}");
+    assert_eq!(
+        said(&mut agent, &session).await,
+        ["0 user works", "0 assistant one", "1 user fails", "2 user stopped", "3 user fails", "3 assistant better"]
+    );
+    let page = agent.call("_nuncio/session/turns", json!({"sessionId": session, "limit": 3})).await;
+    let rest = agent.call("_nuncio/session/turns", json!({"sessionId": session, "cursor": page["nextCursor"]})).await;
+    assert_eq!((page["turns"].as_array().unwrap().len(), rest["turns"].as_array().unwrap().len()), (3, 1));
+    assert_eq!((rest.get("nextCursor"), &rest["turns"][0]["turnId"]), (None, &started["turnId"]));
+    agent.finish().await;
+}
