@@ -11,6 +11,7 @@ mod routes;
 mod rpc;
 mod sse;
 pub mod tokens;
+mod web;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
