@@ -144,6 +144,9 @@ pub const LOGIN_FAILURES_PER_S: f64 = 2.0;
 pub const TOKEN_CHARS_MIN: usize = 32;
 pub const TOKEN_NAME_CHARS_MAX: usize = 64;
 
+/// How long a collector of traces may take.
+pub const TRACES_SENT: Duration = Duration::from_secs(2);
+
 /// Bytes of one instruction file, and of all together.
 pub const INSTRUCTION_BYTES_MAX: usize = 32 << 10;
 pub const INSTRUCTIONS_BYTES_MAX: usize = 64 << 10;
