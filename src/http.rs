@@ -11,6 +11,7 @@ mod routes;
 mod rpc;
 mod sse;
 pub mod tokens;
+mod web;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -31,6 +32,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt;
+use tracing::Instrument;
 
 use crate::api::Nuncio;
 use crate::error::{Error, Result};
@@ -201,7 +203,7 @@ fn tls(settings: &crate::config::HttpSettings) -> Result<Option<tokio_rustls::Tl
 impl Door {
     /// Does work to its end, also when whoever asked for it hangs up in the midst.
     async fn to_its_end<T: Send + 'static>(&self, work: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
-        match self.running.spawn(work).await.map_err(tokio::task::JoinError::try_into_panic) {
+        match self.running.spawn(work.in_current_span()).await.map_err(tokio::task::JoinError::try_into_panic) {
             Ok(done) => done,
             Err(Ok(panic)) => std::panic::resume_unwind(panic),
             Err(Err(_)) => Err(Error::internal("the server ended first")),
@@ -248,7 +250,10 @@ impl Door {
         let asked = answer::Asked::of(&request);
         let foreign = self.gate.address(request.uri(), request.headers());
         let mut response = match &foreign {
-            Ok(foreign) => answer::caught(self.pass(request, foreign)).await,
+            Ok(foreign) => {
+                let span = answer::span(&request, &id);
+                answer::caught(self.pass(request, foreign)).instrument(span).await
+            }
             Err(error) => Failure(error.clone()).into_response(),
         };
         answer::finish(&mut response, &id, foreign.ok().flatten());

@@ -43,6 +43,7 @@ impl Method for List {
     type Params = FilesParams;
     type Result = Artifacts;
     const NAME: &'static str = "_nuncio/artifact/list";
+    const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
     const ROUTE: Option<Route> = Some(Route::get("/v1/sessions/{sessionId}/artifacts"));
     const ROLE: Role = Role::Observer;
     const DOC: &'static str = "Lists the artifacts of a session by name.";
@@ -67,6 +68,7 @@ impl Method for Get {
     type Params = FileParams;
     type Result = FileView;
     const NAME: &'static str = "_nuncio/artifact/get";
+    const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "name": "call_01.txt"}"#;
     const ROUTE: Option<Route> = Some(Route::get("/v1/sessions/{sessionId}/artifacts/{name}").gives_file());
     const ROLE: Role = Role::Observer;
     const DOC: &'static str = "Gives an artifact of a session.";

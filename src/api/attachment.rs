@@ -115,6 +115,7 @@ impl Method for Add {
     type Params = AddParams;
     type Result = Added;
     const NAME: &'static str = "_nuncio/attachment/add";
+    const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "name": "note.txt", "data": "aGVsbG8K"}"#;
     const ROUTE: Option<Route> = Some(Route::post("/v1/sessions/{sessionId}/attachments").status(201).takes_file());
     const DOC: &'static str = "Keeps a file with a session. A resource_link with its uri in a message gives it to the model.";
 
@@ -130,6 +131,7 @@ impl Method for Get {
     type Params = FileParams;
     type Result = FileView;
     const NAME: &'static str = "_nuncio/attachment/get";
+    const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "name": "note.txt"}"#;
     const ROUTE: Option<Route> = Some(Route::get("/v1/sessions/{sessionId}/attachments/{name}").gives_file());
     const ROLE: Role = Role::Observer;
     const DOC: &'static str = "Gives an attachment of a session.";
@@ -151,6 +153,7 @@ impl Method for List {
     type Params = FilesParams;
     type Result = Attachments;
     const NAME: &'static str = "_nuncio/attachment/list";
+    const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
     const ROUTE: Option<Route> = Some(Route::get("/v1/sessions/{sessionId}/attachments"));
     const ROLE: Role = Role::Observer;
     const DOC: &'static str = "Lists the attachments of a session by name.";

@@ -31,6 +31,7 @@ pub struct MessageParams {
     session_id: SessionId,
     #[serde(default)]
     role: Speaker,
+    #[schemars(length(min = 1))]
     parts: Vec<Part>,
     /// Starts a turn with it, now or when the running one has ended; without, it is only added. True when it is missing.
     #[serde(default = "yes")]
@@ -59,6 +60,8 @@ impl Method for Message {
     type Params = MessageParams;
     type Result = Sent;
     const NAME: &'static str = "_nuncio/session/message";
+    const EXAMPLE: &'static str =
+        r#"{"sessionId": "sess_01", "parts": [{"type": "text", "text": "And the tests, please."}], "delivery": "steer"}"#;
     const ROUTE: Option<Route> = Some(Route::post("/v1/sessions/{sessionId}/messages").status(202));
     const DOC: &'static str = "Adds a message and answers as soon as it is in the log. Idle: it starts a turn. Busy: it waits for the end of the \
          running turn (queue), or goes into it at its next step (steer). What waits when a turn is cancelled, fails or is interrupted \
@@ -77,7 +80,7 @@ impl Method for Message {
         let parts = with_attachments(&cx, &id, parts);
         let message_id = MessageId::new();
         let message = queue::Message { id: message_id.clone(), role, parts };
-        let queued = Queued { message, delivery, auto_run, by: Some(cx.client.id.clone()) };
+        let queued = Queued { message, delivery, auto_run, by: Some(cx.client.id.clone()), seq: 0 };
         let place = |session: &Arc<Session>| {
             cx.client.must_enter(&session.log.state(|state| state.cwd.clone()))?;
             let after = session.log.head();
@@ -115,6 +118,7 @@ impl Method for Retry {
     type Params = RetryParams;
     type Result = Retried;
     const NAME: &'static str = "_nuncio/session/retry";
+    const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "turnId": "turn_01"}"#;
     const ROUTE: Option<Route> = Some(Route::post("/v1/sessions/{sessionId}/turns/{turnId}/retry").status(202));
     const DOC: &'static str = "Starts a new turn with the prompt of an earlier one.";
 

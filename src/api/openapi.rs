@@ -1,7 +1,7 @@
 //! OpenAPI 3.1 of the REST routes, from the table and its types.
 
 use schemars::generate::SchemaSettings;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -56,7 +56,7 @@ pub fn openapi() -> Value {
     let envelope = generator.subschema_for::<Envelope>();
     generator.subschema_for::<Event>();
     let schemas = generator.take_definitions(true);
-    json!({
+    let mut document = json!({
         "openapi": "3.1.0",
         "info": {
             "title": "nuncio",
@@ -72,7 +72,29 @@ pub fn openapi() -> Value {
             "responses": errors(&envelope),
             "securitySchemes": { "token": { "type": "http", "scheme": "bearer", "description": "The file `token` of nuncio's data, or one of `nuncio token new`." } },
         },
-    })
+    });
+    plainly(&mut document);
+    document
+}
+
+/// Takes out what readers of OpenAPI would misread: a discriminator without names of schemas, and the types of what is never refused.
+fn plainly(value: &mut Value) {
+    if let Value::Object(object) = value {
+        object.shift_remove("discriminator");
+        if object.contains_key("x-deserialize-default-on-error") {
+            object.retain(|name, _| name == "description");
+        }
+        object.values_mut().for_each(plainly);
+    } else if let Value::Array(list) = value {
+        list.iter_mut().for_each(plainly);
+    }
+}
+
+/// A schema that refers to no other.
+pub fn inlined<T: JsonSchema>() -> Schema {
+    let mut settings = SchemaSettings::draft2020_12();
+    settings.inline_subschemas = true;
+    settings.into_generator().into_root_schema_for::<T>()
 }
 
 fn add(paths: &mut Map<String, Value>, route: Route, operation: Value) {
@@ -108,6 +130,9 @@ fn error_responses(responses: &mut Map<String, Value>) {
 fn operation(entry: &Entry, route: Route, generator: &mut SchemaGenerator) -> Value {
     let (mut params, mut result) = ((entry.params)(generator), (entry.result)(generator));
     (entry.rest_schema)(&mut params, &mut result);
+    if result.get("type").is_some_and(|kind| kind == "null") {
+        result = json_schema!({ "type": "object" });
+    }
     let example: Map<String, Value> = serde_json::from_str(entry.example).unwrap_or_default();
     let mut fields = Fields::of(params, entry, example);
     let mut parameters: Vec<Value> = fields.captured(route.path);

@@ -72,6 +72,7 @@ impl Method for SetMode {
     type Params = acp::SetSessionModeRequest;
     type Result = acp::SetSessionModeResponse;
     const NAME: &'static str = "session/set_mode";
+    const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "modeId": "accept-edits"}"#;
     const ROUTE: Option<Route> = Some(Route::put("/v1/sessions/{sessionId}/mode"));
     const DOC: &'static str = "Sets how much the agent may do without asking; counts from the next tool call.";
 
@@ -89,6 +90,7 @@ impl Method for SetConfigOption {
     type Params = acp::SetSessionConfigOptionRequest;
     type Result = acp::SetSessionConfigOptionResponse;
     const NAME: &'static str = "session/set_config_option";
+    const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "configId": "thinking", "value": "high"}"#;
     const ROUTE: Option<Route> = Some(Route::put("/v1/sessions/{sessionId}/config/{configId}"));
     const DOC: &'static str = "Sets the option `mode`, `model` or `thinking`; answers with all options.";
 

@@ -128,6 +128,7 @@ impl Method for Answer {
     type Params = AnswerParams;
     type Result = Answered;
     const NAME: &'static str = "_nuncio/permission/answer";
+    const EXAMPLE: &'static str = r#"{"permissionId": "perm_01", "outcome": "allow_once"}"#;
     const ROUTE: Option<Route> = Some(Route::post("/v1/permissions/{permissionId}"));
     const DOC: &'static str = "Answers a permission question; an option that was not offered is an error and leaves it open.";
 

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use super::attachment::with_attachments;
+use schemars::Schema;
+
 use super::method::{Method, Reply, Route};
 use super::session::session_id;
 use super::{Began, Cx};
@@ -20,7 +22,14 @@ impl Method for Prompt {
     const DOC: &'static str =
         "Starts a turn and answers when it stops (ACP prompt turn); a session that is busy answers session_busy.";
     const ROUTE: Option<Route> = Some(Route::post("/v1/sessions/{sessionId}/prompt"));
+    const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "prompt": [{"type": "text", "text": "What does this project do?"}]}"#;
     const ENDS_ITSELF: bool = true;
+
+    fn rest_schema(params: &mut Schema, _: &mut Schema) {
+        if let Some(prompt) = params.pointer_mut("/properties/prompt") {
+            prompt["minItems"] = 1.into();
+        }
+    }
 
     async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
         cx.client.authorized()?;
@@ -74,6 +83,7 @@ impl Method for Cancel {
     type Params = acp::CancelNotification;
     type Result = ();
     const NAME: &'static str = "session/cancel";
+    const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
     const DOC: &'static str = "Cancels the running turn; nothing happens to a session that is idle.";
     const ROUTE: Option<Route> = Some(Route::post("/v1/sessions/{sessionId}/cancel"));
     const NOTIFICATION: bool = true;

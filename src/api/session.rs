@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::method::{Follow, Method, Reply, Route};
-use super::openapi::optional;
+use super::openapi::{inlined, optional};
 use super::options::{config_options, modes};
 use super::rest::into_meta;
 use super::view::Activity;
@@ -48,7 +48,7 @@ fn default_mcp_servers(params: &mut Map<String, Value>) {
 }
 
 /// An existing directory, by its absolute path, where the client may work.
-fn directory(client: &Client, field: &str, path: &Path) -> Result<PathBuf> {
+pub fn directory(client: &Client, field: &str, path: &Path) -> Result<PathBuf> {
     if !path.is_absolute() {
         return Err(Error::invalid_params(format!("{field}: {} is not an absolute path", path.display())));
     }
@@ -59,11 +59,11 @@ fn directory(client: &Client, field: &str, path: &Path) -> Result<PathBuf> {
     Ok(path.into())
 }
 
-fn directories(client: &Client, paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
+pub fn directories(client: &Client, paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     paths.iter().enumerate().map(|(index, path)| directory(client, &format!("additionalDirectories[{index}]"), path)).collect()
 }
 
-async fn note_mcp_servers(session: &Session, servers: &[acp::McpServer]) -> Result<()> {
+pub async fn note_mcp_servers(session: &Session, servers: &[acp::McpServer]) -> Result<()> {
     if servers.is_empty() {
         return Ok(());
     }
@@ -82,6 +82,7 @@ impl Method for NewSession {
     type Params = acp::NewSessionRequest;
     type Result = acp::NewSessionResponse;
     const NAME: &'static str = "session/new";
+    const EXAMPLE: &'static str = r#"{"cwd": "/home/me/project", "title": "A first look", "mode": "ask"}"#;
     const ROUTE: Option<Route> = Some(Route::post("/v1/sessions").status(201));
     const DOC: &'static str =
         "Makes a session in a directory (ACP session setup). `_meta.nuncio`: model, mode, thinking, systemPrompt, title.";
@@ -92,7 +93,7 @@ impl Method for NewSession {
 
     fn rest_schema(params: &mut Schema, _: &mut Schema) {
         optional(params, "cwd");
-        let plain = schemars::schema_for!(NewSessionMeta);
+        let plain = inlined::<NewSessionMeta>();
         if let (Some(Value::Object(all)), Some(Value::Object(plain))) = (params.get_mut("properties"), plain.get("properties")) {
             all.extend(plain.clone());
         }
@@ -192,6 +193,7 @@ impl Method for ResumeSession {
     type Params = acp::ResumeSessionRequest;
     type Result = acp::ResumeSessionResponse;
     const NAME: &'static str = "session/resume";
+    const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
     const ROUTE: Option<Route> = Some(Route::post("/v1/sessions/{sessionId}/resume"));
     const DOC: &'static str = "Opens a session without showing what was said (ACP session setup).";
 
@@ -226,7 +228,7 @@ impl Method for ListSessions {
          `_meta.nuncio` of each: status, waiting.";
 
     fn rest_schema(_: &mut Schema, result: &mut Schema) {
-        let plain = schemars::schema_for!(Activity);
+        let plain = inlined::<Activity>();
         if let Some(items) = result.pointer_mut("/properties/sessions/items") {
             *items = json!({ "allOf": [items.take(), { "type": "object", "properties": plain.get("properties") }] });
         }
@@ -263,6 +265,7 @@ impl Method for CloseSession {
     type Params = acp::CloseSessionRequest;
     type Result = acp::CloseSessionResponse;
     const NAME: &'static str = "session/close";
+    const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
     const ROUTE: Option<Route> = Some(Route::post("/v1/sessions/{sessionId}/close"));
     const DOC: &'static str = "Ends what runs in a session and gives it up; it stays on the disk.";
 
@@ -287,6 +290,7 @@ impl Method for DeleteSession {
     type Params = acp::DeleteSessionRequest;
     type Result = acp::DeleteSessionResponse;
     const NAME: &'static str = "session/delete";
+    const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
     const ROUTE: Option<Route> = Some(Route::delete("/v1/sessions/{sessionId}"));
     const DOC: &'static str = "Removes a session with its events and files; an unknown one succeeds silently.";
 

@@ -97,6 +97,7 @@ impl Method for Turns {
     type Params = PageParams;
     type Result = TurnsPage;
     const NAME: &'static str = "_nuncio/session/turns";
+    const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "limit": 20}"#;
     const ROUTE: Option<Route> = Some(Route::get("/v1/sessions/{sessionId}/turns"));
     const ROLE: Role = Role::Observer;
     const DOC: &'static str = "Lists the turns of a session, newest last, page by page.";

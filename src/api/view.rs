@@ -106,6 +106,7 @@ impl Method for Get {
     type Params = GetParams;
     type Result = SessionView;
     const NAME: &'static str = "_nuncio/session/get";
+    const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
     const ROUTE: Option<Route> = Some(Route::get("/v1/sessions/{sessionId}"));
     const ROLE: Role = Role::Observer;
     const DOC: &'static str = "Says what is true of a session now: what it does, its mode, its plan.";
@@ -142,6 +143,7 @@ pub struct PageParams {
     /// `nextCursor` of the page before.
     cursor: Option<String>,
     /// 1 to 200; 50 when it is missing.
+    #[schemars(range(min = 1, max = 200))]
     limit: Option<usize>,
 }
 
@@ -175,6 +177,7 @@ pub struct MessageView {
     parts: Vec<Part>,
     /// It is the beginning of an answer that broke off; models do not see it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(default)]
     discarded: bool,
 }
 
@@ -208,6 +211,7 @@ impl Method for Messages {
     type Params = PageParams;
     type Result = MessagesPage;
     const NAME: &'static str = "_nuncio/session/messages";
+    const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "limit": 20}"#;
     const ROUTE: Option<Route> = Some(Route::get("/v1/sessions/{sessionId}/messages"));
     const ROLE: Role = Role::Observer;
     const DOC: &'static str = "Lists the whole messages of a session, oldest first, page by page.";
@@ -222,15 +226,15 @@ impl Method for Messages {
 
 /// Reads facts until there are `limit` messages and one more, or enough of it was looked at.
 fn messages(session: &Arc<Session>, mut after: Seq, limit: usize) -> Result<MessagesPage> {
-    let (mut messages, mut looked_at) = (Vec::new(), 0);
+    let (mut messages, mut pages) = (Vec::new(), 0);
     while messages.len() <= limit {
-        if !messages.is_empty() && looked_at >= limits::MESSAGES_LOOKED_AT {
+        if !messages.is_empty() && pages >= limits::MESSAGES_PAGES_MAX {
             return Ok(MessagesPage { messages, next_cursor: Some(after.to_string()) });
         }
         let events = session.log.page(after, limits::PAGE_EVENTS, false)?;
         let Some(last) = events.last() else { return Ok(MessagesPage { messages, next_cursor: None }) };
         after = last.seq;
-        looked_at += events.len();
+        pages += 1;
         messages.extend(events.iter().filter_map(|event| MessageView::of(event)));
     }
     messages.truncate(limit);

@@ -40,7 +40,7 @@ pub struct Once {
 pub fn key(request: &Request, client: &Client) -> Result<Option<Key>> {
     let Some(given) = request.headers().get("idempotency-key").filter(|_| request.method() == "POST") else { return Ok(None) };
     let key = given.to_str().unwrap_or("");
-    if key.is_empty() || key.len() > limits::IDEMPOTENCY_KEY_CHARS_MAX {
+    if key.is_empty() || key.len() > limits::IDEMPOTENCY_KEY_CHARS_MAX || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
         let most = limits::IDEMPOTENCY_KEY_CHARS_MAX;
         return Err(Error::invalid_params(format!("Idempotency-Key: must be 1 to {most} visible ASCII characters")));
     }

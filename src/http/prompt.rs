@@ -9,6 +9,7 @@ use axum::response::Response;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use super::once::{self, Outcome};
 use super::params::{self, Fields};
@@ -81,7 +82,7 @@ async fn begin(entry: &'static Entry, door: &Door, cx: &Cx, params: Value) -> Re
     let (told, began) = oneshot::channel();
     let mut cx = Cx { client: attending(door, &cx.client), ..cx.clone() };
     cx.began = Some(Arc::new(Mutex::new(Some(told))));
-    let call = door.running.spawn(entry.run(cx, params));
+    let call = door.running.spawn(entry.run(cx, params).in_current_span());
     match began.await {
         Ok(began) => Ok(began),
         // Nothing was begun: the call says why.

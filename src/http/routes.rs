@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::answer::{self, Failure};
 use super::once::{self, Outcome};
 use super::params::{self, Fields};
-use super::{Door, files, metrics, prompt, rpc, sse};
+use super::{Door, files, metrics, prompt, rpc, sse, web};
 use crate::api::{Client, Cx, Entry, FOLLOW_ROUTES, METHODS, Route, openapi};
 use crate::error::{Error, Kind, Result};
 
@@ -24,11 +24,12 @@ pub type TheClient = Extension<Arc<Client>>;
 /// What needs no token: it tells nothing.
 pub fn is_open(request: &Request) -> bool {
     let reads = request.method() == Method::GET || request.method() == Method::HEAD;
-    reads && matches!(request.uri().path(), "/health")
+    reads && (request.uri().path() == "/health" || web::is_file(request.uri().path()))
 }
 
 pub fn router() -> Router {
-    let mut router = Router::new().route("/health", get(|| async { answer::json(200, &serde_json::json!({ "status": "ok" })) }));
+    let mut router =
+        web::add_to(Router::new()).route("/health", get(|| async { answer::json(200, &serde_json::json!({ "status": "ok" })) }));
     for entry in METHODS {
         if let Some(route) = entry.route {
             router = router.route(route.path, on(filter(route), handler(entry, route)));

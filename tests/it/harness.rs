@@ -179,10 +179,13 @@ impl Agent {
 
     /// The next frame; none at the end of the output. Cancel-safe as far as frames are not lost.
     pub async fn frame(&mut self) -> Option<Value> {
+        let mut looked_at = 0;
         let line = loop {
-            if let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') {
-                break self.buffer.drain(..=end).collect::<Vec<u8>>();
+            if let Some(end) = self.buffer[looked_at..].iter().position(|byte| *byte == b'\n') {
+                break self.buffer.drain(..=looked_at + end).collect::<Vec<u8>>();
             }
+            looked_at = self.buffer.len();
+            self.buffer.reserve(64 << 10);
             if self.stdout.read_buf(&mut self.buffer).await.unwrap_or(0) == 0 {
                 return None;
             }

@@ -1,0 +1,87 @@
+//! The console: a page and its parts, embedded. They hold no data; what they show they ask for with the token that their reader has.
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::StatusCode;
+use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+
+/// One file, under its exact path.
+struct File {
+    path: &'static str,
+    media: &'static str,
+    bytes: &'static [u8],
+}
+
+const HTML: &str = "text/html; charset=utf-8";
+const CSS: &str = "text/css; charset=utf-8";
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+
+const fn file(path: &'static str, media: &'static str, bytes: &'static [u8]) -> File {
+    File { path, media, bytes }
+}
+
+const FILES: &[File] = &[
+    file("/", HTML, include_bytes!("web/index.html")),
+    file("/console/style.css", CSS, include_bytes!("web/style.css")),
+    file("/console/conversation.css", CSS, include_bytes!("web/conversation.css")),
+    file("/console/icon.svg", "image/svg+xml", include_bytes!("web/icon.svg")),
+    file("/console/app.js", SCRIPT, include_bytes!("web/app.js")),
+    file("/console/api.js", SCRIPT, include_bytes!("web/api.js")),
+    file("/console/state.js", SCRIPT, include_bytes!("web/state.js")),
+    file("/console/live.js", SCRIPT, include_bytes!("web/live.js")),
+    file("/console/sessions.js", SCRIPT, include_bytes!("web/sessions.js")),
+    file("/console/view.js", SCRIPT, include_bytes!("web/view.js")),
+    file("/console/tool.js", SCRIPT, include_bytes!("web/tool.js")),
+    file("/console/ask.js", SCRIPT, include_bytes!("web/ask.js")),
+    file("/console/composer.js", SCRIPT, include_bytes!("web/composer.js")),
+    file("/console/menu.js", SCRIPT, include_bytes!("web/menu.js")),
+    file("/console/markdown.js", SCRIPT, include_bytes!("web/markdown.js")),
+    file("/console/diff.js", SCRIPT, include_bytes!("web/diff.js")),
+    file("/console/dom.js", SCRIPT, include_bytes!("web/dom.js")),
+];
+
+/// What a browser may do with the page: load our own files, ask our own server, show pictures. Nothing becomes a script.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; \
+     base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+
+const HEADERS: [(HeaderName, &str); 5] = [
+    (header::CACHE_CONTROL, "no-cache"),
+    (header::CONTENT_SECURITY_POLICY, POLICY),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (header::X_FRAME_OPTIONS, "DENY"),
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+];
+
+pub fn is_file(path: &str) -> bool {
+    FILES.iter().any(|file| file.path == path)
+}
+
+pub fn add_to(router: Router) -> Router {
+    FILES
+        .iter()
+        .fold(router, |router, file| router.route(file.path, get(move |headers: HeaderMap| async move { answer(file, &headers) })))
+}
+
+/// The file, or that it has not changed (RFC 9110, section 13.1.2).
+fn answer(file: &File, asked: &HeaderMap) -> Response {
+    let tag = format!("\"{:016x}\"", fingerprint(file.bytes));
+    let known = asked.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+    let same = known.flat_map(|value| value.split(',')).any(|one| one.trim().trim_start_matches("W/") == tag);
+    let mut response = match same {
+        true => StatusCode::NOT_MODIFIED.into_response(),
+        false => ([(header::CONTENT_TYPE, file.media)], Body::from(file.bytes)).into_response(),
+    };
+    let headers = response.headers_mut();
+    headers.extend(HEADERS.map(|(name, value)| (name, HeaderValue::from_static(value))));
+    if let Ok(tag) = HeaderValue::from_str(&tag) {
+        headers.insert(header::ETAG, tag);
+    }
+    response
+}
+
+/// FNV-1a, 64 bits: tells versions apart, guards nothing.
+fn fingerprint(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}

@@ -1,0 +1,164 @@
+// The server: calls with the token, and event streams that come back by themselves where they were.
+
+const KEY = "nuncio.token";
+const SILENCE_MS = 40_000;
+const BACKOFF_MS = [150, 300, 600, 1200, 2500, 5000, 10_000];
+
+let token = null;
+
+/** What the server said no with. */
+export class ApiError extends Error {
+  constructor(status, error, headers) {
+    super(error.message || `the server answered ${status}`);
+    Object.assign(this, { status, code: error.code, hint: error.hint, details: error.details, headers });
+  }
+}
+
+/** The token of the address, which it then leaves, or the one that this tab has. */
+export function takeToken() {
+  const given = /^#token=(.+)$/.exec(location.hash);
+  if (given) {
+    history.replaceState(null, "", location.pathname + location.search);
+    setToken(decodeURIComponent(given[1]));
+  } else {
+    token = sessionStorage.getItem(KEY);
+  }
+  return token;
+}
+
+export function setToken(value) {
+  token = value;
+  if (value) sessionStorage.setItem(KEY, value);
+  else sessionStorage.removeItem(KEY);
+}
+
+const authorized = (headers) => ({ authorization: `Bearer ${token}`, ...headers });
+
+/** One call. Throws ApiError with what the server said, TypeError when there is no server. */
+export async function call(verb, path, body, headers) {
+  const options = { method: verb, headers: authorized(headers), cache: "no-store" };
+  if (body !== undefined) {
+    options.body = JSON.stringify(body);
+    options.headers["content-type"] = "application/json";
+  }
+  const response = await fetch(path, options);
+  const text = await response.text();
+  let value = {};
+  try {
+    value = text ? JSON.parse(text) : {};
+  } catch {
+    throw new ApiError(response.status, { message: "the answer is not JSON" });
+  }
+  if (!response.ok) throw new ApiError(response.status, value.error || {}, response.headers);
+  return value;
+}
+
+export const get = (path) => call("GET", path);
+export const session = (id, rest = "") => `/v1/sessions/${encodeURIComponent(id)}${rest}`;
+
+/** A key that makes a repeated POST the same one. */
+export const once = () => ({ "idempotency-key": crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}` });
+
+/**
+ * Follows a stream of events until `close()`. `events` gets lists of events in order, each once; `synced` the cursor up to which it was history;
+ * `state` one of connecting, live, lost; `refused` an ApiError after which there is nothing to come back to.
+ */
+export function follow(path, { after = 0, types, events, synced, state, refused }) {
+  let cursor = after, closed = false, failures = 0, abort = null, wake = null;
+
+  async function run() {
+    while (!closed) {
+      try {
+        await read();
+        failures = 0;
+      } catch (error) {
+        if (closed) return;
+        if (error instanceof ApiError && [400, 401, 403, 404].includes(error.status)) return refused?.(error);
+      }
+      if (closed) return;
+      state?.("lost");
+      const pause = BACKOFF_MS[Math.min(failures++, BACKOFF_MS.length - 1)] * (0.8 + Math.random() * 0.4);
+      await new Promise((resolve) => {
+        wake = resolve;
+        setTimeout(resolve, pause);
+      });
+    }
+  }
+
+  async function read() {
+    abort = new AbortController();
+    let timer = null;
+    const heard = () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => abort.abort(), SILENCE_MS);
+    };
+    heard();
+    try {
+      const query = new URLSearchParams({ after: cursor, ...(types ? { types } : {}) });
+      const headers = authorized({ accept: "text/event-stream" });
+      const response = await fetch(`${path}?${query}`, { headers, signal: abort.signal, cache: "no-store" });
+      if (!response.ok) {
+        const value = await response.json().catch(() => ({}));
+        throw new ApiError(response.status, value.error || {});
+      }
+      state?.("live");
+      const reader = response.body.getReader();
+      const decoder = new TextDecoder();
+      let rest = "";
+      for (;;) {
+        const { done, value } = await reader.read();
+        if (done || closed) return;
+        heard();
+        failures = 0;
+        const frames = (rest + decoder.decode(value, { stream: true })).split("\n\n");
+        rest = frames.pop();
+        take(frames);
+      }
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  function take(frames) {
+    let batch = [];
+    for (const frame of frames) {
+      let id = null, data = "", name = "";
+      for (const line of frame.split("\n")) {
+        if (line.startsWith("data: ")) data += line.slice(6);
+        else if (line.startsWith("id: ")) id = Number(line.slice(4));
+        else if (line.startsWith("event: ")) name = line.slice(7);
+      }
+      if (name === "synced") {
+        if (batch.length) events(batch);
+        batch = [];
+        const upTo = JSON.parse(data).cursor;
+        cursor = Math.max(cursor, upTo);
+        synced?.(upTo);
+      } else if (id !== null && data && id > cursor) {
+        cursor = id;
+        batch.push(JSON.parse(data));
+      }
+      if (closed) return;
+    }
+    if (batch.length) events(batch);
+  }
+
+  const now = () => {
+    failures = 0;
+    wake?.();
+  };
+  addEventListener("online", now);
+  state?.("connecting");
+  run();
+  return {
+    close() {
+      closed = true;
+      abort?.abort();
+      wake?.();
+      removeEventListener("online", now);
+    },
+    get cursor() {
+      return cursor;
+    },
+  };
+}

@@ -1,0 +1,275 @@
+// The console: takes the token, shows the list and one session, and passes events and keys around.
+
+import { ApiError, call, get, session as route, setToken, takeToken } from "./api.js";
+import { Ask } from "./ask.js";
+import { Composer } from "./composer.js";
+import { announce, at, fill, h, icon, isTyping, short } from "./dom.js";
+import { Live } from "./live.js";
+import { Menu } from "./menu.js";
+import { Sessions } from "./sessions.js";
+import { ConversationView } from "./view.js";
+
+const HIDDEN_MS = 20_000;
+const LOST_MS = 800;
+
+let live = null, sessions = null, isObserver = false, sleeping = null, started = false;
+const lost = new Map();
+
+const view = new ConversationView();
+const ask = new Ask({ observes: () => isObserver, failed });
+const composer = new Composer({ create, failed, isBusy: () => !!live?.state.busy, state: () => live?.state });
+const more = new Menu("More", {
+  glyph: "more",
+  className: "bare",
+  choices: () => [
+    { id: "copy", name: "Copy the session's id" },
+    ...(isObserver ? [] : [{ id: "close", name: "Close", hint: "Ends what runs; it stays on the disk" }, { id: "delete", name: "Delete…", danger: true }]),
+  ],
+  choose: (id) => ({ copy: copyId, close, delete: () => at("deleting").showModal() })[id](),
+});
+
+// Sessions -----------------------------------------------------------------------------------------------------------------------
+
+async function create(cwd, settings) {
+  const body = { ...(cwd ? { cwd } : {}), ...settings };
+  const { sessionId } = await call("POST", "/v1/sessions", body);
+  history.pushState(null, "", `#/session/${sessionId}`);
+  show(sessionId, true);
+  return sessionId;
+}
+
+function show(id, isNew = false) {
+  live?.close();
+  live = null;
+  document.body.classList.toggle("home", !id);
+  document.body.classList.remove("drawer");
+  sessions.select(id);
+  if (!isNew) composer.show(id);
+  if (id) {
+    live = new Live(id, { changed, reset: () => view.show(live), gone, state: (word) => connection("session", word), observes: () => isObserver });
+  } else {
+    connection("session", "live");
+  }
+  view.show(live);
+  changed();
+  if (!id || isNew) composer.input.focus();
+}
+
+const wanted = () => decodeURIComponent(/^#\/session\/(.+)$/.exec(location.hash)?.[1] || "") || null;
+
+function gone(error) {
+  if (error.status === 401) return login("The token is not valid any more.");
+  failed(error.status === 404 ? new Error("There is no such session") : error);
+  location.hash = "#/";
+}
+
+function changed() {
+  if (!live) {
+    document.title = title("nuncio");
+    ask.update(new Map());
+    at("plan").hidden = true;
+    return;
+  }
+  const { state } = live;
+  view.changed();
+  if (!live.ready) return;
+  ask.update(state.asks);
+  composer.draw();
+  const name = state.title || "Untitled";
+  document.title = title(`${name} · nuncio`);
+  at("title").textContent = name;
+  at("cwd").textContent = state.cwd || "";
+  at("cwd").title = state.cwd || "";
+  plan(state.plan);
+  usage(state);
+  queue(state.queued);
+}
+
+function title(text) {
+  const waiting = sessions?.waiting || 0;
+  return waiting ? `(${waiting}) ${text}` : text;
+}
+
+function plan(entries) {
+  const key = JSON.stringify(entries);
+  if (plan.key === key) return;
+  plan.key = key;
+  const done = entries.filter((entry) => entry.status === "completed").length;
+  at("plan").hidden = !entries.length || done === entries.length;
+  const now = entries.find((entry) => entry.status === "in_progress") || entries.find((entry) => entry.status === "pending");
+  at("plan-count").textContent = `${done} of ${entries.length}`;
+  at("plan-now").textContent = now?.content || "";
+  const marks = { completed: "done", in_progress: "now", pending: "open" };
+  fill(at("plan-entries"), entries.map(({ content, status }) => h("li", { class: status }, h("span", { class: "step" }, status === "completed" && icon("check", 12)), h("span", { class: "hidden" }, `${marks[status]}: `), content)));
+}
+
+function usage({ usage: last, spent }) {
+  const node = at("usage");
+  node.hidden = !last;
+  if (!last) return;
+  const part = last.contextWindow ? last.contextTokens / last.contextWindow : 0;
+  node.querySelector("circle.used").style.strokeDashoffset = String(100 - Math.min(100, part * 100));
+  node.querySelector("span").textContent = short(last.contextTokens);
+  node.classList.toggle("full", part > 0.8);
+  const text = `${short(last.contextTokens)} of ${short(last.contextWindow)} tokens of context · ${short(spent.input)} in, ${short(spent.output)} out in all`;
+  node.title = text;
+  node.setAttribute("aria-label", text);
+}
+
+function queue(queued) {
+  const rows = [...queued.values()].map(({ text, delivery }) => h("li", {}, h("span", { class: "muted" }, delivery === "steer" ? "steers" : "queued"), " ", text));
+  fill(at("queue"), rows);
+  at("queue").hidden = !rows.length;
+}
+
+async function copyId() {
+  await navigator.clipboard?.writeText(live.id).catch(() => {});
+  toast("Copied");
+}
+
+const close = () => call("POST", route(live.id, "/close"), {}).catch(failed);
+
+at("deleting").addEventListener("close", async () => {
+  if (at("deleting").returnValue !== "delete" || !live) return;
+  await call("DELETE", route(live.id)).then(() => (location.hash = "#/")).catch(failed);
+});
+
+// What went wrong ----------------------------------------------------------------------------------------------------------------
+
+function failed(error) {
+  if (error instanceof ApiError && error.status === 401) return login("The token is not valid any more.");
+  // A reader's token: it sees everything, and decides nothing.
+  if (error instanceof ApiError && error.status === 403 && /role|observer/i.test(error.message)) observe();
+  const reached = error instanceof TypeError ? "The server cannot be reached" : error.message;
+  toast(error.hint ? `${reached}: ${error.hint}` : reached, true);
+}
+
+function observe() {
+  isObserver = true;
+  document.body.classList.add("observer");
+  ask.key = null;
+  changed();
+}
+
+function toast(text, isBad = false) {
+  const node = at("toast");
+  node.textContent = text.replace(/^./, (first) => first.toUpperCase());
+  node.className = isBad ? "bad" : "";
+  node.hidden = false;
+  clearTimeout(toast.timer);
+  toast.timer = setTimeout(() => (node.hidden = true), isBad ? 8000 : 2000);
+}
+
+function connection(which, word) {
+  clearTimeout(lost.get(which));
+  lost.delete(which);
+  if (word === "lost") lost.set(which, setTimeout(() => offline(true), LOST_MS));
+  if (!lost.size) offline(false);
+}
+
+function offline(is) {
+  if (document.body.classList.contains("offline") === is) return;
+  document.body.classList.toggle("offline", is);
+  announce(is ? "Connection lost" : "Connected");
+}
+
+// Who may in ---------------------------------------------------------------------------------------------------------------------
+
+function login(why) {
+  setToken(null);
+  live?.close();
+  sessions?.stream?.close();
+  document.body.classList.remove("ready");
+  at("login").hidden = false;
+  at("login-error").textContent = why || "";
+  at("token").focus();
+}
+
+at("login").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const value = at("token").value.trim().replace(/^.*#token=/, "");
+  if (!value) return;
+  setToken(value);
+  at("token").value = "";
+  await start();
+});
+
+async function start() {
+  try {
+    sessions ||= new Sessions({ changed, state: (word) => connection("all", word), refused: (error) => error && gone(error), deleted: (id) => id === live?.id && (location.hash = "#/") });
+    const [, status] = await Promise.all([sessions.load(), get("/v1/status").catch(() => ({}))]);
+    if ((status.role || status.client?.role) === "observer") observe();
+  } catch (error) {
+    if (error instanceof ApiError && (error.status === 401 || error.status === 429)) return login(error.status === 401 ? "This token is not one of this server's." : "Too many attempts: wait a moment.");
+    offline(true);
+    setTimeout(start, 1000);
+    return;
+  }
+  at("login").hidden = true;
+  document.body.classList.add("ready");
+  offline(false);
+  composer.learn(sessions.ordered[0]?.id);
+  fill(at("directories"), sessions.directories.map((path) => h("option", { value: path })));
+  at("directory").placeholder = "Where the server was started";
+  show(wanted());
+  started = true;
+}
+
+// Keys, and the window -----------------------------------------------------------------------------------------------------------
+
+addEventListener("hashchange", () => {
+  const token = location.hash.startsWith("#token=");
+  if (token) return takeToken(), start();
+  if (started && wanted() !== (live?.id ?? null)) show(wanted());
+});
+
+const KEYS = {
+  "/": () => composer.input.focus(),
+  "?": () => at("keys").showModal(),
+  c: () => ((location.hash = "#/"), composer.input.focus()),
+  j: () => sessions.move(1),
+  k: () => sessions.move(-1),
+};
+
+addEventListener("keydown", (event) => {
+  if (event.defaultPrevented || !started || document.querySelector("dialog[open]")) return;
+  if (event.key === "Escape") return escape(event);
+  if (event.ctrlKey || event.metaKey || event.altKey || isTyping()) return;
+  if (ask.take(event)) return event.preventDefault();
+  const does = KEYS[event.key];
+  if (!does) return;
+  event.preventDefault();
+  does();
+});
+
+function escape(event) {
+  if (document.querySelector(":popover-open")) return;
+  event.preventDefault();
+  if (document.body.classList.contains("drawer")) return drawer(false);
+  if (ask.isOpen && isTyping()) return ask.focus();
+  if (live?.state.busy) return composer.stop();
+  document.activeElement?.blur();
+}
+
+function drawer(open) {
+  document.body.classList.toggle("drawer", open);
+  at("open-drawer").setAttribute("aria-expanded", String(open));
+  if (open) at("sidebar").querySelector("a[aria-current], a")?.focus();
+  else at("open-drawer").focus();
+}
+
+at("open-drawer").addEventListener("click", () => drawer(!document.body.classList.contains("drawer")));
+at("scrim").addEventListener("click", () => drawer(false));
+at("show-keys").addEventListener("click", () => at("keys").showModal());
+
+// A tab that nobody looks at keeps one stream: browsers have few connections to a server.
+addEventListener("visibilitychange", () => {
+  clearTimeout(sleeping);
+  if (document.hidden) sleeping = setTimeout(() => live?.sleep(), HIDDEN_MS);
+  else live?.wake();
+});
+
+for (const node of document.querySelectorAll("[data-icon]")) node.prepend(icon(node.dataset.icon));
+at("more").append(...more.nodes);
+if (takeToken()) start();
+else login();

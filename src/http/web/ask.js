@@ -1,0 +1,114 @@
+// The question that a turn waits for: what will be done, and the answers that were offered. It goes when anybody has answered.
+
+import { ApiError, call } from "./api.js";
+import { announce, at, duration, fill, h, isTyping } from "./dom.js";
+import { code } from "./markdown.js";
+import { contents } from "./tool.js";
+
+const TITLES = { execute: "Run this command?", edit: "Make this change?", fetch: "Open this address?", read: "Read this?" };
+const KEYS = { allow_once: "y", allow_always: "Y", reject_once: "n", reject_always: "N" };
+const BY_KEY = { y: "allow_once", a: "allow_once", Y: "allow_always", A: "allow_always", n: "reject_once", d: "reject_once", N: "reject_always", D: "reject_always" };
+const LAST_MS = 60_000;
+/** A key that was on its way when the question came was meant for something else. */
+const TOO_SOON_MS = 350;
+
+export class Ask {
+  /** `observes()`: whether this reader may only look; `failed(error)`. */
+  constructor(hooks) {
+    this.hooks = hooks;
+    this.root = at("ask");
+    this.shown = null;
+    setInterval(() => this.tick(), 1000);
+  }
+
+  get isOpen() {
+    return !this.root.hidden;
+  }
+
+  /** Shows the first of the open questions. */
+  update(asks) {
+    const list = [...asks.values()];
+    const first = list[0];
+    const key = first ? `${first.permissionId}/${list.length}` : null;
+    if (key === this.key) return;
+    const isNew = first && first.permissionId !== this.shown?.permissionId;
+    const hadFocus = this.root.contains(document.activeElement);
+    this.key = key;
+    this.shown = first || null;
+    this.root.hidden = !first;
+    if (!first) {
+      fill(this.root);
+      if (hadFocus) at("prompt").focus();
+      return;
+    }
+    this.draw(first, list.length);
+    if (!isNew) return;
+    this.sinceMs = performance.now();
+    announce(`Waiting for you: ${this.title(first)}`);
+    // A text that is being written keeps the focus.
+    if (!this.hooks.observes() && (hadFocus || !isTyping() || !document.activeElement.value)) this.focus();
+  }
+
+  title({ tool }) {
+    return TITLES[tool?.about] || `Allow ${tool?.title || "this"}?`;
+  }
+
+  draw(ask, count) {
+    const { tool } = ask;
+    const isCommand = tool?.about === "execute" && typeof tool.input?.command === "string";
+    const what = isCommand ? code(tool.input.command, "") : contents(ask.content, { cut: false });
+    const subtitle = !isCommand && tool && h("span", { class: "muted subtitle" }, tool.locations?.[0]?.path || tool.title);
+    this.left = h("span", { class: "muted left" });
+    const head = h("div", { class: "head" }, h("h2", { id: "ask-title" }, this.title(ask)), subtitle, count > 1 && h("span", { class: "muted count" }, `1 of ${count}`), this.left);
+    const isOnce = (option) => option.kind.endsWith("_once");
+    const button = (option) => {
+      const name = option.kind === "allow_once" ? "primary" : isOnce(option) ? "plain" : "quiet";
+      const mark = h("kbd", { "aria-hidden": "true" }, option.kind.endsWith("_always") ? `⇧${KEYS[option.kind]}` : KEYS[option.kind]);
+      return h("button", { type: "button", class: name, onclick: (event) => (event.detail || !this.isTooSoon) && this.answer(option.optionId), "aria-keyshortcuts": KEYS[option.kind] }, option.name, " ", mark);
+    };
+    const options = this.hooks.observes() ? [h("p", { class: "muted" }, "Somebody who may answer is asked.")] : [
+      h("div", { class: "answers" }, ask.options.filter(isOnce).map(button)),
+      h("div", { class: "answers always" }, ask.options.filter((option) => !isOnce(option)).map(button)),
+    ];
+    fill(this.root, head, h("div", { class: "what", tabIndex: -1 }, what), options);
+    this.tick();
+  }
+
+  tick() {
+    if (!this.shown || !this.left) return;
+    const left = this.shown.deadlineMs - Date.now();
+    this.left.textContent = left < LAST_MS ? `no in ${duration(left)}` : "";
+  }
+
+  focus() {
+    (this.root.querySelector("button.primary") || this.root).focus({ preventScroll: true });
+  }
+
+  /** Takes a key, if it is an answer. */
+  take(event) {
+    const kind = BY_KEY[event.key];
+    if (!this.isOpen || !kind || this.hooks.observes()) return false;
+    const option = this.shown.options.find((one) => one.kind === kind);
+    if (option && !this.isTooSoon) this.answer(option.optionId);
+    return !!option;
+  }
+
+  get isTooSoon() {
+    return performance.now() - this.sinceMs < TOO_SOON_MS;
+  }
+
+  async answer(optionId) {
+    const id = this.shown?.permissionId;
+    if (!id || this.answering === id) return;
+    this.answering = id;
+    this.root.classList.add("answering");
+    try {
+      await call("POST", `/v1/permissions/${encodeURIComponent(id)}`, { optionId });
+    } catch (error) {
+      // Somebody else was quicker: the stream tells what they said.
+      if (!(error instanceof ApiError && error.status === 404)) this.hooks.failed(error);
+    }
+    this.answering = null;
+    this.root.classList.remove("answering");
+  }
+}

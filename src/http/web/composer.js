@@ -1,0 +1,261 @@
+// Where prompts are written: text, files that come along, and what the session is set to.
+
+import { ApiError, call, get, once, session as route } from "./api.js";
+import { at, base, fill, h, icon } from "./dom.js";
+import { Menu } from "./menu.js";
+
+const IMAGES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+const FILE_BYTES_MAX = 10 * 1024 * 1024;
+const DRAFT = "nuncio.draft.";
+
+export class Composer {
+  /** `create(cwd, settings)` makes a session and answers its id; `failed(error)`; `isBusy()`; `state()`; `directories()`. */
+  constructor(hooks) {
+    Object.assign(this, { hooks, id: null, files: [], sending: false, modes: [], wanted: {}, drafts: sessionStorage });
+    this.form = at("composer");
+    this.input = at("prompt");
+    this.send = at("send");
+    this.chips = at("attachments");
+    this.picker = at("file");
+    this.directory = at("directory");
+    this.form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.submit("queue");
+    });
+    this.input.addEventListener("keydown", (event) => this.key(event));
+    this.input.addEventListener("input", () => this.typed());
+    this.input.addEventListener("paste", (event) => this.take(event, event.clipboardData.files));
+    at("attach").addEventListener("click", () => this.picker.click());
+    this.picker.addEventListener("change", () => {
+      this.attach(this.picker.files);
+      this.picker.value = "";
+    });
+    at("stop").addEventListener("click", () => this.stop());
+    this.drops();
+    this.pickers();
+  }
+
+  // Settings ---------------------------------------------------------------------------------------------------------------------
+
+  pickers() {
+    const picker = (id, label, glyph) =>
+      new Menu(label, {
+        glyph,
+        className: id,
+        choices: () => this.choices(id).catch((error) => (this.hooks.failed(error), [])),
+        choose: (value) => this.set(id, value),
+        current: () => this.current(id) ?? "",
+      });
+    this.menus = { mode: picker("mode", "Mode", "shield"), model: picker("model", "Model"), thinking: picker("thinking", "Thinking") };
+    fill(at("pickers"), Object.values(this.menus).map((menu) => menu.nodes));
+  }
+
+  current(id) {
+    const state = this.hooks.state();
+    if (!this.id) return this.wanted[id] ?? (id === "model" ? this.defaultModel : null);
+    if (id === "model") return state?.model ?? this.known?.model ?? state?.usage?.model ?? this.defaultModel;
+    return state?.[id] ?? this.known?.[id];
+  }
+
+  /** What can be chosen, as the server says now. */
+  async choices(id) {
+    if (!this.id) {
+      if (id === "mode") return this.modes;
+      const { models = [] } = id === "model" ? await get("/v1/models") : {};
+      return models;
+    }
+    const { configOptions = [] } = await call("POST", route(this.id, "/resume"), {});
+    this.known = Object.fromEntries(configOptions.map((option) => [option.id, option.currentValue]));
+    const options = configOptions.find((option) => option.id === id)?.options || [];
+    return options.map(({ value, name, description }) => ({ id: value, name, hint: description }));
+  }
+
+  async set(id, value) {
+    if (!this.id) this.wanted[id] = value;
+    else if (id === "mode") await call("PUT", route(this.id, "/mode"), { modeId: value }).catch(this.hooks.failed);
+    else await call("PUT", route(this.id, `/config/${id}`), { value }).catch(this.hooks.failed);
+    this.draw();
+  }
+
+  /** What a new session can be: learned from one that there is. */
+  async learn(id) {
+    const [view, models] = await Promise.all([id ? get(route(id)).catch(() => null) : null, get("/v1/models").catch(() => null)]);
+    this.modes = (view?.modes?.availableModes || []).map(({ id: mode, name, description }) => ({ id: mode, name, hint: description }));
+    this.defaultModel = models?.default;
+    this.hasModels = !!models;
+    this.draw();
+  }
+
+  // What is written --------------------------------------------------------------------------------------------------------------
+
+  /** Belongs to this session from now on; null: to one that is not there yet. */
+  show(id) {
+    this.keep();
+    this.id = id;
+    this.known = null;
+    this.files = [];
+    this.input.value = this.drafts.getItem(DRAFT + (id || "")) || "";
+    this.draw();
+    this.grow();
+  }
+
+  keep() {
+    if (this.input.value) this.drafts.setItem(DRAFT + (this.id || ""), this.input.value);
+    else this.drafts.removeItem(DRAFT + (this.id || ""));
+  }
+
+  typed() {
+    this.keep();
+    this.grow();
+    this.draw();
+  }
+
+  grow() {
+    this.input.style.height = "auto";
+    this.input.style.height = `${Math.min(this.input.scrollHeight, innerHeight * 0.4)}px`;
+  }
+
+  get isEmpty() {
+    return !this.input.value.trim() && !this.files.length;
+  }
+
+  draw() {
+    const busy = this.hooks.isBusy(), home = !this.id;
+    at("stop").hidden = !busy || !this.isEmpty;
+    this.send.hidden = busy && this.isEmpty;
+    this.send.disabled = this.isEmpty || this.sending;
+    const does = busy ? "Queue for after this turn" : "Send";
+    this.send.setAttribute("aria-label", does);
+    this.send.title = does;
+    this.input.placeholder = busy ? "Add to the queue; Ctrl+Enter steers the running turn" : home ? "Describe a task" : "Reply";
+    at("where").hidden = !home;
+    const { mode, model, thinking } = this.menus;
+    const value = (id) => this.current(id);
+    mode.button.hidden = home && !this.modes.length;
+    model.button.hidden = home && !this.hasModels;
+    thinking.button.hidden = home;
+    mode.name = this.modes.find((one) => one.id === value("mode"))?.name || (value("mode") || "mode").replace(/^./, (first) => first.toUpperCase());
+    model.name = modelName(value("model"));
+    thinking.name = value("thinking") && value("thinking") !== "off" ? `Thinking ${value("thinking")}` : "Thinking";
+    mode.button.dataset.mode = value("mode") || "";
+    fill(this.chips, this.files.map((file) => this.chip(file)));
+    this.chips.hidden = !this.files.length;
+  }
+
+  key(event) {
+    if (event.key !== "Enter" || event.shiftKey || event.altKey || event.isComposing) return;
+    event.preventDefault();
+    this.submit(event.ctrlKey || event.metaKey ? "steer" : "queue");
+  }
+
+  async submit(delivery) {
+    if (this.isEmpty || this.sending) return;
+    const text = this.input.value, files = this.files, busy = this.hooks.isBusy();
+    this.sending = true;
+    this.input.value = "";
+    this.files = [];
+    this.typed();
+    try {
+      if (!this.id) this.id = await this.hooks.create(this.directory.value.trim(), this.wanted);
+      if (busy) await this.add(text, files, delivery);
+      else await this.begin(text, files);
+    } catch (error) {
+      if (!this.input.value) this.input.value = text;
+      this.files = [...files, ...this.files];
+      this.hooks.failed(error);
+    }
+    this.sending = false;
+    this.typed();
+  }
+
+  async begin(text, files) {
+    const prompt = [...(text.trim() ? [{ type: "text", text }] : []), ...files.map(({ part }) => part)];
+    try {
+      await call("POST", route(this.id, "/prompt"), { prompt }, { prefer: "respond-async", ...once() });
+    } catch (error) {
+      // Somebody else was quicker.
+      if (!(error instanceof ApiError && error.code === "session_busy")) throw error;
+      await this.add(text, files, "queue");
+    }
+  }
+
+  add(text, files, delivery) {
+    const flat = ({ part }) => (part.type === "resource" ? { type: "resource", ...part.resource } : part);
+    const parts = [...(text.trim() ? [{ type: "text", text }] : []), ...files.map(flat)];
+    return call("POST", route(this.id, "/messages"), { role: "user", parts, delivery }, once());
+  }
+
+  async stop() {
+    if (this.id) await call("POST", route(this.id, "/cancel"), {}).catch(this.hooks.failed);
+  }
+
+  // Files ------------------------------------------------------------------------------------------------------------------------
+
+  drops() {
+    const over = (event) => [...(event.dataTransfer?.types || [])].includes("Files");
+    for (const name of ["dragenter", "dragover"]) {
+      addEventListener(name, (event) => {
+        if (!over(event)) return;
+        event.preventDefault();
+        this.form.classList.add("over");
+      });
+    }
+    addEventListener("dragleave", (event) => event.relatedTarget || this.form.classList.remove("over"));
+    addEventListener("drop", (event) => {
+      this.form.classList.remove("over");
+      if (over(event)) this.take(event, event.dataTransfer.files);
+    });
+  }
+
+  take(event, files) {
+    if (!files?.length) return;
+    event.preventDefault();
+    this.attach(files);
+  }
+
+  async attach(files) {
+    for (const file of files) {
+      try {
+        this.files.push(await read(file));
+      } catch (error) {
+        this.hooks.failed(error);
+      }
+    }
+    this.draw();
+    this.input.focus();
+  }
+
+  chip(file) {
+    const remove = h("button", { type: "button", title: "Remove", "aria-label": `Remove ${file.name}` }, icon("cross", 12));
+    remove.addEventListener("click", () => {
+      this.files = this.files.filter((one) => one !== file);
+      this.draw();
+    });
+    const { part } = file;
+    const face = part.type === "image" ? h("img", { src: `data:${part.mimeType};base64,${part.data}`, alt: "" }) : icon("read", 14);
+    return h("li", { class: "chip" }, face, h("span", {}, file.name), remove);
+  }
+}
+
+/** A file as a part of a prompt: a picture, or text. */
+async function read(file) {
+  const { name, type, size } = file;
+  if (size > FILE_BYTES_MAX) throw new Error(`${name} is larger than 10 MiB`);
+  if (IMAGES.includes(type)) {
+    const url = await new Promise((resolve, reject) => {
+      const reader = new FileReader();
+      reader.onload = () => resolve(reader.result);
+      reader.onerror = () => reject(reader.error);
+      reader.readAsDataURL(file);
+    });
+    return { name: name || "image", part: { type: "image", mimeType: type, data: url.slice(url.indexOf(",") + 1) } };
+  }
+  const text = await file.text();
+  if (text.includes("\0") || text.includes("\ufffd")) throw new Error(`${name} is neither a picture nor text`);
+  return { name, part: { type: "resource", resource: { uri: `file:///${encodeURIComponent(name)}`, mimeType: type || "text/plain", text } } };
+}
+
+/** The part of `PROVIDER/NAME` that people say. */
+function modelName(id) {
+  return id ? base(id.replace(/^[^/]*[/:]/, "")) : "Model";
+}

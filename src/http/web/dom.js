@@ -1,0 +1,106 @@
+// Elements without markup: text only ever becomes text. Nothing here, or anywhere in the console, parses HTML.
+
+/** An element. `props`: `class`, `on…` listeners, `data` and ARIA as attributes, the rest as properties. Falsy children are left out. */
+export function h(name, props, ...children) {
+  const node = document.createElement(name);
+  for (const [key, value] of Object.entries(props || {})) {
+    if (value === undefined || value === null) continue;
+    if (key === "class") node.className = value;
+    else if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
+    else if (key.includes("-") || key === "role" || key === "for" || key === "popover") node.setAttribute(key, value);
+    else node[key] = value;
+  }
+  add(node, children);
+  return node;
+}
+
+export function add(node, children) {
+  for (const child of children.flat(Infinity)) {
+    if (child || child === 0) node.append(child.nodeType ? child : String(child));
+  }
+}
+
+/** Makes `children` the only ones. */
+export function fill(node, ...children) {
+  node.replaceChildren();
+  add(node, children);
+}
+
+const SHAPES = {
+  chevron: "M6 4l4 4-4 4",
+  down: "M8 3v10M3.5 8.5L8 13l4.5-4.5",
+  up: "M8 13V3M3.5 7.5L8 3l4.5 4.5",
+  check: "M3 8.5l3.2 3.2L13 5",
+  cross: "M4 4l8 8M12 4l-8 8",
+  plus: "M8 3v10M3 8h10",
+  menu: "M2.5 4.5h11M2.5 8h11M2.5 11.5h11",
+  clip: "M13 7.5l-5.3 5.3a3 3 0 01-4.3-4.3l5.8-5.8a2 2 0 012.9 2.9l-5.6 5.6a1 1 0 01-1.4-1.4L9.8 5",
+  copy: "M5.5 5.5v-2a1 1 0 011-1h6a1 1 0 011 1v6a1 1 0 01-1 1h-2M3.5 5.5h6a1 1 0 011 1v6a1 1 0 01-1 1h-6a1 1 0 01-1-1v-6a1 1 0 011-1z",
+  folder: "M2 4.5a1 1 0 011-1h3l1.5 1.7H13a1 1 0 011 1v6a1 1 0 01-1 1H3a1 1 0 01-1-1z",
+  more: "M3.5 8h.01M8 8h.01M12.5 8h.01",
+  keys: "M2 4.5h12v7H2zM4.5 7h.01M7 7h.01M9.5 7h.01M12 7h.01M5 9.3h6",
+  read: "M4 2.5h5.5L12 5v8.5H4zM6.3 8h3.4M6.3 10.5h3.4",
+  edit: "M3 13l.6-2.7 7-7 2.1 2.1-7 7z",
+  search: "M7 11.5a4.5 4.5 0 100-9 4.5 4.5 0 000 9zM10.3 10.3l3.2 3.2",
+  execute: "M3 4.5L6.5 8 3 11.5M8 12h5",
+  think: "M4 5h8M4 8h8M4 11h5",
+  fetch: "M8 13.5a5.5 5.5 0 100-11 5.5 5.5 0 000 11zM2.5 8h11M8 2.5c3 3.3 3 7.7 0 11-3-3.3-3-7.7 0-11z",
+  other: "M8 2.5l5 2.8v5.4l-5 2.8-5-2.8V5.3z",
+  shield: "M8 2l5 2v4c0 3-2 5-5 6-3-1-5-3-5-6V4z",
+};
+
+/** A line drawing on a grid of 16. */
+export function icon(name, size = 16) {
+  const space = "http://www.w3.org/2000/svg";
+  const svg = document.createElementNS(space, "svg");
+  const path = document.createElementNS(space, "path");
+  for (const [key, value] of Object.entries({ viewBox: "0 0 16 16", width: size, height: size, "aria-hidden": "true", class: "icon" })) {
+    svg.setAttribute(key, value);
+  }
+  path.setAttribute("d", SHAPES[name] || SHAPES.other);
+  svg.append(path);
+  return svg;
+}
+
+/** The first node with this id; the page has it. */
+export const at = (id) => document.getElementById(id);
+
+/** Whether letters belong to what has the focus. */
+export function isTyping() {
+  const node = document.activeElement;
+  return !!node && (node.tagName === "TEXTAREA" || node.tagName === "SELECT" || (node.tagName === "INPUT" && node.type !== "button"));
+}
+
+/** `3s`, `2m 05s`, `1h 02m`. */
+export function duration(ms) {
+  const s = Math.max(0, Math.round(ms / 1000));
+  const two = (n) => String(n).padStart(2, "0");
+  if (s < 60) return `${s}s`;
+  return s < 3600 ? `${Math.floor(s / 60)}m ${two(s % 60)}s` : `${Math.floor(s / 3600)}h ${two(Math.floor(s / 60) % 60)}m`;
+}
+
+/** How long ago, in one short word. */
+export function ago(ms) {
+  const minutes = Math.floor((Date.now() - ms) / 60000);
+  if (minutes < 1) return "now";
+  if (minutes < 60) return `${minutes}m`;
+  if (minutes < 60 * 24) return `${Math.floor(minutes / 60)}h`;
+  if (minutes < 60 * 24 * 7) return `${Math.floor(minutes / 1440)}d`;
+  return new Date(ms).toLocaleDateString(undefined, { day: "numeric", month: "short" });
+}
+
+/** `950`, `12.3k`, `1.2M`. */
+export function short(n) {
+  if (n < 1000) return String(n);
+  return n < 1e6 ? `${(n / 1000).toFixed(n < 1e4 ? 1 : 0)}k` : `${(n / 1e6).toFixed(1)}M`;
+}
+
+/** The last part of a path. */
+export const base = (path) => (path || "").replace(/\/+$/, "").split("/").pop() || "/";
+
+const announcer = () => at("announcer");
+
+/** Says it to those who listen to the page. */
+export function announce(text) {
+  announcer().textContent = text.slice(0, 300);
+}

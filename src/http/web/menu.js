@@ -1,0 +1,68 @@
+// A button that opens a list of choices.
+
+import { fill, h, icon } from "./dom.js";
+
+export class Menu {
+  /** `choices()` gives `[{id, name, hint, danger}]`, perhaps later; `choose(id)` takes one. */
+  constructor(label, { choices, choose, current = () => null, glyph, className = "" }) {
+    Object.assign(this, { choices, choose, current });
+    this.text = h("span");
+    this.list = h("div", { class: "menu", role: "menu", popover: "auto", "aria-label": label });
+    this.button = h("button", { type: "button", class: `picker ${className}`, "aria-haspopup": "menu", "aria-expanded": "false", "aria-label": label, title: label }, glyph && icon(glyph), this.text);
+    this.button.addEventListener("click", () => this.toggle());
+    this.list.addEventListener("keydown", (event) => this.key(event));
+    this.list.addEventListener("toggle", (event) => {
+      this.isOpen = event.newState === "open";
+      this.button.setAttribute("aria-expanded", String(this.isOpen));
+    });
+    this.label = label;
+    this.nodes = [this.button, this.list];
+  }
+
+  set name(text) {
+    this.text.textContent = text;
+    this.button.setAttribute("aria-label", text ? `${this.label}: ${text}` : this.label);
+  }
+
+  async toggle() {
+    if (this.isOpen) return this.list.hidePopover();
+    const choices = await this.choices();
+    const role = this.current() === null ? "menuitem" : "menuitemradio";
+    const items = choices.map(({ id, name, hint, danger }) => {
+      const chosen = id === this.current();
+      const text = h("span", { class: "choice" }, h("span", {}, name), hint && h("span", { class: "hint" }, hint));
+      const item = h("button", { type: "button", role, class: danger ? "danger" : undefined, title: name }, role === "menuitemradio" && h("span", { class: "tick" }, chosen && icon("check", 14)), text);
+      if (role === "menuitemradio") item.setAttribute("aria-checked", String(chosen));
+      item.addEventListener("click", () => {
+        this.list.hidePopover();
+        this.button.focus();
+        this.choose(id);
+      });
+      return item;
+    });
+    fill(this.list, items.length ? items : h("p", { class: "muted" }, "Nothing to choose"));
+    this.list.showPopover();
+    this.place();
+    (this.list.querySelector("[aria-checked=true]") || this.list.querySelector("button"))?.focus();
+  }
+
+  /** Above the button when there is room, else below, within the window. */
+  place() {
+    const from = this.button.getBoundingClientRect(), { offsetWidth: width, offsetHeight: height } = this.list;
+    const left = Math.max(8, Math.min(from.left, innerWidth - width - 8));
+    const top = from.top - height - 6 > 8 ? from.top - height - 6 : Math.min(from.bottom + 6, innerHeight - height - 8);
+    this.list.style.left = `${left}px`;
+    this.list.style.top = `${Math.max(8, top)}px`;
+  }
+
+  key(event) {
+    const items = [...this.list.querySelectorAll("button")];
+    const at = items.indexOf(document.activeElement);
+    const to = { ArrowDown: at + 1, ArrowUp: at - 1, j: at + 1, k: at - 1, Home: 0, End: items.length - 1 }[event.key];
+    event.stopPropagation();
+    if (event.key === "Escape") this.button.focus();
+    if (to === undefined) return;
+    event.preventDefault();
+    items[(to + items.length) % items.length]?.focus();
+  }
+}

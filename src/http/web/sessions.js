@@ -1,0 +1,177 @@
+// The list of sessions: read once, then kept by the stream of all sessions.
+
+import { ApiError, follow, get } from "./api.js";
+import { ago, at, base, fill, h } from "./dom.js";
+
+const TYPES = "session.*,turn.started,turn.completed,turn.failed,turn.cancelled,turn.interrupted,permission.*";
+
+export class Sessions {
+  /** `open(id)` when one is chosen; `changed()` when the list did; `state(word)` of the connection; `refused(error)`. */
+  constructor(hooks) {
+    Object.assign(this, { hooks, rows: new Map(), current: null, stream: null, next: null, nodes: new Map() });
+    this.list = at("sessions");
+    this.list.addEventListener("keydown", (event) => this.key(event));
+    at("more-sessions").addEventListener("click", () => this.page());
+    // "5m" becomes "6m".
+    setInterval(() => this.draw(), 30_000);
+  }
+
+  /** Where the stream of all begins now: a cursor that is too large is answered with it. */
+  async head() {
+    try {
+      await get(`/v1/events?after=${Number.MAX_SAFE_INTEGER}`);
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status !== 400) throw error;
+      return error.details?.head ?? Number(/ends at (\d+)/.exec(error.message)?.[1] ?? 0);
+    }
+    return 0;
+  }
+
+  async load() {
+    const after = await this.head();
+    const [, { permissions = [] }] = await Promise.all([this.page(), get("/v1/permissions").catch(() => ({}))]);
+    for (const { sessionId, permissionId } of permissions) this.rows.get(sessionId)?.asks.add(permissionId);
+    this.draw();
+    this.stream?.close();
+    this.stream = follow("/v1/events", {
+      after,
+      types: TYPES,
+      events: (batch) => this.on(batch),
+      state: this.hooks.state,
+      refused: (error) => (error.status === 400 ? this.again() : this.hooks.refused(error)),
+    });
+  }
+
+  /** The server has other data than it had. */
+  again() {
+    this.rows.clear();
+    this.next = null;
+    this.load().catch(this.hooks.refused);
+  }
+
+  async page() {
+    const cursor = this.next ? `?cursor=${encodeURIComponent(this.next)}` : "";
+    const { sessions, nextCursor } = await get(`/v1/sessions${cursor}`);
+    for (const info of sessions) this.put(info);
+    this.next = nextCursor || null;
+    this.draw();
+  }
+
+  put(info) {
+    const known = this.rows.get(info.sessionId);
+    const row = known || { id: info.sessionId, asks: new Set() };
+    const updatedMs = Date.parse(info.updatedAt) || Date.now();
+    Object.assign(row, { title: info.title, cwd: info.cwd, status: info.status || "none", waiting: !!info.waiting, updatedMs });
+    this.rows.set(row.id, row);
+    return row;
+  }
+
+  on(batch) {
+    for (const { sessionId, atMs, body } of batch) {
+      if (body.type === "session.deleted") {
+        this.rows.delete(sessionId);
+        this.hooks.deleted(sessionId);
+        continue;
+      }
+      let row = this.rows.get(sessionId);
+      if (!row) {
+        row = this.put({ sessionId, cwd: body.cwd || "", title: body.title, status: "idle" });
+        if (body.type !== "session.created") this.refresh(sessionId);
+      }
+      row.updatedMs = Math.max(row.updatedMs, atMs);
+      this.change(row, body);
+    }
+    this.draw();
+    this.hooks.changed();
+  }
+
+  change(row, body) {
+    if (body.title) row.title = body.title;
+    if (body.cwd) row.cwd = body.cwd;
+    if (body.type === "turn.started") row.status = "busy";
+    else if (body.type === "session.closed") row.status = "none";
+    else if (body.type.startsWith("turn.")) {
+      row.status = "idle";
+      row.asks.clear();
+    }
+    if (body.type === "permission.requested") row.asks.add(body.permissionId);
+    if (body.type === "permission.resolved") row.asks.delete(body.permissionId);
+    row.waiting = row.asks.size > 0;
+  }
+
+  async refresh(id) {
+    const info = await get(`/v1/sessions/${encodeURIComponent(id)}`).catch(() => null);
+    if (info) this.put(info);
+    this.draw();
+  }
+
+  get ordered() {
+    return [...this.rows.values()].sort((a, b) => b.updatedMs - a.updatedMs);
+  }
+
+  get waiting() {
+    return this.ordered.filter((row) => row.waiting).length;
+  }
+
+  /** Known working directories, the latest first. */
+  get directories() {
+    return [...new Set(this.ordered.map((row) => row.cwd).filter(Boolean))];
+  }
+
+  select(id) {
+    this.current = id;
+    this.draw();
+  }
+
+  draw() {
+    const rows = this.ordered;
+    for (const id of this.nodes.keys()) if (!this.rows.has(id)) this.nodes.delete(id);
+    const nodes = rows.map((row) => this.node(row));
+    const focused = document.activeElement;
+    if (nodes.some((node, index) => this.list.children[index] !== node) || this.list.children.length !== nodes.length) {
+      this.list.replaceChildren(...nodes);
+      if (focused && this.list.contains(focused)) focused.focus({ preventScroll: true });
+    }
+    at("no-sessions").hidden = rows.length > 0;
+    at("more-sessions").hidden = !this.next;
+  }
+
+  node(row) {
+    let parts = this.nodes.get(row.id);
+    if (!parts) {
+      parts = { dot: h("span", { class: "dot" }), title: h("span", { class: "title" }), where: h("span", { class: "where" }), when: h("span", { class: "when" }) };
+      parts.word = h("span", { class: "hidden" });
+      parts.link = h("a", { href: `#/session/${encodeURIComponent(row.id)}`, class: "session" }, parts.dot, parts.title, parts.when, parts.where, parts.word);
+      parts.item = h("li", {}, parts.link);
+      this.nodes.set(row.id, parts);
+    }
+    const word = row.waiting ? "waiting for you" : row.status;
+    const set = (node, text) => node.textContent !== text && (node.textContent = text);
+    set(parts.title, row.title || "Untitled");
+    set(parts.where, row.waiting ? "Waiting for you" : base(row.cwd));
+    set(parts.when, ago(row.updatedMs));
+    set(parts.word, word === "none" ? "" : word);
+    parts.link.title = row.cwd;
+    parts.item.className = `${row.waiting ? "waiting" : row.status}${row.title ? "" : " untitled"}`;
+    if (row.id === this.current) parts.link.setAttribute("aria-current", "page");
+    else parts.link.removeAttribute("aria-current");
+    return parts.item;
+  }
+
+  key(event) {
+    const step = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1 }[event.key];
+    if (!step || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.move(step);
+  }
+
+  /** Puts the focus on the next or the previous one. */
+  move(step) {
+    const links = [...this.list.querySelectorAll("a")];
+    const from = links.indexOf(document.activeElement);
+    const start = links.findIndex((link) => link.hasAttribute("aria-current"));
+    const to = from < 0 ? Math.max(0, start) : Math.min(links.length - 1, Math.max(0, from + step));
+    links[to]?.focus();
+  }
+}

@@ -1,0 +1,170 @@
+// What is true of a session after its events: a fold, like the server's. Knows nothing of the page.
+
+/** The types that are facts: all that it takes to know a turn that has ended. */
+export const FACTS =
+  "session.*,turn.*,message.completed,message.queued,tool.started,tool.completed,permission.*,plan.*,usage.*,context.*,compaction.*,verify.*,mode.*,notice,child.*,agent.*";
+
+/** Deltas may be seen again after the facts that hold them. */
+const isDelta = (body) => body.type === "message.delta" || body.type === "tool.updated";
+
+const textOf = (parts) => parts.filter((part) => part.type === "text").map((part) => part.text).join("\n");
+
+export class SessionState {
+  constructor(id) {
+    this.id = id;
+    /** The conversation, in order: `{kind: message | tool | notice | end, …}`. */
+    this.items = [];
+    /** Items that changed since somebody looked. */
+    this.changed = new Set();
+    this.messages = new Map();
+    this.tools = new Map();
+    /** Open permission questions by id. */
+    this.asks = new Map();
+    /** Messages that wait for their place. */
+    this.queued = new Map();
+    this.plan = [];
+    this.usage = null;
+    this.spent = { input: 0, output: 0 };
+    this.turn = null;
+    this.seq = 0;
+    this.deltaSeq = 0;
+    this.title = this.cwd = this.mode = this.model = this.thinking = null;
+    this.deleted = false;
+  }
+
+  get busy() {
+    return this.turn !== null;
+  }
+
+  /** Takes an event in; one that was taken in before changes nothing. */
+  on(event) {
+    const { body, seq } = event;
+    if (isDelta(body)) {
+      if (seq <= this.deltaSeq) return;
+      this.deltaSeq = seq;
+    } else {
+      if (seq <= this.seq) return;
+      this.seq = seq;
+    }
+    HANDLERS[body.type]?.(this, body, event);
+  }
+
+  add(item, event) {
+    Object.assign(item, { key: `${item.kind}-${event.seq}`, atMs: event.atMs, turnId: event.turnId });
+    this.items.push(item);
+    return this.touch(item);
+  }
+
+  touch(item) {
+    this.changed.add(item);
+    return item;
+  }
+
+  message(body, event) {
+    let item = this.messages.get(body.messageId);
+    if (!item) {
+      item = this.add({ kind: "message", id: body.messageId, role: body.role, text: "", parts: [], done: false }, event);
+      this.messages.set(item.id, item);
+    }
+    return item;
+  }
+
+  endTurn(event, end) {
+    const took = this.turn ? event.atMs - this.turn.startedMs : 0;
+    this.turn = null;
+    for (const item of this.items) {
+      if (item.turnId !== event.turnId || item.done) continue;
+      if (item.kind === "message" || item.kind === "tool") this.touch(Object.assign(item, { done: true }));
+    }
+    if (end) this.add({ kind: "end", took, ...end }, event);
+  }
+}
+
+const change = (state, body) => {
+  for (const key of ["title", "cwd", "mode", "model", "thinking"]) {
+    if (body[key] !== undefined && body[key] !== null) state[key] = body[key];
+  }
+};
+
+const STOPPED = {
+  max_tokens: "The model reached its limit of tokens",
+  max_turn_requests: "The turn reached its limit of requests",
+  refusal: "The model declined to go on",
+  cancelled: "Stopped",
+};
+
+const HANDLERS = {
+  "session.created": change,
+  "session.updated": change,
+  "session.deleted": (state) => (state.deleted = true),
+  "mode.changed": (state, body) => (state.mode = body.mode),
+
+  "turn.started"(state, body, event) {
+    state.turn = { id: event.turnId, by: body.by, startedMs: event.atMs, seq: event.seq };
+  },
+  "turn.completed"(state, body, event) {
+    const said = STOPPED[body.stopReason];
+    state.endTurn(event, said && { severity: "info", text: said });
+  },
+  "turn.failed": (state, body, event) => state.endTurn(event, { severity: "error", text: body.message, hint: body.hint }),
+  "turn.cancelled": (state, _, event) => state.endTurn(event, { severity: "info", text: "Stopped" }),
+  "turn.interrupted"(state, _, event) {
+    const hint = "The process that worked on it is gone. What you send next goes on from here.";
+    state.endTurn(event, { severity: "warning", text: "Interrupted", hint });
+  },
+
+  "message.delta"(state, body, event) {
+    const item = state.message(body, event);
+    if (item.done) return;
+    item.text += body.text;
+    state.touch(item);
+  },
+  "message.completed"(state, body, event) {
+    state.queued.delete(body.messageId);
+    const item = state.message(body, event);
+    Object.assign(item, { parts: body.parts, text: textOf(body.parts), done: true, discarded: !!body.discarded });
+    state.touch(item);
+  },
+  "message.queued": (state, body) => state.queued.set(body.messageId, { text: textOf(body.parts), delivery: body.delivery }),
+
+  "tool.started"(state, body, event) {
+    const { toolCallId: id, name, title, kind: about, input, locations = [] } = body;
+    const item = { kind: "tool", id, name, title, about, input, locations, status: "pending", content: [], done: false };
+    state.tools.set(id, state.add(item, event));
+  },
+  "tool.updated"(state, body, event) {
+    const item = state.tools.get(body.toolCallId);
+    if (!item || item.done) return;
+    if (body.status) item.status = body.status;
+    if (body.status === "in_progress") item.ranMs = event.atMs;
+    if (body.content) item.content = body.content;
+    state.touch(item);
+  },
+  "tool.completed"(state, body, event) {
+    const item = state.tools.get(body.toolCallId);
+    if (!item) return;
+    const content = body.content?.length ? body.content : (body.output || []).map((part) => ({ type: "content", content: part }));
+    Object.assign(item, { status: body.status, content, details: body.details, effect: body.effect, done: true, endedMs: event.atMs });
+    state.touch(item);
+  },
+
+  "permission.requested"(state, body) {
+    const tool = state.tools.get(body.toolCallId);
+    state.asks.set(body.permissionId, { ...body, tool });
+    if (tool) state.touch(Object.assign(tool, { asked: body.permissionId, shown: body.content }));
+  },
+  "permission.resolved"(state, body) {
+    state.asks.delete(body.permissionId);
+    const tool = state.tools.get(body.toolCallId);
+    if (tool) state.touch(Object.assign(tool, { asked: null, decision: body }));
+  },
+
+  "plan.updated": (state, body) => (state.plan = body.entries),
+  "usage.updated"(state, body) {
+    state.usage = body;
+    state.spent.input += body.inputTokens;
+    state.spent.output += body.outputTokens;
+  },
+  "notice": (state, body, event) => state.add({ kind: "notice", severity: body.severity, text: body.title, hint: body.description }, event),
+  "compaction.completed": (state, _, event) => state.add({ kind: "notice", severity: "info", text: "The conversation was compacted" }, event),
+};

@@ -1,0 +1,144 @@
+// A tool call as a row that opens: what it is, how it went, and below it the diff, the output, the picture.
+
+import { base, duration, fill, h, icon } from "./dom.js";
+import { code } from "./markdown.js";
+import * as diff from "./diff.js";
+
+const PREVIEW_LINES = 6;
+const OUTPUT_CHARS_MAX = 200_000;
+const ICONS = { read: "read", edit: "edit", search: "search", execute: "execute", think: "think", fetch: "fetch" };
+const IMAGES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+
+/** Terminal text without what only terminals understand (ECMA-48 control sequences), lines as they were last written. */
+export function plain(text) {
+  const clean = text.replace(/\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b./g, "").replace(/\r\n/g, "\n");
+  return clean.replace(/^.*\r(?!$)/gm, "").replace(/[\x00-\x08\x0b-\x1f\x7f]/g, "");
+}
+
+export function image(part) {
+  if (!IMAGES.includes(part.mimeType)) return h("span", { class: "chip" }, `${part.mimeType} image`);
+  return h("img", { src: `data:${part.mimeType};base64,${part.data}`, alt: "Image", class: "picture" });
+}
+
+/** Content as people are shown it. */
+export function contents(list, { cut = true } = {}) {
+  return list.map((one) => {
+    if (one.type === "diff") return diff.draw(diff.compare(one.oldText ?? "", one.newText), cut ? 60 : 400);
+    const part = one.content;
+    if (part.type === "image") return image(part);
+    if (part.type === "resource_link") return h("p", { class: "chip" }, part.name, " ", h("span", { class: "muted" }, part.uri));
+    return output(part.text ?? "");
+  });
+}
+
+function output(text) {
+  const shown = plain(text);
+  const long = shown.length > OUTPUT_CHARS_MAX;
+  return h("pre", { class: "output", tabIndex: 0 }, long ? `…${shown.slice(-OUTPUT_CHARS_MAX)}` : shown);
+}
+
+const textOf = (item) => item.content.map((one) => (one.type === "content" ? one.content.text ?? "" : "")).join("\n");
+
+/** What a command wrote, without the line that tells its exit code: the row does. */
+function commandOutput(item) {
+  const text = plain(textOf(item)).replace(/\n?exit code: -?\d+\s*$/, "");
+  return text.replace(/\s+$/, "");
+}
+
+const WORDS = { pending: "pending", in_progress: "running", completed: "done", failed: "failed" };
+
+export class ToolView {
+  constructor(item) {
+    this.item = item;
+    this.mark = h("span", { class: "mark" });
+    this.title = h("span", { class: "name" });
+    this.meta = h("span", { class: "meta" });
+    this.row = h("button", { type: "button", class: "row", "aria-expanded": "false" }, this.mark, this.title, this.meta, h("span", { class: "fold" }, icon("chevron", 14)));
+    this.row.addEventListener("click", () => this.toggle());
+    this.body = h("div", { class: "body" });
+    this.root = h("div", { class: "tool" }, this.row, this.body);
+    this.open = null;
+  }
+
+  get command() {
+    return this.item.about === "execute" && typeof this.item.input?.command === "string" ? this.item.input.command : null;
+  }
+
+  toggle() {
+    this.open = !this.isOpen;
+    this.drawn = null;
+    this.update();
+  }
+
+  /** Changes are shown unasked; the rest when it is asked for. */
+  get isOpen() {
+    return this.open ?? this.item.content.some((one) => one.type === "diff");
+  }
+
+  get status() {
+    const { item } = this;
+    if (item.asked) return "asked";
+    return item.done && item.status !== "completed" && item.status !== "failed" ? "failed" : item.status;
+  }
+
+  update() {
+    const { item, command } = this;
+    const status = this.status;
+    const isBad = status === "completed" && !!item.details?.exitCode;
+    this.root.className = `tool ${status}${isBad ? " bad" : ""}${command ? " command" : ""}`;
+    const word = status === "asked" ? "waiting for you" : WORDS[status];
+    fill(this.mark, status === "in_progress" ? h("span", { class: "spinner" }) : icon(ICONS[item.about] || "other"), h("span", { class: "hidden" }, `${word}: `));
+    this.title.textContent = command ? command.split("\n")[0] : item.title;
+    this.row.title = command || item.title;
+    fill(this.meta, this.facts());
+    this.row.setAttribute("aria-expanded", String(this.isOpen));
+    this.root.classList.toggle("open", this.isOpen);
+    this.draw();
+  }
+
+  facts() {
+    const { item } = this;
+    const { details = {}, decision } = item;
+    const facts = [];
+    const changes = item.content.filter((one) => one.type === "diff");
+    if (changes.length && item.status === "completed") {
+      const counts = changes.map((one) => diff.count(diff.compare(one.oldText ?? "", one.newText)));
+      const sum = (key) => counts.reduce((all, one) => all + one[key], 0);
+      if (sum("added")) facts.push(h("span", { class: "plus" }, `+${sum("added")}`));
+      if (sum("removed")) facts.push(h("span", { class: "minus" }, `−${sum("removed")}`));
+    }
+    if (decision && !decision.outcome.startsWith("allow")) facts.push(h("span", { class: "no" }, DECISIONS[decision.outcome] || "denied"));
+    else if (item.effect === "unknown") facts.push(h("span", { class: "no" }, "effect unknown"));
+    else if (item.status === "failed") facts.push(h("span", { class: "no" }, "failed"));
+    if (details?.exitCode) facts.push(h("span", { class: "no" }, `exit ${details.exitCode}`));
+    if (details?.durationMs >= 1000) facts.push(duration(details.durationMs));
+    return facts.flatMap((fact, index) => (index ? [" ", fact] : [fact]));
+  }
+
+  draw() {
+    const { item, command } = this;
+    // What has not changed is not drawn again: somebody may be reading it.
+    const key = `${this.isOpen}${item.done}`;
+    if (this.drawn === key && this.content === item.content) return;
+    this.drawn = key;
+    this.content = item.content;
+    if (!this.isOpen) {
+      const text = command ? commandOutput(item) : "";
+      const lines = text.split("\n");
+      const preview = lines.slice(-PREVIEW_LINES).join("\n");
+      fill(this.body, text && h("pre", { class: `output preview${lines.length > PREVIEW_LINES ? " more" : ""}` }, preview));
+      return;
+    }
+    if (command) {
+      const text = commandOutput(item);
+      fill(this.body, command.includes("\n") || command.length > 60 ? code(command, "sh") : null, text ? output(text) : h("p", { class: "muted none" }, item.done ? "No output" : "No output yet"));
+      return;
+    }
+    const path = item.content.find((one) => one.type === "diff")?.path ?? item.locations?.[0]?.path;
+    const where = path && !item.title.includes(base(path)) ? h("p", { class: "muted path" }, path) : null;
+    const input = !item.content.some((one) => one.type === "diff") && item.about === "other" ? code(JSON.stringify(item.input, null, 2), "input") : null;
+    fill(this.body, where, input, contents(item.content), !item.content.length && h("p", { class: "muted none" }, item.done ? "No output" : "No output yet"));
+  }
+}
+
+const DECISIONS = { reject_once: "rejected", reject_always: "rejected", denied: "denied", cancelled: "cancelled" };

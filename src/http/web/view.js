@@ -1,0 +1,152 @@
+// The conversation as nodes: an item a node, drawn at most once a frame, and only what changed.
+
+import { announce, at, duration, fill, h, icon } from "./dom.js";
+import { Growing } from "./markdown.js";
+import { ToolView, image } from "./tool.js";
+
+const NEAR_PX = 60;
+/** Of the time between two drawings, the part that drawing may take. */
+const SHARE = 6;
+
+class MessageView {
+  constructor(item) {
+    this.item = item;
+    this.root = h("article", { class: `message ${item.role}` });
+    if (item.role === "assistant") {
+      this.text = new Growing();
+      this.root.append(h("span", { class: "hidden" }, "nuncio says:"), this.text.root);
+    } else if (item.role === "thought") {
+      this.text = new Growing();
+      this.label = h("span");
+      this.root.append(h("details", {}, h("summary", {}, h("span", { class: "fold" }, icon("chevron", 14)), this.label), this.text.root));
+    }
+  }
+
+  update() {
+    const { item } = this;
+    this.root.classList.toggle("discarded", !!item.discarded);
+    this.root.classList.toggle("growing", !item.done);
+    if (this.text) this.text.update(item.text, item.done);
+    else this.parts();
+    if (this.label) this.label.textContent = item.done ? "Thought" : "Thinking";
+    this.root.hidden = item.done && !item.text.trim() && !item.parts.some((part) => part.type !== "text");
+  }
+
+  /** What people wrote is not markdown: it stands as they wrote it. */
+  parts() {
+    const parts = this.item.parts.length ? this.item.parts : [{ type: "text", text: this.item.text }];
+    const nodes = parts.map((part) => {
+      if (part.type === "text") return h("p", { class: "said" }, part.text);
+      if (part.type === "image") return image(part);
+      const name = part.name || part.uri.split("/").pop();
+      const chip = h("span", { class: "chip" }, icon("read", 14), name);
+      if (part.type !== "resource") return chip;
+      return h("details", { class: "resource" }, h("summary", {}, chip), h("pre", { class: "output" }, part.text));
+    });
+    fill(this.root, h("span", { class: "hidden" }, this.item.role === "system" ? "Note:" : "You said:"), h("div", { class: "bubble" }, nodes));
+  }
+}
+
+class NoteView {
+  constructor(item) {
+    this.item = item;
+    this.root = h("div", { class: `note ${item.severity}` }, h("span", { class: "what" }, item.text), item.hint && h("span", { class: "hint" }, item.hint));
+  }
+
+  update() {}
+}
+
+const VIEWS = { message: MessageView, tool: ToolView, notice: NoteView, end: NoteView };
+
+export class ConversationView {
+  constructor() {
+    this.scroller = at("scroller");
+    this.root = at("conversation");
+    this.working = at("working");
+    this.latest = at("latest");
+    this.stuck = true;
+    this.views = new Map();
+    this.scheduled = false;
+    this.cost = 0;
+    this.drawnAt = 0;
+    this.scroller.addEventListener("scroll", () => this.scrolled(), { passive: true });
+    this.latest.addEventListener("click", () => this.toEnd());
+    new ResizeObserver(() => this.keep()).observe(this.root);
+    new ResizeObserver(() => this.keep()).observe(this.scroller);
+    setInterval(() => this.tick(), 1000);
+  }
+
+  /** Shows another session from its beginning. */
+  show(live) {
+    this.live = live;
+    this.views.clear();
+    this.root.replaceChildren();
+    this.stuck = true;
+    this.latest.hidden = true;
+    this.root.setAttribute("aria-busy", "true");
+    this.changed();
+  }
+
+  changed() {
+    if (this.scheduled) return;
+    this.scheduled = true;
+    const pause = Math.min(500, this.cost * SHARE - (performance.now() - this.drawnAt));
+    if (pause > 16) setTimeout(() => requestAnimationFrame(() => this.draw()), pause);
+    else requestAnimationFrame(() => this.draw());
+  }
+
+  draw() {
+    this.scheduled = false;
+    if (!this.live) return;
+    const started = performance.now();
+    const { state, ready } = this.live;
+    const fresh = [];
+    for (const item of state.changed) {
+      let view = this.views.get(item);
+      if (!view) {
+        view = new VIEWS[item.kind](item);
+        this.views.set(item, view);
+        fresh.push(view.root);
+        view.root.dataset.key = item.key;
+      }
+      view.update();
+      if (ready && item.done && item.kind === "message" && item.role === "assistant") announce(item.text);
+    }
+    state.changed.clear();
+    if (fresh.length) this.root.append(...fresh);
+    this.root.setAttribute("aria-busy", String(!ready));
+    this.tick();
+    this.keep();
+    this.drawnAt = performance.now();
+    this.cost = this.drawnAt - started;
+  }
+
+  /** The line below: that something goes on, and how long already. */
+  tick() {
+    const state = this.live?.state;
+    const open = !!state?.busy && this.live.ready;
+    this.working.hidden = !open;
+    if (!open) return;
+    const waits = state.asks.size > 0;
+    const text = `${waits ? "Waiting for you" : "Working"} · ${duration(Date.now() - state.turn.startedMs)}`;
+    if (this.working.lastChild.textContent !== text) this.working.lastChild.textContent = text;
+    this.working.classList.toggle("waiting", waits);
+  }
+
+  scrolled() {
+    const { scrollHeight, scrollTop, clientHeight } = this.scroller;
+    this.stuck = scrollHeight - scrollTop - clientHeight < NEAR_PX;
+    this.latest.hidden = this.stuck;
+  }
+
+  /** Whoever reads at the end stays at the end. */
+  keep() {
+    if (this.stuck) this.scroller.scrollTop = this.scroller.scrollHeight;
+  }
+
+  toEnd() {
+    this.stuck = true;
+    this.latest.hidden = true;
+    this.keep();
+  }
+}
