@@ -6,4 +6,5 @@ mod exactly_once;
 mod gate;
 mod prompts;
 mod routes;
+mod shared;
 mod streams;

@@ -181,6 +181,7 @@ fn changes(session: &str) -> Vec<(&'static str, String, serde_json::Value)> {
         ("POST", path("/cancel"), json!({})),
         ("POST", path("/resume"), json!({})),
         ("POST", path("/close"), json!({})),
+        ("POST", path("/fork"), json!({})),
         ("POST", path("/attachments"), json!({"name": "a.txt", "data": "eA=="})),
         ("PUT", path("/mode"), json!({"modeId": "auto"})),
         ("PUT", path("/config/mode"), json!({"value": "auto"})),
