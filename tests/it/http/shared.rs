@@ -73,7 +73,9 @@ async fn everybody_sees_everything_once() {
     let mut seen = shared.until("turn.completed").await;
     shared.bridge.prompt(&session, "b").expect(200).await;
     seen.extend(shared.until("turn.completed").await);
-    drop(shared.bridge.prompt(&session, "c").open().await);
+    let connection = shared.bridge.prompt(&session, "c").open().await;
+    seen.extend(shared.until("turn.started").await);
+    drop(connection);
     seen.extend(shared.until("turn.completed").await);
     while !text(&shared.agent.updates(&session), "agent_message_chunk").ends_with("uvwxyz") {
         shared.agent.until_update("agent_message_chunk").await;
@@ -135,6 +137,7 @@ async fn both_answer_at_once() {
     const ROUNDS: usize = 20;
     let mut shared = Shared::new(asks(ROUNDS), &[]).await;
     let session = shared.session.clone();
+    shared.agent.may_cross = true;
     let mut wins = [0, 0];
     for _ in 0..ROUNDS {
         shared.agent.otherwise = Reply::Pick("allow_once");
