@@ -10,7 +10,7 @@ const HOSTILE = `<img src=x onerror="window.hacked=1"><script>window.hacked=1</s
 const SLOW = Array.from({ length: 120 }, (_, index) => `word${index}`).join(" ");
 
 const program = process.argv[2];
-const server = await Server.start(program, [{ text: "The **first** answer, piece by piece.", delay_ms: 5 }, { text: "The second." }]);
+const server = await Server.start(program, [{ text: "The **first** answer, piece by piece.", chunk_chars: 2, delay_ms: 25 }, { text: "The second." }]);
 const browser = await Browser.start();
 const file = (name) => join(server.project, name);
 
@@ -144,7 +144,7 @@ const CASES = {
     await answerBy(page, "y");
     await page.locator(".message.assistant", { hasText: "Done." }).waitFor();
     await rests(page);
-    for (const row of await page.locator(".tool .row[aria-expanded=false]").all()) await row.click();
+    for (const row of await page.locator(".tool .row").all()) if ((await row.getAttribute("aria-expanded")) === "false") await row.click();
     for (const selector of ["#title", "#sessions [aria-current] .title", ".message.user .said", ".message.thought .markdown", ".message.assistant .h1", "#plan-now"]) {
       ok((await page.locator(selector).first().textContent()).includes("<img src=x onerror="), `${selector} does not show it as it is`);
     }
@@ -152,6 +152,8 @@ const CASES = {
     equal(await page.evaluate(() => [...document.querySelectorAll("#conversation a")].map((link) => [link.href, link.rel])), [["https://elsewhere.test/i.png", "noopener noreferrer"], ["https://elsewhere.test/", "noopener noreferrer"]], "links");
     equal(await page.evaluate(() => [window.hacked ?? null, window.violations]), [null, []], "what it did");
     equal(await page.evaluate(() => { try { document.body.innerHTML = "x"; } catch { return "refused"; } }), "refused", "markup");
+    await page.evaluate(() => (window.violations = []));
+    browser.complaints.length = 0;
     for (const width of [390, 320]) {
       await page.setViewportSize({ width, height: 700 });
       equal(await overhang(page), 0, `sideways at ${width}`);

@@ -43,25 +43,21 @@ export class Server {
 
   async up() {
     const args = ["serve", "--http", `127.0.0.1:${this.port}`, "--cwd", this.project, "--model", `scripted:${this.script}`];
-    this.child = spawn(this.program, args, { env: { ...process.env, NUNCIO_HOME: this.home }, stdio: ["ignore", "ignore", "pipe"] });
+    this.child = spawn(this.program, args, { env: { ...process.env, NUNCIO_HOME: this.home }, stdio: ["ignore", "pipe", "pipe"] });
     this.log = "";
     await new Promise((resolve, reject) => {
       this.child.on("exit", (code) => reject(new Error(`the server ended with ${code}: ${this.log}`)));
-      this.child.stderr.on("data", (bytes) => {
-        this.log += bytes;
-        if (this.log.includes("listens on")) resolve();
-      });
+      this.child.stderr.on("data", (bytes) => (this.log += bytes));
+      this.child.stdout.on("data", (bytes) => String(bytes).includes("listens on") && resolve());
     });
     this.token = readFileSync(join(this.home, "token"), "utf8").trim();
   }
 
-  down(signal) {
-    const ended = new Promise((resolve) => this.child.once("exit", resolve));
+  async down(signal) {
     this.child.removeAllListeners("exit");
-    this.child.once("exit", () => {});
-    const over = new Promise((resolve) => this.child.once("exit", resolve));
+    const ended = new Promise((resolve) => this.child.once("exit", resolve));
     this.child.kill(signal);
-    return Promise.race([ended, over]);
+    await ended;
   }
 
   async call(verb, path, body) {
@@ -80,18 +76,6 @@ export class Server {
 
   prompt(id, text = "Go.") {
     return this.call("POST", `/v1/sessions/${id}/prompt`, { prompt: [{ type: "text", text }] });
-  }
-
-  /** All events of a session until its turn has ended. */
-  async events(id) {
-    const { head } = await this.call("GET", `/v1/sessions/${id}`);
-    const response = await fetch(`${this.url}/v1/sessions/${id}/events?after=0`, { headers: { authorization: `Bearer ${this.token}` } });
-    let text = "";
-    for await (const bytes of response.body) {
-      text += Buffer.from(bytes).toString();
-      if (text.includes("event: synced")) break;
-    }
-    return text.split("\n").filter((line) => line.startsWith("data: {\"sessionId")).map((line) => JSON.parse(line.slice(6))).slice(0, head);
   }
 }
 

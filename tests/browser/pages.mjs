@@ -1,5 +1,7 @@
 // What can be seen on a page of the console.
 
+import { WAIT_MS } from "./harness.mjs";
+
 export const text = (page, selector) => page.locator(selector).first().innerText();
 export const texts = (page, selector) => page.locator(selector).allTextContents();
 
@@ -15,8 +17,10 @@ export const asksNot = (page) => page.locator("#ask").waitFor({ state: "hidden" 
 /** Answers with a key, as soon as the question takes one: keys that come too soon are not for it. */
 export async function answerBy(page, key) {
   await asks(page);
-  const id = await page.locator("#ask-title").evaluateHandle((node) => node);
-  while (await id.evaluate((node) => node.isConnected && !document.querySelector("#ask").classList.contains("answering"))) {
+  const question = await page.locator("#ask").getAttribute("data-id");
+  const isOpen = async () => (await page.locator("#ask").getAttribute("data-id")) === question;
+  for (const until = Date.now() + WAIT_MS; await isOpen(); ) {
+    if (Date.now() > until) throw new Error(`the question does not take ${key}; ${await page.evaluate(() => document.activeElement.outerHTML)}`);
     await page.keyboard.press(key);
   }
 }

@@ -75,6 +75,7 @@ function changed() {
   view.changed();
   if (!live.ready) return;
   ask.update(state.asks);
+  if (!state.busy) ask.rest();
   composer.draw();
   const name = state.title || "Untitled";
   document.title = title(`${name} · nuncio`);

@@ -27,7 +27,8 @@ export class Composer {
     this.input.addEventListener("paste", (event) => this.take(event, event.clipboardData.files));
     at("attach").addEventListener("click", () => this.picker.click());
     this.picker.addEventListener("change", () => {
-      this.attach(this.picker.files);
+      // A copy: the picker's own list goes with its value.
+      this.attach([...this.picker.files]);
       this.picker.value = "";
     });
     at("stop").addEventListener("click", () => this.stop());
@@ -210,7 +211,7 @@ export class Composer {
   take(event, files) {
     if (!files?.length) return;
     event.preventDefault();
-    this.attach(files);
+    this.attach([...files]);
   }
 
   async attach(files) {
