@@ -1,6 +1,6 @@
 // The console: takes the token, shows the list and one session, and passes events and keys around.
 
-import { ApiError, call, session as route, setToken, takeToken } from "./api.js";
+import { ApiError, call, post, session as route, setToken, takeToken } from "./api.js";
 import { Ask } from "./ask.js";
 import { Composer } from "./composer.js";
 import { announce, at, fill, h, icon, isTyping, short } from "./dom.js";
@@ -32,7 +32,7 @@ const more = new Menu("More", {
 
 async function create(cwd, settings) {
   const body = { ...(cwd ? { cwd } : {}), ...settings };
-  const { sessionId } = await call("POST", "/v1/sessions", body);
+  const { sessionId } = await post("/v1/sessions", body);
   history.pushState(null, "", `#/session/${sessionId}`);
   show(sessionId, true);
   return sessionId;
