@@ -5,6 +5,7 @@ mod attachment;
 mod connection;
 mod events;
 mod files;
+mod fork;
 mod initialize;
 mod message;
 mod method;

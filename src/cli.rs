@@ -6,6 +6,7 @@ mod demo;
 mod export;
 mod flags;
 mod inspect;
+mod logging;
 mod run;
 mod schema;
 mod sessions;
@@ -20,7 +21,7 @@ use clap::{CommandFactory, Parser};
 pub use schema::{SCHEMAS, schema};
 
 use crate::app;
-use crate::config::Environment;
+use crate::config::{Environment, Telemetry};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 use flags::{BridgeOptions, Command, Flags};
@@ -35,7 +36,6 @@ pub fn main(environment: Environment) -> ExitCode {
             return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
         }
     };
-    start_logging(&environment, matches!(flags.command, Some(Command::Serve { .. })));
     match dispatch(flags, environment) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
@@ -61,9 +61,12 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
         return name.as_deref().map_or_else(schema::print_names, schema::print_named);
     }
     if let Command::Demo { yes, keep } = command {
+        let _traces = logging::start(&environment, false, &Telemetry::default())?;
         return on_runtime(demo::run(environment, setup, yes, keep));
     }
+    let serves = matches!(command, Command::Serve { .. });
     let ground = app::ground(environment, setup)?;
+    let _traces = logging::start(&ground.environment, serves, &ground.loaded.settings.telemetry)?;
     match command {
         Command::Acp { http: None, .. } => on_runtime(async { app::acp(app::nuncio(ground)?).await.map(|()| 0) }),
         Command::Acp { http: Some(address), bridge } => on_runtime(bridge::beside(ground, address, bridge)),
@@ -91,16 +94,6 @@ fn on_runtime(command: impl Future<Output = Result<u8>>) -> Result<u8> {
     let code = runtime.block_on(command);
     runtime.shutdown_background();
     code
-}
-
-/// JSON lines on standard error; `NUNCIO_LOG` is a level or a list of `module=level`. A server tells of each request.
-fn start_logging(environment: &Environment, serves: bool) {
-    use tracing_subscriber::prelude::*;
-    let wanted = environment.get("NUNCIO_LOG").unwrap_or(if serves { "info" } else { "warn" });
-    let targets: tracing_subscriber::filter::Targets = wanted.parse().unwrap_or_default();
-    let lines = tracing_subscriber::fmt::layer().json().with_writer(std::io::stderr).with_filter(targets);
-    // A second start in one process, as in tests, keeps the first.
-    let _ = tracing_subscriber::registry().with(lines).try_init();
 }
 
 fn exit_code(error: &Error) -> u8 {

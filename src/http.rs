@@ -32,6 +32,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt;
+use tracing::Instrument;
 
 use crate::api::Nuncio;
 use crate::error::{Error, Result};
@@ -200,6 +201,15 @@ fn tls(settings: &crate::config::HttpSettings) -> Result<Option<tokio_rustls::Tl
 }
 
 impl Door {
+    /// Does work to its end, also when whoever asked for it hangs up in the midst.
+    async fn to_its_end<T: Send + 'static>(&self, work: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
+        match self.running.spawn(work.in_current_span()).await.map_err(tokio::task::JoinError::try_into_panic) {
+            Ok(done) => done,
+            Err(Ok(panic)) => std::panic::resume_unwind(panic),
+            Err(Err(_)) => Err(Error::internal("the server ended first")),
+        }
+    }
+
     async fn connection(self: Arc<Self>, stream: TcpStream, tls: Option<tokio_rustls::TlsAcceptor>, closing: CancellationToken) {
         let _ = stream.set_nodelay(true);
         let _counted = Counted::new(&self.requests.connections);
@@ -240,7 +250,10 @@ impl Door {
         let asked = answer::Asked::of(&request);
         let foreign = self.gate.address(request.uri(), request.headers());
         let mut response = match &foreign {
-            Ok(foreign) => answer::caught(self.pass(request, foreign)).await,
+            Ok(foreign) => {
+                let span = answer::span(&request, &id);
+                answer::caught(self.pass(request, foreign)).instrument(span).await
+            }
             Err(error) => Failure(error.clone()).into_response(),
         };
         answer::finish(&mut response, &id, foreign.ok().flatten());

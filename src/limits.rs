@@ -144,6 +144,9 @@ pub const LOGIN_FAILURES_PER_S: f64 = 2.0;
 pub const TOKEN_CHARS_MIN: usize = 32;
 pub const TOKEN_NAME_CHARS_MAX: usize = 64;
 
+/// How long a collector of traces may take.
+pub const TRACES_SENT: Duration = Duration::from_secs(2);
+
 /// Bytes of one instruction file, and of all together.
 pub const INSTRUCTION_BYTES_MAX: usize = 32 << 10;
 pub const INSTRUCTIONS_BYTES_MAX: usize = 64 << 10;
@@ -157,8 +160,8 @@ pub const SESSIONS_PAGE: usize = 50;
 /// Messages or turns of a page, when the caller says nothing, and at most.
 pub const LIST_PAGE: usize = 50;
 pub const LIST_PAGE_MAX: usize = 200;
-/// Facts in which a page looks for messages once it has one.
-pub const MESSAGES_LOOKED_AT: usize = 4 * PAGE_EVENTS;
+/// Pages of facts in which a page of messages looks for more once it has one.
+pub const MESSAGES_PAGES_MAX: usize = 4;
 /// Content of one attachment, and the name of a file.
 pub const ATTACHMENT_BYTES_MAX: usize = 10 << 20;
 pub const FILE_NAME_BYTES_MAX: usize = 255;

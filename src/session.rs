@@ -5,6 +5,7 @@ pub mod all;
 pub mod broker;
 pub mod counts;
 pub mod files;
+mod fork;
 pub mod lock;
 pub mod log;
 pub mod open;

@@ -1,6 +1,7 @@
 //! One request to a model: its stream becomes events, its calls come back.
 
 use futures_util::StreamExt;
+use tracing::Instrument;
 
 use super::native::{call_id, model_error};
 use crate::content::{Part, ProviderState, Role, StopReason, Usage};
@@ -38,6 +39,11 @@ impl Answer {
 
 /// Asks, and shows what comes. When the turn is cancelled, what came so far is kept, without calls.
 pub async fn ask(turn: &Turn, model: &dyn Model, request: Request) -> Result<Answer> {
+    let span = tracing::info_span!("model", model = model.id());
+    answer(turn, model, request).instrument(span).await
+}
+
+async fn answer(turn: &Turn, model: &dyn Model, request: Request) -> Result<Answer> {
     let mut stream = model.stream(request);
     let mut writing = Writing { turn, open: None, pieces: Vec::new() };
     loop {

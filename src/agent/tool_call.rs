@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use serde_json::{Value, json};
+use tracing::Instrument;
 
 use super::gate;
 use super::native::{Desk, NativeAgents};
@@ -86,7 +87,8 @@ impl ToolCall {
         context.hidden =
             gate::hidden(&desk.rules(&turn.session.log.state(|state| state.rules.clone())), &prepared, &context.workspace);
         let name = prepared.name.clone();
-        let ran = AssertUnwindSafe(prepared.run(&context)).catch_unwind().await;
+        let span = tracing::info_span!("tool", tool = name, call = %id);
+        let ran = AssertUnwindSafe(prepared.run(&context)).catch_unwind().instrument(span).await;
         let mut result = ran.unwrap_or_else(|panic| {
             Err(ToolError::new(format!("the tool broke, which is a fault in nuncio: {}", panic_message(&*panic))))
         });

@@ -50,6 +50,7 @@ impl Method for Initialize {
         let response = acp::InitializeResponse::new(ProtocolVersion::V1)
             .agent_capabilities(capabilities)
             .auth_methods(vec![acp::AuthMethod::Agent(environment)])
+            .meta(acp::Meta::from_iter([("nuncio".to_string(), json!({ "fork": true }))]))
             .agent_info(acp::Implementation::new("nuncio", env!("CARGO_PKG_VERSION")).title("nuncio".to_string()));
         Ok(Reply::new(response))
     }

@@ -80,7 +80,7 @@ impl Method for Message {
         let parts = with_attachments(&cx, &id, parts);
         let message_id = MessageId::new();
         let message = queue::Message { id: message_id.clone(), role, parts };
-        let queued = Queued { message, delivery, auto_run, by: Some(cx.client.id.clone()) };
+        let queued = Queued { message, delivery, auto_run, by: Some(cx.client.id.clone()), seq: 0 };
         let place = |session: &Arc<Session>| {
             cx.client.must_enter(&session.log.state(|state| state.cwd.clone()))?;
             let after = session.log.head();

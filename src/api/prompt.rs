@@ -40,11 +40,10 @@ impl Method for Prompt {
             let after = session.log.head();
             let turn = session.start_turn(prompt, &client.id)?;
             client.show(session, after);
-            cx.begins(Began { session: id.clone(), turn: turn.id.clone(), after });
-            Ok::<_, Error>(turn)
+            Ok::<_, Error>((turn, after))
         };
         // No `.await` before the claim where the session is open: a cancel that follows meets this turn.
-        let mut turn = match cx.opened(&id) {
+        let (mut turn, after) = match cx.opened(&id) {
             Some(session) => start(&session)?,
             None => {
                 let sessions = cx.nuncio.sessions().await?;
@@ -52,6 +51,10 @@ impl Method for Prompt {
                 sessions.with(&id, start).await??
             }
         };
+        if cx.began.is_some() {
+            turn.opened().await?;
+            cx.begins(Began { session: id.clone(), turn: turn.id.clone(), after });
+        }
         let end = tokio::select! {
             biased;
             end = turn.end() => end,

@@ -48,7 +48,7 @@ fn default_mcp_servers(params: &mut Map<String, Value>) {
 }
 
 /// An existing directory, by its absolute path, where the client may work.
-fn directory(client: &Client, field: &str, path: &Path) -> Result<PathBuf> {
+pub fn directory(client: &Client, field: &str, path: &Path) -> Result<PathBuf> {
     if !path.is_absolute() {
         return Err(Error::invalid_params(format!("{field}: {} is not an absolute path", path.display())));
     }
@@ -59,11 +59,11 @@ fn directory(client: &Client, field: &str, path: &Path) -> Result<PathBuf> {
     Ok(path.into())
 }
 
-fn directories(client: &Client, paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
+pub fn directories(client: &Client, paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     paths.iter().enumerate().map(|(index, path)| directory(client, &format!("additionalDirectories[{index}]"), path)).collect()
 }
 
-async fn note_mcp_servers(session: &Session, servers: &[acp::McpServer]) -> Result<()> {
+pub async fn note_mcp_servers(session: &Session, servers: &[acp::McpServer]) -> Result<()> {
     if servers.is_empty() {
         return Ok(());
     }

@@ -1,7 +1,7 @@
 //! The table itself. A new method is its struct in a file of its group, and a line here.
 
 use super::method::Entry;
-use super::{artifact, attachment, initialize, message, options, permission, prompt, session, status, turn, view};
+use super::{artifact, attachment, fork, initialize, message, options, permission, prompt, session, status, turn, view};
 
 pub const METHODS: &[Entry] = &[
     Entry::of::<initialize::Initialize>(),
@@ -10,6 +10,7 @@ pub const METHODS: &[Entry] = &[
     Entry::of::<session::NewSession>(),
     Entry::of::<session::LoadSession>(),
     Entry::of::<session::ResumeSession>(),
+    Entry::of::<fork::Fork>(),
     Entry::of::<session::ListSessions>(),
     Entry::of::<session::CloseSession>(),
     Entry::of::<session::DeleteSession>(),

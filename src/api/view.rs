@@ -226,15 +226,15 @@ impl Method for Messages {
 
 /// Reads facts until there are `limit` messages and one more, or enough of it was looked at.
 fn messages(session: &Arc<Session>, mut after: Seq, limit: usize) -> Result<MessagesPage> {
-    let (mut messages, mut looked_at) = (Vec::new(), 0);
+    let (mut messages, mut pages) = (Vec::new(), 0);
     while messages.len() <= limit {
-        if !messages.is_empty() && looked_at >= limits::MESSAGES_LOOKED_AT {
+        if !messages.is_empty() && pages >= limits::MESSAGES_PAGES_MAX {
             return Ok(MessagesPage { messages, next_cursor: Some(after.to_string()) });
         }
         let events = session.log.page(after, limits::PAGE_EVENTS, false)?;
         let Some(last) = events.last() else { return Ok(MessagesPage { messages, next_cursor: None }) };
         after = last.seq;
-        looked_at += events.len();
+        pages += 1;
         messages.extend(events.iter().filter_map(|event| MessageView::of(event)));
     }
     messages.truncate(limit);

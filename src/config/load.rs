@@ -124,7 +124,7 @@ pub fn load_project(
 
 /// Takes out of an untrusted project's file whatever could widen what is allowed, and says so.
 fn narrow(table: &mut Table, project: &mut Settings, user: &Settings, ignored: &mut Vec<String>) {
-    for name in ["providers", "allowed_paths", "durability", "prompts", "model", "http"] {
+    for name in ["providers", "allowed_paths", "durability", "prompts", "model", "http", "telemetry"] {
         if table.remove(name).is_some() {
             ignored.push(name.into());
         }

@@ -22,6 +22,7 @@ pub struct Settings {
     pub permissions: Permissions,
     pub tools: ToolSettings,
     pub http: HttpSettings,
+    pub telemetry: Telemetry,
     pub instructions: Instructions,
     /// Files with a system prompt instead of nuncio's own, by a pattern of `PROVIDER/NAME`; `*` is the default. Relative to the settings' file.
     pub prompts: BTreeMap<String, PathBuf>,
@@ -152,6 +153,15 @@ impl Default for ToolSettings {
     fn default() -> Self {
         Self { max_concurrency: 8 }
     }
+}
+
+/// Traces of what nuncio does: spans of requests, turns, models and tools, without their contents.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Telemetry {
+    /// An OpenTelemetry collector that takes OTLP over HTTP: `http://127.0.0.1:4318`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub otlp_endpoint: Option<String>,
 }
 
 /// The bridge (`nuncio serve`, `nuncio acp --http`).

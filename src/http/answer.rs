@@ -9,6 +9,8 @@ use axum::http::header::{self, HeaderName, HeaderValue};
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
+use opentelemetry_http::HeaderExtractor;
+use opentelemetry_sdk::propagation::TraceContextPropagator;
 use serde::Serialize;
 
 use crate::api::{Client, Envelope, ErrorBody};
@@ -37,6 +39,19 @@ struct Failed(Arc<Error>);
 
 pub fn request_id() -> String {
     format!("req_{}", uuid::Uuid::now_v7().simple())
+}
+
+/// The span of a request, below the caller's if it says which that is (W3C Trace Context).
+pub fn span(request: &Request, id: &str) -> tracing::Span {
+    use opentelemetry::propagation::TextMapPropagator;
+    use tracing_opentelemetry::OpenTelemetrySpanExt;
+    let span = tracing::info_span!("request", id, method = %request.method());
+    if request.headers().contains_key("traceparent") && !span.is_disabled() {
+        let caller = HeaderExtractor(request.headers());
+        // Without a collector there is nothing to be below.
+        let _ = span.set_parent(TraceContextPropagator::new().extract(&caller));
+    }
+    span
 }
 
 /// A panic is an error of this request, and of no other.

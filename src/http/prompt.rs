@@ -9,6 +9,7 @@ use axum::response::Response;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use super::once::{self, Outcome};
 use super::params::{self, Fields};
@@ -40,9 +41,12 @@ pub async fn answer(
     let began = match key {
         None => begin(entry, door, &cx, params).await?,
         Some(key) => {
-            let asked = params.clone();
-            let work = async { begin(entry, door, &cx, params).await.map(Outcome::Turn) };
-            match door.once.outcome(&door.nuncio, key, entry.name, &asked, work).await? {
+            let (asker, cx, asked) = (door.clone(), cx.clone(), params.clone());
+            let work = async move {
+                let work = async { begin(entry, &asker, &cx, params).await.map(Outcome::Turn) };
+                asker.once.outcome(&asker.nuncio, key, entry.name, &asked, work).await
+            };
+            match door.to_its_end(work).await? {
                 Outcome::Turn(began) => began,
                 Outcome::Json { .. } => return Err(Error::internal("the key of a prompt holds no turn")),
             }
@@ -78,7 +82,7 @@ async fn begin(entry: &'static Entry, door: &Door, cx: &Cx, params: Value) -> Re
     let (told, began) = oneshot::channel();
     let mut cx = Cx { client: attending(door, &cx.client), ..cx.clone() };
     cx.began = Some(Arc::new(Mutex::new(Some(told))));
-    let call = door.running.spawn(entry.run(cx, params));
+    let call = door.running.spawn(entry.run(cx, params).in_current_span());
     match began.await {
         Ok(began) => Ok(began),
         // Nothing was begun: the call says why.

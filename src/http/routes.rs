@@ -97,17 +97,19 @@ async fn plain(
     let cx = Cx::new(door.nuncio.clone(), prompt::attending(door, &client), CancellationToken::new());
     (entry.from_rest)(&cx, &mut params);
     let params = Value::Object(params);
-    let Some(key) = key else {
-        let value = call(entry, cx, params).await?;
-        let file = if as_bytes { files::file(&value) } else { None };
-        return Ok(file.unwrap_or_else(|| answer::json(route.status, &value)));
+    let asker = door.clone();
+    let work = async move {
+        let Some(key) = key else { return Ok((route.status, call(entry, cx, params).await?)) };
+        let asked = params.clone();
+        let work = async { Ok(Outcome::Json { status: route.status, body: call(entry, cx, params).await? }) };
+        match asker.once.outcome(&asker.nuncio, key, entry.name, &asked, work).await? {
+            Outcome::Json { status, body } => Ok((status, body)),
+            Outcome::Turn(_) => Err(Error::internal("the key of a call holds a turn")),
+        }
     };
-    let asked = params.clone();
-    let work = async { Ok(Outcome::Json { status: route.status, body: call(entry, cx, params).await? }) };
-    match door.once.outcome(&door.nuncio, key, entry.name, &asked, work).await? {
-        Outcome::Json { status, body } => Ok(answer::json(status, &body)),
-        Outcome::Turn(_) => Err(Error::internal("the key of a call holds a turn")),
-    }
+    let (status, body) = if route.verb == "GET" { work.await? } else { door.to_its_end(work).await? };
+    let file = if as_bytes { files::file(&body) } else { None };
+    Ok(file.unwrap_or_else(|| answer::json(status, &body)))
 }
 
 /// One call, as REST tells its result.

@@ -42,11 +42,13 @@ pub struct Queued {
     pub auto_run: bool,
     /// The client that sent it.
     pub by: Option<String>,
+    /// Of its `message.queued`; 0 before it waits.
+    pub seq: Seq,
 }
 
 impl Queued {
     fn waits(self) -> Body {
-        let Queued { message: Message { id: message_id, role, parts }, delivery, auto_run, by } = self;
+        let Queued { message: Message { id: message_id, role, parts }, delivery, auto_run, by, seq: _ } = self;
         Body::MessageQueued { message_id, role, parts, delivery, auto_run, by }
     }
 }

@@ -27,10 +27,10 @@ use crate::store::{SessionPage, SessionRow, Store, Watch};
 pub struct Sessions {
     pub(super) store: Arc<Store>,
     pub(super) log: Log,
-    locks: PathBuf,
+    pub(super) locks: PathBuf,
     /// Artifacts and attachments: a directory for each session in each.
     files: [PathBuf; 2],
-    agents: Arc<dyn Agents>,
+    pub(super) agents: Arc<dyn Agents>,
     open: Mutex<HashMap<SessionId, Arc<Session>>>,
     /// Taken in the order of the calls by whoever needs a session that may not be open yet.
     opening: tokio::sync::Mutex<()>,
@@ -84,9 +84,14 @@ impl Sessions {
         let row = self.store.create_session(&id, &cwd, std::process::id(), now_ms())?;
         let log = self.log.session(&row)?;
         log.commit(None, Body::SessionCreated { cwd, mode, change }).await?;
+        Ok(self.opened_anew(log, lock))
+    }
+
+    /// A session that was just made, and belongs to this process.
+    pub(super) fn opened_anew(&self, log: Arc<SessionLog>, lock: SessionLock) -> Arc<Session> {
         let session = self.session(log, Some(lock));
-        self.map().insert(id, session.clone());
-        Ok(session)
+        self.map().insert(session.log.id.clone(), session.clone());
+        session
     }
 
     /// Runs `work` on the session, opening it first if it is only on the disk. For a session that is open, `work` runs before the first

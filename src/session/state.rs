@@ -96,6 +96,7 @@ impl SessionState {
                 delivery: *delivery,
                 auto_run: *auto_run,
                 by: by.clone(),
+                seq: event.seq,
             }),
             Body::ToolStarted { tool_call_id, title, kind, input, locations, .. } => self.open_tools.push(OpenTool {
                 id: tool_call_id.clone(),

@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use super::broker::Answer;
 use super::now_ms;
@@ -95,11 +96,13 @@ impl Session {
         let handle = TurnHandle { id: id.clone(), cancel: cancel.clone(), opened: is_open, end };
         slot.turn = Some(handle.clone());
         let turn = Turn { id, session: self.clone(), cancel, opened };
-        self.tasks.spawn(async move {
+        let span = tracing::info_span!("turn", session = %self.log.id, turn = %turn.id);
+        let work = async move {
             let end = turn.run(message, by, waiting).await;
             drop(place);
             done.send_replace(Some(end));
-        });
+        };
+        self.tasks.spawn(work.instrument(span));
         handle
     }
 }

@@ -148,12 +148,8 @@ fn append_to(db: &Connection, append: &Append) -> rusqlite::Result<bool> {
     if fence.execute(params![last.seq as i64, last.at_ms as i64, append.key, append.generation])? == 0 {
         return Ok(false);
     }
-    let mut insert =
-        db.prepare_cached("INSERT INTO events (session, seq, turn, at_ms, delta, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
     for event in &append.events {
-        let body = serde_json::to_string(&event.body).map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
-        let turn = event.turn_id.as_ref().map(|turn| turn.as_str());
-        insert.execute(params![append.key, event.seq as i64, turn, event.at_ms as i64, event.body.is_delta(), body])?;
+        insert_event(db, append.key, event)?;
         if let Body::SessionCreated { change, .. } | Body::SessionUpdated { change } = &event.body {
             let directories = change.additional_directories.as_ref().map(|list| serde_json::json!(list).to_string());
             db.prepare_cached(
@@ -163,4 +159,12 @@ fn append_to(db: &Connection, append: &Append) -> rusqlite::Result<bool> {
         }
     }
     Ok(true)
+}
+
+pub(super) fn insert_event(db: &Connection, key: i64, event: &Event) -> rusqlite::Result<()> {
+    let body = serde_json::to_string(&event.body).map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
+    let turn = event.turn_id.as_ref().map(|turn| turn.as_str());
+    let mut insert =
+        db.prepare_cached("INSERT INTO events (session, seq, turn, at_ms, delta, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
+    insert.execute(params![key, event.seq as i64, turn, event.at_ms as i64, event.body.is_delta(), body]).map(drop)
 }

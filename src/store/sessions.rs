@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{OptionalExtension, Row, Transaction, TransactionBehavior, params};
 
 use super::Store;
+use super::events::insert_event;
 use crate::error::Result;
+use crate::event::Event;
 use crate::id::{Seq, SessionId};
 
 #[derive(Clone, Debug)]
@@ -74,6 +76,28 @@ impl Store {
                 created_ms: at_ms,
                 updated_ms: at_ms,
             })
+        })
+    }
+
+    /// A new row with a copy of the events of session `parent` up to seq `until`, without pieces and without those in `left_out`, behind
+    /// `created`, which takes the place of the first. All of it or nothing.
+    pub fn fork_session(&self, parent: i64, created: &Event, until: Seq, left_out: &[Seq], owner: u32) -> Result<SessionRow> {
+        let insert = "INSERT INTO sessions (id, owner, cwd, directories, title, created_ms, updated_ms) \
+                      SELECT ?1, ?2, cwd, directories, title, ?3, ?3 FROM sessions WHERE key = ?4";
+        let copy = "INSERT INTO events (session, seq, turn, at_ms, delta, body) \
+                    SELECT ?1, 1 + row_number() OVER (ORDER BY seq), turn, at_ms, delta, body FROM events INDEXED BY facts \
+                    WHERE session = ?2 AND seq > 1 AND seq <= ?3 AND delta = 0 AND seq NOT IN (SELECT value FROM json_each(?4)) \
+                    ORDER BY seq";
+        self.with("forking a session in", |db| {
+            let transaction = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
+            db.execute(insert, params![created.session_id.as_str(), owner, created.at_ms as i64, parent])?;
+            let key = db.last_insert_rowid();
+            insert_event(db, key, created)?;
+            let copied = db.execute(copy, params![key, parent, until as i64, serde_json::json!(left_out).to_string()])?;
+            db.execute("UPDATE sessions SET head = ?1 WHERE key = ?2", params![1 + copied as i64, key])?;
+            let row = db.query_row(&format!("SELECT {COLUMNS} FROM sessions WHERE key = ?1"), [key], session)?;
+            transaction.commit()?;
+            Ok(row)
         })
     }
 

@@ -1,8 +1,11 @@
 //! The test client: the real binary in a home of its own, spoken to over its pipes. It asserts its server's manners: every line is
 //! a JSON-RPC message, every answer has its request, and after the end of the input nothing is left running.
 
+mod events;
 mod gone;
 mod home;
+mod http;
+mod server;
 mod updates;
 
 use std::collections::{HashMap, VecDeque};
@@ -13,8 +16,11 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, ChildStdout};
 
+pub use events::{Events, Frame, Shown};
 pub use gone::gone;
 pub use home::{Home, Ran};
+pub use http::{Answer, Ask, Bridge, Connection};
+pub use server::Server;
 pub use updates::{kinds, notices, of, text, tool};
 
 use crate::process::marked;
@@ -171,10 +177,13 @@ impl Agent {
 
     /// The next frame; none at the end of the output. Cancel-safe as far as frames are not lost.
     pub async fn frame(&mut self) -> Option<Value> {
+        let mut looked_at = 0;
         let line = loop {
-            if let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') {
-                break self.buffer.drain(..=end).collect::<Vec<u8>>();
+            if let Some(end) = self.buffer[looked_at..].iter().position(|byte| *byte == b'\n') {
+                break self.buffer.drain(..=looked_at + end).collect::<Vec<u8>>();
             }
+            looked_at = self.buffer.len();
+            self.buffer.reserve(64 << 10);
             if self.stdout.read_buf(&mut self.buffer).await.unwrap_or(0) == 0 {
                 return None;
             }

@@ -5,6 +5,7 @@ mod cli;
 mod context;
 mod durability;
 mod harness;
+mod http;
 mod models;
 mod permission;
 mod process;

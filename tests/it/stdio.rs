@@ -178,6 +178,7 @@ async fn what_nuncio_says_of_itself() {
             assert!(can["sessionCapabilities"][capability].is_object(), "{capability}: {can}");
         }
         assert!(can["auth"]["logout"].is_object(), "{can}");
+        assert_eq!(hello["_meta"]["nuncio"], json!({"fork": true}));
     }
     agent.finish().await;
     assert!(!home.data().join("nuncio.db").exists(), "initialize opened the store");

@@ -83,7 +83,7 @@ impl Home {
         self.environment.lock().unwrap().push((name.into(), value.into()));
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    pub(super) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_nuncio"));
         command.args(arguments).current_dir(self.work()).env_clear().kill_on_drop(true);
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::refused;
+use super::{fill, refused};
 use crate::harness::{Agent, Home, Reply};
 
 async fn get(agent: &mut Agent, session: &str) -> Value {
@@ -111,29 +111,6 @@ async fn messages_come_in_pages() {
     agent.finish().await;
 }
 
-/// Fills the log behind nuncio's back: `count` events, of which every `every`-th is a message and the rest pieces.
-fn fill(home: &Home, count: i64, every: i64) {
-    let mut db = rusqlite::Connection::open(home.data().join("nuncio.db")).unwrap();
-    let all = db.transaction().unwrap();
-    let (key, head): (i64, i64) =
-        all.query_row("SELECT key, head FROM sessions", [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
-    {
-        let sql = "INSERT INTO events (session, seq, at_ms, delta, body) VALUES (?1, ?2, 1, ?3, ?4)";
-        let mut insert = all.prepare(sql).unwrap();
-        for number in 1..=count {
-            let message = number % every == 0;
-            let body = if message {
-                json!({"type": "message.completed", "messageId": format!("msg_{number}"), "role": "assistant", "parts": []})
-            } else {
-                json!({"type": "message.delta", "messageId": "msg_x", "role": "assistant", "offset": 0, "text": "x".repeat(100)})
-            };
-            insert.execute(rusqlite::params![key, head + number, !message, body.to_string()]).unwrap();
-        }
-    }
-    all.execute("UPDATE sessions SET head = ?1", [head + count]).unwrap();
-    all.commit().unwrap();
-}
-
 /// Facts are found by an index of their own; a long log costs a page no more than a short one.
 #[tokio::test]
 async fn a_page_of_a_long_session_is_quick() {
@@ -160,5 +137,26 @@ async fn a_page_of_a_long_session_is_quick() {
         )
         .unwrap();
     assert_eq!(plan, "SEARCH events USING INDEX facts (session=? AND seq>?)");
+    agent.finish().await;
+}
+
+/// A store of a version without the index gets it; what does not fit in the answer comes with the next one.
+#[tokio::test]
+async fn an_older_store_and_a_heavy_one() {
+    let home = Home::new();
+    let (mut agent, session) = home.session(json!([]), &[]).await;
+    let heavy = "x".repeat(3 << 20);
+    for _ in 0..12 {
+        let parts = json!([{"type": "text", "text": heavy}]);
+        agent.call("_nuncio/session/message", json!({"sessionId": session, "parts": parts, "autoRun": false})).await;
+    }
+    agent.finish().await;
+    let db = rusqlite::Connection::open(home.data().join("nuncio.db")).unwrap();
+    db.execute_batch("DROP INDEX facts; DROP TABLE answers; PRAGMA user_version = 1").unwrap();
+    drop(db);
+    let mut agent = home.start(&["--model", &home.script(json!([]))]).await;
+    agent.call("initialize", json!({"protocolVersion": 1})).await;
+    let (messages, sizes) = pages(&mut agent, &session, 50).await;
+    assert_eq!((messages.len(), sizes), (12, vec![8, 4]));
     agent.finish().await;
 }

@@ -1,0 +1,77 @@
+//! `session/fork`, which is unstable in ACP: its own types, and announced only in `_meta.nuncio` of `initialize`.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Cx;
+use super::method::{Follow, Method, Reply, Route};
+use super::options::{config_options, modes};
+use super::session::{directories, directory, note_mcp_servers};
+use crate::error::{Error, Result};
+use crate::event::SessionChange;
+use crate::id::SessionId;
+use crate::protocol::acp;
+
+/// As ACP's ForkSessionRequest, but without `cwd` it is the parent's.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ForkParams {
+    session_id: SessionId,
+    cwd: Option<PathBuf>,
+    /// All that the new session has; none when it is missing.
+    additional_directories: Option<Vec<PathBuf>>,
+    mcp_servers: Option<Vec<acp::McpServer>>,
+    #[serde(rename = "_meta")]
+    meta: Option<acp::Meta>,
+}
+
+/// `_meta.nuncio`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ForkMeta {
+    title: Option<String>,
+}
+
+/// As ACP's ForkSessionResponse.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Forked {
+    session_id: SessionId,
+    modes: acp::SessionModeState,
+    config_options: Vec<acp::SessionConfigOption>,
+}
+
+pub struct Fork;
+
+impl Method for Fork {
+    type Params = ForkParams;
+    type Result = Forked;
+    const NAME: &'static str = "session/fork";
+    const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
+    const ROUTE: Option<Route> = Some(Route::post("/v1/sessions/{sessionId}/fork").status(201));
+    const DOC: &'static str =
+        "Makes a session with what happened in another one, up to the end of its last turn. `_meta.nuncio`: title.";
+
+    async fn call(cx: Cx, params: ForkParams) -> Result<Reply<Forked>> {
+        cx.client.authorized()?;
+        let ours = params.meta.as_ref().and_then(|meta| meta.get("nuncio")).cloned();
+        let meta: ForkMeta = ours
+            .map_or(Ok(ForkMeta::default()), serde_path_to_error::deserialize)
+            .map_err(|error| Error::invalid_params(format!("_meta.nuncio.{}: {}", error.path(), error.inner())))?;
+        let sessions = cx.entered(&params.session_id).await?;
+        let cwd = params.cwd.map(|cwd| directory(&cx.client, "cwd", &cwd)).transpose()?;
+        let additional = directories(&cx.client, &params.additional_directories.unwrap_or_default())?;
+        let change = SessionChange { title: meta.title, cwd, additional_directories: Some(additional), ..SessionChange::default() };
+        let session = sessions.fork(&params.session_id, change).await?;
+        note_mcp_servers(&session, &params.mcp_servers.unwrap_or_default()).await?;
+        let id = session.log.id.clone();
+        let forked = Forked {
+            session_id: id.clone(),
+            modes: session.log.state(modes),
+            config_options: config_options(&cx.nuncio, &session).await,
+        };
+        Ok(Reply::new(forked).follow(Follow::After(id, session.log.head())))
+    }
+}

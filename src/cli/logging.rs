@@ -1,0 +1,53 @@
+//! Logs as JSON lines on standard error, and traces to a collector where the settings name one.
+
+use opentelemetry::trace::TracerProvider;
+use opentelemetry_otlp::{SpanExporter, WithExportConfig};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::trace::SdkTracerProvider;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::prelude::*;
+
+use crate::config::{Environment, Telemetry};
+use crate::error::{Error, Result};
+use crate::limits;
+
+/// Sends what is left when it is dropped.
+#[derive(Default)]
+pub struct Traces(Option<SdkTracerProvider>);
+
+/// `NUNCIO_LOG` is a level or a list of `module=level`. A server tells of each request.
+pub fn start(environment: &Environment, serves: bool, telemetry: &Telemetry) -> Result<Traces> {
+    let wanted = environment.get("NUNCIO_LOG").unwrap_or(if serves { "info" } else { "warn" });
+    let targets: Targets = wanted.parse().unwrap_or_default();
+    let lines = tracing_subscriber::fmt::layer().json().with_writer(std::io::stderr).with_filter(targets);
+    let provider = telemetry.otlp_endpoint.as_deref().map(provider).transpose()?;
+    let traces = provider.as_ref().map(|provider| {
+        let spans = Targets::new().with_target("nuncio", LevelFilter::INFO);
+        tracing_opentelemetry::layer().with_tracer(provider.tracer("nuncio")).with_filter(spans)
+    });
+    // A second start in one process, as in tests, keeps the first.
+    let _ = tracing_subscriber::registry().with(lines).with(traces).try_init();
+    Ok(Traces(provider))
+}
+
+/// Sends spans in batches, from a thread of its own; when the collector does not take them they are dropped.
+fn provider(endpoint: &str) -> Result<SdkTracerProvider> {
+    // The client that it makes wants one; where there is one already, that stays.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let exporter = SpanExporter::builder()
+        .with_http()
+        .with_endpoint(format!("{}/v1/traces", endpoint.trim_end_matches('/')))
+        .with_timeout(limits::TRACES_SENT)
+        .build()
+        .map_err(|error| Error::invalid_params(format!("telemetry.otlp_endpoint: {error}")))?;
+    let resource = Resource::builder().with_service_name("nuncio").build();
+    Ok(SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build())
+}
+
+impl Drop for Traces {
+    fn drop(&mut self) {
+        if let Some(provider) = &self.0 {
+            let _ = provider.shutdown_with_timeout(limits::TRACES_SENT);
+        }
+    }
+}

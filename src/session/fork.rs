@@ -1,0 +1,42 @@
+//! A new session that begins with what was said in another one.
+
+use std::sync::Arc;
+
+use super::lock::SessionLock;
+use super::now_ms;
+use super::open::Session;
+use super::sessions::Sessions;
+use super::state::SessionState;
+use crate::error::{Error, Result};
+use crate::event::{Body, Event, SessionChange};
+use crate::id::SessionId;
+
+impl Sessions {
+    /// Copies what happened in `parent`, up to the end of its last turn that has one, into a session of its own, which `change` then
+    /// changes. What waits in `parent` waits only there.
+    pub async fn fork(&self, parent: &SessionId, change: SessionChange) -> Result<Arc<Session>> {
+        let parent = self.look(parent).await?;
+        let (until, waiting, state) = parent.log.state_at_head(|state, head| {
+            let running = state.turn.as_ref().and_then(|turn| state.turns.get(turn));
+            let waiting: Vec<u64> = state.queue.iter().map(|queued| queued.seq).collect();
+            let cwd = change.cwd.as_ref().unwrap_or(&state.cwd).clone();
+            (running.map_or(head, |turn| turn.first_seq - 1), waiting, SessionState { cwd, ..SessionState::default() })
+        });
+        self.agents.check(&state)?;
+        self.make_room().await?;
+        let id = SessionId::new();
+        let lock = SessionLock::take(&self.locks, &id)?;
+        let (store, log, parent, at_ms) = (self.store.clone(), self.log.clone(), parent.log.clone(), now_ms());
+        let copied = tokio::task::spawn_blocking(move || {
+            let first = store.events(&parent.id, parent.key, 0, 1, false)?.pop();
+            let created = first.filter(|first| matches!(first.body, Body::SessionCreated { .. }));
+            let created = created.ok_or_else(|| Error::internal(format!("session {} has no beginning", parent.id)))?;
+            let created = Event { session_id: id, at_ms, ..created };
+            let row = store.fork_session(parent.key, &created, until, &waiting, std::process::id())?;
+            log.session(&row)
+        });
+        let log = copied.await.map_err(|_| Error::internal("forking a session panicked"))??;
+        log.commit(None, Body::SessionUpdated { change }).await?;
+        Ok(self.opened_anew(log, lock))
+    }
+}

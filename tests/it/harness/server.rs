@@ -1,0 +1,131 @@
+//! A running `nuncio serve`. It asserts its server's manners: after a signal it exits with 0, and nothing is left running.
+
+use std::ops::Deref;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::process::{Child, ChildStdout};
+
+use super::{Ask, Bridge, Home, bounded, gone};
+use crate::process::{marked, marker};
+
+pub struct Server {
+    bridge: Bridge,
+    child: Child,
+    pub pid: u32,
+    stdout: BufReader<ChildStdout>,
+    stderr: PathBuf,
+    marker: String,
+    ended: bool,
+}
+
+impl Deref for Server {
+    type Target = Bridge;
+
+    fn deref(&self) -> &Bridge {
+        &self.bridge
+    }
+}
+
+impl Home {
+    /// `nuncio serve` with these flags, on a port of its own.
+    pub async fn serve(&self, flags: &[&str]) -> Server {
+        let marker = marker();
+        let stderr = self.data().join(format!("stderr-{marker}"));
+        let mut command = self.command(&["serve", "--http", "127.0.0.1:0"]);
+        command.args(flags).env("NUNCIO_TEST", &marker).stdin(Stdio::null()).stdout(Stdio::piped());
+        command.stderr(std::fs::File::create(&stderr).unwrap());
+        let mut child = command.spawn().unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        bounded("the address", stdout.read_line(&mut line)).await.unwrap();
+        let address = line.trim().strip_prefix("nuncio listens on http://").and_then(|address| address.parse().ok());
+        let said = || std::fs::read_to_string(&stderr).unwrap_or_default();
+        let address = address.unwrap_or_else(|| panic!("no address: {line:?} {}", said()));
+        let bridge = Bridge { address, token: self.token() };
+        Server { bridge, pid: child.id().unwrap(), child, stdout, stderr, marker, ended: false }
+    }
+
+    /// The same with a scripted model.
+    pub async fn serve_script(&self, steps: Value, flags: &[&str]) -> Server {
+        let model = self.script(steps);
+        self.serve(&[&["--model", &model], flags].concat()).await
+    }
+
+    /// The owner's token.
+    pub fn token(&self) -> String {
+        std::fs::read_to_string(self.data().join("token")).unwrap().trim().into()
+    }
+}
+
+impl Server {
+    pub fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_raw(self.pid as i32).unwrap(), signal).unwrap();
+    }
+
+    /// Ends it as a service manager does.
+    pub async fn stop(self) -> String {
+        self.signal(Signal::TERM);
+        self.end().await
+    }
+
+    /// Waits for its end: exit code 0, nothing left running. What it said, on both its outputs.
+    pub async fn end(mut self) -> String {
+        let status = bounded("the exit", self.child.wait()).await.unwrap();
+        self.ended = true;
+        assert_eq!(marked(&self.marker), Vec::<u32>::new(), "left running");
+        let mut said = std::fs::read_to_string(&self.stderr).unwrap();
+        self.stdout.read_to_string(&mut said).await.unwrap();
+        assert_eq!(status.code(), Some(0), "{said}");
+        said
+    }
+
+    /// Kills it with -9: nothing of it is left.
+    pub async fn kill(mut self) {
+        self.child.start_kill().unwrap();
+        bounded("the end of a killed server", self.child.wait()).await.unwrap();
+        self.ended = true;
+        gone(&self.marker).await;
+    }
+
+    /// Resident memory.
+    pub fn resident_kib(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid)).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if !self.ended && !std::thread::panicking() {
+            panic!("a server has to be stopped or killed");
+        }
+    }
+}
+
+/// What tests ask for most.
+impl Bridge {
+    pub async fn new_session(&self, home: &Home) -> String {
+        let made = self.post("/v1/sessions", &json!({"cwd": home.work()})).expect(201).await;
+        made["sessionId"].as_str().unwrap().into()
+    }
+
+    /// A prompt, in the form that waits.
+    pub fn prompt(&self, session: &str, text: &str) -> Ask {
+        self.post(&format!("/v1/sessions/{session}/prompt"), &json!({"prompt": [{"type": "text", "text": text}]}))
+    }
+
+    /// Begins a turn and returns its id.
+    pub async fn begin(&self, session: &str, text: &str) -> String {
+        let began = self.prompt(session, text).header("prefer", "respond-async").expect(202).await;
+        began["turnId"].as_str().unwrap().into()
+    }
+
+    pub fn follow(&self, session: &str) -> Ask {
+        self.get(&format!("/v1/sessions/{session}/events"))
+    }
+}

@@ -1,0 +1,263 @@
+//! Events as streams: history, then live, without a seam; cursors that outlive everything.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Events, Home, Shown};
+
+fn say(text: &str) -> Value {
+    json!({"text": text, "chunk_chars": 1, "delay_ms": 1})
+}
+
+fn events(shown: &[Shown]) -> Vec<Value> {
+    shown.iter().map(|shown| shown.event.clone()).collect()
+}
+
+fn ids(shown: &[Shown]) -> Vec<u64> {
+    shown.iter().map(|shown| shown.id).collect()
+}
+
+/// A stream that goes on behind `shown`: nothing comes twice.
+async fn behind(events: &mut Events, shown: &[Shown]) -> u64 {
+    let last = shown.last().unwrap().id;
+    let next = events.next().await.unwrap().id;
+    assert_eq!(next, last + 1);
+    last
+}
+
+#[tokio::test]
+async fn history_then_live() {
+    let home = Home::new();
+    let server = home.serve_script(json!([say("abcdefghij"), say("klmnopqrst"), say("uvwxyz")]), &[]).await;
+    let session = server.new_session(&home).await;
+    server.prompt(&session, "a").expect(200).await;
+    // One that comes in the midst of a turn, one that was there before it, one that comes behind it.
+    let mut early = server.follow(&session).events().await;
+    let mut seen = early.history().await;
+    assert_eq!(early.synced, Some(seen.last().unwrap().id));
+    server.begin(&session, "b").await;
+    seen.extend(early.until("message.delta").await);
+    let mut middle = server.follow(&session).events().await;
+    let live = middle.until("turn.completed").await.into_iter().chain(middle.until("turn.completed").await);
+    let live: Vec<Shown> = live.collect();
+    seen.extend(early.until("turn.completed").await);
+    assert!(middle.synced.is_some_and(|cursor| cursor < live.last().unwrap().id && cursor >= seen[0].id));
+    let mut late = server.follow(&session).events().await;
+    let history = late.history().await;
+    let log = home.log(&session).await;
+    for shown in [&seen, &live, &history] {
+        assert_eq!(events(shown), log);
+        assert!(shown.iter().all(|shown| shown.event["seq"] == shown.id), "{shown:?}");
+    }
+    drop(early);
+    server.begin(&session, "c").await;
+    assert_eq!(behind(&mut late, &history).await, behind(&mut middle, &live).await);
+    late.until("turn.completed").await;
+    server.stop().await;
+    // The server's end is the stream's, and a proper one.
+    assert!(late.next().await.is_none());
+}
+
+#[tokio::test]
+async fn a_reader_chooses_where_and_what() {
+    let home = Home::new();
+    home.put("a.txt", "one\n");
+    let read = json!({"name": "read", "input": {"file_path": "a.txt"}});
+    let server = home.serve_script(json!([{"text": "reads", "tool_calls": [read]}, say("end"), say("second")]), &[]).await;
+    let session = server.new_session(&home).await;
+    server.prompt(&session, "a").expect(200).await;
+    let turn = server.begin(&session, "b").await;
+    let all = server.follow(&session).events().await;
+    let head = { all }.until("turn.completed").await.len() as u64;
+    let log = { server.follow(&session).events().await }.until("turn.completed").await;
+    assert_eq!(log.len() as u64, head);
+    let mut whole = server.follow(&session).events().await;
+    whole.until("turn.completed").await;
+    whole.until("turn.completed").await;
+    let log = home.log(&session).await;
+    let path = format!("/v1/sessions/{session}/events");
+    type Keep<'a> = Box<dyn Fn(&Value) -> bool + 'a>;
+    let kind = |event: &Value| event["body"]["type"].as_str().unwrap().to_string();
+    let after = |cursor: u64| -> Keep<'_> { Box::new(move |event| event["seq"].as_u64().unwrap() > cursor) };
+    let cases: Vec<(&str, &str, Keep<'_>)> = vec![
+        ("", "", after(0)),
+        ("?after=0", "", after(0)),
+        ("?after=3", "", after(3)),
+        ("?after=3", "5", after(5)),
+        ("?after=5", "3", after(3)),
+        ("?after=99999", "3", after(3)),
+        ("", "7", after(7)),
+        ("?types=tool.*", "", Box::new(|event| kind(event).starts_with("tool."))),
+        ("?types=tool.started,turn.*", "", Box::new(|event| kind(event) == "tool.started" || kind(event).starts_with("turn."))),
+        (
+            "?types=tool.started%2C%20turn.completed",
+            "",
+            Box::new(|event| ["tool.started", "turn.completed"].contains(&kind(event).as_str())),
+        ),
+        ("?types=nothing", "", Box::new(|_| false)),
+        ("?types=*", "", after(0)),
+        ("?turn=nobody", "", Box::new(|_| false)),
+        ("?turn={t}", "", Box::new(|event| event["turnId"] == turn.as_str())),
+        (
+            "?turn={t}&types=message.completed&after=4",
+            "",
+            Box::new(|event| event["turnId"] == turn.as_str() && kind(event) == "message.completed"),
+        ),
+    ];
+    for (query, last, keep) in cases {
+        let mut ask = server.get(&format!("{path}{}", query.replace("{t}", &turn)));
+        if !last.is_empty() {
+            ask = ask.header("last-event-id", last);
+        }
+        let expected: Vec<Value> = log.iter().filter(|event| keep(event)).cloned().collect();
+        assert_eq!(events(&ask.events().await.history().await), expected, "{query} {last}");
+    }
+    server.stop().await;
+}
+
+/// A cursor is a number of this stream, or an error.
+#[tokio::test]
+async fn absurd_cursors_are_refused() {
+    let home = Home::new();
+    let server = home.serve_script(json!([]), &[]).await;
+    let session = server.new_session(&home).await;
+    let of_session = format!("/v1/sessions/{session}/events");
+    for path in [of_session.as_str(), "/v1/events"] {
+        for cursor in [
+            "1000",
+            "-1",
+            "x",
+            "1.5",
+            "1e3",
+            "0x1",
+            "99999999999999999999",
+            "9223372036854775808",
+            "18446744073709551615",
+            "9007199254740993",
+            "%00",
+        ] {
+            let by_query = server.get(&format!("{path}?after={cursor}")).send().await;
+            assert_eq!(by_query.error(), (400, "invalid_params".into()), "{path} {cursor}");
+            let by_header = server.get(path).header("last-event-id", cursor).send().await;
+            assert_eq!(by_header.error(), (400, "invalid_params".into()), "{path} {cursor}");
+        }
+        for query in ["after=", "after=1&after=1", "wrong=1", "sessionid=x", "types=a&types=b"] {
+            let answer = server.get(&format!("{path}?{query}")).send().await;
+            assert_eq!(answer.error(), (400, "invalid_params".into()), "{path} {query}");
+        }
+        // None at all is the beginning.
+        server.get(path).header("last-event-id", "").events().await.history().await;
+    }
+    server.stop().await;
+}
+
+/// A stream does not end with its session's opening, but with its session.
+#[tokio::test]
+async fn a_stream_outlives_the_close() {
+    let home = Home::new();
+    let server = home.serve_script(json!([say("one")]), &[]).await;
+    let session = server.new_session(&home).await;
+    let mut reader = server.follow(&session).events().await;
+    for _ in 0..5 {
+        server.prompt(&session, "go").expect(200).await;
+        server.ask("POST", &format!("/v1/sessions/{session}/close")).expect(200).await;
+        reader.until("session.closed").await;
+    }
+    server.prompt(&session, "go").expect(200).await;
+    reader.until("turn.completed").await;
+    let facts: Vec<Value> = home.log(&session).await;
+    let mut late = server.follow(&session).events().await;
+    assert_eq!(events(&late.history().await), facts);
+
+    server.ask("DELETE", &format!("/v1/sessions/{session}")).expect(200).await;
+    for reader in [&mut reader, &mut late] {
+        assert!(reader.rest().await.iter().all(|shown| shown.kind() == "session.deleted"));
+    }
+    assert_eq!(server.follow(&session).send().await.error(), (404, "not_found".into()));
+    server.stop().await;
+}
+
+/// Pieces of a message may be gone; the message is not.
+#[tokio::test]
+async fn pruned_deltas_leave_the_messages() {
+    let home = Home::new();
+    let server = home.serve_script(json!([say("abcdefghijklmnop")]), &[]).await;
+    let session = server.new_session(&home).await;
+    server.prompt(&session, "go").expect(200).await;
+    let before = { server.follow(&session).events().await }.history().await;
+    let deltas: Vec<u64> = before.iter().filter(|shown| shown.kind() == "message.delta").map(|shown| shown.id).collect();
+    assert!(deltas.len() > 2, "{before:?}");
+    server.ask("POST", &format!("/v1/sessions/{session}/close")).expect(200).await;
+    let facts: Vec<&Shown> = before.iter().filter(|shown| shown.kind() != "message.delta").collect();
+    for after in [0, deltas[0], deltas[1], *deltas.last().unwrap()] {
+        let shown = { server.get(&format!("/v1/sessions/{session}/events?after={after}")).events().await }.history().await;
+        let expected: Vec<&Shown> = facts.iter().filter(|shown| shown.id > after).copied().collect();
+        let (last, facts) = shown.split_last().unwrap();
+        assert_eq!(facts.iter().collect::<Vec<_>>(), expected, "after {after}");
+        assert_eq!(last.kind(), "session.closed");
+    }
+    server.stop().await;
+}
+
+/// All sessions in one stream: each event once, in one order, that stays the same behind a restart.
+#[tokio::test]
+async fn one_stream_of_all() {
+    let home = Home::new();
+    let server = home.serve_script(json!([say("abcdefgh")]), &[]).await;
+    let mut live = server.get("/v1/events").events().await;
+    live.history().await;
+    let mut sessions = Vec::new();
+    for _ in 0..4 {
+        sessions.push(server.new_session(&home).await);
+    }
+    futures_util::future::join_all(sessions.iter().map(|session| async { server.prompt(session, "go").expect(200).await })).await;
+    let mut seen = Vec::new();
+    for _ in &sessions {
+        seen.extend(live.until("turn.completed").await);
+    }
+    let again = { server.get("/v1/events").events().await }.history().await;
+    assert_eq!(again, seen);
+    for session in &sessions {
+        let of_session: Vec<Value> = events(&seen).into_iter().filter(|event| event["sessionId"] == session.as_str()).collect();
+        assert_eq!(of_session, home.log(session).await);
+    }
+    let cursor = seen[seen.len() / 2].id;
+    server.kill().await;
+    let server = home.serve_script(json!([say("abcdefgh")]), &[]).await;
+    let mut resumed = server.get("/v1/events?types=message.*,turn.*").header("last-event-id", &cursor.to_string()).events().await;
+    let expected: Vec<u64> =
+        ids(&seen.iter().filter(|one| one.id > cursor && one.kind() != "usage.updated").cloned().collect::<Vec<_>>());
+    assert_eq!(ids(&resumed.history().await), expected);
+    let turn = server.begin(&sessions[0], "again").await;
+    assert!(resumed.until("turn.completed").await.iter().all(|shown| shown.event["turnId"] == turn.as_str()));
+    server.stop().await;
+}
+
+/// What another process does in a session is seen here, too.
+#[tokio::test]
+async fn another_process_is_followed() {
+    let home = Home::new();
+    let (mut agent, session) = home.session(json!([say("abcdefghij"), say("klm")]), &[]).await;
+    let server = home.serve_script(json!([say("mine")]), &[]).await;
+    let mut one = server.follow(&session).events().await;
+    let mut all = server.get("/v1/events").events().await;
+    one.history().await;
+    all.history().await;
+    let mut seen: [Vec<Shown>; 2] = Default::default();
+    for text in ["a", "b"] {
+        agent.turn(&session, text).await;
+        seen[0].extend(one.until("turn.completed").await);
+        seen[1].extend(all.until("turn.completed").await);
+    }
+    let log = home.log(&session).await;
+    assert_eq!(events(&seen[0]), log[1..]);
+    assert_eq!(events(&seen[1]), log[1..]);
+    let busy = server.prompt(&session, "c").send().await;
+    assert_eq!(busy.error(), (409, "session_busy".into()));
+    assert_eq!(busy.json()["error"]["details"]["ownerPid"], agent.pid);
+    // Where it is given up, this one takes it, and its readers go on.
+    agent.finish().await;
+    server.prompt(&session, "c").expect(200).await;
+    let last = one.until("turn.completed").await;
+    assert_eq!(events(&last), home.log(&session).await[log.len()..]);
+    server.stop().await;
+}
