@@ -37,6 +37,12 @@ const CASES = {
     const again = await fetch(`${server.url}/console/app.js`, { headers: { "if-none-match": response.headers.get("etag") } });
     equal([again.status, await again.text()], [304, ""], "a known file");
     equal((await fetch(`${server.url}/console/../console/none.js`)).status, 401, "an unknown file");
+    for (const name of ["app", "api", "state", "live", "sessions", "view", "tool", "ask", "composer", "menu", "markdown", "diff", "dom"]) {
+      const script = await (await fetch(`${server.url}/console/${name}.js`)).text();
+      ok(script.startsWith("// "), `${name}.js does not say what it is`);
+      ok(!/innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|eval\(|new Function/.test(script), `${name}.js makes markup of text`);
+      ok(script.split("\n").length <= 400, `${name}.js is long`);
+    }
     const foreign = await fetch(`${server.url}/`, { headers: { origin: "http://elsewhere.test" } });
     equal(foreign.status, 403, "from another origin");
   },
@@ -90,7 +96,7 @@ const CASES = {
   },
 
   async "reloaded in the midst of a turn, the conversation is the same"() {
-    const id = await server.session([{ thinking: "Hm, well.", text: SLOW, delay_ms: 15, tool_calls: [{ name: "list", input: {} }] }, { text: "Done." }]);
+    const id = await server.session([{ thinking: "Hm, well.", text: SLOW, delay_ms: 40, tool_calls: [{ name: "list", input: {} }] }, { text: "Done." }]);
     const page = await browser.open(server, id);
     await server.prompt(id);
     await page.locator(".message.assistant", { hasText: "word9 " }).waitFor();
@@ -108,7 +114,7 @@ const CASES = {
   },
 
   async "a server that is killed in the midst of a turn is found again"() {
-    const id = await server.session([{ text: SLOW, delay_ms: 15 }]);
+    const id = await server.session([{ text: SLOW, delay_ms: 40 }]);
     const page = await browser.open(server, id);
     await server.prompt(id);
     await page.locator(".message.assistant", { hasText: "word9 " }).waitFor();
@@ -211,6 +217,34 @@ const CASES = {
     equal((await texts(one, ".tool")).length, 1, "calls");
   },
 
+  async "a tab that nobody looked at catches up"() {
+    const id = await server.session([{ text: SLOW, delay_ms: 40 }, { text: "The next." }]);
+    const page = await browser.page();
+    await page.clock.install();
+    await page.goto(`${server.url}/#token=${server.token}`);
+    await page.waitForSelector("body.ready");
+    await browser.go(page, id);
+    await server.prompt(id);
+    await page.locator(".message.assistant.growing", { hasText: "word9 " }).waitFor();
+    const look = (hidden) =>
+      page.evaluate((hidden) => {
+        Object.defineProperty(document, "hidden", { configurable: true, get: () => hidden });
+        document.dispatchEvent(new Event("visibilitychange", { bubbles: true }));
+      }, hidden);
+    const streams = async () => Number(/^nuncio_http_streams (\d+)/m.exec(await server.metrics())[1]);
+    await becomes(streams, 2, "streams of a tab");
+    await look(true);
+    await page.clock.fastForward(25_000);
+    await becomes(streams, 1, "streams of a hidden tab");
+    await becomes(async () => (await server.call("GET", `/v1/sessions/${id}`)).status, "idle", "the turn");
+    await server.prompt(id, "More.");
+    await becomes(async () => (await server.call("GET", `/v1/sessions/${id}`)).status, "idle", "the next turn");
+    ok(!(await page.locator("#conversation").innerText()).includes("The next."), "it is followed all the same");
+    await look(false);
+    await page.locator(".message.assistant", { hasText: "The next." }).waitFor();
+    equal(await texts(page, ".message.assistant .markdown"), [SLOW, "The next."], "what is shown");
+  },
+
   async "keys: the prompt, the list, the help, and stop"() {
     const id = await server.session([{ text: SLOW, delay_ms: 50 }], { title: "To be stopped" });
     const page = await browser.open(server, id);
@@ -239,7 +273,7 @@ const CASES = {
   },
 
   async "while a turn runs, messages wait for their turn"() {
-    const id = await server.session([{ text: SLOW, delay_ms: 10 }, { text: "The next." }]);
+    const id = await server.session([{ text: SLOW, delay_ms: 40 }, { text: "The next." }]);
     const page = await browser.open(server, id);
     await server.prompt(id);
     await page.locator(".message.assistant.growing").waitFor();

@@ -68,6 +68,10 @@ export class Server {
     return value;
   }
 
+  async metrics() {
+    return (await fetch(`${this.url}/metrics`, { headers: { authorization: `Bearer ${this.token}` } })).text();
+  }
+
   /** A session whose model follows these steps. */
   async session(steps, fields = {}) {
     const script = this.write(`script-${Math.random().toString(36).slice(2)}.json`, steps);
