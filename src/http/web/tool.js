@@ -131,7 +131,7 @@ export class ToolView {
     }
     if (command) {
       const text = commandOutput(item);
-      fill(this.body, command.includes("\n") || command.length > 60 ? code(command, "sh") : null, text ? output(text) : h("p", { class: "muted none" }, item.done ? "No output" : "No output yet"));
+      fill(this.body, command.includes("\n") || command.length > 60 ? code(command) : null, text ? output(text) : h("p", { class: "muted none" }, item.done ? "No output" : "No output yet"));
       return;
     }
     const path = item.content.find((one) => one.type === "diff")?.path ?? item.locations?.[0]?.path;
