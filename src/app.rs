@@ -136,29 +136,34 @@ pub async fn acp_and_bridge(nuncio: Arc<Nuncio>, bridge: Bridge) -> Result<()> {
     served
 }
 
-/// The bridge, until a signal comes.
-pub async fn serve(bridge: Bridge) {
+/// The bridge, until a signal comes. `tell` says where it listens: whoever knows may send a signal.
+pub async fn serve(bridge: Bridge, tell: impl FnOnce() -> Result<()>) -> Result<()> {
     let stop = CancellationToken::new();
     let signalled = tokio::spawn(on_signal(stop.clone()));
+    tell()?;
     bridge.serve(stop).await;
     signalled.abort();
+    Ok(())
 }
 
-/// Cancels `stop` at SIGINT, SIGTERM or SIGHUP.
-pub async fn on_signal(stop: CancellationToken) {
+/// Cancels `stop` at SIGINT, SIGTERM or SIGHUP, which end nothing by themselves from this call on.
+pub fn on_signal(stop: CancellationToken) -> impl Future<Output = ()> + Send + use<> {
     use tokio::signal::unix::{SignalKind, signal};
     let listen = || -> std::io::Result<_> {
         Ok((signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, signal(SignalKind::hangup())?))
     };
-    match listen() {
-        Ok((mut interrupt, mut terminate, mut hangup)) => {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-                _ = hangup.recv() => {}
+    let listening = listen();
+    async move {
+        match listening {
+            Ok((mut interrupt, mut terminate, mut hangup)) => {
+                tokio::select! {
+                    _ = interrupt.recv() => {}
+                    _ = terminate.recv() => {}
+                    _ = hangup.recv() => {}
+                }
+                stop.cancel();
             }
-            stop.cancel();
+            Err(error) => tracing::warn!(%error, "cannot listen for signals"),
         }
-        Err(error) => tracing::warn!(%error, "cannot listen for signals"),
     }
 }

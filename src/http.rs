@@ -162,6 +162,8 @@ impl Bridge {
                 drop(slot);
             });
         }
+        // First this: whoever finds nobody listening any more can rely on it.
+        door.nuncio.refuse_turns();
         drop(listener);
         door.nuncio.drain(Duration::from_secs(door.nuncio.agents.user.settings.http.drain_s)).await;
         door.ending.cancel();

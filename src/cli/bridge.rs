@@ -19,9 +19,7 @@ pub async fn serve(ground: Ground, address: String, options: BridgeOptions) -> R
     let (_, bridge) = app::bridge(ground, flags(address, options)).await?;
     // The token is for eyes only: not for a file or a pipe that output goes to.
     let url = if std::io::stdout().is_terminal() { bridge.ready_url()? } else { bridge.url()? };
-    print(format!("nuncio listens on {url}\n"))?;
-    app::serve(bridge).await;
-    Ok(0)
+    app::serve(bridge, || print(format!("nuncio listens on {url}\n"))).await.map(|()| 0)
 }
 
 /// Standard output is the protocol's: the address is told on standard error.

@@ -1,5 +1,10 @@
 //! The bridge, as clients with a socket meet it: the real `nuncio serve`, asked by hand.
 
+mod attacks;
+mod drain;
+mod exactly_once;
+mod gate;
 mod prompts;
 mod routes;
+mod shared;
 mod streams;
