@@ -154,7 +154,8 @@ impl Turn {
         Err(error)
     }
 
-    /// Ends the turn. The claim goes when the end is in the queue: whatever the next turn appends comes after it.
+    /// Ends the turn. The claim goes as the end goes into the queue: whatever the next turn appends comes after it, and whoever sees the
+    /// end can begin the next turn.
     async fn close(self, result: Result<StopReason>) -> TurnEnd {
         let result = if self.cancel.is_cancelled() { Ok(StopReason::Cancelled) } else { result };
         let body = match &result {
@@ -165,7 +166,13 @@ impl Turn {
                 Body::TurnFailed { code: error.kind.row().code.into(), message: error.message.clone(), hint: error.hint.clone() }
             }
         };
-        let appended = self.session.log.append(Some(self.id.clone()), body, true).await;
+        let release = || {
+            let mut slot = self.session.slot();
+            slot.turn.take_if(|running| running.id == self.id);
+            slot
+        };
+        let appended = self.session.log.append_holding(Some(self.id.clone()), body, true, release).await;
+        // Where the writer is gone it goes, too.
         self.session.release_claim(&self.id);
         let committed = match appended {
             Ok(committed) => committed.await.unwrap_or_else(|_| Err(Error::internal("the log's writer is gone"))),
