@@ -86,8 +86,13 @@ fn house(ground: Ground, room: Room) -> Result<Arc<Nuncio>> {
 
 /// The ACP door on standard input and output, until the input ends or a signal comes.
 pub async fn acp(nuncio: Arc<Nuncio>) -> Result<()> {
+    acp_telling(nuncio, || ()).await
+}
+
+async fn acp_telling(nuncio: Arc<Nuncio>, tell: impl FnOnce()) -> Result<()> {
     let stop = CancellationToken::new();
     let signalled = tokio::spawn(on_signal(stop.clone()));
+    tell();
     let (input, output) = crate::stdio::standard();
     let served = crate::stdio::serve(nuncio, input, output, stop).await;
     signalled.abort();
@@ -126,11 +131,11 @@ pub async fn bridge(ground: Ground, flags: BridgeFlags) -> Result<(Arc<Nuncio>, 
     Ok((nuncio, bridge))
 }
 
-/// Both doors on the same sessions, until the input ends or a signal comes.
-pub async fn acp_and_bridge(nuncio: Arc<Nuncio>, bridge: Bridge) -> Result<()> {
+/// Both doors on the same sessions, until the input ends or a signal comes. `tell` says where the bridge listens.
+pub async fn acp_and_bridge(nuncio: Arc<Nuncio>, bridge: Bridge, tell: impl FnOnce()) -> Result<()> {
     let stop = CancellationToken::new();
     let serving = tokio::spawn(bridge.serve(stop.clone()));
-    let served = acp(nuncio).await;
+    let served = acp_telling(nuncio, tell).await;
     stop.cancel();
     let _ = serving.await;
     served

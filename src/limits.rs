@@ -129,7 +129,8 @@ pub const HTTP_BUFFER_BYTES: usize = 64 << 10;
 pub const HTTP_BODY: Duration = Duration::from_secs(30);
 /// Largest body of a request: an attachment in base64.
 pub const HTTP_BODY_BYTES_MAX: usize = 16 << 20;
-/// Bodies that are being read, all together.
+/// Bodies up to this size do not count among those that are being read; and what those may take, all together.
+pub const HTTP_BODY_BYTES_SMALL: u64 = 16 << 10;
 pub const HTTP_BODIES_BYTES_MAX: usize = 64 << 20;
 /// Calls of one batch of `/rpc`, and messages of one of its connections that wait to be sent.
 pub const RPC_BATCH_MAX: u32 = 100;

@@ -26,8 +26,7 @@ pub async fn serve(ground: Ground, address: String, options: BridgeOptions) -> R
 pub async fn beside(ground: Ground, address: String, options: BridgeOptions) -> Result<u8> {
     let (nuncio, bridge) = app::bridge(ground, flags(address, options)).await?;
     let url = if std::io::stderr().is_terminal() { bridge.ready_url()? } else { bridge.url()? };
-    eprintln!("nuncio listens on {url}");
-    app::acp_and_bridge(nuncio, bridge).await.map(|()| 0)
+    app::acp_and_bridge(nuncio, bridge, || eprintln!("nuncio listens on {url}")).await.map(|()| 0)
 }
 
 pub fn token(ground: &Ground, command: TokenCommand) -> Result<u8> {

@@ -26,6 +26,8 @@ pub struct Turn {
     pub session: Arc<Session>,
     pub cancel: CancellationToken,
     opened: watch::Sender<bool>,
+    /// Among those that run.
+    place: Place,
 }
 
 /// How a turn ended. `seq` is its last event: an answer to the prompt comes after it.
@@ -95,11 +97,10 @@ impl Session {
         let ((opened, is_open), (done, end)) = (watch::channel(false), watch::channel(None));
         let handle = TurnHandle { id: id.clone(), cancel: cancel.clone(), opened: is_open, end };
         slot.turn = Some(handle.clone());
-        let turn = Turn { id, session: self.clone(), cancel, opened };
+        let turn = Turn { id, session: self.clone(), cancel, opened, place };
         let span = tracing::info_span!("turn", session = %self.log.id, turn = %turn.id);
         let work = async move {
             let end = turn.run(message, by, waiting).await;
-            drop(place);
             done.send_replace(Some(end));
         };
         self.tasks.spawn(work.instrument(span));
@@ -166,7 +167,9 @@ impl Turn {
                 Body::TurnFailed { code: error.kind.row().code.into(), message: error.message.clone(), hint: error.hint.clone() }
             }
         };
+        let place = self.place;
         let release = || {
+            drop(place);
             let mut slot = self.session.slot();
             slot.turn.take_if(|running| running.id == self.id);
             slot
