@@ -117,8 +117,17 @@ pub const GREP_HEAP_BYTES_MAX: usize = 64 << 20;
 pub const GREP_LINE_BYTES_MAX: usize = 500;
 
 /// How long a session that nobody uses stays open in a server, and how often that is looked at.
-pub const SESSION_IDLE: Duration = Duration::from_secs(600);
+pub const SESSION_IDLE: Duration = Duration::from_secs(3600);
 pub const SESSION_IDLE_LOOK: Duration = Duration::from_secs(60);
+/// How often it is looked for a session that makes room for another, and the pause between.
+pub const ROOM_LOOKS: u32 = 20;
+pub const ROOM_LOOK: Duration = Duration::from_millis(5);
+/// Least time between two reads of one who follows all sessions.
+pub const FOLLOW_ALL_PAUSE: Duration = Duration::from_millis(10);
+/// What attachments that one message names may add to it, all together.
+pub const MESSAGE_ATTACHMENTS_BYTES_MAX: usize = 20 << 20;
+/// How long a deleted session's last event is kept for those who follow all sessions.
+pub const DELETED_KEPT: Duration = Duration::from_secs(24 * 3600);
 /// Connections of the bridge; more are closed at once.
 pub const CONNECTIONS_MAX: usize = 4096;
 /// Time for the head of a request, also of the next one on an idle connection.

@@ -5,6 +5,8 @@ pub mod all;
 pub mod broker;
 pub mod counts;
 pub mod files;
+pub mod follow;
+mod foreign;
 mod fork;
 pub mod lock;
 pub mod log;
@@ -19,7 +21,8 @@ mod writer;
 
 pub use agent::{Agent, Agents};
 pub use all::FollowAll;
-pub use log::{Follow, Log, SessionLog};
+pub use follow::Follow;
+pub use log::{Log, SessionLog};
 pub use open::Session;
 pub use room::Room;
 pub use sessions::Sessions;

@@ -9,7 +9,7 @@ use super::files::{FileParams, FileView, FilesParams, blocking};
 use super::method::{Method, Reply, Route};
 use super::{Cx, Role};
 use crate::content::Part;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::id::SessionId;
 use crate::limits;
 use crate::session::files::Files;
@@ -73,18 +73,26 @@ fn uri(files: &Files, name: &str) -> String {
     )
 }
 
-/// The parts of a message with what they name of the session's attachments: an image as an image, a short text as its text.
-pub fn with_attachments(cx: &Cx, session: &SessionId, parts: Vec<Part>) -> Vec<Part> {
+/// The parts of a message with what they name of the session's attachments: an image as an image, a short text as its text. What would
+/// be too much together is `too_large`.
+pub fn with_attachments(cx: &Cx, session: &SessionId, parts: Vec<Part>) -> Result<Vec<Part>> {
+    let mut room = limits::MESSAGE_ATTACHMENTS_BYTES_MAX;
     let files = attachments(cx, session);
     let prefix = uri(&files, "");
-    let expand = |part: Part| {
-        let Part::ResourceLink { uri: named, .. } = &part else { return part };
+    let mut expand = |part: Part| {
+        let Part::ResourceLink { uri: named, .. } = &part else { return Ok(part) };
         // Whether there is such a session is seen later.
-        let Some(name) = named.strip_prefix(&prefix).filter(|_| !session.as_str().contains('/')) else { return part };
+        let Some(name) = named.strip_prefix(&prefix).filter(|_| !session.as_str().contains('/')) else {
+            return Ok(part);
+        };
         let found = decoded(name).and_then(|name| files.get(&name).ok());
-        found.and_then(|bytes| content(named, bytes)).unwrap_or(part)
+        let Some(bytes) = found else { return Ok(part) };
+        let most = limits::MESSAGE_ATTACHMENTS_BYTES_MAX;
+        let too_large = || Error::new(Kind::TooLarge, format!("the attachments that are named hold more than {most} bytes"));
+        room = room.checked_sub(bytes.len()).ok_or_else(too_large)?;
+        Ok(content(named, bytes).unwrap_or(part))
     };
-    parts.into_iter().map(expand).collect()
+    parts.into_iter().map(&mut expand).collect()
 }
 
 fn decoded(text: &str) -> Option<String> {

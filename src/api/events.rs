@@ -1,5 +1,7 @@
 //! Following what happens, in one session or in all: history first, then live, without a seam. A stream is a cursor and costs no more.
 
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -11,6 +13,7 @@ use super::{Cx, Nuncio, Role, connection::Client};
 use crate::error::{Error, Kind, Result};
 use crate::event::Event;
 use crate::id::{SessionId, TurnId};
+use crate::limits;
 use crate::session::broker::Attendance;
 use crate::session::{Follow, FollowAll, Session, Sessions};
 
@@ -50,6 +53,8 @@ pub struct EventStream {
     turn: Option<TurnId>,
     /// Where history ends; none once that was told.
     history: Option<u64>,
+    /// Directories of sessions, and whether they are the client's business.
+    entered: HashMap<PathBuf, bool>,
 }
 
 enum Source {
@@ -97,6 +102,7 @@ impl EventStream {
             types,
             turn: params.turn,
             history: Some(head),
+            entered: HashMap::new(),
         })
     }
 
@@ -111,7 +117,19 @@ impl EventStream {
             if !events.is_empty() {
                 return Ok(Some(Shown::Events(events)));
             }
-            if !read && !self.moved(ending).await? {
+            // What ended the history may be gone since.
+            if let Some(history) = self.history.take_if(|_| !read) {
+                return Ok(Some(Shown::Synced(history)));
+            }
+            if read || self.moved(ending).await? {
+                continue;
+            }
+            // The last words.
+            let (events, read) = self.read().await?;
+            if !events.is_empty() {
+                return Ok(Some(Shown::Events(events)));
+            }
+            if !read {
                 return Ok(None);
             }
         }
@@ -129,9 +147,10 @@ impl EventStream {
         let page: Vec<(u64, Arc<Event>)> = match &mut self.source {
             Source::One(one) => one.follow.read().await?.into_iter().map(|event| (event.seq, event)).collect(),
             Source::All(all) => {
-                let (page, client) = (all.read().await?, &self.client);
+                let page = all.read().await?;
                 let read = !page.is_empty();
-                let visible = page.into_iter().filter(|placed| client.may_enter(&placed.cwd));
+                let (client, entered) = (&self.client, &mut self.entered);
+                let visible = page.into_iter().filter(|placed| may_enter(client, entered, &placed.cwd));
                 let page = visible.map(|placed| (placed.cursor, Arc::new(placed.event))).collect();
                 return Ok((self.wanted(page), read));
             }
@@ -168,9 +187,14 @@ impl EventStream {
             () = one.session.closed() => {}
             () = ending.cancelled() => return Ok(false),
         }
-        // It was closed: it goes on where it is opened again.
+        // It was closed: it goes on where somebody works in it again.
         let sessions: &Arc<Sessions> = self.nuncio.sessions().await?;
-        match sessions.look(&one.session.log.id).await {
+        let (id, cursor) = (one.session.log.id.clone(), one.follow.cursor());
+        let beyond = tokio::select! {
+            beyond = sessions.beyond(&id, cursor) => beyond,
+            () = ending.cancelled() => return Ok(false),
+        };
+        match beyond.and(sessions.look(&id).await) {
             Ok(session) => {
                 **one = One::new(session, one.follow.cursor(), &self.client);
                 Ok(true)
@@ -179,6 +203,19 @@ impl EventStream {
             Err(error) => Err(error),
         }
     }
+}
+
+/// Looked up once a directory, as long as they are not many.
+fn may_enter(client: &Client, entered: &mut HashMap<PathBuf, bool>, cwd: &Path) -> bool {
+    if let Some(may) = entered.get(cwd) {
+        return *may;
+    }
+    if entered.len() >= limits::SESSIONS_PAGE {
+        entered.clear();
+    }
+    let may = client.may_enter(cwd);
+    entered.insert(cwd.into(), may);
+    may
 }
 
 /// Whether a type is meant by a name, or by a name with `*` at its end.

@@ -64,7 +64,7 @@ impl Method for Message {
         r#"{"sessionId": "sess_01", "parts": [{"type": "text", "text": "And the tests, please."}], "delivery": "steer"}"#;
     const ROUTE: Option<Route> = Some(Route::post("/v1/sessions/{sessionId}/messages").status(202));
     const DOC: &'static str = "Adds a message and answers as soon as it is in the log. Idle: it starts a turn. Busy: it waits for the end of the \
-         running turn (queue), or goes into it at its next step (steer). What waits when a turn is cancelled, fails or is interrupted \
+         running turn (queue), or goes into it at its next step (steer). What waits when a turn is cancelled, fails or is interrupted, or when nuncio ends, \
          goes first into the next one.";
 
     async fn call(cx: Cx, params: MessageParams) -> Result<Reply<Sent>> {
@@ -77,7 +77,7 @@ impl Method for Message {
             Speaker::User => Role::User,
             Speaker::System => Role::System,
         };
-        let parts = with_attachments(&cx, &id, parts);
+        let parts = with_attachments(&cx, &id, parts)?;
         let message_id = MessageId::new();
         let message = queue::Message { id: message_id.clone(), role, parts };
         let queued = Queued { message, delivery, auto_run, by: Some(cx.client.id.clone()), seq: 0 };

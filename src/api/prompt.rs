@@ -34,7 +34,7 @@ impl Method for Prompt {
     async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
         cx.client.authorized()?;
         let (id, client) = (session_id(&params.session_id), cx.client.clone());
-        let prompt = with_attachments(&cx, &id, parts(params.prompt)?);
+        let prompt = with_attachments(&cx, &id, parts(params.prompt)?)?;
         let start = |session: &Arc<Session>| {
             client.must_enter(&session.log.state(|state| state.cwd.clone()))?;
             let after = session.log.head();

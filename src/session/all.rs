@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::sessions::Sessions;
 use crate::error::{Error, Result};
@@ -14,6 +15,7 @@ pub struct FollowAll {
     store: Arc<Store>,
     cursor: u64,
     commits: watch::Receiver<u64>,
+    read: Instant,
 }
 
 impl Sessions {
@@ -21,7 +23,7 @@ impl Sessions {
     pub fn follow_all(&self, after: u64) -> FollowAll {
         let commits = self.log.commits().subscribe();
         self.foreign.notify_one();
-        FollowAll { store: self.store.clone(), cursor: after, commits }
+        FollowAll { store: self.store.clone(), cursor: after, commits, read: Instant::now() }
     }
 
     /// Cursor of the last event of all.
@@ -38,6 +40,7 @@ impl FollowAll {
     /// The next events, without waiting for them: none when the cursor is at the end.
     pub async fn read(&mut self) -> Result<Vec<Placed>> {
         self.commits.mark_unchanged();
+        self.read = Instant::now();
         let (store, after) = (self.store.clone(), self.cursor);
         let page = tokio::task::spawn_blocking(move || store.events_of_all(after, limits::PAGE_EVENTS)).await;
         let events = page.map_err(|_| Error::internal("reading events panicked"))??;
@@ -45,11 +48,12 @@ impl FollowAll {
         Ok(events)
     }
 
-    /// Waits until there may be something new since the last [`FollowAll::read`].
+    /// Waits until there may be something new since the last [`FollowAll::read`], and a little: many commits are read at once.
     pub async fn moved(&mut self) {
         // The sender lives as long as the log does.
         if self.commits.changed().await.is_err() {
             std::future::pending::<()>().await;
         }
+        tokio::time::sleep_until(self.read + limits::FOLLOW_ALL_PAUSE).await;
     }
 }

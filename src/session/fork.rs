@@ -16,11 +16,10 @@ impl Sessions {
     /// changes. What waits in `parent` waits only there.
     pub async fn fork(&self, parent: &SessionId, change: SessionChange) -> Result<Arc<Session>> {
         let parent = self.look(parent).await?;
-        let (until, waiting, state) = parent.log.state_at_head(|state, head| {
+        let (until, state) = parent.log.state_at_head(|state, head| {
             let running = state.turn.as_ref().and_then(|turn| state.turns.get(turn));
-            let waiting: Vec<u64> = state.queue.iter().map(|queued| queued.seq).collect();
             let cwd = change.cwd.as_ref().unwrap_or(&state.cwd).clone();
-            (running.map_or(head, |turn| turn.first_seq - 1), waiting, SessionState { cwd, ..SessionState::default() })
+            (running.map_or(head, |turn| turn.first_seq - 1), SessionState { cwd, ..SessionState::default() })
         });
         self.agents.check(&state)?;
         self.make_room().await?;
@@ -32,7 +31,7 @@ impl Sessions {
             let created = first.filter(|first| matches!(first.body, Body::SessionCreated { .. }));
             let created = created.ok_or_else(|| Error::internal(format!("session {} has no beginning", parent.id)))?;
             let created = Event { session_id: id, at_ms, ..created };
-            let row = store.fork_session(parent.key, &created, until, &waiting, std::process::id())?;
+            let row = store.fork_session(parent.key, &created, until, std::process::id())?;
             log.session(&row)
         });
         let log = copied.await.map_err(|_| Error::internal("forking a session panicked"))??;

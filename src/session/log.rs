@@ -78,7 +78,7 @@ pub struct SessionLog {
     pub(super) key: i64,
     pub(super) generation: AtomicI64,
     live: Mutex<Live>,
-    head: watch::Sender<Seq>,
+    pub(super) head: watch::Sender<Seq>,
     pending: mpsc::Sender<Pending>,
     store: Arc<Store>,
     catching_up: Mutex<()>,
@@ -262,13 +262,8 @@ impl SessionLog {
         }
     }
 
-    /// Events after `after`, history first, then live.
-    pub fn follow(self: &Arc<Self>, after: Seq) -> Follow {
-        Follow { log: self.clone(), cursor: after, head: self.head.subscribe() }
-    }
-
     /// Events with a seq above `after`, from memory if they are there.
-    fn tail_after(&self, after: Seq, limit: usize) -> Option<Vec<Arc<Event>>> {
+    pub(super) fn tail_after(&self, after: Seq, limit: usize) -> Option<Vec<Arc<Event>>> {
         let live = self.live();
         if after >= live.head {
             return Some(Vec::new());
@@ -294,67 +289,6 @@ impl SessionLog {
 
     pub fn prune(&self) -> Result<usize> {
         self.store.prune_deltas(self.key, self.head())
-    }
-}
-
-/// A cursor in a session's log. Dropping it costs nothing; a slow one is merely late.
-pub struct Follow {
-    log: Arc<SessionLog>,
-    cursor: Seq,
-    head: watch::Receiver<Seq>,
-}
-
-impl Follow {
-    pub fn log(&self) -> &Arc<SessionLog> {
-        &self.log
-    }
-
-    pub fn cursor(&self) -> Seq {
-        self.cursor
-    }
-
-    /// Goes on after `cursor`.
-    pub fn seek(&mut self, cursor: Seq) {
-        self.cursor = cursor;
-    }
-
-    /// The next events, without waiting: none when the cursor is at the head.
-    pub fn ready(&mut self) -> Result<Vec<Arc<Event>>> {
-        let events = self.log.page(self.cursor, limits::PAGE_EVENTS, true)?;
-        self.cursor = events.last().map_or(self.cursor, |last| last.seq);
-        Ok(events)
-    }
-
-    /// The same; what has to come from the disk is read on a thread that may wait for it.
-    pub async fn read(&mut self) -> Result<Vec<Arc<Event>>> {
-        let events = match self.log.tail_after(self.cursor, limits::PAGE_EVENTS) {
-            Some(events) => events,
-            None => {
-                let (log, after) = (self.log.clone(), self.cursor);
-                let page = tokio::task::spawn_blocking(move || log.page(after, limits::PAGE_EVENTS, true)).await;
-                page.map_err(|_| Error::internal("reading events panicked"))??
-            }
-        };
-        self.cursor = events.last().map_or(self.cursor, |last| last.seq);
-        Ok(events)
-    }
-
-    /// Waits until there is something after the cursor.
-    pub async fn moved(&mut self) {
-        let cursor = self.cursor;
-        // The sender lives in the log that we hold.
-        let _ = self.head.wait_for(|head| *head > cursor).await;
-    }
-
-    /// The next events; waits for them.
-    pub async fn next(&mut self) -> Result<Vec<Arc<Event>>> {
-        loop {
-            let events = self.ready()?;
-            if !events.is_empty() {
-                return Ok(events);
-            }
-            self.moved().await;
-        }
     }
 }
 

@@ -44,6 +44,8 @@ pub(super) struct Slot {
     pub turn: Option<TurnHandle>,
     /// It is being closed or deleted: nothing new begins.
     pub closing: bool,
+    /// A turn has just ended, and messages wait that come next.
+    pub settling: bool,
     /// Messages that begin to wait: in the log's queue, and maybe not yet in the state.
     pub arriving: Vec<MessageId>,
     /// Messages that wait no more: in the log's queue, and still in the state.
@@ -97,6 +99,9 @@ impl Session {
         self.owned.store(false, Ordering::Release);
         let generation = self.store.take_session(self.log.key, std::process::id())?;
         self.log.catch_up()?;
+        if self.log.state(|state| state.deleted) {
+            return Err(Error::not_found(format!("no session {}", self.log.id)));
+        }
         self.log.own(generation);
         let turn = self.log.state(|state| state.turn.clone());
         for body in self.log.state(|state| state.closing()) {
@@ -111,6 +116,26 @@ impl Session {
         Ok(())
     }
 
+    /// Closes what a dead owner left open, and leaves the session to whoever works in it next.
+    pub(super) async fn close_orphan(&self) -> Result<()> {
+        self.own().await?;
+        let mut owner = self.owner.lock().await;
+        let slot = self.slot();
+        if slot.turn.is_none() && !slot.settling {
+            self.owned.store(false, Ordering::Release);
+            owner.take();
+        }
+        Ok(())
+    }
+
+    /// The same at once, if nobody uses the lock now.
+    pub(super) fn disown_now(&self) {
+        self.owned.store(false, Ordering::Release);
+        if let Ok(mut owner) = self.owner.try_lock() {
+            owner.take();
+        }
+    }
+
     pub(super) fn used(&self) {
         self.used_ms.store(now_ms(), Ordering::Relaxed);
     }
@@ -122,6 +147,10 @@ impl Session {
     /// Returns when it is not open any more.
     pub async fn closed(&self) {
         self.gone.cancelled().await;
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.gone.is_cancelled()
     }
 
     /// Whether this process has the session's lock.

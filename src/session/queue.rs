@@ -74,14 +74,14 @@ impl Session {
         }
         // While the slot is held no turn begins, and one that ended has its end in the log's queue: what is appended comes between.
         match slot.turn.clone() {
-            None if queued.auto_run => {
+            None if queued.auto_run && !slot.settling => {
                 let by = queued.by.clone();
                 let place = self.running.enter()?;
                 Ok(Placed::Turn(self.launch(&mut slot, place, queued.message.clone(), by, true)))
             }
             _ if !self.is_owned() => Ok(Placed::Unowned),
-            None => Ok(Placed::Appended(self.log.try_append(queued.message.clone().completed())?)),
-            Some(running) => {
+            None if !slot.settling => Ok(Placed::Appended(self.log.try_append(queued.message.clone().completed())?)),
+            running => {
                 let waiting = self.log.state(|state| {
                     let here = |id: &&MessageId| state.queue.iter().any(|queued| queued.message.id == **id);
                     state.queue.len() + slot.arriving.iter().filter(|id| !here(id)).count()
@@ -92,7 +92,7 @@ impl Session {
                 }
                 let committed = self.log.try_append(queued.clone().waits())?;
                 slot.arriving.push(queued.message.id.clone());
-                let turn = (queued.delivery == Delivery::Steer).then_some(running.id);
+                let turn = running.filter(|_| queued.delivery == Delivery::Steer).map(|running| running.id);
                 Ok(Placed::Waits { committed, turn })
             }
         }
@@ -131,15 +131,18 @@ impl Session {
     pub(super) fn settle(self: &Arc<Self>) {
         let mut slot = self.slot();
         if slot.turn.is_some() || slot.closing || self.shutdown.is_cancelled() || !self.is_owned() {
+            slot.settling = false;
             return;
         }
+        if self.log.state(|state| state.turn.is_some()) {
+            // Its end is on the way, and this is called again behind it.
+            return;
+        }
+        slot.settling = false;
         let (silent, next) = self.log.state(|state| {
-            if state.turn.is_some() {
-                return (Vec::new(), None);
-            }
             let silent: Vec<Message> = state.silent().cloned().collect();
             let goes_on = state.turns.last().is_some_and(|last| last.status == TurnStatus::Completed);
-            (silent, state.queue.iter().find(|queued| queued.auto_run).filter(|_| goes_on).cloned())
+            (silent, state.runs_next().filter(|_| goes_on).cloned())
         });
         slot.leaving.retain(|id| silent.iter().any(|message| message.id == *id));
         for message in silent {

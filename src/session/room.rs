@@ -11,6 +11,7 @@ use super::now_ms;
 use super::open::Session;
 use super::sessions::Sessions;
 use crate::error::{Error, Kind, Result};
+use crate::limits;
 
 /// Most that there may be at once.
 #[derive(Clone, Copy, Debug)]
@@ -114,6 +115,7 @@ impl Sessions {
 
     /// Room for one more open session, made by giving up the one that was not used for the longest time.
     pub(super) async fn make_room(&self) -> Result<()> {
+        let mut looks = 0;
         while self.sessions_open() >= self.room.sessions {
             let now = now_ms() + 1;
             let longest = {
@@ -121,6 +123,12 @@ impl Sessions {
                 map.values().filter(|session| is_unused(session, now)).min_by_key(|session| session.used_ms()).cloned()
             };
             let Some(session) = longest else {
+                // Somebody may just be looking at all of them.
+                looks += 1;
+                if looks < limits::ROOM_LOOKS {
+                    tokio::time::sleep(limits::ROOM_LOOK).await;
+                    continue;
+                }
                 let message = format!("{} sessions are open already", self.room.sessions);
                 return Err(Error::new(Kind::Overloaded, message).hint("close some; http.max_sessions is the limit"));
             };
@@ -136,16 +144,16 @@ impl Sessions {
             let mut map = self.map();
             // Whoever has it from the map has it counted.
             let unused = map.get(&id).is_some_and(|session| is_unused(session, before));
-            if unused { map.remove(&id) } else { None }
+            let taken = if unused { map.remove(&id) } else { None };
+            // While the map is held: who opens it next finds its lock free.
+            taken.map(|session| (session.is_owned(), session)).inspect(|(_, session)| session.disown_now())
         };
-        let Some(session) = taken else { return };
-        if session.is_owned()
-            && let Err(error) = session.log.prune()
-        {
+        let Some((true, session)) = taken else { return };
+        // What was whole at its last event stays whole, whoever works in it now.
+        let pruned = tokio::task::spawn_blocking(move || session.log.prune()).await;
+        if let Ok(Err(error)) = pruned {
             tracing::warn!(session = %id, error = %error, "forgetting pieces of messages");
         }
-        session.disown().await;
-        session.gone.cancel();
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -11,6 +11,7 @@ use tokio_util::task::TaskTracker;
 
 use super::agent::Agents;
 use super::broker::Broker;
+use super::foreign;
 use super::lock::SessionLock;
 use super::log::{Log, SessionLog};
 use super::now_ms;
@@ -22,7 +23,7 @@ use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Event, SessionChange};
 use crate::id::{Seq, SessionId};
 use crate::limits;
-use crate::store::{SessionPage, SessionRow, Store, Watch};
+use crate::store::{SessionPage, SessionRow, Store};
 
 pub struct Sessions {
     pub(super) store: Arc<Store>,
@@ -46,6 +47,7 @@ impl Sessions {
     /// Sessions kept in `dir` (`nuncio.db`, `locks/`, `artifacts/`, `attachments/`).
     pub fn open_store(dir: &Path, agents: Arc<dyn Agents>, durability: Durability, room: Room) -> Result<Arc<Sessions>> {
         let store = Arc::new(Store::open(dir)?);
+        store.forget_deleted(now_ms().saturating_sub(limits::DELETED_KEPT.as_millis() as u64))?;
         let sessions = Arc::new(Sessions {
             log: Log::open(store.clone(), durability)?,
             store,
@@ -60,7 +62,7 @@ impl Sessions {
             tasks: TaskTracker::new(),
             shutdown: CancellationToken::new(),
         });
-        sessions.tasks.spawn(watch_others(Arc::downgrade(&sessions), sessions.foreign.clone(), sessions.shutdown.clone()));
+        sessions.tasks.spawn(foreign::watch_others(Arc::downgrade(&sessions), sessions.foreign.clone(), sessions.shutdown.clone()));
         Ok(sessions)
     }
 
@@ -70,7 +72,7 @@ impl Sessions {
 
     /// The session, if it is open here.
     pub fn opened(&self, id: &SessionId) -> Option<Arc<Session>> {
-        self.map().get(id).cloned().inspect(|session| session.used())
+        self.map().get(id).cloned()
     }
 
     /// A new session, owned by this process. `session.created` is committed when this returns.
@@ -98,6 +100,7 @@ impl Sessions {
     /// `.await`; calls that meet one that is being opened are served in their order.
     pub async fn with<T>(&self, id: &SessionId, work: impl FnOnce(&Arc<Session>) -> T) -> Result<T> {
         if let Some(session) = self.opened(id) {
+            session.used();
             return Ok(work(&session));
         }
         let _turn = self.opening.lock().await;
@@ -120,6 +123,7 @@ impl Sessions {
     /// For whoever only reads: the session is not taken, unless its owner died in the midst of a turn, which is then closed.
     pub async fn look(&self, id: &SessionId) -> Result<Arc<Session>> {
         if let Some(session) = self.opened(id) {
+            session.used();
             return Ok(session);
         }
         let _turn = self.opening.lock().await;
@@ -143,23 +147,26 @@ impl Sessions {
         let log = opened.map_err(|_| Error::internal("opening a session panicked"))??;
         if log.state(|state| state.deleted) {
             // Its deletion was cut short.
+            self.remove_files(id).await?;
             self.store.delete_session(log.key)?;
-            let _ = self.remove_files(id).await;
             return Err(Error::not_found(format!("no session {id}")));
         }
         let session = self.session(log, None);
-        if own || session.log.state(|state| state.turn.is_some()) {
-            // Where its owner lives, it can be read and followed here.
+        // Where its owner lives, it can be read and followed here.
+        if own {
             unless_busy(session.own().await)?;
+        } else if session.log.state(|state| state.turn.is_some()) {
+            unless_busy(session.close_orphan().await)?;
         }
         let foreign = !session.is_owned();
         self.map().insert(id.clone(), session.clone());
         if foreign {
             // What its owner wrote since it was read; told once it can be found.
             let held = session.owner.lock().await;
-            session.log.catch_up()?;
+            let caught_up = session.log.catch_up();
             drop(held);
             self.foreign.notify_one();
+            caught_up?;
         }
         Ok(session)
     }
@@ -226,8 +233,14 @@ impl Sessions {
         closed
     }
 
-    async fn let_go(&self, session: &Session) {
-        self.map().remove(&session.log.id);
+    pub(super) async fn let_go(&self, session: &Arc<Session>) {
+        {
+            let mut map = self.map();
+            // Somebody may have let it go before, and opened it anew.
+            if map.get(&session.log.id).is_some_and(|open| Arc::ptr_eq(open, session)) {
+                map.remove(&session.log.id);
+            }
+        }
         session.disown().await;
         session.gone.cancel();
     }
@@ -241,13 +254,15 @@ impl Sessions {
         let session = self.get(id).await?;
         session.own().await?;
         session.wind_up().await;
-        let deleted = match session.append(Body::SessionDeleted {}).await {
-            Ok(_) => self.store.delete_session(session.log.key),
-            Err(error) => Err(error),
+        let deleted = async {
+            session.append(Body::SessionDeleted {}).await?;
+            // Cut short here, the next who opens it goes on.
+            self.remove_files(id).await?;
+            self.store.delete_session(session.log.key)
         };
+        let deleted = deleted.await;
         self.let_go(&session).await;
-        deleted?;
-        self.remove_files(id).await
+        deleted
     }
 
     async fn remove_files(&self, id: &SessionId) -> Result<()> {
@@ -273,77 +288,9 @@ impl Sessions {
     }
 }
 
-fn unless_busy(owned: Result<()>) -> Result<()> {
+pub(super) fn unless_busy(owned: Result<()>) -> Result<()> {
     match owned {
         Err(error) if error.kind == Kind::SessionBusy => Ok(()),
         owned => owned,
-    }
-}
-
-/// While a session of another process is open here, or all are followed, looks for what that one wrote.
-async fn watch_others(sessions: Weak<Sessions>, opened: Arc<Notify>, shutdown: CancellationToken) {
-    loop {
-        tokio::select! {
-            () = shutdown.cancelled() => return,
-            () = opened.notified() => {}
-        }
-        let Some(watch) = sessions.upgrade().map(|sessions| sessions.store.watch()) else { return };
-        match watch {
-            Ok(watch) => follow_others(&sessions, watch, &shutdown).await,
-            Err(error) => tracing::warn!(error = %error, "following another process's session"),
-        }
-    }
-}
-
-/// Returns when no session of another process is open any more, and nobody follows all of them.
-async fn follow_others(sessions: &Weak<Sessions>, watch: Watch, shutdown: &CancellationToken) {
-    let mut seen = None;
-    for round in 0_u64.. {
-        if shutdown.is_cancelled() {
-            return;
-        }
-        let Some(open) = sessions.upgrade().map(|sessions| sessions.all_open()) else { return };
-        let version = Some(watch.version());
-        let news = version != seen;
-        seen = version;
-        let mut orphans = Vec::new();
-        let mut foreign = false;
-        if let Some(sessions) = sessions.upgrade() {
-            let commits = sessions.log.commits();
-            foreign = commits.receiver_count() > 0;
-            if news && foreign {
-                commits.send_modify(|count| *count += 1);
-            }
-        }
-        for session in open {
-            // Held while it catches up: whoever takes the session meanwhile, and then writes to its log, waits.
-            match session.owner.try_lock() {
-                Ok(owner) if owner.is_some() => continue,
-                Ok(_nobody) => {
-                    if news && let Err(error) = session.log.catch_up() {
-                        tracing::warn!(session = %session.log.id, error = %error, "following another process's session");
-                    }
-                    if round % limits::FOREIGN_ORPHANS == 0 && session.log.state(|state| state.turn.is_some()) {
-                        orphans.push(session.clone());
-                    }
-                }
-                // Somebody just tries to take it: it is looked at again.
-                Err(_) => seen = None,
-            }
-            foreign = true;
-        }
-        for session in orphans {
-            // Where its owner is gone, what that one left open is closed.
-            if let Err(error) = unless_busy(session.own().await) {
-                tracing::warn!(session = %session.log.id, error = %error, "closing what another process left");
-            }
-        }
-        if !foreign {
-            return;
-        }
-        tokio::select! {
-            () = shutdown.cancelled() => {}
-            () = tokio::time::sleep(limits::FOREIGN_POLL) => {}
-        }
     }
 }

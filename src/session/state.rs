@@ -164,6 +164,11 @@ impl SessionState {
         self.queue.iter().filter(|queued| !queued.auto_run).map(|queued| &queued.message)
     }
 
+    /// The message that gets the next turn, if the last one did what it was to do.
+    pub fn runs_next(&self) -> Option<&Queued> {
+        self.queue.iter().find(|queued| queued.auto_run)
+    }
+
     /// What ends everything that is open, in order: what is appended when its owner is gone (`interrupted`).
     pub fn closing(&self) -> Vec<Body> {
         let mut bodies = Vec::new();

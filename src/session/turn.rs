@@ -77,8 +77,9 @@ impl Session {
         if slot.closing {
             return Err(self.is_closing());
         }
-        if let Some(running) = &slot.turn {
-            let message = format!("session {} is working on turn {}", self.log.id, running.id);
+        if slot.turn.is_some() || slot.settling {
+            let what = slot.turn.as_ref().map_or("messages that wait".into(), |running| format!("turn {}", running.id));
+            let message = format!("session {} is working on {what}", self.log.id);
             return Err(Error::new(Kind::SessionBusy, message).hint("wait for it to end, or cancel it"));
         }
         Ok(self.launch(&mut slot, place, Message::user(prompt), Some(by.into()), true))
@@ -97,6 +98,7 @@ impl Session {
         let ((opened, is_open), (done, end)) = (watch::channel(false), watch::channel(None));
         let handle = TurnHandle { id: id.clone(), cancel: cancel.clone(), opened: is_open, end };
         slot.turn = Some(handle.clone());
+        self.used();
         let turn = Turn { id, session: self.clone(), cancel, opened, place };
         let span = tracing::info_span!("turn", session = %self.log.id, turn = %turn.id);
         let work = async move {
@@ -167,11 +169,13 @@ impl Turn {
                 Body::TurnFailed { code: error.kind.row().code.into(), message: error.message.clone(), hint: error.hint.clone() }
             }
         };
+        let completed = matches!(body, Body::TurnCompleted { .. });
         let place = self.place;
         let release = || {
             drop(place);
             let mut slot = self.session.slot();
             slot.turn.take_if(|running| running.id == self.id);
+            slot.settling = completed && (!slot.arriving.is_empty() || self.session.log.state(|state| state.runs_next().is_some()));
             slot
         };
         let appended = self.session.log.append_holding(Some(self.id.clone()), body, true, release).await;
@@ -181,6 +185,9 @@ impl Turn {
             Ok(committed) => committed.await.unwrap_or_else(|_| Err(Error::internal("the log's writer is gone"))),
             Err(error) => Err(error),
         };
+        if committed.is_err() {
+            self.session.slot().settling = false;
+        }
         self.session.settle();
         match committed {
             Ok(seq) => TurnEnd { result, seq },

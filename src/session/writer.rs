@@ -116,10 +116,15 @@ fn commit(writer: &mut Writer, groups: Vec<Group>, durable: bool, counts: &Count
         appends.push(append);
         others.push((log, waiting));
     }
-    let owned = writer.commit(&appends, durable);
+    // What one session cannot write is no reason that the others do not.
+    let owned: Vec<Result<bool>> = match writer.commit(&appends, durable) {
+        Ok(owned) => owned.into_iter().map(Ok).collect(),
+        Err(error) if appends.len() == 1 => vec![Err(error)],
+        Err(_) => appends.iter().map(|append| Ok(writer.commit(std::slice::from_ref(append), durable)?[0])).collect(),
+    };
     for (index, (append, (log, waiting))) in appends.into_iter().zip(others).enumerate() {
-        let result = match &owned {
-            Ok(owned) if owned[index] => Ok(()),
+        let result = match &owned[index] {
+            Ok(true) => Ok(()),
             Ok(_) => Err(fenced(&log.id)),
             Err(error) => Err(error.clone()),
         };

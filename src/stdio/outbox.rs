@@ -170,8 +170,28 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
     /// One page, so that an answer of another session waits for no more.
     async fn events(&mut self, session: &SessionId, number: u64) -> io::Result<()> {
         let Some(view) = self.views.get_mut(session).filter(|view| view.number == number) else { return Ok(()) };
-        view.show(&mut self.buffer).await;
+        if !view.show(&mut self.buffer).await && view.is_over() {
+            return self.go_on(session).await;
+        }
         self.waiting.push(view.moved());
+        self.flush_if_full().await
+    }
+
+    /// A session that was closed behind this client's back, and is worked in again.
+    async fn go_on(&mut self, session: &SessionId) -> io::Result<()> {
+        let Some(mut view) = self.views.remove(session) else { return Ok(()) };
+        view.leave(&mut self.buffer);
+        let opened = match self.nuncio.sessions_now() {
+            Some(sessions) => sessions.look(session).await.is_ok(),
+            None => false,
+        };
+        if opened
+            && self.open_view(session, view.cursor())
+            && let Some(view) = self.views.get_mut(session)
+        {
+            view.ask_open(&mut self.buffer);
+            self.waiting.push(view.moved());
+        }
         self.flush_if_full().await
     }
 

@@ -51,6 +51,11 @@ impl View {
         Arc::ptr_eq(&self.session, session)
     }
 
+    /// Whether its session is not open any more.
+    pub fn is_over(&self) -> bool {
+        self.session.is_closed()
+    }
+
     pub fn cursor(&self) -> Seq {
         self.follow.cursor()
     }
@@ -63,9 +68,20 @@ impl View {
     pub fn moved(&self) -> BoxFuture<'static, (SessionId, u64)> {
         let number = self.number;
         let mut follow = self.session.log.follow(self.follow.cursor());
+        let (session, sessions) = (self.session.clone(), self.nuncio.sessions_now().cloned());
         async move {
-            follow.moved().await;
-            (follow.log().id.clone(), number)
+            let id = follow.log().id.clone();
+            let closed = tokio::select! {
+                biased;
+                () = follow.moved() => false,
+                () = session.closed() => true,
+            };
+            drop(session);
+            // It goes on where somebody works in it again.
+            if let (true, Some(sessions)) = (closed, sessions) {
+                let _ = sessions.beyond(&id, follow.cursor()).await;
+            }
+            (id, number)
         }
         .boxed()
     }

@@ -61,20 +61,26 @@ impl Store {
         })
     }
 
-    /// Events of all sessions after the cursor `after`, in the order in which they were committed.
+    /// A page of the events of all sessions after the cursor `after`, in the order in which they were committed; as long as one of
+    /// [`Store::events`].
     pub fn events_of_all(&self, after: u64, limit: usize) -> Result<Vec<Placed>> {
         self.with("reading events from", |db| {
             let mut select = db.prepare_cached(
                 "SELECT e.seq, e.turn, e.at_ms, e.body, e.id, s.id, s.cwd FROM events e JOIN sessions s ON s.key = e.session \
                  WHERE e.id > ?1 ORDER BY e.id LIMIT ?2",
             )?;
-            let placed = |row: &Row<'_>| {
-                let session: String = row.get(5)?;
-                let cwd: String = row.get(6)?;
-                Ok(Placed { cursor: row.get::<_, i64>(4)? as u64, cwd: cwd.into(), event: event(&session.into(), row)? })
-            };
-            let rows = select.query_map(params![after as i64, limit as i64], placed)?;
-            rows.collect()
+            let mut rows = select.query(params![after as i64, limit as i64])?;
+            let (mut events, mut bytes) = (Vec::new(), 0);
+            while let Some(row) = rows.next()? {
+                let (session, cwd): (String, String) = (row.get(5)?, row.get(6)?);
+                let event = event(&session.into(), row)?;
+                events.push(Placed { cursor: row.get::<_, i64>(4)? as u64, cwd: cwd.into(), event });
+                bytes += row.get_ref(3)?.as_bytes()?.len();
+                if bytes > limits::PAGE_BYTES_MAX {
+                    break;
+                }
+            }
+            Ok(events)
         })
     }
 

@@ -1,7 +1,9 @@
 //! Rows of sessions: what can be said of one without reading its events.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use rusqlite::types::ToSqlOutput;
 use rusqlite::{OptionalExtension, Row, Transaction, TransactionBehavior, params};
 
 use super::Store;
@@ -9,6 +11,7 @@ use super::events::insert_event;
 use crate::error::Result;
 use crate::event::Event;
 use crate::id::{Seq, SessionId};
+use crate::limits;
 
 #[derive(Clone, Debug)]
 pub struct SessionRow {
@@ -79,25 +82,51 @@ impl Store {
         })
     }
 
-    /// A new row with a copy of the events of session `parent` up to seq `until`, without pieces and without those in `left_out`, behind
-    /// `created`, which takes the place of the first. All of it or nothing.
-    pub fn fork_session(&self, parent: i64, created: &Event, until: Seq, left_out: &[Seq], owner: u32) -> Result<SessionRow> {
+    /// A new row with a copy of the events of session `parent` up to seq `until`, behind `created`, which takes the place of the first;
+    /// without pieces, and without messages that wait. Copied page by page, so that others can write meanwhile; there is no such session
+    /// before all is there.
+    pub fn fork_session(&self, parent: i64, created: &Event, until: Seq, owner: u32) -> Result<SessionRow> {
         let insert = "INSERT INTO sessions (id, owner, cwd, directories, title, created_ms, updated_ms) \
                       SELECT ?1, ?2, cwd, directories, title, ?3, ?3 FROM sessions WHERE key = ?4";
-        let copy = "INSERT INTO events (session, seq, turn, at_ms, delta, body) \
-                    SELECT ?1, 1 + row_number() OVER (ORDER BY seq), turn, at_ms, delta, body FROM events INDEXED BY facts \
-                    WHERE session = ?2 AND seq > 1 AND seq <= ?3 AND delta = 0 AND seq NOT IN (SELECT value FROM json_each(?4)) \
-                    ORDER BY seq";
+        let left_out = "SELECT q.seq FROM events q WHERE q.session = ?1 AND q.delta = 0 AND q.seq <= ?2 \
+                        AND json_extract(q.body, '$.type') = 'message.queued' AND NOT EXISTS ( \
+                          SELECT 1 FROM events c WHERE c.session = ?1 AND c.delta = 0 AND c.seq > q.seq AND c.seq <= ?2 \
+                          AND json_extract(c.body, '$.type') = 'message.completed' \
+                          AND json_extract(c.body, '$.messageId') = json_extract(q.body, '$.messageId'))";
+        let page = "SELECT seq, turn, at_ms, body FROM events INDEXED BY facts \
+                    WHERE session = ?1 AND seq > ?2 AND seq <= ?3 AND delta = 0 ORDER BY seq LIMIT ?4";
+        let copy = "INSERT INTO events (session, seq, turn, at_ms, delta, body) VALUES (?1, ?2, ?3, ?4, 0, ?5)";
         self.with("forking a session in", |db| {
-            let transaction = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
+            let mut waiting = db.prepare(left_out)?;
+            let waiting: HashSet<i64> =
+                waiting.query_map(params![parent, until as i64], |row| row.get(0))?.collect::<Result<_, _>>()?;
             db.execute(insert, params![created.session_id.as_str(), owner, created.at_ms as i64, parent])?;
             let key = db.last_insert_rowid();
             insert_event(db, key, created)?;
-            let copied = db.execute(copy, params![key, parent, until as i64, serde_json::json!(left_out).to_string()])?;
-            db.execute("UPDATE sessions SET head = ?1 WHERE key = ?2", params![1 + copied as i64, key])?;
-            let row = db.query_row(&format!("SELECT {COLUMNS} FROM sessions WHERE key = ?1"), [key], session)?;
-            transaction.commit()?;
-            Ok(row)
+            let (mut after, mut head) = (1, 1);
+            loop {
+                let transaction = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
+                let mut select = db.prepare_cached(page)?;
+                let mut rows = select.query(params![parent, after, until as i64, limits::PAGE_EVENTS as i64])?;
+                let mut copied = 0;
+                while let Some(row) = rows.next()? {
+                    copied += 1;
+                    after = row.get(0)?;
+                    if !waiting.contains(&after) {
+                        head += 1;
+                        let column = |index| row.get_ref(index).map(ToSqlOutput::Borrowed);
+                        let (turn, at_ms, body) = (column(1)?, column(2)?, column(3)?);
+                        db.prepare_cached(copy)?.execute(params![key, head, turn, at_ms, body])?;
+                    }
+                }
+                drop(rows);
+                transaction.commit()?;
+                if copied < limits::PAGE_EVENTS {
+                    break;
+                }
+            }
+            db.execute("UPDATE sessions SET head = ?1 WHERE key = ?2", params![head, key])?;
+            db.query_row(&format!("SELECT {COLUMNS} FROM sessions WHERE key = ?1"), [key], session)
         })
     }
 
@@ -111,13 +140,24 @@ impl Store {
         })
     }
 
-    /// Removes a session and all of its events.
+    /// Removes a session and all of its events but the last, which says so to those who follow all sessions. That goes with
+    /// [`Store::forget_deleted`].
     pub fn delete_session(&self, key: i64) -> Result<()> {
         self.with("deleting a session from", |db| {
             let transaction = db.unchecked_transaction()?;
-            transaction.execute("DELETE FROM events WHERE session = ?1", [key])?;
-            transaction.execute("DELETE FROM sessions WHERE key = ?1", [key])?;
+            let last = "SELECT max(seq) FROM events WHERE session = ?1";
+            transaction.execute(&format!("DELETE FROM events WHERE session = ?1 AND seq < ({last})"), [key])?;
+            transaction.execute("UPDATE sessions SET head = 0 WHERE key = ?1", [key])?;
             transaction.commit()
+        })
+    }
+
+    /// Removes what is left of sessions that were deleted, or never begun, before then.
+    pub fn forget_deleted(&self, before_ms: u64) -> Result<()> {
+        self.with("forgetting deleted sessions of", |db| {
+            let gone = "SELECT key FROM sessions WHERE head = 0 AND updated_ms < ?1";
+            db.execute(&format!("DELETE FROM events WHERE session IN ({gone})"), [before_ms as i64])?;
+            db.execute("DELETE FROM sessions WHERE head = 0 AND updated_ms < ?1", [before_ms as i64]).map(drop)
         })
     }
 
