@@ -277,6 +277,9 @@ impl Fields {
                 schema = one.clone();
             }
         }
+        if schema.get("default").is_some_and(Value::is_null) {
+            schema.as_object_mut().and_then(|schema| schema.shift_remove("default"));
+        }
         let required = required || place == "path";
         let mut parameter = json!({ "name": name, "in": place, "required": required, "schema": schema });
         if let Some(doc) = doc {
