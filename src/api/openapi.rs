@@ -77,12 +77,18 @@ pub fn openapi() -> Value {
     document
 }
 
-/// Takes out what readers of OpenAPI would misread: a discriminator without names of schemas, and the types of what is never refused.
+/// Puts right what readers of OpenAPI would misread: a discriminator without names of schemas, the types of what is never refused, and of
+/// what may be null.
 fn plainly(value: &mut Value) {
     if let Value::Object(object) = value {
         object.shift_remove("discriminator");
         if object.contains_key("x-deserialize-default-on-error") {
             object.retain(|name, _| name == "description");
+        }
+        if object.contains_key("x-deserialize-default-on-null")
+            && let Some(kind) = object.get_mut("type").filter(|kind| kind.is_string())
+        {
+            *kind = json!([kind.take(), "null"]);
         }
         object.values_mut().for_each(plainly);
     } else if let Value::Array(list) = value {
