@@ -3,6 +3,7 @@ should be fine; the other half, and those that should be refused, stay as they w
 
 import json
 import os
+import urllib.error
 import urllib.request
 
 import schemathesis
@@ -25,12 +26,26 @@ def ask(method, path, body=None):
         return json.load(answer)
 
 
-def turn_of(session):
+def a_session():
+    """One of some that are there; another one in place of one that was deleted meanwhile."""
+    if len(MADE) == 8:
+        session = MADE.pop(0)
+        try:
+            ask("GET", f"/v1/sessions/{session}")
+            MADE.append(session)
+        except urllib.error.HTTPError:
+            pass
+    while len(MADE) < 8:
+        MADE.append(ask("POST", "/v1/sessions", {"mode": MODES[len(MADE) % 4]})["sessionId"])
+    return MADE[-1]
+
+
+def a_turn(session):
     turns = ask("GET", f"/v1/sessions/{session}/turns")["turns"]
     return turns[count % len(turns)]["turnId"] if turns else None
 
 
-def question():
+def a_question():
     """A question that is open: a new session asks one."""
     session = ask("POST", "/v1/sessions", {"mode": "ask"})["sessionId"]
     prompt = {"parts": [{"type": "text", "text": "ask me"}]}
@@ -62,13 +77,11 @@ def map_case(ctx, case):
 def known_ids(path, method):
     # A session that is deleted teaches nobody anything after.
     if "sessionId" in path and method != "DELETE":
-        if len(MADE) < 8:
-            MADE.append(ask("POST", "/v1/sessions", {"mode": MODES[len(MADE) % 4]})["sessionId"])
-        path["sessionId"] = MADE[count // 2 % len(MADE)]
+        path["sessionId"] = a_session()
         if "turnId" in path:
-            path["turnId"] = turn_of(path["sessionId"]) or path["turnId"]
+            path["turnId"] = a_turn(path["sessionId"]) or path["turnId"]
     if "permissionId" in path:
-        path["permissionId"] = question() or path["permissionId"]
+        path["permissionId"] = a_question() or path["permissionId"]
     if "configId" in path:
         path["configId"] = ["mode", "model", "thinking"][count // 2 % 3]
 
