@@ -2,4 +2,6 @@
 
 mod prompts;
 mod routes;
+mod rpc;
 mod streams;
+mod telemetry;
