@@ -117,6 +117,8 @@ async fn errors_carry_our_code() {
         ("session/new", json!({"cwd": 7}), -32602, "invalid_params"),
         ("session/new", json!({"cwd": "/"}), -32011, "forbidden"),
         ("session/prompt", json!({"sessionId": session}), -32602, "invalid_params"),
+        // serde would take a number for the variant at that place.
+        ("session/prompt", json!({"sessionId": session, "prompt": [{"type": 0, "text": "x"}]}), -32602, "invalid_params"),
         (FOLLOW, json!({"sessionId": "nobody"}), -32002, "not_found"),
         (FOLLOW, json!({"sessionId": session, "after": 1_000_000}), -32602, "invalid_params"),
         (FOLLOW, json!({"after": "x"}), -32602, "invalid_params"),
