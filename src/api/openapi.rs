@@ -189,7 +189,7 @@ fn operation(entry: &Entry, route: Route, generator: &mut SchemaGenerator) -> Va
 }
 
 fn stream(route: Route, generator: &mut SchemaGenerator) -> Value {
-    let mut fields = Fields(FollowParams::json_schema(generator), Map::new());
+    let mut fields = Fields(FollowParams::json_schema(generator), Map::from_iter([("sessionId".to_string(), "sess_01".into())]));
     let mut parameters = fields.captured(route.path);
     fields.without("sessionId");
     parameters.extend(fields.query());
