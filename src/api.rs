@@ -89,6 +89,13 @@ impl Nuncio {
         self.sessions.get()
     }
 
+    /// Lets no turn begin any more.
+    pub fn refuse_turns(&self) {
+        if let Some(sessions) = self.sessions.get() {
+            sessions.refuse_turns();
+        }
+    }
+
     /// Lets nothing new begin and running turns come to their ends, for so long; then cancels them.
     pub async fn drain(&self, patience: Duration) {
         if let Some(sessions) = self.sessions.get() {

@@ -86,8 +86,13 @@ fn house(ground: Ground, room: Room) -> Result<Arc<Nuncio>> {
 
 /// The ACP door on standard input and output, until the input ends or a signal comes.
 pub async fn acp(nuncio: Arc<Nuncio>) -> Result<()> {
+    acp_telling(nuncio, || ()).await
+}
+
+async fn acp_telling(nuncio: Arc<Nuncio>, tell: impl FnOnce()) -> Result<()> {
     let stop = CancellationToken::new();
     let signalled = tokio::spawn(on_signal(stop.clone()));
+    tell();
     let (input, output) = crate::stdio::standard();
     let served = crate::stdio::serve(nuncio, input, output, stop).await;
     signalled.abort();
@@ -126,39 +131,44 @@ pub async fn bridge(ground: Ground, flags: BridgeFlags) -> Result<(Arc<Nuncio>, 
     Ok((nuncio, bridge))
 }
 
-/// Both doors on the same sessions, until the input ends or a signal comes.
-pub async fn acp_and_bridge(nuncio: Arc<Nuncio>, bridge: Bridge) -> Result<()> {
+/// Both doors on the same sessions, until the input ends or a signal comes. `tell` says where the bridge listens.
+pub async fn acp_and_bridge(nuncio: Arc<Nuncio>, bridge: Bridge, tell: impl FnOnce()) -> Result<()> {
     let stop = CancellationToken::new();
     let serving = tokio::spawn(bridge.serve(stop.clone()));
-    let served = acp(nuncio).await;
+    let served = acp_telling(nuncio, tell).await;
     stop.cancel();
     let _ = serving.await;
     served
 }
 
-/// The bridge, until a signal comes.
-pub async fn serve(bridge: Bridge) {
+/// The bridge, until a signal comes. `tell` says where it listens: whoever knows may send a signal.
+pub async fn serve(bridge: Bridge, tell: impl FnOnce() -> Result<()>) -> Result<()> {
     let stop = CancellationToken::new();
     let signalled = tokio::spawn(on_signal(stop.clone()));
+    tell()?;
     bridge.serve(stop).await;
     signalled.abort();
+    Ok(())
 }
 
-/// Cancels `stop` at SIGINT, SIGTERM or SIGHUP.
-pub async fn on_signal(stop: CancellationToken) {
+/// Cancels `stop` at SIGINT, SIGTERM or SIGHUP, which end nothing by themselves from this call on.
+pub fn on_signal(stop: CancellationToken) -> impl Future<Output = ()> + Send + use<> {
     use tokio::signal::unix::{SignalKind, signal};
     let listen = || -> std::io::Result<_> {
         Ok((signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, signal(SignalKind::hangup())?))
     };
-    match listen() {
-        Ok((mut interrupt, mut terminate, mut hangup)) => {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-                _ = hangup.recv() => {}
+    let listening = listen();
+    async move {
+        match listening {
+            Ok((mut interrupt, mut terminate, mut hangup)) => {
+                tokio::select! {
+                    _ = interrupt.recv() => {}
+                    _ = terminate.recv() => {}
+                    _ = hangup.recv() => {}
+                }
+                stop.cancel();
             }
-            stop.cancel();
+            Err(error) => tracing::warn!(%error, "cannot listen for signals"),
         }
-        Err(error) => tracing::warn!(%error, "cannot listen for signals"),
     }
 }

@@ -10,6 +10,7 @@ mod prompt;
 mod routes;
 mod rpc;
 mod sse;
+mod tls;
 pub mod tokens;
 mod web;
 
@@ -87,7 +88,7 @@ pub struct Bridge {
 impl Bridge {
     pub async fn open(nuncio: Arc<Nuncio>, options: Options) -> Result<Bridge> {
         let settings = &nuncio.agents.user.settings.http;
-        let tls = tls(settings)?;
+        let tls = tls::acceptor(settings)?;
         if !options.address.ip().is_loopback() {
             let refused = |message: &str, hint: &str| Err(Error::invalid_params(message).hint(hint));
             if !options.public {
@@ -140,6 +141,7 @@ impl Bridge {
         let connections = TaskTracker::new();
         let slots = Arc::new(Semaphore::new(limits::CONNECTIONS_MAX));
         let closing = CancellationToken::new();
+        connections.spawn(door.clone().tidy(stop.clone()));
         loop {
             let accepted = tokio::select! {
                 biased;
@@ -162,6 +164,8 @@ impl Bridge {
                 drop(slot);
             });
         }
+        // First this: whoever finds nobody listening any more can rely on it.
+        door.nuncio.refuse_turns();
         drop(listener);
         door.nuncio.drain(Duration::from_secs(door.nuncio.agents.user.settings.http.drain_s)).await;
         door.ending.cancel();
@@ -179,28 +183,16 @@ impl Bridge {
     }
 }
 
-fn tls(settings: &crate::config::HttpSettings) -> Result<Option<tokio_rustls::TlsAcceptor>> {
-    use rustls::pki_types::pem::PemObject;
-    use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-    let (certificate, key) = match (&settings.tls_certificate, &settings.tls_key) {
-        (None, None) => return Ok(None),
-        (Some(certificate), Some(key)) => (certificate, key),
-        _ => return Err(Error::invalid_params("http.tls_certificate and http.tls_key go together")),
-    };
-    let wrong = |what: &str, error: &dyn std::fmt::Display| Error::invalid_params(format!("http.{what}: {error}"));
-    let chain: Vec<CertificateDer<'static>> =
-        CertificateDer::pem_file_iter(certificate).and_then(Iterator::collect).map_err(|error| wrong("tls_certificate", &error))?;
-    let key = PrivateKeyDer::from_pem_file(key).map_err(|error| wrong("tls_key", &error))?;
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = rustls::ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map(|builder| builder.with_no_client_auth())
-        .and_then(|builder| builder.with_single_cert(chain, key))
-        .map_err(|error| wrong("tls_certificate", &error))?;
-    Ok(Some(Arc::new(config).into()))
-}
-
 impl Door {
+    /// Gives up the sessions that nobody uses, from time to time.
+    async fn tidy(self: Arc<Self>, stop: CancellationToken) {
+        while tokio::time::timeout(limits::SESSION_IDLE_LOOK, stop.cancelled()).await.is_err() {
+            if let Some(sessions) = self.nuncio.sessions_now() {
+                sessions.release_idle(limits::SESSION_IDLE).await;
+            }
+        }
+    }
+
     /// Does work to its end, also when whoever asked for it hangs up in the midst.
     async fn to_its_end<T: Send + 'static>(&self, work: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
         match self.running.spawn(work.in_current_span()).await.map_err(tokio::task::JoinError::try_into_panic) {

@@ -25,6 +25,8 @@ pub const TAIL_EVENTS_MAX: usize = 512;
 pub const TAIL_BYTES_MAX: usize = 256 << 10;
 /// How often another process's writes are looked for while somebody follows its session.
 pub const FOREIGN_POLL: Duration = Duration::from_millis(50);
+/// At every such look it is seen, too, whether the owner of a foreign session that works still lives.
+pub const FOREIGN_ORPHANS: u64 = 20;
 /// How long a write waits for another process's transaction.
 pub const STORE_BUSY: Duration = Duration::from_secs(5);
 
@@ -114,6 +116,9 @@ pub const GREP_HEAP_BYTES_MAX: usize = 64 << 20;
 /// One line of a `grep` result.
 pub const GREP_LINE_BYTES_MAX: usize = 500;
 
+/// How long a session that nobody uses stays open in a server, and how often that is looked at.
+pub const SESSION_IDLE: Duration = Duration::from_secs(600);
+pub const SESSION_IDLE_LOOK: Duration = Duration::from_secs(60);
 /// Connections of the bridge; more are closed at once.
 pub const CONNECTIONS_MAX: usize = 4096;
 /// Time for the head of a request, also of the next one on an idle connection.
@@ -124,7 +129,8 @@ pub const HTTP_BUFFER_BYTES: usize = 64 << 10;
 pub const HTTP_BODY: Duration = Duration::from_secs(30);
 /// Largest body of a request: an attachment in base64.
 pub const HTTP_BODY_BYTES_MAX: usize = 16 << 20;
-/// Bodies that are being read, all together.
+/// Bodies up to this size do not count among those that are being read; and what those may take, all together.
+pub const HTTP_BODY_BYTES_SMALL: u64 = 16 << 10;
 pub const HTTP_BODIES_BYTES_MAX: usize = 64 << 20;
 /// Calls of one batch of `/rpc`, and messages of one of its connections that wait to be sent.
 pub const RPC_BATCH_MAX: u32 = 100;

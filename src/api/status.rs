@@ -128,6 +128,11 @@ pub struct StatusView {
     /// Milliseconds since this process began.
     uptime_ms: u64,
     sessions: Counts,
+    /// Of the stream of all sessions: what happens from now on comes after it.
+    cursor: u64,
+    /// Who asks, and what they may do.
+    principal: String,
+    role: Role,
     /// The model of the settings.
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
@@ -154,6 +159,9 @@ impl Method for Status {
             version: env!("CARGO_PKG_VERSION").into(),
             uptime_ms: cx.nuncio.started.elapsed().as_millis() as u64,
             sessions,
+            cursor: cx.nuncio.sessions().await?.head_of_all()?,
+            principal: cx.client.principal.clone(),
+            role: cx.client.role,
             model: cx.nuncio.agents.user.settings.model.clone(),
         }))
     }

@@ -19,17 +19,14 @@ pub async fn serve(ground: Ground, address: String, options: BridgeOptions) -> R
     let (_, bridge) = app::bridge(ground, flags(address, options)).await?;
     // The token is for eyes only: not for a file or a pipe that output goes to.
     let url = if std::io::stdout().is_terminal() { bridge.ready_url()? } else { bridge.url()? };
-    print(format!("nuncio listens on {url}\n"))?;
-    app::serve(bridge).await;
-    Ok(0)
+    app::serve(bridge, || print(format!("nuncio listens on {url}\n"))).await.map(|()| 0)
 }
 
 /// Standard output is the protocol's: the address is told on standard error.
 pub async fn beside(ground: Ground, address: String, options: BridgeOptions) -> Result<u8> {
     let (nuncio, bridge) = app::bridge(ground, flags(address, options)).await?;
     let url = if std::io::stderr().is_terminal() { bridge.ready_url()? } else { bridge.url()? };
-    eprintln!("nuncio listens on {url}");
-    app::acp_and_bridge(nuncio, bridge).await.map(|()| 0)
+    app::acp_and_bridge(nuncio, bridge, || eprintln!("nuncio listens on {url}")).await.map(|()| 0)
 }
 
 pub fn token(ground: &Ground, command: TokenCommand) -> Result<u8> {

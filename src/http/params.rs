@@ -126,7 +126,11 @@ pub async fn bytes(door: &Door, body: Body) -> Result<Bytes> {
         return Err(too_large());
     }
     let read = async {
-        let room = door.bodies.acquire_many((announced >> 10) as u32 + 1).await;
+        // Small ones are as many as there are connections.
+        let room = match announced > limits::HTTP_BODY_BYTES_SMALL {
+            true => Some(door.bodies.acquire_many((announced >> 10) as u32).await),
+            false => None,
+        };
         let collected = Limited::new(body, limits::HTTP_BODY_BYTES_MAX).collect().await;
         drop(room);
         collected.map_err(|error| match error.downcast_ref::<LengthLimitError>() {

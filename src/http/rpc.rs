@@ -99,9 +99,9 @@ fn context(extensions: &Extensions) -> Result<(Arc<Door>, Cx)> {
 
 async fn call(entry: &'static Entry, params: Params<'static>, extensions: Extensions) -> Result<Value, ErrorObjectOwned> {
     let called = async {
-        let (_, cx) = context(&extensions)?;
+        let (door, cx) = context(&extensions)?;
         let params: Value = params.parse().map_err(|error| Error::invalid_params(error.message()))?;
-        entry.run(cx, params).await?.result
+        door.to_its_end(async move { entry.run(cx, params).await?.result }).await
     };
     called.await.map_err(|error| told(&error))
 }

@@ -139,15 +139,24 @@ impl SessionLog {
     }
 
     /// In the queue when this returns, committed when the receiver answers.
-    pub(super) async fn append(
+    async fn append(self: &Arc<Self>, turn: Option<TurnId>, body: Body, durable: bool) -> Result<oneshot::Receiver<Result<Seq>>> {
+        self.append_holding(turn, body, durable, || ()).await
+    }
+
+    /// The same. What `hold` returns is held while it goes into the queue: nobody who waits for that sees one without the other.
+    pub(super) async fn append_holding<T>(
         self: &Arc<Self>,
         turn: Option<TurnId>,
         body: Body,
         durable: bool,
+        hold: impl FnOnce() -> T,
     ) -> Result<oneshot::Receiver<Result<Seq>>> {
         let (done, committed) = oneshot::channel();
         let pending = Pending { log: self.clone(), turn, body, durable, done: Some(done) };
-        self.pending.send(pending).await.map_err(|_| writer_gone())?;
+        let room = self.pending.reserve().await.map_err(|_| writer_gone())?;
+        let held = hold();
+        room.send(pending);
+        drop(held);
         Ok(committed)
     }
 

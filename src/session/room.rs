@@ -91,9 +91,14 @@ impl Sessions {
         self.map().len()
     }
 
-    /// Lets no turn begin any more, and waits for those that run.
-    pub async fn wind_down(&self) {
+    /// Lets no turn begin any more.
+    pub fn refuse_turns(&self) {
         self.running.closed.store(true, Ordering::Release);
+    }
+
+    /// The same, and waits for those that run.
+    pub async fn wind_down(&self) {
+        self.refuse_turns();
         // The sender lives in what we hold.
         let _ = self.running.count.subscribe().wait_for(|count| *count == 0).await;
     }

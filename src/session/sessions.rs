@@ -298,11 +298,15 @@ async fn watch_others(sessions: Weak<Sessions>, opened: Arc<Notify>, shutdown: C
 /// Returns when no session of another process is open any more, and nobody follows all of them.
 async fn follow_others(sessions: &Weak<Sessions>, watch: Watch, shutdown: &CancellationToken) {
     let mut seen = None;
-    while !shutdown.is_cancelled() {
+    for round in 0_u64.. {
+        if shutdown.is_cancelled() {
+            return;
+        }
         let Some(open) = sessions.upgrade().map(|sessions| sessions.all_open()) else { return };
         let version = Some(watch.version());
         let news = version != seen;
         seen = version;
+        let mut orphans = Vec::new();
         let mut foreign = false;
         if let Some(sessions) = sessions.upgrade() {
             let commits = sessions.log.commits();
@@ -315,16 +319,24 @@ async fn follow_others(sessions: &Weak<Sessions>, watch: Watch, shutdown: &Cance
             // Held while it catches up: whoever takes the session meanwhile, and then writes to its log, waits.
             match session.owner.try_lock() {
                 Ok(owner) if owner.is_some() => continue,
-                Ok(_nobody) if news => {
-                    if let Err(error) = session.log.catch_up() {
+                Ok(_nobody) => {
+                    if news && let Err(error) = session.log.catch_up() {
                         tracing::warn!(session = %session.log.id, error = %error, "following another process's session");
                     }
+                    if round % limits::FOREIGN_ORPHANS == 0 && session.log.state(|state| state.turn.is_some()) {
+                        orphans.push(session.clone());
+                    }
                 }
-                Ok(_nobody) => {}
                 // Somebody just tries to take it: it is looked at again.
                 Err(_) => seen = None,
             }
             foreign = true;
+        }
+        for session in orphans {
+            // Where its owner is gone, what that one left open is closed.
+            if let Err(error) = unless_busy(session.own().await) {
+                tracing::warn!(session = %session.log.id, error = %error, "closing what another process left");
+            }
         }
         if !foreign {
             return;

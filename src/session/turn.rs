@@ -26,6 +26,8 @@ pub struct Turn {
     pub session: Arc<Session>,
     pub cancel: CancellationToken,
     opened: watch::Sender<bool>,
+    /// Among those that run.
+    place: Place,
 }
 
 /// How a turn ended. `seq` is its last event: an answer to the prompt comes after it.
@@ -95,11 +97,10 @@ impl Session {
         let ((opened, is_open), (done, end)) = (watch::channel(false), watch::channel(None));
         let handle = TurnHandle { id: id.clone(), cancel: cancel.clone(), opened: is_open, end };
         slot.turn = Some(handle.clone());
-        let turn = Turn { id, session: self.clone(), cancel, opened };
+        let turn = Turn { id, session: self.clone(), cancel, opened, place };
         let span = tracing::info_span!("turn", session = %self.log.id, turn = %turn.id);
         let work = async move {
             let end = turn.run(message, by, waiting).await;
-            drop(place);
             done.send_replace(Some(end));
         };
         self.tasks.spawn(work.instrument(span));
@@ -154,7 +155,8 @@ impl Turn {
         Err(error)
     }
 
-    /// Ends the turn. The claim goes when the end is in the queue: whatever the next turn appends comes after it.
+    /// Ends the turn. The claim goes as the end goes into the queue: whatever the next turn appends comes after it, and whoever sees the
+    /// end can begin the next turn.
     async fn close(self, result: Result<StopReason>) -> TurnEnd {
         let result = if self.cancel.is_cancelled() { Ok(StopReason::Cancelled) } else { result };
         let body = match &result {
@@ -165,7 +167,15 @@ impl Turn {
                 Body::TurnFailed { code: error.kind.row().code.into(), message: error.message.clone(), hint: error.hint.clone() }
             }
         };
-        let appended = self.session.log.append(Some(self.id.clone()), body, true).await;
+        let place = self.place;
+        let release = || {
+            drop(place);
+            let mut slot = self.session.slot();
+            slot.turn.take_if(|running| running.id == self.id);
+            slot
+        };
+        let appended = self.session.log.append_holding(Some(self.id.clone()), body, true, release).await;
+        // Where the writer is gone it goes, too.
         self.session.release_claim(&self.id);
         let committed = match appended {
             Ok(committed) => committed.await.unwrap_or_else(|_| Err(Error::internal("the log's writer is gone"))),

@@ -8,26 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Home, of, text};
-
-/// Small numbers that differ from run to run; the seed is printed.
-struct Random(u64);
-
-impl Random {
-    fn new() -> Random {
-        let seed = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64 | 1;
-        eprintln!("seed {seed}");
-        Random(seed)
-    }
-
-    /// Below `bound` (xorshift64*, Vigna 2016).
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) % bound
-    }
-}
+use crate::harness::{Home, Random, of, text};
 
 /// The text of each message in a log: its end, or its pieces.
 fn messages(log: &[Value]) -> HashMap<String, String> {

@@ -6,6 +6,7 @@ mod events;
 mod gone;
 mod home;
 mod http;
+mod random;
 mod server;
 mod socket;
 mod updates;
@@ -23,6 +24,7 @@ pub use events::{Events, Frame, Shown};
 pub use gone::gone;
 pub use home::{Home, Ran};
 pub use http::{Answer, Ask, Bridge, Connection};
+pub use random::Random;
 pub use server::Server;
 pub use socket::Socket;
 pub use updates::{kinds, notices, of, text, tool};
@@ -69,6 +71,8 @@ pub struct Agent {
     pub otherwise: Reply,
     /// Questions that were asked and neither answered nor withdrawn: id and params.
     pub asked: Vec<(Value, Value)>,
+    /// Whether an answer of ours may cross the withdrawal of its question.
+    pub may_cross: bool,
     /// Requests that have no answer yet, by their id as JSON, with how many were sent under it.
     open: HashMap<String, usize>,
     nulls_allowed: usize,
@@ -89,6 +93,7 @@ impl Agent {
             replies: VecDeque::new(),
             otherwise: Reply::Pick("allow_once"),
             asked: Vec::new(),
+            may_cross: false,
             open: HashMap::new(),
             nulls_allowed: 0,
             next_id: 0,
@@ -201,8 +206,10 @@ impl Agent {
             (Some("session/update"), None) => {}
             (Some("$/cancel_request"), None) => {
                 let id = &frame["params"]["requestId"];
-                let place = self.asked.iter().position(|(asked, _)| asked == id);
-                self.asked.remove(place.unwrap_or_else(|| panic!("withdraws what is not asked: {frame}")));
+                match self.asked.iter().position(|(asked, _)| asked == id) {
+                    Some(place) => drop(self.asked.remove(place)),
+                    None => assert!(self.may_cross, "withdraws what is not asked: {frame}"),
+                }
             }
             (None, Some(id)) => self.answered(id, &frame),
             _ => panic!("neither an answer nor a message that clients know: {frame}"),

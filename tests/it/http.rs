@@ -1,7 +1,12 @@
 //! The bridge, as clients with a socket meet it: the real `nuncio serve`, asked by hand.
 
+mod attacks;
+mod drain;
+mod exactly_once;
+mod gate;
 mod prompts;
 mod routes;
 mod rpc;
+mod shared;
 mod streams;
 mod telemetry;

@@ -2,6 +2,7 @@
 
 const KEY = "nuncio.token";
 const SILENCE_MS = 40_000;
+const TRIES_MAX = 5;
 const BACKOFF_MS = [150, 300, 600, 1200, 2500, 5000, 10_000];
 
 let token = null;
@@ -56,8 +57,18 @@ export async function call(verb, path, body, headers) {
 export const get = (path) => call("GET", path);
 export const session = (id, rest = "") => `/v1/sessions/${encodeURIComponent(id)}${rest}`;
 
-/** A key that makes a repeated POST the same one. */
-export const once = () => ({ "idempotency-key": crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}` });
+/** A POST that happens once, also when the connection breaks and it has to be sent again. */
+export async function post(path, body, headers) {
+  const key = [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  for (let failures = 0; ; failures++) {
+    try {
+      return await call("POST", path, body, { "idempotency-key": key, ...headers });
+    } catch (error) {
+      if (!(error instanceof TypeError) || failures === TRIES_MAX) throw error;
+      await new Promise((resolve) => setTimeout(resolve, BACKOFF_MS[failures]));
+    }
+  }
+}
 
 /**
  * Follows a stream of events until `close()`. `events` gets lists of events in order, each once; `synced` the cursor up to which it was history;

@@ -1,6 +1,6 @@
 // The console: takes the token, shows the list and one session, and passes events and keys around.
 
-import { ApiError, call, get, session as route, setToken, takeToken } from "./api.js";
+import { ApiError, call, post, session as route, setToken, takeToken } from "./api.js";
 import { Ask } from "./ask.js";
 import { Composer } from "./composer.js";
 import { announce, at, fill, h, icon, isTyping, short } from "./dom.js";
@@ -32,7 +32,7 @@ const more = new Menu("More", {
 
 async function create(cwd, settings) {
   const body = { ...(cwd ? { cwd } : {}), ...settings };
-  const { sessionId } = await call("POST", "/v1/sessions", body);
+  const { sessionId } = await post("/v1/sessions", body);
   history.pushState(null, "", `#/session/${sessionId}`);
   show(sessionId, true);
   return sessionId;
@@ -52,7 +52,8 @@ function show(id, isNew = false) {
   }
   view.show(live);
   changed();
-  if (!id || isNew) composer.input.focus();
+  // On a phone the focus would bring the keyboard.
+  if ((!id || isNew) && matchMedia("(pointer: fine)").matches) composer.input.focus();
 }
 
 const wanted = () => decodeURIComponent(/^#\/session\/(.+)$/.exec(location.hash)?.[1] || "") || null;
@@ -74,6 +75,7 @@ function changed() {
   view.changed();
   if (!live.ready) return;
   ask.update(state.asks);
+  if (!state.busy) ask.rest();
   composer.draw();
   const name = state.title || "Untitled";
   document.title = title(`${name} · nuncio`);
@@ -138,17 +140,8 @@ at("deleting").addEventListener("close", async () => {
 
 function failed(error) {
   if (error instanceof ApiError && error.status === 401) return login("The token is not valid any more.");
-  // A reader's token: it sees everything, and decides nothing.
-  if (error instanceof ApiError && error.status === 403 && /role|observer/i.test(error.message)) observe();
   const reached = error instanceof TypeError ? "The server cannot be reached" : error.message;
   toast(error.hint ? `${reached}: ${error.hint}` : reached, true);
-}
-
-function observe() {
-  isObserver = true;
-  document.body.classList.add("observer");
-  ask.key = null;
-  changed();
 }
 
 function toast(text, isBad = false) {
@@ -197,8 +190,9 @@ at("login").addEventListener("submit", async (event) => {
 async function start() {
   try {
     sessions ||= new Sessions({ changed, state: (word) => connection("all", word), refused: (error) => error && gone(error), deleted: (id) => id === live?.id && (location.hash = "#/") });
-    const [, status] = await Promise.all([sessions.load(), get("/v1/status").catch(() => ({}))]);
-    if ((status.role || status.client?.role) === "observer") observe();
+    const status = await sessions.load();
+    isObserver = status.role === "observer";
+    document.body.classList.toggle("observer", isObserver);
   } catch (error) {
     if (error instanceof ApiError && (error.status === 401 || error.status === 429)) return login(error.status === 401 ? "This token is not one of this server's." : "Too many attempts: wait a moment.");
     offline(true);

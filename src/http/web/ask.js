@@ -36,9 +36,12 @@ export class Ask {
     this.key = key;
     this.shown = first || null;
     this.root.hidden = !first;
+    this.root.dataset.id = first?.permissionId ?? "";
     if (!first) {
       fill(this.root);
-      if (hadFocus) at("prompt").focus();
+      // Not to the prompt: a key that is pressed once more would be written there.
+      if (hadFocus) at("scroller").focus({ preventScroll: true });
+      this.hadFocus = hadFocus;
       return;
     }
     this.draw(first, list.length);
@@ -47,6 +50,12 @@ export class Ask {
     announce(`Waiting for you: ${this.title(first)}`);
     // A text that is being written keeps the focus.
     if (!this.hooks.observes() && (hadFocus || !isTyping() || !document.activeElement.value)) this.focus();
+  }
+
+  /** The turn is over: whoever answered by keyboard can go on writing. */
+  rest() {
+    if (this.hadFocus && document.activeElement === at("scroller")) at("prompt").focus();
+    this.hadFocus = false;
   }
 
   title({ tool }) {

@@ -1,6 +1,6 @@
 // Where prompts are written: text, files that come along, and what the session is set to.
 
-import { ApiError, call, get, once, session as route } from "./api.js";
+import { ApiError, call, get, post, session as route } from "./api.js";
 import { at, base, fill, h, icon } from "./dom.js";
 import { Menu } from "./menu.js";
 
@@ -27,7 +27,8 @@ export class Composer {
     this.input.addEventListener("paste", (event) => this.take(event, event.clipboardData.files));
     at("attach").addEventListener("click", () => this.picker.click());
     this.picker.addEventListener("change", () => {
-      this.attach(this.picker.files);
+      // A copy: the picker's own list goes with its value.
+      this.attach([...this.picker.files]);
       this.picker.value = "";
     });
     at("stop").addEventListener("click", () => this.stop());
@@ -124,10 +125,10 @@ export class Composer {
     at("stop").hidden = !busy || !this.isEmpty;
     this.send.hidden = busy && this.isEmpty;
     this.send.disabled = this.isEmpty || this.sending;
-    const does = busy ? "Queue for after this turn" : "Send";
+    const does = busy ? "Queue (Ctrl+Enter steers the running turn)" : "Send";
     this.send.setAttribute("aria-label", does);
     this.send.title = does;
-    this.input.placeholder = busy ? "Add to the queue; Ctrl+Enter steers the running turn" : home ? "Describe a task" : "Reply";
+    this.input.placeholder = busy ? "Queue a message" : home ? "Describe a task" : "Reply";
     at("where").hidden = !home;
     const { mode, model, thinking } = this.menus;
     const value = (id) => this.current(id);
@@ -171,7 +172,7 @@ export class Composer {
   async begin(text, files) {
     const prompt = [...(text.trim() ? [{ type: "text", text }] : []), ...files.map(({ part }) => part)];
     try {
-      await call("POST", route(this.id, "/prompt"), { prompt }, { prefer: "respond-async", ...once() });
+      await post(route(this.id, "/prompt"), { prompt }, { prefer: "respond-async" });
     } catch (error) {
       // Somebody else was quicker.
       if (!(error instanceof ApiError && error.code === "session_busy")) throw error;
@@ -182,7 +183,7 @@ export class Composer {
   add(text, files, delivery) {
     const flat = ({ part }) => (part.type === "resource" ? { type: "resource", ...part.resource } : part);
     const parts = [...(text.trim() ? [{ type: "text", text }] : []), ...files.map(flat)];
-    return call("POST", route(this.id, "/messages"), { role: "user", parts, delivery }, once());
+    return post(route(this.id, "/messages"), { role: "user", parts, delivery });
   }
 
   async stop() {
@@ -210,7 +211,7 @@ export class Composer {
   take(event, files) {
     if (!files?.length) return;
     event.preventDefault();
-    this.attach(files);
+    this.attach([...files]);
   }
 
   async attach(files) {

@@ -1,6 +1,6 @@
 // The list of sessions: read once, then kept by the stream of all sessions.
 
-import { ApiError, follow, get } from "./api.js";
+import { follow, get } from "./api.js";
 import { ago, at, base, fill, h } from "./dom.js";
 
 const TYPES = "session.*,turn.started,turn.completed,turn.failed,turn.cancelled,turn.interrupted,permission.*";
@@ -16,30 +16,21 @@ export class Sessions {
     setInterval(() => this.draw(), 30_000);
   }
 
-  /** Where the stream of all begins now: a cursor that is too large is answered with it. */
-  async head() {
-    try {
-      await get(`/v1/events?after=${Number.MAX_SAFE_INTEGER}`);
-    } catch (error) {
-      if (!(error instanceof ApiError) || error.status !== 400) throw error;
-      return error.details?.head ?? Number(/ends at (\d+)/.exec(error.message)?.[1] ?? 0);
-    }
-    return 0;
-  }
-
+  /** Answers the server's status. What happens after its cursor is not in the list, and comes with the stream. */
   async load() {
-    const after = await this.head();
+    const status = await get("/v1/status");
     const [, { permissions = [] }] = await Promise.all([this.page(), get("/v1/permissions").catch(() => ({}))]);
     for (const { sessionId, permissionId } of permissions) this.rows.get(sessionId)?.asks.add(permissionId);
     this.draw();
     this.stream?.close();
     this.stream = follow("/v1/events", {
-      after,
+      after: status.cursor,
       types: TYPES,
       events: (batch) => this.on(batch),
       state: this.hooks.state,
       refused: (error) => (error.status === 400 ? this.again() : this.hooks.refused(error)),
     });
+    return status;
   }
 
   /** The server has other data than it had. */

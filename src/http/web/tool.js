@@ -75,6 +75,11 @@ export class ToolView {
     return this.open ?? this.item.content.some((one) => one.type === "diff");
   }
 
+  get isDenied() {
+    const { decision } = this.item;
+    return !!decision && !decision.outcome.startsWith("allow");
+  }
+
   get status() {
     const { item } = this;
     if (item.asked) return "asked";
@@ -88,7 +93,7 @@ export class ToolView {
     this.root.className = `tool ${status}${isBad ? " bad" : ""}${command ? " command" : ""}`;
     const word = status === "asked" ? "waiting for you" : WORDS[status];
     fill(this.mark, status === "in_progress" ? h("span", { class: "spinner" }) : icon(ICONS[item.about] || "other"), h("span", { class: "hidden" }, `${word}: `));
-    this.title.textContent = command ? command.split("\n")[0] : item.title;
+    this.title.textContent = command ? command.trim().replace(/\s*\n\s*/g, " ↵ ") : item.title;
     this.row.title = command || item.title;
     fill(this.meta, this.facts());
     this.row.setAttribute("aria-expanded", String(this.isOpen));
@@ -107,7 +112,7 @@ export class ToolView {
       if (sum("added")) facts.push(h("span", { class: "plus" }, `+${sum("added")}`));
       if (sum("removed")) facts.push(h("span", { class: "minus" }, `−${sum("removed")}`));
     }
-    if (decision && !decision.outcome.startsWith("allow")) facts.push(h("span", { class: "no" }, DECISIONS[decision.outcome] || "denied"));
+    if (this.isDenied) facts.push(h("span", { class: "no" }, DECISIONS[decision.outcome] || "denied"));
     else if (item.effect === "unknown") facts.push(h("span", { class: "no" }, "effect unknown"));
     else if (item.status === "failed") facts.push(h("span", { class: "no" }, "failed"));
     if (details?.exitCode) facts.push(h("span", { class: "no" }, `exit ${details.exitCode}`));
@@ -123,7 +128,8 @@ export class ToolView {
     this.drawn = key;
     this.content = item.content;
     if (!this.isOpen) {
-      const text = command ? commandOutput(item) : "";
+      // That it was not allowed stands in the row.
+      const text = command && !this.isDenied ? commandOutput(item) : "";
       const lines = text.split("\n");
       const preview = lines.slice(-PREVIEW_LINES).join("\n");
       fill(this.body, text && h("pre", { class: `output preview${lines.length > PREVIEW_LINES ? " more" : ""}` }, preview));
@@ -131,7 +137,7 @@ export class ToolView {
     }
     if (command) {
       const text = commandOutput(item);
-      fill(this.body, command.includes("\n") || command.length > 60 ? code(command, "sh") : null, text ? output(text) : h("p", { class: "muted none" }, item.done ? "No output" : "No output yet"));
+      fill(this.body, command.includes("\n") || command.length > 60 ? code(command) : null, text ? output(text) : h("p", { class: "muted none" }, item.done ? "No output" : "No output yet"));
       return;
     }
     const path = item.content.find((one) => one.type === "diff")?.path ?? item.locations?.[0]?.path;

@@ -6,7 +6,7 @@ use nuncio::session::SessionState;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::harness::Home;
+use crate::harness::{Home, Random};
 
 /// A session with all that streams: thoughts, texts, calls, a cut answer.
 async fn worked() -> (Home, String) {
@@ -61,7 +61,7 @@ async fn views_do_not_depend_on_deltas() {
     let ids = deltas(&home);
     assert!(ids.len() > 10, "{} deltas", ids.len());
     // A few at a time, in an order of chance, until none is left.
-    let mut random = super::Random::new();
+    let mut random = Random::new();
     let mut left = ids;
     while !left.is_empty() {
         let db = database(&home);

@@ -33,6 +33,8 @@ pub struct Events {
     pub head: Head,
     rest: Rest,
     text: Vec<u8>,
+    /// How much of the text holds no end of a frame.
+    looked: usize,
     ready: VecDeque<Frame>,
     /// The last id.
     pub last: u64,
@@ -43,7 +45,7 @@ impl Events {
     pub fn new(connection: Connection, head: Head) -> Events {
         let rest = Rest::of(&head);
         assert!(matches!(rest, Rest::Chunked), "{head:?}");
-        Events { connection, head, rest, text: Vec::new(), ready: VecDeque::new(), last: 0, synced: None }
+        Events { connection, head, rest, text: Vec::new(), looked: 0, ready: VecDeque::new(), last: 0, synced: None }
     }
 
     /// The next frame; none at the proper end, an error where the connection breaks.
@@ -115,9 +117,10 @@ impl Events {
 
     fn parse(&mut self) {
         let mut from = 0;
-        while let Some(end) = self.text[from..].windows(2).position(|pair| pair == b"\n\n") {
-            let frame = std::str::from_utf8(&self.text[from..from + end]).unwrap();
-            from += end + 2;
+        while let Some(end) = memchr::memmem::find(&self.text[self.looked..], b"\n\n").map(|end| self.looked + end) {
+            let frame = std::str::from_utf8(&self.text[from..end]).unwrap();
+            from = end + 2;
+            self.looked = from;
             let (mut id, mut name, mut data) = (None, None, None);
             for line in frame.lines() {
                 match line.split_once(": ") {
@@ -136,5 +139,6 @@ impl Events {
             }
         }
         self.text.drain(..from);
+        self.looked = self.text.len().saturating_sub(1);
     }
 }

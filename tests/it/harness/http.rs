@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 
 use super::{Events, bounded};
 
@@ -84,6 +84,16 @@ impl Ask {
     /// Sends it, and leaves the answer unread.
     pub async fn open(&self) -> Connection {
         let mut connection = Connection::open(self.address).await.unwrap();
+        connection.write(&self.bytes()).await.unwrap();
+        connection
+    }
+
+    /// The same from a client that takes hardly anything in.
+    pub async fn open_narrow(&self) -> Connection {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(4096).unwrap();
+        let stream = socket.connect(self.address).await.unwrap();
+        let mut connection = Connection { stream, buffer: Vec::new(), used: 0 };
         connection.write(&self.bytes()).await.unwrap();
         connection
     }
@@ -196,6 +206,11 @@ impl Connection {
         self.stream.write_all(bytes).await
     }
 
+    /// Says that nothing more will be said.
+    pub async fn finish(&mut self) {
+        let _ = self.stream.shutdown().await;
+    }
+
     /// Whether the server has closed it; waits for that.
     pub async fn closed(&mut self) -> bool {
         bounded("the end of a connection", self.fill()).await.is_err()
@@ -218,7 +233,7 @@ impl Connection {
         Ok(Answer { status: head.status, head, body })
     }
 
-    async fn head(&mut self) -> io::Result<Head> {
+    pub async fn head(&mut self) -> io::Result<Head> {
         let line = self.line().await?;
         let status = line.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3)).and_then(|status| status.parse().ok());
         let status = status.ok_or_else(|| io::Error::other(format!("no status: {line:?}")))?;
@@ -257,7 +272,7 @@ impl Connection {
 
     async fn line(&mut self) -> io::Result<String> {
         loop {
-            if let Some(end) = self.buffer[self.used..].windows(2).position(|pair| pair == b"\r\n") {
+            if let Some(end) = memchr::memmem::find(&self.buffer[self.used..], b"\r\n") {
                 let line = String::from_utf8_lossy(&self.buffer[self.used..self.used + end]).into_owned();
                 self.used += end + 2;
                 return Ok(line);

@@ -1,5 +1,6 @@
 //! A running `nuncio serve`. It asserts its server's manners: after a signal it exits with 0, and nothing is left running.
 
+use std::net::SocketAddr;
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{Child, ChildStdout};
 
-use super::{Ask, Bridge, Home, bounded, gone};
+use super::{Agent, Ask, Bridge, Home, bounded, gone};
 use crate::process::{marked, marker};
 
 pub struct Server {
@@ -42,10 +43,8 @@ impl Home {
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         bounded("the address", stdout.read_line(&mut line)).await.unwrap();
-        let address = line.trim().strip_prefix("nuncio listens on http://").and_then(|address| address.parse().ok());
-        let said = || std::fs::read_to_string(&stderr).unwrap_or_default();
-        let address = address.unwrap_or_else(|| panic!("no address: {line:?} {}", said()));
-        let bridge = Bridge { address, token: self.token() };
+        line += &std::fs::read_to_string(&stderr).unwrap();
+        let bridge = Bridge { address: address(&line), token: self.token() };
         Server { bridge, pid: child.id().unwrap(), child, stdout, stderr, marker, ended: false }
     }
 
@@ -55,10 +54,31 @@ impl Home {
         self.serve(&[&["--model", &model], flags].concat()).await
     }
 
+    /// `nuncio acp --http` with these flags: an editor's end of it, and the bridge beside it.
+    pub async fn start_with_bridge(&self, flags: &[&str]) -> (Agent, Bridge) {
+        let marker = marker();
+        let mut command = self.command(&["acp", "--http", "127.0.0.1:0"]);
+        command.args(flags).env("NUNCIO_TEST", &marker).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        bounded("the address", stderr.read_line(&mut line)).await.unwrap();
+        // What else it says is of no interest, but has to go somewhere.
+        tokio::spawn(async move { tokio::io::copy(&mut stderr, &mut tokio::io::sink()).await });
+        let bridge = Bridge { address: address(&line), token: self.token() };
+        (Agent::new(child, marker), bridge)
+    }
+
     /// The owner's token.
     pub fn token(&self) -> String {
         std::fs::read_to_string(self.data().join("token")).unwrap().trim().into()
     }
+}
+
+/// The address that the first line tells; what follows is only said where there is none.
+fn address(said: &str) -> SocketAddr {
+    let address = said.lines().next().and_then(|line| line.strip_prefix("nuncio listens on http://"));
+    address.and_then(|address| address.parse().ok()).unwrap_or_else(|| panic!("no address: {said}"))
 }
 
 impl Server {

@@ -53,7 +53,7 @@ async fn errors_have_one_envelope() {
             "form",
         ),
         ("GET", "/v1/nothing", &[], "", 404, "not_found", "route"),
-        ("GET", "/", &[], "", 404, "not_found", "route"),
+        ("GET", "/v1", &[], "", 404, "not_found", "route"),
         ("GET", "/v1/sessions/", &[], "", 404, "not_found", ""),
         ("GET", "//v1/sessions", &[], "", 404, "not_found", "route"),
         ("POST", "/v1/sessions/nobody/resume", JSON, "{}", 404, "not_found", "nobody"),

@@ -1,0 +1,30 @@
+//! TLS for the bridge, by the certificate and the key of the settings.
+
+use std::sync::Arc;
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::TlsAcceptor;
+
+use crate::config::HttpSettings;
+use crate::error::{Error, Result};
+
+/// None: the settings name no certificate.
+pub fn acceptor(settings: &HttpSettings) -> Result<Option<TlsAcceptor>> {
+    let (certificate, key) = match (&settings.tls_certificate, &settings.tls_key) {
+        (None, None) => return Ok(None),
+        (Some(certificate), Some(key)) => (certificate, key),
+        _ => return Err(Error::invalid_params("http.tls_certificate and http.tls_key go together")),
+    };
+    let wrong = |what: &str, error: &dyn std::fmt::Display| Error::invalid_params(format!("http.{what}: {error}"));
+    let chain: Vec<CertificateDer<'static>> =
+        CertificateDer::pem_file_iter(certificate).and_then(Iterator::collect).map_err(|error| wrong("tls_certificate", &error))?;
+    let key = PrivateKeyDer::from_pem_file(key).map_err(|error| wrong("tls_key", &error))?;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map(|builder| builder.with_no_client_auth())
+        .and_then(|builder| builder.with_single_cert(chain, key))
+        .map_err(|error| wrong("tls_certificate", &error))?;
+    Ok(Some(Arc::new(config).into()))
+}

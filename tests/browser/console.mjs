@@ -1,0 +1,370 @@
+// The console in a real browser: node console.mjs NUNCIO. One case after the other; each has sessions of its own.
+
+import { readFileSync, writeFileSync, existsSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { join } from "node:path";
+import { Browser, Server, becomes, equal, ok } from "./harness.mjs";
+import { answer, answerBy, asks, asksNot, conversation, faint, overhang, rests, text, texts } from "./pages.mjs";
+
+const HOSTILE = `<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>&lt;b&gt;`;
+const SLOW = Array.from({ length: 120 }, (_, index) => `word${index}`).join(" ");
+
+const program = process.argv[2];
+const server = await Server.start(program, [{ text: "The **first** answer, piece by piece.", chunk_chars: 2, delay_ms: 25 }, { text: "The second." }]);
+const browser = await Browser.start();
+const file = (name) => join(server.project, name);
+
+const CASES = {
+  async "the token leaves the address; without one, a field takes it"() {
+    const page = await browser.page();
+    await page.goto(`${server.url}/`);
+    await page.fill("#token", "wrong");
+    await page.keyboard.press("Enter");
+    await page.locator("#login-error", { hasText: "not one of this server" }).waitFor();
+    await page.fill("#token", server.token);
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("body.ready");
+    const other = await browser.open(server);
+    equal(new URL(other.url()).hash.includes("token"), false, "the address");
+    await other.reload();
+    await other.waitForSelector("body.ready");
+  },
+
+  async "files are open, and come with a strict policy and a tag"() {
+    const response = await fetch(`${server.url}/console/app.js`);
+    equal(response.headers.get("content-type"), "text/javascript; charset=utf-8", "content type");
+    ok(response.headers.get("content-security-policy").includes("require-trusted-types-for 'script'"), "no policy");
+    const again = await fetch(`${server.url}/console/app.js`, { headers: { "if-none-match": response.headers.get("etag") } });
+    equal([again.status, await again.text()], [304, ""], "a known file");
+    equal((await fetch(`${server.url}/console/../console/none.js`)).status, 401, "an unknown file");
+    for (const name of ["app", "api", "state", "live", "sessions", "view", "tool", "ask", "composer", "menu", "markdown", "diff", "dom"]) {
+      const script = await (await fetch(`${server.url}/console/${name}.js`)).text();
+      ok(script.startsWith("// "), `${name}.js does not say what it is`);
+      ok(!/innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|eval\(|new Function/.test(script), `${name}.js makes markup of text`);
+      ok(script.split("\n").length <= 400, `${name}.js is long`);
+    }
+    const foreign = await fetch(`${server.url}/`, { headers: { origin: "http://elsewhere.test" } });
+    equal(foreign.status, 403, "from another origin");
+  },
+
+  async "a prompt makes a session, and its answer streams in"() {
+    const page = await browser.open(server);
+    await page.keyboard.type("Say something");
+    await page.keyboard.press("Enter");
+    await page.locator(".message.user", { hasText: "Say something" }).waitFor();
+    await page.locator(".message.assistant.growing").waitFor();
+    await rests(page);
+    equal(await answer(page).innerText(), "The first answer, piece by piece.", "the answer");
+    equal(await text(page, ".message.assistant strong"), "first", "its emphasis");
+    await page.locator("#sessions a[aria-current]", { hasText: "Say something" }).waitFor();
+    await page.keyboard.type("More");
+    await page.keyboard.press("Enter");
+    await page.locator(".message.assistant", { hasText: "The second." }).waitFor();
+  },
+
+  async "a change is shown as a diff, and allowed by a click"() {
+    writeFileSync(file("poem.txt"), "roses\nare red\n");
+    const edit = { name: "edit", input: { file_path: "poem.txt", old_string: "red", new_string: "blue" } };
+    const page = await browser.open(server, await server.session([{ tool_calls: [edit] }, { text: "Done." }]));
+    await page.fill("#prompt", "Change it");
+    await page.click("#send");
+    await asks(page);
+    equal(await text(page, "#ask-title"), "Make this change?", "the question");
+    equal(await texts(page, "#ask .diff .added mark"), ["blue"], "what is added");
+    await page.locator("#sessions .waiting", { hasText: "Change it" }).waitFor();
+    equal(readFileSync(file("poem.txt"), "utf8"), "roses\nare red\n", "before the answer");
+    await page.click("#ask .primary");
+    await rests(page);
+    equal(readFileSync(file("poem.txt"), "utf8"), "roses\nare blue\n", "after it");
+    equal(await texts(page, ".tool .diff .removed .text"), ["removed: are red"], "what was removed");
+    equal(await text(page, ".tool .meta"), "+1 −1", "how much");
+  },
+
+  async "commands are allowed and rejected by keys; their output is shown"() {
+    const bash = (command) => ({ tool_calls: [{ name: "bash", input: { command } }] });
+    const steps = [bash("printf '\\033[31mred\\033[0m text\\n'; touch made; exit 3"), bash("touch never"), { text: "Done." }];
+    const page = await browser.open(server, await server.session(steps));
+    await page.fill("#prompt", "Run it");
+    await page.keyboard.press("Enter");
+    await answerBy(page, "y");
+    await page.locator(".tool.completed .output", { hasText: "red text" }).waitFor();
+    equal(await text(page, ".tool .meta"), "exit 3", "how it ended");
+    await answerBy(page, "n");
+    await rests(page);
+    equal(await text(page, ".tool.failed .meta"), "rejected", "the other");
+    equal([existsSync(file("made")), existsSync(file("never"))], [true, false], "what was run");
+  },
+
+  async "reloaded in the midst of a turn, the conversation is the same"() {
+    const id = await server.session([{ thinking: "Hm, well.", text: SLOW, delay_ms: 40, tool_calls: [{ name: "list", input: {} }] }, { text: "Done." }]);
+    const page = await browser.open(server, id);
+    await server.prompt(id);
+    await page.locator(".message.assistant", { hasText: "word9 " }).waitFor();
+    await page.reload();
+    await page.waitForSelector("body.ready");
+    await page.locator(".message.assistant.growing", { hasText: "word9 " }).waitFor();
+    await page.locator(".message.assistant", { hasText: "Done." }).waitFor();
+    await rests(page);
+    const shown = await conversation(page);
+    equal(shown.map((line) => line.split(":")[0]), ["message user", "message thought", "message assistant", "tool completed", "message assistant"], "what is shown");
+    equal(shown[2], `message assistant: nuncio says:${SLOW}`, "the answer");
+    await page.reload();
+    await page.waitForSelector("#conversation[aria-busy=false] .message");
+    equal(await conversation(page), shown, "once more");
+  },
+
+  async "a server that is killed in the midst of a turn is found again"() {
+    const id = await server.session([{ text: SLOW, delay_ms: 40 }]);
+    const page = await browser.open(server, id);
+    await server.prompt(id);
+    await page.locator(".message.assistant", { hasText: "word9 " }).waitFor();
+    await server.down("SIGKILL");
+    await page.locator("body.offline").waitFor();
+    await server.up();
+    await page.locator(".note", { hasText: "Interrupted" }).waitFor();
+    await page.locator("body:not(.offline)").waitFor();
+    await rests(page);
+    equal((await texts(page, ".message.assistant")).length, 1, "answers");
+    ok(`nuncio says:${SLOW}`.startsWith(await page.locator(".message.assistant").textContent()), "the half answer is not the beginning of the whole");
+    await page.fill("#prompt", "Again");
+    await page.keyboard.press("Enter");
+    await page.locator(".message.user", { hasText: "Again" }).waitFor();
+    await rests(page);
+    await becomes(() => answer(page).textContent(), SLOW, "the next answer");
+  },
+
+  async "what a session says is text and nothing else"() {
+    const name = `${HOSTILE.replaceAll("/", "")}.txt`;
+    const link = `[go](javascript:window.hacked=1) ![i](https://elsewhere.test/i.png) [ok](https://elsewhere.test/) <div>raw</div>`;
+    const calls = [
+      { name: "bash", input: { command: `echo '${HOSTILE}'` } },
+      { name: "write", input: { file_path: name, content: `${HOSTILE}\n` } },
+      { name: "plan", input: { entries: [{ content: HOSTILE, priority: "high", status: "pending" }] } },
+    ];
+    const steps = [{ thinking: HOSTILE, text: `# ${HOSTILE}\n\n${link}\n\n\`\`\`${HOSTILE}\n${HOSTILE}\n\`\`\`\n\n| ${HOSTILE} |\n|---|\n| ${HOSTILE} |\n`, tool_calls: calls }, { text: "Done." }];
+    const id = await server.session(steps, { title: HOSTILE });
+    const page = await browser.open(server, id);
+    await page.fill("#prompt", HOSTILE);
+    await page.keyboard.press("Enter");
+    await answerBy(page, "y");
+    await answerBy(page, "y");
+    await page.locator(".message.assistant", { hasText: "Done." }).waitFor();
+    await rests(page);
+    for (const row of await page.locator(".tool .row").all()) if ((await row.getAttribute("aria-expanded")) === "false") await row.click();
+    for (const selector of ["#title", "#sessions [aria-current] .title", ".message.user .said", ".message.thought .markdown", ".message.assistant .h1", "#plan-now"]) {
+      ok((await page.locator(selector).first().textContent()).includes("<img src=x onerror="), `${selector} does not show it as it is`);
+    }
+    equal(await page.evaluate(() => document.querySelectorAll("#app img, #app script, #app iframe").length), 0, "elements made from text");
+    equal(await page.evaluate(() => [...document.querySelectorAll("#conversation a")].map((link) => [link.href, link.rel])), [["https://elsewhere.test/i.png", "noopener noreferrer"], ["https://elsewhere.test/", "noopener noreferrer"]], "links");
+    equal(await page.evaluate(() => [window.hacked ?? null, window.violations]), [null, []], "what it did");
+    equal(await page.evaluate(() => { try { document.body.innerHTML = "x"; } catch { return "refused"; } }), "refused", "markup");
+    await page.evaluate(() => (window.violations = []));
+    browser.complaints.length = 0;
+    for (const width of [390, 320]) {
+      await page.setViewportSize({ width, height: 700 });
+      equal(await overhang(page), 0, `sideways at ${width}`);
+    }
+  },
+
+  async "on a phone the list is a drawer"() {
+    const id = await server.session([{ text: "Small." }], { title: "On a phone" });
+    await server.prompt(id);
+    const page = await browser.open(server, id, { viewport: { width: 360, height: 700 }, isMobile: true, hasTouch: true });
+    await rests(page);
+    ok(!(await page.locator("#sidebar").isVisible()), "the list is open");
+    equal(await overhang(page), 0, "sideways");
+    await page.tap("#open-drawer");
+    await page.locator("#sessions a", { hasText: "On a phone" }).waitFor();
+    equal(await overhang(page), 0, "sideways with the drawer");
+    await page.locator("#sessions li:not(:has([aria-current])) a").first().tap();
+    await page.locator("#sidebar").waitFor({ state: "hidden" });
+    await page.goto(`${server.url}/#/`);
+    equal(await overhang(page), 0, "sideways at home");
+  },
+
+  async "text can be read, by day and by night"() {
+    const steps = [{ thinking: "Hm.", text: "Text, `code`, [a link](https://elsewhere.test/).\n\n> quoted\n\n```sh\nls\n```\n", tool_calls: [{ name: "write", input: { file_path: "new.txt", content: "a\n" } }, { name: "bash", input: { command: "false" } }] }, { text: "Done." }];
+    const id = await server.session(steps);
+    await server.prompt(id);
+    for (const colorScheme of ["light", "dark"]) {
+      const page = await browser.open(server, id, { colorScheme });
+      if (colorScheme === "light") {
+        await asks(page);
+        equal(await faint(page), [], "faint in the question");
+        await answerBy(page, "y");
+        await answerBy(page, "y");
+      }
+      await rests(page);
+      equal(await faint(page), [], `faint when ${colorScheme}`);
+      const [page_, ink] = await page.evaluate(() => [getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color].map((colour) => Number(/\d+/.exec(colour)[0])));
+      ok(colorScheme === "dark" ? page_ < 60 && ink > 190 : page_ > 240 && ink < 60, `${colorScheme} is ${ink} on ${page_}`);
+    }
+  },
+
+  async "two pages on a session see the same; the first answer counts"() {
+    const id = await server.session([{ text: "May I?", tool_calls: [{ name: "bash", input: { command: "echo shared" } }] }, { text: "Done." }]);
+    const [one, two] = [await browser.open(server, id), await browser.open(server, id)];
+    await one.fill("#prompt", "Share");
+    await one.keyboard.press("Enter");
+    await asks(two);
+    await asks(one);
+    await two.click("#ask .primary");
+    await asksNot(one);
+    await asksNot(two);
+    await rests(one);
+    await rests(two);
+    equal(await conversation(one), await conversation(two), "both");
+    equal((await texts(one, ".tool")).length, 1, "calls");
+  },
+
+  async "a tab that nobody looked at catches up"() {
+    const id = await server.session([{ text: SLOW, delay_ms: 40 }, { text: "The next." }]);
+    const page = await browser.page();
+    await page.clock.install();
+    await page.goto(`${server.url}/#token=${server.token}`);
+    await page.waitForSelector("body.ready");
+    await browser.go(page, id);
+    await server.prompt(id);
+    await page.locator(".message.assistant.growing", { hasText: "word9 " }).waitFor();
+    const look = (hidden) =>
+      page.evaluate((hidden) => {
+        Object.defineProperty(document, "hidden", { configurable: true, get: () => hidden });
+        document.dispatchEvent(new Event("visibilitychange", { bubbles: true }));
+      }, hidden);
+    const streams = async () => Number(/^nuncio_http_streams (\d+)/m.exec(await server.metrics())[1]);
+    await becomes(streams, 2, "streams of a tab");
+    await look(true);
+    await page.clock.fastForward(25_000);
+    await becomes(streams, 1, "streams of a hidden tab");
+    await becomes(async () => (await server.call("GET", `/v1/sessions/${id}`)).status, "idle", "the turn");
+    await server.prompt(id, "More.");
+    await becomes(async () => (await server.call("GET", `/v1/sessions/${id}`)).status, "idle", "the next turn");
+    ok(!(await page.locator("#conversation").innerText()).includes("The next."), "it is followed all the same");
+    await look(false);
+    await page.locator(".message.assistant", { hasText: "The next." }).waitFor();
+    equal(await texts(page, ".message.assistant .markdown"), [SLOW, "The next."], "what is shown");
+  },
+
+  async "keys: the prompt, the list, the help, and stop"() {
+    const id = await server.session([{ text: SLOW, delay_ms: 50 }], { title: "To be stopped" });
+    const page = await browser.open(server, id);
+    await page.locator("#title", { hasText: "To be stopped" }).waitFor();
+    await page.locator("#scroller").focus();
+    await page.keyboard.press("?");
+    await page.locator("#keys[open]").waitFor();
+    await page.keyboard.press("Escape");
+    await page.locator("#keys").waitFor({ state: "hidden" });
+    await page.locator("#scroller").focus();
+    await page.keyboard.press("/");
+    await page.keyboard.type("Go");
+    await page.keyboard.press("Shift+Enter");
+    await page.keyboard.type("on");
+    await page.keyboard.press("Enter");
+    await page.locator(".message.assistant", { hasText: "word1 " }).waitFor();
+    equal(await page.locator(".said").textContent(), "Go\non", "the prompt");
+    await page.keyboard.press("Escape");
+    await page.locator(".note", { hasText: "Stopped" }).waitFor();
+    await rests(page);
+    await page.locator("#scroller").focus();
+    await page.keyboard.press("j");
+    await page.keyboard.press("j");
+    await page.keyboard.press("Enter");
+    await page.waitForFunction((id) => !location.hash.endsWith(id), id);
+  },
+
+  async "while a turn runs, messages wait for their turn"() {
+    const id = await server.session([{ text: SLOW, delay_ms: 40 }, { text: "The next." }]);
+    const page = await browser.open(server, id);
+    await server.prompt(id);
+    await page.locator(".message.assistant.growing").waitFor();
+    await page.fill("#prompt", "And then?");
+    await page.keyboard.press("Enter");
+    await page.locator("#queue", { hasText: "And then?" }).waitFor();
+    await page.locator(".message.assistant", { hasText: "The next." }).waitFor();
+    await page.locator("#queue").waitFor({ state: "hidden" });
+    equal((await texts(page, ".said")), ["Go.", "And then?"], "prompts");
+  },
+
+  async "mode and thinking are chosen from menus, pictures come along"() {
+    const id = await server.session([{ text: "Seen." }]);
+    const page = await browser.open(server, id);
+    await page.click(".picker.mode");
+    await page.locator(".menu [role=menuitemradio]", { hasText: "Accept edits" }).click();
+    await page.locator(".picker.mode", { hasText: "Accept edits" }).waitFor();
+    await page.click(".picker.thinking");
+    await page.locator(".menu:popover-open button", { hasText: "High" }).click();
+    await page.locator(".picker.thinking", { hasText: "high" }).waitFor();
+    const view = await server.call("GET", `/v1/sessions/${id}`);
+    equal([view.mode, view.thinking], ["accept-edits", "high"], "what the server says");
+    const png = Buffer.from("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", "base64");
+    await page.setInputFiles("#file", [{ name: "dot.png", mimeType: "image/png", buffer: png }, { name: "notes.md", mimeType: "text/markdown", buffer: Buffer.from("# Notes") }]);
+    await page.locator("#attachments .chip", { hasText: "notes.md" }).waitFor();
+    await page.click("#send");
+    await page.waitForFunction(() => document.querySelector(".message.user img")?.naturalWidth === 1);
+    equal(await texts(page, ".message.user .chip"), ["notes.md"], "the text");
+    await rests(page);
+  },
+
+  async "an observer sees everything and decides nothing"() {
+    const token = execFileSync(program, ["token", "new", "watcher", "--role", "observer"], { env: { ...process.env, NUNCIO_HOME: server.home }, stdio: ["ignore", "pipe", "ignore"] }).toString().trim().split(/\s+/).pop();
+    const id = await server.session([{ tool_calls: [{ name: "bash", input: { command: "echo watched" } }] }, { text: "Done." }]);
+    const page = await browser.open(server, id, { token });
+    ok(!(await page.locator("#composer").isVisible()), "there is a prompt box");
+    const other = await browser.open(server, id);
+    await server.prompt(id);
+    await asks(page);
+    equal(await page.locator("#ask button.primary").count(), 0, "answers");
+    await answerBy(other, "y");
+    await asksNot(page);
+    await page.locator(".message.assistant", { hasText: "Done." }).waitFor();
+  },
+
+  async "twenty thousand pieces do not stop the page"() {
+    const whole = Array.from({ length: 4000 }, (_, index) => `Sentence number ${index} of a long answer, with \`code\`.${index % 5 ? " " : "\n\n"}`).join("");
+    const id = await server.session([{ text: whole }]);
+    const page = await browser.open(server, id);
+    await page.evaluate(() => {
+      window.longest = 0;
+      let last = performance.now();
+      const beat = () => {
+        window.longest = Math.max(window.longest, performance.now() - last);
+        last = performance.now();
+        setTimeout(beat, 0);
+      };
+      beat();
+    });
+    await server.prompt(id);
+    await page.locator(".message.assistant", { hasText: "Sentence number 3999 " }).waitFor();
+    await rests(page);
+    const longest = await page.evaluate(() => window.longest);
+    ok(longest < 1500, `the page stood still for ${Math.round(longest)} ms`);
+    await page.waitForFunction(() => { const { scrollHeight, scrollTop, clientHeight } = document.querySelector("#scroller"); return scrollHeight - scrollTop - clientHeight < 4; });
+  },
+};
+
+const only = process.argv[3];
+let passed = 0, failed = 0;
+for (const [name, run] of Object.entries(CASES)) {
+  if (only && !name.includes(only)) continue;
+  const started = Date.now();
+  try {
+    await run();
+    for (const context of browser.contexts) {
+      for (const page of context.pages()) equal(await page.evaluate(() => window.violations), [], "violations of the policy");
+    }
+    equal(browser.complaints, [], "complaints of the browser");
+    passed++;
+    console.log(`ok      ${name} (${Date.now() - started} ms)`);
+  } catch (error) {
+    failed++;
+    console.log(`FAILED  ${name}\n${error.stack}\n${browser.complaints.join("\n")}`);
+    const page = browser.contexts.at(-1)?.pages()[0];
+    if (page && process.env.SHOTS) await page.screenshot({ path: join(process.env.SHOTS, `${failed}.png`) });
+  }
+  browser.complaints.length = 0;
+  await browser.closePages();
+}
+await browser.chromium.close();
+await server.down("SIGKILL");
+console.log(`${passed} passed, ${failed} failed`);
+process.exit(failed ? 1 : 0);

@@ -1,0 +1,25 @@
+//! Chance that can be had again: the seed is printed.
+
+/// Small numbers that differ from run to run.
+pub struct Random(u64);
+
+impl Random {
+    pub fn new() -> Random {
+        let seed = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64 | 1;
+        eprintln!("seed {seed}");
+        Random(seed)
+    }
+
+    /// Another one that depends on this one only.
+    pub fn another(&mut self) -> Random {
+        Random(self.below(1 << 31) << 1 | 1)
+    }
+
+    /// Below `bound` (xorshift64*, Vigna 2016).
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) % bound
+    }
+}

@@ -1,0 +1,189 @@
+//! One session, many clients: an editor on standard input and output, and readers of the bridge in the same process.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Agent, Bridge, Events, Home, Reply, Shown, text};
+
+/// An editor that never answers questions by itself, a bridge beside it, a session, a controller's and an observer's stream.
+struct Shared {
+    home: Home,
+    agent: Agent,
+    bridge: Bridge,
+    observer: Bridge,
+    session: String,
+    streams: [Events; 2],
+}
+
+impl Shared {
+    async fn new(steps: Value, flags: &[&str]) -> Shared {
+        let home = Home::new();
+        let model = home.script(steps);
+        let (mut agent, bridge) = home.start_with_bridge(&[&["--model", &model], flags].concat()).await;
+        agent.otherwise = Reply::Never;
+        agent.call("initialize", json!({"protocolVersion": 1})).await;
+        let session = agent.new_session(&home).await;
+        let made = home.run(&["token", "new", "watcher", "--role", "observer"], "").await;
+        let observer = bridge.with(made.stdout.trim());
+        let streams = [bridge.follow(&session).events().await, observer.follow(&session).events().await];
+        Shared { home, agent, bridge, observer, session, streams }
+    }
+
+    /// What both streams show up to an event of that type; the same.
+    async fn until(&mut self, kind: &str) -> Vec<Shown> {
+        let [one, other] = &mut self.streams;
+        let shown = one.until(kind).await;
+        assert_eq!(other.until(kind).await, shown);
+        shown
+    }
+
+    /// Waits until the editor is asked, and gives the id of the question.
+    async fn question(&mut self) -> String {
+        self.agent.until("a question", |frame| frame["method"] == "session/request_permission").await;
+        self.until("permission.requested").await.last().unwrap().event["body"]["permissionId"].as_str().unwrap().into()
+    }
+
+    async fn finish(self) -> Vec<Value> {
+        self.agent.finish().await;
+        for mut events in self.streams {
+            events.rest().await;
+        }
+        self.home.log(&self.session).await
+    }
+}
+
+/// Questions, each about another command.
+fn asks(count: usize) -> Value {
+    let call = |number: usize| json!({"name": "bash", "input": {"command": format!("echo {number}")}});
+    (0..count).flat_map(|number| [json!({"tool_calls": [call(number)]}), json!({"text": format!("said {number}")})]).collect()
+}
+
+fn resolved(shown: &[Shown]) -> &Value {
+    let resolved: Vec<&Shown> = shown.iter().filter(|shown| shown.kind() == "permission.resolved").collect();
+    assert_eq!(resolved.len(), 1, "{shown:#?}");
+    &resolved[0].event["body"]
+}
+
+#[tokio::test]
+async fn everybody_sees_everything_once() {
+    let say = |text: &str| json!({"text": text, "chunk_chars": 1, "delay_ms": 1});
+    let mut shared = Shared::new(json!([say("abcdefghij"), say("klmnopqrst"), say("uvwxyz")]), &[]).await;
+    let session = shared.session.clone();
+    // The editor prompts, then a client of the bridge, then a client that goes away.
+    assert_eq!(shared.agent.turn(&session, "a").await.0, "end_turn");
+    let mut seen = shared.until("turn.completed").await;
+    shared.bridge.prompt(&session, "b").expect(200).await;
+    seen.extend(shared.until("turn.completed").await);
+    let connection = shared.bridge.prompt(&session, "c").open().await;
+    seen.extend(shared.until("turn.started").await);
+    drop(connection);
+    seen.extend(shared.until("turn.completed").await);
+    while !text(&shared.agent.updates(&session), "agent_message_chunk").ends_with("uvwxyz") {
+        shared.agent.until_update("agent_message_chunk").await;
+    }
+    let updates = shared.agent.updates(&session);
+    assert_eq!(text(&updates, "agent_message_chunk"), "abcdefghijklmnopqrstuvwxyz");
+    assert!(text(&updates, "user_message_chunk").ends_with("bc"), "{updates:?}");
+    let log = shared.finish().await;
+    assert_eq!(seen.iter().map(|shown| shown.event.clone()).collect::<Vec<_>>(), log);
+}
+
+#[tokio::test]
+async fn the_bridge_answers_first() {
+    let mut shared = Shared::new(asks(1), &[]).await;
+    let session = shared.session.clone();
+    let prompt = shared.agent.prompt(&session, "go").await;
+    let id = shared.question().await;
+    let answer = |bridge: &Bridge, body: Value| bridge.post(&format!("/v1/permissions/{id}"), &body);
+    let listed = shared.observer.get(&format!("/v1/permissions?sessionId={session}")).expect(200).await;
+    assert_eq!(listed["permissions"][0]["permissionId"], id.as_str());
+    assert_eq!(shared.bridge.get(&format!("/v1/sessions/{session}")).expect(200).await["waiting"], true);
+    // Who may not answer, and what is no answer, leave it open.
+    let yes = json!({"outcome": "allow_once"});
+    assert_eq!(answer(&shared.observer, yes.clone()).send().await.error(), (403, "forbidden".into()));
+    for wrong in [json!({}), json!({"optionId": "nothing"}), json!({"outcome": "maybe"}), json!({"optionId": 7})] {
+        assert_eq!(answer(&shared.bridge, wrong).send().await.error(), (400, "invalid_params".into()));
+    }
+    answer(&shared.bridge, json!({"outcome": "allow_once", "reason": "looks fine"})).expect(200).await;
+    let shown = shared.until("turn.completed").await;
+    let body = resolved(&shown);
+    assert_eq!((&body["by"], &body["outcome"], &body["reason"]), (&json!("owner"), &json!("allow_once"), &json!("looks fine")));
+    // The editor's question is withdrawn; a late answer of its is nothing.
+    shared.agent.answer(&prompt).await.unwrap();
+    assert_eq!(shared.agent.asked, []);
+    assert_eq!(answer(&shared.bridge, yes).send().await.error(), (404, "not_found".into()));
+    shared.finish().await;
+}
+
+#[tokio::test]
+async fn the_editor_answers_first() {
+    let mut shared = Shared::new(asks(1), &[]).await;
+    let session = shared.session.clone();
+    shared.agent.replies.push_back(Reply::Pick("reject_once"));
+    let prompt = shared.agent.prompt(&session, "go").await;
+    let id = shared.question().await;
+    let shown = shared.until("turn.completed").await;
+    let body = resolved(&shown);
+    assert_eq!((&body["by"], &body["outcome"]), (&json!("client"), &json!("reject_once")));
+    let late = shared.bridge.post(&format!("/v1/permissions/{id}"), &json!({"outcome": "allow_once"})).send().await;
+    assert_eq!(late.error(), (404, "not_found".into()));
+    assert_eq!(shared.bridge.get("/v1/permissions").expect(200).await, json!({"permissions": []}));
+    shared.agent.answer(&prompt).await.unwrap();
+    shared.finish().await;
+}
+
+/// Both at the same moment: one answer counts, and each is told whether it was theirs.
+#[tokio::test]
+async fn both_answer_at_once() {
+    const ROUNDS: usize = 20;
+    let mut shared = Shared::new(asks(ROUNDS), &[]).await;
+    let session = shared.session.clone();
+    shared.agent.may_cross = true;
+    let mut wins = [0, 0];
+    for _ in 0..ROUNDS {
+        shared.agent.otherwise = Reply::Pick("allow_once");
+        let prompt = shared.agent.prompt(&session, "go").await;
+        let (bridge, [stream, other]) = (shared.bridge.clone(), &mut shared.streams);
+        let post = async {
+            let asked = stream.until("permission.requested").await;
+            let id = asked.last().unwrap().event["body"]["permissionId"].as_str().unwrap().to_string();
+            let answer = bridge.post(&format!("/v1/permissions/{id}"), &json!({"outcome": "reject_once"})).send().await;
+            (id, answer)
+        };
+        let (ended, (id, answer)) = tokio::join!(shared.agent.answer(&prompt), post);
+        assert_eq!(ended.unwrap()["stopReason"], "end_turn");
+        stream.until("turn.completed").await;
+        let shown = other.until("turn.completed").await;
+        let body = resolved(&shown);
+        assert_eq!(body["permissionId"], id.as_str());
+        let (by, outcome) = match answer.status {
+            200 => ("owner", "reject_once"),
+            _ => ("client", "allow_once"),
+        };
+        assert!(answer.status == 200 || answer.error() == (404, "not_found".into()), "{answer:?}");
+        assert_eq!((body["by"].as_str(), body["outcome"].as_str()), (Some(by), Some(outcome)), "{answer:?}");
+        wins[usize::from(answer.status == 200)] += 1;
+        assert_eq!(shared.agent.asked, []);
+    }
+    println!("{wins:?}");
+    let log = shared.finish().await;
+    for kind in ["permission.requested", "permission.resolved"] {
+        assert_eq!(log.iter().filter(|event| event["body"]["type"] == kind).count(), ROUNDS);
+    }
+}
+
+/// A client of the bridge is asked although the editor did not prompt, and the editor too.
+#[tokio::test]
+async fn who_prompts_over_the_bridge_can_be_asked() {
+    let mut shared = Shared::new(asks(2), &[]).await;
+    let session = shared.session.clone();
+    for (number, form) in ["respond-async", "wait=1"].into_iter().enumerate() {
+        let mut waiting = shared.bridge.prompt(&session, "go").header("prefer", form).open().await;
+        let id = shared.question().await;
+        shared.bridge.post(&format!("/v1/permissions/{id}"), &json!({"outcome": "allow_once"})).expect(200).await;
+        let shown = shared.until("turn.completed").await;
+        assert_eq!(resolved(&shown)["by"], "owner");
+        assert_eq!(waiting.answer("POST").await.status, if number == 0 { 202 } else { 200 });
+        shared.agent.until("the withdrawal", |frame| frame["method"] == "$/cancel_request").await;
+    }
+    shared.finish().await;
+}
