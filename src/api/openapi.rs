@@ -157,8 +157,8 @@ fn operation(entry: &Entry, route: Route, generator: &mut SchemaGenerator) -> Va
             ));
         }
         if entry.name == Prompt::NAME {
-            let doc = "`respond-async`: answers as soon as the turn has begun.";
-            parameters.push(header("Prefer", doc, json!({ "type": "string", "enum": ["respond-async"] })));
+            let doc = "`respond-async`: answers as soon as the turn has begun. Other preferences are passed over (RFC 7240).";
+            parameters.push(header("Prefer", doc, json!({ "type": "string", "examples": ["respond-async"] })));
         }
         let mut body = fields.body();
         if route.takes_file {
