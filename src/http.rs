@@ -75,6 +75,9 @@ pub struct Door {
     ending: CancellationToken,
     /// What goes on without the client that asked for it.
     running: TaskTracker,
+    /// Subscriptions of `/rpc`, and its sockets.
+    telling: TaskTracker,
+    sockets: TaskTracker,
 }
 
 /// A bridge that listens and does not answer yet.
@@ -120,6 +123,8 @@ impl Bridge {
             bodies: Semaphore::new(limits::HTTP_BODIES_BYTES_MAX >> 10),
             ending: CancellationToken::new(),
             running: TaskTracker::new(),
+            telling: TaskTracker::new(),
+            sockets: TaskTracker::new(),
         });
         Ok(Bridge { listener, tls, door, token })
     }
@@ -170,12 +175,16 @@ impl Bridge {
         door.nuncio.drain(Duration::from_secs(door.nuncio.agents.user.settings.http.drain_s)).await;
         door.ending.cancel();
         closing.cancel();
-        door.rpc.get().inspect(|rpc| rpc.stop());
-        connections.close();
-        door.running.close();
+        for tracker in [&connections, &door.running, &door.telling, &door.sockets] {
+            tracker.close();
+        }
         let goodbye = async {
             connections.wait().await;
             door.running.wait().await;
+            // Only who has said that it ends is ended.
+            door.telling.wait().await;
+            door.rpc.get().inspect(|rpc| rpc.stop());
+            door.sockets.wait().await;
         };
         if tokio::time::timeout(limits::HTTP_GOODBYE, goodbye).await.is_err() {
             tracing::debug!("connections were cut");

@@ -63,6 +63,7 @@ impl Method for Authenticate {
     type Result = acp::AuthenticateResponse;
     const NAME: &'static str = "authenticate";
     const ROLE: Role = Role::Observer;
+    const EXAMPLE: &'static str = r#"{"methodId": "environment"}"#;
     const DOC: &'static str = "Checks that a model can be used with what the settings and the environment hold.";
 
     async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {

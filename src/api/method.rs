@@ -231,9 +231,19 @@ fn decode<M: Method>(params: Value) -> Result<M::Params> {
         _ => return Err(Error::invalid_params("params: must be an object")),
     };
     M::complete(&mut object);
+    if let Some(place) = numbered(&object) {
+        return Err(Error::invalid_params(format!("{place}.type: must be a string")));
+    }
     serde_path_to_error::deserialize(Value::Object(object)).map_err(|error| {
         let path = error.path().to_string();
         let problem = error.into_inner().to_string();
         Error::invalid_params(if path == "." { problem } else { format!("{path}: {problem}") })
     })
+}
+
+/// The first thing of a list whose `type` is a number: serde would take it for the variant at that place.
+fn numbered(params: &Map<String, Value>) -> Option<String> {
+    let lists = params.iter().filter_map(|(name, value)| Some((name, value.as_array()?)));
+    let mut things = lists.flat_map(|(name, list)| list.iter().enumerate().map(move |(index, thing)| (name, index, thing)));
+    things.find(|(_, _, thing)| thing["type"].is_number()).map(|(name, index, _)| format!("{name}[{index}]"))
 }

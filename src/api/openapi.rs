@@ -77,12 +77,18 @@ pub fn openapi() -> Value {
     document
 }
 
-/// Takes out what readers of OpenAPI would misread: a discriminator without names of schemas, and the types of what is never refused.
+/// Puts right what readers of OpenAPI would misread: a discriminator without names of schemas, the types of what is never refused, and of
+/// what may be null.
 fn plainly(value: &mut Value) {
     if let Value::Object(object) = value {
         object.shift_remove("discriminator");
         if object.contains_key("x-deserialize-default-on-error") {
             object.retain(|name, _| name == "description");
+        }
+        if object.contains_key("x-deserialize-default-on-null")
+            && let Some(kind) = object.get_mut("type").filter(|kind| kind.is_string())
+        {
+            *kind = json!([kind.take(), "null"]);
         }
         object.values_mut().for_each(plainly);
     } else if let Value::Array(list) = value {
@@ -151,8 +157,8 @@ fn operation(entry: &Entry, route: Route, generator: &mut SchemaGenerator) -> Va
             ));
         }
         if entry.name == Prompt::NAME {
-            let doc = "`respond-async`: answers as soon as the turn has begun.";
-            parameters.push(header("Prefer", doc, json!({ "type": "string", "enum": ["respond-async"] })));
+            let doc = "`respond-async`: answers as soon as the turn has begun. Other preferences are passed over (RFC 7240).";
+            parameters.push(header("Prefer", doc, json!({ "type": "string", "examples": ["respond-async"] })));
         }
         let mut body = fields.body();
         if route.takes_file {
@@ -183,7 +189,7 @@ fn operation(entry: &Entry, route: Route, generator: &mut SchemaGenerator) -> Va
 }
 
 fn stream(route: Route, generator: &mut SchemaGenerator) -> Value {
-    let mut fields = Fields(FollowParams::json_schema(generator), Map::new());
+    let mut fields = Fields(FollowParams::json_schema(generator), Map::from_iter([("sessionId".to_string(), "sess_01".into())]));
     let mut parameters = fields.captured(route.path);
     fields.without("sessionId");
     parameters.extend(fields.query());
@@ -276,6 +282,9 @@ impl Fields {
             if let [one] = any.as_slice() {
                 schema = one.clone();
             }
+        }
+        if schema.get("default").is_some_and(Value::is_null) {
+            schema.as_object_mut().and_then(|schema| schema.shift_remove("default"));
         }
         let required = required || place == "path";
         let mut parameter = json!({ "name": name, "in": place, "required": required, "schema": schema });

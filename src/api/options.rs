@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use schemars::Schema;
+use serde_json::{Value, json};
+
 use super::method::{Method, Reply, Route};
 use super::session::session_id;
 use super::{Cx, Nuncio};
@@ -93,6 +96,17 @@ impl Method for SetConfigOption {
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "configId": "thinking", "value": "high"}"#;
     const ROUTE: Option<Route> = Some(Route::put("/v1/sessions/{sessionId}/config/{configId}"));
     const DOC: &'static str = "Sets the option `mode`, `model` or `thinking`; answers with all options.";
+
+    /// All our options have text for their values.
+    fn rest_schema(params: &mut Schema, _: &mut Schema) {
+        params.remove("anyOf");
+        if let Some(Value::Object(all)) = params.get_mut("properties") {
+            all.insert("value".into(), json!({ "type": "string" }));
+        }
+        if let Some(Value::Array(required)) = params.get_mut("required") {
+            required.push("value".into());
+        }
+    }
 
     async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
         let acp::SessionConfigOptionValue::ValueId { value } = &params.value else {

@@ -172,6 +172,7 @@ impl Method for LoadSession {
     type Params = acp::LoadSessionRequest;
     type Result = acp::LoadSessionResponse;
     const NAME: &'static str = "session/load";
+    const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "cwd": "/home/me/project"}"#;
     const DOC: &'static str = "Opens a session and shows all of it again before the answer (ACP session setup).";
 
     fn complete(params: &mut Map<String, Value>) {

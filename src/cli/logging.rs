@@ -4,7 +4,7 @@ use opentelemetry::trace::TracerProvider;
 use opentelemetry_otlp::{SpanExporter, WithExportConfig};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::SdkTracerProvider;
-use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::filter::{FilterExt, LevelFilter, Targets};
 use tracing_subscriber::prelude::*;
 
 use crate::config::{Environment, Telemetry};
@@ -15,11 +15,13 @@ use crate::limits;
 #[derive(Default)]
 pub struct Traces(Option<SdkTracerProvider>);
 
-/// `NUNCIO_LOG` is a level or a list of `module=level`. A server tells of each request.
+/// `NUNCIO_LOG` is a level or a list of `module=level`. A server tells of each request. What others' code says below `info` is never shown,
+/// whatever is asked for: libraries print requests there with their headers, and frames with what people wrote.
 pub fn start(environment: &Environment, serves: bool, telemetry: &Telemetry) -> Result<Traces> {
     let wanted = environment.get("NUNCIO_LOG").unwrap_or(if serves { "info" } else { "warn" });
     let targets: Targets = wanted.parse().unwrap_or_default();
-    let lines = tracing_subscriber::fmt::layer().json().with_writer(std::io::stderr).with_filter(targets);
+    let ours = Targets::new().with_default(LevelFilter::INFO).with_target("nuncio", LevelFilter::TRACE);
+    let lines = tracing_subscriber::fmt::layer().json().with_writer(std::io::stderr).with_filter(targets.and(ours));
     let provider = telemetry.otlp_endpoint.as_deref().map(provider).transpose()?;
     let traces = provider.as_ref().map(|provider| {
         let spans = Targets::new().with_target("nuncio", LevelFilter::INFO);

@@ -75,7 +75,8 @@ async fn answer(door: &Arc<Door>, request: Request) -> Result<Response> {
         .set_message_buffer_capacity(limits::RPC_MESSAGES_QUEUED_MAX)
         .enable_ws_ping(PingConfig::new().ping_interval(limits::HEARTBEAT).inactive_limit(3 * limits::HEARTBEAT))
         .build();
-    let request = if request.headers().contains_key(UPGRADE) {
+    let is_socket = request.headers().contains_key(UPGRADE);
+    let request = if is_socket {
         request
     } else if request.method() == Method::GET {
         return Err(Error::new(Kind::MethodNotAllowed, "/rpc takes POST, and WebSockets"));
@@ -85,6 +86,9 @@ async fn answer(door: &Arc<Door>, request: Request) -> Result<Response> {
         Request::from_parts(head, Body::from(params::bytes(door, body).await?))
     };
     let mut service = Server::builder().set_config(config).to_service_builder().build(rpc.module.clone(), rpc.stop.clone());
+    if is_socket {
+        drop(door.sockets.spawn(service.on_session_closed()));
+    }
     let response = service.call(request).await.map_err(|error| Error::internal(format!("/rpc: {error}")))?;
     Ok(response.map(Body::new))
 }
@@ -124,6 +128,7 @@ async fn follow(params: Params<'static>, pending: PendingSubscriptionSink, _: Ar
         Ok(opened) => opened,
         Err(error) => return pending.reject(told(&error)).await,
     };
+    let _telling = door.telling.token();
     let Ok(sink) = pending.accept().await else { return };
     let send = async |value: Value| match SubscriptionMessage::new(EVENT, sink.subscription_id(), &value) {
         Ok(message) => sink.send(message).await.is_ok(),

@@ -1,12 +1,14 @@
 //! The test client: the real binary in a home of its own, spoken to over its pipes. It asserts its server's manners: every line is
 //! a JSON-RPC message, every answer has its request, and after the end of the input nothing is left running.
 
+mod collector;
 mod events;
 mod gone;
 mod home;
 mod http;
 mod random;
 mod server;
+mod socket;
 mod updates;
 
 use std::collections::{HashMap, VecDeque};
@@ -17,12 +19,14 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, ChildStdout};
 
+pub use collector::Collector;
 pub use events::{Events, Frame, Shown};
 pub use gone::gone;
 pub use home::{Home, Ran};
 pub use http::{Answer, Ask, Bridge, Connection};
 pub use random::Random;
 pub use server::Server;
+pub use socket::Socket;
 pub use updates::{kinds, notices, of, text, tool};
 
 use crate::process::marked;

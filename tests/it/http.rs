@@ -6,5 +6,7 @@ mod exactly_once;
 mod gate;
 mod prompts;
 mod routes;
+mod rpc;
 mod shared;
 mod streams;
+mod telemetry;

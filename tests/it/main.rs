@@ -7,6 +7,7 @@ mod durability;
 mod harness;
 mod http;
 mod models;
+mod openapi;
 mod permission;
 mod process;
 mod processes;

@@ -1,0 +1,198 @@
+//! `/rpc`: the table as JSON-RPC, over WebSockets and POST, and its subscription to events.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Home, Server, Socket};
+
+const FOLLOW: &str = "_nuncio/events/follow";
+const EVENT: &str = "_nuncio/events/event";
+
+async fn started(flags: &[&str]) -> (Home, Server) {
+    let home = Home::new();
+    let echo = json!({"name": "bash", "input": {"command": "echo said"}});
+    let server = home.serve_script(json!([{"text": "one", "tool_calls": [echo]}, {"text": "two"}, {"text": "three"}]), flags).await;
+    (home, server)
+}
+
+async fn session(home: &Home, socket: &mut Socket) -> String {
+    let made = socket.call("session/new", json!({"cwd": home.work()})).await;
+    made["sessionId"].as_str().unwrap().into()
+}
+
+fn prompt(session: &str) -> Value {
+    json!({"sessionId": session, "prompt": [{"type": "text", "text": "go"}]})
+}
+
+/// What a subscription tells, up to the first that fits.
+async fn until(socket: &mut Socket, subscription: &Value, fits: impl Fn(&Value) -> bool) -> Vec<Value> {
+    let mut told = Vec::new();
+    loop {
+        told.push(socket.told(EVENT, subscription).await.unwrap_or_else(|| panic!("closed after {told:#?}")));
+        if fits(told.last().unwrap()) {
+            return told;
+        }
+    }
+}
+
+fn is(kind: &str) -> impl Fn(&Value) -> bool {
+    move |told| told["event"]["body"]["type"] == kind
+}
+
+/// Cursors of events rise by one: `seq` has no gaps.
+fn cursors(told: &[Value]) -> Vec<u64> {
+    told.iter().filter_map(|one| one["cursor"].as_u64()).collect()
+}
+
+#[tokio::test]
+async fn a_subscription_tells_history_then_what_happens_then_its_end() {
+    let (home, server) = started(&["--mode", "auto"]).await;
+    let mut asks = server.socket().await;
+    let session = session(&home, &mut asks).await;
+    assert_eq!(asks.call("session/prompt", prompt(&session)).await["stopReason"], "end_turn");
+
+    let mut reads = server.socket().await;
+    let subscription = reads.call(FOLLOW, json!({ "sessionId": session })).await;
+    let mut told = until(&mut reads, &subscription, |one| one.get("synced").is_some()).await;
+    let synced = told.pop().unwrap();
+    assert_eq!(told.last().unwrap()["event"]["body"]["type"], "turn.completed");
+    assert_eq!(synced["synced"], told.last().unwrap()["cursor"]);
+    // It asks on the same socket: answers and events do not get into each other's way.
+    assert_eq!(reads.call("session/prompt", prompt(&session)).await["stopReason"], "end_turn");
+    told.extend(until(&mut reads, &subscription, is("turn.completed")).await);
+    let cursors = cursors(&told);
+    assert!(cursors.is_sorted() && cursors[0] == 1, "{cursors:?}");
+    assert_eq!(cursors.len() as u64, *cursors.last().unwrap(), "{cursors:?}");
+    assert_eq!(told.iter().filter(|one| is("turn.started")(one)).count(), 2);
+
+    // From a cursor on, and by type.
+    let after = json!({"sessionId": session, "after": cursors[cursors.len() - 3], "types": "turn.*"});
+    let mut rest = server.socket().await;
+    let subscribed = rest.call(FOLLOW, after).await;
+    let told = until(&mut rest, &subscribed, |one| one.get("synced").is_some()).await;
+    let kinds: Vec<&Value> = told[..told.len() - 1].iter().map(|one| &one["event"]["body"]["type"]).collect();
+    assert_eq!(kinds, ["turn.completed"]);
+
+    // Who has enough says so, and hears no more.
+    assert_eq!(rest.call("_nuncio/events/unfollow", json!([subscribed])).await, true);
+    server.stop().await;
+    let end = until(&mut reads, &subscription, |one| one.get("ended").is_some()).await;
+    assert_eq!(end.last().unwrap(), &json!({"ended": true}));
+    assert!(reads.message().await.is_none() && rest.message().await.is_none());
+}
+
+#[tokio::test]
+async fn a_question_is_answered_over_the_socket() {
+    let (home, server) = started(&[]).await;
+    let mut asks = server.socket().await;
+    let session = session(&home, &mut asks).await;
+    let mut answers = server.socket().await;
+    let subscription = answers.call(FOLLOW, json!({})).await;
+    let answering = async {
+        until(&mut answers, &subscription, is("permission.requested")).await;
+        let open = answers.call("_nuncio/permission/list", json!({ "sessionId": session })).await;
+        let permission = &open["permissions"][0]["permissionId"];
+        let wrong = json!({"permissionId": permission, "optionId": "nothing"});
+        let refused = answers.request("_nuncio/permission/answer", wrong).await.unwrap_err();
+        assert_eq!((&refused["code"], &refused["data"]["code"]), (&json!(-32602), &json!("invalid_params")));
+        answers.call("_nuncio/permission/answer", json!({"permissionId": permission, "outcome": "allow_once"})).await;
+        until(&mut answers, &subscription, is("turn.completed")).await
+    };
+    let (stopped, told) = tokio::join!(asks.call("session/prompt", prompt(&session)), answering);
+    assert_eq!(stopped["stopReason"], "end_turn");
+    let resolved = told.iter().find(|one| is("permission.resolved")(one)).unwrap();
+    assert_eq!(resolved["event"]["body"]["by"], "owner", "{resolved}");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn errors_carry_our_code() {
+    let (home, server) = started(&[]).await;
+    let token = home.run(&["token", "new", "watcher", "--role", "observer"], "").await.stdout.trim().to_string();
+    let mut owner = server.socket().await;
+    let session = session(&home, &mut owner).await;
+    let mut watcher = server.with(&token).socket().await;
+    let cases = [
+        ("_nuncio/session/get", json!({"sessionId": "nobody"}), -32002, "not_found"),
+        ("session/new", json!({"cwd": "here"}), -32602, "invalid_params"),
+        ("session/new", json!({"cwd": 7}), -32602, "invalid_params"),
+        ("session/new", json!({"cwd": "/"}), -32011, "forbidden"),
+        ("session/prompt", json!({"sessionId": session}), -32602, "invalid_params"),
+        // serde would take a number for the variant at that place.
+        ("session/prompt", json!({"sessionId": session, "prompt": [{"type": 0, "text": "x"}]}), -32602, "invalid_params"),
+        (FOLLOW, json!({"sessionId": "nobody"}), -32002, "not_found"),
+        (FOLLOW, json!({"sessionId": session, "after": 1_000_000}), -32602, "invalid_params"),
+        (FOLLOW, json!({"after": "x"}), -32602, "invalid_params"),
+    ];
+    for (method, params, number, code) in cases {
+        let error = owner.request(method, params.clone()).await.unwrap_err();
+        assert_eq!((&error["code"], &error["data"]["code"]), (&json!(number), &json!(code)), "{method} {params}: {error}");
+    }
+    assert_eq!(owner.request("no/such", json!({})).await.unwrap_err()["code"], -32601);
+    // An observer reads, and does nothing else.
+    for (method, params) in [("session/prompt", prompt(&session)), ("session/new", json!({"cwd": home.work()}))] {
+        let error = watcher.request(method, params).await.unwrap_err();
+        assert_eq!((&error["code"], &error["data"]["code"]), (&json!(-32011), &json!("forbidden")), "{method}: {error}");
+    }
+    watcher.call("_nuncio/session/get", json!({ "sessionId": session })).await;
+    let subscription = watcher.call(FOLLOW, json!({ "sessionId": session })).await;
+    until(&mut watcher, &subscription, |one| one.get("synced").is_some()).await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn calls_over_post() {
+    let (home, server) = started(&[]).await;
+    let request = |id: u64, method: &str, params: Value| json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+    let made = server.post("/rpc", &request(1, "session/new", json!({"cwd": home.work()}))).send().await;
+    assert_eq!(made.status, 200, "{made:?}");
+    let made: Value = serde_json::from_str(&made.body).unwrap();
+    let session = made["result"]["sessionId"].as_str().unwrap();
+    let get = |id| request(id, "_nuncio/session/get", json!({ "sessionId": session }));
+    let batch = async |calls: u64| {
+        let calls: Vec<Value> = (0..calls).map(get).collect();
+        serde_json::from_str::<Value>(&server.post("/rpc", &json!(calls)).send().await.body).unwrap()
+    };
+    let answers = batch(100).await;
+    let mut ids: Vec<u64> = answers.as_array().unwrap().iter().map(|answer| answer["id"].as_u64().unwrap()).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, (0..100).collect::<Vec<u64>>());
+    assert!(answers.as_array().unwrap().iter().all(|answer| answer["result"]["sessionId"] == session), "{answers}");
+    let refused = batch(101).await;
+    assert!(refused["error"]["code"].is_i64() && refused["id"].is_null(), "{refused}");
+    for (body, code) in [("{", -32700), ("[]", -32600)] {
+        let answer = server.ask("POST", "/rpc").header("content-type", "application/json").body(body).send().await;
+        let answer: Value = serde_json::from_str(&answer.body).unwrap_or_else(|error| panic!("{body}: {error}: {answer:?}"));
+        assert_eq!(answer["error"]["code"], code, "{body}: {answer}");
+    }
+    server.stop().await;
+}
+
+/// The gate is before the upgrade, and its refusals have the envelope of all others.
+#[tokio::test]
+async fn who_may_not_in_gets_no_socket() {
+    let (_home, server) = started(&[]).await;
+    let upgrade = server
+        .get("/rpc")
+        .header("connection", "upgrade")
+        .header("upgrade", "websocket")
+        .header("sec-websocket-version", "13")
+        .header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==");
+    let large = format!("\"{}\"", "x".repeat(16 << 20));
+    let cases = [
+        (upgrade.clone().without("authorization"), 401, "unauthenticated"),
+        (upgrade.clone().header("authorization", "Bearer wrong"), 401, "unauthenticated"),
+        (upgrade.clone().header("origin", "http://elsewhere.example"), 403, "forbidden"),
+        (upgrade.clone().header("host", "elsewhere.example"), 403, "forbidden"),
+        (server.get("/rpc"), 405, "method_not_allowed"),
+        (server.ask("PUT", "/rpc"), 405, "method_not_allowed"),
+        (server.ask("POST", "/rpc").body("{}"), 415, "unsupported_media_type"),
+        (server.ask("POST", "/rpc").header("content-type", "text/plain").body("{}"), 415, "unsupported_media_type"),
+        (server.ask("POST", "/rpc").header("content-type", "application/json").body(large), 413, "too_large"),
+        (server.post("/rpc", &json!({})).without("authorization"), 401, "unauthenticated"),
+    ];
+    for (ask, status, code) in cases {
+        let answer = ask.send().await;
+        assert_eq!(answer.error(), (status, code.into()), "{answer:?}");
+    }
+    server.stop().await;
+}
