@@ -45,6 +45,12 @@ def a_turn(session):
     return turns[count % len(turns)]["turnId"] if turns else None
 
 
+def a_file(session, kind):
+    """The name of a file of that session, if it has one."""
+    files = ask("GET", f"/v1/sessions/{session}/{kind}")[kind]
+    return files[0]["name"] if files else None
+
+
 def a_question():
     """A question that is open: a new session asks one."""
     session = ask("POST", "/v1/sessions", {"mode": "ask"})["sessionId"]
@@ -68,18 +74,20 @@ def map_case(ctx, case):
     if count % 2 == 0:
         # Scenarios have ids of their own.
         if case.meta.phase.name != TestPhase.STATEFUL:
-            known_ids(case.path_parameters or {}, case.method)
+            known_ids(case.path_parameters or {}, case.method, case.operation.path)
         if isinstance(case.body, dict):
             known_names(case.body)
     return case
 
 
-def known_ids(path, method):
+def known_ids(path, method, route):
     # A session that is deleted teaches nobody anything after.
     if "sessionId" in path and method != "DELETE":
         path["sessionId"] = a_session()
         if "turnId" in path:
             path["turnId"] = a_turn(path["sessionId"]) or path["turnId"]
+        if "name" in path:
+            path["name"] = a_file(path["sessionId"], "artifacts" if "/artifacts/" in route else "attachments") or path["name"]
     if "permissionId" in path:
         path["permissionId"] = a_question() or path["permissionId"]
     if "configId" in path:
