@@ -21,6 +21,7 @@ mod turn;
 mod view;
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -55,6 +56,8 @@ pub struct Nuncio {
     /// Mode of new sessions.
     pub mode: String,
     room: Room,
+    /// No turn begins any more.
+    refusing: AtomicBool,
     /// When this process began to serve.
     pub started: std::time::Instant,
     sessions: OnceCell<Arc<Sessions>>,
@@ -69,6 +72,7 @@ impl Nuncio {
             cwd,
             mode,
             room,
+            refusing: AtomicBool::new(false),
             started: std::time::Instant::now(),
             sessions: OnceCell::new(),
         })
@@ -81,7 +85,11 @@ impl Nuncio {
             let opened = tokio::task::spawn_blocking(move || Sessions::open_store(&data, Arc::new(agents), durability, room));
             opened.await.map_err(|_| Error::internal("opening the store panicked"))?
         };
-        self.sessions.get_or_try_init(open).await
+        let sessions = self.sessions.get_or_try_init(open).await?;
+        if self.refusing.load(Ordering::Acquire) {
+            sessions.refuse_turns();
+        }
+        Ok(sessions)
     }
 
     /// The sessions, if the store is open already.
@@ -91,6 +99,7 @@ impl Nuncio {
 
     /// Lets no turn begin any more.
     pub fn refuse_turns(&self) {
+        self.refusing.store(true, Ordering::Release);
         if let Some(sessions) = self.sessions.get() {
             sessions.refuse_turns();
         }
@@ -140,7 +149,7 @@ impl Cx {
     /// All sessions, for a call that names one which is there and the caller's business.
     async fn entered(&self, id: &SessionId) -> Result<&Arc<Sessions>> {
         let sessions = self.nuncio.sessions().await?;
-        self.client.must_enter(&sessions.cwd(id)?)?;
+        self.client.must_see(id, &sessions.cwd(id)?)?;
         Ok(sessions)
     }
 
@@ -152,6 +161,11 @@ impl Cx {
     /// The same for whoever only reads.
     async fn look(&self, id: &SessionId) -> Result<Arc<Session>> {
         self.entered(id).await?.look(id).await
+    }
+
+    /// Whether the caller may do with an open session what it asks for.
+    fn sees(&self, session: &Session) -> Result<()> {
+        self.client.must_see(&session.log.id, &session.log.state(|state| state.cwd.clone()))
     }
 
     /// The same, where it is open already.

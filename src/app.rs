@@ -86,15 +86,15 @@ fn house(ground: Ground, room: Room) -> Result<Arc<Nuncio>> {
 
 /// The ACP door on standard input and output, until the input ends or a signal comes.
 pub async fn acp(nuncio: Arc<Nuncio>) -> Result<()> {
-    acp_telling(nuncio, || ()).await
+    acp_beside(nuncio, || (), async {}).await
 }
 
-async fn acp_telling(nuncio: Arc<Nuncio>, tell: impl FnOnce()) -> Result<()> {
+async fn acp_beside(nuncio: Arc<Nuncio>, tell: impl FnOnce(), others: impl Future<Output = ()>) -> Result<()> {
     let stop = CancellationToken::new();
     let signalled = tokio::spawn(on_signal(stop.clone()));
     tell();
     let (input, output) = crate::stdio::standard();
-    let served = crate::stdio::serve(nuncio, input, output, stop).await;
+    let served = crate::stdio::serve(nuncio, input, output, stop, others).await;
     signalled.abort();
     served
 }
@@ -135,10 +135,12 @@ pub async fn bridge(ground: Ground, flags: BridgeFlags) -> Result<(Arc<Nuncio>, 
 pub async fn acp_and_bridge(nuncio: Arc<Nuncio>, bridge: Bridge, tell: impl FnOnce()) -> Result<()> {
     let stop = CancellationToken::new();
     let serving = tokio::spawn(bridge.serve(stop.clone()));
-    let served = acp_telling(nuncio, tell).await;
-    stop.cancel();
-    let _ = serving.await;
-    served
+    // The bridge's turns get their time, whatever becomes of the editor.
+    let bridge_ends = async {
+        stop.cancel();
+        let _ = serving.await;
+    };
+    acp_beside(nuncio, tell, bridge_ends).await
 }
 
 /// The bridge, until a signal comes. `tell` says where it listens: whoever knows may send a signal.

@@ -64,7 +64,7 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
         let _traces = logging::start(&environment, false, &Telemetry::default())?;
         return on_runtime(demo::run(environment, setup, yes, keep));
     }
-    let serves = matches!(command, Command::Serve { .. });
+    let serves = matches!(command, Command::Serve { .. } | Command::Acp { http: Some(_), .. });
     let ground = app::ground(environment, setup)?;
     let _traces = logging::start(&ground.environment, serves, &ground.loaded.settings.telemetry)?;
     match command {

@@ -6,6 +6,7 @@ mod gate;
 mod metrics;
 mod once;
 mod params;
+mod patient;
 mod prompt;
 mod routes;
 mod rpc;
@@ -42,6 +43,7 @@ use answer::Failure;
 use gate::{Foreign, Gate};
 use metrics::{Counted, Requests};
 use once::Once;
+use patient::Patient;
 pub use tokens::Tokens;
 
 /// What the command line says of the bridge.
@@ -233,7 +235,7 @@ impl Door {
             .timer(TokioTimer::new())
             .header_read_timeout(limits::HTTP_HEAD)
             .max_buf_size(limits::HTTP_BUFFER_BYTES)
-            .serve_connection(TokioIo::new(stream), service)
+            .serve_connection(TokioIo::new(Patient::new(stream)), service)
             .with_upgrades();
         tokio::pin!(connection);
         // A client that breaks off, or says what is no HTTP, is its own affair.
@@ -251,10 +253,7 @@ impl Door {
         let asked = answer::Asked::of(&request);
         let foreign = self.gate.address(request.uri(), request.headers());
         let mut response = match &foreign {
-            Ok(foreign) => {
-                let span = answer::span(&request, &id);
-                answer::caught(self.pass(request, foreign)).instrument(span).await
-            }
+            Ok(foreign) => answer::caught(self.pass(request, foreign, &id)).await,
             Err(error) => Failure(error.clone()).into_response(),
         };
         answer::finish(&mut response, &id, foreign.ok().flatten());
@@ -262,7 +261,7 @@ impl Door {
         response
     }
 
-    async fn pass(self: &Arc<Self>, mut request: Request, foreign: &Foreign) -> Response {
+    async fn pass(self: &Arc<Self>, mut request: Request, foreign: &Foreign, id: &str) -> Response {
         if foreign.is_some() && request.method() == Method::OPTIONS {
             return answer::preflight();
         }
@@ -273,7 +272,9 @@ impl Door {
             }
         }
         request.extensions_mut().insert(self.clone());
-        match self.router.clone().oneshot(request).await {
+        // Who was not let in tells no trace.
+        let span = answer::span(&request, id);
+        match self.router.clone().oneshot(request).instrument(span).await {
             Ok(response) => response,
             Err(never) => match never {},
         }

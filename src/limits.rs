@@ -6,7 +6,7 @@ use std::time::Duration;
 pub const FRAME_BYTES_MAX: usize = 32 << 20;
 /// Requests of one connection that may be running at once; more are answered `overloaded`.
 pub const REQUESTS_RUNNING_MAX: usize = 1024;
-/// How long a client that asks may leave a full queue of answers unread; then it is taken to be gone.
+/// How long a client may leave unread what is there for it; then it is taken to be gone.
 pub const STALLED: Duration = Duration::from_secs(60);
 /// Replies waiting for the outbox of one connection.
 pub const REPLIES_QUEUED_MAX: usize = 1024;
@@ -138,6 +138,12 @@ pub const HTTP_BUFFER_BYTES: usize = 64 << 10;
 pub const HTTP_BODY: Duration = Duration::from_secs(30);
 /// Largest body of a request: an attachment in base64.
 pub const HTTP_BODY_BYTES_MAX: usize = 16 << 20;
+/// Characters of a path that nobody routed, in the log.
+pub const LOG_PATH_CHARS_MAX: usize = 200;
+/// Values in the JSON of a body.
+pub const HTTP_BODY_VALUES_MAX: usize = 1_000_000;
+/// How often it is looked whether the token of a stream still counts.
+pub const TOKEN_AGAIN: Duration = Duration::from_secs(1);
 /// Bodies up to this size do not count among those that are being read; and what those may take, all together.
 pub const HTTP_BODY_BYTES_SMALL: u64 = 16 << 10;
 pub const HTTP_BODIES_BYTES_MAX: usize = 64 << 20;

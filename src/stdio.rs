@@ -36,12 +36,13 @@ struct Connection {
     closed: CancellationToken,
 }
 
-/// Serves one client until its input ends or `stop` says so; then what runs is cancelled, and what is left to say is said, within a bound.
+/// Serves one client until its input ends or `stop` says so; then `others` may come to their end, what still runs is cancelled, and what is left to say is said, within a bound.
 pub async fn serve(
     nuncio: Arc<Nuncio>,
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin + Send + 'static,
     stop: CancellationToken,
+    others: impl Future<Output = ()>,
 ) -> Result<()> {
     let (out, replies) = mpsc::channel(limits::REPLIES_QUEUED_MAX);
     let client = Arc::new(Client::new("client"));
@@ -69,6 +70,7 @@ pub async fn serve(
     connection.closed.cancel();
     let Connection { running, out, .. } = connection;
     running.close();
+    others.await;
     let drained = tokio::time::timeout(limits::DRAIN, async {
         nuncio.shut_down().await;
         running.wait().await;

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Kind, Result};
-use crate::id::Seq;
+use crate::id::{Seq, SessionId};
 use crate::protocol::acp;
 use crate::session::Session;
 
@@ -30,6 +30,8 @@ pub struct Client {
     /// Tells it from other clients, in the log too.
     pub id: String,
     pub role: Role,
+    /// Everything that this process serves is its business.
+    pub sees_all: bool,
     /// Directories, without symlinks, that its sessions must be in; none: any.
     roots: Option<Arc<[PathBuf]>>,
     capabilities: RwLock<acp::ClientCapabilities>,
@@ -49,6 +51,7 @@ impl Client {
             principal: principal.into(),
             id: principal.into(),
             role,
+            sees_all: true,
             roots,
             capabilities: RwLock::default(),
             logged_out: AtomicBool::new(false),
@@ -58,7 +61,7 @@ impl Client {
 
     /// The same principal with the same rights, as another client.
     pub fn again(&self) -> Client {
-        Client::limited(&self.principal, self.role, self.roots.clone())
+        Client { sees_all: self.sees_all, ..Client::limited(&self.principal, self.role, self.roots.clone()) }
     }
 
     pub fn capabilities(&self) -> acp::ClientCapabilities {
@@ -97,6 +100,14 @@ impl Client {
             // One that is gone was somewhere, too.
             Err(_) => !dir.components().any(|part| part == Component::ParentDir) && roots.iter().any(|root| dir.starts_with(root)),
         }
+    }
+
+    /// `forbidden` for a session that works elsewhere; where that is, is not told.
+    pub fn must_see(&self, id: &SessionId, cwd: &Path) -> Result<()> {
+        if self.may_enter(cwd) {
+            return Ok(());
+        }
+        Err(Error::new(Kind::Forbidden, format!("session {id} is outside of the allowed roots")))
     }
 
     /// `forbidden` outside of its roots.

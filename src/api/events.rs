@@ -194,6 +194,9 @@ impl EventStream {
             beyond = sessions.beyond(&id, cursor) => beyond,
             () = ending.cancelled() => return Ok(false),
         };
+        if beyond.is_ok() {
+            self.client.must_see(&id, &sessions.cwd(&id)?)?;
+        }
         match beyond.and(sessions.look(&id).await) {
             Ok(session) => {
                 **one = One::new(session, one.follow.cursor(), &self.client);

@@ -82,7 +82,7 @@ impl Method for Message {
         let message = queue::Message { id: message_id.clone(), role, parts };
         let queued = Queued { message, delivery, auto_run, by: Some(cx.client.id.clone()), seq: 0 };
         let place = |session: &Arc<Session>| {
-            cx.client.must_enter(&session.log.state(|state| state.cwd.clone()))?;
+            cx.sees(session)?;
             let after = session.log.head();
             let placed = session.place(&queued)?;
             cx.client.show(session, after);

@@ -36,7 +36,7 @@ impl Method for Prompt {
         let (id, client) = (session_id(&params.session_id), cx.client.clone());
         let prompt = with_attachments(&cx, &id, parts(params.prompt)?)?;
         let start = |session: &Arc<Session>| {
-            client.must_enter(&session.log.state(|state| state.cwd.clone()))?;
+            cx.sees(session)?;
             let after = session.log.head();
             let turn = session.start_turn(prompt, &client.id)?;
             client.show(session, after);
@@ -47,7 +47,7 @@ impl Method for Prompt {
             Some(session) => start(&session)?,
             None => {
                 let sessions = cx.nuncio.sessions().await?;
-                client.must_enter(&sessions.cwd(&id)?)?;
+                client.must_see(&id, &sessions.cwd(&id)?)?;
                 sessions.with(&id, start).await??
             }
         };
@@ -90,14 +90,13 @@ impl Method for Cancel {
 
     async fn call(cx: Cx, params: Self::Params) -> Result<Reply<()>> {
         let id = session_id(&params.session_id);
-        let allowed = |session: &Session| cx.client.must_enter(&session.log.state(|state| state.cwd.clone()));
         match cx.opened(&id) {
-            Some(session) => allowed(&session).map(|()| session.cancel())?,
+            Some(session) => cx.sees(&session).map(|()| session.cancel())?,
             // One that is just being opened may have been prompted before this.
             None => {
                 let sessions = cx.nuncio.sessions().await?;
-                let cancel = |session: &Arc<Session>| allowed(session).map(|()| session.cancel());
-                sessions.if_opening(&id, cancel).await.unwrap_or_else(|| cx.client.must_enter(&sessions.cwd(&id)?))?;
+                let cancel = |session: &Arc<Session>| cx.sees(session).map(|()| session.cancel());
+                sessions.if_opening(&id, cancel).await.unwrap_or_else(|| cx.client.must_see(&id, &sessions.cwd(&id)?))?;
             }
         }
         Ok(Reply::new(()))

@@ -52,10 +52,10 @@ pub fn directory(client: &Client, field: &str, path: &Path) -> Result<PathBuf> {
     if !path.is_absolute() {
         return Err(Error::invalid_params(format!("{field}: {} is not an absolute path", path.display())));
     }
+    client.must_enter(path)?;
     if !path.is_dir() {
         return Err(Error::invalid_params(format!("{field}: {} is not a directory", path.display())));
     }
-    client.must_enter(path)?;
     Ok(path.into())
 }
 
@@ -273,7 +273,7 @@ impl Method for CloseSession {
     async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
         let id = session_id(&params.session_id);
         let sessions = cx.nuncio.sessions().await?;
-        cx.client.must_enter(&sessions.cwd(&id)?)?;
+        cx.client.must_see(&id, &sessions.cwd(&id)?)?;
         let closed = sessions.close(&id).await.map(|()| acp::CloseSessionResponse::new());
         Ok(gone(sessions, id, closed))
     }
@@ -299,7 +299,7 @@ impl Method for DeleteSession {
         let id = session_id(&params.session_id);
         let sessions = cx.nuncio.sessions().await?;
         if let Ok(cwd) = sessions.cwd(&id) {
-            cx.client.must_enter(&cwd)?;
+            cx.client.must_see(&id, &cwd)?;
         }
         let deleted = sessions.delete(&id).await.map(|()| acp::DeleteSessionResponse::new());
         Ok(gone(sessions, id, deleted))

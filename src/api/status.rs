@@ -149,7 +149,10 @@ impl Method for Status {
     const DOC: &'static str = "Says how much is going on in this process.";
 
     async fn call(cx: Cx, _params: Nothing) -> Result<Reply<StatusView>> {
-        let open = cx.nuncio.sessions_now().map(|sessions| sessions.all_open()).unwrap_or_default();
+        let mut open = cx.nuncio.sessions_now().map(|sessions| sessions.all_open()).unwrap_or_default();
+        if !cx.client.sees_all {
+            open.retain(|session| cx.client.may_enter(&session.log.state(|state| state.cwd.clone())));
+        }
         let mut sessions = Counts { open: open.len(), ..Counts::default() };
         for activity in open.iter().map(|session| Activity::of(session)) {
             sessions.busy += usize::from(activity.status == Doing::Busy);

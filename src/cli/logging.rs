@@ -18,8 +18,9 @@ pub struct Traces(Option<SdkTracerProvider>);
 /// `NUNCIO_LOG` is a level or a list of `module=level`. A server tells of each request. What others' code says below `info` is never shown,
 /// whatever is asked for: libraries print requests there with their headers, and frames with what people wrote.
 pub fn start(environment: &Environment, serves: bool, telemetry: &Telemetry) -> Result<Traces> {
-    let wanted = environment.get("NUNCIO_LOG").unwrap_or(if serves { "info" } else { "warn" });
-    let targets: Targets = wanted.parse().unwrap_or_default();
+    let usual = if serves { LevelFilter::INFO } else { LevelFilter::WARN };
+    let wanted = environment.get("NUNCIO_LOG").and_then(|wanted| wanted.parse::<Targets>().ok());
+    let targets = wanted.unwrap_or_else(|| Targets::new().with_default(usual));
     let ours = Targets::new().with_default(LevelFilter::INFO).with_target("nuncio", LevelFilter::TRACE);
     let lines = tracing_subscriber::fmt::layer().json().with_writer(std::io::stderr).with_filter(targets.and(ours));
     let provider = telemetry.otlp_endpoint.as_deref().map(provider).transpose()?;

@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use crate::api::{Client, Envelope, ErrorBody};
 use crate::error::{Error, Kind};
+use crate::limits;
 use crate::session::turn::panic_message;
 
 use super::metrics::Requests;
@@ -126,7 +127,8 @@ pub struct Asked {
 
 impl Asked {
     pub fn of(request: &Request) -> Asked {
-        Asked { method: request.method().clone(), path: request.uri().path().into() }
+        let path = request.uri().path().chars().take(limits::LOG_PATH_CHARS_MAX).collect();
+        Asked { method: request.method().clone(), path }
     }
 
     pub fn told(self, requests: &Requests, id: &str, response: &Response, took: Duration) {

@@ -1,7 +1,7 @@
 //! Files on this door: a form in, bytes out, where the methods speak base64.
 
 use axum::body::{Body, Bytes};
-use axum::extract::{FromRequest, Multipart, Request};
+use axum::extract::{DefaultBodyLimit, FromRequest, Multipart, Request};
 use axum::http::header::{self, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponse, Response};
@@ -22,6 +22,8 @@ pub async fn form(headers: HeaderMap, bytes: Bytes) -> Result<Map<String, Value>
     let wrong = |error: &dyn std::fmt::Display| Error::invalid_params(format!("the form: {error}"));
     let mut request = Request::new(Body::from(bytes));
     *request.headers_mut() = headers;
+    // Its size was looked at before.
+    DefaultBodyLimit::disable().apply(&mut request);
     let mut parts = Multipart::from_request(request, &()).await.map_err(|error| wrong(&error.body_text()))?;
     let mut file = Map::new();
     while let Some(part) = parts.next_field().await.map_err(|error| wrong(&error.body_text()))? {

@@ -15,8 +15,8 @@ use prometheus_client::registry::{Registry, Unit};
 
 use super::Door;
 use super::answer::Failure;
-use super::routes::TheDoor;
-use crate::error::{Error, Result};
+use super::routes::{TheClient, TheDoor};
+use crate::error::{Error, Kind, Result};
 use crate::session::Sessions;
 
 /// What the door itself counts.
@@ -72,7 +72,11 @@ impl Drop for Counted {
     }
 }
 
-pub async fn show(Extension(door): TheDoor) -> Response {
+pub async fn show(Extension(door): TheDoor, Extension(client): TheClient) -> Response {
+    if !client.sees_all {
+        let message = "the figures are of all sessions, and this token is for some";
+        return Failure(Error::new(Kind::Forbidden, message)).into_response();
+    }
     match text(&door) {
         Ok(text) => {
             let media = "application/openmetrics-text; version=1.0.0; charset=utf-8";

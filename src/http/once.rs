@@ -92,7 +92,7 @@ fn repeated(answer: Answer, asked: &[u8]) -> Result<Outcome> {
         return Err(Error::invalid_params("Idempotency-Key: was used for another request"));
     }
     let Some(text) = answer.text else {
-        return Err(Error::new(Kind::Cancelled, "the server ended while it worked on the first request under this key")
+        return Err(Error::new(Kind::Cancelled, "the first request under this key was not answered")
             .hint("the session's events tell what came of it; use another key to try again"));
     };
     serde_json::from_str(&text).map_err(|error| Error::internal(format!("reading a kept answer: {error}")))

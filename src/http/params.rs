@@ -7,10 +7,12 @@ use axum::extract::{Query, RawPathParams, Request};
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use axum::http::{HeaderMap, Uri};
 use axum::{RequestExt, body::Bytes};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use bytes::BytesMut;
+use http_body_util::BodyExt;
 use hyper::body::Body as _;
 use schemars::Schema;
 use serde_json::{Map, Value};
+use tokio::sync::SemaphorePermit;
 
 use super::{Door, files};
 use crate::error::{Error, Kind, Result};
@@ -95,6 +97,11 @@ async fn body(door: &Door, request: Request, form: bool) -> Result<Map<String, V
         return files::form(headers, bytes).await;
     }
     is_plain_json(&headers)?;
+    // Values take many times the room of their text.
+    let separators = bytes.iter().filter(|byte| b",[{".contains(byte)).count();
+    if separators > limits::HTTP_BODY_VALUES_MAX {
+        return Err(Error::new(Kind::TooLarge, format!("the body has more than {} values", limits::HTTP_BODY_VALUES_MAX)));
+    }
     match serde_json::from_slice(&bytes) {
         Ok(Value::Object(object)) => Ok(object),
         Ok(_) => Err(Error::invalid_params("the body: must be a JSON object")),
@@ -126,20 +133,29 @@ pub async fn bytes(door: &Door, body: Body) -> Result<Bytes> {
         return Err(too_large());
     }
     let read = async {
-        // Small ones are as many as there are connections.
-        let room = match announced > limits::HTTP_BODY_BYTES_SMALL {
-            true => Some(door.bodies.acquire_many((announced >> 10) as u32).await),
-            false => None,
-        };
-        let collected = Limited::new(body, limits::HTTP_BODY_BYTES_MAX).collect().await;
-        drop(room);
-        collected.map_err(|error| match error.downcast_ref::<LengthLimitError>() {
-            Some(_) => too_large(),
-            None => Error::invalid_params(format!("the body broke off: {error}")),
-        })
+        let (mut body, mut bytes) = (body, BytesMut::with_capacity(announced.min(limits::HTTP_BODY_BYTES_SMALL) as usize));
+        // Held for what has come, so that one that comes slowly holds little.
+        let mut held: Option<SemaphorePermit<'_>> = None;
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|error| Error::invalid_params(format!("the body broke off: {error}")))?;
+            bytes.extend_from_slice(frame.data_ref().map_or(&[], |data| data));
+            if bytes.len() > limits::HTTP_BODY_BYTES_MAX {
+                return Err(too_large());
+            }
+            let wanted = (bytes.len().saturating_sub(limits::HTTP_BODY_BYTES_SMALL as usize) >> 10)
+                - held.as_ref().map_or(0, SemaphorePermit::num_permits);
+            if wanted > 0 {
+                let more = door.bodies.acquire_many(wanted as u32).await.map_err(|_| Error::internal("no room for bodies"))?;
+                match &mut held {
+                    Some(held) => held.merge(more),
+                    None => held = Some(more),
+                }
+            }
+        }
+        Ok(bytes.freeze())
     };
     match tokio::time::timeout(limits::HTTP_BODY, read).await {
-        Ok(collected) => collected.map(|collected| collected.to_bytes()),
+        Ok(read) => read,
         Err(_) => Err(Error::new(Kind::Timeout, "the body did not come in time")),
     }
 }

@@ -35,7 +35,7 @@ pub async fn answer(
     request: Request,
     fields: &Fields,
 ) -> Result<Response> {
-    let (form, key) = (form(&request), once::key(&request, &client)?);
+    let (form, key, pass) = (form(&request), once::key(&request, &client)?, sse::Pass::of(&request));
     let params = Value::Object(params::gather(door, request, fields, false).await?);
     let cx = Cx::new(door.nuncio.clone(), client, CancellationToken::new());
     let began = match key {
@@ -60,7 +60,7 @@ pub async fn answer(
     let params = FollowParams { session_id: Some(began.session), after: began.after, turn: Some(began.turn), ..Default::default() };
     let stream = EventStream::open(&cx, params).await?;
     match form {
-        Form::Watch => Ok(sse::respond(door.clone(), stream, |event| event.body.ends_turn())),
+        Form::Watch => Ok(sse::respond(door.clone(), pass, stream, |event| event.body.ends_turn())),
         _ => wait(door, stream).await,
     }
 }

@@ -73,6 +73,9 @@ fn handler(
     move |Extension(door), Extension(client), request| {
         let fields = fields.clone();
         Box::pin(async move {
+            if let Err(error) = client.must_be(entry.role) {
+                return Failure(error).into_response();
+            }
             let fields = fields.get_or_init(|| Fields::of(&entry.schemas().0));
             let answered = match entry.name {
                 prompt::NAME => prompt::answer(entry, &door, client, request, fields).await,
@@ -91,7 +94,7 @@ async fn plain(
     request: Request,
     fields: &Fields,
 ) -> Result<Response> {
-    let key = once::key(&request, &client)?;
+    let key = if entry.creates() { once::key(&request, &client)? } else { None };
     let (takes_form, as_bytes) = (route.takes_file, route.gives_file && !accepts(&request, "application/json"));
     let mut params = params::gather(door, request, fields, takes_form).await?;
     let cx = Cx::new(door.nuncio.clone(), prompt::attending(door, &client), CancellationToken::new());

@@ -1,11 +1,12 @@
 //! Server-sent events (HTML standard, section 9.2): each event under its cursor. A slow reader is read for slowly, and costs a cursor.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -23,8 +24,9 @@ use crate::limits;
 /// `GET …/events`.
 pub async fn follow(Extension(door): TheDoor, Extension(client): TheClient, request: Request) -> Response {
     let cx = Cx::new(door.nuncio.clone(), client, CancellationToken::new());
+    let pass = Pass::of(&request);
     match open(&door, &cx, request).await {
-        Ok(stream) => respond(door, stream, |_| false),
+        Ok(stream) => respond(door, pass, stream, |_| false),
         Err(error) => Failure(error).into_response(),
     }
 }
@@ -44,22 +46,47 @@ async fn open(door: &Door, cx: &Cx, request: Request) -> Result<EventStream> {
     EventStream::open(cx, params).await
 }
 
+/// The token of a stream, which may be revoked while it is read.
+pub struct Pass {
+    headers: HeaderMap,
+    looked: Instant,
+}
+
+impl Pass {
+    pub fn of(request: &Request) -> Pass {
+        let token = request.headers().get(header::AUTHORIZATION).map(|token| (header::AUTHORIZATION, token.clone()));
+        Pass { headers: token.into_iter().collect(), looked: Instant::now() }
+    }
+
+    fn counts(&mut self, door: &Door) -> bool {
+        if self.looked.elapsed() < limits::TOKEN_AGAIN {
+            return true;
+        }
+        self.looked = Instant::now();
+        door.gate.client(&self.headers).is_ok()
+    }
+}
+
 /// A stream as an answer; `last` tells the event it ends with.
-pub fn respond(door: Arc<Door>, stream: EventStream, last: impl Fn(&Event) -> bool + Send + 'static) -> Response {
+pub fn respond(door: Arc<Door>, pass: Pass, stream: EventStream, last: impl Fn(&Event) -> bool + Send + 'static) -> Response {
     struct Reading<L> {
         door: Arc<Door>,
         stream: EventStream,
         last: L,
+        pass: Pass,
         over: bool,
         _open: Counted,
     }
     let _open = Counted::new(&door.requests.streams);
-    let reading = Reading { door, stream, last, over: false, _open };
+    let reading = Reading { door, stream, last, pass, over: false, _open };
     let frames = futures_util::stream::unfold(reading, |mut reading| async move {
         if reading.over {
             return None;
         }
         let next = tokio::time::timeout(limits::HEARTBEAT, reading.stream.next(&reading.door.ending)).await;
+        if !reading.pass.counts(&reading.door) {
+            return None;
+        }
         let bytes = match next {
             Err(_) => Bytes::from_static(b": alive\n\n"),
             Ok(Ok(Some(Shown::Synced(cursor)))) => format!("event: synced\ndata: {{\"cursor\":{cursor}}}\n\n").into(),

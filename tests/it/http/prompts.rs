@@ -135,7 +135,7 @@ async fn a_key_makes_one_session() {
     let others = server.with(&token).post("/v1/sessions", &json!({"title": "x"})).header("idempotency-key", "k");
     assert_ne!(others.expect(201).await["sessionId"], first.json()["sessionId"]);
     // What failed was nothing.
-    let wrong = server.post("/v1/sessions", &json!({"cwd": "/no/such"})).header("idempotency-key", "f");
+    let wrong = server.post("/v1/sessions", &json!({"cwd": home.work().join("no")})).header("idempotency-key", "f");
     assert_eq!(wrong.send().await.error(), (400, "invalid_params".into()));
     new("f", "x").expect(201).await;
     // Many at once are one.

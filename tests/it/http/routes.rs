@@ -29,7 +29,7 @@ async fn errors_have_one_envelope() {
     let cases: &[Case] = &[
         ("POST", "/v1/sessions", JSON, "{\"cwd\":7}", 400, "invalid_params", "cwd"),
         ("POST", "/v1/sessions", JSON, "{\"cwd\":\"here\"}", 400, "invalid_params", "cwd: here is not an absolute path"),
-        ("POST", "/v1/sessions", JSON, "{\"cwd\":\"/no/such\"}", 400, "invalid_params", "cwd"),
+        ("POST", "/v1/sessions", JSON, "{\"cwd\":\"/no/such\"}", 403, "forbidden", "roots"),
         ("POST", "/v1/sessions", JSON, "{\"cwd\":\"/\"}", 403, "forbidden", "roots"),
         ("POST", "/v1/sessions", JSON, "{\"mode\":\"wild\"}", 400, "invalid_params", "mode"),
         ("POST", "/v1/sessions", JSON, "{\"title\":[]}", 400, "invalid_params", "title"),
