@@ -4,6 +4,7 @@ mod attacks;
 mod drain;
 mod exactly_once;
 mod gate;
+mod looking;
 mod prompts;
 mod routes;
 mod rpc;
