@@ -9,7 +9,7 @@ use super::turns::Turns;
 use crate::content::{Location, Part, PermissionOption, PlanEntry, Role, ToolContent, ToolKind, ToolStatus};
 use crate::context::history::History;
 use crate::event::{Body, Event, PermissionOutcome, SessionChange};
-use crate::id::{MessageId, PermissionId, ToolCallId, TurnId};
+use crate::id::{MessageId, PermissionId, Seq, ToolCallId, TurnId};
 
 #[derive(Clone, Debug, Default)]
 pub struct SessionState {
@@ -67,6 +67,8 @@ pub struct OpenPermission {
     pub content: Vec<ToolContent>,
     pub options: Vec<PermissionOption>,
     pub deadline_ms: u64,
+    /// Of its `permission.requested`.
+    pub seq: Seq,
 }
 
 impl SessionState {
@@ -120,6 +122,7 @@ impl SessionState {
                     content: content.clone(),
                     options: options.clone(),
                     deadline_ms: *deadline_ms,
+                    seq: event.seq,
                 });
             }
             Body::PermissionResolved { permission_id: Some(id), outcome, rule, .. } => {

@@ -120,9 +120,11 @@ impl View {
         false
     }
 
-    /// Asks what was asked before this client looked, and can still be answered.
+    /// Asks what was asked before this client looked, and can still be answered. What was asked since comes behind the call that it is about.
     pub fn ask_open(&mut self, buffer: &mut Vec<u8>) {
-        for open in self.session.log.state(|state| state.open_permissions.clone()) {
+        let cursor = self.cursor();
+        let open = self.session.log.state(|state| state.open_permissions.clone());
+        for open in open.into_iter().filter(|open| open.seq <= cursor) {
             self.ask(open.id, open.tool_call_id, &open.content, &open.options, buffer);
         }
     }

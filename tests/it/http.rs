@@ -1,9 +1,11 @@
 //! The bridge, as clients with a socket meet it: the real `nuncio serve`, asked by hand.
 
 mod attacks;
+mod behind;
 mod drain;
 mod exactly_once;
 mod gate;
+mod looking;
 mod prompts;
 mod routes;
 mod rpc;

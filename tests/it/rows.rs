@@ -21,7 +21,7 @@ async fn refused(agent: &mut Agent, cases: &[(&str, Value, i64, &str)]) {
 }
 
 /// Fills the log behind nuncio's back: `count` events, of which every `every`-th is a message and the rest pieces.
-fn fill(home: &Home, count: i64, every: i64) {
+pub fn fill(home: &Home, count: i64, every: i64) {
     let mut db = rusqlite::Connection::open(home.data().join("nuncio.db")).unwrap();
     let all = db.transaction().unwrap();
     let (key, head): (i64, i64) =

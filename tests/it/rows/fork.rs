@@ -64,6 +64,47 @@ async fn a_fork_goes_on_by_itself() {
     agent.finish().await;
 }
 
+/// A message that waited runs in a turn of the parent: there only.
+#[tokio::test]
+async fn what_runs_after_waiting_is_not_in_a_fork() {
+    let home = Home::new();
+    let call = json!([{"name": "bash", "input": {"command": "true"}}]);
+    let asks = json!({"text": "asks", "tool_calls": call});
+    let (mut agent, parent) = home.session(json!([asks, {"text": "one"}, asks, {"text": "two"}]), &[]).await;
+    agent.otherwise = Reply::Never;
+    let is_question = |frame: &Value| frame["method"] == "session/request_permission";
+    let prompt = agent.prompt(&parent, "first").await;
+    agent.until("a question", is_question).await;
+    for text in ["waited", "still waits"] {
+        let parts = json!([{"type": "text", "text": text}]);
+        agent.call("_nuncio/session/message", json!({"sessionId": parent, "parts": parts})).await;
+    }
+    let open = agent.call("_nuncio/permission/list", json!({})).await["permissions"][0]["permissionId"].clone();
+    agent.call("_nuncio/permission/answer", json!({"permissionId": open, "outcome": "allow_once"})).await;
+    agent.answer(&prompt).await.unwrap();
+    if agent.asked.is_empty() {
+        agent.until("the second question", is_question).await;
+    }
+    let users = async |agent: &mut Agent, session: &str| -> Vec<Value> {
+        let messages = agent.call("_nuncio/session/messages", json!({"sessionId": session})).await;
+        let messages = messages["messages"].as_array().unwrap().iter();
+        messages.filter(|one| one["role"] == "user").map(|one| one["parts"][0]["text"].clone()).collect()
+    };
+    assert_eq!(users(&mut agent, &parent).await, ["first", "waited"]);
+    let forked = fork(&mut agent, &parent, json!({})).await;
+    let queued = async |agent: &mut Agent, session: &str| {
+        agent.call("_nuncio/session/get", json!({"sessionId": session})).await["queued"].as_u64()
+    };
+    assert_eq!((queued(&mut agent, &forked).await, queued(&mut agent, &parent).await), (Some(0), Some(1)));
+    let model = home.script(json!([{"expect": "third", "text": "went on"}]));
+    agent.call("session/set_config_option", json!({"sessionId": forked, "configId": "model", "value": model})).await;
+    agent.turn(&forked, "third").await;
+    assert_eq!(users(&mut agent, &forked).await, ["first", "third"]);
+    assert_eq!((queued(&mut agent, &forked).await, queued(&mut agent, &parent).await), (Some(0), Some(1)));
+    agent.notify("session/cancel", json!({"sessionId": parent})).await;
+    agent.finish().await;
+}
+
 #[tokio::test]
 async fn a_long_session_is_forked_without_its_pieces() {
     let home = Home::new();

@@ -1,0 +1,226 @@
+//! What happens behind a client's back: sessions that others close and prompt again, prompts between two turns, sessions that make
+//! room for others.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Connection, Home, Reply, Server, bounded, of, text};
+
+fn says(text: &str) -> Value {
+    json!({ "text": text })
+}
+
+/// An editor that shows a session sees what becomes of it, whoever closes it and works in it again.
+#[tokio::test]
+async fn an_editor_sees_a_session_that_was_closed_and_prompted_again() {
+    let home = Home::new();
+    let ask = json!({"text": "asks", "tool_calls": [{"name": "bash", "input": {"command": "true"}}]});
+    // Each opening begins with the first step.
+    let model = home.script(json!([ask, says("allowed")]));
+    let (mut agent, bridge) = home.start_with_bridge(&["--model", &model]).await;
+    agent.otherwise = Reply::Pick("allow_once");
+    agent.call("initialize", json!({"protocolVersion": 1})).await;
+    let session = agent.new_session(&home).await;
+    let close = bridge.post(&format!("/v1/sessions/{session}/close"), &json!({}));
+    agent.turn(&session, "mine").await;
+    for round in 0..5 {
+        close.expect(200).await;
+        let before = agent.frames.len();
+        bridge.begin(&session, &format!("round {round}")).await;
+        // The question is the editor's to answer.
+        while !text(&of(&agent.frames[before..], &session), "agent_message_chunk").ends_with("allowed") {
+            agent.until_update("agent_message_chunk").await;
+        }
+        let updates = of(&agent.frames[before..], &session);
+        assert_eq!(text(&updates, "user_message_chunk"), format!("round {round}"));
+        assert_eq!(text(&updates, "agent_message_chunk"), "asksallowed");
+        bridge.follow(&session).events().await.until("turn.completed").await;
+    }
+    agent.finish().await;
+}
+
+/// Its own close is its word that it does not want to see more.
+#[tokio::test]
+async fn an_editor_that_closed_a_session_is_not_shown_it_any_more() {
+    let home = Home::new();
+    let (mut agent, bridge) = home.start_with_bridge(&["--model", &home.script(json!([says("one"), says("two")]))]).await;
+    agent.call("initialize", json!({"protocolVersion": 1})).await;
+    let session = agent.new_session(&home).await;
+    let other = agent.new_session(&home).await;
+    for closed_before in [false, true] {
+        agent.turn(&session, "mine").await;
+        if closed_before {
+            // Behind its back, before it does the same.
+            bridge.post(&format!("/v1/sessions/{session}/close"), &json!({})).expect(200).await;
+        }
+        agent.call("session/close", json!({"sessionId": session})).await;
+        let before = agent.frames.len();
+        for text in ["not", "for", "it"] {
+            bridge.prompt(&session, text).expect(200).await;
+            agent.turn(&other, "meanwhile").await;
+        }
+        assert_eq!(of(&agent.frames[before..], &session), Vec::<Value>::new());
+        // Until it asks for it again.
+        let replayed = agent.load(&home, &session).await;
+        assert!(text(&replayed, "user_message_chunk").ends_with("notforit"), "{replayed:?}");
+    }
+    agent.finish().await;
+}
+
+/// The texts of each turn's user messages, turn by turn.
+async fn asked(server: &Server, session: &str) -> Vec<Vec<String>> {
+    let mut turns: Vec<Vec<String>> = Vec::new();
+    for shown in { server.follow(session).events().await }.history().await {
+        match shown.kind() {
+            "turn.started" => turns.push(Vec::new()),
+            "message.completed" if shown.event["body"]["role"] == "user" => {
+                let said = shown.event["body"]["parts"][0]["text"].as_str().unwrap();
+                turns.last_mut().unwrap().push(said.into());
+            }
+            _ => {}
+        }
+    }
+    turns
+}
+
+/// A prompt that comes at the moment of a turn's end takes nothing of what waits into its own.
+#[tokio::test]
+async fn what_waits_is_not_swallowed_by_a_prompt_between() {
+    let home = Home::new();
+    let server = home.serve_script(json!([{"text": "abcdefgh", "chunk_chars": 1, "delay_ms": 1}]), &[]).await;
+    for round in 0..30 {
+        let session = server.new_session(&home).await;
+        let mut reader = server.follow(&session).events().await;
+        server.begin(&session, "first").await;
+        for text in ["one", "two", "three"] {
+            let message = json!({"parts": [{"type": "text", "text": text}], "delivery": "queue"});
+            server.post(&format!("/v1/sessions/{session}/messages"), &message).expect(202).await;
+        }
+        let between = server.prompt(&session, "between").header("prefer", "respond-async");
+        let hammer = async {
+            // One that tries all the time, as the other one waits for its moment.
+            let mut connection = Connection::open(server.address).await.unwrap();
+            loop {
+                let answer = between.over(&mut connection).await;
+                if answer.status == 202 {
+                    return;
+                }
+                assert_eq!(answer.error(), (409, "session_busy".into()));
+            }
+        };
+        let at_its_moment = async {
+            if round % 2 == 0 {
+                reader.until("turn.completed").await;
+                let answer = server.prompt(&session, "moment").header("prefer", "respond-async").send().await;
+                assert!(answer.status == 202 || answer.error() == (409, "session_busy".into()), "{answer:?}");
+                return usize::from(answer.status == 202);
+            }
+            0
+        };
+        let ((), more) = bounded("both prompts", async { tokio::join!(hammer, at_its_moment) }).await;
+        let mut all = server.follow(&session).events().await;
+        for _ in 0..5 + more {
+            all.until("turn.completed").await;
+        }
+        let mut turns = asked(&server, &session).await;
+        assert!(turns.iter().all(|said| said.len() == 1), "round {round}: {turns:?}");
+        turns.retain(|said| !["between", "moment"].contains(&said[0].as_str()));
+        assert_eq!(turns.concat(), ["first", "one", "two", "three"], "round {round}");
+        server.post(&format!("/v1/sessions/{session}/close"), &json!({})).expect(200).await;
+    }
+    server.stop().await;
+}
+
+/// Whether another process may work in it.
+async fn is_free(home: &Home, session: &str, pid: u32) -> bool {
+    let ran = home.run(&["run", "--model", &home.script(json!([says("theirs")])), "--resume", session, "go"], "").await;
+    assert!(ran.code == 0 || ran.stderr.contains(&pid.to_string()), "{ran:?}");
+    ran.code == 0
+}
+
+/// The one that was not used for the longest time makes room; one that somebody follows does not.
+#[tokio::test]
+async fn idle_sessions_make_room() {
+    let home = Home::new();
+    home.config("[http]\nmax_sessions = 2\n");
+    let server = home.serve_script(json!([says("one")]), &[]).await;
+    let open = async || server.get("/v1/status").expect(200).await["sessions"]["open"].as_u64().unwrap();
+    let mut sessions = Vec::new();
+    for _ in 0..3 {
+        sessions.push(server.new_session(&home).await);
+    }
+    for _ in 0..5 {
+        for session in &sessions {
+            server.prompt(session, "go").expect(200).await;
+            assert!(open().await <= 2);
+        }
+    }
+    let free = [
+        is_free(&home, &sessions[0], server.pid).await,
+        is_free(&home, &sessions[1], server.pid).await,
+        is_free(&home, &sessions[2], server.pid).await,
+    ];
+    assert_eq!(free, [true, false, false]);
+
+    // Followed, the first stays.
+    let mut reader = server.follow(&sessions[0]).events().await;
+    reader.history().await;
+    for session in sessions[1..].iter().cycle().take(6) {
+        server.prompt(session, "go").expect(200).await;
+    }
+    server.prompt(&sessions[0], "go").expect(200).await;
+    reader.until("turn.completed").await;
+    assert!(!is_free(&home, &sessions[0], server.pid).await);
+    // Two that are followed leave no room, until one of the readers goes.
+    let second = server.follow(&sessions[1]).events().await;
+    for _ in 0..3 {
+        assert_eq!(server.prompt(&sessions[2], "go").send().await.error(), (503, "overloaded".into()));
+    }
+    drop(second);
+    let mut tries = 0..100;
+    while server.prompt(&sessions[2], "go").send().await.status != 200 {
+        assert!(tries.next().is_some(), "the reader is gone, and its session is not");
+    }
+    server.prompt(&sessions[0], "go").expect(200).await;
+    reader.until("turn.completed").await;
+    server.stop().await;
+}
+
+/// The most memory that it had.
+fn peak_kib(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+/// A message may name an attachment many times, and still is bounded.
+#[tokio::test]
+async fn an_attachment_named_many_times_is_too_large() {
+    use base64::Engine;
+    const TIMES: usize = 500;
+    let home = Home::new();
+    let server = home.serve_script(json!([]), &[]).await;
+    let session = server.new_session(&home).await;
+    let mut uris = Vec::new();
+    // A text that goes into the message, and a file that is only named.
+    for (name, content) in [("a.txt", vec![b'a'; 1 << 20]), ("b.bin", vec![0xff; 4 << 20])] {
+        let file = json!({"name": name, "data": base64::engine::general_purpose::STANDARD.encode(content)});
+        let added = server.post(&format!("/v1/sessions/{session}/attachments"), &file).expect(201).await;
+        uris.push(added["uri"].clone());
+    }
+    let before = peak_kib(server.pid);
+    for uri in &uris {
+        let link = json!({"type": "resource_link", "name": "x", "uri": uri});
+        for (path, parts) in [("prompt", "prompt"), ("messages", "parts")] {
+            let message = json!({parts: vec![&link; TIMES]});
+            let answer = server.post(&format!("/v1/sessions/{session}/{path}"), &message).send().await;
+            assert_eq!(answer.error(), (413, "too_large".into()), "{path} {uri}");
+        }
+    }
+    let grown = peak_kib(server.pid) - before;
+    assert!(grown < 64 << 10, "{grown} KiB more");
+    assert_eq!(asked(&server, &session).await, Vec::<Vec<String>>::new());
+    // A few are fine.
+    let few = json!({"prompt": [{"type": "resource_link", "name": "x", "uri": uris[0]}]});
+    server.post(&format!("/v1/sessions/{session}/prompt"), &few).expect(200).await;
+    server.stop().await;
+}
