@@ -160,7 +160,7 @@ impl Bridge {
                 Err(error) => {
                     // Out of files, usually: others end meanwhile.
                     tracing::warn!(%error, "accepting a connection");
-                    tokio::time::sleep(Duration::from_millis(20)).await;
+                    tokio::time::sleep(limits::ACCEPT_PAUSE).await;
                     continue;
                 }
             };

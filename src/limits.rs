@@ -130,6 +130,8 @@ pub const MESSAGE_ATTACHMENTS_BYTES_MAX: usize = 20 << 20;
 pub const DELETED_KEPT: Duration = Duration::from_secs(24 * 3600);
 /// Connections of the bridge; more are closed at once.
 pub const CONNECTIONS_MAX: usize = 4096;
+/// Pause after a connection could not be accepted, as when there are no files left.
+pub const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 /// Time for the head of a request, also of the next one on an idle connection.
 pub const HTTP_HEAD: Duration = Duration::from_secs(30);
 /// Buffer of a connection, which is also the longest head of a request.

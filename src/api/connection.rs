@@ -59,7 +59,7 @@ impl Client {
         }
     }
 
-    /// The same principal with the same rights, as another client.
+    /// The same principal with the same rights, for another call.
     pub fn again(&self) -> Client {
         Client { sees_all: self.sees_all, ..Client::limited(&self.principal, self.role, self.roots.clone()) }
     }

@@ -12,3 +12,4 @@ mod rpc;
 mod shared;
 mod streams;
 mod telemetry;
+mod tls;

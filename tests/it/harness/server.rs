@@ -77,7 +77,8 @@ impl Home {
 
 /// The address that the first line tells; what follows is only said where there is none.
 fn address(said: &str) -> SocketAddr {
-    let address = said.lines().next().and_then(|line| line.strip_prefix("nuncio listens on http://"));
+    let url = said.lines().next().and_then(|line| line.strip_prefix("nuncio listens on "));
+    let address = url.and_then(|url| url.strip_prefix("http://").or_else(|| url.strip_prefix("https://")));
     address.and_then(|address| address.parse().ok()).unwrap_or_else(|| panic!("no address: {said}"))
 }
 
