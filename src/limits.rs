@@ -188,6 +188,8 @@ pub const MESSAGES_PAGES_MAX: usize = 4;
 /// Content of one attachment, and the name of a file.
 pub const ATTACHMENT_BYTES_MAX: usize = 10 << 20;
 pub const FILE_NAME_BYTES_MAX: usize = 255;
+/// Such pages that are looked through for sessions that a client may see.
+pub const SESSIONS_PAGES_MAX: usize = 40;
 /// Characters of a title made from the first prompt.
 pub const TITLE_CHARS_MAX: usize = 80;
 /// Longest JSON Lines record that `run --json -` and `sessions import` take.

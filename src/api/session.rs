@@ -1,5 +1,6 @@
 //! Sessions: made, loaded, resumed, listed, closed, deleted.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,10 +17,12 @@ use super::{Client, Cx, Role};
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, SessionChange, Severity};
 use crate::id::SessionId;
+use crate::limits;
 use crate::model::Thinking;
 use crate::permission::rules::Mode;
 use crate::protocol::acp;
 use crate::session::{Session, Sessions};
+use crate::store::SessionRow;
 
 /// `_meta.nuncio` of `session/new`: what ACP has no field for.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -240,9 +243,8 @@ impl Method for ListSessions {
             None => None,
             Some(cursor) => Some(parse_cursor(cursor).ok_or_else(|| Error::invalid_params("cursor: not one of ours"))?),
         };
-        let page = cx.nuncio.sessions().await?.list(params.cwd.as_deref(), after)?;
-        let visible = page.sessions.into_iter().filter(|row| cx.client.may_enter(&row.cwd));
-        let sessions = visible.map(|row| {
+        let (rows, next) = visible(&cx, params.cwd.as_deref(), after).await?;
+        let sessions = rows.into_iter().map(|row| {
             let activity = cx.opened(&row.id).map_or(Activity::NONE, |session| Activity::of(&session));
             acp::SessionInfo::new(acp_id(&row.id), row.cwd)
                 .additional_directories(row.additional_directories)
@@ -251,9 +253,27 @@ impl Method for ListSessions {
                 .meta(Map::from_iter([("nuncio".to_string(), serde_json::json!(activity))]))
         });
         let response = acp::ListSessionsResponse::new(sessions.collect());
-        Ok(Reply::new(response.next_cursor(page.next.map(|(updated_ms, key)| format!("{updated_ms}.{key}")))))
+        Ok(Reply::new(response.next_cursor(next.map(|(updated_ms, key)| format!("{updated_ms}.{key}")))))
     }
 }
+
+/// The next sessions that are the client's business. Where they are few among many, the rest comes with the next page.
+async fn visible(cx: &Cx, cwd: Option<&Path>, mut after: Option<Place>) -> Result<(Vec<SessionRow>, Option<Place>)> {
+    let (mut rows, mut entered) = (Vec::new(), HashMap::new());
+    for _ in 0..limits::SESSIONS_PAGES_MAX {
+        let page = cx.nuncio.sessions().await?.list(cwd, after)?;
+        let mut may = |row: &SessionRow| *entered.entry(row.cwd.clone()).or_insert_with(|| cx.client.may_enter(&row.cwd));
+        rows.extend(page.sessions.into_iter().filter(|row| may(row)));
+        after = page.next;
+        if after.is_none() || rows.len() >= limits::SESSIONS_PAGE {
+            break;
+        }
+    }
+    Ok((rows, after))
+}
+
+/// Where a page of sessions ends: when the last one was updated, and its row.
+type Place = (u64, i64);
 
 fn parse_cursor(cursor: &str) -> Option<(u64, i64)> {
     let (updated_ms, key) = cursor.split_once('.')?;
