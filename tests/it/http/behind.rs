@@ -185,6 +185,57 @@ async fn idle_sessions_make_room() {
     server.stop().await;
 }
 
+/// Who is just being served uses a session for a moment only: nobody is refused for that.
+#[tokio::test]
+async fn many_look_at_more_sessions_than_are_open() {
+    let home = Home::new();
+    home.config("[http]\nmax_sessions = 2\n");
+    let server = home.serve_script(json!([]), &[]).await;
+    let mut sessions = Vec::new();
+    for _ in 0..5 {
+        sessions.push(server.new_session(&home).await);
+    }
+    let look = async |first: usize| {
+        let mut connection = Connection::open(server.address).await.unwrap();
+        for session in sessions.iter().cycle().skip(first).take(200) {
+            let answer = server.get(&format!("/v1/sessions/{session}")).over(&mut connection).await;
+            assert_eq!(answer.status, 200, "{answer:?}");
+        }
+    };
+    tokio::join!(look(0), look(1), look(2), look(3));
+    server.stop().await;
+}
+
+/// What makes room just now can be used again at once: nobody is told that it is busy, or that there is no room.
+#[tokio::test]
+async fn what_makes_room_is_used_again_at_once() {
+    let home = Home::new();
+    home.config("[http]\nmax_sessions = 4\n");
+    let server = home.serve_script(json!([{"text": "abcdefgh", "chunk_chars": 1}]), &[]).await;
+    // While all are followed, those that are open are looked at all the time.
+    let mut all = server.get("/v1/events").events().await;
+    all.history().await;
+    let mut sessions = Vec::new();
+    for _ in 0..8 {
+        sessions.push(server.new_session(&home).await);
+    }
+    let works = async |mine: &[String]| {
+        for session in mine.iter().cycle().take(80) {
+            server.prompt(session, "go").expect(200).await;
+        }
+    };
+    let creates = async {
+        for _ in 0..80 {
+            server.new_session(&home).await;
+        }
+    };
+    tokio::join!(works(&sessions[..4]), works(&sessions[4..]), creates);
+    for _ in 0..160 {
+        all.until("turn.completed").await;
+    }
+    server.stop().await;
+}
+
 /// The most memory that it had.
 fn peak_kib(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();

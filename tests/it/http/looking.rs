@@ -62,7 +62,6 @@ async fn who_looks_on_does_not_take_what_was_killed() {
         assert_eq!(stop, "end_turn", "{early} {looks}");
         let seen = reader.until("turn.completed").await;
         assert!(seen.iter().all(|shown| shown.kind() != "turn.interrupted"), "{seen:#?}");
-        // Looking still takes nothing: another turn, and the reader sees it.
         server.get(&path).expect(200).await;
         agent.finish().await;
     }
