@@ -151,7 +151,9 @@ pub const HTTP_BODY_BYTES_SMALL: u64 = 16 << 10;
 pub const HTTP_BODIES_BYTES_MAX: usize = 64 << 20;
 /// Calls of one batch of `/rpc`, and messages of one of its connections that wait to be sent.
 pub const RPC_BATCH_MAX: u32 = 100;
-pub const RPC_MESSAGES_QUEUED_MAX: u32 = 64;
+pub const RPC_MESSAGES_QUEUED_MAX: u32 = 8;
+/// Subscriptions of one socket.
+pub const RPC_SUBSCRIPTIONS_MAX: u32 = 32;
 /// How often a stream that has nothing to say shows that it lives.
 pub const HEARTBEAT: Duration = Duration::from_secs(15);
 /// After the turns ended: how long connections may take to say their last words.

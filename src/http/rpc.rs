@@ -1,27 +1,35 @@
 //! `/rpc`: the rows of the table as JSON-RPC over POST and WebSocket, and the stream of events as a subscription, by jsonrpsee.
 
+mod guard;
+
 use std::sync::Arc;
 
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::Request;
-use axum::http::Method;
-use axum::http::header::UPGRADE;
+use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, UPGRADE};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
+use http_body_util::BodyExt;
+use jsonrpsee::core::middleware::RpcServiceBuilder;
 use jsonrpsee::core::server::{PendingSubscriptionSink, SubscriptionMessage};
-use jsonrpsee::server::{BatchRequestConfig, Extensions, PingConfig, RpcModule, Server, ServerConfig, ServerHandle, StopHandle};
+use jsonrpsee::server::ws::is_upgrade_request;
+use jsonrpsee::server::{
+    BatchRequestConfig, Extensions, PingConfig, RpcModule, Server, ServerConfig, ServerHandle, StopHandle, TowerServiceBuilder,
+};
 use jsonrpsee::types::{ErrorObjectOwned, Params};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tower::Service;
+use tower::layer::util::{Identity, Stack};
 
 use super::answer::Failure;
 use super::routes::TheDoor;
 use super::{Door, params, prompt};
-use crate::api::{Client, Cx, Entry, EventStream, FOLLOW, FollowParams, METHODS, Shown};
+use crate::api::{Client, Cx, Entry, EventStream, FOLLOW, FollowParams, METHODS, Role, Shown};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
-use crate::rpc::message::frame::error_object;
+use guard::{Guard, Opened, Shaped, told};
 
 /// What a subscription's notifications are called, and how it is ended.
 const EVENT: &str = "_nuncio/events/event";
@@ -30,6 +38,7 @@ const UNFOLLOW: &str = "_nuncio/events/unfollow";
 /// The module, and what ends its connections.
 pub struct Rpc {
     module: RpcModule<()>,
+    services: TowerServiceBuilder<Stack<Guard, Identity>, Identity>,
     stop: StopHandle,
     handle: ServerHandle,
 }
@@ -44,7 +53,20 @@ impl Rpc {
             module.register_async_method(entry.name, called).map_err(wrong)?;
         }
         module.register_subscription(FOLLOW, EVENT, UNFOLLOW, follow).map_err(wrong)?;
-        Ok(Rpc { module, stop, handle })
+        let ping = PingConfig::new().ping_interval(limits::HEARTBEAT).inactive_limit(3 * limits::HEARTBEAT);
+        let config = ServerConfig::builder()
+            // Connections were counted where they were accepted.
+            .max_connections(u32::MAX >> 4)
+            .max_request_body_size(limits::HTTP_BODY_BYTES_MAX as u32)
+            .max_response_body_size(limits::FRAME_BYTES_MAX as u32)
+            .max_subscriptions_per_connection(limits::RPC_SUBSCRIPTIONS_MAX)
+            .set_batch_request_config(BatchRequestConfig::Limit(limits::RPC_BATCH_MAX))
+            .set_message_buffer_capacity(limits::RPC_MESSAGES_QUEUED_MAX)
+            .enable_ws_ping(ping)
+            .build();
+        let guarded = RpcServiceBuilder::new().layer(Guard);
+        let services = Server::builder().set_config(config).set_rpc_middleware(guarded).to_service_builder();
+        Ok(Rpc { module, services, stop, handle })
     }
 
     pub fn stop(&self) {
@@ -67,30 +89,48 @@ async fn answer(door: &Arc<Door>, request: Request) -> Result<Response> {
             door.rpc.get_or_init(|| made)
         }
     };
-    let config = ServerConfig::builder()
-        .max_connections(u32::MAX >> 4)
-        .max_request_body_size(limits::HTTP_BODY_BYTES_MAX as u32)
-        .max_response_body_size(limits::FRAME_BYTES_MAX as u32)
-        .set_batch_request_config(BatchRequestConfig::Limit(limits::RPC_BATCH_MAX))
-        .set_message_buffer_capacity(limits::RPC_MESSAGES_QUEUED_MAX)
-        .enable_ws_ping(PingConfig::new().ping_interval(limits::HEARTBEAT).inactive_limit(3 * limits::HEARTBEAT))
-        .build();
-    let is_socket = request.headers().contains_key(UPGRADE);
-    let request = if is_socket {
-        request
+    let is_socket = request.method() == Method::GET && is_upgrade_request(&request);
+    let mut request = request;
+    if is_socket {
+        // What the gate will ask for again.
+        let said = request.headers().get(AUTHORIZATION).cloned();
+        let headers = HeaderMap::from_iter(said.map(|said| (AUTHORIZATION, said)));
+        request.extensions_mut().insert(Arc::new(Opened { headers }));
     } else if request.method() == Method::GET {
         return Err(Error::new(Kind::MethodNotAllowed, "/rpc takes POST, and WebSockets"));
     } else {
         params::is_plain_json(request.headers())?;
-        let (head, body) = request.into_parts();
-        Request::from_parts(head, Body::from(params::bytes(door, body).await?))
-    };
-    let mut service = Server::builder().set_config(config).to_service_builder().build(rpc.module.clone(), rpc.stop.clone());
+        let (mut head, body) = request.into_parts();
+        head.headers.remove(UPGRADE);
+        head.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        request = Request::from_parts(head, Body::from(params::bytes(door, body).await?));
+    }
+    let mut service = rpc.services.clone().build(rpc.module.clone(), rpc.stop.clone());
     if is_socket {
         drop(door.sockets.spawn(service.on_session_closed()));
     }
     let response = service.call(request).await.map_err(|error| Error::internal(format!("/rpc: {error}")))?;
-    Ok(response.map(Body::new))
+    if is_socket && response.status() != StatusCode::SWITCHING_PROTOCOLS {
+        return Err(Error::new(Kind::InvalidRequest, "the WebSocket handshake is incomplete").hint("RFC 6455, section 4.1"));
+    }
+    let response = response.map(Body::new);
+    match is_socket || response.extensions().get::<Shaped>().is_some() {
+        true => Ok(response),
+        false => reshape(response).await,
+    }
+}
+
+/// What jsonrpsee answered to what is no call: small, and an error.
+async fn reshape(response: Response) -> Result<Response> {
+    let (mut head, body) = response.into_parts();
+    let body = body.collect().await.map_err(|error| Error::internal(format!("/rpc: {error}")))?.to_bytes();
+    let Some(error) = std::str::from_utf8(&body).ok().and_then(guard::reshaped) else {
+        return Ok(Response::from_parts(head, Body::from(body)));
+    };
+    head.headers.remove(CONTENT_LENGTH);
+    let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let body = json!({ "jsonrpc": "2.0", "id": answer["id"], "error": error }).to_string();
+    Ok(Response::from_parts(head, Body::from(body)))
 }
 
 /// What the gate put into the request.
@@ -103,20 +143,24 @@ fn context(extensions: &Extensions) -> Result<(Arc<Door>, Cx)> {
 
 async fn call(entry: &'static Entry, params: Params<'static>, extensions: Extensions) -> Result<Value, ErrorObjectOwned> {
     let called = async {
-        let (door, cx) = context(&extensions)?;
         let params: Value = params.parse().map_err(|error| Error::invalid_params(error.message()))?;
-        door.to_its_end(async move { entry.run(cx, params).await?.result }).await
+        run(entry, params, &extensions).await
     };
     called.await.map_err(|error| told(&error))
 }
 
-fn told(error: &Error) -> ErrorObjectOwned {
-    let object = error_object(error);
-    ErrorObjectOwned::owned(error.kind.row().rpc, error.to_string(), Some(object["data"].clone()))
+/// Whoever hangs up ends what it only wanted to read, and nothing else.
+async fn run(entry: &'static Entry, params: Value, extensions: &Extensions) -> Result<Value> {
+    let (door, cx) = context(extensions)?;
+    let called = async move { entry.run(cx, params).await?.result };
+    match entry.role {
+        Role::Observer => called.await,
+        Role::Controller => door.to_its_end(called).await,
+    }
 }
 
 /// Sends events with their cursors, `synced` once, and `ended` when nothing more will come.
-async fn follow(params: Params<'static>, pending: PendingSubscriptionSink, _: Arc<()>, extensions: Extensions) {
+async fn follow(params: Params<'static>, pending: PendingSubscriptionSink, _: Arc<()>, mut extensions: Extensions) {
     let opened = async {
         let (door, cx) = context(&extensions)?;
         let params: Value = params.parse().map_err(|error| Error::invalid_params(error.message()))?;
@@ -136,9 +180,13 @@ async fn follow(params: Params<'static>, pending: PendingSubscriptionSink, _: Ar
     };
     loop {
         let next = tokio::select! {
-            next = stream.next(&door.ending) => next,
+            next = tokio::time::timeout(limits::HEARTBEAT, stream.next(&door.ending)) => next,
             () = sink.closed() => return,
         };
+        if guard::judge(&mut extensions).is_err() {
+            break;
+        }
+        let Ok(next) = next else { continue };
         let values: Vec<Value> = match next {
             Ok(Some(Shown::Synced(cursor))) => vec![json!({ "synced": cursor })],
             Ok(Some(Shown::Events(events))) => {

@@ -127,7 +127,8 @@ async fn errors_carry_our_code() {
         let error = owner.request(method, params.clone()).await.unwrap_err();
         assert_eq!((&error["code"], &error["data"]["code"]), (&json!(number), &json!(code)), "{method} {params}: {error}");
     }
-    assert_eq!(owner.request("no/such", json!({})).await.unwrap_err()["code"], -32601);
+    let error = owner.request("no/such", json!({})).await.unwrap_err();
+    assert_eq!((&error["code"], &error["data"]["code"]), (&json!(-32601), &json!("unsupported")), "{error}");
     // An observer reads, and does nothing else.
     for (method, params) in [("session/prompt", prompt(&session)), ("session/new", json!({"cwd": home.work()}))] {
         let error = watcher.request(method, params).await.unwrap_err();
@@ -158,13 +159,72 @@ async fn calls_over_post() {
     assert_eq!(ids, (0..100).collect::<Vec<u64>>());
     assert!(answers.as_array().unwrap().iter().all(|answer| answer["result"]["sessionId"] == session), "{answers}");
     let refused = batch(101).await;
-    assert!(refused["error"]["code"].is_i64() && refused["id"].is_null(), "{refused}");
-    for (body, code) in [("{", -32700), ("[]", -32600)] {
+    assert_eq!((&refused["error"]["data"]["code"], &refused["id"]), (&json!("too_large"), &Value::Null), "{refused}");
+    let cases = [
+        ("{", -32700, "parse_error"),
+        ("{bad", -32700, "parse_error"),
+        (r#"{"id": 3}"#, -32600, "invalid_request"),
+        ("[]", -32600, "invalid_request"),
+        (r#"{"jsonrpc": "2.0", "id": 1, "method": "no/such"}"#, -32601, "unsupported"),
+        (r#"{"jsonrpc": "2.0", "id": 1, "method": "_nuncio/events/follow"}"#, -32601, "unsupported"),
+    ];
+    for (body, number, code) in cases {
         let answer = server.ask("POST", "/rpc").header("content-type", "application/json").body(body).send().await;
         let answer: Value = serde_json::from_str(&answer.body).unwrap_or_else(|error| panic!("{body}: {error}: {answer:?}"));
-        assert_eq!(answer["error"]["code"], code, "{body}: {answer}");
+        let error = &answer["error"];
+        assert_eq!((&error["code"], &error["data"]["code"]), (&json!(number), &json!(code)), "{body}: {answer}");
     }
+    // An upgrade to something else is none: the body is read as everywhere.
+    let status = request(1, "_nuncio/status", json!({}));
+    let answer = server.post("/rpc", &status).header("upgrade", "x").header("connection", "upgrade").send().await;
+    assert_eq!(serde_json::from_str::<Value>(&answer.body).unwrap()["id"], 1, "{answer:?}");
     server.stop().await;
+}
+
+#[tokio::test]
+async fn a_revoked_token_ends_what_its_socket_may() {
+    let (home, server) = started(&["--mode", "auto"]).await;
+    let token = home.run(&["token", "new", "worker"], "").await.stdout.trim().to_string();
+    let mut owner = server.socket().await;
+    let session = session(&home, &mut owner).await;
+    let mut worker = server.with(&token).socket().await;
+    let subscription = worker.call(FOLLOW, json!({ "sessionId": session })).await;
+    until(&mut worker, &subscription, |one| one.get("synced").is_some()).await;
+    assert_eq!(home.run(&["token", "revoke", "worker"], "").await.code, 0);
+    // A batch is no way around it.
+    let get = json!({"jsonrpc": "2.0", "id": "b", "method": "_nuncio/session/get", "params": {"sessionId": session}});
+    worker.raw(&json!([get]).to_string()).await;
+    let answer = worker.message().await.unwrap();
+    assert_eq!(answer[0]["error"]["data"]["code"], "unauthenticated", "{answer}");
+    for (method, params) in
+        [("_nuncio/session/get", json!({"sessionId": session})), (FOLLOW, json!({})), ("session/prompt", prompt(&session))]
+    {
+        let error = worker.request(method, params).await.unwrap_err();
+        assert_eq!((&error["code"], &error["data"]["code"]), (&json!(-32000), &json!("unauthenticated")), "{method}: {error}");
+    }
+    owner.call("session/prompt", prompt(&session)).await;
+    assert_eq!(worker.told(EVENT, &subscription).await.unwrap(), json!({"ended": true}));
+    server.stop().await;
+}
+
+/// As ACP has it: without an id, and without an answer.
+#[tokio::test]
+async fn a_cancel_may_be_a_notification() {
+    for batch in [false, true] {
+        let (home, server) = started(&[]).await;
+        let mut asks = server.socket().await;
+        let session = session(&home, &mut asks).await;
+        let mut cancels = server.socket().await;
+        let subscription = cancels.call(FOLLOW, json!({ "sessionId": session })).await;
+        let cancelling = async {
+            until(&mut cancels, &subscription, is("permission.requested")).await;
+            let cancel = json!({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}});
+            cancels.raw(&if batch { json!([cancel]) } else { cancel }.to_string()).await;
+        };
+        let (stopped, ()) = tokio::join!(asks.call("session/prompt", prompt(&session)), cancelling);
+        assert_eq!(stopped["stopReason"], "cancelled");
+        server.stop().await;
+    }
 }
 
 /// The gate is before the upgrade, and its refusals have the envelope of all others.
@@ -184,7 +244,15 @@ async fn who_may_not_in_gets_no_socket() {
         (upgrade.clone().header("origin", "http://elsewhere.example"), 403, "forbidden"),
         (upgrade.clone().header("host", "elsewhere.example"), 403, "forbidden"),
         (server.get("/rpc"), 405, "method_not_allowed"),
+        (server.get("/rpc").header("connection", "upgrade").header("upgrade", "h2c"), 405, "method_not_allowed"),
+        (upgrade.clone().without("sec-websocket-key"), 400, "invalid_request"),
         (server.ask("PUT", "/rpc"), 405, "method_not_allowed"),
+        (server.ask("POST", "/rpc").header("upgrade", "x").body("{}"), 415, "unsupported_media_type"),
+        (
+            server.post("/rpc", &json!({})).header("upgrade", "websocket").header("content-type", "text/plain"),
+            415,
+            "unsupported_media_type",
+        ),
         (server.ask("POST", "/rpc").body("{}"), 415, "unsupported_media_type"),
         (server.ask("POST", "/rpc").header("content-type", "text/plain").body("{}"), 415, "unsupported_media_type"),
         (server.ask("POST", "/rpc").header("content-type", "application/json").body(large), 413, "too_large"),
