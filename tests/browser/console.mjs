@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync, existsSync } from "node:fs";
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { Browser, Server, becomes, equal, ok } from "./harness.mjs";
-import { answer, answerBy, asks, asksNot, conversation, faint, overhang, rests, text, texts } from "./pages.mjs";
+import { answer, answerBy, answerByClick, answerWith, asks, asksNot, conversation, faint, overhang, rests, text, texts } from "./pages.mjs";
 
 const HOSTILE = `<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>&lt;b&gt;`;
 const SLOW = Array.from({ length: 120 }, (_, index) => `word${index}`).join(" ");
@@ -73,7 +73,7 @@ const CASES = {
     equal(await texts(page, "#ask .diff .added mark"), ["blue"], "what is added");
     await page.locator("#sessions .waiting", { hasText: "Change it" }).waitFor();
     equal(readFileSync(file("poem.txt"), "utf8"), "roses\nare red\n", "before the answer");
-    await page.click("#ask .primary");
+    await answerByClick(page);
     await rests(page);
     equal(readFileSync(file("poem.txt"), "utf8"), "roses\nare blue\n", "after it");
     equal(await texts(page, ".tool .diff .removed .text"), ["removed: are red"], "what was removed");
@@ -166,6 +166,191 @@ const CASES = {
     }
   },
 
+  async "text that nests without end does not stop the page, and is shown"() {
+    const id = await server.session([{ text: `${">".repeat(5000)}deep` }, { text: `${"- ".repeat(3000)}deeper` }, { text: "The next." }]);
+    const page = await browser.open(server, id);
+    for (const last of ["deep", "deeper", "The next."]) {
+      await server.prompt(id);
+      await page.locator(".message.assistant", { hasText: last }).last().waitFor();
+      await rests(page);
+    }
+    await page.reload();
+    await page.locator(".message.assistant", { hasText: "The next." }).waitFor();
+    equal(await page.locator(".message.assistant").count(), 3, "answers");
+    equal(await page.locator(".message.assistant").first().locator("blockquote").count(), 20, "levels");
+  },
+
+  async "no text takes long to be read"() {
+    const page = await browser.open(server);
+    const slow = await page.evaluate(async () => {
+      const { Growing } = await import("/console/markdown.js");
+      const { ToolView } = await import("/console/tool.js");
+      const n = 1500, many = 60_000;
+      const texts = {
+        heading: `# a${" ".repeat(n)}b`, rule: `a|b\n${" ".repeat(n * 10)}x`, "row rule": `a|b\n${"-|".repeat(n)}x`, tildes: `${"~".repeat(n)}\``, backticks: `${"`".repeat(n)}x`,
+        fence: `\`\`\`${" a".repeat(n)}\``, brackets: "[".repeat(many), links: `${"[a](b \"".repeat(40)}${" ".repeat(3000)}`, stars: "*a ".repeat(many), strong: "**a ".repeat(many),
+        spaces: `a${" ".repeat(many)}b`, table: `${"|a".repeat(2000)}|\n${"|-".repeat(2000)}|\n${"|\n".repeat(2000)}`,
+      };
+      const found = [];
+      const time = (name, does) => {
+        const started = performance.now();
+        does();
+        const took = performance.now() - started;
+        if (took > 400) found.push(`${name}: ${Math.round(took)} ms`);
+      };
+      for (const [name, text] of Object.entries(texts)) time(name, () => new Growing().update(text, true));
+      for (const text of [`${" ".repeat(many)}x`, `${"\n".repeat(many)}x`]) {
+        const item = { about: "execute", input: { command: `a${text}` }, title: "", status: "completed", done: true, content: [{ type: "content", content: { type: "text", text } }], locations: [] };
+        time("output", () => new ToolView(item).update());
+      }
+      return found;
+    });
+    equal(slow, [], "what took long");
+  },
+
+  async "what cannot be drawn is plain text, and keeps nothing else from it"() {
+    const id = await server.session([{ text: "Before.\n\n---\n" }, { text: "The next." }]);
+    const page = await browser.open(server, id);
+    await page.evaluate(() => {
+      const real = document.createElement;
+      document.createElement = function (name) {
+        if (name === "hr") throw new Error("broken on purpose");
+        return real.call(this, name);
+      };
+    });
+    await server.prompt(id);
+    await page.locator(".message.assistant .said", { hasText: "---" }).waitFor();
+    await rests(page);
+    await server.prompt(id, "More.");
+    await page.locator(".message.assistant", { hasText: "The next." }).waitFor();
+    ok(browser.complaints.length && browser.complaints.every((one) => one.includes("broken on purpose")), "it is not told");
+    browser.complaints.length = 0;
+  },
+
+  async "a click that was meant for one question does not answer the next"() {
+    const bash = (command) => ({ tool_calls: [{ name: "bash", input: { command } }] });
+    const page = await browser.open(server, await server.session([bash("touch first"), bash("touch second"), { text: "Done." }]));
+    await page.fill("#prompt", "Two commands");
+    await page.keyboard.press("Enter");
+    await asks(page);
+    const stale = await page.$("#ask .primary");
+    await page.evaluate(() => {
+      const root = document.querySelector("#ask"), before = root.dataset.id;
+      const click = () => root.dataset.id && root.dataset.id !== before && root.querySelector(".primary").dispatchEvent(new MouseEvent("click", { bubbles: true, detail: 2 }));
+      new MutationObserver(click).observe(root, { attributeFilter: ["data-id"] });
+    });
+    await answerByClick(page);
+    await asks(page);
+    await page.locator("#ask", { hasText: "touch second" }).waitFor();
+    for (let at = 0; at < 20; at++) {
+      await stale.evaluate((button) => button.dispatchEvent(new MouseEvent("click", { bubbles: true, detail: 1 })));
+      await page.evaluate(() => new Promise(requestAnimationFrame));
+    }
+    await answerBy(page, "n");
+    await rests(page);
+    equal([existsSync(file("first")), existsSync(file("second"))], [true, false], "what was done");
+  },
+
+  async "only Shift says always, not Caps Lock; a key that is held down answers nothing"() {
+    const bash = { tool_calls: [{ name: "bash", input: { command: "echo capitals" } }] };
+    const page = await browser.open(server, await server.session([bash, bash, bash, { text: "Done." }]));
+    await page.fill("#prompt", "The same again");
+    await page.keyboard.press("Enter");
+    const press = (init) => page.evaluate((init) => document.querySelector("#ask").dispatchEvent(new KeyboardEvent("keydown", { bubbles: true, cancelable: true, ...init })), init);
+    await answerWith(page, "Y", () => press({ key: "Y" }));
+    await asks(page);
+    const question = await page.locator("#ask").getAttribute("data-id");
+    for (let at = 0; at < 40; at++) {
+      await press({ key: "y", repeat: true });
+      await page.evaluate(() => new Promise(requestAnimationFrame));
+    }
+    equal(await page.locator("#ask").getAttribute("data-id"), question, "the question");
+    await answerWith(page, "Shift y", () => press({ key: "y", shiftKey: true }));
+    await page.locator(".message.assistant", { hasText: "Done." }).waitFor();
+    equal(await page.locator(".tool.completed").count(), 3, "commands");
+  },
+
+  async "who signs in after somebody else finds nothing of theirs"() {
+    const id = await server.session([{ text: "A secret." }], { title: "Secret title" });
+    await server.prompt(id);
+    const page = await browser.open(server, id);
+    await rests(page);
+    await page.fill("#prompt", "secret draft");
+    await page.evaluate(() => (location.hash = "#/"));
+    await page.locator("body.home").waitFor();
+    await browser.go(page, id);
+    equal(await page.inputValue("#prompt"), "secret draft", "the draft");
+    await page.route("**/prompt", (route) => route.fulfill({ status: 401, json: { error: { code: "unauthorized", message: "no" } } }));
+    await page.keyboard.press("Enter");
+    await page.locator("#login").waitFor();
+    const left = await page.evaluate(() => [document.documentElement.textContent.includes("ecret"), document.title, document.querySelectorAll("#sessions li, #conversation > *, #directories option").length, document.querySelector("#prompt").value, Object.keys(sessionStorage)]);
+    equal(left, [false, "nuncio", 0, "", []], "what is left");
+    await page.fill("#token", server.token);
+    await page.keyboard.press("Enter");
+    await page.locator(".message.assistant", { hasText: "A secret." }).waitFor();
+  },
+
+  async "while the server cannot be reached, it is asked once at a time and less and less"() {
+    const page = await browser.page();
+    await page.clock.install();
+    let asked = 0;
+    await page.route("**/v1/status", (route) => (asked++, route.abort()));
+    await page.goto(`${server.url}/`);
+    for (let at = 0; at < 6; at++) {
+      await page.fill("#token", server.token);
+      await page.keyboard.press("Enter");
+      await becomes(() => page.inputValue("#token"), "", "the field");
+    }
+    for (let at = 0; at < 20; at++) {
+      await page.clock.runFor(1000);
+      await page.evaluate(() => fetch("/console/icon.svg").then((answer) => answer.text()));
+    }
+    ok(asked >= 8 && asked <= 16, `asked ${asked} times`);
+    await page.unroute("**/v1/status");
+    await page.clock.runFor(15_000);
+    await page.waitForSelector("body.ready");
+  },
+
+  async "without room for a draft, a prompt is sent all the same"() {
+    const id = await server.session([{ text: "Heard." }]);
+    const page = await browser.open(server, id);
+    await page.evaluate(() => {
+      for (let size = 8_000_000, at = 0; size >= 1; ) {
+        try {
+          sessionStorage.setItem(`room-${at++}`, "x".repeat(size));
+        } catch {
+          size = Math.floor(size / 2);
+        }
+      }
+    });
+    await page.fill("#prompt", "A large paste");
+    ok(await page.locator("#send").isEnabled(), "it cannot be sent");
+    await page.click("#send");
+    await page.locator(".message.assistant", { hasText: "Heard." }).waitFor();
+  },
+
+  async "what was opened for one session is not for the next"() {
+    const [one, two] = [await server.session([{ text: "One." }]), await server.session([{ text: "Two." }])];
+    const page = await browser.open(server, one);
+    await page.click("#more button");
+    await page.locator(".menu:popover-open button", { hasText: "Delete" }).click();
+    await page.locator("#deleting[open]").waitFor();
+    await browser.go(page, two);
+    await page.locator("#deleting").waitFor({ state: "hidden" });
+    await page.click(".picker.mode");
+    await page.locator(".menu:popover-open").waitFor();
+    await browser.go(page, one);
+    equal(await page.locator(".menu:popover-open").count(), 0, "menus");
+    await page.click("#more button");
+    await page.locator(".menu:popover-open button", { hasText: "Delete" }).click();
+    await page.locator("#deleting .danger").click();
+    await page.waitForFunction(() => location.hash === "#/");
+    equal((await server.call("GET", `/v1/sessions/${two}`)).sessionId, two, "the other");
+    await page.goto(`${server.url}/#/session/%`);
+    await page.reload();
+    await page.waitForSelector("body.ready");
+  },
+
   async "on a phone the list is a drawer"() {
     const id = await server.session([{ text: "Small." }], { title: "On a phone" });
     await server.prompt(id);
@@ -208,7 +393,7 @@ const CASES = {
     await one.keyboard.press("Enter");
     await asks(two);
     await asks(one);
-    await two.click("#ask .primary");
+    await answerByClick(two);
     await asksNot(one);
     await asksNot(two);
     await rests(one);

@@ -14,14 +14,20 @@ export const rests = (page) => page.waitForFunction(() => document.querySelector
 export const asks = (page) => page.locator("#ask:not([hidden])").waitFor();
 export const asksNot = (page) => page.locator("#ask").waitFor({ state: "hidden" });
 
-/** Answers with a key, as soon as the question takes one: keys that come too soon are not for it. */
-export async function answerBy(page, key) {
+/** Answers with a key. */
+export const answerBy = (page, key) => answerWith(page, key, () => page.keyboard.press(key));
+
+/** Answers with a click on the first answer. */
+export const answerByClick = (page) => answerWith(page, "a click", () => page.locator("#ask .primary").click({ timeout: 500 }).catch(() => {}));
+
+/** Answers as soon as the question takes one: what comes too soon is not for it. */
+export async function answerWith(page, what, act) {
   await asks(page);
   const question = await page.locator("#ask").getAttribute("data-id");
   const isOpen = async () => (await page.locator("#ask").getAttribute("data-id")) === question;
   for (const until = Date.now() + WAIT_MS; await isOpen(); ) {
-    if (Date.now() > until) throw new Error(`the question does not take ${key}; ${await page.evaluate(() => document.activeElement.outerHTML)}`);
-    await page.keyboard.press(key);
+    if (Date.now() > until) throw new Error(`the question does not take ${what}; ${await page.evaluate(() => document.activeElement.outerHTML)}`);
+    await act();
   }
 }
 

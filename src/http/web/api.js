@@ -5,6 +5,9 @@ const SILENCE_MS = 40_000;
 const TRIES_MAX = 5;
 const BACKOFF_MS = [150, 300, 600, 1200, 2500, 5000, 10_000];
 
+/** How long to wait after so many failures: longer and longer, and not everybody at once. */
+export const backoff = (failures) => BACKOFF_MS[Math.min(failures, BACKOFF_MS.length - 1)] * (0.8 + Math.random() * 0.4);
+
 let token = null;
 
 /** What the server said no with. */
@@ -15,12 +18,21 @@ export class ApiError extends Error {
   }
 }
 
+/** A part of an address; one that is not well encoded as it stands. */
+export function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
 /** The token of the address, which it then leaves, or the one that this tab has. */
 export function takeToken() {
   const given = /^#token=(.+)$/.exec(location.hash);
   if (given) {
     history.replaceState(null, "", location.pathname + location.search);
-    setToken(decodeURIComponent(given[1]));
+    setToken(decoded(given[1]));
   } else {
     token = sessionStorage.getItem(KEY);
   }
@@ -29,8 +41,12 @@ export function takeToken() {
 
 export function setToken(value) {
   token = value;
-  if (value) sessionStorage.setItem(KEY, value);
-  else sessionStorage.removeItem(KEY);
+  sessionStorage.removeItem(KEY);
+  try {
+    if (value) sessionStorage.setItem(KEY, value);
+  } catch {
+    // The browser has no room for it: it is asked for again after a reload.
+  }
 }
 
 const authorized = (headers) => ({ authorization: `Bearer ${token}`, ...headers });
@@ -88,10 +104,9 @@ export function follow(path, { after = 0, types, events, synced, state, refused 
       }
       if (closed) return;
       state?.("lost");
-      const pause = BACKOFF_MS[Math.min(failures++, BACKOFF_MS.length - 1)] * (0.8 + Math.random() * 0.4);
       await new Promise((resolve) => {
         wake = resolve;
-        setTimeout(resolve, pause);
+        setTimeout(resolve, backoff(failures++));
       });
     }
   }
@@ -130,6 +145,15 @@ export function follow(path, { after = 0, types, events, synced, state, refused 
     }
   }
 
+  /** What its readers do not understand is no reason to lose the connection. */
+  function tell(reader, what) {
+    try {
+      reader?.(what);
+    } catch (error) {
+      console.error(error);
+    }
+  }
+
   function take(frames) {
     let batch = [];
     for (const frame of frames) {
@@ -140,18 +164,18 @@ export function follow(path, { after = 0, types, events, synced, state, refused 
         else if (line.startsWith("event: ")) name = line.slice(7);
       }
       if (name === "synced") {
-        if (batch.length) events(batch);
+        if (batch.length) tell(events, batch);
         batch = [];
         const upTo = JSON.parse(data).cursor;
         cursor = Math.max(cursor, upTo);
-        synced?.(upTo);
+        tell(synced, upTo);
       } else if (id !== null && data && id > cursor) {
         cursor = id;
         batch.push(JSON.parse(data));
       }
       if (closed) return;
     }
-    if (batch.length) events(batch);
+    if (batch.length) tell(events, batch);
   }
 
   const now = () => {

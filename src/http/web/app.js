@@ -1,6 +1,6 @@
 // The console: takes the token, shows the list and one session, and passes events and keys around.
 
-import { ApiError, call, post, session as route, setToken, takeToken } from "./api.js";
+import { ApiError, backoff, call, decoded, post, session as route, setToken, takeToken } from "./api.js";
 import { Ask } from "./ask.js";
 import { Composer } from "./composer.js";
 import { announce, at, fill, h, icon, isTyping, short } from "./dom.js";
@@ -12,7 +12,7 @@ import { ConversationView } from "./view.js";
 const HIDDEN_MS = 20_000;
 const LOST_MS = 800;
 
-let live = null, sessions = null, isObserver = false, sleeping = null, started = false;
+let live = null, sessions = null, isObserver = false, sleeping = null, started = false, starting = null, toDelete = null;
 const lost = new Map();
 
 const view = new ConversationView();
@@ -25,7 +25,7 @@ const more = new Menu("More", {
     { id: "copy", name: "Copy the session's id" },
     ...(isObserver ? [] : [{ id: "close", name: "Close", hint: "Ends what runs; it stays on the disk" }, { id: "delete", name: "Delete…", danger: true }]),
   ],
-  choose: (id) => ({ copy: copyId, close, delete: () => at("deleting").showModal() })[id](),
+  choose: (id) => ({ copy: copyId, close, delete: askDelete })[id](),
 });
 
 // Sessions -----------------------------------------------------------------------------------------------------------------------
@@ -33,14 +33,15 @@ const more = new Menu("More", {
 async function create(cwd, settings) {
   const body = { ...(cwd ? { cwd } : {}), ...settings };
   const { sessionId } = await post("/v1/sessions", body);
+  // Whoever has gone elsewhere in the meantime stays there.
+  if (live || !started) return sessionId;
   history.pushState(null, "", `#/session/${sessionId}`);
   show(sessionId, true);
   return sessionId;
 }
 
 function show(id, isNew = false) {
-  live?.close();
-  live = null;
+  leave();
   document.body.classList.toggle("home", !id);
   document.body.classList.remove("drawer");
   sessions.select(id);
@@ -56,7 +57,16 @@ function show(id, isNew = false) {
   if ((!id || isNew) && matchMedia("(pointer: fine)").matches) composer.input.focus();
 }
 
-const wanted = () => decodeURIComponent(/^#\/session\/(.+)$/.exec(location.hash)?.[1] || "") || null;
+/** What belongs to the session that was shown goes with it: its question, its menus, the dialog that would delete it. */
+function leave() {
+  live?.close();
+  live = null;
+  ask.update(new Map());
+  more.close();
+  at("deleting").close("keep");
+}
+
+const wanted = () => decoded(/^#\/session\/(.+)$/.exec(location.hash)?.[1] || "") || null;
 
 function gone(error) {
   if (error.status === 401) return login("The token is not valid any more.");
@@ -131,9 +141,17 @@ async function copyId() {
 
 const close = () => call("POST", route(live.id, "/close"), {}).catch(failed);
 
+function askDelete() {
+  toDelete = live.id;
+  at("deleting").returnValue = "";
+  at("deleting").showModal();
+}
+
 at("deleting").addEventListener("close", async () => {
-  if (at("deleting").returnValue !== "delete" || !live) return;
-  await call("DELETE", route(live.id)).then(() => (location.hash = "#/")).catch(failed);
+  const id = toDelete;
+  toDelete = null;
+  if (at("deleting").returnValue !== "delete" || !id || id !== live?.id) return;
+  await call("DELETE", route(id)).then(() => id === live?.id && (location.hash = "#/")).catch(failed);
 });
 
 // What went wrong ----------------------------------------------------------------------------------------------------------------
@@ -168,10 +186,27 @@ function offline(is) {
 
 // Who may in ---------------------------------------------------------------------------------------------------------------------
 
+/** Nothing that the last token could see or wrote remains for the next one. */
+function forget() {
+  started = false;
+  starting = null;
+  leave();
+  sessions?.forget();
+  composer.forget();
+  view.show(null);
+  changed();
+  for (const id of ["title", "cwd", "plan-now"]) at(id).textContent = "";
+  at("cwd").title = "";
+  plan([]);
+  queue(new Map());
+  at("usage").hidden = true;
+  for (const id of ["directories", "queue", "announcer"]) fill(at(id));
+  for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close();
+}
+
 function login(why) {
   setToken(null);
-  live?.close();
-  sessions?.stream?.close();
+  forget();
   document.body.classList.remove("ready");
   at("login").hidden = false;
   at("login-error").textContent = why || "";
@@ -187,18 +222,26 @@ at("login").addEventListener("submit", async (event) => {
   await start();
 });
 
+/** Loads the list until that succeeds, then shows what the address says. A later start takes the place of this one. */
 async function start() {
-  try {
-    sessions ||= new Sessions({ changed, state: (word) => connection("all", word), refused: (error) => error && gone(error), deleted: (id) => id === live?.id && (location.hash = "#/") });
-    const status = await sessions.load();
-    isObserver = status.role === "observer";
-    document.body.classList.toggle("observer", isObserver);
-  } catch (error) {
-    if (error instanceof ApiError && (error.status === 401 || error.status === 429)) return login(error.status === 401 ? "This token is not one of this server's." : "Too many attempts: wait a moment.");
-    offline(true);
-    setTimeout(start, 1000);
-    return;
+  const mine = (starting = {});
+  sessions?.forget();
+  sessions ||= new Sessions({ changed, again: start, failed, state: (word) => connection("all", word), refused: (error) => error && gone(error), deleted: (id) => id === live?.id && (location.hash = "#/") });
+  let status = null;
+  for (let failures = 0; !status; failures++) {
+    try {
+      status = await sessions.load();
+    } catch (error) {
+      if (starting !== mine) return;
+      if (error instanceof ApiError && (error.status === 401 || error.status === 429)) return login(error.status === 401 ? "This token is not one of this server's." : "Too many attempts: wait a moment.");
+      offline(true);
+      await new Promise((resolve) => setTimeout(resolve, backoff(failures)));
+    }
+    if (starting !== mine) return;
   }
+  starting = null;
+  isObserver = status.role === "observer";
+  document.body.classList.toggle("observer", isObserver);
   at("login").hidden = true;
   document.body.classList.add("ready");
   offline(false);
@@ -213,7 +256,7 @@ async function start() {
 
 addEventListener("hashchange", () => {
   const token = location.hash.startsWith("#token=");
-  if (token) return takeToken(), start();
+  if (token) return forget(), takeToken(), start();
   if (started && wanted() !== (live?.id ?? null)) show(wanted());
 });
 

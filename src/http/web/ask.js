@@ -6,10 +6,10 @@ import { code } from "./markdown.js";
 import { contents } from "./tool.js";
 
 const TITLES = { execute: "Run this command?", edit: "Make this change?", fetch: "Open this address?", read: "Read this?" };
-const KEYS = { allow_once: "y", allow_always: "Y", reject_once: "n", reject_always: "N" };
-const BY_KEY = { y: "allow_once", a: "allow_once", Y: "allow_always", A: "allow_always", n: "reject_once", d: "reject_once", N: "reject_always", D: "reject_always" };
+const KEYS = { allow_once: "y", allow_always: "Shift+Y", reject_once: "n", reject_always: "Shift+N" };
+const BY_KEY = { y: "allow", a: "allow", n: "reject", d: "reject" };
 const LAST_MS = 60_000;
-/** A key that was on its way when the question came was meant for something else. */
+/** A key or a click that was on its way when the question came was meant for something else. */
 const TOO_SOON_MS = 350;
 
 export class Ask {
@@ -18,6 +18,8 @@ export class Ask {
     this.hooks = hooks;
     this.root = at("ask");
     this.shown = null;
+    // A key that is held down answers one question, not those that follow.
+    this.root.addEventListener("keydown", (event) => event.repeat && (event.key === "Enter" || event.key === " ") && event.preventDefault());
     setInterval(() => this.tick(), 1000);
   }
 
@@ -44,9 +46,9 @@ export class Ask {
       this.hadFocus = hadFocus;
       return;
     }
+    if (isNew) this.sinceMs = performance.now();
     this.draw(first, list.length);
     if (!isNew) return;
-    this.sinceMs = performance.now();
     announce(`Waiting for you: ${this.title(first)}`);
     // A text that is being written keeps the focus.
     if (!this.hooks.observes() && (hadFocus || !isTyping() || !document.activeElement.value)) this.focus();
@@ -65,15 +67,15 @@ export class Ask {
   draw(ask, count) {
     const { tool } = ask;
     const isCommand = tool?.about === "execute" && typeof tool.input?.command === "string";
-    const what = isCommand ? code(tool.input.command, "") : contents(ask.content, { cut: false });
+    const what = isCommand ? code(tool.input.command, "") : this.contents(ask);
     const subtitle = !isCommand && tool && h("span", { class: "muted subtitle" }, tool.locations?.[0]?.path || tool.title);
     this.left = h("span", { class: "muted left" });
     const head = h("div", { class: "head" }, h("h2", { id: "ask-title" }, this.title(ask)), subtitle, count > 1 && h("span", { class: "muted count" }, `1 of ${count}`), this.left);
     const isOnce = (option) => option.kind.endsWith("_once");
     const button = (option) => {
       const name = option.kind === "allow_once" ? "primary" : isOnce(option) ? "plain" : "quiet";
-      const mark = h("kbd", { "aria-hidden": "true" }, option.kind.endsWith("_always") ? `⇧${KEYS[option.kind]}` : KEYS[option.kind]);
-      return h("button", { type: "button", class: name, onclick: (event) => (event.detail || !this.isTooSoon) && this.answer(option.optionId), "aria-keyshortcuts": KEYS[option.kind] }, option.name, " ", mark);
+      const mark = h("kbd", { "aria-hidden": "true" }, option.kind.endsWith("_always") ? KEYS[option.kind].replace("Shift+", "⇧") : KEYS[option.kind]);
+      return h("button", { type: "button", class: name, onclick: () => this.answer(ask, option.optionId), "aria-keyshortcuts": KEYS[option.kind] }, option.name, " ", mark);
     };
     const options = this.hooks.observes() ? [h("p", { class: "muted" }, "Somebody who may answer is asked.")] : [
       h("div", { class: "answers" }, ask.options.filter(isOnce).map(button)),
@@ -81,6 +83,16 @@ export class Ask {
     ];
     fill(this.root, head, h("div", { class: "what", tabIndex: -1 }, what), options);
     this.tick();
+  }
+
+  /** What will be done. When it cannot be drawn, it is shown as it came. */
+  contents(ask) {
+    try {
+      return contents(ask.content, { cut: false });
+    } catch (error) {
+      console.error(error);
+      return code(JSON.stringify(ask.content ?? ask.tool?.input, null, 2), "");
+    }
   }
 
   tick() {
@@ -95,10 +107,11 @@ export class Ask {
 
   /** Takes a key, if it is an answer. */
   take(event) {
-    const kind = BY_KEY[event.key];
-    if (!this.isOpen || !kind || this.hooks.observes()) return false;
-    const option = this.shown.options.find((one) => one.kind === kind);
-    if (option && !this.isTooSoon) this.answer(option.optionId);
+    // Caps Lock makes capitals, too: only Shift says "always".
+    const does = BY_KEY[event.key.toLowerCase()];
+    if (!this.isOpen || !does || this.hooks.observes()) return false;
+    const option = this.shown.options.find((one) => one.kind === `${does}_${event.shiftKey ? "always" : "once"}`);
+    if (option && !event.repeat) this.answer(this.shown, option.optionId);
     return !!option;
   }
 
@@ -106,9 +119,9 @@ export class Ask {
     return performance.now() - this.sinceMs < TOO_SOON_MS;
   }
 
-  async answer(optionId) {
-    const id = this.shown?.permissionId;
-    if (!id || this.answering === id) return;
+  /** Answers this question and no other, and only while it is the one that is shown. */
+  async answer({ permissionId: id }, optionId) {
+    if (id !== this.shown?.permissionId || this.isTooSoon || this.answering === id) return;
     this.answering = id;
     this.root.classList.add("answering");
     try {
@@ -117,6 +130,7 @@ export class Ask {
       // Somebody else was quicker: the stream tells what they said.
       if (!(error instanceof ApiError && error.status === 404)) this.hooks.failed(error);
     }
+    if (this.answering !== id) return;
     this.answering = null;
     this.root.classList.remove("answering");
   }

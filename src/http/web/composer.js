@@ -7,11 +7,13 @@ import { Menu } from "./menu.js";
 const IMAGES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 const FILE_BYTES_MAX = 10 * 1024 * 1024;
 const DRAFT = "nuncio.draft.";
+/** The second click of a double click on "send" finds "stop" in its place. */
+const TOO_SOON_MS = 350;
 
 export class Composer {
   /** `create(cwd, settings)` makes a session and answers its id; `failed(error)`; `isBusy()`; `state()`; `directories()`. */
   constructor(hooks) {
-    Object.assign(this, { hooks, id: null, files: [], sending: false, modes: [], wanted: {}, drafts: sessionStorage });
+    Object.assign(this, { hooks, id: null, files: [], sending: false, visit: {}, stopSinceMs: 0, modes: [], wanted: {}, drafts: sessionStorage });
     this.form = at("composer");
     this.input = at("prompt");
     this.send = at("send");
@@ -31,7 +33,7 @@ export class Composer {
       this.attach([...this.picker.files]);
       this.picker.value = "";
     });
-    at("stop").addEventListener("click", () => this.stop());
+    at("stop").addEventListener("click", () => performance.now() - this.stopSinceMs > TOO_SOON_MS && this.stop());
     this.drops();
     this.pickers();
   }
@@ -65,8 +67,9 @@ export class Composer {
       const { models = [] } = id === "model" ? await get("/v1/models") : {};
       return models;
     }
-    const { configOptions = [] } = await call("POST", route(this.id, "/resume"), {});
-    this.known = Object.fromEntries(configOptions.map((option) => [option.id, option.currentValue]));
+    const session = this.id;
+    const { configOptions = [] } = await call("POST", route(session, "/resume"), {});
+    if (this.id === session) this.known = Object.fromEntries(configOptions.map((option) => [option.id, option.currentValue]));
     const options = configOptions.find((option) => option.id === id)?.options || [];
     return options.map(({ value, name, description }) => ({ id: value, name, hint: description }));
   }
@@ -92,17 +95,43 @@ export class Composer {
   /** Belongs to this session from now on; null: to one that is not there yet. */
   show(id) {
     this.keep();
-    this.id = id;
-    this.known = null;
-    this.files = [];
+    this.leave(id);
     this.input.value = this.drafts.getItem(DRAFT + (id || "")) || "";
     this.draw();
     this.grow();
   }
 
+  leave(id) {
+    for (const menu of Object.values(this.menus)) menu.close();
+    this.id = id;
+    this.known = null;
+    this.files = [];
+    this.visit = {};
+  }
+
+  /** Nothing remains of what was written here, in any session. */
+  forget() {
+    this.leave(null);
+    Object.assign(this, { wanted: {}, modes: [], defaultModel: null });
+    for (const key of Object.keys(this.drafts)) if (key.startsWith(DRAFT)) this.drafts.removeItem(key);
+    this.input.value = this.directory.value = "";
+    this.draw();
+    this.grow();
+  }
+
   keep() {
-    if (this.input.value) this.drafts.setItem(DRAFT + (this.id || ""), this.input.value);
-    else this.drafts.removeItem(DRAFT + (this.id || ""));
+    this.draft(this.id, this.input.value);
+  }
+
+  /** A draft for which the browser has no room is not kept. */
+  draft(id, text) {
+    const key = DRAFT + (id || "");
+    try {
+      if (text) this.drafts.setItem(key, text);
+      else this.drafts.removeItem(key);
+    } catch {
+      this.drafts.removeItem(key);
+    }
   }
 
   typed() {
@@ -122,7 +151,9 @@ export class Composer {
 
   draw() {
     const busy = this.hooks.isBusy(), home = !this.id;
-    at("stop").hidden = !busy || !this.isEmpty;
+    const stop = at("stop");
+    if (stop.hidden) this.stopSinceMs = performance.now();
+    stop.hidden = !busy || !this.isEmpty;
     this.send.hidden = busy && this.isEmpty;
     this.send.disabled = this.isEmpty || this.sending;
     const does = busy ? "Queue (Ctrl+Enter steers the running turn)" : "Send";
@@ -156,34 +187,43 @@ export class Composer {
     this.input.value = "";
     this.files = [];
     this.typed();
+    const { visit } = this;
+    let { id } = this;
     try {
-      if (!this.id) this.id = await this.hooks.create(this.directory.value.trim(), this.wanted);
-      if (busy) await this.add(text, files, delivery);
-      else await this.begin(text, files);
+      if (!id) {
+        id = await this.hooks.create(this.directory.value.trim(), this.wanted);
+        if (this.hooks.state()?.id === id) this.id = id;
+      }
+      if (busy) await this.add(id, text, files, delivery);
+      else await this.begin(id, text, files);
     } catch (error) {
-      if (!this.input.value) this.input.value = text;
-      this.files = [...files, ...this.files];
+      if (this.visit === visit) {
+        if (!this.input.value) this.input.value = text;
+        this.files = [...files, ...this.files];
+      } else if (error.status !== 401) {
+        this.draft(id, text);
+      }
       this.hooks.failed(error);
     }
     this.sending = false;
     this.typed();
   }
 
-  async begin(text, files) {
+  async begin(id, text, files) {
     const prompt = [...(text.trim() ? [{ type: "text", text }] : []), ...files.map(({ part }) => part)];
     try {
-      await post(route(this.id, "/prompt"), { prompt }, { prefer: "respond-async" });
+      await post(route(id, "/prompt"), { prompt }, { prefer: "respond-async" });
     } catch (error) {
       // Somebody else was quicker.
       if (!(error instanceof ApiError && error.code === "session_busy")) throw error;
-      await this.add(text, files, "queue");
+      await this.add(id, text, files, "queue");
     }
   }
 
-  add(text, files, delivery) {
+  add(id, text, files, delivery) {
     const flat = ({ part }) => (part.type === "resource" ? { type: "resource", ...part.resource } : part);
     const parts = [...(text.trim() ? [{ type: "text", text }] : []), ...files.map(flat)];
-    return post(route(this.id, "/messages"), { role: "user", parts, delivery });
+    return post(route(id, "/messages"), { role: "user", parts, delivery });
   }
 
   async stop() {
@@ -215,9 +255,12 @@ export class Composer {
   }
 
   async attach(files) {
+    const { visit } = this;
     for (const file of files) {
       try {
-        this.files.push(await read(file));
+        const taken = await read(file);
+        if (this.visit !== visit) return;
+        this.files.push(taken);
       } catch (error) {
         this.hooks.failed(error);
       }

@@ -1,6 +1,6 @@
 // The difference of two texts, by lines, as nodes.
 
-import { h } from "./dom.js";
+import { add, h } from "./dom.js";
 
 const CONTEXT = 3;
 const EDITS_MAX = 1500;
@@ -91,7 +91,7 @@ export function draw(lines, limit = 60) {
   if (rows.length <= limit) return table;
   const all = h("button", { type: "button", class: "quiet all" }, `Show all ${rows.length} lines`);
   all.addEventListener("click", () => {
-    body.append(...rows.slice(limit));
+    add(body, rows.slice(limit));
     all.remove();
   });
   return h("div", {}, table, all);

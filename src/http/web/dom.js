@@ -96,7 +96,7 @@ export function short(n) {
 }
 
 /** The last part of a path. */
-export const base = (path) => (path || "").replace(/\/+$/, "").split("/").pop() || "/";
+export const base = (path) => (path || "").split("/").findLast(Boolean) || "/";
 
 const announcer = () => at("announcer");
 

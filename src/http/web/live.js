@@ -12,7 +12,14 @@ export class Live {
   }
 
   events = (batch) => {
-    for (const event of batch) this.state.on(event);
+    for (const event of batch) {
+      try {
+        this.state.on(event);
+      } catch (error) {
+        // One that is not understood does not keep the others from being.
+        console.error(error);
+      }
+    }
     this.hooks.changed();
   };
 

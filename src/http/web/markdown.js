@@ -1,13 +1,26 @@
 // Markdown as nodes: blocks, then what stands in a line. Every piece of text goes in as text; of links only http(s) ones are links.
 
-import { h, icon } from "./dom.js";
+import { add, h, icon } from "./dom.js";
 
-const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([^\s`]*)[^`]*$/;
-const HEADING = /^ {0,3}(#{1,6})\s+(.*?)\s*#*\s*$/;
-const RULE = /^ {0,3}([-*_])(\s*\1){2,}\s*$/;
-const ITEM = /^(\s*)([-*+]|\d{1,9}[.)])(\s+)(.*)$/;
+// The text is a model's: whatever it says, no expression may take more than linear time, and nothing nests without end.
+const FENCE = /^ {0,3}(`{3,}(?!`)|~{3,}(?!~))([^`]*)$/;
+const FENCE_END = /^ {0,3}(`{3,}|~{3,})$/;
+const HEADING = /^ {0,3}(#{1,6})\s/;
+const ITEM = /^(\s*)([-*+]|\d{1,9}[.)])(\s+)(.*)$/s;
 const QUOTE = /^ {0,3}> ?/;
-const ROW_RULE = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/;
+/** Quotes and lists within each other; what lies deeper is shown as it is written. The same for what stands in lines. */
+const LEVELS_MAX = 20;
+
+const isRule = (line) => /^ {0,3}[-*_]/.test(line) && /^(?:-{3,}|\*{3,}|_{3,})$/.test(line.replace(/\s+/g, ""));
+const isRowRule = (line) => line !== undefined && cells(line).every((cell) => /^:?-+:?$/.test(cell));
+
+/** A heading without its signs; those at the end go when they stand apart. */
+function headingText(line, signs) {
+  const text = line.slice(signs).trim();
+  let end = text.length;
+  while (text[end - 1] === "#") end--;
+  return end === 0 || /\s/.test(text[end - 1]) ? text.slice(0, end).trimEnd() : text;
+}
 
 /** Splits text into blocks, each `{type, from, …}`; `from` is the line it begins with. A block does not depend on those before it. */
 export function blocks(lines) {
@@ -21,14 +34,14 @@ export function blocks(lines) {
       continue;
     }
     if (fence) {
-      const close = new RegExp(`^ {0,3}${fence[1][0]}{${fence[1].length},}\\s*$`);
-      while (++at < lines.length && !close.test(lines[at]));
-      found.push({ type: "code", from, language: fence[2], lines: lines.slice(from + 1, at) });
+      const closes = (end) => end && end[1][0] === fence[1][0] && end[1].length >= fence[1].length;
+      while (++at < lines.length && !closes(FENCE_END.exec(lines[at].trimEnd())));
+      found.push({ type: "code", from, language: fence[2].trim().split(/\s/, 1)[0], lines: lines.slice(from + 1, at) });
       at++;
     } else if (heading) {
-      found.push({ type: "heading", from, level: heading[1].length, text: heading[2] });
+      found.push({ type: "heading", from, level: heading[1].length, text: headingText(line, heading[0].length) });
       at++;
-    } else if (RULE.test(line)) {
+    } else if (isRule(line)) {
       found.push({ type: "rule", from });
       at++;
     } else if (QUOTE.test(line)) {
@@ -37,7 +50,7 @@ export function blocks(lines) {
     } else if (ITEM.test(line)) {
       at = endOfList(lines, at);
       found.push({ type: "list", from, lines: lines.slice(from, at) });
-    } else if (line.includes("|") && ROW_RULE.test(lines[at + 1] || "") && lines[at + 1].includes("-")) {
+    } else if (line.includes("|") && isRowRule(lines[at + 1])) {
       while (at < lines.length && lines[at].includes("|") && lines[at].trim()) at++;
       found.push({ type: "table", from, lines: lines.slice(from, at) });
     } else {
@@ -49,7 +62,7 @@ export function blocks(lines) {
   return found;
 }
 
-const begins = (line) => FENCE.test(line) || HEADING.test(line) || RULE.test(line) || QUOTE.test(line) || (ITEM.test(line) && !/^\s*\d+[.)]/.test(line)) || /^\s*1[.)]\s/.test(line);
+const begins = (line) => FENCE.test(line) || HEADING.test(line) || isRule(line) || QUOTE.test(line) || (ITEM.test(line) && !/^\s*\d+[.)]/.test(line)) || /^\s*1[.)]\s/.test(line);
 
 /** A list goes on over what is indented, and over one empty line when an item or something indented follows. */
 function endOfList(lines, at) {
@@ -68,31 +81,32 @@ function endOfList(lines, at) {
   return at;
 }
 
-export function render(text) {
-  return blocks(text.split("\n")).map(block);
-}
+/** Where a block stands: how deep, and how much may still be searched in vain for the whole text. */
+const top = () => ({ level: 0, search: { left: SEARCH_CHARS_MAX } });
+const below = ({ level, search }) => ({ level: level + 1, search });
 
-function block(one) {
+function block(one, place) {
+  if (place.level >= LEVELS_MAX && (one.type === "quote" || one.type === "list")) return h("p", {}, one.lines.join("\n"));
   switch (one.type) {
     case "code":
       return code(one.lines.join("\n"), one.language);
     case "heading":
       // The page has its own first two.
-      return h(`h${Math.min(6, one.level + 2)}`, { class: `h${one.level}` }, inline(one.text));
+      return h(`h${Math.min(6, one.level + 2)}`, { class: `h${one.level}` }, inline(one.text, place));
     case "rule":
       return h("hr");
     case "quote":
-      return h("blockquote", {}, blocks(one.lines).map(block));
+      return h("blockquote", {}, blocks(one.lines).map((inner) => block(inner, below(place))));
     case "list":
-      return list(one.lines);
+      return list(one.lines, below(place));
     case "table":
-      return table(one.lines);
+      return table(one.lines, place);
     default:
-      return h("p", {}, inline(one.text));
+      return h("p", {}, inline(one.text, place));
   }
 }
 
-function list(lines) {
+function list(lines, place) {
   const first = ITEM.exec(lines[0]);
   const indent = first[1].length, ordered = /\d/.test(first[2]);
   const items = [];
@@ -106,7 +120,7 @@ function list(lines) {
     if (task) inner[0] = inner[0].slice(task[0].length);
     const parts = blocks(inner);
     const loose = inner.some((line, index) => !line.trim() && index < inner.length - 1);
-    const children = parts.map((part) => (part.type === "text" && !loose ? inline(part.text) : block(part)));
+    const children = parts.map((part) => (part.type === "text" && !loose ? inline(part.text, place) : block(part, place)));
     const mark = task && h("span", { class: "task", role: "img", "aria-label": task[1] === " " ? "open" : "done" }, task[1] === " " ? "☐" : "☑");
     return h("li", task ? { class: "has-task" } : {}, mark, children);
   });
@@ -121,9 +135,12 @@ function dedent(line, width) {
 
 const cells = (line) => line.trim().replace(/^\||\|$/g, "").split(/(?<!\\)\|/).map((cell) => cell.trim().replace(/\\\|/g, "|"));
 
-function table(lines) {
+function table(lines, place) {
   const sides = cells(lines[1]).map((rule) => (/^:-+:$/.test(rule) ? "center" : /-:$/.test(rule) ? "right" : ""));
-  const row = (line, name) => h("tr", {}, sides.map((side, index) => h(name, { class: side || undefined }, inline(cells(line)[index] ?? ""))));
+  const row = (line, name) => {
+    const own = cells(line).slice(0, sides.length), missing = sides.length - own.length;
+    return h("tr", {}, own.map((cell, index) => h(name, { class: sides[index] || undefined }, inline(cell, place))), missing > 0 && h(name, { colSpan: missing }));
+  };
   const body = lines.slice(2).map((line) => row(line, "td"));
   return h("div", { class: "table" }, h("table", {}, h("thead", {}, row(lines[0], "th")), h("tbody", {}, body)));
 }
@@ -140,45 +157,61 @@ export function code(text, language) {
   return h("div", { class: "code" }, h("div", { class: "bar" }, name, copy), h("pre", { tabIndex: 0 }, h("code", {}, text)));
 }
 
-const SPANS = [
-  [/^(`+)([^]*?[^`])\1(?!`)/, (m) => h("code", {}, m[2].replace(/^ (.*) $/s, "$1"))],
-  [/^!?\[((?:[^\[\]\\]|\\.|\[[^\]]*\])*)\]\(\s*<?([^\s)>]+)>?(?:\s+["'(][^)]*)?\s*\)/, (m) => link(m[2], inline(m[1]), m[0])],
-  [/^<(https?:\/\/[^\s>]+)>/, (m) => link(m[1], [m[1]], m[0])],
-  [/^(https?:\/\/[^\s<>"')\]]*[^\s<>"')\].,;:!?])/, (m) => link(m[1], [m[1]], m[0]), true],
-  [/^(\*\*|__)(?=\S)((?:[^\\]|\\.)*?\S)\1/s, (m) => h("strong", {}, inline(m[2])), "_"],
-  [/^\*(?=[^\s*])((?:[^\\*]|\\.)*?[^\s*])\*(?!\*)/s, (m) => h("em", {}, inline(m[1]))],
-  [/^_(?=[^\s_])((?:[^\\_]|\\.)*?[^\s_])_(?!\w)/s, (m) => h("em", {}, inline(m[1])), true],
-  [/^~~(?=\S)((?:[^\\]|\\.)*?\S)~~/s, (m) => h("del", {}, inline(m[1]))],
-  [/^\\([\\`*_{}\[\]()#+\-.!|~<>])/, (m) => m[1]],
-  [/^ {2,}\n|^\\\n/, () => h("br")],
-];
+/** Code goes from a run of backticks to the next one that is as long. */
+function codeSpan(rest) {
+  const open = /^`+/.exec(rest)[0].length;
+  const runs = /`+/g;
+  runs.lastIndex = open;
+  for (let run; (run = runs.exec(rest)); ) {
+    if (run[0].length === open) return [rest.slice(0, runs.lastIndex), rest.slice(open, run.index)];
+  }
+  return null;
+}
 
-const STARTS = /[`[!<*_~\\h ]/g;
+const find = (pattern) => (rest) => pattern.exec(rest);
+const LINK = [find(/^!?\[((?:[^\[\]\\]|\\.|\[[^\]]*\])*)\]\(\s*<?([^\s)>]+)>?(?:\s+(?:["'(][^)]*)?)?\)/), (m, place) => link(m[2], inline(m[1], place), m[0])];
+const STRONG = [find(/^(\*\*|__)(?=\S)((?:[^\\]|\\.)*?\S)\1/s), (m, place) => h("strong", {}, inline(m[2], place))];
+
+/** By their first character; those of WORDS_APART do not begin within a word. */
+const SPANS = {
+  "`": [[codeSpan, (m) => h("code", {}, m[1].replace(/^ (.*) $/s, "$1"))]],
+  "!": [LINK],
+  "[": [LINK],
+  "<": [[find(/^<(https?:\/\/[^\s>]+)>/), (m) => link(m[1], [m[1]], m[0])]],
+  "h": [[find(/^(https?:\/\/[^\s<>"')\]]*[^\s<>"')\].,;:!?])/), (m) => link(m[1], [m[1]], m[0])]],
+  "*": [STRONG, [find(/^\*(?=[^\s*])((?:[^\\*]|\\.)*?[^\s*])\*(?!\*)/s), (m, place) => h("em", {}, inline(m[1], place))]],
+  "_": [STRONG, [find(/^_(?=[^\s_])((?:[^\\_]|\\.)*?[^\s_])_(?!\w)/s), (m, place) => h("em", {}, inline(m[1], place))]],
+  "~": [[find(/^~~(?=\S)((?:[^\\]|\\.)*?\S)~~/s), (m, place) => h("del", {}, inline(m[1], place))]],
+  "\\": [[find(/^\\([\\`*_{}\[\]()#+\-.!|~<>])/), (m) => m[1]], [find(/^\\\n/), () => h("br")]],
+  " ": [[find(/^ {2,}\n/), () => h("br")]],
+};
+
+const WORDS_APART = "h_";
+const STARTS = /`+|!\[|\[|<|\*|_|~~|\\| {2,}|http/g;
 const SPAN_CHARS_MAX = 4000;
+/** What opens and is never closed is searched for to the end each time: at most so much of that, then text is text. */
+const SEARCH_CHARS_MAX = 4_000_000;
 
 /** What stands in lines, as nodes and strings. */
-export function inline(text) {
-  const out = [];
-  let plain = 0, at = 0;
-  while (at < text.length) {
-    STARTS.lastIndex = at;
-    const next = STARTS.exec(text);
-    if (!next) break;
-    at = next.index;
-    const rest = text.slice(at, at + SPAN_CHARS_MAX);
-    const inWord = /\w/.test(text[at - 1] || "");
-    let taken = 0;
-    for (const [pattern, make, apart] of SPANS) {
-      if (inWord && (apart === true || (apart === "_" && rest[0] === "_"))) continue;
-      const match = pattern.exec(rest);
+export function inline(text, at = top()) {
+  if (at.level >= LEVELS_MAX) return [text];
+  const { search } = at, place = below(at);
+  const starts = new RegExp(STARTS), out = [];
+  let plain = 0;
+  for (let start; search.left > 0 && (start = starts.exec(text)); ) {
+    const { index } = start, first = text[index];
+    if (WORDS_APART.includes(first) && /\w/.test(text[index - 1] || "")) continue;
+    const rest = text.slice(index, index + SPAN_CHARS_MAX);
+    let match = null;
+    for (const [seek, make] of SPANS[first]) {
+      match = seek(rest);
       if (!match) continue;
-      if (at > plain) out.push(text.slice(plain, at));
-      out.push(make(match));
-      taken = match[0].length;
+      if (index > plain) out.push(text.slice(plain, index));
+      out.push(make(match, place));
+      plain = starts.lastIndex = index + match[0].length;
       break;
     }
-    at += taken || 1;
-    if (taken) plain = at;
+    if (!match && first !== " " && first !== "\\") search.left -= rest.length;
   }
   if (plain < text.length) out.push(text.slice(plain));
   return out;
@@ -207,8 +240,9 @@ export class Growing {
     const lines = text.slice(this.done).split("\n");
     const found = blocks(lines);
     for (const node of this.tail) node.remove();
-    const nodes = found.map(block);
-    this.root.append(...nodes);
+    const place = top();
+    const nodes = found.map((one) => block(one, place));
+    add(this.root, nodes);
     if (final || found.length < 3) {
       this.tail = nodes;
       return;

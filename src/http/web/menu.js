@@ -16,6 +16,7 @@ export class Menu {
       this.button.setAttribute("aria-expanded", String(this.isOpen));
     });
     this.label = label;
+    this.asked = 0;
     this.nodes = [this.button, this.list];
   }
 
@@ -26,7 +27,9 @@ export class Menu {
 
   async toggle() {
     if (this.isOpen) return this.list.hidePopover();
+    const asked = ++this.asked;
     const choices = await this.choices();
+    if (asked !== this.asked) return;
     const role = this.current() === null ? "menuitem" : "menuitemradio";
     const items = choices.map(({ id, name, hint, danger }) => {
       const chosen = id === this.current();
@@ -44,6 +47,12 @@ export class Menu {
     this.list.showPopover();
     this.place();
     (this.list.querySelector("[aria-checked=true]") || this.list.querySelector("button"))?.focus();
+  }
+
+  /** What it offered belongs to something that is no longer shown. */
+  close() {
+    this.asked++;
+    if (this.isOpen) this.list.hidePopover();
   }
 
   /** Above the button when there is room, else below, within the window. */

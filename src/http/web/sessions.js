@@ -6,20 +6,22 @@ import { ago, at, base, fill, h } from "./dom.js";
 const TYPES = "session.*,turn.started,turn.completed,turn.failed,turn.cancelled,turn.interrupted,permission.*";
 
 export class Sessions {
-  /** `open(id)` when one is chosen; `changed()` when the list did; `state(word)` of the connection; `refused(error)`. */
+  /** `open(id)` when one is chosen; `changed()` when the list did; `state(word)` of the connection; `again()` when the server has other data than it had; `refused(error)`; `failed(error)`. */
   constructor(hooks) {
-    Object.assign(this, { hooks, rows: new Map(), current: null, stream: null, next: null, nodes: new Map() });
+    Object.assign(this, { hooks, rows: new Map(), current: null, stream: null, next: null, nodes: new Map(), reader: {} });
     this.list = at("sessions");
     this.list.addEventListener("keydown", (event) => this.key(event));
-    at("more-sessions").addEventListener("click", () => this.page());
+    at("more-sessions").addEventListener("click", () => this.page().catch(this.hooks.failed));
     // "5m" becomes "6m".
     setInterval(() => this.draw(), 30_000);
   }
 
   /** Answers the server's status. What happens after its cursor is not in the list, and comes with the stream. */
   async load() {
+    const { reader } = this;
     const status = await get("/v1/status");
     const [, { permissions = [] }] = await Promise.all([this.page(), get("/v1/permissions").catch(() => ({}))]);
+    if (reader !== this.reader) return status;
     for (const { sessionId, permissionId } of permissions) this.rows.get(sessionId)?.asks.add(permissionId);
     this.draw();
     this.stream?.close();
@@ -28,21 +30,24 @@ export class Sessions {
       types: TYPES,
       events: (batch) => this.on(batch),
       state: this.hooks.state,
-      refused: (error) => (error.status === 400 ? this.again() : this.hooks.refused(error)),
+      refused: (error) => (error.status === 400 ? this.hooks.again() : this.hooks.refused(error)),
     });
     return status;
   }
 
-  /** The server has other data than it had. */
-  again() {
+  /** Somebody else reads from now on: nothing remains, and what is still on its way is not for them. */
+  forget() {
+    this.stream?.close();
+    Object.assign(this, { stream: null, current: null, next: null, reader: {} });
     this.rows.clear();
-    this.next = null;
-    this.load().catch(this.hooks.refused);
+    this.draw();
   }
 
   async page() {
+    const { reader } = this;
     const cursor = this.next ? `?cursor=${encodeURIComponent(this.next)}` : "";
     const { sessions, nextCursor } = await get(`/v1/sessions${cursor}`);
+    if (reader !== this.reader) return;
     for (const info of sessions) this.put(info);
     this.next = nextCursor || null;
     this.draw();
@@ -91,7 +96,9 @@ export class Sessions {
   }
 
   async refresh(id) {
+    const { reader } = this;
     const info = await get(`/v1/sessions/${encodeURIComponent(id)}`).catch(() => null);
+    if (reader !== this.reader) return;
     if (info) this.put(info);
     this.draw();
   }

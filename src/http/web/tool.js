@@ -42,7 +42,7 @@ const textOf = (item) => item.content.map((one) => (one.type === "content" ? one
 /** What a command wrote, without the line that tells its exit code: the row does. */
 function commandOutput(item) {
   const text = plain(textOf(item)).replace(/\n?exit code: -?\d+\s*$/, "");
-  return text.replace(/\s+$/, "");
+  return text.trimEnd();
 }
 
 const WORDS = { pending: "pending", in_progress: "running", completed: "done", failed: "failed" };
@@ -93,7 +93,7 @@ export class ToolView {
     this.root.className = `tool ${status}${isBad ? " bad" : ""}${command ? " command" : ""}`;
     const word = status === "asked" ? "waiting for you" : WORDS[status];
     fill(this.mark, status === "in_progress" ? h("span", { class: "spinner" }) : icon(ICONS[item.about] || "other"), h("span", { class: "hidden" }, `${word}: `));
-    this.title.textContent = command ? command.trim().replace(/\s*\n\s*/g, " ↵ ") : item.title;
+    this.title.textContent = command ? command.split("\n").map((line) => line.trim()).filter(Boolean).join(" ↵ ") : item.title;
     this.row.title = command || item.title;
     fill(this.meta, this.facts());
     this.row.setAttribute("aria-expanded", String(this.isOpen));

@@ -1,6 +1,6 @@
 // The conversation as nodes: an item a node, drawn at most once a frame, and only what changed.
 
-import { announce, at, duration, fill, h, icon } from "./dom.js";
+import { add, announce, at, duration, fill, h, icon } from "./dom.js";
 import { Growing } from "./markdown.js";
 import { ToolView, image } from "./tool.js";
 
@@ -56,6 +56,21 @@ class NoteView {
   update() {}
 }
 
+/** What could not be drawn as it should be: its text, and nothing that can fail. */
+class PlainView {
+  constructor(item, root = h("article")) {
+    Object.assign(this, { item, root });
+    root.className = `message ${item.role || item.kind}`;
+    root.hidden = false;
+  }
+
+  update() {
+    const { text, title, hint, content } = this.item;
+    const inner = Array.isArray(content) ? content.map((one) => one?.content?.text ?? one?.newText) : [];
+    fill(this.root, h("p", { class: "said" }, [text, title, hint, ...inner].filter((one) => one && typeof one === "string").join("\n")));
+  }
+}
+
 const VIEWS = { message: MessageView, tool: ToolView, notice: NoteView, end: NoteView };
 
 export class ConversationView {
@@ -84,6 +99,7 @@ export class ConversationView {
     this.stuck = true;
     this.latest.hidden = true;
     this.root.setAttribute("aria-busy", "true");
+    this.tick();
     this.changed();
   }
 
@@ -101,24 +117,36 @@ export class ConversationView {
     const started = performance.now();
     const { state, ready } = this.live;
     const fresh = [];
-    for (const item of state.changed) {
-      let view = this.views.get(item);
-      if (!view) {
-        view = new VIEWS[item.kind](item);
-        this.views.set(item, view);
-        fresh.push(view.root);
-        view.root.dataset.key = item.key;
-      }
-      view.update();
+    const items = [...state.changed];
+    state.changed.clear();
+    for (const item of items) {
+      const known = this.views.get(item);
+      const view = this.drawn(item, known);
+      if (!known) fresh.push(view.root);
       if (ready && item.done && item.kind === "message" && item.role === "assistant") announce(item.text);
     }
-    state.changed.clear();
-    if (fresh.length) this.root.append(...fresh);
+    add(this.root, fresh);
     this.root.setAttribute("aria-busy", String(!ready));
     this.tick();
     this.keep();
     this.drawnAt = performance.now();
     this.cost = this.drawnAt - started;
+  }
+
+  /** The item as it is now. One that cannot be drawn does not keep the others from it: it becomes plain text. */
+  drawn(item, known) {
+    let view = known;
+    try {
+      view ||= new VIEWS[item.kind](item);
+      view.update();
+    } catch (error) {
+      console.error(error);
+      view = new PlainView(item, view?.root);
+      view.update();
+    }
+    view.root.dataset.key = item.key;
+    this.views.set(item, view);
+    return view;
   }
 
   /** The line below: that something goes on, and how long already. */
