@@ -30,7 +30,7 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt;
@@ -44,6 +44,7 @@ use gate::{Foreign, Gate};
 use metrics::{Counted, Requests};
 use once::Once;
 use patient::Patient;
+use rpc::line::{Line, Wire};
 pub use tokens::Tokens;
 
 /// What the command line says of the bridge.
@@ -81,6 +82,9 @@ pub struct Door {
     telling: TaskTracker,
     sockets: TaskTracker,
 }
+
+/// What a connection takes up, also as a WebSocket.
+type Slot = (OwnedSemaphorePermit, Counted);
 
 /// A bridge that listens and does not answer yet.
 pub struct Bridge {
@@ -167,8 +171,8 @@ impl Bridge {
             let Ok(slot) = slots.clone().try_acquire_owned() else { continue };
             let (door, tls, closing) = (door.clone(), tls.clone(), closing.clone());
             connections.spawn(async move {
-                door.connection(stream, tls, closing).await;
-                drop(slot);
+                let held = (slot, Counted::new(&door.requests.connections));
+                door.connection(stream, tls, held, closing).await;
             });
         }
         // First this: whoever finds nobody listening any more can rely on it.
@@ -213,29 +217,42 @@ impl Door {
         }
     }
 
-    async fn connection(self: Arc<Self>, stream: TcpStream, tls: Option<tokio_rustls::TlsAcceptor>, closing: CancellationToken) {
+    async fn connection(
+        self: Arc<Self>,
+        stream: TcpStream,
+        tls: Option<tokio_rustls::TlsAcceptor>,
+        held: Slot,
+        closing: CancellationToken,
+    ) {
         let _ = stream.set_nodelay(true);
-        let _counted = Counted::new(&self.requests.connections);
         match tls {
-            None => self.speak(stream, closing).await,
+            None => self.speak(stream, held, closing).await,
             Some(tls) => {
                 if let Ok(Ok(stream)) = tokio::time::timeout(limits::HTTP_HEAD, tls.accept(stream)).await {
-                    self.speak(stream, closing).await;
+                    self.speak(stream, held, closing).await;
                 }
             }
         }
     }
 
-    async fn speak(self: Arc<Self>, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, closing: CancellationToken) {
+    async fn speak(
+        self: Arc<Self>,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        held: Slot,
+        closing: CancellationToken,
+    ) {
+        let wire = Wire::default();
+        let line = Line::new(Patient::new(stream), wire.clone(), held);
         let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
-            let door = self.clone();
-            async move { Ok::<_, std::convert::Infallible>(door.answer(request.map(Body::new)).await) }
+            let (door, mut request) = (self.clone(), request.map(Body::new));
+            request.extensions_mut().insert(wire.clone());
+            async move { Ok::<_, std::convert::Infallible>(door.answer(request).await) }
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(limits::HTTP_HEAD)
             .max_buf_size(limits::HTTP_BUFFER_BYTES)
-            .serve_connection(TokioIo::new(Patient::new(stream)), service)
+            .serve_connection(TokioIo::new(line), service)
             .with_upgrades();
         tokio::pin!(connection);
         // A client that breaks off, or says what is no HTTP, is its own affair.

@@ -152,6 +152,12 @@ pub const HTTP_BODIES_BYTES_MAX: usize = 64 << 20;
 /// Calls of one batch of `/rpc`, and messages of one of its connections that wait to be sent.
 pub const RPC_BATCH_MAX: u32 = 100;
 pub const RPC_MESSAGES_QUEUED_MAX: u32 = 8;
+/// Calls of one socket that run or whose answers have not left; how many of them only read; and what their params may take.
+pub const RPC_CALLS_MAX: usize = 32;
+pub const RPC_READS_MAX: usize = 4;
+pub const RPC_PARAMS_BYTES_MAX: usize = 2 * HTTP_BODY_BYTES_MAX;
+/// What answers that were not read yet may take, over all sockets.
+pub const RPC_UNREAD_BYTES_MAX: usize = 256 << 20;
 /// Subscriptions of one socket.
 pub const RPC_SUBSCRIPTIONS_MAX: u32 = 32;
 /// How often a stream that has nothing to say shows that it lives.

@@ -1,6 +1,8 @@
 //! `/rpc`: the rows of the table as JSON-RPC over POST and WebSocket, and the stream of events as a subscription, by jsonrpsee.
 
 mod guard;
+pub mod line;
+mod socket;
 
 use std::sync::Arc;
 
@@ -19,6 +21,7 @@ use jsonrpsee::server::{
 };
 use jsonrpsee::types::{ErrorObjectOwned, Params};
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tower::Service;
 use tower::layer::util::{Identity, Stack};
@@ -29,7 +32,9 @@ use super::{Door, params, prompt};
 use crate::api::{Client, Cx, Entry, EventStream, FOLLOW, FollowParams, METHODS, Role, Shown};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
-use guard::{Guard, Opened, Shaped, told};
+use guard::{Guard, Shaped, told};
+use line::Wire;
+use socket::Opened;
 
 /// What a subscription's notifications are called, and how it is ended.
 const EVENT: &str = "_nuncio/events/event";
@@ -39,6 +44,8 @@ const UNFOLLOW: &str = "_nuncio/events/unfollow";
 pub struct Rpc {
     module: RpcModule<()>,
     services: TowerServiceBuilder<Stack<Guard, Identity>, Identity>,
+    /// Kibibytes of answers that sockets have not read yet.
+    unread: Arc<Semaphore>,
     stop: StopHandle,
     handle: ServerHandle,
 }
@@ -66,7 +73,8 @@ impl Rpc {
             .build();
         let guarded = RpcServiceBuilder::new().layer(Guard);
         let services = Server::builder().set_config(config).set_rpc_middleware(guarded).to_service_builder();
-        Ok(Rpc { module, services, stop, handle })
+        let unread = Arc::new(Semaphore::new(limits::RPC_UNREAD_BYTES_MAX >> 10));
+        Ok(Rpc { module, services, unread, stop, handle })
     }
 
     pub fn stop(&self) {
@@ -91,11 +99,14 @@ async fn answer(door: &Arc<Door>, request: Request) -> Result<Response> {
     };
     let is_socket = request.method() == Method::GET && is_upgrade_request(&request);
     let mut request = request;
+    let mut opening = None;
     if is_socket {
         // What the gate will ask for again.
         let said = request.headers().get(AUTHORIZATION).cloned();
         let headers = HeaderMap::from_iter(said.map(|said| (AUTHORIZATION, said)));
-        request.extensions_mut().insert(Arc::new(Opened { headers }));
+        let opened = Arc::new(Opened::new(headers, rpc.unread.clone()));
+        opening = request.extensions().get::<Wire>().cloned().zip(Some(opened.clone()));
+        request.extensions_mut().insert(opened);
     } else if request.method() == Method::GET {
         return Err(Error::new(Kind::MethodNotAllowed, "/rpc takes POST, and WebSockets"));
     } else {
@@ -112,6 +123,9 @@ async fn answer(door: &Arc<Door>, request: Request) -> Result<Response> {
     let response = service.call(request).await.map_err(|error| Error::internal(format!("/rpc: {error}")))?;
     if is_socket && response.status() != StatusCode::SWITCHING_PROTOCOLS {
         return Err(Error::new(Kind::InvalidRequest, "the WebSocket handshake is incomplete").hint("RFC 6455, section 4.1"));
+    }
+    if let Some((wire, opened)) = opening {
+        let _ = wire.set(opened);
     }
     let response = response.map(Body::new);
     match is_socket || response.extensions().get::<Shaped>().is_some() {

@@ -2,24 +2,20 @@
 
 use std::sync::Arc;
 
-use axum::http::HeaderMap;
 use jsonrpsee::core::middleware::{Batch, BatchEntry, Notification, RpcServiceT};
 use jsonrpsee::core::server::{BatchResponseBuilder, MethodResponse};
 use jsonrpsee::server::Extensions;
 use jsonrpsee::server::middleware::rpc::RpcService;
 use jsonrpsee::types::{ErrorObject, ErrorObjectOwned, Id, Request};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
-use crate::api::{Client, FOLLOW, entry};
+use super::socket::Opened;
+use crate::api::{Client, FOLLOW, Role, entry};
 use crate::error::{Error, KINDS, Kind, Result};
 use crate::http::Door;
 use crate::limits;
 use crate::rpc::message::frame::error_object;
-
-/// The head of the request that became a socket.
-pub struct Opened {
-    pub headers: HeaderMap,
-}
 
 /// Marks answers whose errors have our shape.
 #[derive(Clone)]
@@ -48,13 +44,23 @@ impl RpcServiceT for Guarded<RpcService> {
 
     fn call<'a>(&self, request: Request<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
         let this = self.clone();
-        async move { this.one(request).await }
+        async move {
+            let asked = (weight(request.params.as_deref()), reads(&request.method));
+            let (id, extensions) = (request.id.clone(), request.extensions.clone());
+            bounded(extensions, asked, id, this.one(request)).await
+        }
     }
 
     /// Its calls go one after the other.
     fn batch<'a>(&self, batch: Batch<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
         let this = self.clone();
-        async move { this.many(batch).await }
+        async move {
+            let parts = || batch.iter().filter_map(|part| part.as_ref().ok());
+            let bytes = parts().map(|part| weight(part.params().map(|params| &**params))).sum();
+            let reading = parts().any(|part| reads(part.method_name()));
+            let extensions = parts().next().map(|part| part.extensions().clone()).unwrap_or_default();
+            bounded(extensions, (bytes, reading), Id::Null, this.many(batch)).await
+        }
     }
 
     fn notification<'a>(&self, notification: Notification<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
@@ -106,6 +112,37 @@ impl Guarded<RpcService> {
     }
 }
 
+fn weight(params: Option<&RawValue>) -> usize {
+    params.map_or(0, |params| params.get().len())
+}
+
+fn reads(method: &str) -> bool {
+    entry(method).is_some_and(|entry| entry.role == Role::Observer)
+}
+
+/// A call within what its socket may have going on, until its answer has left.
+async fn bounded(
+    extensions: Extensions,
+    (bytes, reads): (usize, bool),
+    id: Id<'_>,
+    called: impl Future<Output = MethodResponse>,
+) -> MethodResponse {
+    let Some(opened) = extensions.get::<Arc<Opened>>() else { return called.await };
+    let refused = |error: Error| MethodResponse::error(id, told(&error));
+    let held = match opened.call(bytes, reads).await {
+        Ok(held) => held,
+        Err(error) => return refused(error),
+    };
+    let answer = called.await;
+    if answer.is_notification() || answer.is_subscription() {
+        return answer;
+    }
+    match opened.leaves(answer.as_json().get().len(), held) {
+        Ok(()) => answer,
+        Err(error) => refused(error),
+    }
+}
+
 fn shaped(mut extensions: Extensions) -> Extensions {
     extensions.insert(Shaped);
     extensions
@@ -132,7 +169,12 @@ pub fn judge(extensions: &mut Extensions) -> Result<()> {
 /// A notification has no answer, whatever comes of it.
 async fn heard(mut notification: Notification<'_>) {
     let Some(entry) = entry(&notification.method).filter(|entry| entry.notification) else { return };
+    let opened = notification.extensions.get::<Arc<Opened>>();
+    let room = opened.map(|opened| opened.notification());
     let called = async {
+        if let Some(None) = room {
+            return Err(Error::new(Kind::Overloaded, "too many notifications at once"));
+        }
         judge(&mut notification.extensions)?;
         let params = notification.params.as_ref().map_or(Ok(Value::Null), |params| serde_json::from_str(params.get()));
         let params = params.map_err(|error| Error::invalid_params(error.to_string()))?;

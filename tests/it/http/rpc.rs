@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Home, Server, Socket};
+use crate::harness::{Home, Server, Socket, bounded};
 
 const FOLLOW: &str = "_nuncio/events/follow";
 const EVENT: &str = "_nuncio/events/event";
@@ -204,6 +204,71 @@ async fn a_revoked_token_ends_what_its_socket_may() {
     }
     owner.call("session/prompt", prompt(&session)).await;
     assert_eq!(worker.told(EVENT, &subscription).await.unwrap(), json!({"ended": true}));
+    server.stop().await;
+}
+
+/// A socket counts as a connection as long as it is open, and no longer.
+#[tokio::test]
+async fn sockets_are_counted() {
+    let (_home, server) = started(&[]).await;
+    let connections = async || {
+        let metrics = server.get("/metrics").header("connection", "close").send().await.body;
+        let line = metrics.lines().find_map(|line| line.strip_prefix("nuncio_http_connections "));
+        line.unwrap().parse::<u64>().unwrap()
+    };
+    let mut sockets = Vec::new();
+    for _ in 0..5 {
+        let mut socket = server.socket().await;
+        socket.call("_nuncio/status", json!({})).await;
+        sockets.push(socket);
+    }
+    // And the one that asks.
+    bounded("five sockets and who asks", async { while connections().await != 6 {} }).await;
+    drop(sockets);
+    bounded("the end of the sockets", async { while connections().await != 1 {} }).await;
+    server.stop().await;
+}
+
+/// Who asks and does not read gets so much and no more; then what was asked in vain is refused, and the socket goes on.
+#[tokio::test]
+async fn unread_answers_are_bounded() {
+    const ASKED: usize = 120;
+    let (home, server) = started(&[]).await;
+    let mut owner = server.socket().await;
+    let session = session(&home, &mut owner).await;
+    let named = json!({"sessionId": session, "name": "large.txt"});
+    let mut large = named.clone();
+    large["data"] = "QUJD".repeat(1 << 19).into();
+    owner.call("_nuncio/attachment/add", large).await;
+    let before = server.resident_kib();
+    let mut greedy = server.socket().await;
+    for id in 0..ASKED {
+        let get = json!({"jsonrpc": "2.0", "id": id, "method": "_nuncio/attachment/get", "params": named});
+        greedy.raw(&get.to_string()).await;
+    }
+    // Others are served meanwhile.
+    for _ in 0..5 {
+        owner.call("_nuncio/attachment/get", named.clone()).await;
+    }
+    let grown = (server.resident_kib().saturating_sub(before)) >> 10;
+    assert!(grown < 80, "{grown} MiB");
+    let (mut answered, mut refused) = (0, 0);
+    for _ in 0..ASKED {
+        let answer = greedy.message().await.unwrap();
+        match answer.get("error") {
+            None => answered += 1,
+            Some(error) => {
+                assert_eq!((&error["code"], &error["data"]["code"]), (&json!(-32001), &json!("overloaded")), "{error}");
+                refused += 1;
+            }
+        }
+    }
+    assert!(answered >= 32 && refused > 0, "{answered} answered, {refused} refused");
+    // What was held for them is given back.
+    for _ in 0..34 {
+        greedy.raw(&json!({"jsonrpc": "2.0", "id": 0, "method": "_nuncio/attachment/get", "params": named}).to_string()).await;
+        assert!(greedy.message().await.unwrap().get("error").is_none());
+    }
     server.stop().await;
 }
 
