@@ -64,11 +64,7 @@ impl RpcServiceT for Guarded<RpcService> {
     }
 
     fn notification<'a>(&self, notification: Notification<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
-        async move {
-            let extensions = notification.extensions.clone();
-            heard(notification).await;
-            MethodResponse::notification().with_extensions(shaped(extensions))
-        }
+        acknowledged(notification)
     }
 }
 
@@ -164,6 +160,12 @@ pub fn judge(extensions: &mut Extensions) -> Result<()> {
     let client = door.gate.client(&opened.headers)?;
     extensions.insert::<Arc<Client>>(Arc::new(client));
     Ok(())
+}
+
+async fn acknowledged(notification: Notification<'_>) -> MethodResponse {
+    let extensions = notification.extensions.clone();
+    heard(notification).await;
+    MethodResponse::notification().with_extensions(shaped(extensions))
 }
 
 /// A notification has no answer, whatever comes of it.

@@ -155,3 +155,23 @@ impl Frames {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_seen_however_they_are_cut() {
+        let mut said = b"HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\n\r\n".to_vec();
+        said.extend(b"\x81\x05hello\x89\x00\x81\x7e\x00\xc8");
+        said.extend([b'x'; 200]);
+        said.extend(b"\x89\x02hi\x81\x7f\x00\x00\x00\x00\x00\x01\x11\x70");
+        said.extend([b'\r'; 70_000]);
+        said.extend(b"\x81\x01x");
+        for size in [1, 2, 3, 7, 1000, said.len()] {
+            let (mut frames, mut texts) = (Frames::Head { matched: 0 }, Vec::new());
+            said.chunks(size).for_each(|part| frames.pass(part, |length| texts.push(length)));
+            assert_eq!(texts, [5, 200, 70_000, 1], "{size}");
+        }
+    }
+}
