@@ -63,6 +63,8 @@ impl RpcServiceT for Guarded<RpcService> {
         }
     }
 
+    // An `async fn` would borrow from what it is called on.
+    #[allow(clippy::manual_async_fn)]
     fn notification<'a>(&self, notification: Notification<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
         acknowledged(notification)
     }
