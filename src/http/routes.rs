@@ -9,6 +9,7 @@ use axum::routing::{MethodFilter, get, on};
 use axum::{Extension, Router, middleware};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
+use tower_http::compression::CompressionLayer;
 
 use super::answer::{self, Failure};
 use super::once::{self, Outcome};
@@ -46,6 +47,8 @@ pub fn router() -> Router {
         .method_not_allowed_fallback(|| async {
             Failure(Error::new(Kind::MethodNotAllowed, "this route does not take that method").hint("see /v1/openapi.json"))
         })
+        // Streams, pictures and what is short stay as they are.
+        .layer(CompressionLayer::new())
         .layer(middleware::from_fn(answer::seen))
 }
 

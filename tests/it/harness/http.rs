@@ -229,7 +229,9 @@ impl Connection {
         let mut rest = if method == "HEAD" { Rest::Over } else { Rest::of(&head) };
         let mut body = Vec::new();
         while self.piece(&mut rest, &mut body).await? {}
-        let body = String::from_utf8(body).map_err(io::Error::other)?;
+        let packed = head.headers.iter().any(|(name, _)| name == "content-encoding");
+        let body =
+            if packed { String::from_utf8_lossy(&body).into() } else { String::from_utf8(body).map_err(io::Error::other)? };
         Ok(Answer { status: head.status, head, body })
     }
 

@@ -89,7 +89,7 @@ async fn hosts_and_origins() {
     let answer = server.get("/v1/sessions").header("origin", "https://page.example").send().await;
     assert_eq!(answer.header("access-control-allow-origin"), Some("https://page.example"));
     assert_eq!(answer.header("access-control-allow-credentials"), None);
-    assert_eq!(answer.header("vary"), Some("origin"));
+    assert!(answer.head.headers.contains(&("vary".into(), "origin".into())), "{answer:?}");
     let events = server.follow(&session).header("origin", "https://page.example").events().await;
     assert_eq!(events.head.header("access-control-allow-origin"), Some("https://page.example"));
     // The target may name a host, too: that is the one that counts.

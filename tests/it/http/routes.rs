@@ -133,6 +133,23 @@ async fn path_over_query_over_body() {
     server.stop().await;
 }
 
+/// What is long is packed for who takes it; streams are not.
+#[tokio::test]
+async fn long_answers_are_packed() {
+    let home = Home::new();
+    let server = home.serve_script(json!([]), &[]).await;
+    let session = server.new_session(&home).await;
+    let plain = server.get("/v1/openapi.json").send().await;
+    assert_eq!(plain.header("content-encoding"), None);
+    let packed = server.get("/v1/openapi.json").header("accept-encoding", "gzip").send().await;
+    assert_eq!(packed.header("content-encoding"), Some("gzip"));
+    assert!(packed.body.len() < plain.body.len() / 4, "{}", packed.body.len());
+    assert_eq!(server.get("/v1/nothing").header("accept-encoding", "gzip").send().await.error(), (404, "not_found".into()));
+    let mut events = server.get(&format!("/v1/sessions/{session}/events")).header("accept-encoding", "gzip").events().await;
+    assert_eq!(events.history().await.len(), 1);
+    server.stop().await;
+}
+
 #[tokio::test]
 async fn answers_of_all_kinds() {
     let home = Home::new();
