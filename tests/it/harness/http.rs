@@ -159,7 +159,7 @@ impl Head {
 #[derive(Clone, Debug)]
 pub struct Answer {
     pub status: u16,
-    head: Head,
+    pub head: Head,
     pub body: String,
 }
 
