@@ -294,3 +294,16 @@ async fn the_network_needs_a_word() {
     assert_eq!(server.get("/health").over(&mut connection).await.status, 200);
     server.stop().await;
 }
+
+/// Named tokens that cannot be read let nobody in, keep the owner from nothing, and are told to nobody.
+#[tokio::test]
+async fn a_broken_list_of_tokens_is_nobodys_business() {
+    let home = Home::new();
+    let server = home.serve_script(json!([]), &[]).await;
+    std::fs::write(home.data().join("tokens.json"), "{").unwrap();
+    let wrong = server.with("0123456789abcdef0123456789abcdef").get("/v1/sessions").send().await;
+    assert_eq!(wrong.error(), (401, "unauthenticated".into()));
+    assert!(!wrong.body.contains("tokens.json"), "{wrong:?}");
+    server.get("/v1/sessions").expect(200).await;
+    server.stop().await;
+}

@@ -263,3 +263,18 @@ async fn so_many_sessions_are_open() {
     server.begin(&sessions[2], "go").await;
     server.kill().await;
 }
+
+/// A form may be as large as an attachment may be.
+#[tokio::test]
+async fn forms_hold_what_attachments_may() {
+    let home = Home::new();
+    let server = home.serve_script(json!([]), &[]).await;
+    let path = format!("/v1/sessions/{}/attachments", server.new_session(&home).await);
+    for (size, status) in [(3 << 20, 201), (10 << 20, 201), ((10 << 20) + 1, 413)] {
+        let file = "x".repeat(size);
+        let form = format!("--b\r\ncontent-disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\n\r\n{file}\r\n--b--\r\n");
+        let sent = server.ask("POST", &path).header("content-type", "multipart/form-data; boundary=b").body(form).send().await;
+        assert_eq!(sent.status, status, "{size}: {sent:?}");
+    }
+    server.stop().await;
+}
