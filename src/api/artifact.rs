@@ -9,14 +9,6 @@ use super::{Cx, Role};
 use crate::error::Result;
 use crate::id::SessionId;
 use crate::session::files::Files;
-use crate::workspace::media_type;
-
-/// The bytes of an artifact and their MIME type.
-async fn artifact(cx: &Cx, session: &SessionId, name: String) -> Result<(Vec<u8>, &'static str)> {
-    cx.entered(session).await?;
-    let files = artifacts(cx, session);
-    blocking(move || files.get(&name).map(|bytes| (media_type(&bytes), bytes))).await.map(|(kind, bytes)| (bytes, kind))
-}
 
 fn artifacts(cx: &Cx, session: &SessionId) -> Files {
     Files::new(cx.nuncio.places.artifacts(session.as_str()))
@@ -74,7 +66,7 @@ impl Method for Get {
     const DOC: &'static str = "Gives an artifact of a session.";
 
     async fn call(cx: Cx, params: FileParams) -> Result<Reply<FileView>> {
-        let (bytes, kind) = artifact(&cx, &params.session_id, params.name.clone()).await?;
-        Ok(Reply::new(FileView::of(params.name, kind, &bytes)))
+        let files = artifacts(&cx, &params.session_id);
+        FileView::read(&cx, files, params).await.map(Reply::new)
     }
 }

@@ -50,13 +50,6 @@ async fn add_attachment(cx: &Cx, session: &SessionId, name: String, bytes: Vec<u
     .await
 }
 
-/// The bytes of an attachment and their MIME type.
-async fn attachment(cx: &Cx, session: &SessionId, name: String) -> Result<(Vec<u8>, &'static str)> {
-    cx.entered(session).await?;
-    let files = attachments(cx, session);
-    blocking(move || files.get(&name).map(|bytes| (media_type(&bytes), bytes))).await.map(|(kind, bytes)| (bytes, kind))
-}
-
 fn attachments(cx: &Cx, session: &SessionId) -> Files {
     Files::new(cx.nuncio.places.attachments(session.as_str()))
 }
@@ -145,8 +138,8 @@ impl Method for Get {
     const DOC: &'static str = "Gives an attachment of a session.";
 
     async fn call(cx: Cx, params: FileParams) -> Result<Reply<FileView>> {
-        let (bytes, kind) = attachment(&cx, &params.session_id, params.name.clone()).await?;
-        Ok(Reply::new(FileView::of(params.name, kind, &bytes)))
+        let files = attachments(&cx, &params.session_id);
+        FileView::read(&cx, files, params).await.map(Reply::new)
     }
 }
 

@@ -5,8 +5,11 @@ use base64::engine::general_purpose::STANDARD;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Cx;
 use crate::error::{Error, Result};
 use crate::id::SessionId;
+use crate::session::files::Files;
+use crate::workspace::media_type;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -32,8 +35,16 @@ pub struct FileView {
 }
 
 impl FileView {
-    pub fn of(name: String, mime_type: &str, bytes: &[u8]) -> FileView {
-        FileView { name, mime_type: mime_type.into(), size: bytes.len() as u64, data: STANDARD.encode(bytes) }
+    /// Reads a file of a session that is the caller's business.
+    pub async fn read(cx: &Cx, files: Files, params: FileParams) -> Result<FileView> {
+        let FileParams { session_id, name } = params;
+        cx.entered(&session_id).await?;
+        blocking(move || {
+            let bytes = files.get(&name)?;
+            let (mime_type, size) = (media_type(&bytes).into(), bytes.len() as u64);
+            Ok(FileView { name, mime_type, size, data: STANDARD.encode(bytes) })
+        })
+        .await
     }
 }
 
