@@ -1,5 +1,6 @@
 //! The tools that models call: a file each, named as on the wire, and the table of them all.
 
+mod apply_patch;
 mod bash;
 mod capture;
 mod change;
@@ -43,6 +44,7 @@ impl Tools {
             tool::entry(read::Read),
             tool::entry(write::Write),
             tool::entry(edit::Edit),
+            tool::entry(apply_patch::ApplyPatch),
             tool::entry(bash::Bash),
             tool::entry(glob::Glob),
             tool::entry(grep::Grep),

@@ -8,6 +8,7 @@ mod harness;
 mod http;
 mod models;
 mod openapi;
+mod patch;
 mod permission;
 mod process;
 mod processes;

@@ -11,8 +11,11 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 mod bash;
+mod edits;
 mod files;
+mod patches;
 mod search;
+mod transactions;
 
 /// A workspace of its own, with all tools.
 struct World {
@@ -111,6 +114,7 @@ async fn usual_names_resolve() {
         ("run_command", "bash"),
         ("todo_write", "plan"),
         ("update_plan", "plan"),
+        ("patch", "apply_patch"),
         ("read", "read"),
     ];
     for (name, tool) in names {
@@ -163,6 +167,9 @@ async fn titles_are_short_and_relative() {
         ("glob", json!({"pattern": "*.rs"}), "Find *.rs".into()),
         ("list", json!({}), "List .".into()),
         ("plan", json!({"entries": []}), "Update the plan".into()),
+        ("apply_patch", json!({"patch": "*** Begin Patch\n*** Delete File: ./a\n*** End Patch"}), "Patch a".into()),
+        ("apply_patch", json!({"patch": "--- a/a\n+++ b/a\n@@\n-a\n--- a/b\n+++ b/b\n@@\n-a\n"}), "Patch a and 1 more".into()),
+        ("apply_patch", json!({"patch": "none"}), "Apply a patch".into()),
     ];
     for (name, input, title) in cases {
         assert_eq!(world.tools.prepare(name, input, &world.context).map_err(|error| error.0).unwrap().title, title);
