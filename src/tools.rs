@@ -3,6 +3,7 @@
 mod bash;
 mod capture;
 mod change;
+mod client;
 mod context;
 mod edit;
 mod files_seen;
@@ -11,6 +12,7 @@ mod grep;
 mod grep_sink;
 mod input;
 mod list;
+mod mend;
 mod plan;
 mod read;
 mod shell;
@@ -22,6 +24,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+pub use client::{ClientHands, ClientTerminal, TerminalCommand};
 pub use context::{Progress, ToolContext};
 pub use files_seen::{FilesSeen, PathLocks};
 pub use shell::Shell;

@@ -44,6 +44,7 @@ impl ToolCall {
         context.call_id = id.clone();
         context.cancel = turn.cancel.child_token();
         context.progress = live_output(turn, &id);
+        context.client = turn.session.lending.hands();
         let (input, prepared) = match parse(&input) {
             Ok(input) => (input.clone(), shared.tools().prepare(&name, input, &context)),
             Err(error) => (Value::String(input), Err(error)),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::{FilesSeen, Shell, ToolError};
+use super::{ClientHands, FilesSeen, Shell, ToolError};
 use crate::content::ToolContent;
 use crate::id::ToolCallId;
 use crate::process::Supervisor;
@@ -28,6 +28,8 @@ pub struct ToolContext {
     pub hidden: Option<Except>,
     /// Names of environment variables that no command gets to see: keys and tokens.
     pub secrets: Arc<[String]>,
+    /// The client's own hands, where it lends them.
+    pub client: Option<Arc<dyn ClientHands>>,
 }
 
 impl ToolContext {
@@ -43,6 +45,7 @@ impl ToolContext {
             progress: Arc::new(|_| {}),
             hidden: None,
             secrets: Arc::new([]),
+            client: None,
         }
     }
 
