@@ -98,6 +98,8 @@ pub const CLIENT_FILE: Duration = Duration::from_secs(5);
 pub const CLIENT_FILE_BYTES_MAX: u64 = 8 << 20;
 /// How long a client may take to start or end a terminal, or to tell its output.
 pub const CLIENT_TERMINAL: Duration = Duration::from_secs(10);
+/// Output of a command that a client's terminal keeps.
+pub const CLIENT_TERMINAL_BYTES_MAX: u64 = 4 << 20;
 
 /// Lines of one `read`, and the bytes of one line and of the whole.
 pub const READ_LINES_MAX: usize = 5_000;

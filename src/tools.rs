@@ -16,6 +16,7 @@ mod mend;
 mod plan;
 mod read;
 mod shell;
+mod terminal;
 mod text;
 mod tool;
 mod write;

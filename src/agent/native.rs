@@ -110,6 +110,7 @@ impl Desk {
         context.shell = self.shell.clone();
         context.files = self.files.clone();
         context.secrets = Models::secret_names(&self.loaded.settings).into();
+        context.client_terminal = self.loaded.settings.tools.client_terminal;
         context
     }
 

@@ -147,11 +147,13 @@ pub enum AccessKind {
 pub struct ToolSettings {
     /// Calls of one answer that run at once.
     pub max_concurrency: usize,
+    /// Commands run in terminals of the client, where it has them: the user sees them, and no sandbox holds them.
+    pub client_terminal: bool,
 }
 
 impl Default for ToolSettings {
     fn default() -> Self {
-        Self { max_concurrency: 8 }
+        Self { max_concurrency: 8, client_terminal: false }
     }
 }
 

@@ -30,6 +30,8 @@ pub struct ToolContext {
     pub secrets: Arc<[String]>,
     /// The client's own hands, where it lends them.
     pub client: Option<Arc<dyn ClientHands>>,
+    /// Commands run in its terminals.
+    pub client_terminal: bool,
 }
 
 impl ToolContext {
@@ -46,6 +48,7 @@ impl ToolContext {
             hidden: None,
             secrets: Arc::new([]),
             client: None,
+            client_terminal: false,
         }
     }
 
