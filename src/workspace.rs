@@ -7,7 +7,7 @@ mod walk;
 
 use std::path::{Path, PathBuf};
 
-pub use file::{open, write_atomic};
+pub use file::{open, open_parent, write_atomic};
 pub use media::{image_type, media_type};
 pub use walk::{Entry, Except, Walk};
 

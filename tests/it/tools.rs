@@ -12,6 +12,7 @@ use tempfile::TempDir;
 
 mod bash;
 mod files;
+mod roots;
 mod search;
 
 /// A workspace of its own, with all tools.
