@@ -93,6 +93,17 @@ pub const BASH_UPDATE: Duration = Duration::from_millis(100);
 /// Output shown while a command still runs (its tail).
 pub const BASH_LIVE_BYTES_MAX: usize = 8 << 10;
 
+/// How long git may take to look at a repository, and to change one with its hooks.
+pub const GIT_READ: Duration = Duration::from_secs(30);
+pub const GIT_CHANGE: Duration = Duration::from_secs(120);
+/// What one run of git may print, and how much of it is told when it fails.
+pub const GIT_OUTPUT_BYTES_MAX: usize = 4 << 20;
+pub const GIT_ERROR_BYTES_MAX: usize = 4 << 10;
+/// Files or branches that a git tool tells of, commits of one `git_log`, and text of one `git_diff`.
+pub const GIT_ENTRIES_MAX: usize = 500;
+pub const GIT_LOG_MAX: u64 = 200;
+pub const GIT_DIFF_BYTES_MAX: usize = 50 << 10;
+
 /// Lines of one `read`, and the bytes of one line and of the whole.
 pub const READ_LINES_MAX: usize = 5_000;
 pub const READ_LINE_BYTES_MAX: usize = 8 << 10;
