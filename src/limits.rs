@@ -100,6 +100,16 @@ pub const CLIENT_FILE_BYTES_MAX: u64 = 8 << 20;
 pub const CLIENT_TERMINAL: Duration = Duration::from_secs(10);
 /// Output of a command that a client's terminal keeps.
 pub const CLIENT_TERMINAL_BYTES_MAX: u64 = 4 << 20;
+/// How long git may take to look at a repository, and to change one with its hooks.
+pub const GIT_READ: Duration = Duration::from_secs(30);
+pub const GIT_CHANGE: Duration = Duration::from_secs(120);
+/// What one run of git may print, and how much of it is told when it fails.
+pub const GIT_OUTPUT_BYTES_MAX: usize = 4 << 20;
+pub const GIT_ERROR_BYTES_MAX: usize = 4 << 10;
+/// Files or branches that a git tool tells of, commits of one `git_log`, and text of one `git_diff`.
+pub const GIT_ENTRIES_MAX: usize = 500;
+pub const GIT_LOG_MAX: u64 = 200;
+pub const GIT_DIFF_BYTES_MAX: usize = 50 << 10;
 
 /// Lines of one `read`, and the bytes of one line and of the whole.
 pub const READ_LINES_MAX: usize = 5_000;

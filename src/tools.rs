@@ -7,6 +7,7 @@ mod client;
 mod context;
 mod edit;
 mod files_seen;
+mod git;
 mod glob;
 mod grep;
 mod grep_sink;
@@ -51,6 +52,11 @@ impl Tools {
             tool::entry(glob::Glob),
             tool::entry(grep::Grep),
             tool::entry(list::List),
+            tool::entry(git::Status),
+            tool::entry(git::Diff),
+            tool::entry(git::Log),
+            tool::entry(git::Commit),
+            tool::entry(git::Branch),
             tool::entry(plan::Plan),
         ])
     }

@@ -17,6 +17,10 @@ pub fn spec<T: JsonSchema>(name: &str) -> ToolSpec {
     let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
     let description = schema.as_object_mut().and_then(|object| object.remove("description"));
     simplify(&mut schema);
+    if let Some(object) = schema.as_object_mut() {
+        // Not all providers take an object without them.
+        object.entry("properties").or_insert_with(|| Value::Object(Map::new()));
+    }
     ToolSpec {
         name: name.into(),
         description: description.and_then(|text| text.as_str().map(unwrapped)).unwrap_or_default(),
