@@ -12,8 +12,8 @@ use tempfile::TempDir;
 
 mod bash;
 mod files;
-mod roots;
 mod git;
+mod roots;
 mod search;
 
 /// A workspace of its own, with all tools.
