@@ -13,13 +13,34 @@ pub struct Change {
     pub placed: Placed,
     /// How people know the file.
     pub shown: String,
-    /// None: it is new.
-    pub old: Option<Vec<u8>>,
+    pub old: Current,
     pub new: Vec<u8>,
 }
 
-/// The content of the file, none when there is no such file. At most `limits::EDIT_BYTES_MAX`.
-pub fn current(placed: &Placed, context: &ToolContext) -> Result<Option<Vec<u8>>, ToolError> {
+/// The content of a file, before it is changed.
+#[derive(Clone, Default)]
+pub struct Current {
+    /// None: there is no such file.
+    pub bytes: Option<Vec<u8>>,
+    /// The client has this content, and the disk another one.
+    unsaved: Option<String>,
+}
+
+/// The content of the file as the client has it, else as the disk has it. At most `limits::EDIT_BYTES_MAX`.
+pub fn current(placed: &Placed, context: &ToolContext) -> Result<Current, ToolError> {
+    let bytes = on_disk(placed, context)?;
+    let unsaved = context.unsaved(placed, bytes.as_deref());
+    Ok(Current { bytes: unsaved.clone().map(String::into_bytes).or(bytes), unsaved })
+}
+
+impl Current {
+    /// An error when the file changed since the session last saw it.
+    pub fn check(&self, placed: &Placed, shown: &str, context: &ToolContext) -> Result<(), ToolError> {
+        context.files.check(&placed.real, shown, self.unsaved.as_deref())
+    }
+}
+
+fn on_disk(placed: &Placed, context: &ToolContext) -> Result<Option<Vec<u8>>, ToolError> {
     let read = |file: File| {
         let mut bytes = Vec::new();
         file.take(limits::EDIT_BYTES_MAX + 1).read_to_end(&mut bytes).map(|_| bytes)
@@ -38,10 +59,20 @@ pub fn current(placed: &Placed, context: &ToolContext) -> Result<Option<Vec<u8>>
 impl Change {
     /// Makes it so, unless the file changed since the session saw it. To be called with the file's lock held.
     pub fn apply(&self, context: &ToolContext) -> Result<(), ToolError> {
-        context.files.check(&self.placed.real, &self.shown)?;
-        workspace::write_atomic(&self.placed.real, &self.new)
-            .map_err(|error| context.failed("writing", &self.placed.path, error))?;
-        context.files.note(&self.placed.real);
+        let real = &self.placed.real;
+        self.old.check(&self.placed, &self.shown, context)?;
+        if context.client_takes(&self.placed, self.old.bytes.as_deref(), &self.new) {
+            let disk = on_disk(&self.placed, context)?;
+            let unsaved = context.unsaved(&self.placed, disk.as_deref());
+            // It may have formatted what it was given; but if all is as it was, it has not taken it.
+            if unsaved != self.old.unsaved || (unsaved.is_none() && disk != self.old.bytes) {
+                context.files.note(real, unsaved.as_deref());
+                return Ok(());
+            }
+            context.client_lost(&self.placed);
+        }
+        workspace::write_atomic(real, &self.new).map_err(|error| context.failed("writing", &self.placed.path, error))?;
+        context.files.note(real, None);
         Ok(())
     }
 
@@ -49,7 +80,7 @@ impl Change {
     pub fn content(&self) -> ToolContent {
         let text =
             |bytes: &[u8]| (bytes.len() <= limits::DIFF_TEXT_BYTES_MAX).then(|| String::from_utf8(bytes.to_vec()).ok()).flatten();
-        let old_text = self.old.as_deref().map(text);
+        let old_text = self.old.bytes.as_deref().map(text);
         match (old_text, text(&self.new)) {
             (None, Some(new_text)) => ToolContent::Diff { path: self.placed.path.clone(), old_text: None, new_text },
             (Some(Some(old)), Some(new_text)) => {
@@ -61,7 +92,7 @@ impl Change {
 
     /// As a unified diff, with the lines it removes or adds, whichever are more. Too long a diff is cut.
     pub fn diff(&self) -> (String, usize) {
-        let old = String::from_utf8_lossy(self.old.as_deref().unwrap_or_default());
+        let old = String::from_utf8_lossy(self.old.bytes.as_deref().unwrap_or_default());
         let mut diff = patch::unified(&self.shown, &old, &String::from_utf8_lossy(&self.new));
         let count = |sign: char| diff.lines().skip(2).filter(|line| line.starts_with(sign)).count();
         let lines = count('+').max(count('-'));

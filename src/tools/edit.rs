@@ -72,23 +72,23 @@ impl Tool for Edit {
 fn plan(input: &Input, context: &ToolContext) -> Result<(Change, Edited), ToolError> {
     let placed = context.workspace.resolve(&input.file_path);
     let shown = context.workspace.show(&placed.path);
-    context.files.check(&placed.real, &shown)?;
     let old = change::current(&placed, context)?;
-    if input.old_string.is_empty() && old.as_ref().is_none_or(Vec::is_empty) {
+    old.check(&placed, &shown, context)?;
+    if input.old_string.is_empty() && old.bytes.as_ref().is_none_or(Vec::is_empty) {
         let edited = Edited { bytes: Vec::new(), strategy: "exact", match_count: 1, line: 1 };
         return Ok((Change { placed, shown, old, new: input.new_string.clone().into_bytes() }, edited));
     }
-    let Some(content) = old else {
+    let Some(content) = &old.bytes else {
         return Err(ToolError(format!("{shown} does not exist; use write to create it")));
     };
-    if matches!(Encoding::of(&content), Encoding::Utf16Little | Encoding::Utf16Big) {
+    if matches!(Encoding::of(content), Encoding::Utf16Little | Encoding::Utf16Big) {
         return Err(ToolError(format!("{shown} is UTF-16; use bash to change it")));
     }
     let replace_all = input.replace_all.unwrap_or(false);
-    match edit(&content, &input.old_string, &input.new_string, replace_all) {
+    match edit(content, &input.old_string, &input.new_string, replace_all) {
         Ok(mut edited) => {
             let new = std::mem::take(&mut edited.bytes);
-            Ok((Change { placed, shown, old: Some(content), new }, edited))
+            Ok((Change { placed, shown, old, new }, edited))
         }
         Err(error) => Err(explain(&error, &shown)),
     }

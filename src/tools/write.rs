@@ -67,7 +67,7 @@ fn plan(input: Input, context: &ToolContext) -> Result<Change, ToolError> {
 }
 
 fn output(change: &Change) -> Output {
-    let is_new = change.old.is_none();
+    let is_new = change.old.bytes.is_none();
     let size = change.new.len();
     let did = if is_new { "created" } else { "overwrote" };
     let details = json!({ "filePath": change.placed.path, "size": size, "isNew": is_new, "diff": change.diff().0 });
