@@ -1,11 +1,13 @@
 //! The tools that models call: a file each, named as on the wire, and the table of them all.
 
+mod artifact;
 mod bash;
 mod capture;
 mod change;
 mod client;
 mod context;
 mod edit;
+mod fetch;
 mod files_seen;
 mod git;
 mod glob;
@@ -27,7 +29,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 pub use client::{ClientHands, ClientTerminal, TerminalCommand};
-pub use context::{Progress, ToolContext};
+pub use context::{Progress, Reach, ToolContext};
 pub use files_seen::{FilesSeen, PathLocks};
 pub use shell::Shell;
 pub use tool::{AnyCall, AnyTool, Output, Prepared, Tool, ToolError};
@@ -58,6 +60,7 @@ impl Tools {
             tool::entry(git::Commit),
             tool::entry(git::Branch),
             tool::entry(plan::Plan),
+            tool::entry(fetch::Fetch),
         ])
     }
 

@@ -22,6 +22,7 @@ use crate::permission::rules::{Mode, Rules};
 use crate::process::Supervisor;
 use crate::session::{Agent, Agents, SessionState, Turn};
 use crate::tools::{FilesSeen, PathLocks, Shell, ToolContext, Tools};
+use crate::web::Web;
 use crate::workspace::Workspace;
 
 /// What all native agents of this process share.
@@ -33,6 +34,7 @@ pub struct NativeAgents {
     pub models: Arc<Models>,
     pub supervisor: Supervisor,
     tools: Tools,
+    web: Web,
     writing: Arc<PathLocks>,
 }
 
@@ -45,7 +47,17 @@ impl NativeAgents {
         models: Arc<Models>,
         supervisor: Supervisor,
     ) -> Self {
-        Self { user, places, environment, overrides, models, supervisor, tools: Tools::native(), writing: Arc::default() }
+        Self {
+            user,
+            places,
+            environment,
+            overrides,
+            models,
+            supervisor,
+            tools: Tools::native(),
+            web: Web::default(),
+            writing: Arc::default(),
+        }
     }
 
     pub fn tools(&self) -> &Tools {
@@ -109,6 +121,8 @@ impl Desk {
         context.workspace = self.workspace.clone();
         context.shell = self.shell.clone();
         context.files = self.files.clone();
+        context.web = shared.web.clone();
+        context.fetch_hosts = self.loaded.settings.tools.fetch_allowed_hosts.as_slice().into();
         context.secrets = Models::secret_names(&self.loaded.settings).into();
         context.client_terminal = self.loaded.settings.tools.client_terminal;
         context

@@ -129,6 +129,11 @@ fn narrow(table: &mut Table, project: &mut Settings, user: &Settings, ignored: &
             ignored.push(name.into());
         }
     }
+    if let Some(Value::Table(tools)) = table.get_mut("tools")
+        && tools.remove("fetch_allowed_hosts").is_some()
+    {
+        ignored.push("tools.fetch_allowed_hosts".into());
+    }
     let rules = project.permissions.rules.len();
     project.permissions.rules.retain(|rule| rule.policy != Policy::Allow);
     if project.permissions.rules.len() < rules {

@@ -61,6 +61,7 @@ impl Tool for Bash {
             paths: input.cwd.iter().cloned().collect(),
             command: Some(input.command.clone()),
             environment: environment(input),
+            ..Access::none()
         }
     }
 

@@ -9,6 +9,7 @@ mod home;
 mod http;
 mod random;
 mod server;
+mod site;
 mod socket;
 mod updates;
 
@@ -28,6 +29,7 @@ pub use home::{Home, Ran};
 pub use http::{Answer, Ask, Bridge, Connection};
 pub use random::Random;
 pub use server::Server;
+pub use site::Site;
 pub use socket::Socket;
 pub use updates::{kinds, notices, of, text, tool};
 

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 mod bash;
+mod fetch;
 mod files;
 mod git;
 mod roots;
@@ -180,6 +181,7 @@ async fn titles_are_short_and_relative() {
         ("glob", json!({"pattern": "*.rs"}), "Find *.rs".into()),
         ("list", json!({}), "List .".into()),
         ("plan", json!({"entries": []}), "Update the plan".into()),
+        ("fetch", json!({"url": "HTTPS://Docs.rs/a/../b"}), "Fetch https://docs.rs/b".into()),
         ("git_status", json!({}), "Git status".into()),
         ("git_diff", json!({"staged": true, "path": "./a"}), "Git diff of what is staged in a".into()),
         ("git_log", json!({"path": "src/../b"}), "Git log of b".into()),

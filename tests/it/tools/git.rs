@@ -306,7 +306,8 @@ async fn branches_are_listed_made_and_switched_to() {
         (json!({"action": "switch", "name": "none"}), "error git failed with exit code 128: fatal: invalid reference: none"),
         (
             json!({"action": "delete", "name": "x"}),
-            "error git_branch: action: unknown variant `delete`, expected one of `list`, `create`, `switch`",
+            "error git_branch: action: unknown variant `delete`, expected one of `list`, `create`, `switch`; \
+             it takes action: \"list\"|\"create\"|\"switch\", name?: string",
         ),
     ];
     for (input, told) in cases {
