@@ -4,6 +4,7 @@ mod bash;
 mod capture;
 mod change;
 mod context;
+mod diagnostics;
 mod edit;
 mod files_seen;
 mod glob;
@@ -23,6 +24,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 pub use context::{Progress, ToolContext};
+pub use diagnostics::after_edit;
 pub use files_seen::{FilesSeen, PathLocks};
 pub use shell::Shell;
 pub use tool::{AnyCall, AnyTool, Output, Prepared, Tool, ToolError};
@@ -48,6 +50,7 @@ impl Tools {
             tool::entry(grep::Grep),
             tool::entry(list::List),
             tool::entry(plan::Plan),
+            tool::entry(diagnostics::Diagnostics),
         ])
     }
 
