@@ -6,6 +6,7 @@ mod capture;
 mod change;
 mod client;
 mod context;
+mod diagnostics;
 mod edit;
 mod fetch;
 mod files_seen;
@@ -30,6 +31,7 @@ use serde_json::Value;
 
 pub use client::{ClientHands, ClientTerminal, TerminalCommand};
 pub use context::{Progress, Reach, ToolContext};
+pub use diagnostics::after_edit;
 pub use files_seen::{FilesSeen, PathLocks};
 pub use shell::Shell;
 pub use tool::{AnyCall, AnyTool, Output, Prepared, Tool, ToolError};
@@ -61,6 +63,7 @@ impl Tools {
             tool::entry(git::Branch),
             tool::entry(plan::Plan),
             tool::entry(fetch::Fetch),
+            tool::entry(diagnostics::Diagnostics),
         ])
     }
 

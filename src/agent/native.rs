@@ -17,6 +17,7 @@ use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Severity};
 use crate::id::{SessionId, ToolCallId};
 use crate::limits;
+use crate::lsp::{Languages, Servers, Terms};
 use crate::model::{Model, Request, Thinking};
 use crate::permission::rules::{Mode, Rules};
 use crate::process::Supervisor;
@@ -33,6 +34,7 @@ pub struct NativeAgents {
     pub overrides: Overrides,
     pub models: Arc<Models>,
     pub supervisor: Supervisor,
+    pub servers: Arc<Servers>,
     tools: Tools,
     web: Web,
     writing: Arc<PathLocks>,
@@ -48,6 +50,7 @@ impl NativeAgents {
         supervisor: Supervisor,
     ) -> Self {
         Self {
+            servers: Arc::new(Servers::new(supervisor.clone())),
             user,
             places,
             environment,
@@ -83,12 +86,19 @@ impl NativeAgents {
             .attachments(&self.places.attachments(session))
             .home(self.places.home.clone())
             .protect(self.places.own_files());
+        let terms = Terms {
+            settings: loaded.settings.lsp.clone(),
+            search: self.environment.get("PATH").unwrap_or_default().into(),
+            places: Some(self.places.clone()),
+            roots: workspace.roots.clone(),
+        };
         Ok(Desk {
             cwd: state.cwd.clone(),
             additional_directories: state.additional_directories.clone(),
             shell: Arc::new(Shell::new(workspace.cwd.clone())),
             workspace: Arc::new(workspace),
             files: Arc::new(FilesSeen::new(self.writing.clone())),
+            languages: Arc::new(Languages::new(self.servers.clone(), terms)),
             loaded,
         })
     }
@@ -111,6 +121,7 @@ pub struct Desk {
     pub workspace: Arc<Workspace>,
     pub shell: Arc<Shell>,
     pub files: Arc<FilesSeen>,
+    pub languages: Arc<Languages>,
     pub loaded: Loaded,
 }
 
@@ -123,6 +134,7 @@ impl Desk {
         context.files = self.files.clone();
         context.web = shared.web.clone();
         context.fetch_hosts = self.loaded.settings.tools.fetch_allowed_hosts.as_slice().into();
+        context.languages = self.languages.clone();
         context.secrets = Models::secret_names(&self.loaded.settings).into();
         context.client_terminal = self.loaded.settings.tools.client_terminal;
         context

@@ -21,6 +21,9 @@ pub struct Settings {
     pub providers: BTreeMap<String, Provider>,
     pub permissions: Permissions,
     pub tools: ToolSettings,
+    /// Language servers, by names of their own. Where nothing stands under `rust`, `python`, `typescript`, `go` or `c`, the usual one is looked
+    /// for on PATH, and started in trusted directories.
+    pub lsp: BTreeMap<String, LanguageServer>,
     pub http: HttpSettings,
     pub telemetry: Telemetry,
     pub instructions: Instructions,
@@ -155,9 +158,18 @@ pub struct ToolSettings {
 
 impl Default for ToolSettings {
     fn default() -> Self {
-        Self { max_concurrency: 8, client_terminal: false }
-        Self { max_concurrency: 8, fetch_allowed_hosts: Vec::new() }
+        Self { max_concurrency: 8, client_terminal: false, fetch_allowed_hosts: Vec::new() }
     }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LanguageServer {
+    /// The program, with its arguments, that speaks the protocol on its standard input and output. Empty: there is none by this name.
+    pub command: Vec<String>,
+    /// Globs over the paths of the files that it knows.
+    #[serde(default)]
+    pub files: Vec<String>,
 }
 
 /// Traces of what nuncio does: spans of requests, turns, models and tools, without their contents.

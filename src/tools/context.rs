@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::{ClientHands, FilesSeen, Shell, ToolError};
 use crate::content::ToolContent;
 use crate::id::ToolCallId;
+use crate::lsp::{Languages, Servers, Terms};
 use crate::process::Supervisor;
 use crate::web::{Address, Web};
 use crate::workspace::{Except, Workspace};
@@ -26,6 +27,7 @@ pub struct ToolContext {
     pub supervisor: Supervisor,
     pub shell: Arc<Shell>,
     pub files: Arc<FilesSeen>,
+    pub languages: Arc<Languages>,
     pub cancel: CancellationToken,
     pub progress: Progress,
     /// What rules keep from tools that look at many files, by real path.
@@ -50,6 +52,7 @@ impl ToolContext {
             call_id: ToolCallId::new(),
             shell: Arc::new(Shell::new(workspace.cwd.clone())),
             workspace: Arc::new(workspace),
+            languages: Arc::new(Languages::new(Arc::new(Servers::new(supervisor.clone())), Terms::default())),
             supervisor,
             files: Arc::default(),
             cancel: CancellationToken::new(),
