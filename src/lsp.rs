@@ -11,7 +11,6 @@ mod server;
 mod uri;
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio_util::sync::CancellationToken;
@@ -28,8 +27,7 @@ use server::{Launch, Server};
 /// All language servers of this process.
 pub struct Servers {
     supervisor: Supervisor,
-    /// By command and directory.
-    running: Mutex<HashMap<(Vec<String>, PathBuf), Weak<Server>>>,
+    running: Mutex<HashMap<Launch, Weak<Server>>>,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
@@ -39,22 +37,20 @@ impl Servers {
         Servers { supervisor, running: Mutex::default(), tasks: TaskTracker::new(), stop: CancellationToken::new() }
     }
 
-    /// The one that runs `command` in `root`, started if there is none. Must be called within a tokio runtime.
-    fn server(&self, command: &[String], root: &Path) -> Result<Arc<Server>, String> {
+    /// The one that was launched so, or a new one. Must be called within a tokio runtime.
+    fn server(&self, launch: &Launch) -> Result<Arc<Server>, String> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         running.retain(|_, server| server.strong_count() > 0);
-        let key = (command.to_vec(), root.to_owned());
-        if let Some(server) = running.get(&key).and_then(Weak::upgrade) {
+        if let Some(server) = running.get(launch).and_then(Weak::upgrade) {
             return Ok(server);
         }
         if self.tasks.len() >= limits::LSP_SERVERS_MAX {
             return Err(format!("{} language servers are running already", self.tasks.len()));
         }
-        let launch = Launch { command: command.into(), root: root.into(), supervisor: self.supervisor.clone() };
-        let (server, keeping) = Server::new(launch, self.stop.child_token());
+        let (server, keeping) = Server::new(launch.clone(), self.supervisor.clone(), self.stop.child_token());
         self.tasks.spawn(keeping);
         let server = Arc::new(server);
-        running.insert(key, Arc::downgrade(&server));
+        running.insert(launch.clone(), Arc::downgrade(&server));
         Ok(server)
     }
 

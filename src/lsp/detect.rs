@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use globset::Glob;
 
+use super::server::Launch;
 use crate::config::LanguageServer;
 
 /// A language that is known without a setting.
@@ -36,9 +37,7 @@ const KNOWN: &[Known] = &[
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
     pub name: String,
-    pub command: Vec<String>,
-    /// The directory it works in.
-    pub root: PathBuf,
+    pub launch: Launch,
     /// The settings name it; else it was found.
     pub configured: bool,
 }
@@ -50,7 +49,11 @@ pub fn choose(settings: &BTreeMap<String, LanguageServer>, search: &str, root: &
         if server.command.is_empty() {
             return Err(format!("the settings turn the language server {name} off"));
         }
-        return Ok(Choice { name: name.clone(), command: server.command.clone(), root: root.into(), configured: true });
+        return Ok(Choice {
+            name: name.clone(),
+            launch: Launch { command: server.command.clone(), root: root.into() },
+            configured: true,
+        });
     }
     let Some(known) = KNOWN.iter().find(|known| fits(known.files.iter().copied(), relative)) else {
         let kind = path.extension().map_or("files like this".into(), |extension| format!("*.{}", extension.display()));
@@ -71,7 +74,7 @@ pub fn choose(settings: &BTreeMap<String, LanguageServer>, search: &str, root: &
         }
     };
     let command = command.iter().map(|word| word.to_string()).collect();
-    Ok(Choice { name: name.into(), command, root, configured: false })
+    Ok(Choice { name: name.into(), launch: Launch { command, root }, configured: false })
 }
 
 fn fits<'a>(mut globs: impl Iterator<Item = &'a str>, path: &Path) -> bool {

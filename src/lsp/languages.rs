@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::time::Instant;
 
+use super::Servers;
 use super::client::Client;
 use super::detect::{self, Choice};
 use super::diagnostic::{self, Diagnostic, Severity};
-use super::{Server, Servers};
+use super::server::{Launch, Server};
 use crate::config::{LanguageServer, Places, Trust};
 use crate::limits;
 use crate::workspace;
@@ -19,7 +20,7 @@ use crate::workspace;
 pub struct Languages {
     servers: Arc<Servers>,
     terms: Terms,
-    used: Mutex<HashMap<(Vec<String>, PathBuf), Used>>,
+    used: Mutex<HashMap<Launch, Used>>,
 }
 
 /// What decides which servers a session has.
@@ -109,9 +110,9 @@ impl Languages {
             .find(|root| path.starts_with(root))
             .ok_or("language servers look at files in the roots only")?;
         let choice = detect::choose(&self.terms.settings, &self.terms.search, root, path)?;
-        let trusted = || self.terms.places.as_ref().is_some_and(|places| Trust::load(places).covers(&choice.root));
+        let trusted = || self.terms.places.as_ref().is_some_and(|places| Trust::load(places).covers(&choice.launch.root));
         if !choice.configured && !trusted() {
-            let (command, root) = (&choice.command[0], choice.root.display());
+            let (command, root) = (&choice.launch.command[0], choice.launch.root.display());
             return Err(format!(
                 "{command} is not started here, as it may run code of the project; the user can allow it with `nuncio trust {root}`"
             ));
@@ -121,20 +122,18 @@ impl Languages {
 
     fn server(&self, choice: &Choice) -> Result<Arc<Server>, String> {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (choice.command.clone(), choice.root.clone());
-        if let Some(used) = used.get(&key) {
+        if let Some(used) = used.get(&choice.launch) {
             return Ok(used.server.clone());
         }
-        let server = self.servers.server(&choice.command, &choice.root)?;
-        used.insert(key, Used { server: server.clone(), mourned: false });
+        let server = self.servers.server(&choice.launch)?;
+        used.insert(choice.launch.clone(), Used { server: server.clone(), mourned: false });
         Ok(server)
     }
 
     /// False: it was told already.
     fn mourn(&self, choice: &Choice) -> bool {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (choice.command.clone(), choice.root.clone());
-        used.get_mut(&key).is_some_and(|used| !std::mem::replace(&mut used.mourned, true))
+        used.get_mut(&choice.launch).is_some_and(|used| !std::mem::replace(&mut used.mourned, true))
     }
 }
 

@@ -34,10 +34,14 @@ pub struct GivenUp {
 
 impl Server {
     /// The server, and the work of keeping it, which ends when it is dropped or given up.
-    pub fn new(launch: Launch, stop: CancellationToken) -> (Server, impl Future<Output = ()> + Send + use<>) {
+    pub fn new(
+        launch: Launch,
+        supervisor: Supervisor,
+        stop: CancellationToken,
+    ) -> (Server, impl Future<Output = ()> + Send + use<>) {
         let (sender, state) = watch::channel(State::Starting);
         let server = Server { state, _stop: stop.clone().drop_guard() };
-        (server, launch.keep(sender, stop))
+        (server, launch.keep(supervisor, sender, stop))
     }
 
     /// The conversation with it, once it has begun. None: it has not in time.
@@ -65,10 +69,11 @@ impl Server {
 }
 
 /// What is started, and where.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Launch {
+    /// The program and its arguments, at least the program.
     pub command: Vec<String>,
     pub root: PathBuf,
-    pub supervisor: Supervisor,
 }
 
 /// The exit status of a supervisor that found no such program (as env(1) has it).
@@ -81,12 +86,12 @@ enum End {
 }
 
 impl Launch {
-    async fn keep(self, state: watch::Sender<State>, stop: CancellationToken) {
+    async fn keep(self, supervisor: Supervisor, state: watch::Sender<State>, stop: CancellationToken) {
         let name = &self.command[0];
         let mut worked = false;
         let mut why = String::new();
         for _ in 0..=limits::LSP_RESTARTS_MAX {
-            match self.run(&state, &stop, &mut worked).await {
+            match self.run(&supervisor, &state, &stop, &mut worked).await {
                 End::Stopped => return,
                 End::NotFound => {
                     why = format!("there is no {name}");
@@ -102,9 +107,9 @@ impl Launch {
     }
 
     /// One life of the server.
-    async fn run(&self, state: &watch::Sender<State>, stop: &CancellationToken, worked: &mut bool) -> End {
+    async fn run(&self, supervisor: &Supervisor, state: &watch::Sender<State>, stop: &CancellationToken, worked: &mut bool) -> End {
         let command = Command::program(&self.command, &self.root);
-        let (Child { output, mut ending }, input) = match self.supervisor.spawn_piped(&command) {
+        let (Child { output, mut ending }, input) = match supervisor.spawn_piped(&command) {
             Ok(spawned) => spawned,
             Err(error) => return End::Crashed(error.to_string()),
         };
