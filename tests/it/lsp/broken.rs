@@ -41,10 +41,10 @@ async fn a_server_that_crashes_works_again() {
     let steps = [diagnostics("a.x"), diagnostics("crash.x"), diagnostics("a.x"), write("crash.x", "ERR two\n")];
     let told: Vec<String> = outputs(&home, &steps).await.into_iter().map(|(told, _)| told).collect();
     let expected = [
-        "a.x:1:1: error: bad: ERR one\n",
+        "a.x:1:1: error: bad; ERR one\n",
         "crash.x: the language server own said nothing of the file; call again later",
-        "a.x:1:1: error: bad: ERR one\n",
-        "errors in crash.x:\ncrash.x:1:1: error: bad: ERR two\n",
+        "a.x:1:1: error: bad; ERR one\n",
+        "errors in crash.x:\ncrash.x:1:1: error: bad; ERR two\n",
     ];
     assert_eq!(told, expected);
 }
