@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::{diagnostics, home, outputs, setting, write};
-use crate::harness::Home;
+use super::{diagnostics, home, outputs, said, setting, write};
+use crate::harness::{Home, tool};
 
 #[tokio::test]
 async fn a_server_that_does_not_work_is_told_once() {
@@ -68,6 +68,7 @@ async fn a_cancel_ends_the_wait_for_a_server() {
     agent.until("the call runs", |frame| frame["params"]["update"]["status"] == "in_progress").await;
     agent.notify("session/cancel", json!({ "sessionId": session })).await;
     assert_eq!(agent.answer(&turn).await.unwrap()["stopReason"], "cancelled");
+    assert_eq!(said(&tool(&agent.updates(&session), 0)).0, "cancelled");
     agent.finish().await;
 }
 
