@@ -156,7 +156,7 @@ pub const LSP_GOODBYE: Duration = Duration::from_millis(500);
 /// How long diagnostics are waited for after an edit, and when they are asked for; and the silence after which they are whole.
 pub const LSP_EDIT_WAIT: Duration = Duration::from_secs(2);
 pub const LSP_ASK_WAIT: Duration = Duration::from_secs(10);
-pub const LSP_QUIET: Duration = Duration::from_millis(100);
+pub const LSP_QUIET: Duration = Duration::from_millis(250);
 /// Header and body of a language server's message; messages that wait to be read by one.
 pub const LSP_HEADER_BYTES_MAX: usize = 4 << 10;
 pub const LSP_MESSAGE_BYTES_MAX: usize = 16 << 20;
@@ -169,6 +169,8 @@ pub const LSP_CALL_FILES_MAX: usize = 10;
 pub const LSP_FILES_MAX: usize = 500;
 pub const LSP_FILE_DIAGNOSTICS_MAX: usize = 100;
 pub const LSP_SHOWN_MAX: usize = 20;
+/// Works that one server is known to have under way.
+pub const LSP_WORKS_MAX: usize = 64;
 /// Characters of a diagnostic's message.
 pub const LSP_MESSAGE_CHARS_MAX: usize = 500;
 

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::{diagnostics, home, outputs, setting, write};
-use crate::harness::Home;
+use super::{diagnostics, home, outputs, said, setting, write};
+use crate::harness::{Home, tool};
 
 #[tokio::test]
 async fn a_server_that_does_not_work_is_told_once() {
@@ -41,10 +41,10 @@ async fn a_server_that_crashes_works_again() {
     let steps = [diagnostics("a.x"), diagnostics("crash.x"), diagnostics("a.x"), write("crash.x", "ERR two\n")];
     let told: Vec<String> = outputs(&home, &steps).await.into_iter().map(|(told, _)| told).collect();
     let expected = [
-        "a.x:1:1: error: bad: ERR one\n",
+        "a.x:1:1: error: bad; ERR one\n",
         "crash.x: the language server own said nothing of the file; call again later",
-        "a.x:1:1: error: bad: ERR one\n",
-        "errors in crash.x:\ncrash.x:1:1: error: bad: ERR two\n",
+        "a.x:1:1: error: bad; ERR one\n",
+        "errors in crash.x:\ncrash.x:1:1: error: bad; ERR two\n",
     ];
     assert_eq!(told, expected);
 }
@@ -68,6 +68,7 @@ async fn a_cancel_ends_the_wait_for_a_server() {
     agent.until("the call runs", |frame| frame["params"]["update"]["status"] == "in_progress").await;
     agent.notify("session/cancel", json!({ "sessionId": session })).await;
     assert_eq!(agent.answer(&turn).await.unwrap()["stopReason"], "cancelled");
+    assert_eq!(said(&tool(&agent.updates(&session), 0)).0, "cancelled");
     agent.finish().await;
 }
 
