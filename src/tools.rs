@@ -1,15 +1,19 @@
 //! The tools that models call: a file each, named as on the wire, and the table of them all.
 
 mod bash;
+mod bash_kill;
+mod bash_output;
 mod capture;
 mod change;
 mod context;
 mod edit;
 mod files_seen;
+mod follow;
 mod glob;
 mod grep;
 mod grep_sink;
 mod input;
+mod jobs;
 mod list;
 mod plan;
 mod read;
@@ -44,6 +48,8 @@ impl Tools {
             tool::entry(write::Write),
             tool::entry(edit::Edit),
             tool::entry(bash::Bash),
+            tool::entry(bash_output::BashOutput),
+            tool::entry(bash_kill::BashKill),
             tool::entry(glob::Glob),
             tool::entry(grep::Grep),
             tool::entry(list::List),

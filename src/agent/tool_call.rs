@@ -84,6 +84,8 @@ impl ToolCall {
         if turn.cancel.is_cancelled() {
             return tell(turn, id, Err(ToolError::cancelled())).await;
         }
+        let mode = turn.session.log.state(|state| Mode::parse(&state.mode)).unwrap_or(Mode::Ask);
+        context.sandbox = desk.sandbox(mode);
         context.hidden =
             gate::hidden(&desk.rules(&turn.session.log.state(|state| state.rules.clone())), &prepared, &context.workspace);
         let name = prepared.name.clone();

@@ -21,6 +21,7 @@ pub struct Settings {
     pub providers: BTreeMap<String, Provider>,
     pub permissions: Permissions,
     pub tools: ToolSettings,
+    pub sandbox: SandboxSettings,
     pub http: HttpSettings,
     pub telemetry: Telemetry,
     pub instructions: Instructions,
@@ -153,6 +154,31 @@ impl Default for ToolSettings {
     fn default() -> Self {
         Self { max_concurrency: 8 }
     }
+}
+
+/// What the commands that nuncio runs may touch (Linux, by Landlock and seccomp).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SandboxSettings {
+    /// Without it: `workspace-write` in the session mode `auto`, where nobody is asked, and else `off`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<SandboxMode>,
+    /// Whether commands may use TCP and UDP. Unix sockets stay shut in any case.
+    pub network: bool,
+    /// Directories that `workspace-write` lets commands write to, beside the roots.
+    pub writable: Vec<PathBuf>,
+}
+
+/// From wide to narrow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SandboxMode {
+    /// Commands may do what their user may.
+    Off,
+    /// They write below the roots and in a temporary directory of their own.
+    WorkspaceWrite,
+    /// They write in that temporary directory alone.
+    ReadOnly,
 }
 
 /// Traces of what nuncio does: spans of requests, turns, models and tools, without their contents.

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::{FilesSeen, Shell, ToolError};
 use crate::content::ToolContent;
 use crate::id::ToolCallId;
-use crate::process::Supervisor;
+use crate::process::{Sandbox, Supervisor};
 use crate::workspace::{Except, Workspace};
 
 /// Takes what a running call shows so far; each replaces the one before. Must not block.
@@ -28,6 +28,8 @@ pub struct ToolContext {
     pub hidden: Option<Except>,
     /// Names of environment variables that no command gets to see: keys and tokens.
     pub secrets: Arc<[String]>,
+    /// What the commands of this call are confined to.
+    pub sandbox: Option<Sandbox>,
 }
 
 impl ToolContext {
@@ -35,7 +37,7 @@ impl ToolContext {
     pub fn new(workspace: Workspace, supervisor: Supervisor) -> ToolContext {
         ToolContext {
             call_id: ToolCallId::new(),
-            shell: Arc::new(Shell::new(workspace.cwd.clone())),
+            shell: Arc::new(Shell::new(&workspace)),
             workspace: Arc::new(workspace),
             supervisor,
             files: Arc::default(),
@@ -43,6 +45,7 @@ impl ToolContext {
             progress: Arc::new(|_| {}),
             hidden: None,
             secrets: Arc::new([]),
+            sandbox: None,
         }
     }
 
