@@ -27,9 +27,12 @@ const NOT_RUN: i32 = 126;
 /// Where a shell leaves what it exports and its directory: this descriptor of ours, which it does not inherit but reaches through
 /// /proc. Only what is built into shells is used, as a process more would cost more than all of it. See `report`.
 const REPORT: i32 = 3;
-const SCRIPT: &str = r#"{ export -p; printf '\0'; } 2>/dev/null >>/proc/$PPID/fd/3
-trap '{ pwd -P; printf "\0"; export -p; printf "\0"; } 2>/dev/null >>/proc/$PPID/fd/3' EXIT
-__line=$1; shift; eval "$__line""#;
+/// On one line, so that the lines of the command are counted from 1.
+const SCRIPT: &str = concat!(
+    r#"{ export -p; printf '\0'; } 2>/dev/null >>/proc/$PPID/fd/3; "#,
+    r#"trap '{ pwd -P; printf "\0"; export -p; printf "\0"; } 2>/dev/null >>/proc/$PPID/fd/3' EXIT; "#,
+    r#"__line=$1; shift; eval "$__line""#,
+);
 
 /// The whole life of the fork server. `arguments` are those after [`HELPER`]. To be called before anything else in `main`: no thread
 /// may run, and it should be quick.
