@@ -1,11 +1,12 @@
 //! A running command as its caller sees it: its output in order, its end, and the lifeline that holds it alive.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
-use tokio::net::unix::pipe::Receiver;
+use tokio::net::unix::pipe::{Receiver, Sender};
 
 use super::exported::Change;
 use super::{Supervisor, report};
@@ -33,6 +34,12 @@ pub struct ExitStatus {
     pub lacks: Option<String>,
 }
 
+impl ExitStatus {
+    pub fn of(code: i32) -> ExitStatus {
+        ExitStatus { code, ..ExitStatus::default() }
+    }
+}
+
 #[derive(Debug)]
 pub struct Output(Receiver);
 
@@ -41,6 +48,21 @@ impl Output {
     /// pipe any more. Cancel-safe.
     pub async fn read(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
         self.0.read_buf(buffer).await
+    }
+}
+
+/// The stdin of a command; dropping it is its end.
+#[derive(Debug)]
+pub struct Input(Sender);
+
+impl Input {
+    pub(super) fn new(writer: OwnedFd) -> io::Result<Input> {
+        Sender::from_owned_fd(writer).map(Input)
+    }
+
+    /// Waits until all is written; an error when nobody reads any more.
+    pub async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_all(bytes).await
     }
 }
 

@@ -63,6 +63,9 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_ioperm,
 ];
 
+/// TIOCSTI and TIOCLINUX (ioctl_tty(2)): to type at a terminal for its user.
+const IOCTLS: [u64; 2] = [0x5412, 0x541c];
+
 /// Calls from here on are those of x32, another way to say the same on x86-64; no other architecture has so many.
 const X32: u32 = 0x4000_0000;
 
@@ -82,9 +85,11 @@ fn program(network: bool) -> Result<BpfProgram, BackendError> {
     rules.insert(libc::SYS_socketpair, any([SOCK_DGRAM, SOCK_RAW].map(|kind| bits(1, SOCKET_TYPES, kind as u64)))?);
     rules.insert(libc::SYS_clone, any([bits(0, CLONE_NEWUSER as u64, CLONE_NEWUSER as u64)])?);
     rules.insert(libc::SYS_unshare, any([bits(0, CLONE_NEWUSER as u64, CLONE_NEWUSER as u64)])?);
-    // To type at the terminal for its user.
-    let ioctls = [libc::TIOCSTI, libc::TIOCLINUX].map(|ioctl| compared(1, SeccompCmpOp::Eq, ioctl as u64));
-    rules.insert(libc::SYS_ioctl, any(ioctls)?);
+    // Limits of other processes, by which they could be ended.
+    let (others, new) =
+        (compared(0, SeccompCmpOp::Ne, 0)?, SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?);
+    rules.insert(libc::SYS_prlimit64, vec![SeccompRule::new(vec![others, new])?]);
+    rules.insert(libc::SYS_ioctl, any(IOCTLS.map(|ioctl| compared(1, SeccompCmpOp::Eq, ioctl)))?);
     let refused = SeccompAction::Errno(EPERM as u32);
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, refused, std::env::consts::ARCH.try_into()?)?;
     let mut program = before();

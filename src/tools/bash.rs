@@ -11,6 +11,7 @@ use serde_json::json;
 
 use super::capture::Capture;
 use super::follow::{End, Sink, follow};
+use super::terminal;
 use super::{Output, Progress, Tool, ToolContext, ToolError};
 use crate::content::{ToolContent, ToolKind};
 use crate::limits;
@@ -52,7 +53,8 @@ impl Tool for Bash {
         let command = input.command.trim();
         let first: String = command.lines().next().unwrap_or_default().chars().take(limits::BASH_TITLE_CHARS_MAX).collect();
         let more = if first.len() < command.len() { " …" } else { "" };
-        format!("`{first}{more}`")
+        let beside = if input.background == Some(true) { " in background" } else { "" };
+        format!("`{first}{more}`{beside}")
     }
 
     fn access(&self, input: &Input) -> Access {
@@ -61,6 +63,7 @@ impl Tool for Bash {
             paths: input.cwd.iter().cloned().collect(),
             command: Some(input.command.clone()),
             environment: environment(input),
+            ..Access::none()
         }
     }
 
@@ -80,11 +83,13 @@ impl Tool for Bash {
             return start(&input, &command, context);
         }
         let begun = Instant::now();
-        let child = context.supervisor.spawn(&command)?;
         let timeout =
             Duration::from_millis(input.timeout_ms.unwrap_or(limits::BASH_TIMEOUT_MS).clamp(1, limits::BASH_TIMEOUT_MS_MAX));
         let mut shown = Shown { capture: Capture::new(artifact(context)), progress: &context.progress };
-        let ended = follow(child, Some(timeout), &context.cancel, &mut shown).await;
+        let (ended, terminal) = match terminal::run(&command, timeout, &mut shown.capture, context).await {
+            Some((ended, terminal)) => (ended, Some(terminal)),
+            None => (follow(context.supervisor.spawn(&command)?, Some(timeout), &context.cancel, &mut shown).await, None),
+        };
         let captured = shown.capture.finish().await;
         let said = if captured.text.is_empty() { "[no output]\n" } else { captured.text.as_str() };
         let mut status = match ended {
@@ -113,7 +118,11 @@ impl Tool for Bash {
         if let Some(artifact) = captured.artifact {
             details["artifact"] = json!(artifact);
         }
-        Ok(Output::text(format!("{}{notes}exit code: {}", captured.text, status.code), details))
+        let mut output = Output::text(format!("{}{notes}exit code: {}", captured.text, status.code), details);
+        if let Some(terminal) = terminal {
+            output.content = vec![terminal];
+        }
+        Ok(output)
     }
 }
 

@@ -6,6 +6,7 @@ mod context;
 mod durability;
 mod harness;
 mod http;
+mod lsp;
 mod models;
 mod openapi;
 mod permission;

@@ -119,6 +119,7 @@ async fn work_goes_on_inside() {
         "echo x > /dev/null; head -c 10 /dev/urandom | wc -c; cat <(echo x) | grep -q x; cat <<< text",
         "sleep 60 & kill $! && ! wait $!",
         "perl -MSocket -e 'socketpair(A, B, AF_UNIX, SOCK_STREAM, 0) or die; syswrite A, q(x); sysread B, $x, 1; $x eq q(x) or die'",
+        "echo x | tee /dev/stderr >(cat) > /dev/stdout; echo x > file; echo x > /dev/stdout 2> /dev/null",
         "git init -q . && git add -A && git -c user.name=n -c user.email=e commit -q -m one && git log --oneline | grep -q one",
         "test $(ulimit -c) = 0 && test $(ulimit -Hu) != unlimited",
     ];
@@ -212,10 +213,19 @@ async fn other_processes_are_let_alone() {
     let stranger = || Stranger(std::process::Command::new("sleep").arg("60").stdin(Stdio::piped()).spawn().unwrap());
     let (mut kept, mut killed) = (stranger(), stranger());
     let (one, other) = (kept.0.id(), killed.0.id());
-    refused(&world, &[&format!("kill -9 {one}"), &format!("cat /proc/{one}/environ"), &format!("readlink /proc/{one}/fd/0")]).await;
+    refused(
+        &world,
+        &[
+            &format!("kill -9 {one}"),
+            &format!("prlimit --pid {one} --cpu=100"),
+            &format!("cat /proc/{one}/environ"),
+            &format!("readlink /proc/{one}/fd/0"),
+        ],
+    )
+    .await;
     assert!(kept.0.try_wait().unwrap().is_none());
     world.context.sandbox = None;
-    allowed(&world, &[&format!("cat /proc/{other}/environ > /dev/null && readlink /proc/{other}/fd/0 && kill -9 {other}")]).await;
+    allowed(&world, &[&format!("cat /proc/{other}/environ > /dev/null && readlink /proc/{other}/fd/0 && prlimit --pid {other} --cpu=100 && kill -9 {other}")]).await;
     killed.0.wait().unwrap();
 }
 
