@@ -76,11 +76,21 @@ pub const CHILD_OPEN_FILES: u64 = 1024;
 pub const SWEEP_WAIT: Duration = Duration::from_secs(5);
 /// One order to the fork server: a command with its environment.
 pub const ORDER_BYTES_MAX: usize = 128 << 10;
-/// What a helper says when its command ended: a path.
-pub const HELPER_REPORT_BYTES_MAX: u64 = 16 << 10;
+/// What a shell leaves when it ended: its environment twice, and a path.
+pub const HELPER_REPORT_BYTES_MAX: u64 = 512 << 10;
+/// Largest file that a confined command writes, and how many processes its user may have then.
+pub const SANDBOX_FILE_BYTES_MAX: u64 = 16 << 30;
+pub const SANDBOX_PROCESSES_MAX: u64 = 16 << 10;
 /// Default and longest time of a shell command.
 pub const BASH_TIMEOUT_MS: u64 = 120_000;
 pub const BASH_TIMEOUT_MS_MAX: u64 = 600_000;
+/// What the commands of a session exported, names and values, that is kept for the next.
+pub const SHELL_EXPORTED_BYTES_MAX: usize = 32 << 10;
+/// Background jobs of a session that run, and that are remembered with the ended ones.
+pub const JOBS_MAX: usize = 8;
+pub const JOBS_KEPT_MAX: usize = 2 * JOBS_MAX;
+/// Output of a job that is held for its readers; more is in its file.
+pub const JOB_TAIL_BYTES_MAX: usize = 256 << 10;
 /// Characters of a command in its call's title.
 pub const BASH_TITLE_CHARS_MAX: usize = 200;
 /// Output of a command that the model sees (head and tail), and that is kept at all.

@@ -2,6 +2,8 @@
 
 mod artifact;
 mod bash;
+mod bash_kill;
+mod bash_output;
 mod capture;
 mod change;
 mod client;
@@ -10,11 +12,13 @@ mod diagnostics;
 mod edit;
 mod fetch;
 mod files_seen;
+mod follow;
 mod git;
 mod glob;
 mod grep;
 mod grep_sink;
 mod input;
+mod jobs;
 mod list;
 mod mend;
 mod plan;
@@ -53,6 +57,8 @@ impl Tools {
             tool::entry(write::Write),
             tool::entry(edit::Edit),
             tool::entry(bash::Bash),
+            tool::entry(bash_output::BashOutput),
+            tool::entry(bash_kill::BashKill),
             tool::entry(glob::Glob),
             tool::entry(grep::Grep),
             tool::entry(list::List),

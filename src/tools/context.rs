@@ -9,7 +9,7 @@ use super::{ClientHands, FilesSeen, Shell, ToolError};
 use crate::content::ToolContent;
 use crate::id::ToolCallId;
 use crate::lsp::{Languages, Servers, Terms};
-use crate::process::Supervisor;
+use crate::process::{Sandbox, Supervisor};
 use crate::web::{Address, Web};
 use crate::workspace::{Except, Workspace};
 
@@ -43,6 +43,8 @@ pub struct ToolContext {
     pub client: Option<Arc<dyn ClientHands>>,
     /// Commands run in its terminals.
     pub client_terminal: bool,
+    /// What the commands of this call are confined to.
+    pub sandbox: Option<Sandbox>,
 }
 
 impl ToolContext {
@@ -50,7 +52,7 @@ impl ToolContext {
     pub fn new(workspace: Workspace, supervisor: Supervisor) -> ToolContext {
         ToolContext {
             call_id: ToolCallId::new(),
-            shell: Arc::new(Shell::new(workspace.cwd.clone())),
+            shell: Arc::new(Shell::new(&workspace)),
             workspace: Arc::new(workspace),
             languages: Arc::new(Languages::new(Arc::new(Servers::new(supervisor.clone())), Terms::default())),
             supervisor,
@@ -64,6 +66,7 @@ impl ToolContext {
             secrets: Arc::new([]),
             client: None,
             client_terminal: false,
+            sandbox: None,
         }
     }
 

@@ -15,6 +15,7 @@ mod processes;
 mod provider;
 mod providers;
 mod rows;
+mod sandbox;
 mod schema;
 mod stdio;
 mod tidy;
