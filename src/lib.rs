@@ -23,4 +23,5 @@ pub mod session;
 pub mod stdio;
 pub mod store;
 pub mod tools;
+pub mod web;
 pub mod workspace;

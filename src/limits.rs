@@ -93,6 +93,37 @@ pub const BASH_UPDATE: Duration = Duration::from_millis(100);
 /// Output shown while a command still runs (its tail).
 pub const BASH_LIVE_BYTES_MAX: usize = 8 << 10;
 
+/// How long a client may take for a file, and the largest that it is asked for.
+pub const CLIENT_FILE: Duration = Duration::from_secs(5);
+pub const CLIENT_FILE_BYTES_MAX: u64 = 8 << 20;
+/// How long a client may take to start or end a terminal, or to tell its output.
+pub const CLIENT_TERMINAL: Duration = Duration::from_secs(10);
+/// Output of a command that a client's terminal keeps.
+pub const CLIENT_TERMINAL_BYTES_MAX: u64 = 4 << 20;
+
+/// How long git may take to look at a repository, and to change one with its hooks.
+pub const GIT_READ: Duration = Duration::from_secs(30);
+pub const GIT_CHANGE: Duration = Duration::from_secs(120);
+/// What one run of git may print, and how much of it is told when it fails.
+pub const GIT_OUTPUT_BYTES_MAX: usize = 4 << 20;
+pub const GIT_ERROR_BYTES_MAX: usize = 4 << 10;
+/// Files or branches that a git tool tells of, commits of one `git_log`, and text of one `git_diff`.
+pub const GIT_ENTRIES_MAX: usize = 500;
+pub const GIT_LOG_MAX: u64 = 200;
+pub const GIT_DIFF_BYTES_MAX: usize = 50 << 10;
+
+/// Time for a page, with all its redirections, and of it to connect.
+pub const FETCH: Duration = Duration::from_secs(30);
+pub const FETCH_CONNECT: Duration = Duration::from_secs(10);
+/// Redirections that `fetch` follows.
+pub const FETCH_REDIRECTS_MAX: usize = 10;
+/// Bytes of a page that are fetched, of its text that the model sees, and of one that says what went wrong.
+pub const FETCH_BYTES_MAX: usize = 5 << 20;
+pub const FETCH_TEXT_BYTES_MAX: usize = 50 << 10;
+pub const FETCH_ERROR_BYTES_MAX: usize = 500;
+/// Elements of a page inside each other; deeper ones are not made into markdown.
+pub const HTML_DEPTH_MAX: usize = 200;
+
 /// Lines of one `read`, and the bytes of one line and of the whole.
 pub const READ_LINES_MAX: usize = 5_000;
 pub const READ_LINE_BYTES_MAX: usize = 8 << 10;

@@ -23,6 +23,7 @@ use crate::permission::rules::{Mode, Rules};
 use crate::process::Supervisor;
 use crate::session::{Agent, Agents, SessionState, Turn};
 use crate::tools::{FilesSeen, PathLocks, Shell, ToolContext, Tools};
+use crate::web::Web;
 use crate::workspace::Workspace;
 
 /// What all native agents of this process share.
@@ -35,6 +36,7 @@ pub struct NativeAgents {
     pub supervisor: Supervisor,
     pub servers: Arc<Servers>,
     tools: Tools,
+    web: Web,
     writing: Arc<PathLocks>,
 }
 
@@ -47,8 +49,18 @@ impl NativeAgents {
         models: Arc<Models>,
         supervisor: Supervisor,
     ) -> Self {
-        let servers = Arc::new(Servers::new(supervisor.clone()));
-        Self { user, places, environment, overrides, models, supervisor, servers, tools: Tools::native(), writing: Arc::default() }
+        Self {
+            servers: Arc::new(Servers::new(supervisor.clone())),
+            user,
+            places,
+            environment,
+            overrides,
+            models,
+            supervisor,
+            tools: Tools::native(),
+            web: Web::default(),
+            writing: Arc::default(),
+        }
     }
 
     pub fn tools(&self) -> &Tools {
@@ -120,8 +132,11 @@ impl Desk {
         context.workspace = self.workspace.clone();
         context.shell = self.shell.clone();
         context.files = self.files.clone();
+        context.web = shared.web.clone();
+        context.fetch_hosts = self.loaded.settings.tools.fetch_allowed_hosts.as_slice().into();
         context.languages = self.languages.clone();
         context.secrets = Models::secret_names(&self.loaded.settings).into();
+        context.client_terminal = self.loaded.settings.tools.client_terminal;
         context
     }
 

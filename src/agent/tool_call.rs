@@ -44,6 +44,7 @@ impl ToolCall {
         context.call_id = id.clone();
         context.cancel = turn.cancel.child_token();
         context.progress = live_output(turn, &id);
+        context.client = turn.session.lending.hands();
         let (input, prepared) = match parse(&input) {
             Ok(input) => (input.clone(), shared.tools().prepare(&name, input, &context)),
             Err(error) => (Value::String(input), Err(error)),
@@ -84,8 +85,10 @@ impl ToolCall {
         if turn.cancel.is_cancelled() {
             return tell(turn, id, Err(ToolError::cancelled())).await;
         }
-        context.hidden =
-            gate::hidden(&desk.rules(&turn.session.log.state(|state| state.rules.clone())), &prepared, &context.workspace);
+        let (mode, session_rules) = in_force(turn);
+        let rules = desk.rules(&session_rules);
+        context.hidden = gate::hidden(&rules, &prepared, &context.workspace);
+        context.reach = gate::reach(&rules, mode, desk.loaded.settings.permissions.default, &prepared);
         let (name, kind) = (prepared.name.clone(), prepared.kind);
         let span = tracing::info_span!("tool", tool = name, call = %id);
         let ran = AssertUnwindSafe(prepared.run(&context)).catch_unwind().instrument(span).await;
@@ -113,10 +116,14 @@ fn parse(input: &str) -> Result<Value, ToolError> {
     serde_json::from_str(input).map_err(|error| ToolError::new(format!("the arguments are not valid JSON: {error}")))
 }
 
+/// The session's mode, and the rules that its answers made.
+fn in_force(turn: &Turn) -> (Mode, Vec<Value>) {
+    turn.session.log.state(|state| (Mode::parse(&state.mode).unwrap_or(Mode::Ask), state.rules.clone()))
+}
+
 /// Rules and mode first; where they ask, whoever is there.
 async fn decide(turn: &Turn, id: &ToolCallId, context: &ToolContext, desk: &Desk, prepared: &Prepared) -> Result<Gate> {
-    let (mode, session_rules) =
-        turn.session.log.state(|state| (Mode::parse(&state.mode).unwrap_or(Mode::Ask), state.rules.clone()));
+    let (mode, session_rules) = in_force(turn);
     let subject = gate::subject(prepared, &context.workspace);
     let permissions = &desk.loaded.settings.permissions;
     let decision = rules::decide(&desk.rules(&session_rules), mode, permissions.default, &subject);

@@ -72,6 +72,7 @@ pub async fn run(nuncio: Arc<Nuncio>, options: ToolOptions) -> Result<u8> {
         }
     }
     context.hidden = gate::hidden(&rules, &prepared, &context.workspace);
+    context.reach = gate::reach(&rules, mode, desk.loaded.settings.permissions.default, &prepared);
     let cancel = context.cancel.clone();
     let kind = prepared.kind;
     let mut result = prepared.run(&context).await;

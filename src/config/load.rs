@@ -129,6 +129,13 @@ fn narrow(table: &mut Table, project: &mut Settings, user: &Settings, ignored: &
             ignored.push(name.into());
         }
     }
+    if let Some(Value::Table(tools)) = table.get_mut("tools") {
+        for name in ["client_terminal", "fetch_allowed_hosts"] {
+            if tools.remove(name).is_some() {
+                ignored.push(format!("tools.{name}"));
+            }
+        }
+    }
     if let Some(Value::Table(servers)) = table.get_mut("lsp") {
         // One that is turned off runs nothing.
         servers.retain(|name, _| project.lsp.get(name).is_some_and(|server| server.command.is_empty()));

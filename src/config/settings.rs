@@ -128,7 +128,7 @@ pub struct Rule {
     /// Glob over the path, relative to the session's directory, or absolute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// A shell command in which `*` stands for anything: `git status *`.
+    /// A shell command, or the address of a page, in which `*` stands for anything: `git status *`, `https://docs.rs/*`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
     pub policy: Policy,
@@ -150,11 +150,15 @@ pub enum AccessKind {
 pub struct ToolSettings {
     /// Calls of one answer that run at once.
     pub max_concurrency: usize,
+    /// Commands run in terminals of the client, where it has them: the user sees them, and no sandbox holds them.
+    pub client_terminal: bool,
+    /// Hosts that `fetch` may ask although they are not on the public web: `host` or `host:port`.
+    pub fetch_allowed_hosts: Vec<String>,
 }
 
 impl Default for ToolSettings {
     fn default() -> Self {
-        Self { max_concurrency: 8 }
+        Self { max_concurrency: 8, client_terminal: false, fetch_allowed_hosts: Vec::new() }
     }
 }
 

@@ -31,6 +31,12 @@ pub struct ExitStatus {
     pub cwd: Option<PathBuf>,
 }
 
+impl ExitStatus {
+    pub fn of(code: i32) -> ExitStatus {
+        ExitStatus { code, cwd: None }
+    }
+}
+
 #[derive(Debug)]
 pub struct Output(Receiver);
 
