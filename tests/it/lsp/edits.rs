@@ -68,6 +68,23 @@ async fn many_are_cut_and_errors_come_first() {
 }
 
 #[tokio::test]
+async fn any_name_will_do_but_not_any_content() {
+    let home = home(&[]);
+    home.put("spaß #1%20?.x", "ERR\n");
+    home.put("large.x", &" ".repeat((1 << 20) + 1));
+    std::fs::write(home.work().join("latin.x"), b"ERR \xe9\n").unwrap();
+    let paths = ["spaß #1%20?.x", "large.x", "latin.x", "missing.x"];
+    let told: Vec<String> = outputs(&home, &paths.map(diagnostics)).await.into_iter().map(|(told, _)| told).collect();
+    let expected = [
+        "spaß #1%20?.x:1:1: error: bad; ERR\n",
+        "large.x: the file has more than 1 MiB",
+        "latin.x: reading the file: stream did not contain valid UTF-8",
+        "missing.x: reading the file: No such file or directory (os error 2)",
+    ];
+    assert_eq!(told, expected);
+}
+
+#[tokio::test]
 async fn what_others_change_is_seen() {
     let home = home(&[]);
     home.put("a.x", "ERR a\n");
