@@ -6,6 +6,7 @@ mod capture;
 mod change;
 mod client;
 mod context;
+mod diagram;
 mod edit;
 mod fetch;
 mod files_seen;
@@ -18,6 +19,7 @@ mod list;
 mod mend;
 mod plan;
 mod read;
+mod repo_map;
 mod shell;
 mod text;
 mod tool;
@@ -30,6 +32,7 @@ use serde_json::Value;
 pub use client::{ClientHands, ClientTerminal, TerminalCommand};
 pub use context::{Progress, Reach, ToolContext};
 pub use files_seen::{FilesSeen, PathLocks};
+pub use repo_map::MapCache;
 pub use shell::Shell;
 pub use tool::{AnyCall, AnyTool, Output, Prepared, Tool, ToolError};
 
@@ -53,12 +56,14 @@ impl Tools {
             tool::entry(glob::Glob),
             tool::entry(grep::Grep),
             tool::entry(list::List),
+            tool::entry(repo_map::RepoMap),
             tool::entry(git::Status),
             tool::entry(git::Diff),
             tool::entry(git::Log),
             tool::entry(git::Commit),
             tool::entry(git::Branch),
             tool::entry(plan::Plan),
+            tool::entry(diagram::Diagram),
             tool::entry(fetch::Fetch),
         ])
     }
