@@ -134,6 +134,38 @@ pub const FETCH_ERROR_BYTES_MAX: usize = 500;
 /// Elements of a page inside each other; deeper ones are not made into markdown.
 pub const HTML_DEPTH_MAX: usize = 200;
 
+/// Source of a diagram, its nodes and edges, subgraphs or fields inside each other, and nodes with all that edges need besides: how long the layout
+/// takes grows faster than they do.
+pub const DIAGRAM_SOURCE_BYTES_MAX: usize = 64 << 10;
+pub const DIAGRAM_NODES_MAX: usize = 200;
+pub const DIAGRAM_EDGES_MAX: usize = 400;
+pub const DIAGRAM_DEPTH_MAX: usize = 20;
+pub const DIAGRAM_ELEMENTS_MAX: usize = 600;
+
+/// Tokens of a `repo_map`, when the caller says nothing, and at most; and how many bytes one is, about.
+pub const MAP_TOKENS: usize = 2_000;
+pub const MAP_TOKENS_MAX: usize = 20_000;
+pub const BYTES_PER_TOKEN: usize = 4;
+/// Source files of a map, bytes of one, time for one and for all.
+pub const MAP_FILES_MAX: usize = 20_000;
+pub const MAP_FILE_BYTES_MAX: u64 = 512 << 10;
+pub const MAP_FILE_TIME: Duration = Duration::from_secs(1);
+pub const MAP_TIME: Duration = Duration::from_secs(30);
+/// Definitions of a file, matches of a query that are open at once, and bytes of a signature.
+pub const MAP_DEFINITIONS_MAX: usize = 2_000;
+pub const MAP_MATCHES_MAX: u32 = 4_096;
+pub const MAP_SIGNATURE_BYTES_MAX: usize = 160;
+/// The definition of a file, in the order of what they are worth, that counts half.
+pub const MAP_FILE_EVEN: f64 = 10.0;
+/// What is kept of files that were read, over all sessions.
+pub const MAP_CACHE_BYTES_MAX: usize = 64 << 20;
+
+/// How long a client may take for a file, and the largest that it is asked for.
+pub const CLIENT_FILE: Duration = Duration::from_secs(5);
+pub const CLIENT_FILE_BYTES_MAX: u64 = 8 << 20;
+/// How long a client may take to start or end a terminal, or to tell its output.
+pub const CLIENT_TERMINAL: Duration = Duration::from_secs(10);
+
 /// Lines of one `read`, and the bytes of one line and of the whole.
 pub const READ_LINES_MAX: usize = 5_000;
 pub const READ_LINE_BYTES_MAX: usize = 8 << 10;

@@ -9,6 +9,7 @@ mod change;
 mod client;
 mod context;
 mod diagnostics;
+mod diagram;
 mod edit;
 mod fetch;
 mod files_seen;
@@ -23,6 +24,7 @@ mod list;
 mod mend;
 mod plan;
 mod read;
+mod repo_map;
 mod shell;
 mod terminal;
 mod text;
@@ -37,6 +39,7 @@ pub use client::{ClientHands, ClientTerminal, TerminalCommand};
 pub use context::{Progress, Reach, ToolContext};
 pub use diagnostics::after_edit;
 pub use files_seen::{FilesSeen, PathLocks};
+pub use repo_map::MapCache;
 pub use shell::Shell;
 pub use tool::{AnyCall, AnyTool, Output, Prepared, Tool, ToolError};
 
@@ -62,12 +65,14 @@ impl Tools {
             tool::entry(glob::Glob),
             tool::entry(grep::Grep),
             tool::entry(list::List),
+            tool::entry(repo_map::RepoMap),
             tool::entry(git::Status),
             tool::entry(git::Diff),
             tool::entry(git::Log),
             tool::entry(git::Commit),
             tool::entry(git::Branch),
             tool::entry(plan::Plan),
+            tool::entry(diagram::Diagram),
             tool::entry(fetch::Fetch),
             tool::entry(diagnostics::Diagnostics),
         ])

@@ -22,7 +22,7 @@ use crate::model::{Model, Request, Thinking};
 use crate::permission::rules::{Mode, Rules};
 use crate::process::{Sandbox, Supervisor};
 use crate::session::{Agent, Agents, SessionState, Turn};
-use crate::tools::{FilesSeen, PathLocks, Shell, ToolContext, Tools};
+use crate::tools::{FilesSeen, MapCache, PathLocks, Shell, ToolContext, Tools};
 use crate::web::Web;
 use crate::workspace::Workspace;
 
@@ -37,6 +37,7 @@ pub struct NativeAgents {
     pub servers: Arc<Servers>,
     tools: Tools,
     web: Web,
+    maps: Arc<MapCache>,
     writing: Arc<PathLocks>,
 }
 
@@ -59,6 +60,7 @@ impl NativeAgents {
             supervisor,
             tools: Tools::native(),
             web: Web::default(),
+            maps: Arc::default(),
             writing: Arc::default(),
         }
     }
@@ -137,6 +139,7 @@ impl Desk {
         context.shell = self.shell.clone();
         context.files = self.files.clone();
         context.web = shared.web.clone();
+        context.maps = shared.maps.clone();
         context.fetch_hosts = self.loaded.settings.tools.fetch_allowed_hosts.as_slice().into();
         context.languages = self.languages.clone();
         context.secrets = Models::secret_names(&self.loaded.settings).into();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::{ClientHands, FilesSeen, Shell, ToolError};
+use super::{ClientHands, FilesSeen, MapCache, Shell, ToolError};
 use crate::content::ToolContent;
 use crate::id::ToolCallId;
 use crate::lsp::{Languages, Servers, Terms};
@@ -35,6 +35,7 @@ pub struct ToolContext {
     /// Where rules let a call be redirected; without it everywhere.
     pub reach: Option<Reach>,
     pub web: Web,
+    pub maps: Arc<MapCache>,
     /// Hosts that are not on the public web and may be asked nevertheless: `host` or `host:port`.
     pub fetch_hosts: Arc<[String]>,
     /// Names of environment variables that no command gets to see: keys and tokens.
@@ -62,6 +63,7 @@ impl ToolContext {
             hidden: None,
             reach: None,
             web: Web::default(),
+            maps: Arc::default(),
             fetch_hosts: Arc::new([]),
             secrets: Arc::new([]),
             client: None,

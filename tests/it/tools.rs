@@ -11,12 +11,14 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 mod bash;
+mod diagram;
 mod fetch;
 mod files;
 mod git;
 mod jobs;
 mod roots;
 mod sandbox;
+mod repo_map;
 mod search;
 
 /// A workspace of its own, with all tools.
@@ -186,7 +188,9 @@ async fn titles_are_short_and_relative() {
         ("grep", json!({"pattern": "foo"}), "Search \"foo\"".into()),
         ("glob", json!({"pattern": "*.rs"}), "Find *.rs".into()),
         ("list", json!({}), "List .".into()),
+        ("repo_map", json!({"path": "src"}), "Map src".into()),
         ("plan", json!({"entries": []}), "Update the plan".into()),
+        ("diagram", json!({"source": ""}), "Draw a diagram".into()),
         ("fetch", json!({"url": "HTTPS://Docs.rs/a/../b"}), "Fetch https://docs.rs/b".into()),
         ("git_status", json!({}), "Git status".into()),
         ("git_diff", json!({"staged": true, "path": "./a"}), "Git diff of what is staged in a".into()),
