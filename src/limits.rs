@@ -160,12 +160,6 @@ pub const MAP_FILE_EVEN: f64 = 10.0;
 /// What is kept of files that were read, over all sessions.
 pub const MAP_CACHE_BYTES_MAX: usize = 64 << 20;
 
-/// How long a client may take for a file, and the largest that it is asked for.
-pub const CLIENT_FILE: Duration = Duration::from_secs(5);
-pub const CLIENT_FILE_BYTES_MAX: u64 = 8 << 20;
-/// How long a client may take to start or end a terminal, or to tell its output.
-pub const CLIENT_TERMINAL: Duration = Duration::from_secs(10);
-
 /// Lines of one `read`, and the bytes of one line and of the whole.
 pub const READ_LINES_MAX: usize = 5_000;
 pub const READ_LINE_BYTES_MAX: usize = 8 << 10;
