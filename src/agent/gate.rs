@@ -7,8 +7,9 @@ use crate::config::{AccessKind, Policy};
 use crate::content::{PermissionOption, PermissionOptionKind, ToolKind};
 use crate::permission::commands::CommandLine;
 use crate::permission::paths::{Hidden, Place};
-use crate::permission::rules::{Decision, Mode, Rules, Subject, asks_about};
-use crate::tools::Prepared;
+use crate::permission::rules::{Decision, Mode, Rules, Subject, asks_about, decide};
+use crate::tools::{Prepared, Reach};
+use crate::web::Address;
 use crate::workspace::{Except, Placed, Workspace};
 
 /// The call as rules see it, its paths without symlinks.
@@ -23,7 +24,7 @@ pub fn subject<'a>(prepared: &'a Prepared, workspace: &Workspace) -> Subject<'a>
     let paths = prepared.placed.iter().map(place).collect();
     let command =
         access.command.as_deref().map(|command| CommandLine { environment: &access.environment, command: command.trim() });
-    Subject { tool: &prepared.name, kind: access.kind, paths, command }
+    Subject { tool: &prepared.name, kind: access.kind, paths, command, url: access.url.as_deref() }
 }
 
 /// What rules keep a call that may run from seeing.
@@ -33,6 +34,22 @@ pub fn hidden(rules: &Rules, prepared: &Prepared, workspace: &Workspace) -> Opti
     }
     let asked = asks_about(rules, &subject(prepared, workspace));
     Hidden::of(rules, &prepared.name, &workspace.cwd, asked).map(|hidden| Arc::new(move |real: &Path| hidden.hides(real)) as Except)
+}
+
+/// Where a call that may run may be redirected: to what it would be allowed by itself, and where it would be asked about, on the host that was
+/// asked about already.
+pub fn reach(rules: &Rules, mode: Mode, default: Policy, prepared: &Prepared) -> Option<Reach> {
+    let asked = Address::parse(prepared.access.url.as_deref()?).ok()?;
+    let (rules, tool) = (rules.clone(), prepared.name.clone());
+    Some(Arc::new(move |next: &Address| {
+        let url = Some(next.as_str());
+        let subject = Subject { tool: &tool, kind: AccessKind::Network, paths: Vec::new(), command: None, url };
+        match decide(&rules, mode, default, &subject).policy {
+            Policy::Allow => true,
+            Policy::Ask => next.host() == asked.host(),
+            Policy::Deny => false,
+        }
+    }))
 }
 
 /// What the model is told of a decision that denies.
@@ -49,6 +66,7 @@ pub fn denial(decision: &Decision, mode: Mode) -> String {
 pub fn options(subject: &Subject<'_>) -> Vec<PermissionOption> {
     let what = match (subject.command, subject.paths.as_slice()) {
         (Some(_), _) => "this command".to_string(),
+        (None, _) if subject.url.is_some() => "this address".to_string(),
         (None, [place]) => format!("{} on {}", subject.tool, place.shown().display()),
         (None, _) => subject.tool.to_string(),
     };

@@ -221,6 +221,8 @@ impl Text {
                         out.extend(text.lines().map(|line| self.aside(&format!("  {line}"))));
                     }
                 }
+                // It has not begun.
+                ToolContent::Terminal { .. } => {}
             }
         }
         out
@@ -230,15 +232,8 @@ impl Text {
         let mut out = Vec::new();
         for content in contents {
             match content {
-                ToolContent::Content { content } => {
-                    let text = content.as_text();
-                    let mut lines: Vec<String> = text.lines().take(OUTPUT_LINES).map(|line| format!("  {line}")).collect();
-                    let more = text.lines().count().saturating_sub(OUTPUT_LINES);
-                    if more > 0 {
-                        lines.push(format!("  … {more} more lines"));
-                    }
-                    out.push(self.aside(&self.paint(if failed { Style::Red } else { Style::Dim }, &lines.join("\n"))));
-                }
+                ToolContent::Content { content } => out.push(self.output(failed, &content.as_text())),
+                ToolContent::Terminal { output, .. } => out.push(self.output(failed, output)),
                 ToolContent::Diff { path, old_text, new_text } => {
                     let name = path.strip_prefix(&self.cwd).unwrap_or(path).display().to_string();
                     let side = |text| Side::text(name.trim_start_matches('/'), text);
@@ -248,6 +243,16 @@ impl Text {
             }
         }
         out
+    }
+
+    /// The beginning of a text.
+    fn output(&self, failed: bool, text: &str) -> Out {
+        let mut lines: Vec<String> = text.lines().take(OUTPUT_LINES).map(|line| format!("  {line}")).collect();
+        let more = text.lines().count().saturating_sub(OUTPUT_LINES);
+        if more > 0 {
+            lines.push(format!("  … {more} more lines"));
+        }
+        self.aside(&self.paint(if failed { Style::Red } else { Style::Dim }, &lines.join("\n")))
     }
 
     fn diff_line(&self, line: &str) -> Out {

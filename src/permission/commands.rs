@@ -89,7 +89,7 @@ fn word_end(text: &str) -> usize {
 }
 
 /// `*` stands for any text, `\` takes the meaning from what follows; `git status *` fits `git status` too.
-fn wildcard(pattern: &str, text: &str) -> bool {
+pub(super) fn wildcard(pattern: &str, text: &str) -> bool {
     if pattern.strip_suffix(" *").is_some_and(|bare| wildcard(bare, text)) {
         return true;
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use globset::GlobBuilder;
 
-use super::commands::{CommandLine, escape};
+use super::commands::{CommandLine, escape, wildcard};
 use super::paths::{PathGlob, Place};
 use crate::config::{AccessKind, Policy, Rule};
 
@@ -62,6 +62,7 @@ pub struct Subject<'a> {
     pub kind: AccessKind,
     pub paths: Vec<Place>,
     pub command: Option<CommandLine<'a>>,
+    pub url: Option<&'a str>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -116,7 +117,7 @@ pub fn remembered(policy: Policy, subject: &Subject<'_>) -> Rule {
         tool: Some(escape(subject.tool)),
         kind: Some(subject.kind),
         path,
-        pattern: subject.command.map(|command| command.exactly()),
+        pattern: subject.command.map(|command| command.exactly()).or_else(|| subject.url.map(escape)),
         policy,
     }
 }
@@ -137,7 +138,9 @@ fn matches(rule: &Rule, subject: &Subject<'_>) -> bool {
         None => cautious || subject.paths.iter().all(|place| !place.guarded && (rule.pattern.is_none() || place.inside)),
     };
     let pattern = rule.pattern.as_ref().is_none_or(|pattern| {
-        subject.command.is_some_and(|command| if cautious { command.is_denied_by(pattern) } else { command.is_allowed_by(pattern) })
+        let command =
+            |command: CommandLine<'_>| if cautious { command.is_denied_by(pattern) } else { command.is_allowed_by(pattern) };
+        subject.command.is_some_and(command) || subject.url.is_some_and(|url| wildcard(pattern, url))
     });
     tool && kind && path && pattern
 }

@@ -175,6 +175,7 @@ impl Sessions {
         Arc::new(Session {
             agent: log.state(|state| self.agents.open(&log.id, state)),
             broker: Arc::new(Broker::default()),
+            lending: Arc::default(),
             tasks: self.tasks.clone(),
             running: self.running.clone(),
             used_ms: AtomicU64::new(now_ms()),
@@ -225,6 +226,7 @@ impl Sessions {
     pub async fn close(&self, id: &SessionId) -> Result<()> {
         let Some(session) = self.opened(id) else { return self.row(id).map(drop) };
         session.wind_up().await;
+        session.agent.close().await;
         let mut closed = Ok(());
         if session.is_owned() {
             closed = session.append(Body::SessionClosed {}).await.and_then(|_| session.log.prune().map(drop));
@@ -254,6 +256,7 @@ impl Sessions {
         let session = self.get(id).await?;
         session.own().await?;
         session.wind_up().await;
+        session.agent.close().await;
         let deleted = async {
             session.append(Body::SessionDeleted {}).await?;
             // Cut short here, the next who opens it goes on.
@@ -282,6 +285,7 @@ impl Sessions {
         self.tasks.close();
         self.tasks.wait().await;
         let open: Vec<Arc<Session>> = self.map().drain().map(|(_, session)| session).collect();
+        futures_util::future::join_all(open.iter().map(|session| session.agent.close())).await;
         for session in open {
             session.disown().await;
         }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::change::{self, Change, Plan};
+use super::change::{self, Change, Current, Plan};
 use super::{Output, Tool, ToolContext, ToolError};
 use crate::config::AccessKind;
 use crate::content::{Location, ToolContent, ToolKind};
@@ -83,7 +83,7 @@ fn plan(input: &Input, context: &ToolContext) -> Result<Plan, ToolError> {
         added.map_err(|why| ToolError(format!("{path}: {}; nothing was changed", why.0)))?;
     }
     // Added and deleted again.
-    changes.retain(|change: &Change| change.old.is_some() || change.new.is_some());
+    changes.retain(|change: &Change| change.old.bytes.is_some() || change.new.is_some());
     let told: Vec<String> = changes.iter().map(|change| format!("{}\n", told(change))).collect();
     let files: Vec<Value> = changes.iter().map(details).collect();
     Ok(Plan { text: format!("applied the patch:\n{}", told.concat()), details: json!({ "files": files }), changes })
@@ -102,11 +102,12 @@ fn take(changes: &mut Vec<Change>, file: FilePatch, context: &ToolContext) -> Re
     let partly = !matches!(&file.operation, Operation::Add { .. })
         && !matches!(&file.operation, Operation::Delete { hunks } if hunks.is_empty());
     let current = match before {
-        Some(before) => changes[before].new.clone(),
+        Some(_) => Current::default(),
         None if partly => change::current_text(&placed, context)?,
         None => change::current(&placed, context)?,
     };
-    let there = |why: &str| current.as_deref().ok_or_else(|| ToolError::new(why));
+    let bytes = before.map_or(&current.bytes, |before| &changes[before].new);
+    let there = |why: &str| bytes.as_deref().ok_or_else(|| ToolError::new(why));
     let (new, to, line) = match file.operation {
         Operation::Add { content } => (Some(content.into_bytes()), None, None),
         Operation::Delete { hunks } => {
@@ -149,7 +150,7 @@ fn patched(content: &[u8], hunks: &[Hunk]) -> Result<Patched, ToolError> {
 }
 
 fn kind(change: &Change) -> &'static str {
-    match (&change.from, &change.old, &change.new) {
+    match (&change.from, &change.old.bytes, &change.new) {
         (Some(_), ..) => "move",
         (None, _, None) => "delete",
         (None, None, Some(_)) => "add",

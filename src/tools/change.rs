@@ -18,14 +18,22 @@ pub struct Change {
     pub placed: Placed,
     /// How people know it.
     pub shown: String,
-    /// None: it is new.
-    pub old: Option<Vec<u8>>,
+    pub old: Current,
     /// None: it is deleted.
     pub new: Option<Vec<u8>>,
     /// It is moved: where `old` is, and how people know that. What is at `placed` is overwritten.
     pub from: Option<(Placed, String)>,
     /// The first line that changes, from 1.
     pub line: Option<usize>,
+}
+
+/// The content of a file, before it is changed.
+#[derive(Default)]
+pub struct Current {
+    /// None: there is no such file.
+    pub bytes: Option<Vec<u8>>,
+    /// The client has this content, and the disk another one.
+    unsaved: Option<String>,
 }
 
 /// What a call comes to, worked out before anything is written.
@@ -73,8 +81,14 @@ pub async fn run(
         .await
 }
 
-/// The content of the file, none when there is no such file. At most `limits::EDIT_BYTES_MAX`.
-pub fn current(placed: &Placed, context: &ToolContext) -> Result<Option<Vec<u8>>, ToolError> {
+/// The content of the file as the client has it, else as the disk has it. At most `limits::EDIT_BYTES_MAX`.
+pub fn current(placed: &Placed, context: &ToolContext) -> Result<Current, ToolError> {
+    let bytes = on_disk(placed, context)?;
+    let unsaved = context.unsaved(placed, bytes.as_deref());
+    Ok(Current { bytes: unsaved.clone().map(String::into_bytes).or(bytes), unsaved })
+}
+
+fn on_disk(placed: &Placed, context: &ToolContext) -> Result<Option<Vec<u8>>, ToolError> {
     let read = |file: File| {
         let mut bytes = Vec::with_capacity(file.metadata()?.len().min(limits::EDIT_BYTES_MAX) as usize + 1);
         file.take(limits::EDIT_BYTES_MAX + 1).read_to_end(&mut bytes).map(|_| bytes)
@@ -91,11 +105,11 @@ pub fn current(placed: &Placed, context: &ToolContext) -> Result<Option<Vec<u8>>
 }
 
 /// The same for a file that is changed in part: it must not be UTF-16, and not have changed since the session saw it.
-pub fn current_text(placed: &Placed, context: &ToolContext) -> Result<Option<Vec<u8>>, ToolError> {
+pub fn current_text(placed: &Placed, context: &ToolContext) -> Result<Current, ToolError> {
     let shown = context.workspace.show(&placed.path);
-    context.files.check(&placed.real, &shown)?;
     let content = current(placed, context)?;
-    match content.as_deref().map(Encoding::of) {
+    content.check(placed, &shown, context)?;
+    match content.bytes.as_deref().map(Encoding::of) {
         Some(Encoding::Utf16Little | Encoding::Utf16Big) => Err(ToolError(format!("{shown} is UTF-16; use bash to change it"))),
         Some(Encoding::Utf8 | Encoding::Utf8Marked) | None => Ok(content),
     }
@@ -103,12 +117,30 @@ pub fn current_text(placed: &Placed, context: &ToolContext) -> Result<Option<Vec
 
 /// Makes all `changes` or none: not when a file changed since the session saw it, nor when one cannot be written.
 fn commit(changes: &[Change], context: &ToolContext) -> Result<(), ToolError> {
+    for change in changes {
+        match &change.from {
+            None => change.old.check(&change.placed, &change.shown, context)?,
+            Some((from, shown)) => {
+                change.old.check(from, shown, context)?;
+                context.files.check(&change.placed.real, &change.shown, None)?;
+            }
+        }
+    }
+    let (taken, own): (Vec<&Change>, Vec<&Change>) = changes.iter().partition(|change| change.is_taken(context));
+    if let Err(error) = commit_own(&own, context) {
+        taken.iter().for_each(|change| change.give_back(context));
+        return Err(error);
+    }
+    own.iter().for_each(|change| context.files.note(&change.placed.real, None));
+    Ok(())
+}
+
+/// The same for those that the client has not taken.
+fn commit_own(changes: &[&Change], context: &ToolContext) -> Result<(), ToolError> {
     let mut files = Vec::new();
     for change in changes {
-        context.files.check(&change.placed.real, &change.shown)?;
         let real = &change.placed.real;
-        if let Some((from, shown)) = &change.from {
-            context.files.check(&from.real, shown)?;
+        if let Some((from, _)) = &change.from {
             files.push(FileChange::Remove { real: &from.real });
         }
         files.push(match &change.new {
@@ -116,9 +148,7 @@ fn commit(changes: &[Change], context: &ToolContext) -> Result<(), ToolError> {
             None => FileChange::Remove { real },
         });
     }
-    workspace::commit(&files).map_err(|failed| not_changed(failed, context))?;
-    changes.iter().for_each(|change| context.files.note(&change.placed.real));
-    Ok(())
+    workspace::commit(&files).map_err(|failed| not_changed(failed, context))
 }
 
 fn not_changed(failed: NotChanged, context: &ToolContext) -> ToolError {
@@ -131,10 +161,47 @@ fn not_changed(failed: NotChanged, context: &ToolContext) -> ToolError {
     error
 }
 
+impl Current {
+    /// An error when the file changed since the session last saw it.
+    fn check(&self, placed: &Placed, shown: &str, context: &ToolContext) -> Result<(), ToolError> {
+        context.files.check(&placed.real, shown, self.unsaved.as_deref())
+    }
+}
+
 impl Change {
     /// Of a file that stays where it is.
-    pub fn new(placed: Placed, context: &ToolContext, old: Option<Vec<u8>>, new: Option<Vec<u8>>) -> Change {
+    pub fn new(placed: Placed, context: &ToolContext, old: Current, new: Option<Vec<u8>>) -> Change {
         Change { shown: context.workspace.show(&placed.path), placed, old, new, from: None, line: None }
+    }
+
+    /// Whether the client has made the change, and it is true.
+    fn is_taken(&self, context: &ToolContext) -> bool {
+        let (Some(new), None) = (&self.new, &self.from) else { return false };
+        if !context.client_takes(&self.placed, self.old.bytes.as_deref(), new) {
+            return false;
+        }
+        let disk = on_disk(&self.placed, context).unwrap_or_default();
+        let unsaved = context.unsaved(&self.placed, disk.as_deref());
+        // It may have formatted what it was given; but if all is as it was, it has not taken it.
+        let changed = unsaved != self.old.unsaved || (unsaved.is_none() && disk != self.old.bytes);
+        if changed {
+            context.files.note(&self.placed.real, unsaved.as_deref());
+        } else {
+            context.client_lost(&self.placed);
+        }
+        changed
+    }
+
+    /// Undoes what the client has made: the rest could not be made.
+    fn give_back(&self, context: &ToolContext) {
+        let (real, new) = (&self.placed.real, self.new.as_deref());
+        match &self.old.bytes {
+            Some(old) if context.client_takes(&self.placed, new, old) => {}
+            // It is told that the changes failed; that this one stays is the lesser evil.
+            Some(bytes) => drop(workspace::commit(&[FileChange::Put { real, bytes, like: None }])),
+            None => drop(workspace::commit(&[FileChange::Remove { real }])),
+        }
+        context.files.note(real, context.unsaved(&self.placed, self.old.bytes.as_deref()).as_deref());
     }
 
     /// Both sides for people; what is too long, or no text, is only said.
@@ -143,13 +210,13 @@ impl Change {
             let short = bytes.len() <= limits::DIFF_TEXT_BYTES_MAX;
             short.then(|| std::str::from_utf8(bytes).ok().map(str::to_owned)).flatten()
         };
-        let (old, new) = (self.old.as_deref().map(text), self.new.as_deref().map_or(Some(String::new()), text));
+        let (old, new) = (self.old.bytes.as_deref().map(text), self.new.as_deref().map_or(Some(String::new()), text));
         let path = self.placed.path.clone();
         match (old, new) {
             (None, Some(new_text)) => ToolContent::Diff { path, old_text: None, new_text },
             (Some(Some(old)), Some(new_text)) => ToolContent::Diff { path, old_text: Some(old), new_text },
             _ => {
-                let bytes = self.new.as_ref().or(self.old.as_ref()).map_or(0, Vec::len);
+                let bytes = self.new.as_ref().or(self.old.bytes.as_ref()).map_or(0, Vec::len);
                 ToolContent::text(format!("{}: {bytes} bytes, too long or no text to be shown", self.shown))
             }
         }
@@ -157,7 +224,7 @@ impl Change {
 
     pub fn diff(&self) -> Diff {
         let old_name = self.from.as_ref().map_or(&self.shown, |(_, shown)| shown);
-        let old = self.old.as_deref().map(|bytes| Side { name: old_name, bytes });
+        let old = self.old.bytes.as_deref().map(|bytes| Side { name: old_name, bytes });
         patch::unified(old, self.new.as_deref().map(|bytes| Side { name: &self.shown, bytes }))
     }
 

@@ -54,7 +54,7 @@ impl Tool for Write {
 fn plan(input: Input, context: &ToolContext) -> Result<Plan, ToolError> {
     let placed = context.workspace.resolve(&input.file_path);
     let old = change::current(&placed, context)?;
-    let (is_new, size) = (old.is_none(), input.content.len());
+    let (is_new, size) = (old.bytes.is_none(), input.content.len());
     let change = Change::new(placed, context, old, Some(input.content.into_bytes()));
     let did = if is_new { "created" } else { "overwrote" };
     let details = json!({ "filePath": change.placed.path, "size": size, "isNew": is_new, "diff": change.diff().text });

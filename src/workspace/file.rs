@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::path::{Component, Path};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
 use rustix::io::Errno;
@@ -24,10 +24,24 @@ pub(super) fn must_be_regular(kind: FileType) -> io::Result<()> {
     }
 }
 
+/// Opens `real` if no part of it is a link. As good as RESOLVE_BENEATH below a root: what was judged to be inside is what is opened.
 pub(super) fn open_strictly(real: &Path, flags: OFlags) -> io::Result<OwnedFd> {
-    let flags = flags | OFlags::CLOEXEC;
-    match openat2(CWD, real, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
-        Err(Errno::NOSYS | Errno::PERM) => Ok(openat(CWD, real, flags | OFlags::NOFOLLOW, Mode::empty())?),
+    match openat2(CWD, real, flags | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+        // An old kernel, or a seccomp filter that does not know the call.
+        Err(Errno::NOSYS | Errno::PERM) => step_down(real, flags),
         opened => Ok(opened?),
     }
+}
+
+/// The same for an absolute path, a name at a time.
+fn step_down(real: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+    let strictly = OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut here = openat(CWD, "/", OFlags::PATH | OFlags::DIRECTORY | strictly, Mode::empty())?;
+    let mut names = real.components().filter(|part| *part != Component::RootDir).peekable();
+    while let Some(name) = names.next() {
+        // Those on the way need not be readable.
+        let flags = if names.peek().is_some() { OFlags::PATH | OFlags::DIRECTORY } else { flags };
+        here = openat(&here, name.as_os_str(), flags | strictly, Mode::empty())?;
+    }
+    Ok(here)
 }

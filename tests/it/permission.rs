@@ -5,6 +5,7 @@ mod fence;
 mod reach;
 mod secrets;
 mod trust;
+mod web;
 
 use serde_json::{Value, json};
 
