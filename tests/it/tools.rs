@@ -15,7 +15,6 @@ mod diagram;
 mod edits;
 mod fetch;
 mod files;
-mod files;
 mod git;
 mod jobs;
 mod patches;
