@@ -152,7 +152,7 @@ async fn edit() {
         ("a\r\nb\r\nc", json!({"old_string": "a\nb", "new_string": "x\ny\nz"}), "x\r\ny\r\nz\r\nc", "ok edited f at line 1"),
         ("a\r\nb\r\n", json!({"old_string": "a\r\n", "new_string": ""}), "b\r\n", "ok edited f at line 1"),
         ("a\nb\n", json!({"old_string": "a\r\nb", "new_string": "x\r\ny"}), "x\ny\n", "ok edited f at line 1"),
-        ("a\nb\r\nc\n", json!({"old_string": "b\nc", "new_string": "B\nC"}), "a\nB\nC\n", "ok edited f at line 2"),
+        ("a\nb\r\nc\n", json!({"old_string": "b\nc", "new_string": "B\nC"}), "a\nB\r\nC\n", "ok edited f at line 2"),
         ("a\r\nb\nc\r\n", json!({"old_string": "c", "new_string": "d"}), "a\r\nb\nd\r\n", "ok edited f at line 3"),
         ("\u{feff}a\n", json!({"old_string": "a", "new_string": "b"}), "\u{feff}b\n", "ok edited f at line 1"),
         ("", json!({"old_string": "", "new_string": "new"}), "new", "ok edited f at line 1"),
@@ -178,7 +178,7 @@ async fn edit() {
             "fn one() {\n    let value = 1;\n",
             json!({"old_string": "let valeu = 1;", "new_string": ""}),
             "fn one() {\n    let value = 1;\n",
-            "error old_string was not found in f; the most similar line is 2: `let value = 1;`; read the file and copy the text exactly",
+            "error old_string was not found in f; the nearest place is line 2, which is `let value = 1;` where old_string has `let valeu = 1;`; read the file and copy the text exactly",
         ),
         (
             "a",
