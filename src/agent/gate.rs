@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use crate::config::{AccessKind, Policy};
 use crate::content::{PermissionOption, PermissionOptionKind, ToolKind};
-use crate::permission::commands::CommandLine;
 use crate::permission::paths::{Hidden, Place};
 use crate::permission::rules::{Decision, Mode, Rules, Subject, asks_about};
+use crate::permission::shell::Line;
 use crate::tools::Prepared;
 use crate::workspace::{Except, Placed, Workspace};
 
@@ -21,9 +21,8 @@ pub fn subject<'a>(prepared: &'a Prepared, workspace: &Workspace) -> Subject<'a>
         Place { real: placed.real.clone(), written: placed.path.clone(), cwd: workspace.cwd.clone(), inside, guarded }
     };
     let paths = prepared.placed.iter().map(place).collect();
-    let command =
-        access.command.as_deref().map(|command| CommandLine { environment: &access.environment, command: command.trim() });
-    Subject { tool: &prepared.name, kind: access.kind, paths, command }
+    let line = access.command.as_deref().map(|command| Line::read(&access.environment, command));
+    Subject { tool: &prepared.name, kind: access.kind, paths, line }
 }
 
 /// What rules keep a call that may run from seeing.
@@ -47,7 +46,7 @@ pub fn denial(decision: &Decision, mode: Mode) -> String {
 
 /// What may be answered; `always` is for this session, and for no more than what was asked.
 pub fn options(subject: &Subject<'_>) -> Vec<PermissionOption> {
-    let what = match (subject.command, subject.paths.as_slice()) {
+    let what = match (&subject.line, subject.paths.as_slice()) {
         (Some(_), _) => "this command".to_string(),
         (None, [place]) => format!("{} on {}", subject.tool, place.shown().display()),
         (None, _) => subject.tool.to_string(),

@@ -2,6 +2,8 @@
 
 mod answers;
 mod fence;
+mod hostile;
+mod oracle;
 mod reach;
 mod secrets;
 mod trust;
@@ -94,12 +96,14 @@ async fn rules_decide_before_modes() {
         (echo, "ask", "bash", bash("true"), Ask),
         (echo, "ask", "bash", bash("echo a; rm -rf x"), Ask),
         (echo, "ask", "bash", bash("echo a && true"), Ask),
+        (echo, "ask", "bash", bash("echo a && echo b | echo c"), Allow),
+        (echo, "ask", "bash", bash("echo $(echo a)"), Allow),
         (echo, "ask", "bash", bash("echo a | sh"), Ask),
         (echo, "ask", "bash", bash("echo $(true)"), Ask),
         (echo, "ask", "bash", bash("echo `true`"), Ask),
         (echo, "ask", "bash", bash("echo a > in.txt"), Ask),
         (echo, "ask", "bash", bash("echo a\ntrue"), Ask),
-        (echo, "ask", "bash", bash("echo a &"), Ask),
+        (echo, "ask", "bash", bash("echo a &"), Allow),
         (echo, "plan", "bash", bash("echo hi"), Deny),
         (echo, "ask", "write", file("new.txt"), Ask),
         // A deny is looked for in every part.
