@@ -119,6 +119,14 @@ pub enum ToolContent {
         old_text: Option<String>,
         new_text: String,
     },
+    /// A command in the terminal of a client, which alone knows that one by its id.
+    Terminal {
+        client: String,
+        terminal_id: String,
+        /// What the command wrote so far, as far as it is known.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        output: String,
+    },
 }
 
 impl ToolContent {

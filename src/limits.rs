@@ -100,6 +100,37 @@ pub const BASH_UPDATE: Duration = Duration::from_millis(100);
 /// Output shown while a command still runs (its tail).
 pub const BASH_LIVE_BYTES_MAX: usize = 8 << 10;
 
+/// How long a client may take for a file, and the largest that it is asked for.
+pub const CLIENT_FILE: Duration = Duration::from_secs(5);
+pub const CLIENT_FILE_BYTES_MAX: u64 = 8 << 20;
+/// How long a client may take to start or end a terminal, or to tell its output.
+pub const CLIENT_TERMINAL: Duration = Duration::from_secs(10);
+/// Output of a command that a client's terminal keeps.
+pub const CLIENT_TERMINAL_BYTES_MAX: u64 = 4 << 20;
+
+/// How long git may take to look at a repository, and to change one with its hooks.
+pub const GIT_READ: Duration = Duration::from_secs(30);
+pub const GIT_CHANGE: Duration = Duration::from_secs(120);
+/// What one run of git may print, and how much of it is told when it fails.
+pub const GIT_OUTPUT_BYTES_MAX: usize = 4 << 20;
+pub const GIT_ERROR_BYTES_MAX: usize = 4 << 10;
+/// Files or branches that a git tool tells of, commits of one `git_log`, and text of one `git_diff`.
+pub const GIT_ENTRIES_MAX: usize = 500;
+pub const GIT_LOG_MAX: u64 = 200;
+pub const GIT_DIFF_BYTES_MAX: usize = 50 << 10;
+
+/// Time for a page, with all its redirections, and of it to connect.
+pub const FETCH: Duration = Duration::from_secs(30);
+pub const FETCH_CONNECT: Duration = Duration::from_secs(10);
+/// Redirections that `fetch` follows.
+pub const FETCH_REDIRECTS_MAX: usize = 10;
+/// Bytes of a page that are fetched, of its text that the model sees, and of one that says what went wrong.
+pub const FETCH_BYTES_MAX: usize = 5 << 20;
+pub const FETCH_TEXT_BYTES_MAX: usize = 50 << 10;
+pub const FETCH_ERROR_BYTES_MAX: usize = 500;
+/// Elements of a page inside each other; deeper ones are not made into markdown.
+pub const HTML_DEPTH_MAX: usize = 200;
+
 /// Lines of one `read`, and the bytes of one line and of the whole.
 pub const READ_LINES_MAX: usize = 5_000;
 pub const READ_LINE_BYTES_MAX: usize = 8 << 10;
@@ -122,6 +153,31 @@ pub const GREP_LINES_MAX: usize = 250;
 pub const GREP_HEAP_BYTES_MAX: usize = 64 << 20;
 /// One line of a `grep` result.
 pub const GREP_LINE_BYTES_MAX: usize = 500;
+
+/// Restarts of a language server that crashes; then it is given up. And servers that run at once.
+pub const LSP_RESTARTS_MAX: u32 = 3;
+pub const LSP_SERVERS_MAX: usize = 8;
+/// Time to start, and to say goodbye.
+pub const LSP_START: Duration = Duration::from_secs(60);
+pub const LSP_GOODBYE: Duration = Duration::from_millis(500);
+/// How long diagnostics are waited for after an edit, and when they are asked for; and the silence after which they are whole.
+pub const LSP_EDIT_WAIT: Duration = Duration::from_secs(2);
+pub const LSP_ASK_WAIT: Duration = Duration::from_secs(10);
+pub const LSP_QUIET: Duration = Duration::from_millis(100);
+/// Header and body of a language server's message; messages that wait to be read by one.
+pub const LSP_HEADER_BYTES_MAX: usize = 4 << 10;
+pub const LSP_MESSAGE_BYTES_MAX: usize = 16 << 20;
+pub const LSP_MESSAGES_QUEUED_MAX: usize = 64;
+/// Largest file that is shown to a language server; files that one holds open; files of one call that are checked.
+pub const LSP_DOCUMENT_BYTES_MAX: u64 = 1 << 20;
+pub const LSP_DOCUMENTS_OPEN_MAX: usize = 16;
+pub const LSP_CALL_FILES_MAX: usize = 10;
+/// Files whose diagnostics are kept, diagnostics of each, and those that are shown at once.
+pub const LSP_FILES_MAX: usize = 500;
+pub const LSP_FILE_DIAGNOSTICS_MAX: usize = 100;
+pub const LSP_SHOWN_MAX: usize = 20;
+/// Characters of a diagnostic's message.
+pub const LSP_MESSAGE_CHARS_MAX: usize = 500;
 
 /// How long a session that nobody uses stays open in a server, and how often that is looked at.
 pub const SESSION_IDLE: Duration = Duration::from_secs(3600);

@@ -16,19 +16,25 @@ pub struct Access {
     pub command: Option<String>,
     /// The variables set for it, as a shell would write them before it.
     pub environment: String,
+    /// The address, for [`AccessKind::Network`], as the network will know it.
+    pub url: Option<String>,
 }
 
 impl Access {
     pub fn read(path: impl Into<String>) -> Access {
-        Access { kind: AccessKind::Read, paths: vec![path.into()], command: None, environment: String::new() }
+        Access { paths: vec![path.into()], ..Access::none() }
     }
 
     pub fn write(path: impl Into<String>) -> Access {
-        Access { kind: AccessKind::Write, paths: vec![path.into()], command: None, environment: String::new() }
+        Access { kind: AccessKind::Write, ..Access::read(path) }
+    }
+
+    pub fn network(url: impl Into<String>) -> Access {
+        Access { kind: AccessKind::Network, url: Some(url.into()), ..Access::none() }
     }
 
     /// Touches nothing outside the session itself.
     pub fn none() -> Access {
-        Access { kind: AccessKind::Read, paths: Vec::new(), command: None, environment: String::new() }
+        Access { kind: AccessKind::Read, paths: Vec::new(), command: None, environment: String::new(), url: None }
     }
 }

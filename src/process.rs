@@ -11,11 +11,11 @@ use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 
-pub use child::{Child, ExitStatus, Output};
+pub use child::{Child, Ending, ExitStatus, Input, Output};
 pub use helper::{HELPER, helper_main};
 pub use supervisor::Supervisor;
 
-/// What to run, where, and with which environment. Its stdin is always null.
+/// What to run, where, and with which environment. Its stdin is null, unless it is talked to ([`Supervisor::spawn_piped`]).
 #[derive(Clone, Debug)]
 pub struct Command {
     pub what: What,

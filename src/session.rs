@@ -8,6 +8,7 @@ pub mod files;
 pub mod follow;
 mod foreign;
 mod fork;
+pub mod hands;
 pub mod lock;
 pub mod log;
 pub mod open;

@@ -1,11 +1,14 @@
 //! The ACP door: JSON-RPC lines in and out. Lines become calls of the method table; events become `session/update`.
 
+mod caller;
+mod hands;
 mod outbox;
 mod pipes;
+mod presence;
 mod project;
 mod view;
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use futures_util::FutureExt;
 use serde::Deserialize;
@@ -23,7 +26,9 @@ use crate::limits;
 use crate::rpc::lines::{Line, Lines};
 use crate::rpc::message::{Id, Incoming, Rejected, frame};
 use crate::rpc::peer::Peer;
-use outbox::{Out, Outbox, Presence};
+use caller::Caller;
+use outbox::{Out, Outbox};
+use presence::Presence;
 
 /// One connection, from its first line to its end.
 #[derive(Clone)]
@@ -55,7 +60,8 @@ pub async fn serve(
         running: TaskTracker::new(),
         closed: CancellationToken::new(),
     };
-    let presence = Presence::default();
+    let caller = Caller::new(client.clone(), peer.clone(), connection.out.downgrade(), connection.running.clone());
+    let presence = Presence::new(caller);
     show_what_is_prompted(&connection, presence.clone());
     let outbox = Outbox::new(nuncio.clone(), client, peer, presence.clone(), output);
     let mut writing = tokio::spawn(outbox.run(replies));
@@ -66,7 +72,7 @@ pub async fn serve(
         _ = &mut writing => Ok(()),
     };
     // Questions that only this client could answer are denied before its turns are cancelled.
-    presence.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    presence.clear();
     connection.closed.cancel();
     let Connection { running, out, .. } = connection;
     running.close();
@@ -205,14 +211,10 @@ fn show_what_is_prompted(connection: &Connection, presence: Presence) {
     // The outbox has the client: with a sender of its own it would wait for itself.
     let (outbox, running) = (connection.out.downgrade(), connection.running.clone());
     connection.client.on_show(Box::new(move |session, after| {
-        let id = &session.log.id;
-        let mut present = presence.lock().unwrap_or_else(PoisonError::into_inner);
-        if present.get(id).is_some_and(|attendance| attendance.is_for(&session.broker)) {
-            return;
-        }
-        if let Some(outbox) = outbox.upgrade() {
-            present.insert(id.clone(), session.broker.attend());
-            let follow = Some(Follow::AfterIfNew(id.clone(), after));
+        if let Some(outbox) = outbox.upgrade()
+            && presence.attend(session)
+        {
+            let follow = Some(Follow::AfterIfNew(session.log.id.clone(), after));
             queue(&outbox, &running, Out { frame: Vec::new(), after: None, follow });
         }
     }));

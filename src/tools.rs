@@ -1,19 +1,26 @@
 //! The tools that models call: a file each, named as on the wire, and the table of them all.
 
+mod artifact;
 mod bash;
 mod capture;
 mod change;
+mod client;
 mod context;
+mod diagnostics;
 mod edit;
+mod fetch;
 mod files_seen;
+mod git;
 mod glob;
 mod grep;
 mod grep_sink;
 mod input;
 mod list;
+mod mend;
 mod plan;
 mod read;
 mod shell;
+mod terminal;
 mod text;
 mod tool;
 mod write;
@@ -22,7 +29,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-pub use context::{Progress, ToolContext};
+pub use client::{ClientHands, ClientTerminal, TerminalCommand};
+pub use context::{Progress, Reach, ToolContext};
+pub use diagnostics::after_edit;
 pub use files_seen::{FilesSeen, PathLocks};
 pub use shell::Shell;
 pub use tool::{AnyCall, AnyTool, Output, Prepared, Tool, ToolError};
@@ -47,7 +56,14 @@ impl Tools {
             tool::entry(glob::Glob),
             tool::entry(grep::Grep),
             tool::entry(list::List),
+            tool::entry(git::Status),
+            tool::entry(git::Diff),
+            tool::entry(git::Log),
+            tool::entry(git::Commit),
+            tool::entry(git::Branch),
             tool::entry(plan::Plan),
+            tool::entry(fetch::Fetch),
+            tool::entry(diagnostics::Diagnostics),
         ])
     }
 

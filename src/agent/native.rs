@@ -17,11 +17,13 @@ use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Severity};
 use crate::id::{SessionId, ToolCallId};
 use crate::limits;
+use crate::lsp::{Languages, Servers, Terms};
 use crate::model::{Model, Request, Thinking};
 use crate::permission::rules::{Mode, Rules};
 use crate::process::Supervisor;
 use crate::session::{Agent, Agents, SessionState, Turn};
 use crate::tools::{FilesSeen, PathLocks, Shell, ToolContext, Tools};
+use crate::web::Web;
 use crate::workspace::Workspace;
 
 /// What all native agents of this process share.
@@ -32,7 +34,9 @@ pub struct NativeAgents {
     pub overrides: Overrides,
     pub models: Arc<Models>,
     pub supervisor: Supervisor,
+    pub servers: Arc<Servers>,
     tools: Tools,
+    web: Web,
     writing: Arc<PathLocks>,
 }
 
@@ -45,7 +49,18 @@ impl NativeAgents {
         models: Arc<Models>,
         supervisor: Supervisor,
     ) -> Self {
-        Self { user, places, environment, overrides, models, supervisor, tools: Tools::native(), writing: Arc::default() }
+        Self {
+            servers: Arc::new(Servers::new(supervisor.clone())),
+            user,
+            places,
+            environment,
+            overrides,
+            models,
+            supervisor,
+            tools: Tools::native(),
+            web: Web::default(),
+            writing: Arc::default(),
+        }
     }
 
     pub fn tools(&self) -> &Tools {
@@ -71,12 +86,19 @@ impl NativeAgents {
             .attachments(&self.places.attachments(session))
             .home(self.places.home.clone())
             .protect(self.places.own_files());
+        let terms = Terms {
+            settings: loaded.settings.lsp.clone(),
+            search: self.environment.get("PATH").unwrap_or_default().into(),
+            places: Some(self.places.clone()),
+            roots: workspace.roots.clone(),
+        };
         Ok(Desk {
             cwd: state.cwd.clone(),
             additional_directories: state.additional_directories.clone(),
             shell: Arc::new(Shell::new(workspace.cwd.clone())),
             workspace: Arc::new(workspace),
             files: Arc::new(FilesSeen::new(self.writing.clone())),
+            languages: Arc::new(Languages::new(self.servers.clone(), terms)),
             loaded,
         })
     }
@@ -99,6 +121,7 @@ pub struct Desk {
     pub workspace: Arc<Workspace>,
     pub shell: Arc<Shell>,
     pub files: Arc<FilesSeen>,
+    pub languages: Arc<Languages>,
     pub loaded: Loaded,
 }
 
@@ -109,7 +132,11 @@ impl Desk {
         context.workspace = self.workspace.clone();
         context.shell = self.shell.clone();
         context.files = self.files.clone();
+        context.web = shared.web.clone();
+        context.fetch_hosts = self.loaded.settings.tools.fetch_allowed_hosts.as_slice().into();
+        context.languages = self.languages.clone();
         context.secrets = Models::secret_names(&self.loaded.settings).into();
+        context.client_terminal = self.loaded.settings.tools.client_terminal;
         context
     }
 

@@ -19,7 +19,7 @@ use crate::id::ToolCallId;
 use crate::permission::rules::{self, Mode, Subject};
 use crate::session::Turn;
 use crate::session::turn::panic_message;
-use crate::tools::{Output, Prepared, ToolContext, ToolError};
+use crate::tools::{self, Output, Prepared, ToolContext, ToolError};
 
 /// A call that was announced: parsed, or the reason why it could not be.
 pub struct ToolCall {
@@ -44,6 +44,7 @@ impl ToolCall {
         context.call_id = id.clone();
         context.cancel = turn.cancel.child_token();
         context.progress = live_output(turn, &id);
+        context.client = turn.session.lending.hands();
         let (input, prepared) = match parse(&input) {
             Ok(input) => (input.clone(), shared.tools().prepare(&name, input, &context)),
             Err(error) => (Value::String(input), Err(error)),
@@ -84,9 +85,11 @@ impl ToolCall {
         if turn.cancel.is_cancelled() {
             return tell(turn, id, Err(ToolError::cancelled())).await;
         }
-        context.hidden =
-            gate::hidden(&desk.rules(&turn.session.log.state(|state| state.rules.clone())), &prepared, &context.workspace);
-        let name = prepared.name.clone();
+        let (mode, session_rules) = in_force(turn);
+        let rules = desk.rules(&session_rules);
+        context.hidden = gate::hidden(&rules, &prepared, &context);
+        context.reach = gate::reach(&rules, mode, desk.loaded.settings.permissions.default, &prepared);
+        let (name, kind) = (prepared.name.clone(), prepared.kind);
         let span = tracing::info_span!("tool", tool = name, call = %id);
         let ran = AssertUnwindSafe(prepared.run(&context)).catch_unwind().instrument(span).await;
         let mut result = ran.unwrap_or_else(|panic| {
@@ -94,6 +97,9 @@ impl ToolCall {
         });
         if let (Ok(output), true) = (&mut result, context.hidden.is_some()) {
             output.parts.push(Part::text("[what rules keep from being read is left out]"));
+        }
+        if let (Ok(output), ToolKind::Edit) = (&mut result, kind) {
+            tools::after_edit(output, &context).await;
         }
         if let (Ok(output), "plan") = (&result, name.as_str()) {
             show_plan(turn, output).await;
@@ -110,11 +116,15 @@ fn parse(input: &str) -> Result<Value, ToolError> {
     serde_json::from_str(input).map_err(|error| ToolError::new(format!("the arguments are not valid JSON: {error}")))
 }
 
+/// The session's mode, and the rules that its answers made.
+fn in_force(turn: &Turn) -> (Mode, Vec<Value>) {
+    turn.session.log.state(|state| (Mode::parse(&state.mode).unwrap_or(Mode::Ask), state.rules.clone()))
+}
+
 /// Rules and mode first; where they ask, whoever is there.
 async fn decide(turn: &Turn, id: &ToolCallId, context: &ToolContext, desk: &Desk, prepared: &Prepared) -> Result<Gate> {
-    let (mode, session_rules) =
-        turn.session.log.state(|state| (Mode::parse(&state.mode).unwrap_or(Mode::Ask), state.rules.clone()));
-    let subject = gate::subject(prepared, &context.workspace);
+    let (mode, session_rules) = in_force(turn);
+    let subject = gate::subject(prepared, context);
     let permissions = &desk.loaded.settings.permissions;
     let decision = rules::decide(&desk.rules(&session_rules), mode, permissions.default, &subject);
     match decision.policy {

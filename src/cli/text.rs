@@ -7,7 +7,7 @@ use crate::content::{Part, PlanStatus, Role, StopReason, ToolContent, ToolStatus
 use crate::event::{Body, Event, PermissionOutcome, Severity};
 use crate::id::{MessageId, ToolCallId};
 use crate::limits;
-use crate::patch;
+use crate::patch::{self, Side};
 
 /// A piece of output: the answer itself, or a word about what happens.
 #[derive(Debug, PartialEq, Eq)]
@@ -221,6 +221,8 @@ impl Text {
                         out.extend(text.lines().map(|line| self.aside(&format!("  {line}"))));
                     }
                 }
+                // It has not begun.
+                ToolContent::Terminal { .. } => {}
             }
         }
         out
@@ -230,23 +232,27 @@ impl Text {
         let mut out = Vec::new();
         for content in contents {
             match content {
-                ToolContent::Content { content } => {
-                    let text = content.as_text();
-                    let mut lines: Vec<String> = text.lines().take(OUTPUT_LINES).map(|line| format!("  {line}")).collect();
-                    let more = text.lines().count().saturating_sub(OUTPUT_LINES);
-                    if more > 0 {
-                        lines.push(format!("  … {more} more lines"));
-                    }
-                    out.push(self.aside(&self.paint(if failed { Style::Red } else { Style::Dim }, &lines.join("\n"))));
-                }
+                ToolContent::Content { content } => out.push(self.output(failed, &content.as_text())),
+                ToolContent::Terminal { output, .. } => out.push(self.output(failed, output)),
                 ToolContent::Diff { path, old_text, new_text } => {
                     let name = path.strip_prefix(&self.cwd).unwrap_or(path).display().to_string();
-                    let diff = patch::unified(name.trim_start_matches('/'), old_text.as_deref().unwrap_or(""), new_text);
+                    let side = |text| Side::text(name.trim_start_matches('/'), text);
+                    let diff = patch::unified(old_text.as_deref().map(side), Some(side(new_text)));
                     out.extend(diff.lines().map(|line| self.diff_line(line)));
                 }
             }
         }
         out
+    }
+
+    /// The beginning of a text.
+    fn output(&self, failed: bool, text: &str) -> Out {
+        let mut lines: Vec<String> = text.lines().take(OUTPUT_LINES).map(|line| format!("  {line}")).collect();
+        let more = text.lines().count().saturating_sub(OUTPUT_LINES);
+        if more > 0 {
+            lines.push(format!("  … {more} more lines"));
+        }
+        self.aside(&self.paint(if failed { Style::Red } else { Style::Dim }, &lines.join("\n")))
     }
 
     fn diff_line(&self, line: &str) -> Out {

@@ -13,12 +13,12 @@ use crate::agent::gate;
 use crate::api::Nuncio;
 use crate::app::on_signal;
 use crate::config::Policy;
-use crate::content::{PermissionOptionKind, plain_text};
+use crate::content::{PermissionOptionKind, ToolKind, plain_text};
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::permission::rules::{self, Mode};
 use crate::session::SessionState;
-use crate::tools::{Output, ToolError};
+use crate::tools::{self, Output, ToolError};
 
 /// Prints `{"ok","output","details"}`. Exit codes: 0 ok, 1 the tool failed, 2 usage, 4 denied.
 pub async fn run(nuncio: Arc<Nuncio>, options: ToolOptions) -> Result<u8> {
@@ -45,8 +45,7 @@ pub async fn run(nuncio: Arc<Nuncio>, options: ToolOptions) -> Result<u8> {
         Err(error) => return tell(Err(error), 2),
     };
     let mode = Mode::parse(&state.mode).unwrap_or(Mode::Ask);
-    let decision =
-        rules::decide(&rules, mode, desk.loaded.settings.permissions.default, &gate::subject(&prepared, &context.workspace));
+    let decision = rules::decide(&rules, mode, desk.loaded.settings.permissions.default, &gate::subject(&prepared, &context));
     match decision.policy {
         Policy::Allow => {}
         Policy::Deny => return tell(Err(ToolError::new(gate::denial(&decision, mode))), 4),
@@ -59,7 +58,7 @@ pub async fn run(nuncio: Arc<Nuncio>, options: ToolOptions) -> Result<u8> {
             );
         }
         Policy::Ask => {
-            let options = gate::options(&gate::subject(&prepared, &context.workspace));
+            let options = gate::options(&gate::subject(&prepared, &context));
             for shown in Text::new(true, false, &nuncio.cwd).asked(&prepared.preview(&context).await) {
                 let (Out::Answer(text) | Out::Aside(text)) = shown;
                 eprint!("{text}");
@@ -71,9 +70,15 @@ pub async fn run(nuncio: Arc<Nuncio>, options: ToolOptions) -> Result<u8> {
             }
         }
     }
-    context.hidden = gate::hidden(&rules, &prepared, &context.workspace);
+    context.hidden = gate::hidden(&rules, &prepared, &context);
+    context.reach = gate::reach(&rules, mode, desk.loaded.settings.permissions.default, &prepared);
     let cancel = context.cancel.clone();
-    let result = prepared.run(&context).await;
+    let kind = prepared.kind;
+    let mut result = prepared.run(&context).await;
+    if let (Ok(output), ToolKind::Edit) = (&mut result, kind) {
+        tools::after_edit(output, &context).await;
+    }
+    nuncio.shut_down().await;
     match (&result, cancel.is_cancelled()) {
         (_, true) => tell(result, 130),
         (Ok(_), false) => tell(result, 0),

@@ -129,6 +129,20 @@ fn narrow(table: &mut Table, project: &mut Settings, user: &Settings, ignored: &
             ignored.push(name.into());
         }
     }
+    if let Some(Value::Table(tools)) = table.get_mut("tools") {
+        for name in ["client_terminal", "fetch_allowed_hosts"] {
+            if tools.remove(name).is_some() {
+                ignored.push(format!("tools.{name}"));
+            }
+        }
+    }
+    if let Some(Value::Table(servers)) = table.get_mut("lsp") {
+        // One that is turned off runs nothing.
+        servers.retain(|name, _| project.lsp.get(name).is_some_and(|server| server.command.is_empty()));
+        if servers.len() < project.lsp.len() {
+            ignored.push("lsp".into());
+        }
+    }
     let rules = project.permissions.rules.len();
     project.permissions.rules.retain(|rule| rule.policy != Policy::Allow);
     if project.permissions.rules.len() < rules {
@@ -193,14 +207,29 @@ fn read(path: &Path, required: bool) -> Result<Option<Table>> {
 }
 
 fn parse(table: &Table, path: &Path) -> Result<Settings> {
-    serde_path_to_error::deserialize(Value::Table(table.clone())).map_err(|error| {
+    let settings: Settings = serde_path_to_error::deserialize(Value::Table(table.clone())).map_err(|error| {
         let place = error.path().to_string();
         let message = error.into_inner().to_string();
         let hint = nearest(&message);
         let mut error = invalid(path, if place == "." { message.trim().into() } else { format!("{place}: {}", message.trim()) });
         error.hint = hint;
         error
-    })
+    })?;
+    check_servers(&settings).map_err(|problem| invalid(path, problem))?;
+    Ok(settings)
+}
+
+/// A language server that could never be used is a mistake.
+fn check_servers(settings: &Settings) -> Result<(), String> {
+    for (name, server) in &settings.lsp {
+        if !server.command.is_empty() && server.files.is_empty() {
+            return Err(format!("lsp.{name}.files: name the files that it knows, as in files = [\"*.rs\"]"));
+        }
+        for glob in &server.files {
+            globset::Glob::new(glob).map_err(|error| format!("lsp.{name}.files: {error}"))?;
+        }
+    }
+    Ok(())
 }
 
 fn invalid(path: &Path, problem: impl fmt::Display) -> Error {

@@ -21,6 +21,9 @@ pub struct Settings {
     pub providers: BTreeMap<String, Provider>,
     pub permissions: Permissions,
     pub tools: ToolSettings,
+    /// Language servers, by names of their own. Where nothing stands under `rust`, `python`, `typescript`, `go` or `c`, the usual one is looked
+    /// for on PATH, and started in trusted directories.
+    pub lsp: BTreeMap<String, LanguageServer>,
     pub http: HttpSettings,
     pub telemetry: Telemetry,
     pub instructions: Instructions,
@@ -125,7 +128,7 @@ pub struct Rule {
     /// Glob over the path, relative to the session's directory, or absolute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// A shell command in which `*` stands for anything: `git status *`.
+    /// A shell command, or the address of a page, in which `*` stands for anything: `git status *`, `https://docs.rs/*`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
     pub policy: Policy,
@@ -147,12 +150,26 @@ pub enum AccessKind {
 pub struct ToolSettings {
     /// Calls of one answer that run at once.
     pub max_concurrency: usize,
+    /// Commands run in terminals of the client, where it has them: the user sees them, and no sandbox holds them.
+    pub client_terminal: bool,
+    /// Hosts that `fetch` may ask although they are not on the public web: `host` or `host:port`.
+    pub fetch_allowed_hosts: Vec<String>,
 }
 
 impl Default for ToolSettings {
     fn default() -> Self {
-        Self { max_concurrency: 8 }
+        Self { max_concurrency: 8, client_terminal: false, fetch_allowed_hosts: Vec::new() }
     }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LanguageServer {
+    /// The program, with its arguments, that speaks the protocol on its standard input and output. Empty: there is none by this name.
+    pub command: Vec<String>,
+    /// Globs over the paths of the files that it knows.
+    #[serde(default)]
+    pub files: Vec<String>,
 }
 
 /// Traces of what nuncio does: spans of requests, turns, models and tools, without their contents.

@@ -8,6 +8,7 @@ use super::retry::Retrying;
 use super::{Again, Model, ModelError};
 pub use crate::config::Protocol;
 use crate::limits::{MODEL_CONNECT, MODEL_IDLE, MODEL_KEEP_ALIVE, MODEL_LOCAL_IDLE};
+use crate::web;
 
 /// A secret and where it came from. Never shown, logged or serialized.
 #[derive(Clone, PartialEq, Eq)]
@@ -109,7 +110,7 @@ impl Http {
         if let Some(client) = slot.get() {
             return Ok(client.clone());
         }
-        let client = build(builder).map_err(|error| ModelError::new(Again::Never, format!("preparing for HTTP: {error}")))?;
+        let client = web::client(builder).map_err(|error| ModelError::new(Again::Never, format!("preparing for HTTP: {error}")))?;
         Ok(slot.get_or_init(|| client).clone())
     }
 }
@@ -122,20 +123,6 @@ fn builder() -> reqwest::ClientBuilder {
         .tcp_nodelay(true)
         .connect_timeout(MODEL_CONNECT)
         .pool_idle_timeout(MODEL_KEEP_ALIVE)
-}
-
-/// With the system's certificates, or on a machine that has none, Mozilla's.
-fn build(builder: fn() -> reqwest::ClientBuilder) -> Result<reqwest::Client, reqwest::Error> {
-    let ring = Arc::new(rustls::crypto::ring::default_provider());
-    // Somebody else may have installed one: theirs serves as well.
-    let _ = rustls::crypto::CryptoProvider::install_default(ring.as_ref().clone());
-    builder().build().or_else(|error| {
-        let roots = rustls::RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
-        let Ok(config) = rustls::ClientConfig::builder_with_provider(ring).with_safe_default_protocol_versions() else {
-            return Err(error);
-        };
-        builder().tls_backend_preconfigured(config.with_root_certificates(roots).with_no_client_auth()).build()
-    })
 }
 
 /// Whether the URL's host is this machine.

@@ -1,7 +1,6 @@
 //! One attempt at a model request over HTTP: sends it, reads the answer's events, and tells what a refusal means.
 
 use std::collections::VecDeque;
-use std::error::Error as StdError;
 use std::io;
 use std::sync::Arc;
 
@@ -16,6 +15,7 @@ use super::sse::Decoder;
 use super::wire::{Out, Reader, Sent, cut};
 use super::{Again, Chunk, ChunkStream, Model, ModelError, Request, anthropic, gemini, openai_chat, openai_responses};
 use crate::limits::{MODEL_ERROR_BYTES_MAX, MODEL_EVENT_BYTES_MAX};
+use crate::web::{causes, chain};
 
 /// A model behind an endpoint; each stream is one attempt.
 pub struct Provider {
@@ -176,21 +176,9 @@ fn unsent(url: &str, error: &reqwest::Error) -> ModelError {
     .unreachable()
 }
 
-fn chain(error: &reqwest::Error) -> impl Iterator<Item = &(dyn StdError + 'static)> {
-    std::iter::successors(error.source(), |error: &&(dyn StdError + 'static)| (*error).source())
-}
-
 fn is_refused(error: &reqwest::Error) -> bool {
     chain(error)
         .any(|error| error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused))
-}
-
-/// The innermost reason, which is the one that says something.
-fn causes(error: &reqwest::Error) -> String {
-    if error.is_timeout() {
-        return "timed out".to_owned();
-    }
-    chain(error).last().map_or_else(|| error.to_string(), |error| error.to_string())
 }
 
 /// An answer that is an error.

@@ -5,7 +5,7 @@ use std::path::Path;
 use globset::GlobBuilder;
 
 use super::paths::{PathGlob, Place};
-use super::shell::{Command, Fit, Line, escape};
+use super::shell::{Command, Fit, Line, escape, wildcard};
 use crate::config::{AccessKind, Policy, Rule};
 
 /// How much a session may do unasked.
@@ -56,6 +56,18 @@ pub struct Rules {
     pub session: Vec<Rule>,
 }
 
+impl Rules {
+    /// Outermost first.
+    fn scopes(&self) -> [&Vec<Rule>; 3] {
+        [&self.user, &self.project, &self.session]
+    }
+
+    fn filter(&self, keeps: impl Fn(&Rule) -> bool) -> Rules {
+        let kept = |scope: &Vec<Rule>| scope.iter().filter(|rule| keeps(rule)).cloned().collect();
+        Rules { user: kept(&self.user), project: kept(&self.project), session: kept(&self.session) }
+    }
+}
+
 /// A call as rules see it.
 #[derive(Clone, Debug)]
 pub struct Subject<'a> {
@@ -64,6 +76,9 @@ pub struct Subject<'a> {
     pub paths: Vec<Place>,
     /// What is to be run by a shell.
     pub line: Option<Line>,
+    /// The files that the shell itself writes then; none where it cannot be known which.
+    pub writes: Vec<Option<Place>>,
+    pub url: Option<&'a str>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -76,8 +91,7 @@ pub struct Decision {
 /// INTERFACE "Who decides": a deny rule of any scope, the mode `plan`, the last allow or ask rule, the mode.
 /// `default` is what `ask` means in the mode `ask`. Each command of a line is judged by itself, and the strictest decision stands.
 pub fn decide(rules: &Rules, mode: Mode, default: Policy, subject: &Subject<'_>) -> Decision {
-    let concerns = |scope: &'_ Vec<Rule>| -> Vec<Rule> { scope.iter().filter(|rule| concerns(rule, subject)).cloned().collect() };
-    let about = Rules { user: concerns(&rules.user), project: concerns(&rules.project), session: concerns(&rules.session) };
+    let about = rules.filter(|rule| concerns(rule, subject));
     let strictness = |decision: &Decision| match decision.policy {
         Policy::Deny => 2,
         Policy::Ask => 1,
@@ -85,8 +99,31 @@ pub fn decide(rules: &Rules, mode: Mode, default: Policy, subject: &Subject<'_>)
     };
     let judge = |command| judge(&about, mode, default, subject, command);
     let commands = subject.line.iter().flat_map(|line| &line.commands);
-    let decisions = commands.map(|command| judge(Some(command)));
+    let decisions = commands
+        .map(|command| judge(Some(command)))
+        .chain(subject.writes.iter().filter_map(|place| written(rules, subject, place)));
     decisions.reduce(|one, other| if strictness(&other) > strictness(&one) { other } else { one }).unwrap_or_else(|| judge(None))
+}
+
+/// What rules about files forbid a shell to write; what they allow is no command yet.
+fn written(rules: &Rules, subject: &Subject<'_>, place: &Option<Place>) -> Option<Decision> {
+    let about = |rule: &Rule| rule.pattern.is_none() && (rule.path.is_some() || rule.kind == Some(AccessKind::Write));
+    let rule = match place {
+        Some(place) => {
+            let paths = vec![place.clone()];
+            let write = Subject { tool: subject.tool, kind: AccessKind::Write, paths, line: None, writes: Vec::new(), url: None };
+            let about = rules.filter(|rule| about(rule) && concerns(rule, &write));
+            let decisive = about.scopes().into_iter().filter_map(|scope| scope.last().cloned());
+            decisive.reduce(|one, other| if one.policy == Policy::Deny { one } else { other })?
+        }
+        // It might be any of those that are forbidden.
+        None => {
+            let kind = |rule: &Rule| rule.kind.is_none_or(|kind| kind == AccessKind::Write);
+            let forbids = |rule: &&Rule| about(rule) && kind(rule) && rule.policy != Policy::Allow;
+            Rule { policy: Policy::Ask, ..rules.scopes().into_iter().flatten().find(forbids)?.clone() }
+        }
+    };
+    (rule.policy != Policy::Allow).then_some(Decision { policy: rule.policy, rule: Some(rule) })
 }
 
 /// About a single command of the line, if there is one. `rules`: those that speak of the call.
@@ -135,10 +172,7 @@ fn judge(rules: &Rules, mode: Mode, default: Policy, subject: &Subject<'_>, comm
 
 /// Whether a rule wants just this call to be asked about: who allows it then has been asked about all that it shows.
 pub fn asks_about(rules: &Rules, subject: &Subject<'_>) -> bool {
-    [&rules.user, &rules.project, &rules.session]
-        .into_iter()
-        .flatten()
-        .any(|rule| rule.policy == Policy::Ask && rule.pattern.is_none() && concerns(rule, subject))
+    rules.scopes().into_iter().flatten().any(|rule| rule.policy == Policy::Ask && concerns(rule, subject))
 }
 
 /// The rule that `always` makes of an answer: this tool, and only this command (where it was given, in that directory) or this path.
@@ -151,7 +185,7 @@ pub fn remembered(policy: Policy, subject: &Subject<'_>) -> Rule {
         tool: Some(escape(subject.tool)),
         kind: Some(subject.kind),
         path,
-        pattern: subject.line.as_ref().map(Line::exactly),
+        pattern: subject.line.as_ref().map(Line::exactly).or_else(|| subject.url.map(escape)),
         policy,
     }
 }
@@ -172,7 +206,9 @@ fn concerns(rule: &Rule, subject: &Subject<'_>) -> bool {
         // A command is allowed where the session works, not wherever it says; and what is guarded, by its name alone.
         None => cautious || subject.paths.iter().all(|place| !place.guarded && (rule.pattern.is_none() || place.inside)),
     };
-    tool && kind && path && (rule.pattern.is_none() || subject.line.is_some())
+    let pattern =
+        rule.pattern.as_ref().is_none_or(|pattern| subject.line.is_some() || subject.url.is_some_and(|url| wildcard(pattern, url)));
+    tool && kind && path && pattern
 }
 
 /// Whether a rule that speaks of the call speaks of this command. What is remembered of an answer allows what was shown, and no more.

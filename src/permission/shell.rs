@@ -10,7 +10,7 @@ mod read;
 mod runs;
 mod word;
 
-pub use pattern::{Fit, escape};
+pub use pattern::{Fit, escape, wildcard};
 use pattern::{Text, fits, known};
 use word::Word;
 
@@ -43,8 +43,8 @@ pub struct Command {
     text: Text,
     /// What a pattern that denies or asks is looked for in.
     names: Vec<Text>,
-    /// A file that it writes, as its name is written.
-    pub writes: Option<String>,
+    /// A file that the shell writes; an unknown one is empty.
+    writes: Option<String>,
 }
 
 impl Line {
@@ -66,6 +66,14 @@ impl Line {
 
     pub fn is_exactly(&self, pattern: &str) -> bool {
         self.exactly() == pattern
+    }
+
+    /// The files that the shell writes, as they are named; none where it cannot be known which.
+    pub fn writes(&self) -> impl Iterator<Item = Option<&str>> {
+        let goes = |pattern| self.commands.iter().any(|command| command.fit(pattern) == Fit::Yes);
+        let elsewhere = ["cd *", "pushd *", "popd *"].into_iter().any(goes);
+        let known = move |path: &&str| !path.is_empty() && (!elsewhere || path.starts_with('/'));
+        self.commands.iter().filter_map(|command| command.writes.as_deref()).map(move |path| Some(path).filter(known))
     }
 
     /// Whether a pattern that denies or asks speaks of `command`, or of the line as a whole.

@@ -2,12 +2,13 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
-use tokio::net::unix::pipe::Receiver;
+use tokio::net::unix::pipe::{Receiver, Sender};
 
 use super::Supervisor;
 use crate::error::{Error, Kind, Result};
@@ -30,6 +31,12 @@ pub struct ExitStatus {
     pub cwd: Option<PathBuf>,
 }
 
+impl ExitStatus {
+    pub fn of(code: i32) -> ExitStatus {
+        ExitStatus { code, cwd: None }
+    }
+}
+
 #[derive(Debug)]
 pub struct Output(Receiver);
 
@@ -38,6 +45,21 @@ impl Output {
     /// pipe any more. Cancel-safe.
     pub async fn read(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
         self.0.read_buf(buffer).await
+    }
+}
+
+/// The stdin of a command; dropping it is its end.
+#[derive(Debug)]
+pub struct Input(Sender);
+
+impl Input {
+    pub(super) fn new(writer: OwnedFd) -> io::Result<Input> {
+        Sender::from_owned_fd(writer).map(Input)
+    }
+
+    /// Waits until all is written; an error when nobody reads any more.
+    pub async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_all(bytes).await
     }
 }
 

@@ -1,5 +1,5 @@
 //! The fork server: `nuncio helper OPEN_FILES`, one for a process and made when it is first needed. Its stdin is a socket from which it
-//! takes orders, each with a lifeline and a pipe for the output; for each it forks a supervisor, which is quicker than to begin anew.
+//! takes orders, each with a lifeline and pipes; for each it forks a supervisor, which is quicker than to begin anew.
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -16,7 +16,7 @@ use rustix::net::{
 };
 use rustix::process::getpid;
 
-use super::helper::{self, Signals};
+use super::helper::{self, Pipes, Signals};
 use super::{Command, What, tree};
 use crate::limits;
 
@@ -82,13 +82,13 @@ impl Order {
         Some(Order::Run(Command { what, cwd, env_set, env_removed }))
     }
 
-    /// Sends it with its descriptors, in one message.
+    /// Sends it with its descriptors, in one message: the lifeline, the pipe for the output, and perhaps the one that is to be stdin.
     pub(super) fn send(&self, socket: impl AsFd, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
         let bytes = self.encode();
         if bytes.len() > limits::ORDER_BYTES_MAX {
             return Err(io::Error::new(io::ErrorKind::ArgumentListTooLong, "the command is too long"));
         }
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
         let mut control = SendAncillaryBuffer::new(&mut space);
         if !descriptors.is_empty() {
             control.push(SendAncillaryMessage::ScmRights(descriptors));
@@ -100,7 +100,7 @@ impl Order {
 
 /// The next order and its descriptors; none when nobody will send one any more.
 fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Option<(Option<Order>, Vec<OwnedFd>)>> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let received = recvmsg(socket, &mut [IoSliceMut::new(buffer)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
     if received.bytes == 0 {
@@ -153,7 +153,10 @@ fn reap(supervisors: &mut HashSet<u32>) {
 
 /// The id of the supervisor; in the supervisor itself this does not return.
 fn fork(command: Command, descriptors: Vec<OwnedFd>, open_files: u64) -> io::Result<Option<u32>> {
-    let Ok([lifeline, output]) = <[OwnedFd; 2]>::try_from(descriptors) else { return Ok(None) };
+    let mut descriptors = descriptors.into_iter();
+    let (Some(lifeline), Some(output), input) = (descriptors.next(), descriptors.next(), descriptors.next()) else {
+        return Ok(None);
+    };
     // SAFETY: this process has one thread, so whatever the child does is as safe as here.
     match unsafe { libc::fork() } {
         -1 => {
@@ -162,7 +165,7 @@ fn fork(command: Command, descriptors: Vec<OwnedFd>, open_files: u64) -> io::Res
             let _ = rustix::io::write(&output, said.as_bytes());
             Ok(None)
         }
-        0 => helper::supervisor_main(command, lifeline, output, open_files),
+        0 => helper::supervisor_main(command, Pipes { lifeline, output, input }, open_files),
         pid => Ok(Some(pid.unsigned_abs())),
     }
 }

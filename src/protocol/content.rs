@@ -45,17 +45,22 @@ pub fn block(part: &Part) -> acp::ContentBlock {
     }
 }
 
-pub fn tool_content(content: &ToolContent) -> acp::ToolCallContent {
+/// As the client of that id knows it.
+fn tool_content(content: &ToolContent, client: &str) -> acp::ToolCallContent {
     match content {
         ToolContent::Content { content } => acp::ToolCallContent::Content(acp::Content::new(block(content))),
         ToolContent::Diff { path, old_text, new_text } => {
             acp::ToolCallContent::Diff(acp::Diff::new(path.clone(), new_text.clone()).old_text(old_text.clone()))
         }
+        ToolContent::Terminal { client: owner, terminal_id, .. } if owner == client => {
+            acp::ToolCallContent::Terminal(acp::Terminal::new(terminal_id.clone()))
+        }
+        ToolContent::Terminal { output, .. } => acp::ToolCallContent::Content(acp::Content::new(block(&Part::text(output)))),
     }
 }
 
-pub fn tool_contents(contents: &[ToolContent]) -> Vec<acp::ToolCallContent> {
-    contents.iter().map(tool_content).collect()
+pub fn tool_contents(contents: &[ToolContent], client: &str) -> Vec<acp::ToolCallContent> {
+    contents.iter().map(|content| tool_content(content, client)).collect()
 }
 
 pub fn location(location: &Location) -> acp::ToolCallLocation {

@@ -303,6 +303,7 @@ fn approximate_bytes(body: &Body) -> usize {
     let content = |content: &ToolContent| match content {
         ToolContent::Content { content } => part(content),
         ToolContent::Diff { old_text, new_text, .. } => old_text.as_ref().map_or(0, String::len) + new_text.len(),
+        ToolContent::Terminal { output, .. } => output.len(),
     };
     200 + match body {
         Body::MessageDelta { text, .. } => text.len(),

@@ -9,6 +9,7 @@ use tokio_util::task::TaskTracker;
 
 use super::agent::Agent;
 use super::broker::Broker;
+use super::hands::Lending;
 use super::lock::SessionLock;
 use super::log::SessionLog;
 use super::now_ms;
@@ -23,6 +24,8 @@ use crate::store::Store;
 pub struct Session {
     pub log: Arc<SessionLog>,
     pub broker: Arc<Broker>,
+    /// What its clients lend to its tools.
+    pub lending: Arc<Lending>,
     pub(super) agent: Arc<dyn Agent>,
     pub(super) tasks: TaskTracker,
     pub(super) running: Arc<Running>,

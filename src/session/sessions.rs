@@ -175,6 +175,7 @@ impl Sessions {
         Arc::new(Session {
             agent: log.state(|state| self.agents.open(&log.id, state)),
             broker: Arc::new(Broker::default()),
+            lending: Arc::default(),
             tasks: self.tasks.clone(),
             running: self.running.clone(),
             used_ms: AtomicU64::new(now_ms()),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
@@ -10,11 +10,11 @@ use futures_util::stream::FuturesUnordered;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 
+use super::presence::Presence;
 use super::view::View;
 use crate::api::{Client, Follow, Nuncio};
 use crate::id::{Seq, SessionId};
 use crate::rpc::peer::Peer;
-use crate::session::broker::Attendance;
 
 /// An answer, written; with what has to be shown before it, and from where its session is followed.
 pub struct Out {
@@ -22,9 +22,6 @@ pub struct Out {
     pub after: Option<(SessionId, Seq)>,
     pub follow: Option<Follow>,
 }
-
-/// The client is there and can answer for these sessions; who empties it says that it is gone.
-pub type Presence = Arc<Mutex<HashMap<SessionId, Attendance>>>;
 
 pub struct Outbox<W> {
     nuncio: Arc<Nuncio>,
@@ -102,18 +99,10 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
                     view.leave(&mut self.buffer);
                 }
                 let open = self.nuncio.sessions_now().and_then(|sessions| sessions.opened(&session));
-                let gone = |attendance: &Attendance| open.as_ref().is_none_or(|open| !attendance.is_for(&open.broker));
-                let mut present = self.present();
-                if present.get(&session).is_some_and(gone) {
-                    present.remove(&session);
-                }
+                self.presence.leave(&session, open.as_ref());
             }
         }
         self.flush_if_full().await
-    }
-
-    fn present(&self) -> MutexGuard<'_, HashMap<SessionId, Attendance>> {
-        self.presence.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether the session is open and shown as it is now.
@@ -129,7 +118,7 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
         if let Some(earlier) = self.views.get_mut(session) {
             earlier.leave(&mut self.buffer);
         }
-        self.present().insert(session.clone(), open.broker.attend());
+        self.presence.attend(&open);
         let view = View::new(open, after, self.opened, self.nuncio.clone(), self.client.clone(), self.peer.clone());
         self.views.insert(session.clone(), view);
         true

@@ -116,14 +116,14 @@ impl Projection {
             Body::ToolUpdated { tool_call_id, status, content } => {
                 let fields = acp::ToolCallUpdateFields::new()
                     .status(status.map(content::tool_status))
-                    .content(content.as_ref().map(|content| content::tool_contents(content)));
+                    .content(content.as_ref().map(|content| content::tool_contents(content, &self.client)));
                 self.tool(tool_call_id, fields, buffer);
             }
             Body::ToolCompleted { tool_call_id, status, content, locations, details, .. } => {
                 let locations: Vec<_> = locations.iter().map(content::location).collect();
                 let fields = acp::ToolCallUpdateFields::new()
                     .status(content::tool_status(*status))
-                    .content(content::tool_contents(content))
+                    .content(content::tool_contents(content, &self.client))
                     .locations((!locations.is_empty()).then_some(locations))
                     .raw_output(details.clone());
                 self.tool(tool_call_id, fields, buffer);

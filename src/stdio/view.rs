@@ -198,7 +198,7 @@ impl View {
         self.asked.insert(id, request.clone());
         let mut fields = acp::ToolCallUpdateFields::new()
             .status(acp::ToolCallStatus::Pending)
-            .content((!shown.is_empty()).then(|| content::tool_contents(shown)));
+            .content((!shown.is_empty()).then(|| content::tool_contents(shown, &self.client.id)));
         self.session.log.state(|state| {
             if let Some(open) = state.open_tools.iter().find(|open| open.id == tool_call) {
                 fields.title = Some(open.title.clone());

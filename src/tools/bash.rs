@@ -10,6 +10,7 @@ use serde_json::json;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use super::capture::Capture;
+use super::terminal;
 use super::{Output, Tool, ToolContext, ToolError};
 use crate::content::{ToolContent, ToolKind};
 use crate::limits;
@@ -60,6 +61,7 @@ impl Tool for Bash {
             paths: input.cwd.iter().cloned().collect(),
             command: Some(input.command.clone()),
             environment: environment(input),
+            ..Access::none()
         }
     }
 
@@ -78,11 +80,14 @@ impl Tool for Bash {
             return Err(ToolError::new("bash: background is not supported; run the command without it, within its timeout"));
         }
         let begun = Instant::now();
-        let child = context.supervisor.spawn(&command(&input, context)?)?;
+        let command = command(&input, context)?;
         let timeout =
             Duration::from_millis(input.timeout_ms.unwrap_or(limits::BASH_TIMEOUT_MS).clamp(1, limits::BASH_TIMEOUT_MS_MAX));
         let mut capture = Capture::new(artifact(context));
-        let ended = follow(child, timeout, &mut capture, context).await;
+        let (ended, terminal) = match terminal::run(&command, timeout, &mut capture, context).await {
+            Some((ended, terminal)) => (ended, Some(terminal)),
+            None => (follow(context.supervisor.spawn(&command)?, timeout, &mut capture, context).await, None),
+        };
         let captured = capture.finish().await;
         let said = if captured.text.is_empty() { "[no output]\n" } else { captured.text.as_str() };
         let status = match ended {
@@ -106,7 +111,11 @@ impl Tool for Bash {
         if let Some(artifact) = captured.artifact {
             details["artifact"] = json!(artifact);
         }
-        Ok(Output::text(format!("{}exit code: {}", captured.text, status.code), details))
+        let mut output = Output::text(format!("{}exit code: {}", captured.text, status.code), details);
+        if let Some(terminal) = terminal {
+            output.content = vec![terminal];
+        }
+        Ok(output)
     }
 }
 
@@ -151,7 +160,8 @@ fn artifact(context: &ToolContext) -> PathBuf {
     context.workspace.artifacts.join(format!("bash-{name}.log"))
 }
 
-enum End {
+/// How a command came to its end.
+pub enum End {
     Itself(crate::process::ExitStatus),
     Cancelled,
     TimedOut,

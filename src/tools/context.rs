@@ -5,14 +5,19 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::{FilesSeen, Shell, ToolError};
+use super::{ClientHands, FilesSeen, Shell, ToolError};
 use crate::content::ToolContent;
 use crate::id::ToolCallId;
+use crate::lsp::{Languages, Servers, Terms};
 use crate::process::Supervisor;
+use crate::web::{Address, Web};
 use crate::workspace::{Except, Workspace};
 
 /// Takes what a running call shows so far; each replaces the one before. Must not block.
 pub type Progress = Arc<dyn Fn(Vec<ToolContent>) + Send + Sync>;
+
+/// Says whether a call may follow a redirection to an address.
+pub type Reach = Arc<dyn Fn(&Address) -> bool + Send + Sync>;
 
 /// Made for each call; most of it is the session's.
 #[derive(Clone)]
@@ -22,12 +27,22 @@ pub struct ToolContext {
     pub supervisor: Supervisor,
     pub shell: Arc<Shell>,
     pub files: Arc<FilesSeen>,
+    pub languages: Arc<Languages>,
     pub cancel: CancellationToken,
     pub progress: Progress,
     /// What rules keep from tools that look at many files, by real path.
     pub hidden: Option<Except>,
+    /// Where rules let a call be redirected; without it everywhere.
+    pub reach: Option<Reach>,
+    pub web: Web,
+    /// Hosts that are not on the public web and may be asked nevertheless: `host` or `host:port`.
+    pub fetch_hosts: Arc<[String]>,
     /// Names of environment variables that no command gets to see: keys and tokens.
     pub secrets: Arc<[String]>,
+    /// The client's own hands, where it lends them.
+    pub client: Option<Arc<dyn ClientHands>>,
+    /// Commands run in its terminals.
+    pub client_terminal: bool,
 }
 
 impl ToolContext {
@@ -37,12 +52,18 @@ impl ToolContext {
             call_id: ToolCallId::new(),
             shell: Arc::new(Shell::new(workspace.cwd.clone())),
             workspace: Arc::new(workspace),
+            languages: Arc::new(Languages::new(Arc::new(Servers::new(supervisor.clone())), Terms::default())),
             supervisor,
             files: Arc::default(),
             cancel: CancellationToken::new(),
             progress: Arc::new(|_| {}),
             hidden: None,
+            reach: None,
+            web: Web::default(),
+            fetch_hosts: Arc::new([]),
             secrets: Arc::new([]),
+            client: None,
+            client_terminal: false,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -10,7 +11,30 @@ use tokio::sync::OwnedMutexGuard;
 
 use super::ToolError;
 
-/// What tells one state of a file from another.
+/// What tells one state of a file from another: on the disk, and as a client has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Seen {
+    disk: Option<Stamp>,
+    /// Of the text that the client had and the disk did not.
+    unsaved: Option<u64>,
+}
+
+impl Seen {
+    fn of(real: &Path, unsaved: Option<&str>) -> Seen {
+        let hash = |text: &str| {
+            let mut hasher = DefaultHasher::new();
+            text.hash(&mut hasher);
+            hasher.finish()
+        };
+        Seen { disk: Stamp::of(real), unsaved: unsaved.map(hash) }
+    }
+
+    fn is_a_file(&self) -> bool {
+        self.disk.is_some() || self.unsaved.is_some()
+    }
+}
+
+/// What tells one state of a file on the disk from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     /// Seconds and nanoseconds. Clocks of file systems are coarse, hence the rest.
@@ -29,7 +53,7 @@ impl Stamp {
 /// The files that a session has read or written, by real path, as it saw them last.
 #[derive(Debug, Default)]
 pub struct FilesSeen {
-    seen: Mutex<HashMap<PathBuf, Stamp>>,
+    seen: Mutex<HashMap<PathBuf, Seen>>,
     locks: Arc<PathLocks>,
 }
 
@@ -39,18 +63,19 @@ impl FilesSeen {
         FilesSeen { seen: Mutex::default(), locks }
     }
 
-    /// The session sees the file as it is now.
-    pub fn note(&self, real: &Path) {
-        if let Some(stamp) = Stamp::of(real) {
-            self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert(real.to_owned(), stamp);
+    /// The session sees the file as it is now, `unsaved` by a client.
+    pub fn note(&self, real: &Path, unsaved: Option<&str>) {
+        let seen = Seen::of(real, unsaved);
+        if seen.is_a_file() {
+            self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert(real.to_owned(), seen);
         }
     }
 
     /// An error when the file changed since the session last saw it. A file it has not seen, or that is gone, may be written.
-    pub fn check(&self, real: &Path, shown: &str) -> Result<(), ToolError> {
+    pub fn check(&self, real: &Path, shown: &str, unsaved: Option<&str>) -> Result<(), ToolError> {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).get(real).copied();
-        match (seen, Stamp::of(real)) {
-            (Some(seen), Some(now)) if seen != now => {
+        match (seen, Seen::of(real, unsaved)) {
+            (Some(seen), now) if now.is_a_file() && seen != now => {
                 Err(ToolError(format!("stale: {shown} changed since it was read; read it again")))
             }
             _ => Ok(()),

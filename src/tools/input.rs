@@ -5,7 +5,7 @@ use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::ToolError;
+use super::{ToolError, mend};
 use crate::model::ToolSpec;
 
 /// What models are told of a tool: the description of `T` becomes the tool's, the schema is as small as it can be.
@@ -17,6 +17,10 @@ pub fn spec<T: JsonSchema>(name: &str) -> ToolSpec {
     let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
     let description = schema.as_object_mut().and_then(|object| object.remove("description"));
     simplify(&mut schema);
+    if let Some(object) = schema.as_object_mut() {
+        // Not all providers take an object without them.
+        object.entry("properties").or_insert_with(|| Value::Object(Map::new()));
+    }
     ToolSpec {
         name: name.into(),
         description: description.and_then(|text| text.as_str().map(unwrapped)).unwrap_or_default(),
@@ -66,8 +70,8 @@ fn simplify(schema: &mut Value) {
     }
 }
 
-/// Reads `input`, an object or null for an empty one. Numbers, booleans, lists and objects may also be written as strings, and an
-/// optional field may be null. The error names the field.
+/// Reads `input`, an object or null for an empty one. Numbers, booleans, lists and objects may also be written as strings, an optional
+/// field may be null, and names may be almost right. The error names the field, and says what the tool takes.
 pub fn parse<T: DeserializeOwned>(spec: &ToolSpec, mut input: Value) -> Result<T, ToolError> {
     if input.is_null() {
         input = Value::Object(Map::new());
@@ -77,14 +81,22 @@ pub fn parse<T: DeserializeOwned>(spec: &ToolSpec, mut input: Value) -> Result<T
     {
         input = object;
     }
-    if !input.is_object() {
-        return Err(ToolError(format!("{}: the input has to be a JSON object", spec.name)));
-    }
+    let schema = &spec.input_schema;
+    let Value::Object(fields) = &mut input else {
+        return Err(ToolError(format!("{}: the input has to be a JSON object with {}", spec.name, mend::told(schema))));
+    };
+    mend::spell(fields, schema);
+    let mut guessed = fields.clone();
+    read(spec, input)
+        .or_else(|error| if mend::guess(&mut guessed, schema) { read(spec, Value::Object(guessed)) } else { Err(error) })
+}
+
+fn read<T: DeserializeOwned>(spec: &ToolSpec, mut input: Value) -> Result<T, ToolError> {
     coerce(&mut input, &spec.input_schema);
     serde_path_to_error::deserialize(input).map_err(|error| {
         let path = error.path().to_string();
         let field = if path == "." { String::new() } else { format!("{path}: ") };
-        ToolError(format!("{}: {field}{}", spec.name, error.inner()))
+        ToolError(format!("{}: {field}{}; it takes {}", spec.name, error.inner(), mend::told(&spec.input_schema)))
     })
 }
 

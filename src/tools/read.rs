@@ -76,7 +76,13 @@ fn read(placed: &Placed, input: &Input, context: &ToolContext) -> Result<Output,
         io::ErrorKind::NotFound => ToolError(format!("{shown} does not exist{}", similar_name(placed))),
         _ => context.failed("reading", &placed.path, error),
     };
-    let mut file = workspace::open(&placed.real).map_err(fail)?;
+    let mut file = match workspace::open(&placed.real) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match context.unsaved(placed, None) {
+            Some(text) => return read_unsaved(&text, placed, input, context),
+            None => return Err(fail(error)),
+        },
+        opened => opened.map_err(fail)?,
+    };
     let mut head = Vec::new();
     (&mut file).take(limits::BINARY_PROBE_BYTES as u64).read_to_end(&mut head).map_err(fail)?;
     file.rewind().map_err(fail)?;
@@ -87,9 +93,34 @@ fn read(placed: &Placed, input: &Input, context: &ToolContext) -> Result<Output,
     if encoding == Encoding::Utf8 && head.contains(&0) {
         return Err(ToolError(format!("{shown} is a binary file; use bash to look into it (file, xxd, strings)")));
     }
-    context.files.note(&placed.real);
-    let page = Page::read(Lines::new(file, encoding), input, &context.cancel).map_err(fail)?;
-    page.output(&placed.path, &shown)
+    let unsaved = unsaved(&mut file, encoding, placed, context).map_err(fail)?;
+    context.files.note(&placed.real, unsaved.as_deref());
+    match unsaved {
+        Some(text) => read_unsaved(&text, placed, input, context),
+        None => {
+            let page = Page::read(Lines::new(file, encoding), input, &context.cancel).map_err(fail)?;
+            page.output(&placed.path, &shown)
+        }
+    }
+}
+
+/// What the client has of a file instead of what is on the disk.
+fn unsaved(file: &mut File, encoding: Encoding, placed: &Placed, context: &ToolContext) -> io::Result<Option<String>> {
+    if context.client_of(placed).is_none() || !matches!(encoding, Encoding::Utf8 | Encoding::Utf8Marked) {
+        return Ok(None);
+    }
+    let mut disk = Vec::new();
+    file.read_to_end(&mut disk)?;
+    file.rewind()?;
+    Ok(context.unsaved(placed, Some(&disk)))
+}
+
+fn read_unsaved(text: &str, placed: &Placed, input: &Input, context: &ToolContext) -> Result<Output, ToolError> {
+    let lines = Lines::new(text.as_bytes(), Encoding::of(text.as_bytes()));
+    let page = Page::read(lines, input, &context.cancel).map_err(|error| context.failed("reading", &placed.path, error))?;
+    let mut output = page.output(&placed.path, &context.workspace.show(&placed.path))?;
+    output.parts.push(Part::text("[as the editor has it: not all of it is saved]"));
+    Ok(output)
 }
 
 fn image(file: File, mime_type: &str, placed: &Placed, shown: &str) -> io::Result<Result<Output, ToolError>> {
@@ -138,7 +169,7 @@ struct Page {
 }
 
 impl Page {
-    fn read(mut lines: Lines<File>, input: &Input, cancel: &CancellationToken) -> io::Result<Page> {
+    fn read(mut lines: Lines<impl io::Read>, input: &Input, cancel: &CancellationToken) -> io::Result<Page> {
         let first = input.offset.unwrap_or(1).max(1);
         let wanted = input.limit.unwrap_or(limits::READ_LINES_MAX as u64).clamp(1, limits::READ_LINES_MAX as u64);
         let mut page = Page { text: String::new(), first, lines: 0, total: 0, full: false, cut: false, lossy: false };

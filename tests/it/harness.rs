@@ -2,12 +2,14 @@
 //! a JSON-RPC message, every answer has its request, and after the end of the input nothing is left running.
 
 mod collector;
+mod editor;
 mod events;
 mod gone;
 mod home;
 mod http;
 mod random;
 mod server;
+mod site;
 mod socket;
 mod updates;
 
@@ -20,12 +22,14 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, ChildStdout};
 
 pub use collector::Collector;
+pub use editor::{Editor, Manner};
 pub use events::{Events, Frame, Shown};
 pub use gone::gone;
 pub use home::{Home, Ran};
 pub use http::{Answer, Ask, Bridge, Connection};
 pub use random::Random;
 pub use server::Server;
+pub use site::Site;
 pub use socket::Socket;
 pub use updates::{kinds, notices, of, text, tool};
 
@@ -71,6 +75,8 @@ pub struct Agent {
     pub otherwise: Reply,
     /// Questions that were asked and neither answered nor withdrawn: id and params.
     pub asked: Vec<(Value, Value)>,
+    /// Its hands, which it lends.
+    pub editor: Option<Editor>,
     /// Whether an answer of ours may cross the withdrawal of its question.
     pub may_cross: bool,
     /// Requests that have no answer yet, by their id as JSON, with how many were sent under it.
@@ -93,6 +99,7 @@ impl Agent {
             replies: VecDeque::new(),
             otherwise: Reply::Pick("allow_once"),
             asked: Vec::new(),
+            editor: None,
             may_cross: false,
             open: HashMap::new(),
             nulls_allowed: 0,
@@ -193,8 +200,19 @@ impl Agent {
             }
             looked_at = self.buffer.len();
             self.buffer.reserve(64 << 10);
-            if self.stdout.read_buf(&mut self.buffer).await.unwrap_or(0) == 0 {
-                return None;
+            let late = async {
+                match &mut self.editor {
+                    Some(editor) => editor.later().await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                read = self.stdout.read_buf(&mut self.buffer) => {
+                    if read.unwrap_or(0) == 0 {
+                        return None;
+                    }
+                }
+                answer = late => self.message(answer).await,
             }
         };
         let frame: Value =
@@ -204,6 +222,13 @@ impl Agent {
         match (frame["method"].as_str(), frame.get("id")) {
             (Some("session/request_permission"), Some(id)) => self.question(id.clone(), frame["params"].clone()).await,
             (Some("session/update"), None) => {}
+            (Some(method), Some(id)) if self.editor.is_some() => {
+                let editor = self.editor.as_mut().unwrap();
+                if let Some(answer) = editor.answer(id, method, &frame["params"]) {
+                    self.message(answer).await;
+                }
+            }
+            (Some("$/cancel_request"), None) if self.editor.is_some() => {}
             (Some("$/cancel_request"), None) => {
                 let id = &frame["params"]["requestId"];
                 match self.asked.iter().position(|(asked, _)| asked == id) {

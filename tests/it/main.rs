@@ -4,8 +4,10 @@
 mod cli;
 mod context;
 mod durability;
+mod frames;
 mod harness;
 mod http;
+mod lsp;
 mod models;
 mod openapi;
 mod permission;

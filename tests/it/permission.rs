@@ -7,6 +7,7 @@ mod oracle;
 mod reach;
 mod secrets;
 mod trust;
+mod web;
 
 use serde_json::{Value, json};
 
@@ -120,6 +121,14 @@ async fn rules_decide_before_modes() {
         (secrets, "auto", "read", json!({"file_path": "secrets/key"}), Allow),
         (r#"{ path = "*.txt", policy = "allow" }"#, "ask", "write", file("new.txt"), Allow),
         (r#"{ path = "*.txt", policy = "allow" }"#, "ask", "write", file("dir/new.txt"), Ask),
+        // What a shell writes by itself is written.
+        (secrets, "auto", "bash", bash("echo a > secrets/key"), Deny),
+        (secrets, "auto", "bash", bash("true; { echo a; } 2>> ./x/../secrets/key"), Deny),
+        (secrets, "auto", "bash", bash("echo a > innocent"), Deny),
+        (secrets, "auto", "bash", json!({"command": "echo a > key", "cwd": "secrets"}), Deny),
+        (secrets, "auto", "bash", bash("cd secrets && echo a > key"), Ask),
+        (secrets, "auto", "bash", bash("for f in *; do echo a > $f; done"), Ask),
+        (secrets, "auto", "bash", bash("cat < secrets/key > new.txt 2>&1"), Allow),
         // Other names of a tool are that tool.
         (r#"{ tool = "bash", policy = "deny" }"#, "auto", "shell", bash("true"), Deny),
         (r#"{ tool = "wri*", policy = "allow" }"#, "ask", "write_file", file("new.txt"), Allow),

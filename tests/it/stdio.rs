@@ -3,6 +3,7 @@
 mod content;
 mod ends;
 mod flow;
+mod hands;
 mod lasting;
 mod order;
 mod questions;

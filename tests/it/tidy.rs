@@ -194,7 +194,7 @@ fn things_have_their_one_place() {
             &["std::process::Command", "tokio::process", "process::Command::new", "libc::fork", "posix_spawn"],
             &["process"],
         ),
-        ("models' hosts", &["reqwest::"], &["model"]),
+        ("hosts", &["reqwest::"], &["model", "web"]),
         ("unwrap", &[".unwrap()", ".unwrap_err()"], &[]),
         ("statics", &["static mut ", "lazy_static!", "LazyLock<", "static CELL", "::global()"], &[]),
         ("terminals", &["is_terminal()", "std::io::stdin()"], &["cli", "process"]),

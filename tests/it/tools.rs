@@ -11,7 +11,10 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 mod bash;
+mod chance;
+mod fetch;
 mod files;
+mod git;
 mod roots;
 mod search;
 
@@ -79,7 +82,7 @@ fn what_models_are_told_of_tools_is_short() {
         .map(|spec| json!({"name": spec.name, "description": spec.description, "input_schema": spec.input_schema}))
         .collect();
     let text = serde_json::to_string(&told).unwrap();
-    assert!(text.len() < 4600, "{} bytes: {text}", text.len());
+    assert!(text.len() < 9000, "{} bytes: {text}", text.len());
     assert!(!text.contains("null") && !text.contains("$") && !text.contains("\"format\""), "{text}");
     for spec in specs.iter() {
         assert!(!spec.description.is_empty() && !spec.description.contains('\n'), "{}: {}", spec.name, spec.description);
@@ -124,19 +127,34 @@ async fn usual_names_resolve() {
 async fn input_is_read_with_small_liberties() {
     let world = World::with(&[("a", "1\n2\n3\n4\n")]);
     let two_and_three = "ok      2\t2\n     3\t3\n[truncated: lines 2 to 3 of 4; read on with offset 4]\n";
+    let takes = "it takes file_path: string, offset?: integer, limit?: integer";
+    let told = |error: &str| format!("error read: {error}; {takes}");
     let cases = [
-        (json!({"file_path": "a", "offset": 2, "limit": 2}), two_and_three),
-        (json!({"file_path": "a", "offset": "2", "limit": "2"}), two_and_three),
-        (json!({"path": "a", "offset": 2.0, "limit": 2, "unknown": true}), two_and_three),
-        (json!("{\"file_path\": \"a\", \"offset\": 2, \"limit\": 2}"), two_and_three),
-        (json!({"file_path": "a", "offset": 4, "limit": null}), "ok      4\t4\n"),
-        (json!({}), "error read: missing field `file_path`"),
-        (json!(null), "error read: missing field `file_path`"),
-        (json!([]), "error read: the input has to be a JSON object"),
-        (json!("a"), "error read: the input has to be a JSON object"),
-        (json!({"file_path": null}), "error read: file_path: invalid type: null, expected a string"),
-        (json!({"file_path": "a", "offset": "two"}), "error read: offset: invalid type: string \"two\", expected u64"),
-        (json!({"file_path": "a", "offset": -1}), "error read: offset: invalid value: integer `-1`, expected u64"),
+        (json!({"file_path": "a", "offset": 2, "limit": 2}), two_and_three.into()),
+        (json!({"file_path": "a", "offset": "2", "limit": "2"}), two_and_three.into()),
+        (json!({"path": "a", "offset": 2.0, "limit": 2, "unknown": true}), two_and_three.into()),
+        (json!("{\"file_path\": \"a\", \"offset\": 2, \"limit\": 2}"), two_and_three.into()),
+        (json!({"file_path": "a", "offset": 4, "limit": null}), "ok      4\t4\n".into()),
+        // Names that are almost right.
+        (json!({"filePath": "a", "Offset": 4}), "ok      4\t4\n".into()),
+        (json!({"file-path": "a", "OFFSET": 4}), "ok      4\t4\n".into()),
+        (json!({"target_file": "a", "offset": 4}), "ok      4\t4\n".into()),
+        (json!({"file_pth": "a", "offset": 4}), "ok      4\t4\n".into()),
+        (json!({"filename": "a", "what": "a"}), told("missing field `file_path`")),
+        (json!({"first_file": "a", "second_file": "b"}), told("missing field `file_path`")),
+        (json!({}), told("missing field `file_path`")),
+        (json!(null), told("missing field `file_path`")),
+        (
+            json!([]),
+            "error read: the input has to be a JSON object with file_path: string, offset?: integer, limit?: integer".into(),
+        ),
+        (
+            json!("a"),
+            "error read: the input has to be a JSON object with file_path: string, offset?: integer, limit?: integer".into(),
+        ),
+        (json!({"file_path": null}), told("file_path: invalid type: null, expected a string")),
+        (json!({"file_path": "a", "offset": "two"}), told("offset: invalid type: string \"two\", expected u64")),
+        (json!({"file_path": "a", "offset": -1}), told("offset: invalid value: integer `-1`, expected u64")),
     ];
     for (input, told) in cases {
         assert_eq!(world.told("read", input.clone()).await, told, "{input}");
@@ -164,6 +182,13 @@ async fn titles_are_short_and_relative() {
         ("glob", json!({"pattern": "*.rs"}), "Find *.rs".into()),
         ("list", json!({}), "List .".into()),
         ("plan", json!({"entries": []}), "Update the plan".into()),
+        ("fetch", json!({"url": "HTTPS://Docs.rs/a/../b"}), "Fetch https://docs.rs/b".into()),
+        ("git_status", json!({}), "Git status".into()),
+        ("git_diff", json!({"staged": true, "path": "./a"}), "Git diff of what is staged in a".into()),
+        ("git_log", json!({"path": "src/../b"}), "Git log of b".into()),
+        ("git_commit", json!({"message": "Fix it\n\nbody"}), "Commit \"Fix it\"".into()),
+        ("git_branch", json!({"action": "list"}), "List branches".into()),
+        ("git_branch", json!({"action": "switch", "name": "x"}), "Switch to branch x".into()),
     ];
     for (name, input, title) in cases {
         assert_eq!(world.tools.prepare(name, input, &world.context).map_err(|error| error.0).unwrap().title, title);

@@ -24,6 +24,7 @@ export function image(part) {
 export function contents(list, { cut = true } = {}) {
   return list.map((one) => {
     if (one.type === "diff") return diff.draw(diff.compare(one.oldText ?? "", one.newText), cut ? 60 : 400);
+    if (one.type === "terminal") return output(one.output ?? "");
     const part = one.content;
     if (part.type === "image") return image(part);
     if (part.type === "resource_link") return h("p", { class: "chip" }, part.name, " ", h("span", { class: "muted" }, part.uri));
@@ -37,7 +38,7 @@ function output(text) {
   return h("pre", { class: "output", tabIndex: 0 }, long ? `…${shown.slice(-OUTPUT_CHARS_MAX)}` : shown);
 }
 
-const textOf = (item) => item.content.map((one) => (one.type === "content" ? one.content.text ?? "" : "")).join("\n");
+const textOf = (item) => item.content.map((one) => (one.type === "content" ? one.content.text : one.output) ?? "").join("\n");
 
 /** What a command wrote, without the line that tells its exit code: the row does. */
 function commandOutput(item) {

@@ -56,6 +56,11 @@ pub fn fits(pattern: &str, text: &[Option<char>], guessed: bool) -> bool {
     reached[text.len()] || (first..=last).any(|place| reached[place] && (place..text.len()).all(unknown))
 }
 
+/// Whether `pattern` fits text that is known.
+pub fn wildcard(pattern: &str, text: &str) -> bool {
+    fits(pattern, &known(text), false)
+}
+
 /// `text` as a pattern that fits nothing else.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());

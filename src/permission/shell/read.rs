@@ -299,7 +299,7 @@ impl<'a> Reader<'a> {
             _ => is(|name| ["/dev/null", "/dev/stdout", "/dev/stderr"].contains(&name)),
         };
         if !harmless {
-            let command = Command { writes: name, ..Command::new(Nature::More, &[], self.text(node)) };
+            let command = Command { writes: Some(name.unwrap_or_default()), ..Command::new(Nature::More, &[], self.text(node)) };
             self.push(command);
         }
     }

@@ -1,0 +1,119 @@
+//! `fetch`: a page of the web as text, markdown or an image.
+
+mod page;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+use tokio::time::timeout;
+
+use self::page::Page;
+use super::{Output, Tool, ToolContext, ToolError, artifact};
+use crate::content::{Part, ToolContent, ToolKind};
+use crate::limits;
+use crate::permission::Access;
+use crate::web::{Address, Answer};
+use crate::workspace::Workspace;
+
+pub struct Fetch;
+
+/// Fetches a page of the web, HTML as markdown.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub struct Input {
+    #[serde(alias = "uri", alias = "address")]
+    url: String,
+}
+
+impl Tool for Fetch {
+    type Input = Input;
+    const NAME: &'static str = "fetch";
+    const ALIASES: &'static [&'static str] = &["web_fetch", "fetch_url"];
+    const KIND: ToolKind = ToolKind::Fetch;
+
+    fn title(&self, input: &Input, _: &Workspace) -> String {
+        format!("Fetch {}", Address::parse(&input.url).map_or_else(|_| input.url.clone(), |address| address.to_string()))
+    }
+
+    fn access(&self, input: &Input) -> Access {
+        Access::network(Address::parse(&input.url).map_or_else(|_| input.url.clone(), |address| address.to_string()))
+    }
+
+    async fn preview(&self, input: &Input, _: &ToolContext) -> Vec<ToolContent> {
+        vec![ToolContent::text(self.access(input).url.unwrap_or_default())]
+    }
+
+    /// details: `{url, status, contentType?, bytes, truncated, artifact?}`; the URL is the one that redirections led to.
+    async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
+        let address = Address::parse(&input.url).map_err(ToolError)?;
+        let (address, answer) = tokio::select! {
+            biased;
+            () = context.cancel.cancelled() => return Err(ToolError::cancelled()),
+            found = timeout(limits::FETCH, follow(address.clone(), context)) => {
+                found.map_err(|_| ToolError(format!("{address} did not answer within {} s", limits::FETCH.as_secs())))??
+            }
+        };
+        let inner = context.clone();
+        context.change(move || output(&address, answer, &inner)).await
+    }
+}
+
+/// Asks, and asks again where it is sent on, as far as the rules let it.
+async fn follow(mut address: Address, context: &ToolContext) -> Result<(Address, Answer), ToolError> {
+    for _ in 0..=limits::FETCH_REDIRECTS_MAX {
+        let answer = context.web.get(&address, &context.fetch_hosts).await.map_err(ToolError)?;
+        let Some(next) = &answer.redirect else { return Ok((address, answer)) };
+        if context.reach.as_ref().is_some_and(|reach| !reach(next)) {
+            return Err(ToolError(format!("{address} redirects to {next}, which is to be asked for by itself: fetch that")));
+        }
+        address = next.clone();
+    }
+    Err(ToolError(format!("more than {} redirections, the last one to {address}", limits::FETCH_REDIRECTS_MAX)))
+}
+
+fn output(address: &Address, answer: Answer, context: &ToolContext) -> Result<Output, ToolError> {
+    let mut details =
+        json!({ "url": address.as_str(), "status": answer.status, "bytes": answer.body.len(), "truncated": answer.cut });
+    if let Some(content_type) = &answer.content_type {
+        details["contentType"] = json!(content_type);
+    }
+    let page = Page::read(answer.content_type.as_deref(), &answer.body);
+    if !(200..300).contains(&answer.status) {
+        let said = match &page {
+            Page::Text { text, .. } => format!(": {}", &text[..text.floor_char_boundary(limits::FETCH_ERROR_BYTES_MAX)]),
+            Page::Image(_) | Page::Other(_) => String::new(),
+        };
+        return Err(ToolError(format!("{address} answered {}{}", answer.status_text, said.trim_end())));
+    }
+    match page {
+        Page::Other(kind) => Err(ToolError(format!("{address} is {kind}, no text; bash with curl -o can save it to a file"))),
+        Page::Image(_) if answer.cut || answer.body.len() > limits::IMAGE_BYTES_MAX => {
+            Err(ToolError(format!("{address} is an image of more than {} MiB", limits::IMAGE_BYTES_MAX >> 20)))
+        }
+        Page::Image(image) => {
+            let said = Part::text(format!("{address} ({} bytes)", answer.body.len()));
+            let content = vec![ToolContent::Content { content: image.clone() }];
+            Ok(Output { parts: vec![said, image], content, locations: Vec::new(), details })
+        }
+        Page::Text { mut text, extension } => {
+            if text.trim().is_empty() {
+                text = "[the page has no text]".into();
+            }
+            let mut notes = String::new();
+            if text.len() > limits::FETCH_TEXT_BYTES_MAX {
+                let artifact = artifact::keep(context, "fetch", extension, text.as_bytes())?;
+                notes = format!("[the first part; all {} bytes are in {}]\n", text.len(), artifact.display());
+                details["artifact"] = json!(artifact);
+                details["truncated"] = json!(true);
+                let head = text.floor_char_boundary(limits::FETCH_TEXT_BYTES_MAX);
+                text.truncate(text[..head].rfind('\n').filter(|end| *end > head / 2).unwrap_or(head));
+            }
+            if answer.cut {
+                notes.push_str(&format!(
+                    "[the page is longer than {} MiB; the rest was not fetched]\n",
+                    limits::FETCH_BYTES_MAX >> 20
+                ));
+            }
+            Ok(Output::text(format!("{}\n{notes}", text.trim_end()), details))
+        }
+    }
+}

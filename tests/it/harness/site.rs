@@ -1,0 +1,85 @@
+//! A web site on loopback that answers each path with the bytes it was given for it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+
+pub struct Site {
+    /// `127.0.0.1:PORT`
+    pub host: String,
+    shared: Arc<Shared>,
+    accepting: tokio::task::JoinHandle<()>,
+}
+
+#[derive(Default)]
+struct Shared {
+    pages: Mutex<HashMap<String, Vec<u8>>>,
+    /// The heads of the requests that came.
+    asked: Mutex<Vec<String>>,
+    came: tokio::sync::Notify,
+}
+
+impl Site {
+    pub async fn start() -> Site {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let host = listener.local_addr().unwrap().to_string();
+        let shared: Arc<Shared> = Arc::default();
+        let served = shared.clone();
+        let accepting = tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(serve(stream, served.clone()));
+            }
+        });
+        Site { host, shared, accepting }
+    }
+
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.host)
+    }
+
+    /// `head` is the status line and the headers, a line each. The answer ends with the connection.
+    pub fn page(&self, path: &str, head: &str, body: impl AsRef<[u8]>) {
+        let head = format!("HTTP/1.1 {}\r\nconnection: close\r\n\r\n", head.replace('\n', "\r\n"));
+        self.shared.pages.lock().unwrap().insert(path.into(), [head.as_bytes(), body.as_ref()].concat());
+    }
+
+    pub fn redirect(&self, path: &str, to: &str) {
+        self.page(path, &format!("302 Found\nlocation: {to}"), "");
+    }
+
+    /// The requests so far, heads only.
+    pub fn asked(&self) -> Vec<String> {
+        self.shared.asked.lock().unwrap().clone()
+    }
+
+    /// Waits for the next request. One to a path without a page is left without an answer.
+    pub async fn came(&self) {
+        self.shared.came.notified().await;
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+async fn serve(stream: TcpStream, shared: Arc<Shared>) -> std::io::Result<()> {
+    let mut stream = BufReader::new(stream);
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        if stream.read_line(&mut head).await? == 0 {
+            return Ok(());
+        }
+    }
+    let path = head.split(' ').nth(1).unwrap().to_string();
+    shared.asked.lock().unwrap().push(head);
+    let page = shared.pages.lock().unwrap().get(&path).cloned();
+    shared.came.notify_one();
+    match page {
+        Some(page) => stream.get_mut().write_all(&page).await,
+        None => std::future::pending().await,
+    }
+}

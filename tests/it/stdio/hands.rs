@@ -1,0 +1,223 @@
+//! The client's hands: its files come before the disk's; one that errs, is slow or lies loses nothing.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Agent, Editor, Home, Manner, notices, tool};
+
+/// A session of an editor that lends its hands, with a model that makes these calls one after the other.
+async fn session(home: &Home, editor: Editor, calls: &[(&str, Value)]) -> (Agent, String) {
+    let steps: Vec<Value> =
+        calls.iter().map(|(name, input)| json!({"tool_calls": [{"name": name, "input": input}]})).chain([json!({})]).collect();
+    let model = home.script(json!(steps));
+    let mut agent = home.start(&["--model", &model, "--mode", "auto"]).await;
+    agent.editor = Some(editor);
+    let mut capabilities = Editor::capabilities();
+    capabilities["session"] = json!({"notices": {}});
+    agent.call("initialize", json!({"protocolVersion": 1, "clientCapabilities": capabilities})).await;
+    let session = agent.new_session(home).await;
+    (agent, session)
+}
+
+/// What the call number `index` told.
+fn said(updates: &[Value], index: usize) -> String {
+    let call = tool(updates, index);
+    let texts = call["content"].as_array().unwrap().iter().filter_map(|content| content["content"]["text"].as_str());
+    format!("{} {}", call["status"].as_str().unwrap(), texts.collect::<String>())
+}
+
+#[tokio::test]
+async fn unsaved_buffers_are_read_and_changed() {
+    for manner in [Manner::Saves, Manner::Buffers] {
+        let home = Home::new();
+        let (file, other) = (home.put("a.txt", "saved\n"), home.put("b.txt", "one\r\ntwo\r\n"));
+        let editor = Editor::with(manner, &[(file.clone(), "typed\nsaved\n")]);
+        let calls = [
+            ("read", json!({"file_path": "a.txt"})),
+            ("edit", json!({"file_path": "a.txt", "old_string": "typed", "new_string": "typed and edited"})),
+            ("read", json!({"file_path": "a.txt"})),
+            ("edit", json!({"file_path": "b.txt", "old_string": "one\ntwo", "new_string": "one\nand\ntwo"})),
+            ("write", json!({"file_path": "new.txt", "content": "new\n"})),
+            ("edit", json!({"file_path": "a.txt", "old_string": "saved", "new_string": "end"})),
+        ];
+        let (mut agent, session) = session(&home, editor, &calls).await;
+        let (_, updates) = agent.turn(&session, "go").await;
+        assert!(said(&updates, 0).contains("1\ttyped\n"), "{manner:?}: {}", said(&updates, 0));
+        assert!(said(&updates, 2).contains("1\ttyped and edited\n"), "{manner:?}: {}", said(&updates, 2));
+        for index in [1, 3, 4, 5] {
+            let call = tool(&updates, index);
+            assert_eq!(call["status"], "completed", "{manner:?} {index}: {call}");
+            assert_eq!(call["content"][0]["type"], "diff", "{manner:?} {index}");
+        }
+        let editor = agent.editor.as_ref().unwrap();
+        let whole = "typed and edited\nend\n";
+        if manner == Manner::Saves {
+            assert_eq!(home.get("a.txt").as_deref(), Some(whole));
+            assert_eq!(home.get("b.txt").as_deref(), Some("one\r\nand\r\ntwo\r\n"));
+            assert_eq!(home.get("new.txt").as_deref(), Some("new\n"));
+            assert!(editor.buffers.is_empty());
+        } else {
+            assert_eq!(home.get("a.txt").as_deref(), Some("saved\n"), "nobody saved it");
+            assert_eq!(editor.buffers[&file], whole);
+            assert_eq!(editor.buffers[&other], "one\nand\ntwo\n");
+        }
+        assert_eq!(editor.calls.iter().filter(|call| *call == "fs/write_text_file").count(), 4, "{manner:?}");
+        assert_eq!(notices(&updates), Vec::<&str>::new());
+        agent.finish().await;
+    }
+}
+
+#[tokio::test]
+async fn what_was_typed_since_it_was_read_is_not_overwritten() {
+    let home = Home::new();
+    let file = home.put("a.txt", "saved\n");
+    let calls = [("read", json!({"file_path": "a.txt"})), ("write", json!({"file_path": "a.txt", "content": "mine\n"}))];
+    let (mut agent, session) = session(&home, Editor::new(Manner::Buffers), &calls).await;
+    let id = agent.prompt(&session, "go").await;
+    agent.until("the first call's end", |frame| frame["params"]["update"]["status"] == "completed").await;
+    agent.editor.as_mut().unwrap().buffers.insert(file.clone(), "typed meanwhile\n".into());
+    agent.answer(&id).await.unwrap();
+    let told = said(&agent.updates(&session), 1);
+    // The write may have been quicker than the typing; then the editor holds both, one after the other.
+    if agent.editor.as_ref().unwrap().calls.contains(&"fs/write_text_file".to_owned()) {
+        assert!(told.starts_with("completed"), "{told}");
+    } else {
+        assert!(told.starts_with("failed stale: a.txt changed"), "{told}");
+        assert_eq!(agent.editor.as_ref().unwrap().buffers[&file], "typed meanwhile\n");
+    }
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn a_client_that_errs_or_lies_loses_no_edit() {
+    for manner in [Manner::Errs, Manner::Lies] {
+        let home = Home::new();
+        home.put("a.txt", "one\n");
+        let calls = [
+            ("edit", json!({"file_path": "a.txt", "old_string": "one", "new_string": "two"})),
+            ("write", json!({"file_path": "new/file.txt", "content": "new\n"})),
+            ("edit", json!({"file_path": "a.txt", "old_string": "two", "new_string": "three"})),
+        ];
+        let (mut agent, session) = session(&home, Editor::new(manner), &calls).await;
+        let (_, updates) = agent.turn(&session, "go").await;
+        for index in 0..3 {
+            assert_eq!(tool(&updates, index)["status"], "completed", "{manner:?}: {}", tool(&updates, index));
+        }
+        assert_eq!(home.get("a.txt").as_deref(), Some("three\n"), "{manner:?}");
+        assert_eq!(home.get("new/file.txt").as_deref(), Some("new\n"), "{manner:?}");
+        assert_eq!(notices(&updates), ["The client could not do it"], "{manner:?}: once");
+        agent.finish().await;
+    }
+}
+
+#[tokio::test]
+async fn a_silent_client_is_waited_for_once() {
+    let home = Home::new();
+    home.put("a.txt", "one\n");
+    let calls = [
+        ("read", json!({"file_path": "a.txt"})),
+        ("edit", json!({"file_path": "a.txt", "old_string": "one", "new_string": "two"})),
+    ];
+    let (mut agent, session) = session(&home, Editor::new(Manner::Silent), &calls).await;
+    let (_, updates) = agent.turn(&session, "go").await;
+    assert!(said(&updates, 0).contains("1\tone\n"));
+    assert_eq!(home.get("a.txt").as_deref(), Some("two\n"));
+    assert_eq!(agent.editor.as_ref().unwrap().calls, ["fs/read_text_file"]);
+    let withdrawn = agent.frames.iter().filter(|frame| frame["method"] == "$/cancel_request").count();
+    assert_eq!(withdrawn, 1, "the request is taken back");
+    assert_eq!(notices(&updates), ["The client could not do it"]);
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn what_no_editor_keeps_as_it_is_goes_to_the_disk() {
+    let home = Home::new();
+    let contents: [(&str, &[u8], &[u8]); 4] = [
+        ("marked.txt", b"\xef\xbb\xbfone\n", b"\xef\xbb\xbftwo\n"),
+        ("mixed.txt", b"a\r\none\nb\r\n", b"a\r\ntwo\nb\r\n"),
+        ("latin.txt", b"caf\xe9 one\n", b"caf\xe9 two\n"),
+        ("lone.txt", b"a\rone\n", b"a\rtwo\n"),
+    ];
+    let mut calls = Vec::new();
+    for (name, content, _) in contents {
+        std::fs::write(home.work().join(name), content).unwrap();
+        calls.push(("edit", json!({"file_path": name, "old_string": "one", "new_string": "two"})));
+    }
+    let outside = home.put("../outside.txt", "one\n");
+    calls.push(("read", json!({"file_path": outside})));
+    let (mut agent, session) = session(&home, Editor::new(Manner::Saves), &calls).await;
+    let (_, updates) = agent.turn(&session, "go").await;
+    for (name, _, content) in contents {
+        assert_eq!(std::fs::read(home.work().join(name)).unwrap(), content, "{name}");
+    }
+    let calls = &agent.editor.as_ref().unwrap().calls;
+    assert!(!calls.contains(&"fs/write_text_file".to_owned()), "{calls:?}");
+    assert!(calls.len() <= 2 * contents.len(), "what is outside of the roots is not the client's: {calls:?}");
+    assert_eq!(notices(&updates), Vec::<&str>::new());
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn commands_run_in_the_terminals_of_the_client_where_the_setting_says_so() {
+    let home = Home::new();
+    home.config("[tools]\nclient_terminal = true\n");
+    home.put("below/here.txt", "");
+    let calls = [
+        ("bash", json!({"command": "echo $GREETING; ls; exit 3", "cwd": "below", "env": {"GREETING": "hello"}})),
+        ("bash", json!({"command": "echo begun; sleep 600", "timeout_ms": 300})),
+        ("bash", json!({"command": "seq 1 20000"})),
+    ];
+    let (mut agent, session) = session(&home, Editor::new(Manner::Saves), &calls).await;
+    let (_, updates) = agent.turn(&session, "go").await;
+    for index in 0..3 {
+        let call = tool(&updates, index);
+        let shown = updates.iter().find(|update| {
+            update["toolCallId"] == call["toolCallId"] && update["status"].is_null() && update["content"][0]["type"] == "terminal"
+        });
+        assert!(shown.is_some(), "{index}: the terminal is shown while the command runs");
+    }
+    let first = tool(&updates, 0);
+    assert_eq!((&first["status"], &first["content"][0]["type"]), (&json!("completed"), &json!("terminal")), "{first}");
+    assert_eq!(first["rawOutput"]["exitCode"], 3);
+    let log = home.log(&session).await;
+    let told = |index: usize| {
+        let ended = log.iter().filter(|event| event["body"]["type"] == "tool.completed").nth(index).unwrap();
+        ended["body"]["output"][0]["text"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(told(0), "hello\nhere.txt\nexit code: 3");
+    assert!(told(1).starts_with("begun\ntimed out after 300 ms"), "{}", told(1));
+    assert!(told(2).contains("bytes left out; all 108894 bytes are in"), "{}", told(2));
+    let editor = agent.editor.as_ref().unwrap();
+    assert_eq!(editor.calls.iter().filter(|call| *call == "terminal/kill").count(), 1);
+    // Whoever was not there has the text.
+    let replayed = agent.load(&home, &session).await;
+    assert_eq!(tool(&replayed, 0)["content"][0]["type"], "terminal", "it is the same client");
+    agent.finish().await;
+    let mut other = home.start(&[]).await;
+    other.call("initialize", json!({"protocolVersion": 1})).await;
+    let replayed = other.load(&home, &session).await;
+    assert_eq!(tool(&replayed, 0)["content"][0]["content"]["text"], "hello\nhere.txt\n");
+    other.finish().await;
+}
+
+#[tokio::test]
+async fn a_cancel_ends_what_runs_in_a_terminal_and_one_that_cannot_be_had_is_ours() {
+    let home = Home::new();
+    home.config("[tools]\nclient_terminal = true\n");
+    let call = [("bash", json!({"command": "touch begun; sleep 600"}))];
+    let (mut agent, session) = session(&home, Editor::new(Manner::Saves), &call).await;
+    let id = agent.prompt(&session, "go").await;
+    agent.until("the terminal", |frame| frame["params"]["update"]["content"][0]["type"] == "terminal").await;
+    agent.notify("session/cancel", json!({"sessionId": session})).await;
+    assert_eq!(agent.answer(&id).await.unwrap()["stopReason"], "cancelled");
+    let calls = &agent.editor.as_ref().unwrap().calls;
+    assert!(calls.contains(&"terminal/kill".to_owned()), "{calls:?}");
+    agent.finish().await;
+
+    let home = Home::new();
+    home.config("[tools]\nclient_terminal = true\n");
+    let (mut agent, session) = self::session(&home, Editor::new(Manner::Errs), &[("bash", json!({"command": "echo ours"}))]).await;
+    let (_, updates) = agent.turn(&session, "go").await;
+    assert_eq!(said(&updates, 0), "completed ours\nexit code: 0");
+    assert_eq!(notices(&updates), ["The client could not do it"]);
+    agent.finish().await;
+}
