@@ -13,6 +13,7 @@ use tempfile::TempDir;
 mod bash;
 mod diagram;
 mod edits;
+mod chance;
 mod fetch;
 mod files;
 mod files;
