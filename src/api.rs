@@ -113,12 +113,14 @@ impl Nuncio {
         self.shut_down().await;
     }
 
-    /// Cancels all turns and waits for their ends, within a bound.
+    /// Cancels all turns and waits for their ends, within a bound; then ends what sessions shared.
     pub async fn shut_down(&self) {
-        let Some(sessions) = self.sessions.get() else { return };
-        if tokio::time::timeout(limits::DRAIN, sessions.shut_down()).await.is_err() {
+        if let Some(sessions) = self.sessions.get()
+            && tokio::time::timeout(limits::DRAIN, sessions.shut_down()).await.is_err()
+        {
             tracing::warn!("turns did not end in time");
         }
+        self.agents.servers.shut_down().await;
     }
 }
 

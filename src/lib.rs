@@ -12,6 +12,7 @@ pub mod event;
 pub mod http;
 pub mod id;
 pub mod limits;
+pub mod lsp;
 pub mod model;
 pub mod patch;
 pub mod permission;

@@ -76,11 +76,21 @@ pub const CHILD_OPEN_FILES: u64 = 1024;
 pub const SWEEP_WAIT: Duration = Duration::from_secs(5);
 /// One order to the fork server: a command with its environment.
 pub const ORDER_BYTES_MAX: usize = 128 << 10;
-/// What a helper says when its command ended: a path.
-pub const HELPER_REPORT_BYTES_MAX: u64 = 16 << 10;
+/// What a shell leaves when it ended: its environment twice, and a path.
+pub const HELPER_REPORT_BYTES_MAX: u64 = 512 << 10;
+/// Largest file that a confined command writes, and how many processes its user may have then.
+pub const SANDBOX_FILE_BYTES_MAX: u64 = 16 << 30;
+pub const SANDBOX_PROCESSES_MAX: u64 = 16 << 10;
 /// Default and longest time of a shell command.
 pub const BASH_TIMEOUT_MS: u64 = 120_000;
 pub const BASH_TIMEOUT_MS_MAX: u64 = 600_000;
+/// What the commands of a session exported, names and values, that is kept for the next.
+pub const SHELL_EXPORTED_BYTES_MAX: usize = 32 << 10;
+/// Background jobs of a session that run, and that are remembered with the ended ones.
+pub const JOBS_MAX: usize = 8;
+pub const JOBS_KEPT_MAX: usize = 2 * JOBS_MAX;
+/// Output of a job that is held for its readers; more is in its file.
+pub const JOB_TAIL_BYTES_MAX: usize = 256 << 10;
 /// Characters of a command in its call's title.
 pub const BASH_TITLE_CHARS_MAX: usize = 200;
 /// Output of a command that the model sees (head and tail), and that is kept at all.
@@ -92,6 +102,14 @@ pub const PIPE_BYTES: usize = 64 << 10;
 pub const BASH_UPDATE: Duration = Duration::from_millis(100);
 /// Output shown while a command still runs (its tail).
 pub const BASH_LIVE_BYTES_MAX: usize = 8 << 10;
+
+/// How long a client may take for a file, and the largest that it is asked for.
+pub const CLIENT_FILE: Duration = Duration::from_secs(5);
+pub const CLIENT_FILE_BYTES_MAX: u64 = 8 << 20;
+/// How long a client may take to start or end a terminal, or to tell its output.
+pub const CLIENT_TERMINAL: Duration = Duration::from_secs(10);
+/// Output of a command that a client's terminal keeps.
+pub const CLIENT_TERMINAL_BYTES_MAX: u64 = 4 << 20;
 
 /// How long git may take to look at a repository, and to change one with its hooks.
 pub const GIT_READ: Duration = Duration::from_secs(30);
@@ -170,6 +188,33 @@ pub const GREP_LINES_MAX: usize = 250;
 pub const GREP_HEAP_BYTES_MAX: usize = 64 << 20;
 /// One line of a `grep` result.
 pub const GREP_LINE_BYTES_MAX: usize = 500;
+
+/// Restarts of a language server that crashes; then it is given up. And servers that run at once.
+pub const LSP_RESTARTS_MAX: u32 = 3;
+pub const LSP_SERVERS_MAX: usize = 8;
+/// Time to start, and to say goodbye.
+pub const LSP_START: Duration = Duration::from_secs(60);
+pub const LSP_GOODBYE: Duration = Duration::from_millis(500);
+/// How long diagnostics are waited for after an edit, and when they are asked for; and the silence after which they are whole.
+pub const LSP_EDIT_WAIT: Duration = Duration::from_secs(2);
+pub const LSP_ASK_WAIT: Duration = Duration::from_secs(10);
+pub const LSP_QUIET: Duration = Duration::from_millis(250);
+/// Header and body of a language server's message; messages that wait to be read by one.
+pub const LSP_HEADER_BYTES_MAX: usize = 4 << 10;
+pub const LSP_MESSAGE_BYTES_MAX: usize = 16 << 20;
+pub const LSP_MESSAGES_QUEUED_MAX: usize = 64;
+/// Largest file that is shown to a language server; files that one holds open; files of one call that are checked.
+pub const LSP_DOCUMENT_BYTES_MAX: u64 = 1 << 20;
+pub const LSP_DOCUMENTS_OPEN_MAX: usize = 16;
+pub const LSP_CALL_FILES_MAX: usize = 10;
+/// Files whose diagnostics are kept, diagnostics of each, and those that are shown at once.
+pub const LSP_FILES_MAX: usize = 500;
+pub const LSP_FILE_DIAGNOSTICS_MAX: usize = 100;
+pub const LSP_SHOWN_MAX: usize = 20;
+/// Works that one server is known to have under way.
+pub const LSP_WORKS_MAX: usize = 64;
+/// Characters of a diagnostic's message.
+pub const LSP_MESSAGE_CHARS_MAX: usize = 500;
 
 /// How long a session that nobody uses stays open in a server, and how often that is looked at.
 pub const SESSION_IDLE: Duration = Duration::from_secs(3600);

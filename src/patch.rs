@@ -3,4 +3,4 @@
 pub mod edit;
 mod unified;
 
-pub use unified::unified;
+pub use unified::{Side, unified};

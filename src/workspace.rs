@@ -3,12 +3,14 @@
 mod file;
 mod media;
 mod roots;
+mod transaction;
 mod walk;
 
 use std::path::{Path, PathBuf};
 
-pub use file::{open, write_atomic};
+pub use file::open;
 pub use media::{image_type, media_type};
+pub use transaction::{FileChange, NotChanged, commit};
 pub use walk::{Entry, Except, Walk};
 
 /// The directories of a session, without symlinks. Cheap to share, never changes.

@@ -19,7 +19,7 @@ use crate::id::ToolCallId;
 use crate::permission::rules::{self, Mode, Subject};
 use crate::session::Turn;
 use crate::session::turn::panic_message;
-use crate::tools::{Output, Prepared, ToolContext, ToolError};
+use crate::tools::{self, Output, Prepared, ToolContext, ToolError};
 
 /// A call that was announced: parsed, or the reason why it could not be.
 pub struct ToolCall {
@@ -87,9 +87,10 @@ impl ToolCall {
         }
         let (mode, session_rules) = in_force(turn);
         let rules = desk.rules(&session_rules);
+        context.sandbox = desk.sandbox(mode);
         context.hidden = gate::hidden(&rules, &prepared, &context.workspace);
         context.reach = gate::reach(&rules, mode, desk.loaded.settings.permissions.default, &prepared);
-        let name = prepared.name.clone();
+        let (name, kind) = (prepared.name.clone(), prepared.kind);
         let span = tracing::info_span!("tool", tool = name, call = %id);
         let ran = AssertUnwindSafe(prepared.run(&context)).catch_unwind().instrument(span).await;
         let mut result = ran.unwrap_or_else(|panic| {
@@ -97,6 +98,9 @@ impl ToolCall {
         });
         if let (Ok(output), true) = (&mut result, context.hidden.is_some()) {
             output.parts.push(Part::text("[what rules keep from being read is left out]"));
+        }
+        if let (Ok(output), ToolKind::Edit) = (&mut result, kind) {
+            tools::after_edit(output, &context).await;
         }
         if let (Ok(output), "plan") = (&result, name.as_str()) {
             show_plan(turn, output).await;

@@ -15,7 +15,7 @@ use crate::app::{self, Setup};
 use crate::config::Environment;
 use crate::error::{Error, Kind, Result};
 use crate::id::SessionId;
-use crate::patch;
+use crate::patch::{self, Side};
 use crate::protocol::acp;
 
 const MEAN: &str = include_str!("demo/mean.sh");
@@ -55,7 +55,7 @@ pub async fn run(environment: Environment, mut setup: Setup, yes: bool, keep: Op
     }
     print(format!(
         "\nWhat it changed:\n{}\nSee the session again:  nuncio sessions show {id}\n",
-        patch::unified("mean.sh", MEAN, &mended)
+        patch::unified(Some(Side::text("mean.sh", MEAN)), Some(Side::text("mean.sh", &mended)))
     ))?;
     Ok(0)
 }

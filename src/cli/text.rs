@@ -7,7 +7,7 @@ use crate::content::{Part, PlanStatus, Role, StopReason, ToolContent, ToolStatus
 use crate::event::{Body, Event, PermissionOutcome, Severity};
 use crate::id::{MessageId, ToolCallId};
 use crate::limits;
-use crate::patch;
+use crate::patch::{self, Side};
 
 /// A piece of output: the answer itself, or a word about what happens.
 #[derive(Debug, PartialEq, Eq)]
@@ -236,7 +236,8 @@ impl Text {
                 ToolContent::Terminal { output, .. } => out.push(self.output(failed, output)),
                 ToolContent::Diff { path, old_text, new_text } => {
                     let name = path.strip_prefix(&self.cwd).unwrap_or(path).display().to_string();
-                    let diff = patch::unified(name.trim_start_matches('/'), old_text.as_deref().unwrap_or(""), new_text);
+                    let side = |text| Side::text(name.trim_start_matches('/'), text);
+                    let diff = patch::unified(old_text.as_deref().map(side), Some(side(new_text)));
                     out.extend(diff.lines().map(|line| self.diff_line(line)));
                 }
             }

@@ -13,12 +13,12 @@ use crate::agent::gate;
 use crate::api::Nuncio;
 use crate::app::on_signal;
 use crate::config::Policy;
-use crate::content::{PermissionOptionKind, plain_text};
+use crate::content::{PermissionOptionKind, ToolKind, plain_text};
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::permission::rules::{self, Mode};
 use crate::session::SessionState;
-use crate::tools::{Output, ToolError};
+use crate::tools::{self, Output, ToolError};
 
 /// Prints `{"ok","output","details"}`. Exit codes: 0 ok, 1 the tool failed, 2 usage, 4 denied.
 pub async fn run(nuncio: Arc<Nuncio>, options: ToolOptions) -> Result<u8> {
@@ -71,10 +71,16 @@ pub async fn run(nuncio: Arc<Nuncio>, options: ToolOptions) -> Result<u8> {
             }
         }
     }
+    context.sandbox = desk.sandbox(mode);
     context.hidden = gate::hidden(&rules, &prepared, &context.workspace);
     context.reach = gate::reach(&rules, mode, desk.loaded.settings.permissions.default, &prepared);
     let cancel = context.cancel.clone();
-    let result = prepared.run(&context).await;
+    let kind = prepared.kind;
+    let mut result = prepared.run(&context).await;
+    if let (Ok(output), ToolKind::Edit) = (&mut result, kind) {
+        tools::after_edit(output, &context).await;
+    }
+    nuncio.shut_down().await;
     match (&result, cancel.is_cancelled()) {
         (_, true) => tell(result, 130),
         (Ok(_), false) => tell(result, 0),

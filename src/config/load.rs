@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 use super::places::{Environment, Places};
-use super::settings::{Policy, Rule, Settings};
+use super::settings::{Policy, Rule, SandboxMode, Settings};
 use super::trust::Trust;
 use crate::error::{Error, Kind, Result};
 
@@ -39,6 +39,7 @@ pub struct Overrides {
     pub mode: Option<String>,
     pub thinking: Option<String>,
     pub system_prompt: Option<String>,
+    pub sandbox: Option<String>,
     /// More roots.
     pub roots: Vec<PathBuf>,
 }
@@ -129,15 +130,33 @@ fn narrow(table: &mut Table, project: &mut Settings, user: &Settings, ignored: &
             ignored.push(name.into());
         }
     }
-    if let Some(Value::Table(tools)) = table.get_mut("tools")
-        && tools.remove("fetch_allowed_hosts").is_some()
-    {
-        ignored.push("tools.fetch_allowed_hosts".into());
+    if let Some(Value::Table(tools)) = table.get_mut("tools") {
+        for name in ["client_terminal", "fetch_allowed_hosts"] {
+            if tools.remove(name).is_some() {
+                ignored.push(format!("tools.{name}"));
+            }
+        }
+    }
+    if let Some(Value::Table(servers)) = table.get_mut("lsp") {
+        // One that is turned off runs nothing.
+        servers.retain(|name, _| project.lsp.get(name).is_some_and(|server| server.command.is_empty()));
+        if servers.len() < project.lsp.len() {
+            ignored.push("lsp".into());
+        }
     }
     let rules = project.permissions.rules.len();
     project.permissions.rules.retain(|rule| rule.policy != Policy::Allow);
     if project.permissions.rules.len() < rules {
         ignored.push("permissions.rules that allow".into());
+    }
+    if let Some(Value::Table(sandbox)) = table.get_mut("sandbox") {
+        let open = project.sandbox.mode.is_some_and(|mode| mode < user.sandbox.mode.unwrap_or(SandboxMode::WorkspaceWrite));
+        let widens = [("mode", open), ("network", project.sandbox.network && !user.sandbox.network), ("writable", true)];
+        for (name, _) in widens.into_iter().filter(|(_, widens)| *widens) {
+            if sandbox.remove(name).is_some() {
+                ignored.push(format!("sandbox.{name}"));
+            }
+        }
     }
     let Some(Value::Table(permissions)) = table.get_mut("permissions") else { return };
     let narrower = |policy: Policy| {
@@ -177,13 +196,17 @@ impl Loaded {
     }
 
     fn top(&mut self, environment: &Environment, overrides: &Overrides) {
+        let one = |name: &str, value: Value| Table::from_iter([(name.to_string(), value)]);
         let mut set = |value: Option<&str>, origin: Origin| {
             if let Some(value) = value {
-                self.lay(Table::from_iter([("model".to_string(), Value::String(value.into()))]), &origin);
+                self.lay(one("model", Value::String(value.into())), &origin);
             }
         };
         set(environment.get("NUNCIO_MODEL"), Origin::Environment("NUNCIO_MODEL"));
         set(overrides.model.as_deref(), Origin::Flag("model"));
+        if let Some(mode) = &overrides.sandbox {
+            self.lay(one("sandbox", Value::Table(one("mode", Value::String(mode.clone())))), &Origin::Flag("sandbox"));
+        }
     }
 }
 
@@ -198,14 +221,29 @@ fn read(path: &Path, required: bool) -> Result<Option<Table>> {
 }
 
 fn parse(table: &Table, path: &Path) -> Result<Settings> {
-    serde_path_to_error::deserialize(Value::Table(table.clone())).map_err(|error| {
+    let settings: Settings = serde_path_to_error::deserialize(Value::Table(table.clone())).map_err(|error| {
         let place = error.path().to_string();
         let message = error.into_inner().to_string();
         let hint = nearest(&message);
         let mut error = invalid(path, if place == "." { message.trim().into() } else { format!("{place}: {}", message.trim()) });
         error.hint = hint;
         error
-    })
+    })?;
+    check_servers(&settings).map_err(|problem| invalid(path, problem))?;
+    Ok(settings)
+}
+
+/// A language server that could never be used is a mistake.
+fn check_servers(settings: &Settings) -> Result<(), String> {
+    for (name, server) in &settings.lsp {
+        if !server.command.is_empty() && server.files.is_empty() {
+            return Err(format!("lsp.{name}.files: name the files that it knows, as in files = [\"*.rs\"]"));
+        }
+        for glob in &server.files {
+            globset::Glob::new(glob).map_err(|error| format!("lsp.{name}.files: {error}"))?;
+        }
+    }
+    Ok(())
 }
 
 fn invalid(path: &Path, problem: impl fmt::Display) -> Error {

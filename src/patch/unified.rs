@@ -1,13 +1,116 @@
-//! Unified diffs (as diff(1) -u writes them), for people and for `details`.
+//! Unified diffs (as diff(1) -u writes them, with git's lines for what is renamed), for people and for `details`.
 
-use similar::TextDiff;
+use std::fmt::Write;
+use std::ops::Range;
+use std::time::Instant;
+
+use similar::{Algorithm, DiffTag, capture_diff_slices_deadline, group_diff_ops};
 
 use crate::limits;
 
-/// The change from `old` to `new` with three lines of context, or nothing when they are equal. A diff that would take longer
-/// than `limits::DIFF_TIME` becomes a coarse one.
-pub fn unified(name: &str, old: &str, new: &str) -> String {
-    let diff = TextDiff::configure().timeout(limits::DIFF_TIME).diff_lines(old, new);
-    let (before, after) = (format!("a/{name}"), format!("b/{name}"));
-    diff.unified_diff().context_radius(3).header(&before, &after).to_string()
+/// A file before or after.
+#[derive(Clone, Copy)]
+pub struct Side<'a> {
+    pub name: &'a str,
+    pub bytes: &'a [u8],
 }
+
+impl<'a> Side<'a> {
+    pub fn text(name: &'a str, text: &'a str) -> Side<'a> {
+        Side { name, bytes: text.as_bytes() }
+    }
+}
+
+/// Lines around a change.
+const CONTEXT_LINES: usize = 3;
+
+/// The change from `old` (none: the file is new) to `new` (none: it is deleted) with three lines of context, or nothing when they
+/// are equal. A diff that would take longer than `limits::DIFF_TIME` becomes a coarse one. What is no UTF-8 is shown lossily.
+pub fn unified(old: Option<Side<'_>>, new: Option<Side<'_>>) -> String {
+    let mut out = String::new();
+    let side =
+        |side: Option<Side<'_>>, prefix| side.map_or_else(|| "/dev/null".to_owned(), |side| format!("{prefix}/{}", side.name));
+    let (before, after) = (side(old, 'a'), side(new, 'b'));
+    if let (Some(old), Some(new)) = (old, new)
+        && old.name != new.name
+    {
+        let _ = write!(out, "diff --git {before} {after}\nrename from {}\nrename to {}\n", old.name, new.name);
+    }
+    let hunks = hunks(old.map_or(&[], |side| side.bytes), new.map_or(&[], |side| side.bytes));
+    if !hunks.is_empty() {
+        let _ = write!(out, "--- {before}\n+++ {after}\n{hunks}");
+    }
+    out
+}
+
+fn hunks(old: &[u8], new: &[u8]) -> String {
+    let (start, lines_before) = common_start(old, new);
+    let (old, new) = (&old[start..], &new[start..]);
+    let end = common_end(old, new);
+    let old: Vec<&[u8]> = old[..old.len() - end].split_inclusive(|byte| *byte == b'\n').collect();
+    let new: Vec<&[u8]> = new[..new.len() - end].split_inclusive(|byte| *byte == b'\n').collect();
+    let deadline = Instant::now() + limits::DIFF_TIME;
+    let operations = capture_diff_slices_deadline(Algorithm::Myers, &old, &new, Some(deadline));
+    let mut out = String::new();
+    for group in group_diff_ops(operations, CONTEXT_LINES) {
+        let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
+        let before = first.old_range().start..last.old_range().end;
+        let after = first.new_range().start..last.new_range().end;
+        let _ = writeln!(out, "@@ -{} +{} @@", numbers(&before, lines_before), numbers(&after, lines_before));
+        for operation in group {
+            let (tag, before, after) = operation.as_tag_tuple();
+            match tag {
+                DiffTag::Equal => lines(&mut out, ' ', &old[before]),
+                DiffTag::Delete | DiffTag::Insert | DiffTag::Replace => {
+                    lines(&mut out, '-', &old[before]);
+                    lines(&mut out, '+', &new[after]);
+                }
+            }
+        }
+    }
+    out
+}
+
+/// A range of lines as a header says it: an empty one by the line before it.
+fn numbers(range: &Range<usize>, lines_before: usize) -> String {
+    let start = range.start + lines_before;
+    match range.len() {
+        0 => format!("{start},0"),
+        1 => format!("{}", start + 1),
+        count => format!("{},{count}", start + 1),
+    }
+}
+
+fn lines(out: &mut String, sign: char, lines: &[&[u8]]) {
+    for line in lines {
+        out.push(sign);
+        out.push_str(&String::from_utf8_lossy(line));
+        if !line.ends_with(b"\n") {
+            out.push_str("\n\\ No newline at end of file\n");
+        }
+    }
+}
+
+/// Where the lines begin that are needed to show what differs, and how many lines precede them.
+fn common_start(old: &[u8], new: &[u8]) -> (usize, usize) {
+    let blocks = old.chunks_exact(BLOCK_BYTES).zip(new.chunks_exact(BLOCK_BYTES));
+    let mut same = blocks.take_while(|(old, new)| old == new).count() * BLOCK_BYTES;
+    same += old[same..].iter().zip(&new[same..]).take_while(|(old, new)| old == new).count();
+    let mut line_starts = memchr::memrchr_iter(b'\n', &old[..same]).map(|place| place + 1);
+    let start = line_starts.nth(CONTEXT_LINES).unwrap_or(0);
+    (start, memchr::memchr_iter(b'\n', &old[..start]).count())
+}
+
+/// Bytes at the end that are not needed for it.
+fn common_end(old: &[u8], new: &[u8]) -> usize {
+    let blocks = old.rchunks_exact(BLOCK_BYTES).zip(new.rchunks_exact(BLOCK_BYTES));
+    let mut same = blocks.take_while(|(old, new)| old == new).count() * BLOCK_BYTES;
+    let (old_rest, new_rest) = (&old[..old.len() - same], &new[..new.len() - same]);
+    same += old_rest.iter().rev().zip(new_rest.iter().rev()).take_while(|(old, new)| old == new).count();
+    let end = &old[old.len() - same..];
+    let mut line_starts = memchr::memchr_iter(b'\n', end).map(|place| place + 1);
+    line_starts.nth(CONTEXT_LINES).map_or(0, |start| end.len() - start)
+}
+
+/// Compared at a time where much is the same.
+const BLOCK_BYTES: usize = 4 << 10;

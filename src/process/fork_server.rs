@@ -1,5 +1,5 @@
 //! The fork server: `nuncio helper OPEN_FILES`, one for a process and made when it is first needed. Its stdin is a socket from which it
-//! takes orders, each with a lifeline and a pipe for the output; for each it forks a supervisor, which is quicker than to begin anew.
+//! takes orders, each with a lifeline and pipes; for each it forks a supervisor, which is quicker than to begin anew.
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -16,8 +16,8 @@ use rustix::net::{
 };
 use rustix::process::getpid;
 
-use super::helper::{self, Signals};
-use super::{Command, What, tree};
+use super::helper::{self, Pipes, Signals};
+use super::{Command, Sandbox, What, tree};
 use crate::limits;
 
 /// What is asked of the server. A sweep is answered with one byte when it is done.
@@ -30,9 +30,14 @@ const RUN_SHELL: u8 = 0;
 const RUN_PROGRAM: u8 = 1;
 const SWEEP: u8 = 2;
 
+/// What precedes a sandbox: its temporary directory, how many directories may be written, the path of each. Nothing follows `OPEN`.
+const OPEN: &str = "open";
+const CONFINED: &str = "confined";
+const CONFINED_WITH_NETWORK: &str = "confined, with network";
+
 impl Order {
     /// A kind, then texts, each behind its length: directory; how many are set, name and value of each; how many are removed, the name
-    /// of each; the rest are arguments.
+    /// of each; those of a sandbox; the rest are arguments.
     fn encode(&self) -> Vec<u8> {
         let Order::Run(command) = self else { return vec![SWEEP] };
         let (kind, arguments) = match &command.what {
@@ -51,7 +56,17 @@ impl Order {
             put(value);
         }
         put(OsStr::new(&command.env_removed.len().to_string()));
-        command.env_removed.iter().chain(&arguments).for_each(|text| put(text));
+        command.env_removed.iter().for_each(|text| put(text));
+        match &command.sandbox {
+            None => put(OsStr::new(OPEN)),
+            Some(Sandbox { writable, temp, network }) => {
+                put(OsStr::new(if *network { CONFINED_WITH_NETWORK } else { CONFINED }));
+                put(temp.as_os_str());
+                put(OsStr::new(&writable.len().to_string()));
+                writable.iter().for_each(|path| put(path.as_os_str()));
+            }
+        }
+        arguments.iter().for_each(|text| put(text));
         bytes
     }
 
@@ -74,21 +89,30 @@ impl Order {
         let env_set = (0..set).map(|_| Some((texts.next()?, texts.next()?))).collect::<Option<_>>()?;
         let removed = count(texts.next()?)?;
         let env_removed = (0..removed).map(|_| texts.next()).collect::<Option<_>>()?;
+        let sandbox = match texts.next()?.to_str()? {
+            OPEN => None,
+            confined => {
+                let temp = texts.next()?.into();
+                let directories = count(texts.next()?)?;
+                let writable = (0..directories).map(|_| Some(texts.next()?.into())).collect::<Option<_>>()?;
+                Some(Sandbox { writable, temp, network: confined == CONFINED_WITH_NETWORK })
+            }
+        };
         let what = match *kind {
             RUN_SHELL => What::Shell(texts.next()?.into_string().ok()?),
             RUN_PROGRAM => What::Program(texts.collect()),
             _ => return None,
         };
-        Some(Order::Run(Command { what, cwd, env_set, env_removed }))
+        Some(Order::Run(Command { what, cwd, env_set, env_removed, sandbox }))
     }
 
-    /// Sends it with its descriptors, in one message.
+    /// Sends it with its descriptors, in one message: the lifeline, the pipe for the output, and perhaps the one that is to be stdin.
     pub(super) fn send(&self, socket: impl AsFd, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
         let bytes = self.encode();
         if bytes.len() > limits::ORDER_BYTES_MAX {
             return Err(io::Error::new(io::ErrorKind::ArgumentListTooLong, "the command is too long"));
         }
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
         let mut control = SendAncillaryBuffer::new(&mut space);
         if !descriptors.is_empty() {
             control.push(SendAncillaryMessage::ScmRights(descriptors));
@@ -100,7 +124,7 @@ impl Order {
 
 /// The next order and its descriptors; none when nobody will send one any more.
 fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Option<(Option<Order>, Vec<OwnedFd>)>> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let received = recvmsg(socket, &mut [IoSliceMut::new(buffer)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
     if received.bytes == 0 {
@@ -153,7 +177,10 @@ fn reap(supervisors: &mut HashSet<u32>) {
 
 /// The id of the supervisor; in the supervisor itself this does not return.
 fn fork(command: Command, descriptors: Vec<OwnedFd>, open_files: u64) -> io::Result<Option<u32>> {
-    let Ok([lifeline, output]) = <[OwnedFd; 2]>::try_from(descriptors) else { return Ok(None) };
+    let mut descriptors = descriptors.into_iter();
+    let (Some(lifeline), Some(output), input) = (descriptors.next(), descriptors.next(), descriptors.next()) else {
+        return Ok(None);
+    };
     // SAFETY: this process has one thread, so whatever the child does is as safe as here.
     match unsafe { libc::fork() } {
         -1 => {
@@ -162,7 +189,7 @@ fn fork(command: Command, descriptors: Vec<OwnedFd>, open_files: u64) -> io::Res
             let _ = rustix::io::write(&output, said.as_bytes());
             Ok(None)
         }
-        0 => helper::supervisor_main(command, lifeline, output, open_files),
+        0 => helper::supervisor_main(command, Pipes { lifeline, output, input }, open_files),
         pid => Ok(Some(pid.unsigned_abs())),
     }
 }

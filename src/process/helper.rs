@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Resource, Rlimit, WaitStatus, getrlimit, setrlimit};
 
-use super::{What, fork_server, tree};
+use super::{Sandbox, What, fork_server, report, tree};
 use crate::limits;
 
 /// The first argument by which `main` knows that it is to be the fork server.
@@ -24,9 +24,15 @@ const FAILED: i32 = 125;
 const NOT_FOUND: i32 = 127;
 const NOT_RUN: i32 = 126;
 
-/// Where a shell leaves its directory: this descriptor of ours, which it does not inherit but reaches through /proc.
+/// Where a shell leaves what it exports and its directory: this descriptor of ours, which it does not inherit but reaches through
+/// /proc. Only what is built into shells is used, as a process more would cost more than all of it. See `report`.
 const REPORT: i32 = 3;
-const SCRIPT: &str = r#"trap 'pwd -P 2>/dev/null >/proc/$PPID/fd/3' EXIT; __line=$1; shift; eval "$__line""#;
+/// On one line, so that the lines of the command are counted from 1.
+const SCRIPT: &str = concat!(
+    r#"{ export -p; printf '\0'; } 2>/dev/null >>/proc/$PPID/fd/3; "#,
+    r#"trap '{ pwd -P; printf "\0"; export -p; printf "\0"; } 2>/dev/null >>/proc/$PPID/fd/3' EXIT; "#,
+    r#"__line=$1; shift; eval "$__line""#,
+);
 
 /// The whole life of the fork server. `arguments` are those after [`HELPER`]. To be called before anything else in `main`: no thread
 /// may run, and it should be quick.
@@ -42,50 +48,87 @@ pub fn helper_main(mut arguments: impl Iterator<Item = OsString>) -> ! {
     std::process::exit(if served.is_ok() { 0 } else { FAILED })
 }
 
-/// The whole life of a supervisor: runs the command, and tells on the lifeline how it ended: the code, then the directory of a shell.
-pub(super) fn supervisor_main(command: super::Command, lifeline: OwnedFd, output: OwnedFd, open_files: u64) -> ! {
-    let code = run(command, lifeline, output, open_files).unwrap_or_else(|error| {
+/// What a supervisor holds for its command.
+pub(super) struct Pipes {
+    pub lifeline: OwnedFd,
+    pub output: OwnedFd,
+    /// Stdin of the command, whose stderr then goes nowhere: two programs talk. Without it, stdin is null and stderr goes to `output`.
+    pub input: Option<OwnedFd>,
+}
+
+/// The whole life of a supervisor: runs the command, and tells on the lifeline how it ended.
+pub(super) fn supervisor_main(command: super::Command, pipes: Pipes, open_files: u64) -> ! {
+    let code = run(command, pipes, open_files).unwrap_or_else(|error| {
         eprintln!("nuncio: {error}");
         FAILED
     });
     std::process::exit(code)
 }
 
-fn run(command: super::Command, lifeline: OwnedFd, output: OwnedFd, open_files: u64) -> io::Result<i32> {
+fn run(command: super::Command, Pipes { lifeline, output, input }: Pipes, open_files: u64) -> io::Result<i32> {
     rustix::process::setpgid(None, None)?;
     rustix::stdio::dup2_stdin(&lifeline)?;
     rustix::stdio::dup2_stdout(&output)?;
-    rustix::stdio::dup2_stderr(&output)?;
+    match &input {
+        None => rustix::stdio::dup2_stderr(&output)?,
+        Some(_) => rustix::stdio::dup2_stderr(File::options().write(true).open("/dev/null")?)?,
+    }
     drop((lifeline, output));
-    // The fork server's descriptors are not for us, and not for the command.
-    // SAFETY: nothing that we still use has a descriptor above 2; those that do are never touched again.
-    unsafe { libc::close_range(3, libc::c_uint::MAX, 0) };
+    let input = keep_only(input);
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     let hard = getrlimit(Resource::Nofile).maximum;
     setrlimit(Resource::Nofile, Rlimit { current: Some(hard.map_or(open_files, |hard| hard.min(open_files))), maximum: hard })?;
-    let mut report = match &command.what {
+    let mut left = match &command.what {
         What::Shell(_) => Some(report_file()?),
         What::Program(_) => None,
     };
     let signals = Signals::block()?;
-    let code = match start(&command) {
+    let lacks = match command.sandbox.as_ref().map_or(Ok(Vec::new()), Sandbox::apply) {
+        Ok(lacks) => lacks.join(", "),
+        Err(why) => {
+            say(&report::refused(&why));
+            return Ok(NOT_RUN);
+        }
+    };
+    let code = match start(&command, input) {
         Ok(main) => supervise(main, &signals),
         Err(error) => {
             eprintln!("nuncio: {error}");
             if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_RUN }
         }
     };
-    let mut said = code.to_ne_bytes().to_vec();
-    if let Some(report) = &mut report {
-        report.rewind()?;
-        report.take(limits::HELPER_REPORT_BYTES_MAX).read_to_end(&mut said)?;
+    let mut shell = Vec::new();
+    if let Some(left) = &mut left {
+        left.rewind()?;
+        left.take(limits::HELPER_REPORT_BYTES_MAX).read_to_end(&mut shell)?;
     }
-    // Who is gone needs no report.
-    let _ = rustix::net::send(io::stdin(), &said, rustix::net::SendFlags::NOSIGNAL);
+    say(&report::ended(code, &lacks, &shell));
     Ok(code)
 }
 
-fn start(command: &super::Command) -> io::Result<Pid> {
+/// On the lifeline. Who is gone needs no report.
+fn say(mut report: &[u8]) {
+    while !report.is_empty()
+        && let Ok(said) = rustix::net::send(io::stdin(), report, rustix::net::SendFlags::NOSIGNAL)
+    {
+        report = &report[said..];
+    }
+}
+
+/// Closes the fork server's descriptors, which are not for us and not for the command, all but this one.
+fn keep_only(kept: Option<OwnedFd>) -> Option<OwnedFd> {
+    let number = kept.as_ref().map_or(2, |kept| kept.as_raw_fd().unsigned_abs());
+    // SAFETY: nothing else that we still use has a descriptor above 2; those that do are never touched again.
+    unsafe {
+        if number > 3 {
+            libc::close_range(3, number - 1, 0);
+        }
+        libc::close_range(number + 1, libc::c_uint::MAX, 0);
+    }
+    kept
+}
+
+fn start(command: &super::Command, input: Option<OwnedFd>) -> io::Result<Pid> {
     let prepared = |mut process: Command| {
         process.current_dir(&command.cwd).envs(command.env_set.iter().map(|(name, value)| (name, value)));
         for name in &command.env_removed {
@@ -96,7 +139,7 @@ fn start(command: &super::Command) -> io::Result<Pid> {
     };
     let shell = |shell: &str, line: &str| {
         let mut process = Command::new(shell);
-        process.arg("-c").arg(SCRIPT).arg(shell).arg(line);
+        process.arg("-c").arg(SCRIPT).arg(shell).arg(line).stdin(Stdio::null());
         prepared(process)
     };
     match &command.what {
@@ -108,14 +151,14 @@ fn start(command: &super::Command) -> io::Result<Pid> {
             let (name, rest) =
                 arguments.split_first().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no program is named"))?;
             let mut process = Command::new(name);
-            process.args(rest);
+            process.args(rest).stdin(input.map_or_else(Stdio::null, Stdio::from));
             prepared(process)
         }
     }
 }
 
 fn spawn(command: &mut Command) -> io::Result<Pid> {
-    command.stdin(Stdio::null()).process_group(0);
+    command.process_group(0);
     // SAFETY: sigemptyset and sigprocmask are async-signal-safe, and nothing is allocated between fork and exec.
     unsafe {
         command.pre_exec(|| {

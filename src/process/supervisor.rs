@@ -12,7 +12,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair, sockopt};
 
 use super::fork_server::Order;
 use super::helper::HELPER;
-use super::{Child, Command, What};
+use super::{Child, Command, Input, What};
 use crate::error::{Error, Result};
 use crate::limits;
 
@@ -51,6 +51,17 @@ impl Supervisor {
 
     /// Starts `command`. It runs until it ends, or until the [`Child`] is ended or dropped. Must be called within a tokio runtime.
     pub fn spawn(&self, command: &Command) -> Result<Child> {
+        self.start(command, None)
+    }
+
+    /// The same for a program, not a shell, that is talked to: its stdin is the [`Input`], its stderr goes nowhere.
+    pub fn spawn_piped(&self, command: &Command) -> Result<(Child, Input)> {
+        let (reader, writer) = io::pipe().map_err(|error| Error::io("making a pipe", error))?;
+        let input = Input::new(writer.into()).map_err(|error| Error::io("making a pipe", error))?;
+        Ok((self.start(command, Some(reader.as_fd()))?, input))
+    }
+
+    fn start(&self, command: &Command, input: Option<BorrowedFd<'_>>) -> Result<Child> {
         let fail = |error: io::Error| match &command.what {
             What::Shell(_) => Error::io("starting a shell", error),
             What::Program(arguments) => {
@@ -67,7 +78,8 @@ impl Supervisor {
         let lifeline = tokio::net::UnixStream::from_std(lifeline).map_err(fail)?;
         let (output, writer) = io::pipe().map_err(fail)?;
         let output = tokio::net::unix::pipe::Receiver::from_owned_fd(OwnedFd::from(output)).map_err(fail)?;
-        self.order(&Order::Run(command.clone()), &[theirs.as_fd(), writer.as_fd()]).map_err(fail)?;
+        let descriptors: Vec<BorrowedFd<'_>> = [theirs.as_fd(), writer.as_fd()].into_iter().chain(input).collect();
+        self.order(&Order::Run(command.clone()), &descriptors).map_err(fail)?;
         Ok(Child::new(lifeline, output, self.clone()))
     }
 

@@ -1,29 +1,84 @@
-//! A file before and after a change: reading the one, writing the other, and showing both. What `write` and `edit` share.
+//! Changing files: the one place where `write`, `edit` and `apply_patch` read what is there, write what is to be, and show both.
 
 use std::fs::File;
 use std::io::{self, Read};
 
-use super::{ToolContext, ToolError};
+use serde_json::Value;
+
+use super::text::Encoding;
+use super::{Output, ToolContext, ToolError};
 use crate::content::{Location, ToolContent};
 use crate::limits;
-use crate::patch;
-use crate::workspace::{self, Placed};
+use crate::patch::{self, Side};
+use crate::workspace::{self, FileChange, NotChanged, Placed};
 
+/// A file before and after.
 pub struct Change {
+    /// Where it is, or will be when it is moved.
     pub placed: Placed,
-    /// How people know the file.
+    /// How people know it.
     pub shown: String,
     pub old: Current,
-    pub new: Vec<u8>,
+    /// None: it is deleted.
+    pub new: Option<Vec<u8>>,
+    /// It is moved: where `old` is, and how people know that. What is at `placed` is overwritten.
+    pub from: Option<(Placed, String)>,
+    /// The first line that changes, from 1.
+    pub line: Option<usize>,
 }
 
 /// The content of a file, before it is changed.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub struct Current {
     /// None: there is no such file.
     pub bytes: Option<Vec<u8>>,
     /// The client has this content, and the disk another one.
     unsaved: Option<String>,
+}
+
+/// What a call comes to, worked out before anything is written.
+pub struct Plan {
+    /// Each of other files.
+    pub changes: Vec<Change>,
+    /// What the model is told when it is done, and the tool's details.
+    pub text: String,
+    pub details: Value,
+}
+
+/// What people are shown before they decide: what would change, or why nothing can.
+pub async fn preview(
+    context: &ToolContext,
+    plan: impl FnOnce(&ToolContext) -> Result<Plan, ToolError> + Send + 'static,
+) -> Vec<ToolContent> {
+    let inner = context.clone();
+    let planned = context.look(move || plan(&inner)).await;
+    planned.map_or_else(|error| vec![ToolContent::text(error.0)], |plan| plan.changes.iter().map(Change::content).collect())
+}
+
+/// Plans and does it, while nobody else writes `paths`: everything, or nothing when it fails.
+pub async fn run(
+    context: &ToolContext,
+    paths: impl IntoIterator<Item = &str>,
+    plan: impl FnOnce(&ToolContext) -> Result<Plan, ToolError> + Send + 'static,
+) -> Result<Output, ToolError> {
+    let mut files: Vec<_> = paths.into_iter().map(|path| context.workspace.resolve(path).real).collect();
+    // In one order for all, so that no two wait for each other.
+    files.sort();
+    files.dedup();
+    let mut locks = Vec::new();
+    for file in &files {
+        locks.push(context.files.lock(file).await);
+    }
+    let inner = context.clone();
+    context
+        .change(move || {
+            let _locks = locks;
+            let Plan { changes, text, details } = plan(&inner)?;
+            commit(&changes, &inner)?;
+            let (content, locations) = (changes.iter().map(Change::content), changes.iter().map(Change::location));
+            Ok(Output { content: content.collect(), locations: locations.collect(), ..Output::text(text, details) })
+        })
+        .await
 }
 
 /// The content of the file as the client has it, else as the disk has it. At most `limits::EDIT_BYTES_MAX`.
@@ -33,16 +88,9 @@ pub fn current(placed: &Placed, context: &ToolContext) -> Result<Current, ToolEr
     Ok(Current { bytes: unsaved.clone().map(String::into_bytes).or(bytes), unsaved })
 }
 
-impl Current {
-    /// An error when the file changed since the session last saw it.
-    pub fn check(&self, placed: &Placed, shown: &str, context: &ToolContext) -> Result<(), ToolError> {
-        context.files.check(&placed.real, shown, self.unsaved.as_deref())
-    }
-}
-
 fn on_disk(placed: &Placed, context: &ToolContext) -> Result<Option<Vec<u8>>, ToolError> {
     let read = |file: File| {
-        let mut bytes = Vec::new();
+        let mut bytes = Vec::with_capacity(file.metadata()?.len().min(limits::EDIT_BYTES_MAX) as usize + 1);
         file.take(limits::EDIT_BYTES_MAX + 1).read_to_end(&mut bytes).map(|_| bytes)
     };
     match workspace::open(&placed.real).and_then(read) {
@@ -56,44 +104,128 @@ fn on_disk(placed: &Placed, context: &ToolContext) -> Result<Option<Vec<u8>>, To
     }
 }
 
-impl Change {
-    /// Makes it so, unless the file changed since the session saw it. To be called with the file's lock held.
-    pub fn apply(&self, context: &ToolContext) -> Result<(), ToolError> {
-        let real = &self.placed.real;
-        self.old.check(&self.placed, &self.shown, context)?;
-        if context.client_takes(&self.placed, self.old.bytes.as_deref(), &self.new) {
-            let disk = on_disk(&self.placed, context)?;
-            let unsaved = context.unsaved(&self.placed, disk.as_deref());
-            // It may have formatted what it was given; but if all is as it was, it has not taken it.
-            if unsaved != self.old.unsaved || (unsaved.is_none() && disk != self.old.bytes) {
-                context.files.note(real, unsaved.as_deref());
-                return Ok(());
+/// The same for a file that is changed in part: it must not be UTF-16, and not have changed since the session saw it.
+pub fn current_text(placed: &Placed, context: &ToolContext) -> Result<Current, ToolError> {
+    let shown = context.workspace.show(&placed.path);
+    let content = current(placed, context)?;
+    content.check(placed, &shown, context)?;
+    match content.bytes.as_deref().map(Encoding::of) {
+        Some(Encoding::Utf16Little | Encoding::Utf16Big) => Err(ToolError(format!("{shown} is UTF-16; use bash to change it"))),
+        Some(Encoding::Utf8 | Encoding::Utf8Marked) | None => Ok(content),
+    }
+}
+
+/// Makes all `changes` or none: not when a file changed since the session saw it, nor when one cannot be written.
+fn commit(changes: &[Change], context: &ToolContext) -> Result<(), ToolError> {
+    for change in changes {
+        match &change.from {
+            None => change.old.check(&change.placed, &change.shown, context)?,
+            Some((from, shown)) => {
+                change.old.check(from, shown, context)?;
+                context.files.check(&change.placed.real, &change.shown, None)?;
             }
+        }
+    }
+    let (taken, own): (Vec<&Change>, Vec<&Change>) = changes.iter().partition(|change| change.is_taken(context));
+    if let Err(error) = commit_own(&own, context) {
+        taken.iter().for_each(|change| change.give_back(context));
+        return Err(error);
+    }
+    own.iter().for_each(|change| context.files.note(&change.placed.real, None));
+    Ok(())
+}
+
+/// The same for those that the client has not taken.
+fn commit_own(changes: &[&Change], context: &ToolContext) -> Result<(), ToolError> {
+    let mut files = Vec::new();
+    for change in changes {
+        let real = &change.placed.real;
+        if let Some((from, _)) = &change.from {
+            files.push(FileChange::Remove { real: &from.real });
+        }
+        files.push(match &change.new {
+            Some(bytes) => FileChange::Put { real, bytes, like: change.from.as_ref().map(|(from, _)| from.real.as_path()) },
+            None => FileChange::Remove { real },
+        });
+    }
+    workspace::commit(&files).map_err(|failed| not_changed(failed, context))
+}
+
+fn not_changed(failed: NotChanged, context: &ToolContext) -> ToolError {
+    let mut error = context.failed("writing", &failed.real, failed.error);
+    for (file, former) in failed.left {
+        let (file, former) = (context.workspace.show(&file), context.workspace.show(&former));
+        error.0.push_str(&format!("; {file} could not be put back: what it was is in {former}"));
+    }
+    error
+}
+
+impl Current {
+    /// An error when the file changed since the session last saw it.
+    fn check(&self, placed: &Placed, shown: &str, context: &ToolContext) -> Result<(), ToolError> {
+        context.files.check(&placed.real, shown, self.unsaved.as_deref())
+    }
+}
+
+impl Change {
+    /// Of a file that stays where it is.
+    pub fn new(placed: Placed, context: &ToolContext, old: Current, new: Option<Vec<u8>>) -> Change {
+        Change { shown: context.workspace.show(&placed.path), placed, old, new, from: None, line: None }
+    }
+
+    /// Whether the client has made the change, and it is true.
+    fn is_taken(&self, context: &ToolContext) -> bool {
+        let (Some(new), None) = (&self.new, &self.from) else { return false };
+        if !context.client_takes(&self.placed, self.old.bytes.as_deref(), new) {
+            return false;
+        }
+        let disk = on_disk(&self.placed, context).unwrap_or_default();
+        let unsaved = context.unsaved(&self.placed, disk.as_deref());
+        // It may have formatted what it was given; but if all is as it was, it has not taken it.
+        let changed = unsaved != self.old.unsaved || (unsaved.is_none() && disk != self.old.bytes);
+        if changed {
+            context.files.note(&self.placed.real, unsaved.as_deref());
+        } else {
             context.client_lost(&self.placed);
         }
-        workspace::write_atomic(real, &self.new).map_err(|error| context.failed("writing", &self.placed.path, error))?;
-        context.files.note(real, None);
-        Ok(())
+        changed
+    }
+
+    /// Undoes what the client has made: the rest could not be made.
+    fn give_back(&self, context: &ToolContext) {
+        let (real, new) = (&self.placed.real, self.new.as_deref());
+        match &self.old.bytes {
+            Some(old) if context.client_takes(&self.placed, new, old) => {}
+            // It is told that the changes failed; that this one stays is the lesser evil.
+            Some(bytes) => drop(workspace::commit(&[FileChange::Put { real, bytes, like: None }])),
+            None => drop(workspace::commit(&[FileChange::Remove { real }])),
+        }
+        context.files.note(real, context.unsaved(&self.placed, self.old.bytes.as_deref()).as_deref());
     }
 
     /// Both sides for people; what is too long, or no text, is only said.
-    pub fn content(&self) -> ToolContent {
-        let text =
-            |bytes: &[u8]| (bytes.len() <= limits::DIFF_TEXT_BYTES_MAX).then(|| String::from_utf8(bytes.to_vec()).ok()).flatten();
-        let old_text = self.old.bytes.as_deref().map(text);
-        match (old_text, text(&self.new)) {
-            (None, Some(new_text)) => ToolContent::Diff { path: self.placed.path.clone(), old_text: None, new_text },
-            (Some(Some(old)), Some(new_text)) => {
-                ToolContent::Diff { path: self.placed.path.clone(), old_text: Some(old), new_text }
+    fn content(&self) -> ToolContent {
+        let text = |bytes: &[u8]| {
+            let short = bytes.len() <= limits::DIFF_TEXT_BYTES_MAX;
+            short.then(|| std::str::from_utf8(bytes).ok().map(str::to_owned)).flatten()
+        };
+        let (old, new) = (self.old.bytes.as_deref().map(text), self.new.as_deref().map_or(Some(String::new()), text));
+        let path = self.placed.path.clone();
+        match (old, new) {
+            (None, Some(new_text)) => ToolContent::Diff { path, old_text: None, new_text },
+            (Some(Some(old)), Some(new_text)) => ToolContent::Diff { path, old_text: Some(old), new_text },
+            _ => {
+                let bytes = self.new.as_ref().or(self.old.bytes.as_ref()).map_or(0, Vec::len);
+                ToolContent::text(format!("{}: {bytes} bytes, too long or no text to be shown", self.shown))
             }
-            _ => ToolContent::text(format!("{}: {} bytes, too long or no text to be shown", self.shown, self.new.len())),
         }
     }
 
     /// As a unified diff, with the lines it removes or adds, whichever are more. Too long a diff is cut.
     pub fn diff(&self) -> (String, usize) {
-        let old = String::from_utf8_lossy(self.old.bytes.as_deref().unwrap_or_default());
-        let mut diff = patch::unified(&self.shown, &old, &String::from_utf8_lossy(&self.new));
+        let old_name = self.from.as_ref().map_or(&self.shown, |(_, shown)| shown);
+        let old = self.old.bytes.as_deref().map(|bytes| Side { name: old_name, bytes });
+        let mut diff = patch::unified(old, self.new.as_deref().map(|bytes| Side { name: &self.shown, bytes }));
         let count = |sign: char| diff.lines().skip(2).filter(|line| line.starts_with(sign)).count();
         let lines = count('+').max(count('-'));
         if diff.len() > limits::DIFF_TEXT_BYTES_MAX {
@@ -103,7 +235,7 @@ impl Change {
         (diff, lines)
     }
 
-    pub fn location(&self, line: Option<usize>) -> Location {
-        Location { path: self.placed.path.clone(), line: line.and_then(|line| u32::try_from(line).ok()) }
+    fn location(&self) -> Location {
+        Location { path: self.placed.path.clone(), line: self.line.and_then(|line| u32::try_from(line).ok()) }
     }
 }

@@ -8,7 +8,8 @@ use tokio_util::sync::CancellationToken;
 use super::{ClientHands, FilesSeen, MapCache, Shell, ToolError};
 use crate::content::ToolContent;
 use crate::id::ToolCallId;
-use crate::process::Supervisor;
+use crate::lsp::{Languages, Servers, Terms};
+use crate::process::{Sandbox, Supervisor};
 use crate::web::{Address, Web};
 use crate::workspace::{Except, Workspace};
 
@@ -26,6 +27,7 @@ pub struct ToolContext {
     pub supervisor: Supervisor,
     pub shell: Arc<Shell>,
     pub files: Arc<FilesSeen>,
+    pub languages: Arc<Languages>,
     pub cancel: CancellationToken,
     pub progress: Progress,
     /// What rules keep from tools that look at many files, by real path.
@@ -40,6 +42,10 @@ pub struct ToolContext {
     pub secrets: Arc<[String]>,
     /// The client's own hands, where it lends them.
     pub client: Option<Arc<dyn ClientHands>>,
+    /// Commands run in its terminals.
+    pub client_terminal: bool,
+    /// What the commands of this call are confined to.
+    pub sandbox: Option<Sandbox>,
 }
 
 impl ToolContext {
@@ -47,8 +53,9 @@ impl ToolContext {
     pub fn new(workspace: Workspace, supervisor: Supervisor) -> ToolContext {
         ToolContext {
             call_id: ToolCallId::new(),
-            shell: Arc::new(Shell::new(workspace.cwd.clone())),
+            shell: Arc::new(Shell::new(&workspace)),
             workspace: Arc::new(workspace),
+            languages: Arc::new(Languages::new(Arc::new(Servers::new(supervisor.clone())), Terms::default())),
             supervisor,
             files: Arc::default(),
             cancel: CancellationToken::new(),
@@ -60,6 +67,8 @@ impl ToolContext {
             fetch_hosts: Arc::new([]),
             secrets: Arc::new([]),
             client: None,
+            client_terminal: false,
+            sandbox: None,
         }
     }
 

@@ -4,8 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::change::{self, Change};
-use super::text::Encoding;
+use super::change::{self, Change, Plan};
 use super::{Output, Tool, ToolContext, ToolError};
 use crate::content::{Location, ToolContent, ToolKind};
 use crate::patch::edit::{EditError, Edited, edit};
@@ -48,50 +47,40 @@ impl Tool for Edit {
     }
 
     async fn preview(&self, input: &Input, context: &ToolContext) -> Vec<ToolContent> {
-        let (input, inner) = (input.clone(), context.clone());
-        let planned = context.look(move || plan(&input, &inner)).await;
-        planned.map_or_else(|error| vec![ToolContent::text(error.0)], |(change, _)| vec![change.content()])
+        let input = input.clone();
+        change::preview(context, move |context| plan(&input, context)).await
     }
 
     /// details: `{filePath, strategy, matchCount, linesChanged, diff}`.
     async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
-        let lock = context.files.lock(&context.workspace.resolve(&input.file_path).real).await;
-        let inner = context.clone();
-        context
-            .change(move || {
-                let _lock = lock;
-                let (change, edited) = plan(&input, &inner)?;
-                change.apply(&inner)?;
-                Ok(output(&change, &edited))
-            })
-            .await
+        let path = input.file_path.clone();
+        change::run(context, [path.as_str()], move |context| plan(&input, context)).await
     }
 }
 
-/// The bytes of the result are in the change.
-fn plan(input: &Input, context: &ToolContext) -> Result<(Change, Edited), ToolError> {
+fn plan(input: &Input, context: &ToolContext) -> Result<Plan, ToolError> {
     let placed = context.workspace.resolve(&input.file_path);
     let shown = context.workspace.show(&placed.path);
-    let old = change::current(&placed, context)?;
-    old.check(&placed, &shown, context)?;
-    if input.old_string.is_empty() && old.bytes.as_ref().is_none_or(Vec::is_empty) {
-        let edited = Edited { bytes: Vec::new(), strategy: "exact", match_count: 1, line: 1 };
-        return Ok((Change { placed, shown, old, new: input.new_string.clone().into_bytes() }, edited));
-    }
-    let Some(content) = &old.bytes else {
-        return Err(ToolError(format!("{shown} does not exist; use write to create it")));
-    };
-    if matches!(Encoding::of(content), Encoding::Utf16Little | Encoding::Utf16Big) {
-        return Err(ToolError(format!("{shown} is UTF-16; use bash to change it")));
-    }
-    let replace_all = input.replace_all.unwrap_or(false);
-    match edit(content, &input.old_string, &input.new_string, replace_all) {
-        Ok(mut edited) => {
-            let new = std::mem::take(&mut edited.bytes);
-            Ok((Change { placed, shown, old, new }, edited))
+    let old = change::current_text(&placed, context)?;
+    let edited = match &old.bytes {
+        None if !input.old_string.is_empty() => return Err(ToolError(format!("{shown} does not exist; use write to create it"))),
+        Some(content) if !content.is_empty() || !input.old_string.is_empty() => {
+            edit(content, &input.old_string, &input.new_string, input.replace_all.unwrap_or(false))
+                .map_err(|error| explain(&error, &shown))?
         }
-        Err(error) => Err(explain(&error, &shown)),
-    }
+        None | Some(_) => Edited { bytes: input.new_string.clone().into_bytes(), strategy: "exact", match_count: 1, line: 1 },
+    };
+    let Edited { bytes, strategy, match_count, line } = edited;
+    let change = Change { line: Some(line), ..Change::new(placed, context, old, Some(bytes)) };
+    let text = match match_count {
+        1 => format!("edited {shown} at line {line}"),
+        count => format!("edited {shown} at {count} places, the first at line {line}"),
+    };
+    let (diff, lines_changed) = change.diff();
+    let details = json!({
+        "filePath": change.placed.path, "strategy": strategy, "matchCount": match_count, "linesChanged": lines_changed, "diff": diff,
+    });
+    Ok(Plan { changes: vec![change], text, details })
 }
 
 fn explain(error: &EditError, shown: &str) -> ToolError {
@@ -127,18 +116,4 @@ const QUOTE_CHARS_MAX: usize = 200;
 
 fn short(text: &str) -> String {
     text.trim().chars().take(QUOTE_CHARS_MAX).collect()
-}
-
-fn output(change: &Change, edited: &Edited) -> Output {
-    let (diff, lines_changed) = change.diff();
-    let (shown, line) = (&change.shown, edited.line);
-    let text = match edited.match_count {
-        1 => format!("edited {shown} at line {line}"),
-        count => format!("edited {shown} at {count} places, the first at line {line}"),
-    };
-    let details = json!({
-        "filePath": change.placed.path, "strategy": edited.strategy, "matchCount": edited.match_count,
-        "linesChanged": lines_changed, "diff": diff,
-    });
-    Output { content: vec![change.content()], locations: vec![change.location(Some(line))], ..Output::text(text, details) }
 }

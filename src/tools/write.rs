@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::change::{self, Change};
+use super::change::{self, Change, Plan};
 use super::{Output, Tool, ToolContext, ToolError};
 use crate::content::{Location, ToolContent, ToolKind};
 use crate::permission::Access;
@@ -40,40 +40,23 @@ impl Tool for Write {
     }
 
     async fn preview(&self, input: &Input, context: &ToolContext) -> Vec<ToolContent> {
-        let (input, inner) = (input.clone(), context.clone());
-        let change = context.look(move || plan(input, &inner)).await;
-        change.map_or_else(|error| vec![ToolContent::text(error.0)], |change| vec![change.content()])
+        let input = input.clone();
+        change::preview(context, move |context| plan(input, context)).await
     }
 
     /// details: `{filePath, size, isNew, diff}`.
     async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
-        let lock = context.files.lock(&context.workspace.resolve(&input.file_path).real).await;
-        let inner = context.clone();
-        context
-            .change(move || {
-                let _lock = lock;
-                let change = plan(input, &inner)?;
-                change.apply(&inner)?;
-                Ok(output(&change))
-            })
-            .await
+        let path = input.file_path.clone();
+        change::run(context, [path.as_str()], move |context| plan(input, context)).await
     }
 }
 
-fn plan(input: Input, context: &ToolContext) -> Result<Change, ToolError> {
+fn plan(input: Input, context: &ToolContext) -> Result<Plan, ToolError> {
     let placed = context.workspace.resolve(&input.file_path);
     let old = change::current(&placed, context)?;
-    Ok(Change { shown: context.workspace.show(&placed.path), placed, old, new: input.content.into_bytes() })
-}
-
-fn output(change: &Change) -> Output {
-    let is_new = change.old.bytes.is_none();
-    let size = change.new.len();
+    let (is_new, size) = (old.bytes.is_none(), input.content.len());
+    let change = Change::new(placed, context, old, Some(input.content.into_bytes()));
     let did = if is_new { "created" } else { "overwrote" };
     let details = json!({ "filePath": change.placed.path, "size": size, "isNew": is_new, "diff": change.diff().0 });
-    Output {
-        content: vec![change.content()],
-        locations: vec![change.location(None)],
-        ..Output::text(format!("{did} {} ({size} bytes)", change.shown), details)
-    }
+    Ok(Plan { text: format!("{did} {} ({size} bytes)", change.shown), changes: vec![change], details })
 }

@@ -1,14 +1,15 @@
 // Drives nuncio with the official TypeScript SDK, over standard input and output:
 // initialize, new, a prompt with an allowed call, one with a rejected call, a cancel while it streams, a cancel while it asks,
-// then load and prompt in a second process. `node typescript.mjs NUNCIO`; exits with 1 and the reason when something does not hold.
+// then load and prompt in a second process, and in a third an edit of a file that the client has open and not saved. `node typescript.mjs NUNCIO`; exits with 1 and the reason when something does not hold.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, realpathSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
+import { setImmediate } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import * as acp from "@agentclientprotocol/sdk";
 
@@ -23,12 +24,19 @@ setTimeout(() => {
 }, 60_000).unref();
 
 // One process of nuncio with a client; `work` gets the agent, the updates so far, and says how questions are answered.
-async function connected(script, work) {
+// `buffers`: files that the client has open, by path.
+async function connected(script, work, buffers) {
   const model = "scripted:" + fileURLToPath(new URL(script, import.meta.url));
   const child = spawn(nuncio, ["acp", "--model", model], { env: { ...process.env, NUNCIO_HOME: home }, stdio: ["pipe", "pipe", "inherit"] });
   const client = { updates: [], questions: [], onUpdate: () => {}, answer: () => assert.fail("a question that was not expected") };
+  const file = ({ path }) => buffers.get(path) ?? readFileSync(path, "utf8");
   await acp
     .client({ name: "nuncio's test" })
+    .onRequest(acp.methods.client.fs.readTextFile, ({ params }) => ({ content: file(params) }))
+    .onRequest(acp.methods.client.fs.writeTextFile, ({ params }) => {
+      buffers.set(params.path, params.content);
+      return {};
+    })
     .onNotification(acp.methods.client.session.update, ({ params }) => {
       client.updates.push(params.update);
       client.onUpdate(params.update);
@@ -40,7 +48,7 @@ async function connected(script, work) {
     .connectWith(acp.ndJsonStream(Writable.toWeb(child.stdin), Readable.toWeb(child.stdout)), async (agent) => {
       const initialized = await agent.request(call.initialize, {
         protocolVersion: acp.PROTOCOL_VERSION,
-        clientCapabilities: {},
+        clientCapabilities: buffers ? { fs: { readTextFile: true, writeTextFile: true } } : {},
         clientInfo: { name: "nuncio-test", version: "1" },
       });
       assert.equal(initialized.protocolVersion, 1);
@@ -52,6 +60,9 @@ async function connected(script, work) {
   const [code] = child.exitCode === null ? await once(child, "exit") : [child.exitCode];
   assert.equal(code, 0, "nuncio ends with 0 at the end of its input");
 }
+
+// The SDK hands out an update some ticks after it came: an answer that came later may be out before it.
+const handedOut = () => setImmediate();
 
 const choose = (kind) => (options) => {
   const option = options.find((option) => option.kind === kind);
@@ -74,6 +85,7 @@ await connected("script.json", async (agent, client) => {
   const prompt = async (words, answer, onUpdate = () => {}) => {
     Object.assign(client, { updates: [], questions: [], answer, onUpdate });
     const { stopReason } = await agent.request(call.session.prompt, { sessionId, prompt: [{ type: "text", text: words }] });
+    await handedOut();
     return { stopReason, updates: [...client.updates] };
   };
   const cancel = () => agent.notify(call.session.cancel, { sessionId });
@@ -115,6 +127,7 @@ await connected("again.json", async (agent, client) => {
   const { sessions } = await agent.request(call.session.list, { cwd });
   assert.deepEqual(sessions.map((session) => session.sessionId), [sessionId]);
   await agent.request(call.session.load, { sessionId, cwd, mcpServers: [] });
+  await handedOut();
   const replayed = [...client.updates];
   assert.equal(text(replayed, "user_message_chunk"), "Please write the file.Now remove it.Talk.Wait.");
   assert.match(text(replayed, "agent_message_chunk"), /^I will write it\.It is written\.I will remove it\.It stays\.A/);
@@ -124,6 +137,27 @@ await connected("again.json", async (agent, client) => {
 
   client.updates.length = 0;
   const { stopReason } = await agent.request(call.session.prompt, { sessionId, prompt: [{ type: "text", text: "Do you remember?" }] });
+  await handedOut();
   assert.equal(stopReason, "end_turn");
   assert.equal(text(client.updates, "agent_message_chunk"), "I remember.");
 });
+
+const open = join(cwd, "open.txt");
+writeFileSync(open, "saved\n");
+const buffers = new Map([[open, "typed\nsaved\n"]]);
+await connected(
+  "hands.json",
+  async (agent, client) => {
+    client.answer = choose("allow_once");
+    const { sessionId } = await agent.request(call.session.new, { cwd, mcpServers: [] });
+    const { stopReason } = await agent.request(call.session.prompt, { sessionId, prompt: [{ type: "text", text: "Edit it." }] });
+    await handedOut();
+    assert.equal(stopReason, "end_turn");
+    assert.equal(text(client.updates, "agent_message_chunk"), "It is edited.");
+    assert.deepEqual(calls(client.updates).map((call) => call.status), ["completed", "completed"]);
+    assert.deepEqual(calls(client.updates)[1].content, [{ type: "diff", path: open, oldText: "typed\nsaved\n", newText: "edited\nsaved\n" }]);
+  },
+  buffers,
+);
+assert.equal(buffers.get(open), "edited\nsaved\n");
+assert.equal(readFileSync(open, "utf8"), "saved\n", "saving is the user's");

@@ -76,7 +76,7 @@ async fn commands_end_with_their_code_and_say_where() {
         let said = read_all(&mut child).await;
         let status = child.wait().await.unwrap();
         assert_eq!(String::from_utf8_lossy(&said), *output, "{line}");
-        assert_eq!(status, ExitStatus { code: *code, cwd: cwd.map(PathBuf::from) }, "{line}");
+        assert_eq!((status.code, status.cwd), (*code, cwd.map(PathBuf::from)), "{line}");
     }
 }
 
@@ -170,6 +170,38 @@ async fn a_killed_helper_leaves_nothing_either() {
     let marker = marker();
     let line = &TREE.replace("wait", "kill -9 $PPID; sleep 60");
     let mut child = supervisor().spawn(&marked_command(line, &marker)).unwrap();
-    assert_eq!(child.wait().await.unwrap(), ExitStatus { code: 137, cwd: None });
+    assert_eq!(child.wait().await.unwrap(), ExitStatus { code: 137, ..ExitStatus::default() });
     assert_eq!(marked(&marker), none());
+}
+
+#[tokio::test]
+async fn a_program_is_talked_to() {
+    let marker = marker();
+    let script = format!(
+        "import sys  # {marker}\nsys.stderr.write('lost\\n')\nfor line in sys.stdin: print(line.strip()[::-1], flush=True)"
+    );
+    let command = Command::program(["python3", "-c", &script], "/");
+    let (mut child, mut input) = supervisor().spawn_piped(&command).unwrap();
+    for (asked, answer) in [("abc", "cba\n"), ("x", "x\n")] {
+        input.write(format!("{asked}\n").as_bytes()).await.unwrap();
+        let mut said = Vec::new();
+        while said.len() < answer.len() {
+            assert!(child.output.read(&mut said).await.unwrap() > 0, "{}", String::from_utf8_lossy(&said));
+        }
+        assert_eq!(String::from_utf8_lossy(&said), answer);
+    }
+    drop(input);
+    assert_eq!(read_all(&mut child).await, b"");
+    assert_eq!(child.wait().await.unwrap().code, 0);
+
+    // One that waits for more ends with its owner.
+    let (child, input) = supervisor().spawn_piped(&command).unwrap();
+    child.end().await.unwrap();
+    assert_eq!(marked(&marker), none());
+    drop(input);
+
+    let (mut child, mut input) = supervisor().spawn_piped(&Command::program(["nuncio-no-such-program"], "/")).unwrap();
+    assert_eq!(read_all(&mut child).await, b"");
+    assert_eq!(child.wait().await.unwrap().code, 127);
+    assert!(input.write(b"anybody?").await.is_err());
 }

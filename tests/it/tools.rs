@@ -15,6 +15,9 @@ mod diagram;
 mod fetch;
 mod files;
 mod git;
+mod jobs;
+mod roots;
+mod sandbox;
 mod repo_map;
 mod search;
 
@@ -177,6 +180,10 @@ async fn titles_are_short_and_relative() {
         ("edit", json!({"file_path": "a", "old_string": "", "new_string": ""}), "Edit a".into()),
         ("bash", json!({"command": "cargo test"}), "`cargo test`".into()),
         ("bash", json!({"command": "cd a\ncargo test"}), "`cd a …`".into()),
+        ("bash", json!({"command": "cargo run", "background": true}), "`cargo run` in background".into()),
+        ("bash_output", json!({}), "List background jobs".into()),
+        ("bash_output", json!({"job": "1"}), "Output of job 1".into()),
+        ("bash_kill", json!({"job": "1"}), "End job 1".into()),
         ("grep", json!({"pattern": "foo", "path": "src"}), "Search \"foo\" in src".into()),
         ("grep", json!({"pattern": "foo"}), "Search \"foo\"".into()),
         ("glob", json!({"pattern": "*.rs"}), "Find *.rs".into()),

@@ -155,3 +155,81 @@ async fn what_no_editor_keeps_as_it_is_goes_to_the_disk() {
     assert_eq!(notices(&updates), Vec::<&str>::new());
     agent.finish().await;
 }
+
+#[tokio::test]
+async fn commands_run_in_the_terminals_of_the_client_where_the_setting_says_so() {
+    let home = Home::new();
+    home.config("[tools]\nclient_terminal = true\n[sandbox]\nmode = \"off\"\n");
+    home.put("below/here.txt", "");
+    let calls = [
+        ("bash", json!({"command": "echo $GREETING; ls; exit 3", "cwd": "below", "env": {"GREETING": "hello"}})),
+        ("bash", json!({"command": "echo begun; sleep 600", "timeout_ms": 300})),
+        ("bash", json!({"command": "seq 1 20000"})),
+    ];
+    let (mut agent, session) = session(&home, Editor::new(Manner::Saves), &calls).await;
+    let (_, updates) = agent.turn(&session, "go").await;
+    for index in 0..3 {
+        let call = tool(&updates, index);
+        let shown = updates.iter().find(|update| {
+            update["toolCallId"] == call["toolCallId"] && update["status"].is_null() && update["content"][0]["type"] == "terminal"
+        });
+        assert!(shown.is_some(), "{index}: the terminal is shown while the command runs");
+    }
+    let first = tool(&updates, 0);
+    assert_eq!((&first["status"], &first["content"][0]["type"]), (&json!("completed"), &json!("terminal")), "{first}");
+    assert_eq!(first["rawOutput"]["exitCode"], 3);
+    let log = home.log(&session).await;
+    let told = |index: usize| {
+        let ended = log.iter().filter(|event| event["body"]["type"] == "tool.completed").nth(index).unwrap();
+        ended["body"]["output"][0]["text"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(told(0), "hello\nhere.txt\nexit code: 3");
+    assert!(told(1).starts_with("begun\ntimed out after 300 ms"), "{}", told(1));
+    assert!(told(2).contains("bytes left out; all 108894 bytes are in"), "{}", told(2));
+    let editor = agent.editor.as_ref().unwrap();
+    assert_eq!(editor.calls.iter().filter(|call| *call == "terminal/kill").count(), 1);
+    // Whoever was not there has the text.
+    let replayed = agent.load(&home, &session).await;
+    assert_eq!(tool(&replayed, 0)["content"][0]["type"], "terminal", "it is the same client");
+    agent.finish().await;
+    let mut other = home.start(&[]).await;
+    other.call("initialize", json!({"protocolVersion": 1})).await;
+    let replayed = other.load(&home, &session).await;
+    assert_eq!(tool(&replayed, 0)["content"][0]["content"]["text"], "hello\nhere.txt\n");
+    other.finish().await;
+}
+
+#[tokio::test]
+async fn a_cancel_ends_what_runs_in_a_terminal_and_one_that_cannot_be_had_is_ours() {
+    let home = Home::new();
+    home.config("[tools]\nclient_terminal = true\n[sandbox]\nmode = \"off\"\n");
+    let call = [("bash", json!({"command": "touch begun; sleep 600"}))];
+    let (mut agent, session) = session(&home, Editor::new(Manner::Saves), &call).await;
+    let id = agent.prompt(&session, "go").await;
+    agent.until("the terminal", |frame| frame["params"]["update"]["content"][0]["type"] == "terminal").await;
+    agent.notify("session/cancel", json!({"sessionId": session})).await;
+    assert_eq!(agent.answer(&id).await.unwrap()["stopReason"], "cancelled");
+    let calls = &agent.editor.as_ref().unwrap().calls;
+    assert!(calls.contains(&"terminal/kill".to_owned()), "{calls:?}");
+    agent.finish().await;
+
+    let home = Home::new();
+    home.config("[tools]\nclient_terminal = true\n[sandbox]\nmode = \"off\"\n");
+    let (mut agent, session) = self::session(&home, Editor::new(Manner::Errs), &[("bash", json!({"command": "echo ours"}))]).await;
+    let (_, updates) = agent.turn(&session, "go").await;
+    assert_eq!(said(&updates, 0), "completed ours\nexit code: 0");
+    assert_eq!(notices(&updates), ["The client could not do it"]);
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn what_has_to_be_confined_runs_in_no_terminal() {
+    let home = Home::new();
+    home.config("[tools]\nclient_terminal = true\n");
+    let call = [("bash", json!({"command": "echo x > ../outside || echo confined"}))];
+    let (mut agent, session) = session(&home, Editor::new(Manner::Saves), &call).await;
+    let (_, updates) = agent.turn(&session, "go").await;
+    assert!(said(&updates, 0).ends_with("confined\nexit code: 0"), "{}", said(&updates, 0));
+    assert!(!agent.editor.as_ref().unwrap().calls.contains(&"terminal/create".to_owned()));
+    agent.finish().await;
+}

@@ -94,7 +94,7 @@ async fn write() {
     let world = World::new();
     let output = world.call("write", json!({"file_path": "new/dir/a.txt", "content": "one\n"})).await.unwrap();
     let path = world.path("new/dir/a.txt");
-    let diff = "--- a/new/dir/a.txt\n+++ b/new/dir/a.txt\n@@ -0,0 +1 @@\n+one\n";
+    let diff = "--- /dev/null\n+++ b/new/dir/a.txt\n@@ -0,0 +1 @@\n+one\n";
     assert_eq!(output.details, json!({"filePath": path, "size": 4, "isNew": true, "diff": diff}));
     assert_eq!(output.content, [ToolContent::Diff { path: path.clone(), old_text: None, new_text: "one\n".into() }]);
     assert_eq!(plain_text(&output.parts), "created new/dir/a.txt (4 bytes)");

@@ -1,0 +1,57 @@
+//! `bash` in a terminal of the client, where the user sees it run. What runs there is the client's child: no sandbox of ours holds it, and when
+//! it has ended is the client's word.
+
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use super::capture::Capture;
+use super::client::{ClientTerminal, TerminalCommand};
+use super::follow::End;
+use super::{ToolContext, ToolError};
+use crate::content::ToolContent;
+use crate::limits;
+use crate::process::{Command, ExitStatus, What};
+
+/// Runs a shell command until it ends, and shows its terminal meanwhile. None: the client has no terminal for it, or it has to be
+/// confined.
+pub async fn run(command: &Command, timeout: Duration, capture: &mut Capture, context: &ToolContext) -> Option<(End, ToolContent)> {
+    let client = context.client.as_ref().filter(|_| context.client_terminal && command.sandbox.is_none())?;
+    let terminal = client.start(&terminal_command(command)?).await?;
+    (context.progress)(vec![terminal.shown(String::new())]);
+    let end = tokio::select! {
+        biased;
+        () = context.cancel.cancelled() => End::Cancelled,
+        () = sleep(timeout) => End::TimedOut,
+        ended = terminal.ended() => match ended {
+            Some(code) => End::Itself(ExitStatus::of(code)),
+            None => End::Failed(ToolError::new("the client lost its terminal; whether the command ended is not known")),
+        },
+    };
+    if !matches!(end, End::Itself(_)) {
+        terminal.kill().await;
+    }
+    Some((end, shown(&*terminal, capture).await))
+}
+
+async fn shown(terminal: &dyn ClientTerminal, capture: &mut Capture) -> ToolContent {
+    let (mut output, truncated) = terminal.output().await.unwrap_or_default();
+    if truncated {
+        output.insert_str(0, "[the client kept only the end]\n");
+    }
+    capture.push(output.as_bytes()).await;
+    terminal.shown(capture.live())
+}
+
+/// None: it is no shell command.
+fn terminal_command(command: &Command) -> Option<TerminalCommand> {
+    let What::Shell(line) = &command.what else { return None };
+    let text = |text: &std::ffi::OsString| text.to_str().map(str::to_owned);
+    Some(TerminalCommand {
+        program: "bash".into(),
+        arguments: vec!["-c".into(), line.clone()],
+        environment: command.env_set.iter().map(|(name, value)| Some((text(name)?, text(value)?))).collect::<Option<_>>()?,
+        cwd: command.cwd.clone(),
+        output_bytes_max: limits::CLIENT_TERMINAL_BYTES_MAX,
+    })
+}

@@ -1,0 +1,113 @@
+//! Language servers that crash, hang, flood or talk nonsense: edits go on, and nothing is left.
+
+use nuncio::limits;
+use serde_json::json;
+
+use super::{diagnostics, home, outputs, said, setting, write};
+use crate::harness::{Home, tool};
+
+#[tokio::test]
+async fn a_server_that_does_not_work_is_told_once() {
+    let cases: &[(&[&str], &str)] = &[
+        (&["nuncio-no-such-server"], "there is no nuncio-no-such-server"),
+        (&["sh", "-c", "exit 3"], "sh was started 4 times; the last time it ended with exit code 3"),
+        (
+            &["sh", "-c", "printf 'hello\\r\\n\\r\\n'; printf 'Content-Length: x\\r\\n\\r\\n'; exec cat"],
+            "sh was started 4 times; the last time it sent a header without Content-Length: \"hello\"",
+        ),
+        (
+            &["sh", "-c", "printf 'Content-Length: 99999999\\r\\n\\r\\n'; exec cat"],
+            "sh was started 4 times; the last time it sent a message of 99999999 bytes",
+        ),
+        (&["cat"], "cat was started 4 times; the last time it could not begin: initialize: there is no method initialize"),
+        (&["sh", "-c", "exec yes"], "sh was started 4 times; the last time it sent no end of a header in"),
+    ];
+    for (command, why) in cases {
+        let home = Home::new();
+        home.config(&setting("own", command));
+        let outputs = outputs(&home, &[diagnostics("a.x"), write("a.x", "one"), write("a.x", "two")]).await;
+        let told = format!("the language server own does not work: {why}");
+        assert!(outputs[0].0.starts_with(&format!("a.x: {told}")), "{command:?}: {outputs:?}");
+        assert!(outputs[1].0.starts_with(&format!("[{told}")), "{command:?}: {outputs:?}");
+        assert_eq!(outputs[2].0, "", "{command:?}");
+        assert_eq!(home.get("a.x").as_deref(), Some("two"));
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_crashes_works_again() {
+    let home = home(&[]);
+    home.put("a.x", "ERR one\n");
+    home.put("crash.x", "CRASH\n");
+    let steps = [diagnostics("a.x"), diagnostics("crash.x"), diagnostics("a.x"), write("crash.x", "ERR two\n")];
+    let told: Vec<String> = outputs(&home, &steps).await.into_iter().map(|(told, _)| told).collect();
+    let expected = [
+        "a.x:1:1: error: bad; ERR one\n",
+        "crash.x: the language server own said nothing of the file; call again later",
+        "a.x:1:1: error: bad; ERR one\n",
+        "errors in crash.x:\ncrash.x:1:1: error: bad; ERR two\n",
+    ];
+    assert_eq!(told, expected);
+}
+
+#[tokio::test]
+async fn a_server_that_says_nothing_holds_up_no_edit() {
+    for command in [&["sleep", "60"][..], &["sh", "-c", "trap '' TERM; sleep 60; sleep 60"]] {
+        let home = Home::new();
+        home.config(&setting("own", command));
+        let outputs = outputs(&home, &[write("a.x", "ERR\n")]).await;
+        assert_eq!((outputs[0].0.as_str(), &outputs[0].1["diagnostics"]), ("", &json!(null)), "{command:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_cancel_ends_the_wait_for_a_server() {
+    let home = Home::new();
+    home.config(&setting("own", &["sh", "-c", "touch started; exec sleep 60"]));
+    let (mut agent, session) = home.session(json!([diagnostics("a.x")]), &[]).await;
+    let turn = agent.prompt(&session, "go").await;
+    agent.until("the call runs", |frame| frame["params"]["update"]["status"] == "in_progress").await;
+    agent.notify("session/cancel", json!({ "sessionId": session })).await;
+    assert_eq!(agent.answer(&turn).await.unwrap()["stopReason"], "cancelled");
+    assert_eq!(said(&tool(&agent.updates(&session), 0)).0, "cancelled");
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn so_many_run_and_no_more() {
+    let home = Home::new();
+    let server = json!(["python3", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/lsp/server.py")]);
+    let names: Vec<String> = (0..=limits::LSP_SERVERS_MAX).map(|number| format!("x{number}")).collect();
+    // Its arguments make each another one.
+    let setting = |name: &String| {
+        let mut command = server.clone();
+        command.as_array_mut().unwrap().push(json!(name));
+        format!("[lsp.{name}]\ncommand = {command}\nfiles = [\"*.{name}\"]\n")
+    };
+    home.config(&names.iter().map(setting).collect::<String>());
+    let steps: Vec<_> = names.iter().map(|name| diagnostics(&home.put(&format!("a.{name}"), "").display().to_string())).collect();
+    let outputs = outputs(&home, &steps).await;
+    let (last, others) = outputs.split_last().unwrap();
+    assert!(others.iter().all(|(told, _)| told.starts_with("no diagnostics in")), "{outputs:?}");
+    assert_eq!(last.0, "a.x8: 8 language servers are running already");
+}
+
+#[tokio::test]
+async fn a_flood_and_a_server_that_does_not_leave_are_ended() {
+    for mode in ["flood", "lingers"] {
+        let home = home(&[mode]);
+        let outputs = outputs(&home, &[write("a.x", "one")]).await;
+        assert_eq!((outputs[0].0.as_str(), home.get("a.x").as_deref()), ("", Some("one")), "{mode}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_left_when_nuncio_is_killed() {
+    for mode in ["", "flood", "lingers"] {
+        let home = home(&[mode]);
+        let (mut agent, session) = home.session(json!([write("a.x", "one")]), &["--mode", "auto"]).await;
+        agent.turn(&session, "go").await;
+        assert!(crate::process::marked(&agent.marker).len() > 2, "{mode}: no server runs");
+        agent.kill().await;
+    }
+}
