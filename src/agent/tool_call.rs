@@ -87,7 +87,8 @@ impl ToolCall {
         }
         let (mode, session_rules) = in_force(turn);
         let rules = desk.rules(&session_rules);
-        context.hidden = gate::hidden(&rules, &prepared, &context.workspace);
+        context.sandbox = desk.sandbox(mode);
+        context.hidden = gate::hidden(&rules, &prepared, &context);
         context.reach = gate::reach(&rules, mode, desk.loaded.settings.permissions.default, &prepared);
         let (name, kind) = (prepared.name.clone(), prepared.kind);
         let span = tracing::info_span!("tool", tool = name, call = %id);
@@ -124,7 +125,7 @@ fn in_force(turn: &Turn) -> (Mode, Vec<Value>) {
 /// Rules and mode first; where they ask, whoever is there.
 async fn decide(turn: &Turn, id: &ToolCallId, context: &ToolContext, desk: &Desk, prepared: &Prepared) -> Result<Gate> {
     let (mode, session_rules) = in_force(turn);
-    let subject = gate::subject(prepared, &context.workspace);
+    let subject = gate::subject(prepared, context);
     let permissions = &desk.loaded.settings.permissions;
     let decision = rules::decide(&desk.rules(&session_rules), mode, permissions.default, &subject);
     match decision.policy {

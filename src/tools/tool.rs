@@ -131,7 +131,7 @@ impl Prepared {
 
     /// See [`Tool::preview`].
     pub async fn preview(&self, context: &ToolContext) -> Vec<ToolContent> {
-        self.call.preview(context).await
+        self.call.preview(&self.judged(context)).await
     }
 
     /// See [`Tool::run`]. A path that leads elsewhere by now than when it was judged is an error.
@@ -145,7 +145,15 @@ impl Prepared {
                 )));
             }
         }
-        self.call.run(context).await
+        let context = self.judged(context);
+        self.call.run(&context).await
+    }
+
+    /// Where the paths of the call lead where they led when it was judged.
+    fn judged(&self, context: &ToolContext) -> ToolContext {
+        let paths = self.access.paths.iter().cloned().zip(self.placed.iter().cloned());
+        let workspace = Workspace::clone(&context.workspace).judged(paths);
+        ToolContext { workspace: Arc::new(workspace), ..context.clone() }
     }
 }
 
