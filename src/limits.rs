@@ -93,6 +93,13 @@ pub const JOBS_KEPT_MAX: usize = 2 * JOBS_MAX;
 pub const JOB_TAIL_BYTES_MAX: usize = 256 << 10;
 /// Characters of a command in its call's title.
 pub const BASH_TITLE_CHARS_MAX: usize = 200;
+/// What of a command rules look at: bytes, rounds of the parser, commands, parts within parts, shells within shells. What is beyond
+/// counts as a command that cannot be read.
+pub const SHELL_BYTES_MAX: usize = 64 << 10;
+pub const SHELL_PARSE_STEPS_MAX: usize = 50_000;
+pub const SHELL_COMMANDS_MAX: usize = 500;
+pub const SHELL_LEVELS_MAX: usize = 200;
+pub const SHELL_DEPTH_MAX: usize = 8;
 /// Output of a command that the model sees (head and tail), and that is kept at all.
 pub const BASH_MODEL_BYTES_MAX: usize = 50 << 10;
 pub const BASH_OUTPUT_BYTES_MAX: usize = 16 << 20;

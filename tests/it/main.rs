@@ -4,6 +4,7 @@
 mod cli;
 mod context;
 mod durability;
+mod frames;
 mod harness;
 mod http;
 mod lsp;

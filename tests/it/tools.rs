@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 mod bash;
+mod chance;
 mod diagram;
 mod edits;
 mod fetch;
