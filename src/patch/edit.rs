@@ -8,7 +8,7 @@ use std::time::Instant;
 use memchr::memmem;
 use similar::{Algorithm, DiffTag, capture_diff_slices_deadline};
 
-use super::indentation::Adoption;
+use super::indentation::{Adoption, Style};
 use super::lines::{Lines, is_blank, words};
 use super::locate::{Strategy, single_out};
 use super::nearest::nearest;
@@ -113,7 +113,8 @@ fn loose(content: &[u8], old: &str, new: &str, replace_all: bool) -> Result<Edit
     Err(EditError::NotFound(nearest(&lines, &wanted)))
 }
 
-/// The words of `old` inside lines, at least two of them, whatever blanks are between.
+/// The words of `old` inside lines, at least two of them, whatever blanks are between. Gives up, with nothing found, when there is
+/// more to compare than `limits::EDIT_COMPARE_STEPS_MAX`.
 fn runs(bytes: &[u8], old: &str) -> Vec<Range<usize>> {
     let wanted: Vec<&[u8]> = words(old.as_bytes()).collect();
     let [first, _, ..] = wanted.as_slice() else { return Vec::new() };
@@ -121,21 +122,26 @@ fn runs(bytes: &[u8], old: &str) -> Vec<Range<usize>> {
         return Vec::new();
     }
     let blanks = |from: usize| bytes[from..].iter().take_while(|byte| is_blank(**byte)).count();
-    let run = |start: usize| {
-        let mut end = start + first.len();
-        for word in &wanted[1..] {
+    let padded = |side: Option<&u8>| side.is_none_or(|byte| is_blank(*byte) || *byte == b'\n');
+    let mut steps = limits::EDIT_COMPARE_STEPS_MAX;
+    let mut found = Vec::new();
+    for start in memmem::find_iter(bytes, first) {
+        let end = wanted[1..].iter().try_fold(start + first.len(), |end, word| {
+            steps = steps.saturating_sub(1);
             let next = end + blanks(end);
-            if next == end || !bytes[next..].starts_with(word) {
-                return None;
-            }
-            end = next + word.len();
+            (next > end && bytes[next..].starts_with(word)).then_some(next + word.len())
+        });
+        if steps == 0 {
+            return Vec::new();
         }
-        let padded = |side: Option<&u8>| side.is_none_or(|byte| is_blank(*byte) || *byte == b'\n');
+        let Some(end) = end else { continue };
         let before = !old.starts_with([' ', '\t']) || padded(start.checked_sub(1).and_then(|before| bytes.get(before)));
         let after = !old.ends_with([' ', '\t']) || padded(bytes.get(end));
-        (before && after).then_some(start..end)
-    };
-    memmem::find_iter(bytes, first).filter_map(run).collect()
+        if before && after {
+            found.push(start..end);
+        }
+    }
+    found
 }
 
 /// Without those that overlap the one before.
@@ -204,8 +210,9 @@ fn replace_lines(lines: &Lines<'_>, places: &[Range<usize>], wanted: &[&[u8]], o
     if new.is_empty() && old.ends_with('\n') {
         new_lines.clear();
     }
+    let style = Style::of(lines);
     let changes = |place: &Range<usize>| {
-        let adoption = Adoption::new(wanted, &new_lines, lines, place.clone());
+        let adoption = Adoption::new(wanted, &new_lines, lines, place.clone(), &style);
         let add = |line: &&[u8]| LineChange::Add { text: adoption.adopt(line), ending: None };
         if place.len() == wanted.len() { aligned(wanted, &new_lines, add) } else { anchored(wanted, &new_lines, place.len(), add) }
     };

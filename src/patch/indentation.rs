@@ -1,5 +1,7 @@
 //! How lines are indented, and how new ones are so that they fit between those of a file.
 
+use std::ops::Range;
+
 use super::lines::{Lines, indented, trim, words};
 
 /// Columns of a tab when nothing tells: those that people mostly take.
@@ -23,6 +25,25 @@ pub fn same_shape<'l>(wanted: &[&[u8]], lines: impl Iterator<Item = &'l [u8]>) -
     })
 }
 
+/// What a file is indented with.
+pub struct Style {
+    /// Tabs, or spaces; none: it has no indentation.
+    tabs: Option<bool>,
+    /// Spaces of a level.
+    step: Option<usize>,
+}
+
+impl Style {
+    pub fn of(lines: &Lines<'_>) -> Style {
+        Style::among(lines.texts(0..lines.count().min(LINES_LOOKED_AT)))
+    }
+
+    fn among<'l>(lines: impl Iterator<Item = &'l [u8]>) -> Style {
+        let indentations: Vec<&[u8]> = lines.filter(|line| !trim(line).is_empty()).map(|line| indented(line).0).collect();
+        Style { tabs: has_tabs(&indentations), step: step(&indentations) }
+    }
+}
+
 /// From how somebody indented lines to how they are in the file.
 pub struct Adoption<'a> {
     /// Of lines that are in both: their indentation as written, and in the file.
@@ -35,7 +56,7 @@ pub struct Adoption<'a> {
 
 impl<'a> Adoption<'a> {
     /// `wanted` was found at `place`, a line for a line unless their numbers differ; `new` are the lines to come.
-    pub fn new(wanted: &[&'a [u8]], new: &[&'a [u8]], lines: &Lines<'a>, place: std::ops::Range<usize>) -> Adoption<'a> {
+    pub fn new(wanted: &[&'a [u8]], new: &[&'a [u8]], lines: &Lines<'a>, place: Range<usize>, style: &Style) -> Adoption<'a> {
         let alike = if place.len() == wanted.len() { wanted.len() } else { 1 };
         let last = wanted.last().copied().zip(lines.texts(place.clone()).last());
         let pairs: Vec<_> = (wanted.iter().copied().zip(lines.texts(place.clone())).take(alike))
@@ -43,12 +64,10 @@ impl<'a> Adoption<'a> {
             .filter(|(wanted, line)| !trim(line).is_empty() && words(wanted).eq(words(line)))
             .map(|(wanted, line)| (indented(wanted).0, indented(line).0))
             .collect();
-        let here: Vec<&[u8]> = lines.texts(place).map(|line| indented(line).0).collect();
-        let file: Vec<&[u8]> = lines.texts(0..lines.count().min(LINES_LOOKED_AT)).map(|line| indented(line).0).collect();
-        let tabs = has_tabs(&here).or_else(|| has_tabs(&file));
-        let written: Vec<&[u8]> =
-            wanted.iter().chain(new).filter(|line| !trim(line).is_empty()).map(|line| indented(line).0).collect();
-        let spaces = if tabs == Some(true) { step(&written) } else { step(&here).or_else(|| step(&file)) };
+        let here = Style::among(lines.texts(place));
+        let written = Style::among(wanted.iter().chain(new).copied());
+        let tabs = here.tabs.or(style.tabs);
+        let spaces = if tabs == Some(true) { written.step } else { here.step.or(style.step) };
         Adoption { tab: ratio(&pairs).or(spaces).unwrap_or(TAB_COLUMNS), pairs, tabs }
     }
 

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::{Hunk, HunkLine, Sign};
-use crate::patch::indentation::Adoption;
+use crate::patch::indentation::{Adoption, Style};
 use crate::patch::lines::{Lines, MARK, indented, trim, words};
 use crate::patch::locate::{Strategy, single_out};
 use crate::patch::nearest::nearest;
@@ -209,7 +209,7 @@ fn changes(lines: &Lines<'_>, hunk: &Hunk, old: &[&[u8]], strategy: Strategy, pl
     if begins_new && place.start == 0 && lines.content().starts_with(MARK) {
         unmark(&mut new);
     }
-    let adoption = (strategy != Strategy::Exact).then(|| Adoption::new(old, &new, lines, place.clone()));
+    let adoption = (strategy != Strategy::Exact).then(|| Adoption::new(old, &new, lines, place.clone(), &Style::of(lines)));
     let mut new = new.into_iter();
     let change = |line: &HunkLine| match line.sign {
         Sign::Keep => LineChange::Keep,
