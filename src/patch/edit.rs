@@ -92,6 +92,7 @@ fn loose(content: &[u8], old: &str, new: &str, replace_all: bool) -> Result<Edit
             [] if strategy == Strategy::WhitespaceNormalized => {
                 let view = View::of(content);
                 let runs = runs(&view.bytes, old);
+                let runs = if replace_all { apart(runs) } else { runs };
                 if !runs.is_empty() {
                     return replace(content, &view, runs, unpadded(old, new), strategy, replace_all);
                 }
@@ -134,7 +135,7 @@ fn runs(bytes: &[u8], old: &str) -> Vec<Range<usize>> {
         let after = !old.ends_with([' ', '\t']) || padded(bytes.get(end));
         (before && after).then_some(start..end)
     };
-    apart(memmem::find_iter(bytes, first).filter_map(run).collect())
+    memmem::find_iter(bytes, first).filter_map(run).collect()
 }
 
 /// Without those that overlap the one before.
