@@ -9,7 +9,7 @@ mod trust;
 pub use load::{Loaded, Origin, Overrides, load_project, load_user};
 pub use places::{Environment, Places};
 pub use settings::{
-    AccessKind, Durability, HttpSettings, Instructions, LanguageServer, Permissions, Policy, Protocol, Provider, Rule, Settings,
-    Telemetry, ToolSettings,
+    AccessKind, Durability, HttpSettings, Instructions, LanguageServer, Permissions, Policy, Protocol, Provider, Rule, SandboxMode,
+    SandboxSettings, Settings, Telemetry, ToolSettings,
 };
 pub use trust::Trust;

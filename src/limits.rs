@@ -76,11 +76,21 @@ pub const CHILD_OPEN_FILES: u64 = 1024;
 pub const SWEEP_WAIT: Duration = Duration::from_secs(5);
 /// One order to the fork server: a command with its environment.
 pub const ORDER_BYTES_MAX: usize = 128 << 10;
-/// What a helper says when its command ended: a path.
-pub const HELPER_REPORT_BYTES_MAX: u64 = 16 << 10;
+/// What a shell leaves when it ended: its environment twice, and a path.
+pub const HELPER_REPORT_BYTES_MAX: u64 = 512 << 10;
+/// Largest file that a confined command writes, and how many processes its user may have then.
+pub const SANDBOX_FILE_BYTES_MAX: u64 = 16 << 30;
+pub const SANDBOX_PROCESSES_MAX: u64 = 16 << 10;
 /// Default and longest time of a shell command.
 pub const BASH_TIMEOUT_MS: u64 = 120_000;
 pub const BASH_TIMEOUT_MS_MAX: u64 = 600_000;
+/// What the commands of a session exported, names and values, that is kept for the next.
+pub const SHELL_EXPORTED_BYTES_MAX: usize = 32 << 10;
+/// Background jobs of a session that run, and that are remembered with the ended ones.
+pub const JOBS_MAX: usize = 8;
+pub const JOBS_KEPT_MAX: usize = 2 * JOBS_MAX;
+/// Output of a job that is held for its readers; more is in its file.
+pub const JOB_TAIL_BYTES_MAX: usize = 256 << 10;
 /// Characters of a command in its call's title.
 pub const BASH_TITLE_CHARS_MAX: usize = 200;
 /// What of a command rules look at: bytes, rounds of the parser, commands, parts within parts, shells within shells. What is beyond
@@ -131,6 +141,32 @@ pub const FETCH_ERROR_BYTES_MAX: usize = 500;
 /// Elements of a page inside each other; deeper ones are not made into markdown.
 pub const HTML_DEPTH_MAX: usize = 200;
 
+/// Source of a diagram, its nodes and edges, subgraphs or fields inside each other, and nodes with all that edges need besides: how long the layout
+/// takes grows faster than they do.
+pub const DIAGRAM_SOURCE_BYTES_MAX: usize = 64 << 10;
+pub const DIAGRAM_NODES_MAX: usize = 200;
+pub const DIAGRAM_EDGES_MAX: usize = 400;
+pub const DIAGRAM_DEPTH_MAX: usize = 20;
+pub const DIAGRAM_ELEMENTS_MAX: usize = 600;
+
+/// Tokens of a `repo_map`, when the caller says nothing, and at most; and how many bytes one is, about.
+pub const MAP_TOKENS: usize = 2_000;
+pub const MAP_TOKENS_MAX: usize = 20_000;
+pub const BYTES_PER_TOKEN: usize = 4;
+/// Source files of a map, bytes of one, time for one and for all.
+pub const MAP_FILES_MAX: usize = 20_000;
+pub const MAP_FILE_BYTES_MAX: u64 = 512 << 10;
+pub const MAP_FILE_TIME: Duration = Duration::from_secs(1);
+pub const MAP_TIME: Duration = Duration::from_secs(30);
+/// Definitions of a file, matches of a query that are open at once, and bytes of a signature.
+pub const MAP_DEFINITIONS_MAX: usize = 2_000;
+pub const MAP_MATCHES_MAX: u32 = 4_096;
+pub const MAP_SIGNATURE_BYTES_MAX: usize = 160;
+/// The definition of a file, in the order of what they are worth, that counts half.
+pub const MAP_FILE_EVEN: f64 = 10.0;
+/// What is kept of files that were read, over all sessions.
+pub const MAP_CACHE_BYTES_MAX: usize = 64 << 20;
+
 /// Lines of one `read`, and the bytes of one line and of the whole.
 pub const READ_LINES_MAX: usize = 5_000;
 pub const READ_LINE_BYTES_MAX: usize = 8 << 10;
@@ -163,7 +199,7 @@ pub const LSP_GOODBYE: Duration = Duration::from_millis(500);
 /// How long diagnostics are waited for after an edit, and when they are asked for; and the silence after which they are whole.
 pub const LSP_EDIT_WAIT: Duration = Duration::from_secs(2);
 pub const LSP_ASK_WAIT: Duration = Duration::from_secs(10);
-pub const LSP_QUIET: Duration = Duration::from_millis(100);
+pub const LSP_QUIET: Duration = Duration::from_millis(250);
 /// Header and body of a language server's message; messages that wait to be read by one.
 pub const LSP_HEADER_BYTES_MAX: usize = 4 << 10;
 pub const LSP_MESSAGE_BYTES_MAX: usize = 16 << 20;
@@ -176,6 +212,8 @@ pub const LSP_CALL_FILES_MAX: usize = 10;
 pub const LSP_FILES_MAX: usize = 500;
 pub const LSP_FILE_DIAGNOSTICS_MAX: usize = 100;
 pub const LSP_SHOWN_MAX: usize = 20;
+/// Works that one server is known to have under way.
+pub const LSP_WORKS_MAX: usize = 64;
 /// Characters of a diagnostic's message.
 pub const LSP_MESSAGE_CHARS_MAX: usize = 500;
 

@@ -2,9 +2,13 @@
 //! command ends, is cancelled, or when we die by any means. Nothing else in the house spawns.
 
 mod child;
+mod exported;
 mod fork_server;
 mod helper;
+mod report;
+mod sandbox;
 mod supervisor;
+mod syscalls;
 mod tree;
 
 use std::ffi::OsString;
@@ -12,7 +16,9 @@ use std::io;
 use std::path::PathBuf;
 
 pub use child::{Child, Ending, ExitStatus, Input, Output};
+pub use exported::Change;
 pub use helper::{HELPER, helper_main};
+pub use sandbox::Sandbox;
 pub use supervisor::Supervisor;
 
 /// What to run, where, and with which environment. Its stdin is null, unless it is talked to ([`Supervisor::spawn_piped`]).
@@ -25,23 +31,27 @@ pub struct Command {
     pub env_set: Vec<(OsString, OsString)>,
     /// Removed from our own environment.
     pub env_removed: Vec<OsString>,
+    pub sandbox: Option<Sandbox>,
 }
 
 #[derive(Clone, Debug)]
 pub enum What {
-    /// A line for `bash`, or for `sh` where there is no bash. The directory it ends in is in [`ExitStatus::cwd`].
+    /// A line for `bash`, or for `sh` where there is no bash. What it leaves to the next one is in [`ExitStatus`].
     Shell(String),
     Program(Vec<OsString>),
 }
 
 impl Command {
     pub fn shell(line: impl Into<String>, cwd: impl Into<PathBuf>) -> Command {
-        Command { what: What::Shell(line.into()), cwd: cwd.into(), env_set: Vec::new(), env_removed: Vec::new() }
+        Command::new(What::Shell(line.into()), cwd.into())
     }
 
     pub fn program(arguments: impl IntoIterator<Item = impl Into<OsString>>, cwd: impl Into<PathBuf>) -> Command {
-        let arguments = arguments.into_iter().map(Into::into).collect();
-        Command { what: What::Program(arguments), cwd: cwd.into(), env_set: Vec::new(), env_removed: Vec::new() }
+        Command::new(What::Program(arguments.into_iter().map(Into::into).collect()), cwd.into())
+    }
+
+    fn new(what: What, cwd: PathBuf) -> Command {
+        Command { what, cwd, env_set: Vec::new(), env_removed: Vec::new(), sandbox: None }
     }
 
     pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Command {
@@ -51,6 +61,13 @@ impl Command {
 
     pub fn env_remove(mut self, name: impl Into<OsString>) -> Command {
         self.env_removed.push(name.into());
+        self
+    }
+
+    /// Confines it, and all that it starts; None: not at all.
+    pub fn sandbox(mut self, sandbox: Option<Sandbox>) -> Command {
+        self.env_set.extend(sandbox.iter().map(|sandbox| ("TMPDIR".into(), sandbox.temp.clone().into())));
+        self.sandbox = sandbox;
         self
     }
 }

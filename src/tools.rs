@@ -2,23 +2,29 @@
 
 mod artifact;
 mod bash;
+mod bash_kill;
+mod bash_output;
 mod capture;
 mod change;
 mod client;
 mod context;
 mod diagnostics;
+mod diagram;
 mod edit;
 mod fetch;
 mod files_seen;
+mod follow;
 mod git;
 mod glob;
 mod grep;
 mod grep_sink;
 mod input;
+mod jobs;
 mod list;
 mod mend;
 mod plan;
 mod read;
+mod repo_map;
 mod shell;
 mod terminal;
 mod text;
@@ -33,6 +39,7 @@ pub use client::{ClientHands, ClientTerminal, TerminalCommand};
 pub use context::{Progress, Reach, ToolContext};
 pub use diagnostics::after_edit;
 pub use files_seen::{FilesSeen, PathLocks};
+pub use repo_map::MapCache;
 pub use shell::Shell;
 pub use tool::{AnyCall, AnyTool, Output, Prepared, Tool, ToolError};
 
@@ -53,15 +60,19 @@ impl Tools {
             tool::entry(write::Write),
             tool::entry(edit::Edit),
             tool::entry(bash::Bash),
+            tool::entry(bash_output::BashOutput),
+            tool::entry(bash_kill::BashKill),
             tool::entry(glob::Glob),
             tool::entry(grep::Grep),
             tool::entry(list::List),
+            tool::entry(repo_map::RepoMap),
             tool::entry(git::Status),
             tool::entry(git::Diff),
             tool::entry(git::Log),
             tool::entry(git::Commit),
             tool::entry(git::Branch),
             tool::entry(plan::Plan),
+            tool::entry(diagram::Diagram),
             tool::entry(fetch::Fetch),
             tool::entry(diagnostics::Diagnostics),
         ])

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::models::Models;
 use super::step::{self, Answer, Piece};
 use super::tool_call::ToolCall;
-use crate::config::{Environment, Loaded, Overrides, Places, load_project};
+use crate::config::{Environment, Loaded, Overrides, Places, SandboxMode, load_project};
 use crate::content::StopReason;
 use crate::context::{instructions, system_prompt};
 use crate::error::{Error, Kind, Result};
@@ -20,9 +20,9 @@ use crate::limits;
 use crate::lsp::{Languages, Servers, Terms};
 use crate::model::{Model, Request, Thinking};
 use crate::permission::rules::{Mode, Rules};
-use crate::process::Supervisor;
+use crate::process::{Sandbox, Supervisor};
 use crate::session::{Agent, Agents, SessionState, Turn};
-use crate::tools::{FilesSeen, PathLocks, Shell, ToolContext, Tools};
+use crate::tools::{FilesSeen, MapCache, PathLocks, Shell, ToolContext, Tools};
 use crate::web::Web;
 use crate::workspace::Workspace;
 
@@ -37,6 +37,7 @@ pub struct NativeAgents {
     pub servers: Arc<Servers>,
     tools: Tools,
     web: Web,
+    maps: Arc<MapCache>,
     writing: Arc<PathLocks>,
 }
 
@@ -59,6 +60,7 @@ impl NativeAgents {
             supervisor,
             tools: Tools::native(),
             web: Web::default(),
+            maps: Arc::default(),
             writing: Arc::default(),
         }
     }
@@ -92,10 +94,12 @@ impl NativeAgents {
             places: Some(self.places.clone()),
             roots: workspace.roots.clone(),
         };
+        let writable = loaded.settings.sandbox.writable.iter().filter_map(|path| workspace.cwd.join(path).canonicalize().ok());
         Ok(Desk {
             cwd: state.cwd.clone(),
+            writable: workspace.roots.iter().cloned().chain(writable).collect(),
             additional_directories: state.additional_directories.clone(),
-            shell: Arc::new(Shell::new(workspace.cwd.clone())),
+            shell: Arc::new(Shell::new(&workspace)),
             workspace: Arc::new(workspace),
             files: Arc::new(FilesSeen::new(self.writing.clone())),
             languages: Arc::new(Languages::new(self.servers.clone(), terms)),
@@ -118,6 +122,8 @@ impl Agents for Arc<NativeAgents> {
 pub struct Desk {
     cwd: PathBuf,
     additional_directories: Vec<PathBuf>,
+    /// Where commands may write if they may write at all.
+    writable: Vec<PathBuf>,
     pub workspace: Arc<Workspace>,
     pub shell: Arc<Shell>,
     pub files: Arc<FilesSeen>,
@@ -133,11 +139,32 @@ impl Desk {
         context.shell = self.shell.clone();
         context.files = self.files.clone();
         context.web = shared.web.clone();
+        context.maps = shared.maps.clone();
         context.fetch_hosts = self.loaded.settings.tools.fetch_allowed_hosts.as_slice().into();
         context.languages = self.languages.clone();
         context.secrets = Models::secret_names(&self.loaded.settings).into();
         context.client_terminal = self.loaded.settings.tools.client_terminal;
         context
+    }
+
+    /// What a command is confined to in a session that is in this mode.
+    pub fn sandbox(&self, mode: Mode) -> Option<Sandbox> {
+        let settings = &self.loaded.settings.sandbox;
+        let of_mode = if mode == Mode::Auto { SandboxMode::WorkspaceWrite } else { SandboxMode::Off };
+        let writable = match settings.mode.unwrap_or(of_mode) {
+            SandboxMode::Off => return None,
+            SandboxMode::WorkspaceWrite => self.writable.clone(),
+            SandboxMode::ReadOnly => Vec::new(),
+        };
+        Some(Sandbox { writable, temp: self.shell.temp().to_owned(), network: settings.network })
+    }
+
+    /// The same desk with the shell of another: its jobs run on, and what it keeps is kept.
+    fn with_shell_of(self, other: &Desk) -> Desk {
+        if self.cwd != other.cwd {
+            other.shell.set_cwd(self.workspace.cwd.clone());
+        }
+        Desk { shell: other.shell.clone(), ..self }
     }
 
     /// The rules in force, with those that the session's own answers made.
@@ -161,6 +188,15 @@ struct NativeAgent {
 impl Agent for NativeAgent {
     fn run<'a>(&'a self, turn: &'a Turn) -> BoxFuture<'a, Result<StopReason>> {
         Box::pin(self.work(turn))
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            let desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(desk) = desk {
+                desk.shell.jobs.close().await;
+            }
+        })
     }
 }
 
@@ -223,8 +259,12 @@ impl NativeAgent {
             match kept.as_ref().filter(here) {
                 Some(desk) => (desk.clone(), false),
                 None => {
-                    let desk = Arc::new(self.shared.desk(log.id.as_str(), &place)?);
-                    (kept.insert(desk).clone(), true)
+                    let fresh = self.shared.desk(log.id.as_str(), &place)?;
+                    let desk = match kept.as_ref() {
+                        Some(before) => fresh.with_shell_of(before),
+                        None => fresh,
+                    };
+                    (kept.insert(Arc::new(desk)).clone(), true)
                 }
             }
         };

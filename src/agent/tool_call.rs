@@ -87,6 +87,7 @@ impl ToolCall {
         }
         let (mode, session_rules) = in_force(turn);
         let rules = desk.rules(&session_rules);
+        context.sandbox = desk.sandbox(mode);
         context.hidden = gate::hidden(&rules, &prepared, &context);
         context.reach = gate::reach(&rules, mode, desk.loaded.settings.permissions.default, &prepared);
         let (name, kind) = (prepared.name.clone(), prepared.kind);

@@ -41,6 +41,16 @@ pub struct Common {
     /// Instead of nuncio's own system prompt
     #[arg(long, global = true, value_name = "TEXT", help_heading = "Common options")]
     system_prompt: Option<String>,
+    /// What commands may touch: off, read-only or workspace-write
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHAT",
+        value_parser = ["off", "read-only", "workspace-write"],
+        hide_possible_values = true,
+        help_heading = "Common options"
+    )]
+    sandbox: Option<String>,
     /// Another directory to work in (repeatable)
     #[arg(long = "root", global = true, value_name = "DIR", help_heading = "Common options")]
     roots: Vec<PathBuf>,
@@ -62,6 +72,7 @@ impl Flags {
                 mode: common.mode.clone(),
                 thinking: common.thinking.map(|level| level.as_str().into()),
                 system_prompt: common.system_prompt.clone(),
+                sandbox: common.sandbox.clone(),
                 roots: common.roots.clone(),
             },
             config: common.config.clone(),

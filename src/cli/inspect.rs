@@ -40,7 +40,10 @@ pub fn config(ground: &Ground, command: Option<ConfigCommand>) -> Result<u8> {
 
 pub fn trust(ground: &Ground, dir: &Path) -> Result<u8> {
     let trusted = Trust::add(&ground.places, &ground.cwd.join(dir))?;
-    print(format!("{} is trusted: its .nuncio/config.toml may widen what is allowed\n", trusted.display()))?;
+    print(format!(
+        "{} is trusted: its .nuncio/config.toml may widen what is allowed, and language servers run in it\n",
+        trusted.display()
+    ))?;
     Ok(0)
 }
 

@@ -70,6 +70,7 @@ pub async fn run(nuncio: Arc<Nuncio>, options: ToolOptions) -> Result<u8> {
             }
         }
     }
+    context.sandbox = desk.sandbox(mode);
     context.hidden = gate::hidden(&rules, &prepared, &context);
     context.reach = gate::reach(&rules, mode, desk.loaded.settings.permissions.default, &prepared);
     let cancel = context.cancel.clone();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 use super::places::{Environment, Places};
-use super::settings::{Policy, Rule, Settings};
+use super::settings::{Policy, Rule, SandboxMode, Settings};
 use super::trust::Trust;
 use crate::error::{Error, Kind, Result};
 
@@ -39,6 +39,7 @@ pub struct Overrides {
     pub mode: Option<String>,
     pub thinking: Option<String>,
     pub system_prompt: Option<String>,
+    pub sandbox: Option<String>,
     /// More roots.
     pub roots: Vec<PathBuf>,
 }
@@ -148,6 +149,15 @@ fn narrow(table: &mut Table, project: &mut Settings, user: &Settings, ignored: &
     if project.permissions.rules.len() < rules {
         ignored.push("permissions.rules that allow".into());
     }
+    if let Some(Value::Table(sandbox)) = table.get_mut("sandbox") {
+        let open = project.sandbox.mode.is_some_and(|mode| mode < user.sandbox.mode.unwrap_or(SandboxMode::WorkspaceWrite));
+        let widens = [("mode", open), ("network", project.sandbox.network && !user.sandbox.network), ("writable", true)];
+        for (name, _) in widens.into_iter().filter(|(_, widens)| *widens) {
+            if sandbox.remove(name).is_some() {
+                ignored.push(format!("sandbox.{name}"));
+            }
+        }
+    }
     let Some(Value::Table(permissions)) = table.get_mut("permissions") else { return };
     let narrower = |policy: Policy| {
         matches!((policy, user.permissions.default), (Policy::Deny, _) | (Policy::Ask, Policy::Allow | Policy::Ask))
@@ -186,13 +196,17 @@ impl Loaded {
     }
 
     fn top(&mut self, environment: &Environment, overrides: &Overrides) {
+        let one = |name: &str, value: Value| Table::from_iter([(name.to_string(), value)]);
         let mut set = |value: Option<&str>, origin: Origin| {
             if let Some(value) = value {
-                self.lay(Table::from_iter([("model".to_string(), Value::String(value.into()))]), &origin);
+                self.lay(one("model", Value::String(value.into())), &origin);
             }
         };
         set(environment.get("NUNCIO_MODEL"), Origin::Environment("NUNCIO_MODEL"));
         set(overrides.model.as_deref(), Origin::Flag("model"));
+        if let Some(mode) = &overrides.sandbox {
+            self.lay(one("sandbox", Value::Table(one("mode", Value::String(mode.clone())))), &Origin::Flag("sandbox"));
+        }
     }
 }
 

@@ -21,6 +21,7 @@ pub struct Settings {
     pub providers: BTreeMap<String, Provider>,
     pub permissions: Permissions,
     pub tools: ToolSettings,
+    pub sandbox: SandboxSettings,
     /// Language servers, by names of their own. Where nothing stands under `rust`, `python`, `typescript`, `go` or `c`, the usual one is looked
     /// for on PATH, and started in trusted directories.
     pub lsp: BTreeMap<String, LanguageServer>,
@@ -150,7 +151,8 @@ pub enum AccessKind {
 pub struct ToolSettings {
     /// Calls of one answer that run at once.
     pub max_concurrency: usize,
-    /// Commands run in terminals of the client, where it has them: the user sees them, and no sandbox holds them.
+    /// Commands run in terminals of the client, where it has them and the user sees them; but not those that a sandbox has to confine, as
+    /// in the mode `auto`.
     pub client_terminal: bool,
     /// Hosts that `fetch` may ask although they are not on the public web: `host` or `host:port`.
     pub fetch_allowed_hosts: Vec<String>,
@@ -160,6 +162,31 @@ impl Default for ToolSettings {
     fn default() -> Self {
         Self { max_concurrency: 8, client_terminal: false, fetch_allowed_hosts: Vec::new() }
     }
+}
+
+/// What the commands that nuncio runs may touch (Linux, by Landlock and seccomp).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SandboxSettings {
+    /// Without it: `workspace-write` in the session mode `auto`, where nobody is asked, and else `off`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<SandboxMode>,
+    /// Whether commands may use TCP and UDP. Unix sockets stay shut in any case.
+    pub network: bool,
+    /// Directories that `workspace-write` lets commands write to, beside the roots.
+    pub writable: Vec<PathBuf>,
+}
+
+/// From wide to narrow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SandboxMode {
+    /// Commands may do what their user may.
+    Off,
+    /// They write below the roots and in a temporary directory of their own.
+    WorkspaceWrite,
+    /// They write in that temporary directory alone.
+    ReadOnly,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -1,21 +1,20 @@
 //! Our end of a conversation with one language server: what we ask and tell, what it asks us, and the documents between us.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lsp_types::notification::{
     DidChangeTextDocument, DidCloseTextDocument, DidOpenTextDocument, DidSaveTextDocument, Exit, Initialized, Notification,
-    PublishDiagnostics,
+    Progress, PublishDiagnostics,
 };
-use lsp_types::request::{DocumentDiagnosticRequest, Initialize, Request, Shutdown};
+use lsp_types::request::{Initialize, Request, Shutdown};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until};
 
 use super::diagnostic::Diagnostic;
-use super::documents::{Change, Documents};
+use super::documents::{Change, Documents, Known};
 use super::frame::{Frames, encode};
 use super::{detect, uri};
 use crate::error::{Error, Kind};
@@ -31,8 +30,6 @@ pub struct Client {
     documents: Mutex<Documents>,
     /// Changes with everything that the server says of a file.
     news: watch::Sender<()>,
-    /// The server wants to be asked for diagnostics.
-    pulled: AtomicBool,
 }
 
 /// Messages on their way to the server.
@@ -41,14 +38,8 @@ pub type Queue = mpsc::Receiver<Vec<u8>>;
 impl Client {
     pub fn new(root: &Path) -> (Arc<Client>, Queue) {
         let (queue, messages) = mpsc::channel(limits::LSP_MESSAGES_QUEUED_MAX);
-        let client = Client {
-            root: root.into(),
-            peer: Peer::default(),
-            queue,
-            documents: Mutex::default(),
-            news: watch::Sender::new(()),
-            pulled: AtomicBool::new(false),
-        };
+        let client =
+            Client { root: root.into(), peer: Peer::default(), queue, documents: Mutex::default(), news: watch::Sender::new(()) };
         (Arc::new(client), messages)
     }
 
@@ -85,8 +76,10 @@ impl Client {
         match Incoming::parse(body) {
             Ok(Incoming::Request { id, method, params }) => self.send(&frame::response(&id, &self.reply(&method, &params))),
             Ok(Incoming::Notification { method, params }) => {
-                if method == PublishDiagnostics::METHOD {
-                    self.published(params);
+                match method.as_str() {
+                    PublishDiagnostics::METHOD => self.published(params),
+                    Progress::METHOD => self.progressed(&params),
+                    _ => {}
                 }
                 Ok(())
             }
@@ -136,6 +129,14 @@ impl Client {
         self.news.send_replace(());
     }
 
+    fn progressed(&self, params: &Value) {
+        let kind = params["value"]["kind"].as_str();
+        if let Some("begin" | "end") = kind {
+            self.documents().work(params["token"].to_string(), kind == Some("begin"));
+            self.news.send_replace(());
+        }
+    }
+
     pub async fn initialize(&self, until: Instant) -> Result<(), String> {
         let document = json!({
             "synchronization": { "didSave": true },
@@ -149,11 +150,11 @@ impl Client {
             "capabilities": {
                 "general": { "positionEncodings": ["utf-16"] },
                 "workspace": { "configuration": true, "workspaceFolders": true },
+                "window": { "workDoneProgress": true },
                 "textDocument": document,
             },
         });
-        let said = self.ask(Initialize::METHOD, params, until).await?;
-        self.pulled.store(said["capabilities"]["diagnosticProvider"].is_object(), Ordering::Relaxed);
+        self.ask(Initialize::METHOD, params, until).await?;
         self.tell(Initialized::METHOD, json!({}))
     }
 
@@ -168,8 +169,9 @@ impl Client {
         self.tell(Exit::METHOD, Value::Null)
     }
 
-    /// Makes `text` the file's content for the server, and waits until it has said what it thinks of it and is quiet. None: it said
-    /// nothing in time.
+    /// Makes `text` the file's content for the server, and waits until it has said what it thinks of it, is quiet and has done what it
+    /// began thereupon. None: it said nothing in time. It is not asked (`textDocument/diagnostic`): servers answer before they have
+    /// read the project, that there is nothing, and publish when they know.
     pub async fn check(&self, path: &Path, text: &str, until: Instant) -> Result<Option<Vec<Diagnostic>>, String> {
         {
             let mut documents = self.documents();
@@ -179,12 +181,6 @@ impl Client {
         }
         let document = json!({ "uri": uri::of(path) });
         self.tell(DidSaveTextDocument::METHOD, json!({ "textDocument": document }))?;
-        if self.pulled.load(Ordering::Relaxed) {
-            // One that cannot say it now may say it by itself in time.
-            if let Ok(answer) = self.ask(DocumentDiagnosticRequest::METHOD, json!({ "textDocument": document }), until).await {
-                self.published(json!({ "uri": uri::of(path), "diagnostics": answer["items"] }));
-            }
-        }
         Ok(self.quiet(path, until).await)
     }
 
@@ -206,7 +202,8 @@ impl Client {
             let now = self.documents().current(path);
             if now != latest {
                 latest = now;
-                end = until.min(Instant::now() + limits::LSP_QUIET);
+                let working = latest.as_ref().is_some_and(|known: &Known| known.working);
+                end = if working { until } else { until.min(Instant::now() + limits::LSP_QUIET) };
             }
             tokio::select! {
                 () = sleep_until(end) => return latest.map(|known| known.diagnostics),

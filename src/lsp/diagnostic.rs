@@ -13,7 +13,6 @@ pub enum Severity {
     Error,
     Warning,
     Information,
-    Hint,
 }
 
 impl Severity {
@@ -22,7 +21,6 @@ impl Severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
             Severity::Information => "information",
-            Severity::Hint => "hint",
         }
     }
 }
@@ -49,30 +47,33 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    /// `content` is the file's, as the server knows it.
-    pub fn read(path: &Path, content: &str, said: lsp_types::Diagnostic) -> Diagnostic {
+    /// `lines` are the file's, as the server knows it. None: a hint, which is for editors to draw.
+    pub fn read(path: &Path, lines: &[&str], said: lsp_types::Diagnostic) -> Option<Diagnostic> {
+        let severity = match said.severity {
+            Some(DiagnosticSeverity::HINT) => return None,
+            Some(DiagnosticSeverity::WARNING) => Severity::Warning,
+            Some(DiagnosticSeverity::INFORMATION) => Severity::Information,
+            // One that does not say is left to the client (LSP 3.17, Diagnostic).
+            _ => Severity::Error,
+        };
         let start = said.range.start;
-        let text = content.lines().nth(start.line as usize).unwrap_or_default();
+        let text = lines.get(start.line as usize).copied().unwrap_or_default();
         let cut = |text: &str| text.chars().take(limits::LSP_MESSAGE_CHARS_MAX).collect::<String>();
-        Diagnostic {
+        let said_lines = said.message.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+        let message = said_lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
+        Some(Diagnostic {
             file_path: path.to_owned(),
             line: start.line.saturating_add(1),
             column: column(text, start.character),
-            severity: match said.severity {
-                Some(DiagnosticSeverity::WARNING) => Severity::Warning,
-                Some(DiagnosticSeverity::INFORMATION) => Severity::Information,
-                Some(DiagnosticSeverity::HINT) => Severity::Hint,
-                // One that does not say is left to the client (LSP 3.17, Diagnostic).
-                _ => Severity::Error,
-            },
-            message: cut(&said.message.split_whitespace().collect::<Vec<_>>().join(" ")),
+            severity,
+            message: cut(&message),
             source: said.source.map(|source| cut(&source)),
             code: said.code.map(|code| match code {
                 NumberOrString::Number(number) => number.to_string(),
                 NumberOrString::String(text) => cut(&text),
             }),
             text: cut(text.trim()),
-        }
+        })
     }
 
     /// `src/a.rs:3:5: error: cannot find value `x` [rustc E0425]`

@@ -13,6 +13,8 @@ pub struct Documents {
     /// The one that was shown last stands last.
     open: Vec<Document>,
     said: HashMap<PathBuf, Said>,
+    /// What the server says it works at, with the clock when that began.
+    working: HashMap<String, u64>,
     /// Counts what is shown and what is said; never goes back.
     clock: u64,
 }
@@ -47,6 +49,8 @@ pub enum Change {
 pub struct Known {
     pub diagnostics: Vec<Diagnostic>,
     pub clock: u64,
+    /// The server began some work since the file was shown, a build of it perhaps, and more may come of that.
+    pub working: bool,
 }
 
 impl Documents {
@@ -103,8 +107,8 @@ impl Documents {
         if document.is_none() && !self.said.contains_key(&path) && self.said.len() >= limits::LSP_FILES_MAX {
             return;
         }
-        let content = document.map(|document| document.text.clone()).unwrap_or_default();
-        let mut diagnostics: Vec<Diagnostic> = said.into_iter().map(|said| Diagnostic::read(&path, &content, said)).collect();
+        let lines: Vec<&str> = document.iter().flat_map(|document| document.text.lines()).collect();
+        let mut diagnostics: Vec<Diagnostic> = said.into_iter().filter_map(|said| Diagnostic::read(&path, &lines, said)).collect();
         diagnostic::sort(&mut diagnostics);
         diagnostics.truncate(limits::LSP_FILE_DIAGNOSTICS_MAX);
         self.said.insert(path, Said { diagnostics, version, clock: self.clock });
@@ -115,7 +119,18 @@ impl Documents {
         let document = self.open.iter().find(|document| document.path == path)?;
         let said = self.said.get(path)?;
         let fits = said.version.map_or(said.clock > document.shown, |version| version >= document.version);
-        fits.then(|| Known { diagnostics: said.diagnostics.clone(), clock: said.clock })
+        let working = self.working.values().any(|began| *began > document.shown);
+        fits.then(|| Known { diagnostics: said.diagnostics.clone(), clock: said.clock, working })
+    }
+
+    /// The server begins or ends some work, by a token of its own.
+    pub fn work(&mut self, token: String, begins: bool) {
+        self.clock += 1;
+        if !begins {
+            self.working.remove(&token);
+        } else if self.working.len() < limits::LSP_WORKS_MAX {
+            self.working.insert(token, self.clock);
+        }
     }
 
     /// Notes that `now` was told of the file; gives what was told before.

@@ -1,16 +1,15 @@
 //! A running command as its caller sees it: its output in order, its end, and the lifeline that holds it alive.
 
-use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe::{Receiver, Sender};
 
-use super::Supervisor;
+use super::exported::Change;
+use super::{Supervisor, report};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 
@@ -23,17 +22,21 @@ pub struct Child {
 }
 
 /// How a command ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExitStatus {
     /// Its exit status, or 128 + the number of the signal that ended it.
     pub code: i32,
     /// The directory in which a shell ended; none where it was not said.
     pub cwd: Option<PathBuf>,
+    /// What a shell that ended by itself exports otherwise than when it began.
+    pub exported: Vec<Change>,
+    /// What this kernel could not keep a confined command from.
+    pub lacks: Option<String>,
 }
 
 impl ExitStatus {
     pub fn of(code: i32) -> ExitStatus {
-        ExitStatus { code, cwd: None }
+        ExitStatus { code, ..ExitStatus::default() }
     }
 }
 
@@ -97,13 +100,13 @@ impl Ending {
     pub async fn wait(&mut self) -> Result<ExitStatus> {
         // A supervisor that is killed with unread input resets the socket; that is an end like another.
         while self.lifeline.read_buf(&mut self.report).await.unwrap_or(0) > 0 {}
-        match self.report.split_first_chunk::<4>() {
-            Some((code, cwd)) => Ok(ExitStatus { code: i32::from_ne_bytes(*code), cwd: directory(cwd) }),
+        match report::read(&self.report) {
+            Some(ended) => ended,
             None => {
                 let supervisor = self.supervisor.clone();
                 let swept = tokio::task::spawn_blocking(move || supervisor.sweep()).await;
                 swept.map_err(|_| Error::internal("sweeping up after a supervisor panicked"))?;
-                Ok(ExitStatus { code: 128 + libc::SIGKILL, cwd: None })
+                Ok(ExitStatus { code: 128 + libc::SIGKILL, ..ExitStatus::default() })
             }
         }
     }
@@ -119,10 +122,4 @@ impl Drop for Ending {
     fn drop(&mut self) {
         self.cut();
     }
-}
-
-/// What a shell wrote: its directory and a line feed.
-fn directory(said: &[u8]) -> Option<PathBuf> {
-    let path = said.strip_suffix(b"\n")?;
-    path.starts_with(b"/").then(|| PathBuf::from(OsString::from_vec(path.to_vec())))
 }

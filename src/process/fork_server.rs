@@ -17,7 +17,7 @@ use rustix::net::{
 use rustix::process::getpid;
 
 use super::helper::{self, Pipes, Signals};
-use super::{Command, What, tree};
+use super::{Command, Sandbox, What, tree};
 use crate::limits;
 
 /// What is asked of the server. A sweep is answered with one byte when it is done.
@@ -30,9 +30,14 @@ const RUN_SHELL: u8 = 0;
 const RUN_PROGRAM: u8 = 1;
 const SWEEP: u8 = 2;
 
+/// What precedes a sandbox: its temporary directory, how many directories may be written, the path of each. Nothing follows `OPEN`.
+const OPEN: &str = "open";
+const CONFINED: &str = "confined";
+const CONFINED_WITH_NETWORK: &str = "confined, with network";
+
 impl Order {
     /// A kind, then texts, each behind its length: directory; how many are set, name and value of each; how many are removed, the name
-    /// of each; the rest are arguments.
+    /// of each; those of a sandbox; the rest are arguments.
     fn encode(&self) -> Vec<u8> {
         let Order::Run(command) = self else { return vec![SWEEP] };
         let (kind, arguments) = match &command.what {
@@ -51,7 +56,17 @@ impl Order {
             put(value);
         }
         put(OsStr::new(&command.env_removed.len().to_string()));
-        command.env_removed.iter().chain(&arguments).for_each(|text| put(text));
+        command.env_removed.iter().for_each(|text| put(text));
+        match &command.sandbox {
+            None => put(OsStr::new(OPEN)),
+            Some(Sandbox { writable, temp, network }) => {
+                put(OsStr::new(if *network { CONFINED_WITH_NETWORK } else { CONFINED }));
+                put(temp.as_os_str());
+                put(OsStr::new(&writable.len().to_string()));
+                writable.iter().for_each(|path| put(path.as_os_str()));
+            }
+        }
+        arguments.iter().for_each(|text| put(text));
         bytes
     }
 
@@ -74,12 +89,21 @@ impl Order {
         let env_set = (0..set).map(|_| Some((texts.next()?, texts.next()?))).collect::<Option<_>>()?;
         let removed = count(texts.next()?)?;
         let env_removed = (0..removed).map(|_| texts.next()).collect::<Option<_>>()?;
+        let sandbox = match texts.next()?.to_str()? {
+            OPEN => None,
+            confined => {
+                let temp = texts.next()?.into();
+                let directories = count(texts.next()?)?;
+                let writable = (0..directories).map(|_| Some(texts.next()?.into())).collect::<Option<_>>()?;
+                Some(Sandbox { writable, temp, network: confined == CONFINED_WITH_NETWORK })
+            }
+        };
         let what = match *kind {
             RUN_SHELL => What::Shell(texts.next()?.into_string().ok()?),
             RUN_PROGRAM => What::Program(texts.collect()),
             _ => return None,
         };
-        Some(Order::Run(Command { what, cwd, env_set, env_removed }))
+        Some(Order::Run(Command { what, cwd, env_set, env_removed, sandbox }))
     }
 
     /// Sends it with its descriptors, in one message: the lifeline, the pipe for the output, and perhaps the one that is to be stdin.

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Resource, Rlimit, WaitStatus, getrlimit, setrlimit};
 
-use super::{What, fork_server, tree};
+use super::{Sandbox, What, fork_server, report, tree};
 use crate::limits;
 
 /// The first argument by which `main` knows that it is to be the fork server.
@@ -24,9 +24,15 @@ const FAILED: i32 = 125;
 const NOT_FOUND: i32 = 127;
 const NOT_RUN: i32 = 126;
 
-/// Where a shell leaves its directory: this descriptor of ours, which it does not inherit but reaches through /proc.
+/// Where a shell leaves what it exports and its directory: this descriptor of ours, which it does not inherit but reaches through
+/// /proc. Only what is built into shells is used, as a process more would cost more than all of it. See `report`.
 const REPORT: i32 = 3;
-const SCRIPT: &str = r#"trap 'pwd -P 2>/dev/null >/proc/$PPID/fd/3' EXIT; __line=$1; shift; eval "$__line""#;
+/// On one line, so that the lines of the command are counted from 1.
+const SCRIPT: &str = concat!(
+    r#"{ export -p; printf '\0'; } 2>/dev/null >>/proc/$PPID/fd/3; "#,
+    r#"trap '{ pwd -P; printf "\0"; export -p; printf "\0"; } 2>/dev/null >>/proc/$PPID/fd/3' EXIT; "#,
+    r#"__line=$1; shift; eval "$__line""#,
+);
 
 /// The whole life of the fork server. `arguments` are those after [`HELPER`]. To be called before anything else in `main`: no thread
 /// may run, and it should be quick.
@@ -50,7 +56,7 @@ pub(super) struct Pipes {
     pub input: Option<OwnedFd>,
 }
 
-/// The whole life of a supervisor: runs the command, and tells on the lifeline how it ended: the code, then the directory of a shell.
+/// The whole life of a supervisor: runs the command, and tells on the lifeline how it ended.
 pub(super) fn supervisor_main(command: super::Command, pipes: Pipes, open_files: u64) -> ! {
     let code = run(command, pipes, open_files).unwrap_or_else(|error| {
         eprintln!("nuncio: {error}");
@@ -72,11 +78,18 @@ fn run(command: super::Command, Pipes { lifeline, output, input }: Pipes, open_f
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     let hard = getrlimit(Resource::Nofile).maximum;
     setrlimit(Resource::Nofile, Rlimit { current: Some(hard.map_or(open_files, |hard| hard.min(open_files))), maximum: hard })?;
-    let mut report = match &command.what {
+    let mut left = match &command.what {
         What::Shell(_) => Some(report_file()?),
         What::Program(_) => None,
     };
     let signals = Signals::block()?;
+    let lacks = match command.sandbox.as_ref().map_or(Ok(Vec::new()), Sandbox::apply) {
+        Ok(lacks) => lacks.join(", "),
+        Err(why) => {
+            say(&report::refused(&why));
+            return Ok(NOT_RUN);
+        }
+    };
     let code = match start(&command, input) {
         Ok(main) => supervise(main, &signals),
         Err(error) => {
@@ -84,14 +97,22 @@ fn run(command: super::Command, Pipes { lifeline, output, input }: Pipes, open_f
             if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_RUN }
         }
     };
-    let mut said = code.to_ne_bytes().to_vec();
-    if let Some(report) = &mut report {
-        report.rewind()?;
-        report.take(limits::HELPER_REPORT_BYTES_MAX).read_to_end(&mut said)?;
+    let mut shell = Vec::new();
+    if let Some(left) = &mut left {
+        left.rewind()?;
+        left.take(limits::HELPER_REPORT_BYTES_MAX).read_to_end(&mut shell)?;
     }
-    // Who is gone needs no report.
-    let _ = rustix::net::send(io::stdin(), &said, rustix::net::SendFlags::NOSIGNAL);
+    say(&report::ended(code, &lacks, &shell));
     Ok(code)
+}
+
+/// On the lifeline. Who is gone needs no report.
+fn say(mut report: &[u8]) {
+    while !report.is_empty()
+        && let Ok(said) = rustix::net::send(io::stdin(), report, rustix::net::SendFlags::NOSIGNAL)
+    {
+        report = &report[said..];
+    }
 }
 
 /// Closes the fork server's descriptors, which are not for us and not for the command, all but this one.

@@ -15,6 +15,9 @@ pub trait Agent: Send + Sync + 'static {
     /// Does one turn: everything that happens goes to the turn's log. A cancel is an outcome ([`StopReason::Cancelled`]); an error
     /// is what the user has to know. The future is never dropped before its end: it must watch `turn.cancel`.
     fn run<'a>(&'a self, turn: &'a Turn) -> BoxFuture<'a, Result<StopReason>>;
+
+    /// Ends what runs on between turns, and waits for that, a bounded time. No turn runs; one that comes finds a fresh worker.
+    fn close(&self) -> BoxFuture<'_, ()>;
 }
 
 /// Makes the workers of sessions. Must be quick, and touch neither a model nor the network. What keeps a worker from working is told by

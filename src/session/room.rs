@@ -148,7 +148,11 @@ impl Sessions {
             // While the map is held: who opens it next finds its lock free.
             taken.map(|session| (session.is_owned(), session)).inspect(|(_, session)| session.disown_now())
         };
-        let Some((true, session)) = taken else { return };
+        let Some((owned, session)) = taken else { return };
+        session.agent.close().await;
+        if !owned {
+            return;
+        }
         // What was whole at its last event stays whole, whoever works in it now.
         let pruned = tokio::task::spawn_blocking(move || session.log.prune()).await;
         if let Ok(Err(error)) = pruned {

@@ -226,6 +226,7 @@ impl Sessions {
     pub async fn close(&self, id: &SessionId) -> Result<()> {
         let Some(session) = self.opened(id) else { return self.row(id).map(drop) };
         session.wind_up().await;
+        session.agent.close().await;
         let mut closed = Ok(());
         if session.is_owned() {
             closed = session.append(Body::SessionClosed {}).await.and_then(|_| session.log.prune().map(drop));
@@ -255,6 +256,7 @@ impl Sessions {
         let session = self.get(id).await?;
         session.own().await?;
         session.wind_up().await;
+        session.agent.close().await;
         let deleted = async {
             session.append(Body::SessionDeleted {}).await?;
             // Cut short here, the next who opens it goes on.
@@ -283,6 +285,7 @@ impl Sessions {
         self.tasks.close();
         self.tasks.wait().await;
         let open: Vec<Arc<Session>> = self.map().drain().map(|(_, session)| session).collect();
+        futures_util::future::join_all(open.iter().map(|session| session.agent.close())).await;
         for session in open {
             session.disown().await;
         }

@@ -1,32 +1,33 @@
-//! `bash`: a shell command, streamed while it runs; nothing of it is left when the call is over.
+//! `bash`: a shell command, streamed while it runs; nothing of it is left when the call is over, unless it is a background job.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
-use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use super::capture::Capture;
+use super::follow::{End, Sink, follow};
 use super::terminal;
-use super::{Output, Tool, ToolContext, ToolError};
+use super::{Output, Progress, Tool, ToolContext, ToolError};
 use crate::content::{ToolContent, ToolKind};
 use crate::limits;
 use crate::permission::{Access, AccessKind};
-use crate::process::{Child, Command};
+use crate::process::{Command, ExitStatus, Sandbox};
 use crate::workspace::Workspace;
 
 pub struct Bash;
 
-/// Runs a command with bash, without a terminal or input, and returns its output and exit code. The working directory is kept
-/// from call to call. What still runs when the command ends is ended.
+/// Runs a command with bash, without a terminal or input, and returns its output and exit code. The working directory and what is
+/// exported are kept from call to call. What still runs when the command ends is ended.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Input {
     #[serde(alias = "cmd")]
     command: String,
-    /// Default 120000, at most 600000.
+    /// Default 120000, at most 600000; in background none.
     #[serde(default, alias = "timeoutMs")]
     timeout_ms: Option<u64>,
     /// Directory for this call only.
@@ -34,8 +35,8 @@ pub struct Input {
     cwd: Option<String>,
     #[serde(default)]
     env: Option<BTreeMap<String, String>>,
+    /// Return at once; see bash_output.
     #[serde(default, alias = "run_in_background")]
-    #[schemars(skip)]
     background: Option<bool>,
 }
 
@@ -52,7 +53,8 @@ impl Tool for Bash {
         let command = input.command.trim();
         let first: String = command.lines().next().unwrap_or_default().chars().take(limits::BASH_TITLE_CHARS_MAX).collect();
         let more = if first.len() < command.len() { " …" } else { "" };
-        format!("`{first}{more}`")
+        let beside = if input.background == Some(true) { " in background" } else { "" };
+        format!("`{first}{more}`{beside}")
     }
 
     fn access(&self, input: &Input) -> Access {
@@ -74,23 +76,23 @@ impl Tool for Bash {
         vec![ToolContent::text(format!("# in {}\n{}", context.workspace.show(&place), shown))]
     }
 
-    /// details: `{command, exitCode, durationMs, truncated, artifact?}`.
+    /// details: `{command, exitCode, durationMs, truncated, artifact?}`; of a background job `{command, job}`.
     async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
+        let command = command(&input, context)?;
         if input.background == Some(true) {
-            return Err(ToolError::new("bash: background is not supported; run the command without it, within its timeout"));
+            return start(&input, &command, context);
         }
         let begun = Instant::now();
-        let command = command(&input, context)?;
         let timeout =
             Duration::from_millis(input.timeout_ms.unwrap_or(limits::BASH_TIMEOUT_MS).clamp(1, limits::BASH_TIMEOUT_MS_MAX));
-        let mut capture = Capture::new(artifact(context));
-        let (ended, terminal) = match terminal::run(&command, timeout, &mut capture, context).await {
+        let mut shown = Shown { capture: Capture::new(artifact(context)), progress: &context.progress };
+        let (ended, terminal) = match terminal::run(&command, timeout, &mut shown.capture, context).await {
             Some((ended, terminal)) => (ended, Some(terminal)),
-            None => (follow(context.supervisor.spawn(&command)?, timeout, &mut capture, context).await, None),
+            None => (follow(context.supervisor.spawn(&command)?, Some(timeout), &context.cancel, &mut shown).await, None),
         };
-        let captured = capture.finish().await;
+        let captured = shown.capture.finish().await;
         let said = if captured.text.is_empty() { "[no output]\n" } else { captured.text.as_str() };
-        let status = match ended {
+        let mut status = match ended {
             End::Itself(status) => status,
             End::Cancelled => return Err(ToolError(format!("{said}cancelled; what it had started was ended"))),
             End::TimedOut => {
@@ -101,8 +103,13 @@ impl Tool for Bash {
             }
             End::Failed(error) => return Err(error),
         };
-        if let (None, Some(cwd)) = (&input.cwd, status.cwd) {
+        let mut notes = command.sandbox.as_ref().map(|sandbox| confinement(sandbox, &status)).unwrap_or_default();
+        if let (None, Some(cwd)) = (&input.cwd, status.cwd.take()) {
             context.shell.set_cwd(cwd);
+        }
+        if !context.shell.export(std::mem::take(&mut status.exported), |name| is_ours(name, context)) {
+            let most = limits::SHELL_EXPORTED_BYTES_MAX >> 10;
+            notes += &format!("[what it exported is not kept for the next command: more than {most} KiB]\n");
         }
         let mut details = json!({
             "command": input.command, "exitCode": status.code, "durationMs": begun.elapsed().as_millis() as u64,
@@ -111,12 +118,26 @@ impl Tool for Bash {
         if let Some(artifact) = captured.artifact {
             details["artifact"] = json!(artifact);
         }
-        let mut output = Output::text(format!("{}exit code: {}", captured.text, status.code), details);
+        let mut output = Output::text(format!("{}{notes}exit code: {}", captured.text, status.code), details);
         if let Some(terminal) = terminal {
             output.content = vec![terminal];
         }
         Ok(output)
     }
+}
+
+/// Leaves it running as a job of the session.
+fn start(input: &Input, command: &Command, context: &ToolContext) -> Result<Output, ToolError> {
+    let timeout = input.timeout_ms.map(|timeout| Duration::from_millis(timeout.max(1)));
+    let spawn = || Ok(context.supervisor.spawn(command)?);
+    let job = context.shell.jobs.start(&input.command, artifact(context), timeout, spawn)?;
+    let told = format!("started job {job}: bash_output shows what it prints, bash_kill ends it");
+    Ok(Output::text(told, json!({ "command": input.command, "job": job.to_string() })))
+}
+
+/// Variables that are set for each command, or kept from all.
+fn is_ours(name: &str, context: &ToolContext) -> bool {
+    UNATTENDED.iter().any(|(ours, _)| *ours == name) || context.secrets.iter().any(|secret| secret == name)
 }
 
 /// The variables that it is given, as a shell would write them before it.
@@ -139,6 +160,13 @@ fn command(input: &Input, context: &ToolContext) -> Result<Command, ToolError> {
     for (name, value) in UNATTENDED {
         command = command.env(name, value);
     }
+    let given = |name: &OsString| input.env.iter().flatten().any(|(given, _)| name == given.as_str());
+    for (name, value) in context.shell.exported().into_iter().filter(|(name, _)| !given(name)) {
+        command = match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
     for (name, value) in input.env.iter().flatten() {
         if !is_name(name) || value.contains('\0') {
             return Err(ToolError(format!("bash: env: {name:?} cannot be set")));
@@ -148,7 +176,7 @@ fn command(input: &Input, context: &ToolContext) -> Result<Command, ToolError> {
     for name in &*context.secrets {
         command = command.env_remove(name);
     }
-    Ok(command)
+    Ok(command.sandbox(context.sandbox.clone()))
 }
 
 /// Where the whole output goes when it is too long for the model.
@@ -160,58 +188,39 @@ fn artifact(context: &ToolContext) -> PathBuf {
     context.workspace.artifacts.join(format!("bash-{name}.log"))
 }
 
-/// How a command came to its end.
-pub enum End {
-    Itself(crate::process::ExitStatus),
-    Cancelled,
-    TimedOut,
-    Failed(ToolError),
+/// Takes a command's output while somebody waits for it, and shows it meanwhile.
+struct Shown<'a> {
+    capture: Capture,
+    progress: &'a Progress,
 }
 
-/// Reads until the command and all that it started are gone and its output is at its end, and shows it meanwhile.
-async fn follow(child: Child, timeout: Duration, capture: &mut Capture, context: &ToolContext) -> End {
-    let Child { mut output, mut ending } = child;
-    let mut chunk = Vec::with_capacity(limits::PIPE_BYTES);
-    let mut updates = interval(limits::BASH_UPDATE);
-    updates.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut deadline = Box::pin(sleep(timeout));
-    let mut why = None;
-    let mut status = None;
-    let mut open = true;
-    while open || status.is_none() {
-        tokio::select! {
-            biased;
-            () = context.cancel.cancelled(), if why.is_none() && status.is_none() => {
-                why = Some(End::Cancelled);
-                ending.cut();
-                deadline.set(sleep(limits::KILL_GRACE + limits::KILL_WAIT));
-            }
-            () = &mut deadline => {
-                if why.is_some() || status.is_some() {
-                    break;
-                }
-                why = Some(End::TimedOut);
-                ending.cut();
-                deadline.set(sleep(limits::KILL_GRACE + limits::KILL_WAIT));
-            }
-            ended = ending.wait(), if status.is_none() => {
-                status = Some(ended);
-                deadline.set(sleep(limits::KILL_WAIT));
-            }
-            _ = updates.tick(), if capture.has_news() => (context.progress)(vec![ToolContent::text(capture.live())]),
-            read = output.read(&mut chunk), if open => {
-                open = matches!(read, Ok(bytes) if bytes > 0);
-                capture.push(&chunk).await;
-                chunk.clear();
-            }
-        }
+impl Sink for Shown<'_> {
+    async fn push(&mut self, bytes: &[u8]) {
+        self.capture.push(bytes).await;
     }
-    match (why, status) {
-        (Some(why), _) => why,
-        (None, Some(Ok(status))) => End::Itself(status),
-        (None, Some(Err(error))) => End::Failed(error.into()),
-        (None, None) => End::Failed(ToolError::new("the command's output ended before the command did")),
+
+    fn has_news(&self) -> bool {
+        self.capture.has_news()
     }
+
+    fn show(&mut self) {
+        (self.progress)(vec![ToolContent::text(self.capture.live())]);
+    }
+}
+
+/// What a model should know of the sandbox: what it lacks, and, when the command failed, what it may do.
+fn confinement(sandbox: &Sandbox, status: &ExitStatus) -> String {
+    let mut said = String::new();
+    if let Some(lacks) = &status.lacks {
+        said = format!("[sandbox: this system cannot keep commands from: {lacks}]\n");
+    }
+    if status.code != 0 {
+        let mode = if sandbox.writable.is_empty() { "read-only" } else { "workspace-write" };
+        let writable: String = sandbox.writable.iter().map(|path| format!("{}, ", path.display())).collect();
+        let network = if sandbox.network { "network, but no unix sockets" } else { "no network, no sockets" };
+        said += &format!("[sandbox {mode}: writes only below {writable}$TMPDIR; {network}]\n");
+    }
+    said
 }
 
 /// A name as shells have them.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use tokio::fs::File;
+use tokio::fs::{File, OpenOptions};
 use tokio::io::AsyncWriteExt;
 
 use crate::limits;
@@ -65,9 +65,10 @@ impl Capture {
             Some(file) => file,
             None => {
                 if let Some(parent) = self.path.parent() {
-                    tokio::fs::create_dir_all(parent).await?;
+                    tokio::fs::DirBuilder::new().recursive(true).mode(0o700).create(parent).await?;
                 }
-                let file = self.file.insert(File::create(&self.path).await?);
+                let private = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&self.path).await?;
+                let file = self.file.insert(private);
                 file.write_all(&self.head).await?;
                 file
             }

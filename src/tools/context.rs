@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::{ClientHands, FilesSeen, Shell, ToolError};
+use super::{ClientHands, FilesSeen, MapCache, Shell, ToolError};
 use crate::content::ToolContent;
 use crate::id::ToolCallId;
 use crate::lsp::{Languages, Servers, Terms};
-use crate::process::Supervisor;
+use crate::process::{Sandbox, Supervisor};
 use crate::web::{Address, Web};
 use crate::workspace::{Except, Workspace};
 
@@ -35,6 +35,7 @@ pub struct ToolContext {
     /// Where rules let a call be redirected; without it everywhere.
     pub reach: Option<Reach>,
     pub web: Web,
+    pub maps: Arc<MapCache>,
     /// Hosts that are not on the public web and may be asked nevertheless: `host` or `host:port`.
     pub fetch_hosts: Arc<[String]>,
     /// Names of environment variables that no command gets to see: keys and tokens.
@@ -43,6 +44,8 @@ pub struct ToolContext {
     pub client: Option<Arc<dyn ClientHands>>,
     /// Commands run in its terminals.
     pub client_terminal: bool,
+    /// What the commands of this call are confined to.
+    pub sandbox: Option<Sandbox>,
 }
 
 impl ToolContext {
@@ -50,7 +53,7 @@ impl ToolContext {
     pub fn new(workspace: Workspace, supervisor: Supervisor) -> ToolContext {
         ToolContext {
             call_id: ToolCallId::new(),
-            shell: Arc::new(Shell::new(workspace.cwd.clone())),
+            shell: Arc::new(Shell::new(&workspace)),
             workspace: Arc::new(workspace),
             languages: Arc::new(Languages::new(Arc::new(Servers::new(supervisor.clone())), Terms::default())),
             supervisor,
@@ -60,10 +63,12 @@ impl ToolContext {
             hidden: None,
             reach: None,
             web: Web::default(),
+            maps: Arc::default(),
             fetch_hosts: Arc::new([]),
             secrets: Arc::new([]),
             client: None,
             client_terminal: false,
+            sandbox: None,
         }
     }
 

@@ -19,6 +19,10 @@ impl Agent for Idle {
     fn run<'a>(&'a self, _turn: &'a Turn) -> BoxFuture<'a, Result<StopReason>> {
         Box::pin(async { Ok(StopReason::EndTurn) })
     }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
 }
 
 impl Agents for Idle {

@@ -16,6 +16,7 @@ mod processes;
 mod provider;
 mod providers;
 mod rows;
+mod sandbox;
 mod schema;
 mod stdio;
 mod tidy;

@@ -72,6 +72,56 @@ async fn closing_a_session_leaves_nothing_of_a_command() {
     agent.finish().await;
 }
 
+/// A session with a background job that has started all it will, and no turn any more.
+async fn with_job(home: &Home, marker: &str) -> (crate::harness::Agent, String) {
+    let line = tree(marker).replace("echo started", "echo started > pipe");
+    let start = json!({"name": "bash", "input": {"command": line, "background": true}});
+    let steps = json!([{"tool_calls": [start]}, {"tool_calls": [bash("cat pipe")]}, {"text": "over"}]);
+    let (mut agent, session) = home.session(steps, &["--mode", "auto"]).await;
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mkfifoat(rustix::fs::CWD, home.work().join("pipe"), mode).unwrap();
+    let (stop, _) = agent.turn(&session, "go").await;
+    assert_eq!(stop, "end_turn");
+    assert!(marked(marker).len() >= 4, "{:?}", marked(marker));
+    (agent, session)
+}
+
+#[tokio::test]
+async fn jobs_outlive_turns_and_end_with_their_session() {
+    let home = Home::new();
+    let marker = marker();
+    let (mut agent, session) = with_job(&home, &marker).await;
+    agent.call("session/close", json!({"sessionId": session})).await;
+    // Not soon after: before the answer.
+    assert_eq!(marked(&marker), Vec::<u32>::new());
+    agent.finish().await;
+    assert!(!leftovers(&home), "temporary files are left");
+}
+
+#[tokio::test]
+async fn jobs_end_with_nuncio() {
+    for killed in [false, true] {
+        let home = Home::new();
+        let marker = marker();
+        let (agent, _) = with_job(&home, &marker).await;
+        if killed {
+            agent.kill().await;
+            gone(&marker).await;
+        } else {
+            agent.finish().await;
+            assert_eq!(marked(&marker), Vec::<u32>::new());
+            assert!(!leftovers(&home), "temporary files are left");
+        }
+    }
+}
+
+/// Whether a directory for temporary files is still there.
+fn leftovers(home: &Home) -> bool {
+    let sessions = std::fs::read_dir(home.data().join("artifacts")).unwrap();
+    let files = sessions.flat_map(|session| std::fs::read_dir(session.unwrap().path()).unwrap());
+    files.flatten().any(|file| file.file_name().to_string_lossy().starts_with("temp-"))
+}
+
 #[tokio::test]
 async fn a_killed_nuncio_leaves_nothing_of_a_command() {
     let home = Home::new();

@@ -12,10 +12,14 @@ use tempfile::TempDir;
 
 mod bash;
 mod chance;
+mod diagram;
 mod fetch;
 mod files;
 mod git;
+mod jobs;
+mod repo_map;
 mod roots;
+mod sandbox;
 mod search;
 
 /// A workspace of its own, with all tools.
@@ -177,11 +181,17 @@ async fn titles_are_short_and_relative() {
         ("edit", json!({"file_path": "a", "old_string": "", "new_string": ""}), "Edit a".into()),
         ("bash", json!({"command": "cargo test"}), "`cargo test`".into()),
         ("bash", json!({"command": "cd a\ncargo test"}), "`cd a …`".into()),
+        ("bash", json!({"command": "cargo run", "background": true}), "`cargo run` in background".into()),
+        ("bash_output", json!({}), "List background jobs".into()),
+        ("bash_output", json!({"job": "1"}), "Output of job 1".into()),
+        ("bash_kill", json!({"job": "1"}), "End job 1".into()),
         ("grep", json!({"pattern": "foo", "path": "src"}), "Search \"foo\" in src".into()),
         ("grep", json!({"pattern": "foo"}), "Search \"foo\"".into()),
         ("glob", json!({"pattern": "*.rs"}), "Find *.rs".into()),
         ("list", json!({}), "List .".into()),
+        ("repo_map", json!({"path": "src"}), "Map src".into()),
         ("plan", json!({"entries": []}), "Update the plan".into()),
+        ("diagram", json!({"source": ""}), "Draw a diagram".into()),
         ("fetch", json!({"url": "HTTPS://Docs.rs/a/../b"}), "Fetch https://docs.rs/b".into()),
         ("git_status", json!({}), "Git status".into()),
         ("git_diff", json!({"staged": true, "path": "./a"}), "Git diff of what is staged in a".into()),

@@ -1,9 +1,10 @@
 //! Language servers that crash, hang, flood or talk nonsense: edits go on, and nothing is left.
 
+use nuncio::limits;
 use serde_json::json;
 
-use super::{diagnostics, home, outputs, setting, write};
-use crate::harness::Home;
+use super::{diagnostics, home, outputs, said, setting, write};
+use crate::harness::{Home, tool};
 
 #[tokio::test]
 async fn a_server_that_does_not_work_is_told_once() {
@@ -41,10 +42,10 @@ async fn a_server_that_crashes_works_again() {
     let steps = [diagnostics("a.x"), diagnostics("crash.x"), diagnostics("a.x"), write("crash.x", "ERR two\n")];
     let told: Vec<String> = outputs(&home, &steps).await.into_iter().map(|(told, _)| told).collect();
     let expected = [
-        "a.x:1:1: error: bad: ERR one\n",
+        "a.x:1:1: error: bad; ERR one\n",
         "crash.x: the language server own said nothing of the file; call again later",
-        "a.x:1:1: error: bad: ERR one\n",
-        "errors in crash.x:\ncrash.x:1:1: error: bad: ERR two\n",
+        "a.x:1:1: error: bad; ERR one\n",
+        "errors in crash.x:\ncrash.x:1:1: error: bad; ERR two\n",
     ];
     assert_eq!(told, expected);
 }
@@ -68,15 +69,35 @@ async fn a_cancel_ends_the_wait_for_a_server() {
     agent.until("the call runs", |frame| frame["params"]["update"]["status"] == "in_progress").await;
     agent.notify("session/cancel", json!({ "sessionId": session })).await;
     assert_eq!(agent.answer(&turn).await.unwrap()["stopReason"], "cancelled");
+    assert_eq!(said(&tool(&agent.updates(&session), 0)).0, "cancelled");
     agent.finish().await;
+}
+
+#[tokio::test]
+async fn so_many_run_and_no_more() {
+    let home = Home::new();
+    let server = json!(["python3", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/lsp/server.py")]);
+    let names: Vec<String> = (0..=limits::LSP_SERVERS_MAX).map(|number| format!("x{number}")).collect();
+    // Its arguments make each another one.
+    let setting = |name: &String| {
+        let mut command = server.clone();
+        command.as_array_mut().unwrap().push(json!(name));
+        format!("[lsp.{name}]\ncommand = {command}\nfiles = [\"*.{name}\"]\n")
+    };
+    home.config(&names.iter().map(setting).collect::<String>());
+    let steps: Vec<_> = names.iter().map(|name| diagnostics(&home.put(&format!("a.{name}"), "").display().to_string())).collect();
+    let outputs = outputs(&home, &steps).await;
+    let (last, others) = outputs.split_last().unwrap();
+    assert!(others.iter().all(|(told, _)| told.starts_with("no diagnostics in")), "{outputs:?}");
+    assert_eq!(last.0, "a.x8: 8 language servers are running already");
 }
 
 #[tokio::test]
 async fn a_flood_and_a_server_that_does_not_leave_are_ended() {
     for mode in ["flood", "lingers"] {
         let home = home(&[mode]);
-        let outputs = outputs(&home, &[write("a.x", "one"), write("a.x", "two")]).await;
-        assert_eq!((outputs[1].0.as_str(), home.get("a.x").as_deref()), ("", Some("two")), "{mode}");
+        let outputs = outputs(&home, &[write("a.x", "one")]).await;
+        assert_eq!((outputs[0].0.as_str(), home.get("a.x").as_deref()), ("", Some("one")), "{mode}");
     }
 }
 

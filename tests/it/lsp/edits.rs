@@ -7,13 +7,13 @@ use crate::harness::{Agent, Home, tool};
 
 #[tokio::test]
 async fn an_edit_shows_what_is_new() {
-    // A server that names versions, one that does not, one that speaks of the past first, and one that wants to be asked.
-    for mode in ["", "unversioned", "late", "pulled"] {
+    // A server that names versions, one that does not, and one that speaks of the past first.
+    for mode in ["", "unversioned", "late"] {
         let home = home(&[mode]);
         home.put("warm.x", "");
         let steps = [
             diagnostics("warm.x"),
-            write("a.x", "ERR one\nWARN two\n"),
+            write("a.x", "ERR one\nWARN two\nHINT\n"),
             write("a.x", "fine\nERR one\nWARN two\n"),
             write("a.x", "WARN two\né 🦀 ERR three\nERR one\n"),
             write("a.x", "ERR one\nERR one\n"),
@@ -23,11 +23,11 @@ async fn an_edit_shows_what_is_new() {
         let told: Vec<String> = outputs(&home, &steps).await.into_iter().map(|(told, _)| told).collect();
         let expected = [
             "no diagnostics in warm.x",
-            "errors in a.x:\na.x:1:1: error: bad: ERR one\n",
+            "errors in a.x:\na.x:1:1: error: bad; ERR one\n",
             "",
-            "new diagnostics in a.x:\na.x:2:5: error: bad: é 🦀 ERR three\n",
-            "new diagnostics in a.x:\na.x:2:1: error: bad: ERR one\n",
-            "a.x:1:1: error: bad: ERR one\na.x:2:1: error: bad: ERR one\n",
+            "new diagnostics in a.x:\na.x:2:5: error: bad; é 🦀 ERR three\n",
+            "new diagnostics in a.x:\na.x:2:1: error: bad; ERR one\n",
+            "a.x:1:1: error: bad; ERR one\na.x:2:1: error: bad; ERR one\n",
             "",
         ];
         assert_eq!(told, expected, "{mode}");
@@ -35,15 +35,23 @@ async fn an_edit_shows_what_is_new() {
 }
 
 #[tokio::test]
+async fn what_a_server_begins_on_an_edit_is_waited_for() {
+    let home = home(&["works"]);
+    home.put("warm.x", "");
+    let outputs = outputs(&home, &[diagnostics("warm.x"), write("a.x", "BUILD\n")]).await;
+    assert_eq!(outputs[1].0, "errors in a.x:\na.x:1:1: error: bad; ERR\n");
+}
+
+#[tokio::test]
 async fn models_and_scripts_are_told_too() {
     let home = home(&[]);
     home.put("warm.x", "");
     let mut after = diagnostics("a.x");
-    after["expect"] = json!("errors in a.x:\na.x:1:1: error: bad: ERR one");
+    after["expect"] = json!("errors in a.x:\na.x:1:1: error: bad; ERR one");
     let outputs =
         outputs(&home, &[diagnostics("warm.x"), write("a.x", "ERR one\n"), after, write("a.x", ""), write("a.txt", "")]).await;
     let found =
-        json!([{"filePath": home.work().join("a.x"), "line": 1, "column": 1, "severity": "error", "message": "bad: ERR one"}]);
+        json!([{"filePath": home.work().join("a.x"), "line": 1, "column": 1, "severity": "error", "message": "bad; ERR one"}]);
     let details: Vec<_> = outputs.iter().map(|(_, details)| details["diagnostics"].clone()).collect();
     assert_eq!(details, [json!([]), found.clone(), found, json!([]), json!(null)]);
 }
@@ -55,8 +63,25 @@ async fn many_are_cut_and_errors_come_first() {
     let outputs = outputs(&home, &[diagnostics("a.x")]).await;
     let told: Vec<&str> = outputs[0].0.lines().collect();
     assert_eq!(told.len(), 21);
-    assert_eq!((told[0], told[15]), ("a.x:16:1: error: bad: ERR", "a.x:1:1: warning: bad: WARN"));
+    assert_eq!((told[0], told[15]), ("a.x:16:1: error: bad; ERR", "a.x:1:1: warning: bad; WARN"));
     assert_eq!(told[20], "[the first 20 of 30]");
+}
+
+#[tokio::test]
+async fn any_name_will_do_but_not_any_content() {
+    let home = home(&[]);
+    home.put("spaß #1%20?.x", "ERR\n");
+    home.put("large.x", &" ".repeat((1 << 20) + 1));
+    std::fs::write(home.work().join("latin.x"), b"ERR \xe9\n").unwrap();
+    let paths = ["spaß #1%20?.x", "large.x", "latin.x", "missing.x"];
+    let told: Vec<String> = outputs(&home, &paths.map(diagnostics)).await.into_iter().map(|(told, _)| told).collect();
+    let expected = [
+        "spaß #1%20?.x:1:1: error: bad; ERR\n",
+        "large.x: the file has more than 1 MiB",
+        "latin.x: reading the file: stream did not contain valid UTF-8",
+        "missing.x: reading the file: No such file or directory (os error 2)",
+    ];
+    assert_eq!(told, expected);
 }
 
 #[tokio::test]
@@ -68,8 +93,8 @@ async fn what_others_change_is_seen() {
     let known = json!({"tool_calls": [{"name": "diagnostics", "input": {}}]});
     let steps = [diagnostics("a.x"), diagnostics("b.x"), known.clone(), bash, write("c.x", "ERR c\n"), known];
     let outputs = outputs(&home, &steps).await;
-    assert_eq!(outputs[2].0, "a.x:1:1: error: bad: ERR a\nb.x:1:1: error: bad: ERR b\n");
-    assert_eq!(outputs[5].0, "c.x:1:1: error: bad: ERR c\n");
+    assert_eq!(outputs[2].0, "a.x:1:1: error: bad; ERR a\nb.x:1:1: error: bad; ERR b\n");
+    assert_eq!(outputs[5].0, "c.x:1:1: error: bad; ERR c\n");
 }
 
 #[tokio::test]
@@ -82,7 +107,7 @@ async fn what_a_rule_hides_is_not_told() {
     let steps = [diagnostics("a.x"), write("secret/b.x", "ERR b\n"), diagnostics("secret/b.x"), known];
     let outputs = outputs(&home, &steps).await;
     assert!(outputs[2].0.starts_with("denied"), "{outputs:?}");
-    assert_eq!(outputs[3].0, "a.x:1:1: error: bad: ERR a\n");
+    assert_eq!(outputs[3].0, "a.x:1:1: error: bad; ERR a\n");
 }
 
 #[tokio::test]

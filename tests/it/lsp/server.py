@@ -29,11 +29,11 @@ def read():
 def found(uri):
     items = []
     for number, line in enumerate(texts[uri].split("\n")):
-        for severity, word in enumerate(("ERR", "WARN"), 1):
+        for severity, word in ((1, "ERR"), (2, "WARN"), (4, "HINT")):
             if word in line:
                 start = len(line[: line.index(word)].encode("utf-16-le")) // 2
                 place = {"line": number, "character": start}
-                items.append({"range": {"start": place, "end": place}, "severity": severity, "message": "bad:\n" + line.strip()})
+                items.append({"range": {"start": place, "end": place}, "severity": severity, "message": "bad\n" + line.strip()})
     if "root" in modes:
         place = {"line": 0, "character": 0}
         items.append({"range": {"start": place, "end": place}, "message": root, "source": "root", "code": os.getpid()})
@@ -60,8 +60,7 @@ while True:
         replies.append(message.get("result", message.get("error", {}).get("code")))
     elif method == "initialize":
         root = params["rootUri"]
-        pulls = {"diagnosticProvider": {"interFileDependencies": False, "workspaceDiagnostics": False}} if "pulled" in modes else {}
-        send({"id": message["id"], "result": {"capabilities": {"textDocumentSync": 1, **pulls}}})
+        send({"id": message["id"], "result": {"capabilities": {"textDocumentSync": 1}}})
     elif method == "initialized":
         asked = ("workspace/configuration", "client/registerCapability", "workspace/diagnostic/refresh", "x/unknown")
         for number, name in enumerate(asked if "replies" in modes else ()):
@@ -74,10 +73,14 @@ while True:
         texts[document["uri"]] = document["text"] if method.endswith("Open") else params["contentChanges"][0]["text"]
         if "CRASH" in texts[document["uri"]]:
             sys.exit(3)
-        if "pulled" not in modes:
-            publish(document["uri"], document["version"])
-    elif method == "textDocument/diagnostic":
-        send({"id": message["id"], "result": {"kind": "full", "items": found(params["textDocument"]["uri"])}})
+        publish(document["uri"], document["version"])
+    elif method == "textDocument/didSave" and "works" in modes:
+        uri = params["textDocument"]["uri"]
+        send({"method": "$/progress", "params": {"token": 1, "value": {"kind": "begin", "title": "build"}}})
+        time.sleep(0.3)
+        texts[uri] = texts[uri].replace("BUILD", "ERR")
+        publish(uri, None)
+        send({"method": "$/progress", "params": {"token": 1, "value": {"kind": "end"}}})
     elif method == "shutdown":
         if "lingers" in modes:
             time.sleep(60)

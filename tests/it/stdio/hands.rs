@@ -159,7 +159,7 @@ async fn what_no_editor_keeps_as_it_is_goes_to_the_disk() {
 #[tokio::test]
 async fn commands_run_in_the_terminals_of_the_client_where_the_setting_says_so() {
     let home = Home::new();
-    home.config("[tools]\nclient_terminal = true\n");
+    home.config("[tools]\nclient_terminal = true\n[sandbox]\nmode = \"off\"\n");
     home.put("below/here.txt", "");
     let calls = [
         ("bash", json!({"command": "echo $GREETING; ls; exit 3", "cwd": "below", "env": {"GREETING": "hello"}})),
@@ -202,7 +202,7 @@ async fn commands_run_in_the_terminals_of_the_client_where_the_setting_says_so()
 #[tokio::test]
 async fn a_cancel_ends_what_runs_in_a_terminal_and_one_that_cannot_be_had_is_ours() {
     let home = Home::new();
-    home.config("[tools]\nclient_terminal = true\n");
+    home.config("[tools]\nclient_terminal = true\n[sandbox]\nmode = \"off\"\n");
     let call = [("bash", json!({"command": "touch begun; sleep 600"}))];
     let (mut agent, session) = session(&home, Editor::new(Manner::Saves), &call).await;
     let id = agent.prompt(&session, "go").await;
@@ -214,10 +214,22 @@ async fn a_cancel_ends_what_runs_in_a_terminal_and_one_that_cannot_be_had_is_our
     agent.finish().await;
 
     let home = Home::new();
-    home.config("[tools]\nclient_terminal = true\n");
+    home.config("[tools]\nclient_terminal = true\n[sandbox]\nmode = \"off\"\n");
     let (mut agent, session) = self::session(&home, Editor::new(Manner::Errs), &[("bash", json!({"command": "echo ours"}))]).await;
     let (_, updates) = agent.turn(&session, "go").await;
     assert_eq!(said(&updates, 0), "completed ours\nexit code: 0");
     assert_eq!(notices(&updates), ["The client could not do it"]);
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn what_has_to_be_confined_runs_in_no_terminal() {
+    let home = Home::new();
+    home.config("[tools]\nclient_terminal = true\n");
+    let call = [("bash", json!({"command": "echo x > ../outside || echo confined"}))];
+    let (mut agent, session) = session(&home, Editor::new(Manner::Saves), &call).await;
+    let (_, updates) = agent.turn(&session, "go").await;
+    assert!(said(&updates, 0).ends_with("confined\nexit code: 0"), "{}", said(&updates, 0));
+    assert!(!agent.editor.as_ref().unwrap().calls.contains(&"terminal/create".to_owned()));
     agent.finish().await;
 }

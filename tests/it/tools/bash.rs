@@ -25,10 +25,10 @@ async fn commands_answer_with_output_and_code() {
 }
 
 #[tokio::test]
-async fn the_directory_is_kept_and_the_environment_is_not() {
+async fn the_directory_is_kept() {
     let world = World::with(&[("sub/deep/file", "x")]);
     let cases = [
-        (json!({"command": "cd sub; A=1; export A"}), "ok exit code: 0".to_owned()),
+        (json!({"command": "cd sub; A=1"}), "ok exit code: 0".to_owned()),
         (json!({"command": "ls; echo [$A]"}), "ok deep\n[]\nexit code: 0".into()),
         (json!({"command": "cat file", "cwd": "sub/deep"}), "ok x\nexit code: 0".into()),
         (json!({"command": "echo $A", "env": {"A": 5}}), "ok 5\nexit code: 0".into()),
@@ -36,10 +36,6 @@ async fn the_directory_is_kept_and_the_environment_is_not() {
         (json!({"command": "cat file; rm -r ../../sub"}), "ok x\nexit code: 0".into()),
         (json!({"command": "pwd"}), format!("ok {}\nexit code: 0", world.path("").display()).replace("/\n", "\n")),
         (json!({"command": "pwd", "cwd": "gone"}), format!("error bash: cwd: {} is not a directory", world.path("gone").display())),
-        (
-            json!({"command": "true", "background": true}),
-            "error bash: background is not supported; run the command without it, within its timeout".into(),
-        ),
         (json!({"command": "true", "env": {"A=B": "1"}}), "error bash: env: \"A=B\" cannot be set".into()),
     ];
     for (input, told) in cases {
@@ -48,11 +44,95 @@ async fn the_directory_is_kept_and_the_environment_is_not() {
 }
 
 #[tokio::test]
+async fn what_is_exported_is_kept() {
+    let world = World::new();
+    let cases = [
+        (json!({"command": "export A=1 B='two words'; C=3"}), "exit code: 0"),
+        (json!({"command": "echo $A $B [$C]"}), "1 two words []\nexit code: 0"),
+        (json!({"command": "unset A; export C=; declare -x D; declare -ax E=(1 2); f() { :; }; export -f f"}), "exit code: 0"),
+        (
+            json!({"command": "echo ${A-unset} $B [${C-unset}] ${D-unset} ${E-unset}"}),
+            "unset two words [] unset unset\nexit code: 0",
+        ),
+        // What the system gave can be unset, too; and what is given to one call is that call's.
+        (json!({"command": "unset HOME"}), "exit code: 0"),
+        (json!({"command": "echo ${HOME-unset} $B; B=4", "env": {"B": "given"}}), "unset given\nexit code: 0"),
+        (json!({"command": "echo ${HOME-unset} $B", "env": {"HOME": "given"}}), "given 4\nexit code: 0"),
+        // However it ends by itself,
+        (json!({"command": "set -eu; export B=5; false"}), "exit code: 1"),
+        (json!({"command": "echo $B; export B=6; exit 3"}), "5\nexit code: 3"),
+        (json!({"command": "echo $B; set -Cf; IFS=; set -o posix; export B='7 7'"}), "6\nexit code: 0"),
+        (json!({"command": "set -x; echo $B"}), "++ echo 7 7\n7 7\nexit code: 0"),
+        // but not when it became another program, was killed, or has an end of its own.
+        (json!({"command": "export B=8; exec true"}), "exit code: 0"),
+        (json!({"command": "export B=8; kill -9 $$"}), "exit code: 137"),
+        (json!({"command": "export B=8; trap 'echo bye' EXIT"}), "bye\nexit code: 0"),
+        (json!({"command": "(export B=8); echo $B"}), "7 7\nexit code: 0"),
+        // Ours stay ours.
+        (json!({"command": "export TERM=xterm PAGER=less SHLVL=7 KEY=mine"}), "exit code: 0"),
+        (json!({"command": "echo $TERM $PAGER $((SHLVL < 7)) $PWD", "cwd": "/"}), "dumb cat 1 /\nexit code: 0"),
+    ];
+    for (input, told) in cases {
+        assert_eq!(world.told("bash", input.clone()).await, format!("ok {told}"), "{input}");
+    }
+}
+
+#[tokio::test]
+async fn whatever_is_exported_is_kept_as_it_is() {
+    let world = World::new();
+    let sh = world.path("bin/sh");
+    std::fs::create_dir(sh.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink("/bin/sh", &sh).unwrap();
+    let octal = |byte: u8| format!("\\{byte:03o}");
+    let values: [&[u8]; 14] = [
+        b"",
+        b"it's \"quoted\" \\ `x` $x ${x} !x",
+        b"\n",
+        b"a\nb\n\n",
+        b"\ndeclare -x A=\"b\"\n",
+        b"\x1b[31m\x01\x7f\t\r\x0b\x0c\x07\x08",
+        b"\xff\xfe tail",
+        "ä € 😀 \u{a0}\u{200b}".as_bytes(),
+        "ä\n".as_bytes(),
+        b"'",
+        b"$'a'",
+        b"\\n\\",
+        b"=a=b=",
+        b" ( [0]=\"a\" ) ",
+    ];
+    // Bash in two locales, and the plain sh of the system.
+    for env in [json!({"LC_ALL": "C"}), json!({"LC_ALL": "C.UTF-8"}), json!({"PATH": sh.parent().unwrap()})] {
+        for value in values {
+            // A dot keeps line feeds at the end through `$(…)`.
+            let written: String = value.iter().map(|byte| octal(*byte)).collect();
+            let export = format!("ODD=$(printf '{written}.'); export ODD=\"${{ODD%.}}\"");
+            assert_eq!(world.told("bash", json!({"command": export, "env": env})).await, "ok exit code: 0");
+            let shown = world.told("bash", json!({"command": "printf %s \"$ODD\" | od -An -v -to1"})).await;
+            let shown: String = shown.split_whitespace().filter(|word| word.len() == 3).map(|word| format!("\\{word}")).collect();
+            assert_eq!(shown, written, "{env} {value:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn too_much_is_not_kept_and_told() {
+    let world = World::new();
+    let command = "export KEPT=1";
+    assert_eq!(world.told("bash", json!({ "command": command })).await, "ok exit code: 0");
+    let told = world.told("bash", json!({"command": "export KEPT=2 BIG=$(printf %040000d 0)"})).await;
+    assert_eq!(told, "ok [what it exported is not kept for the next command: more than 32 KiB]\nexit code: 0");
+    assert_eq!(world.told("bash", json!({"command": "echo $KEPT ${BIG-unset}"})).await, "ok 1 unset\nexit code: 0");
+}
+
+#[tokio::test]
 async fn secrets_stay_here() {
     let mut world = World::new();
     world.context.secrets = Arc::new(["PATH".to_owned(), "HOME".to_owned()]);
     let told = world.told("bash", json!({"command": "echo ${HOME-unset}"})).await;
     assert_eq!(told, "ok unset\nexit code: 0");
+    // Nor does one that a command sets reach the next.
+    world.call("bash", json!({"command": "export HOME=mine"})).await.unwrap();
+    assert_eq!(world.told("bash", json!({"command": "echo ${HOME-unset}"})).await, "ok unset\nexit code: 0");
 }
 
 #[tokio::test]

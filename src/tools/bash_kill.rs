@@ -1,0 +1,47 @@
+//! `bash_kill`: ends a background job.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::bash_output::details;
+use super::{Output, Tool, ToolContext, ToolError};
+use crate::content::ToolKind;
+use crate::permission::Access;
+use crate::workspace::Workspace;
+
+pub struct BashKill;
+
+/// Ends a background job of bash and all that it started.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Input {
+    #[serde(alias = "job_id", alias = "bash_id", alias = "shell_id", alias = "id")]
+    job: String,
+}
+
+impl Tool for BashKill {
+    type Input = Input;
+    const NAME: &'static str = "bash_kill";
+    const ALIASES: &'static [&'static str] = &[];
+    const KIND: ToolKind = ToolKind::Execute;
+
+    fn title(&self, input: &Input, _: &Workspace) -> String {
+        format!("End job {}", input.job)
+    }
+
+    fn access(&self, _: &Input) -> Access {
+        Access::none()
+    }
+
+    /// details: as those of `bash_output` for one job, without `next`.
+    async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
+        let job = context.shell.jobs.get(&input.job)?;
+        let before = job.ended();
+        let ended = job.end().await;
+        let how = ended.map(|ended| ended.how).unwrap_or_default();
+        let told = match before {
+            Some(_) => format!("job {} was over already: {how}", job.number),
+            None => format!("job {} is over: {how}", job.number),
+        };
+        Ok(Output::text(told, details(&job)))
+    }
+}

@@ -1,0 +1,86 @@
+//! `bash_output`: what a background job said since it was last looked at, or which jobs there are.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::jobs::Job;
+use super::{Output, Tool, ToolContext, ToolError};
+use crate::content::ToolKind;
+use crate::permission::Access;
+use crate::workspace::Workspace;
+
+pub struct BashOutput;
+
+/// Shows what a background job of bash printed since it was last looked at, and whether it still runs. Without job: lists the jobs.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Input {
+    #[serde(default, alias = "job_id", alias = "bash_id", alias = "id")]
+    job: Option<String>,
+    /// From this byte of its output on.
+    #[serde(default)]
+    since: Option<usize>,
+}
+
+impl Tool for BashOutput {
+    type Input = Input;
+    const NAME: &'static str = "bash_output";
+    const ALIASES: &'static [&'static str] = &[];
+    const KIND: ToolKind = ToolKind::Read;
+
+    fn title(&self, input: &Input, _: &Workspace) -> String {
+        input.job.as_ref().map_or("List background jobs".into(), |job| format!("Output of job {job}"))
+    }
+
+    fn access(&self, _: &Input) -> Access {
+        Access::none()
+    }
+
+    /// details: `{job, command, running, exitCode?, next, artifact?}`, or `{jobs}` of such without `next`.
+    async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
+        let jobs = &context.shell.jobs;
+        let Some(job) = input.job else {
+            let all = jobs.all();
+            let lines: String = all.iter().map(|job| format!("{}: {}\n", status(job), job.command)).collect();
+            let text = if all.is_empty() { "there are no background jobs".into() } else { lines };
+            return Ok(Output::text(text, json!({ "jobs": all.iter().map(|job| details(job)).collect::<Vec<_>>() })));
+        };
+        let job = jobs.get(&job)?;
+        // Before its output: what is said to be all of it is.
+        let status = status(&job);
+        let part = job.read(input.since);
+        let mut text = String::new();
+        if part.missed > 0 {
+            let place = job.artifact().map(|artifact| format!("; they are in {}", artifact.display())).unwrap_or_default();
+            text = format!("[{} bytes left out{place}]\n", part.missed);
+        }
+        text += &part.text;
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        match part.more {
+            0 => text += &format!("[{status}]"),
+            more => text += &format!("[{more} bytes more: call bash_output again; {status}]"),
+        }
+        let mut details = details(&job);
+        details["next"] = json!(part.next);
+        Ok(Output::text(text, details))
+    }
+}
+
+fn status(job: &Job) -> String {
+    let how = job.ended().map_or("still runs".into(), |ended| format!("is over: {}", ended.how));
+    format!("job {} {how}", job.number)
+}
+
+pub fn details(job: &Job) -> Value {
+    let ended = job.ended();
+    let mut details = json!({ "job": job.number.to_string(), "command": job.command, "running": ended.is_none() });
+    if let Some(code) = ended.and_then(|ended| ended.code) {
+        details["exitCode"] = json!(code);
+    }
+    if let Some(artifact) = job.artifact() {
+        details["artifact"] = json!(artifact);
+    }
+    details
+}

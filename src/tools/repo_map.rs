@@ -1,0 +1,177 @@
+//! `repo_map`: the definitions of a repository that matter most, as many as fit a budget.
+
+mod cache;
+mod file;
+mod languages;
+mod rank;
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+use tree_sitter::Parser;
+
+pub use self::cache::MapCache;
+use self::file::FileMap;
+use self::languages::{LANGUAGES, language_of};
+use super::{Output, Tool, ToolContext, ToolError};
+use crate::content::ToolKind;
+use crate::limits;
+use crate::permission::Access;
+use crate::workspace::{self, Entry, Placed, Walk, Workspace};
+
+pub struct RepoMap;
+
+/// Shows the most referenced definitions of a source tree, by file, within a budget.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub struct Input {
+    /// Default: the working directory.
+    #[serde(default, alias = "directory", alias = "dir")]
+    path: Option<String>,
+    /// Default 2000, at most 20000.
+    #[serde(default, alias = "max_tokens", alias = "budget")]
+    budget_tokens: Option<usize>,
+}
+
+impl Input {
+    fn path(&self) -> &str {
+        self.path.as_deref().unwrap_or(".")
+    }
+}
+
+impl Tool for RepoMap {
+    type Input = Input;
+    const NAME: &'static str = "repo_map";
+    const ALIASES: &'static [&'static str] = &[];
+    const KIND: ToolKind = ToolKind::Search;
+
+    fn title(&self, input: &Input, workspace: &Workspace) -> String {
+        format!("Map {}", workspace.show(&workspace.resolve(input.path()).path))
+    }
+
+    fn access(&self, input: &Input) -> Access {
+        Access::read(input.path())
+    }
+
+    /// details: `{files, definitions, shown, truncated}`: what there is, and how many definitions are shown.
+    async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
+        let placed = context.workspace.resolve(input.path());
+        let budget = input.budget_tokens.unwrap_or(limits::MAP_TOKENS).clamp(1, limits::MAP_TOKENS_MAX);
+        let inner = context.clone();
+        context.look(move || map(&placed, budget, &inner)).await
+    }
+}
+
+fn map(placed: &Placed, budget_tokens: usize, context: &ToolContext) -> Result<Output, ToolError> {
+    std::fs::metadata(&placed.real).map_err(|error| context.failed("mapping", &placed.path, error))?;
+    let Sources { files, left_out } = Sources::read(&placed.real, context);
+    if files.is_empty() {
+        let known: Vec<&str> = LANGUAGES.iter().map(|row| row.name).collect();
+        return Err(ToolError(format!(
+            "{} has no source files of a known language ({}); use list",
+            context.workspace.show(&placed.path),
+            known.join(", ")
+        )));
+    }
+    let below: Vec<(&Path, Arc<FileMap>)> =
+        files.iter().map(|(path, file)| (path.strip_prefix(&placed.real).unwrap_or(path), file.clone())).collect();
+    let ranked = rank::rank(&below);
+    let shown = |index: usize| context.workspace.show(placed.path.join(below[index].0).components().as_path());
+    // As many as fit, those that matter most first.
+    let mut room = budget_tokens * limits::BYTES_PER_TOKEN;
+    let mut chosen: BTreeMap<usize, (f64, Vec<usize>)> = BTreeMap::new();
+    for one in &ranked {
+        let definition = &below[one.file].1.definitions[one.definition];
+        let head = if chosen.contains_key(&one.file) { 0 } else { shown(one.file).len() + 2 };
+        let cost = head + line(definition).len();
+        if cost > room {
+            break;
+        }
+        room -= cost;
+        let (score, definitions) = chosen.entry(one.file).or_default();
+        *score += one.score;
+        definitions.push(one.definition);
+    }
+    let mut by_file: Vec<(usize, (f64, Vec<usize>))> = chosen.into_iter().collect();
+    by_file.sort_by(|(_, (one, _)), (_, (other, _))| other.total_cmp(one));
+    let mut text = String::new();
+    let mut count = 0;
+    for (file, (_, mut definitions)) in by_file {
+        definitions.sort_unstable();
+        count += definitions.len();
+        text.push_str(&format!("{}:\n", shown(file)));
+        definitions.into_iter().for_each(|index| text.push_str(&line(&below[file].1.definitions[index])));
+    }
+    let truncated = count < ranked.len() || left_out > 0;
+    if count < ranked.len() {
+        let (all, files) = (ranked.len(), below.len());
+        text.push_str(&format!("[{count} of {all} definitions in {files} files; give path or more budget_tokens to see others]\n"));
+    }
+    if left_out > 0 {
+        text.push_str(&format!("[{left_out} files were left out: too large, too many or too slow to read; give path]\n"));
+    }
+    Ok(Output::text(text, json!({ "files": below.len(), "definitions": ranked.len(), "shown": count, "truncated": truncated })))
+}
+
+fn line(definition: &file::Definition) -> String {
+    format!("  {}: {}\n", definition.line, definition.signature)
+}
+
+/// The source files below a directory, by real path.
+struct Sources {
+    files: Vec<(PathBuf, Arc<FileMap>)>,
+    /// How many were not read.
+    left_out: usize,
+}
+
+impl Sources {
+    fn read(root: &Path, context: &ToolContext) -> Sources {
+        let until = Instant::now() + limits::MAP_TIME;
+        let found: Mutex<Vec<(PathBuf, Arc<FileMap>)>> = Mutex::default();
+        let (met, left_out) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Walk::new(root, context.cancel.clone()).except(context.hidden.clone()).parallel(|| {
+            let mut parser = Parser::new();
+            let (found, met, left_out) = (&found, &met, &left_out);
+            move |entry| {
+                let Some(language) = language_of(entry.path()) else { return true };
+                let room = met.fetch_add(1, Ordering::Relaxed) < limits::MAP_FILES_MAX && Instant::now() < until;
+                match room.then(|| read(&entry, language, &mut parser, until, context)).flatten() {
+                    Some(file) => found.lock().unwrap_or_else(PoisonError::into_inner).push((entry.into_path(), file)),
+                    None => drop(left_out.fetch_add(1, Ordering::Relaxed)),
+                }
+                true
+            }
+        });
+        let mut files = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        files.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        context.maps.trim(&files.iter().map(|(path, _)| path.as_path()).collect());
+        Sources { files, left_out: left_out.into_inner() }
+    }
+}
+
+/// None: it is too large, or cannot be read.
+fn read(entry: &Entry, language: usize, parser: &mut Parser, until: Instant, context: &ToolContext) -> Option<Arc<FileMap>> {
+    let metadata = entry.metadata().ok()?;
+    if metadata.len() > limits::MAP_FILE_BYTES_MAX {
+        return None;
+    }
+    let stamp = cache::stamp(&metadata);
+    if let Some(known) = context.maps.get(entry.path(), stamp) {
+        return Some(known);
+    }
+    let mut source = Vec::with_capacity(metadata.len() as usize + 1);
+    workspace::open(entry.path()).ok()?.take(limits::MAP_FILE_BYTES_MAX).read_to_end(&mut source).ok()?;
+    let until = until.min(Instant::now() + limits::MAP_FILE_TIME);
+    let stop = || context.cancel.is_cancelled() || Instant::now() > until;
+    let file = Arc::new(file::read(parser, context.maps.grammars.get(language), &source, &stop));
+    if !context.cancel.is_cancelled() {
+        context.maps.put(entry.path(), stamp, file.clone());
+    }
+    Some(file)
+}

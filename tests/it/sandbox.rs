@@ -1,0 +1,107 @@
+//! Who gets a sandbox: settings, flags and modes decide; and what is said where the system has none.
+
+use std::collections::BTreeMap;
+use std::os::unix::process::CommandExt;
+
+use seccompiler::{SeccompAction, SeccompFilter};
+use serde_json::{Value, json};
+
+use crate::harness::{Home, tool};
+
+/// Says what is open to it: writing inside, writing outside, the network.
+const LOOK: &str = "echo x > inside || echo -n 'not '; echo inside; echo x > ../outside || echo -n 'not '; echo outside; \
+     { (exec 3<> /dev/tcp/127.0.0.1/1) 2>&1 | grep -q refused; } || echo -n 'not '; echo network";
+
+fn sight(inside: bool, outside: bool, network: bool) -> String {
+    let said = [(inside, "inside"), (outside, "outside"), (network, "network")];
+    said.map(|(open, what)| format!("{}{what}\n", if open { "" } else { "not " })).concat() + "exit code: 0"
+}
+
+async fn look(home: &Home, flags: &[&str]) -> String {
+    let input = json!({"command": format!("exec 2>/dev/null; {LOOK}")}).to_string();
+    let ran = home.run(&[&["tool", "bash"], flags, &[&input]].concat(), "").await;
+    ran.lines().pop().unwrap_or_else(|| panic!("{ran:?}"))["output"].as_str().unwrap().to_string()
+}
+
+#[tokio::test]
+async fn settings_flags_and_modes_decide() {
+    let allow = "[permissions]\nrules = [{ tool = \"bash\", policy = \"allow\" }]\n";
+    let auto: &[&str] = &["--mode", "auto"];
+    let (open, confined, closed) = (sight(true, true, true), sight(true, false, false), sight(false, false, false));
+    let (no, network, writable) = ("", "[sandbox]\nnetwork = true\n", "[sandbox]\nwritable = [\"..\"]\n");
+    let [off, write, read] = ["off", "workspace-write", "read-only"].map(|mode| format!("[sandbox]\nmode = \"{mode}\"\n"));
+    let cases: [(&str, &str, &[&str], &str); 15] = [
+        // The user's settings, the project's, flags.
+        (no, no, auto, &confined),
+        (no, no, &["--mode", "ask"], &open),
+        (&off, no, auto, &open),
+        (&write, no, &[], &confined),
+        (&read, no, auto, &closed),
+        (&off, no, &["--mode", "auto", "--sandbox", "workspace-write"], &confined),
+        (&read, no, &["--mode", "auto", "--sandbox", "off"], &open),
+        (network, no, auto, &sight(true, false, true)),
+        (writable, no, auto, &sight(true, true, false)),
+        // A project that nobody trusts narrows, and does not widen.
+        (no, &off, auto, &confined),
+        (no, network, auto, &confined),
+        (no, writable, auto, &confined),
+        (no, &read, auto, &closed),
+        (&read, &write, auto, &closed),
+        (&off, &write, auto, &confined),
+    ];
+    for (user, project, flags, expected) in cases {
+        let home = Home::new();
+        home.config(&format!("{allow}{user}"));
+        home.put(".nuncio/config.toml", project);
+        assert_eq!(look(&home, flags).await, *expected, "{user:?} {project:?} {flags:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_mode_counts_that_the_session_is_in() {
+    let home = Home::new();
+    home.config("[permissions]\nrules = [{ tool = \"bash\", policy = \"allow\" }]\n");
+    let call = json!({"tool_calls": [{"name": "bash", "input": {"command": LOOK}}]});
+    let end = json!({"text": "seen"});
+    let (mut agent, session) = home.session(json!([call, end, call, end, call, end]), &[]).await;
+    for (mode, outside) in [("ask", true), ("auto", false), ("ask", true)] {
+        agent.call("session/set_mode", json!({"sessionId": session, "modeId": mode})).await;
+        let (_, updates) = agent.turn(&session, "go").await;
+        let said = tool(&updates, 0)["content"].to_string();
+        assert_eq!(said.contains("not outside"), !outside, "{mode}: {said}");
+    }
+    agent.finish().await;
+}
+
+/// `nuncio tool bash` in the mode auto, on a system that answers `call` with `errno`.
+fn run_without(call: libc::c_long, errno: i32, flags: &[&str]) -> Value {
+    let home = Home::new();
+    let rules = BTreeMap::from([(call, Vec::new())]);
+    let arch = std::env::consts::ARCH.try_into().unwrap();
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Errno(errno as u32), arch).unwrap();
+    let filter: seccompiler::BpfProgram = filter.try_into().unwrap();
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_nuncio"));
+    command.args(["tool", "bash", "--mode", "auto"]).args(flags).arg(r#"{"command": "echo ran"}"#);
+    command.current_dir(home.work()).env("NUNCIO_HOME", home.data());
+    // SAFETY: two system calls, and nothing is allocated unless they fail.
+    unsafe { command.pre_exec(move || seccompiler::apply_filter(&filter).map_err(std::io::Error::other)) };
+    let output = command.output().unwrap();
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+}
+
+#[test]
+fn without_landlock_nothing_runs_that_should_be_confined() {
+    let told = run_without(libc::SYS_landlock_create_ruleset, libc::ENOSYS, &[]);
+    let why = "the command was not run: the sandbox cannot be applied: this kernel has no Landlock, or it is turned off \
+               (--sandbox off, or `mode = \"off\"` under [sandbox], runs commands without one)";
+    assert_eq!(told, json!({"ok": false, "output": why, "details": null}));
+    let told = run_without(libc::SYS_landlock_create_ruleset, libc::ENOSYS, &["--sandbox", "off"]);
+    assert_eq!(told["output"], "ran\nexit code: 0");
+}
+
+#[test]
+fn what_a_system_lacks_is_told() {
+    let told = run_without(libc::SYS_seccomp, libc::EINVAL, &[]);
+    let lacks = "[sandbox: this system cannot keep commands from: sockets other than TCP]";
+    assert_eq!(told["output"], format!("ran\n{lacks}\nexit code: 0"));
+}

@@ -1,0 +1,276 @@
+//! The sandbox of commands: what is shut in it stays shut whichever way is taken, and what work needs is open.
+
+use std::net::{TcpListener, UdpSocket};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
+use std::process::Stdio;
+
+use nuncio::process::Sandbox;
+
+use super::*;
+
+/// A world whose commands are confined to its directory. Beside that lie a repository that is not theirs, and a home directory.
+fn confined(network: bool) -> World {
+    let mut world = World::with(&[("inside", "inside\n"), ("../sibling/kept", "kept\n"), ("../home/kept", "kept\n")]);
+    let writable = world.context.workspace.roots.clone();
+    world.context.sandbox = Some(Sandbox { writable, temp: world.context.shell.temp().to_owned(), network });
+    world
+}
+
+/// All below the directories that are not theirs: path, content, mode.
+fn outside(world: &World) -> String {
+    let all =
+        "cd .. && find sibling home -printf '%p %y %m %s %l\\n' -type f -exec cat {} + | sort; ls /etc /tmp | grep nuncio-sandbox";
+    let output = std::process::Command::new("sh").args(["-c", all]).current_dir(world.path("")).output().unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+async fn code(world: &World, command: &str) -> (i64, String) {
+    let home = world.directory.path().join("home");
+    let output = world.call("bash", json!({"command": command, "env": {"HOME": home}})).await.unwrap();
+    (output.details["exitCode"].as_i64().unwrap(), plain_text(&output.parts))
+}
+
+/// Each is refused, and leaves no trace outside.
+async fn refused(world: &World, commands: &[&str]) {
+    let before = outside(world);
+    let mut through = Vec::new();
+    for command in commands {
+        let (code, told) = code(world, command).await;
+        if code == 0 || outside(world) != before {
+            through.push(format!("{command}: {told}"));
+        }
+    }
+    assert_eq!(through, Vec::<String>::new());
+}
+
+async fn allowed(world: &World, commands: &[&str]) {
+    let mut failed = Vec::new();
+    for command in commands {
+        let (code, told) = code(world, command).await;
+        if code != 0 {
+            failed.push(format!("{command}: {told}"));
+        }
+    }
+    assert_eq!(failed, Vec::<String>::new());
+}
+
+const WRITES_OUTSIDE: [&str; 34] = [
+    "echo x > ~/new",
+    "echo x >> ~/kept",
+    "echo x > /etc/nuncio-sandbox",
+    "echo x > /tmp/nuncio-sandbox",
+    "echo x > ../sibling/new",
+    "echo x >> ../sibling/kept",
+    ": > ../sibling/kept",
+    "echo x 1<> ../sibling/kept",
+    "rm ../sibling/kept",
+    "rm -r ../sibling",
+    "mkdir ../sibling/new",
+    "mkfifo ../sibling/new",
+    "ln -s kept ../sibling/new",
+    "truncate -s 0 ../sibling/kept",
+    "mv ../sibling/kept taken",
+    "mv ../sibling taken",
+    "mv inside ../sibling/new && false",
+    "cp inside ../sibling/new",
+    "ln inside ../sibling/new",
+    "ln ../sibling/kept hard",
+    "mv ../sibling/kept ../sibling/renamed",
+    "ln -s ../sibling link1 && echo x > link1/new",
+    "ln -s ../sibling/kept link2 && echo x > link2",
+    "ln -s .. link3 && cd link3/sibling && echo x > new",
+    "exec 9< ../sibling/kept; echo x > /proc/self/fd/9",
+    "echo x > /proc/self/root$PWD/../sibling/new",
+    "cd ../sibling && sed -i s/kept/x/ kept",
+    "setsid -w sh -c 'echo x > ../sibling/new'",
+    "nohup sh -c 'echo x > ../sibling/new'",
+    "env -i /bin/sh -c 'echo x > ../sibling/new'",
+    "perl -e 'fork or exec qw(sh -c), q(echo x > ../sibling/new); wait; exit($? >> 8)'",
+    "unshare -Urm true",
+    "mknod device b 1 1",
+    "echo x > /dev/shm/nuncio-sandbox",
+];
+
+#[tokio::test]
+async fn nothing_is_written_outside() {
+    refused(&confined(false), &WRITES_OUTSIDE).await;
+    refused(&confined(true), &WRITES_OUTSIDE).await;
+}
+
+#[tokio::test]
+async fn read_only_is_read_only() {
+    let mut world = confined(false);
+    world.context.sandbox.as_mut().unwrap().writable.clear();
+    refused(&world, &["echo x > new", "echo x >> inside", "rm inside", "mv inside new", "mkdir new", "ln -s inside new"]).await;
+    assert_eq!(world.text("inside"), "inside\n");
+    allowed(&world, &["cat inside ../sibling/kept", "echo x > $TMPDIR/new", "ls > /dev/null", "cat <<< text | grep -q text"]).await;
+}
+
+#[tokio::test]
+async fn work_goes_on_inside() {
+    let world = confined(false);
+    let commands = [
+        "echo x > new && echo y >> inside && mkdir -p a/b && mv new a/b/new && ln a/b/new hard && rm -r a hard",
+        "cp -a ../sibling copy && chmod 755 copy && rm -r copy",
+        "mkfifo pipe && (echo x > pipe &) && read line < pipe && test $line = x",
+        "echo x > $TMPDIR/file && test -s $TMPDIR/file && file=$(mktemp) && echo x > $file && test -d $(mktemp -d)",
+        "test -s $TMPDIR/file",
+        "echo x > /dev/null; head -c 10 /dev/urandom | wc -c; cat <(echo x) | grep -q x; cat <<< text",
+        "sleep 60 & kill $! && ! wait $!",
+        "perl -MSocket -e 'socketpair(A, B, AF_UNIX, SOCK_STREAM, 0) or die; syswrite A, q(x); sysread B, $x, 1; $x eq q(x) or die'",
+        "echo x | tee /dev/stderr >(cat) > /dev/stdout; echo x > file; echo x > /dev/stdout 2> /dev/null",
+        "git init -q . && git add -A && git -c user.name=n -c user.email=e commit -q -m one && git log --oneline | grep -q one",
+        "test $(ulimit -c) = 0 && test $(ulimit -Hu) != unlimited",
+    ];
+    allowed(&world, &commands).await;
+}
+
+#[tokio::test]
+async fn a_small_project_builds() {
+    let world = confined(false);
+    world.put("Cargo.toml", "[package]\nname = \"small\"\nversion = \"0.1.0\"\nedition = \"2021\"\n");
+    world.put("src/main.rs", "fn main() { println!(\"{}\", 6 * 7); }\n");
+    // Its home is there to be read: where the tests' own cargo has it.
+    let told = world.told("bash", json!({"command": "cargo run --offline --quiet"})).await;
+    assert_eq!(told, "ok 42\nexit code: 0");
+}
+
+/// Who listens, and what tries to reach it.
+struct Listeners {
+    tcp: TcpListener,
+    udp: UdpSocket,
+    _path: UnixListener,
+    _datagrams: UnixDatagram,
+    _abstract: UnixListener,
+    name: String,
+}
+
+impl Listeners {
+    fn new(world: &World) -> Listeners {
+        let name = format!("nuncio-{}", crate::process::marker());
+        Listeners {
+            tcp: TcpListener::bind("127.0.0.1:0").unwrap(),
+            udp: UdpSocket::bind("127.0.0.1:0").unwrap(),
+            _path: UnixListener::bind(world.path("../sibling/socket")).unwrap(),
+            _datagrams: UnixDatagram::bind(world.path("../sibling/datagrams")).unwrap(),
+            _abstract: UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap(),
+            name,
+        }
+    }
+
+    fn internet(&self) -> [String; 3] {
+        let (tcp, udp) = (self.tcp.local_addr().unwrap().port(), self.udp.local_addr().unwrap().port());
+        [
+            format!("exec 3<> /dev/tcp/127.0.0.1/{tcp}"),
+            format!("echo x > /dev/udp/127.0.0.1/{udp}"),
+            "perl -MSocket -e 'socket(S, AF_INET, SOCK_STREAM, 0) or die; bind(S, sockaddr_in(0, INADDR_LOOPBACK)) or die; listen(S, 1) or die'"
+                .into(),
+        ]
+    }
+
+    fn unix(&self) -> [String; 3] {
+        let connect = |kind: &str, path: &str| {
+            format!("perl -MSocket -e 'socket(S, AF_UNIX, {kind}, 0) or die $!; connect(S, pack_sockaddr_un({path})) or die $!'")
+        };
+        [
+            connect("SOCK_STREAM", "q(../sibling/socket)"),
+            connect("SOCK_STREAM", &format!("qq(\\0{})", self.name)),
+            "perl -MSocket -e 'socketpair(A, B, AF_UNIX, SOCK_DGRAM, 0) or die $!; send(A, q(x), 0, pack_sockaddr_un(q(../sibling/datagrams))) or die $!'"
+                .into(),
+        ]
+    }
+}
+
+#[tokio::test]
+async fn nobody_outside_is_reached() {
+    let mut world = confined(false);
+    let listeners = Listeners::new(&world);
+    let (internet, unix) = (listeners.internet(), listeners.unix());
+    let all: Vec<&str> = internet.iter().chain(&unix).map(String::as_str).collect();
+    refused(&world, &all).await;
+    // With a network, and without a sandbox, so that it is known what was refused.
+    world.context.sandbox.as_mut().unwrap().network = true;
+    allowed(&world, &all[..3]).await;
+    refused(&world, &all[3..]).await;
+    world.context.sandbox = None;
+    allowed(&world, &all).await;
+}
+
+/// A process that is not the command's.
+struct Stranger(std::process::Child);
+
+impl Drop for Stranger {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn other_processes_are_let_alone() {
+    let mut world = confined(false);
+    let stranger = || Stranger(std::process::Command::new("sleep").arg("60").stdin(Stdio::piped()).spawn().unwrap());
+    let (mut kept, mut killed) = (stranger(), stranger());
+    let (one, other) = (kept.0.id(), killed.0.id());
+    refused(
+        &world,
+        &[
+            &format!("kill -9 {one}"),
+            &format!("prlimit --pid {one} --cpu=100"),
+            &format!("cat /proc/{one}/environ"),
+            &format!("readlink /proc/{one}/fd/0"),
+        ],
+    )
+    .await;
+    assert!(kept.0.try_wait().unwrap().is_none());
+    world.context.sandbox = None;
+    allowed(&world, &[&format!("cat /proc/{other}/environ > /dev/null && readlink /proc/{other}/fd/0 && prlimit --pid {other} --cpu=100 && kill -9 {other}")]).await;
+    killed.0.wait().unwrap();
+}
+
+#[tokio::test]
+async fn ways_around_are_shut() {
+    let mut world = confined(true);
+    // Each ends with 0 when the kernel says EPERM: io_uring_setup, keyctl, pidfd_getfd, the same by the numbers of x32, TIOCSTI.
+    let refused_by_number = |call: &str| format!("perl -e 'exit(!(syscall({call}) == -1 && $!{{EPERM}}))'");
+    let mut commands = vec![refused_by_number("425, 1, 0")];
+    if cfg!(target_arch = "x86_64") {
+        commands.push(refused_by_number("0x40000000 + 39"));
+        commands.push(refused_by_number("250, 0, 0"));
+    }
+    commands.push(refused_by_number("438, 0, 0, 0"));
+    commands.push("perl -e 'exit(!(!ioctl(STDIN, 0x5412, $x = q(x)) && $!{EPERM}))'".into());
+    let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
+    allowed(&world, &commands).await;
+    world.context.sandbox = None;
+    for command in commands {
+        assert_ne!(code(&world, command).await.0, 0, "{command} is refused to everybody");
+    }
+}
+
+#[tokio::test]
+async fn what_fails_is_told_what_it_may_do() {
+    let mut world = confined(false);
+    let told = world.told("bash", json!({"command": "echo x; exit 3"})).await;
+    let root = world.path("");
+    let hint = format!("[sandbox workspace-write: writes only below {}, $TMPDIR; no network, no sockets]", root.display());
+    assert_eq!(told, format!("ok x\n{}\nexit code: 3", hint.replace("/,", ",")));
+    assert_eq!(world.told("bash", json!({"command": "echo x"})).await, "ok x\nexit code: 0");
+    let sandbox = world.context.sandbox.as_mut().unwrap();
+    sandbox.writable.clear();
+    sandbox.network = true;
+    let told = world.told("bash", json!({"command": "exit 3"})).await;
+    assert_eq!(told, "ok [sandbox read-only: writes only below $TMPDIR; network, but no unix sockets]\nexit code: 3");
+}
+
+#[tokio::test]
+async fn a_directory_that_became_a_link_is_no_root() {
+    let mut world = confined(false);
+    world.put("deep/file", "");
+    let deep = world.path("deep");
+    world.context.sandbox.as_mut().unwrap().writable.push(deep);
+    let (code, told) = code(&world, "rm -r deep && ln -s ../sibling deep").await;
+    assert_eq!(code, 0, "{told}");
+    refused(&world, &["echo x > deep/new"]).await;
+}
