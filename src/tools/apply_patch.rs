@@ -51,7 +51,7 @@ impl Tool for ApplyPatch {
         }
     }
 
-    async fn preview(&self, input: &Input, context: &ToolContext) -> Vec<ToolContent> {
+    async fn preview(&self, input: &Input, context: &ToolContext) -> Result<Vec<ToolContent>, ToolError> {
         let input = input.clone();
         change::preview(context, move |context| plan(&input, context)).await
     }

@@ -67,13 +67,12 @@ impl Tool for Bash {
         }
     }
 
-    async fn preview(&self, input: &Input, context: &ToolContext) -> Vec<ToolContent> {
+    async fn preview(&self, input: &Input, context: &ToolContext) -> Result<Vec<ToolContent>, ToolError> {
         let place = input.cwd.as_ref().map_or_else(|| context.shell.cwd(), |cwd| context.workspace.resolve(cwd).real);
         let shown = format!("{}{}", environment(input), input.command);
-        if place == context.workspace.cwd {
-            return vec![ToolContent::text(shown)];
-        }
-        vec![ToolContent::text(format!("# in {}\n{}", context.workspace.show(&place), shown))]
+        let elsewhere = place != context.workspace.cwd;
+        let head = if elsewhere { format!("# in {}\n", context.workspace.show(&place)) } else { String::new() };
+        Ok(vec![ToolContent::text(head + &shown)])
     }
 
     /// details: `{command, exitCode, durationMs, truncated, artifact?}`; of a background job `{command, job}`.

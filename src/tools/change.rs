@@ -45,14 +45,14 @@ pub struct Plan {
     pub details: Value,
 }
 
-/// What people are shown before they decide: what would change, or why nothing can.
+/// What people are shown before they decide: what would change. An error says why nothing can.
 pub async fn preview(
     context: &ToolContext,
     plan: impl FnOnce(&ToolContext) -> Result<Plan, ToolError> + Send + 'static,
-) -> Vec<ToolContent> {
+) -> Result<Vec<ToolContent>, ToolError> {
     let inner = context.clone();
-    let planned = context.look(move || plan(&inner)).await;
-    planned.map_or_else(|error| vec![ToolContent::text(error.0)], |plan| plan.changes.iter().map(Change::content).collect())
+    let plan = context.look(move || plan(&inner)).await?;
+    Ok(plan.changes.iter().map(Change::content).collect())
 }
 
 /// Plans and does it, while nobody else writes `paths`: everything, or nothing when it fails.

@@ -46,7 +46,7 @@ impl Tool for Edit {
         Access::write(&input.file_path)
     }
 
-    async fn preview(&self, input: &Input, context: &ToolContext) -> Vec<ToolContent> {
+    async fn preview(&self, input: &Input, context: &ToolContext) -> Result<Vec<ToolContent>, ToolError> {
         let input = input.clone();
         change::preview(context, move |context| plan(&input, context)).await
     }

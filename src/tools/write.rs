@@ -39,7 +39,7 @@ impl Tool for Write {
         Access::write(&input.file_path)
     }
 
-    async fn preview(&self, input: &Input, context: &ToolContext) -> Vec<ToolContent> {
+    async fn preview(&self, input: &Input, context: &ToolContext) -> Result<Vec<ToolContent>, ToolError> {
         let input = input.clone();
         change::preview(context, move |context| plan(input, context)).await
     }

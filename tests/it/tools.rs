@@ -11,11 +11,10 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 mod bash;
+mod chance;
 mod diagram;
 mod edits;
-mod chance;
 mod fetch;
-mod files;
 mod files;
 mod git;
 mod jobs;

@@ -30,7 +30,7 @@ async fn every_case_holds() {
         let before = bytes(text("file"));
         world.put("f", &before);
         let input = json!({"file_path": "f", "old_string": text("old"), "new_string": text("new"), "replace_all": case["all"]});
-        world.context.files.note(&world.path("f"));
+        world.context.files.note(&world.path("f"), None);
         let found = world.call("edit", input).await;
         let after = world.bytes("f");
         let right = match &found {

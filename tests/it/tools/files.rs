@@ -239,7 +239,7 @@ async fn edit_tells_what_changed_and_shows_it_before() {
     let shown = [ToolContent::Diff { path: world.path("f"), old_text: Some("a\nb\nc\n".into()), new_text: "a\nx\ny\nc\n".into() }];
     let prepared = world.tools.prepare("edit", input, &world.context).map_err(|error| error.0).unwrap();
     assert_eq!(prepared.access.paths, ["f"]);
-    assert_eq!(prepared.preview(&world.context).await, shown);
+    assert_eq!(prepared.preview(&world.context).await.unwrap(), shown);
     assert_eq!(world.text("f"), "a\nb\nc\n");
     let output = prepared.run(&world.context).await.unwrap();
     let diff = "--- a/f\n+++ b/f\n@@ -1,3 +1,4 @@\n a\n-b\n+x\n+y\n c\n";

@@ -296,7 +296,7 @@ async fn a_patch_is_judged_by_all_its_paths_and_shown_before() {
         new_text: new.into(),
     };
     let shown = [diff("a", "1\n", "2\n"), diff("b", "1\n", ""), diff("../d", "1\n", "1\n")];
-    assert_eq!(prepared.preview(&world.context).await, shown);
+    assert_eq!(prepared.preview(&world.context).await.unwrap(), shown);
     assert_eq!(world.text("a"), "1\n");
     let output = prepared.run(&world.context).await.unwrap();
     assert_eq!(output.content, shown);
