@@ -16,9 +16,9 @@ mod fetch;
 mod files;
 mod git;
 mod jobs;
+mod repo_map;
 mod roots;
 mod sandbox;
-mod repo_map;
 mod search;
 
 /// A workspace of its own, with all tools.
