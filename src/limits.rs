@@ -93,6 +93,13 @@ pub const JOBS_KEPT_MAX: usize = 2 * JOBS_MAX;
 pub const JOB_TAIL_BYTES_MAX: usize = 256 << 10;
 /// Characters of a command in its call's title.
 pub const BASH_TITLE_CHARS_MAX: usize = 200;
+/// What of a command rules look at: bytes, rounds of the parser, commands, parts within parts, shells within shells. What is beyond
+/// counts as a command that cannot be read.
+pub const SHELL_BYTES_MAX: usize = 64 << 10;
+pub const SHELL_PARSE_STEPS_MAX: usize = 50_000;
+pub const SHELL_COMMANDS_MAX: usize = 500;
+pub const SHELL_LEVELS_MAX: usize = 200;
+pub const SHELL_DEPTH_MAX: usize = 8;
 /// Output of a command that the model sees (head and tail), and that is kept at all.
 pub const BASH_MODEL_BYTES_MAX: usize = 50 << 10;
 pub const BASH_OUTPUT_BYTES_MAX: usize = 16 << 20;
@@ -155,12 +162,6 @@ pub const MAP_FILE_EVEN: f64 = 10.0;
 /// What is kept of files that were read, over all sessions.
 pub const MAP_CACHE_BYTES_MAX: usize = 64 << 20;
 
-/// How long a client may take for a file, and the largest that it is asked for.
-pub const CLIENT_FILE: Duration = Duration::from_secs(5);
-pub const CLIENT_FILE_BYTES_MAX: u64 = 8 << 20;
-/// How long a client may take to start or end a terminal, or to tell its output.
-pub const CLIENT_TERMINAL: Duration = Duration::from_secs(10);
-
 /// Lines of one `read`, and the bytes of one line and of the whole.
 pub const READ_LINES_MAX: usize = 5_000;
 pub const READ_LINE_BYTES_MAX: usize = 8 << 10;
@@ -171,6 +172,11 @@ pub const BINARY_PROBE_BYTES: usize = 8 << 10;
 pub const IMAGE_BYTES_MAX: usize = 5 << 20;
 /// Largest file that `edit` takes.
 pub const EDIT_BYTES_MAX: u64 = 64 << 20;
+/// Steps that comparing blocks may take, of a line or 64 pairs of bytes each; and blocks that are told apart.
+pub const EDIT_COMPARE_STEPS_MAX: usize = 64 << 20;
+pub const EDIT_PLACES_MAX: usize = 1_000;
+/// Files up to this size are searched for what is most like something that was not found.
+pub const EDIT_NEAREST_BYTES_MAX: usize = 4 << 20;
 /// Text of one side of a diff that is shown; larger ones are shown without their text.
 pub const DIFF_TEXT_BYTES_MAX: usize = 256 << 10;
 /// Time for a diff to be a good one; then a coarser one is taken.

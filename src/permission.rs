@@ -1,8 +1,8 @@
 //! What a tool call wants to touch, as plain data. Who decides about it, and how, is not the tools' affair.
 
-pub mod commands;
 pub mod paths;
 pub mod rules;
+pub mod shell;
 
 pub use crate::config::AccessKind;
 

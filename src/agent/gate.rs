@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use crate::config::{AccessKind, Policy};
 use crate::content::{PermissionOption, PermissionOptionKind, ToolKind};
-use crate::permission::commands::CommandLine;
 use crate::permission::paths::{Hidden, Place};
 use crate::permission::rules::{Decision, Mode, Rules, Subject, asks_about, decide};
-use crate::tools::{Prepared, Reach};
+use crate::permission::shell::Line;
+use crate::tools::{Prepared, Reach, ToolContext};
 use crate::web::Address;
-use crate::workspace::{Except, Placed, Workspace};
+use crate::workspace::{Except, Placed};
 
 /// The call as rules see it, its paths without symlinks.
-pub fn subject<'a>(prepared: &'a Prepared, workspace: &Workspace) -> Subject<'a> {
-    let access = &prepared.access;
+pub fn subject<'a>(prepared: &'a Prepared, context: &ToolContext) -> Subject<'a> {
+    let (access, workspace) = (&prepared.access, &context.workspace);
     let place = |placed: &Placed| {
         let guarded = access.kind == AccessKind::Write && workspace.is_protected(&placed.real);
         let readable = access.kind == AccessKind::Read && placed.artifact;
@@ -22,18 +22,21 @@ pub fn subject<'a>(prepared: &'a Prepared, workspace: &Workspace) -> Subject<'a>
         Place { real: placed.real.clone(), written: placed.path.clone(), cwd: workspace.cwd.clone(), inside, guarded }
     };
     let paths = prepared.placed.iter().map(place).collect();
-    let command =
-        access.command.as_deref().map(|command| CommandLine { environment: &access.environment, command: command.trim() });
-    Subject { tool: &prepared.name, kind: access.kind, paths, command, url: access.url.as_deref() }
+    let line = access.command.as_deref().map(|command| Line::read(&access.environment, command));
+    let here = prepared.placed.first().map_or_else(|| context.shell.cwd(), |cwd| cwd.real.clone());
+    let file = |path: &str| place(&workspace.resolve(&here.join(path).to_string_lossy()));
+    let writes = line.iter().flat_map(Line::writes).map(|path| path.map(file)).collect();
+    Subject { tool: &prepared.name, kind: access.kind, paths, line, writes, url: access.url.as_deref() }
 }
 
 /// What rules keep a call that may run from seeing.
-pub fn hidden(rules: &Rules, prepared: &Prepared, workspace: &Workspace) -> Option<Except> {
+pub fn hidden(rules: &Rules, prepared: &Prepared, context: &ToolContext) -> Option<Except> {
     if prepared.kind != ToolKind::Search {
         return None;
     }
-    let asked = asks_about(rules, &subject(prepared, workspace));
-    Hidden::of(rules, &prepared.name, &workspace.cwd, asked).map(|hidden| Arc::new(move |real: &Path| hidden.hides(real)) as Except)
+    let asked = asks_about(rules, &subject(prepared, context));
+    Hidden::of(rules, &prepared.name, &context.workspace.cwd, asked)
+        .map(|hidden| Arc::new(move |real: &Path| hidden.hides(real)) as Except)
 }
 
 /// Where a call that may run may be redirected: to what it would be allowed by itself, and where it would be asked about, on the host that was
@@ -43,13 +46,19 @@ pub fn reach(rules: &Rules, mode: Mode, default: Policy, prepared: &Prepared) ->
     let (rules, tool) = (rules.clone(), prepared.name.clone());
     Some(Arc::new(move |next: &Address| {
         let url = Some(next.as_str());
-        let subject = Subject { tool: &tool, kind: AccessKind::Network, paths: Vec::new(), command: None, url };
+        let subject = Subject { tool: &tool, kind: AccessKind::Network, paths: Vec::new(), line: None, writes: Vec::new(), url };
         match decide(&rules, mode, default, &subject).policy {
             Policy::Allow => true,
             Policy::Ask => next.host() == asked.host(),
             Policy::Deny => false,
         }
     }))
+}
+
+/// Whether the model may read the files of a call: then it may be told what is wrong with the call, and nobody need be asked about it.
+pub fn may_read(rules: &Rules, mode: Mode, default: Policy, subject: &Subject<'_>) -> bool {
+    let read = Subject { tool: "read", kind: AccessKind::Read, ..subject.clone() };
+    decide(rules, mode, default, &read).policy == Policy::Allow
 }
 
 /// What the model is told of a decision that denies.
@@ -64,7 +73,7 @@ pub fn denial(decision: &Decision, mode: Mode) -> String {
 
 /// What may be answered; `always` is for this session, and for no more than what was asked.
 pub fn options(subject: &Subject<'_>) -> Vec<PermissionOption> {
-    let what = match (subject.command, subject.paths.as_slice()) {
+    let what = match (&subject.line, subject.paths.as_slice()) {
         (Some(_), _) => "this command".to_string(),
         (None, _) if subject.url.is_some() => "this address".to_string(),
         (None, [place]) => format!("{} on {}", subject.tool, place.shown().display()),

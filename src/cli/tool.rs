@@ -45,8 +45,7 @@ pub async fn run(nuncio: Arc<Nuncio>, options: ToolOptions) -> Result<u8> {
         Err(error) => return tell(Err(error), 2),
     };
     let mode = Mode::parse(&state.mode).unwrap_or(Mode::Ask);
-    let decision =
-        rules::decide(&rules, mode, desk.loaded.settings.permissions.default, &gate::subject(&prepared, &context.workspace));
+    let decision = rules::decide(&rules, mode, desk.loaded.settings.permissions.default, &gate::subject(&prepared, &context));
     match decision.policy {
         Policy::Allow => {}
         Policy::Deny => return tell(Err(ToolError::new(gate::denial(&decision, mode))), 4),
@@ -59,8 +58,12 @@ pub async fn run(nuncio: Arc<Nuncio>, options: ToolOptions) -> Result<u8> {
             );
         }
         Policy::Ask => {
-            let options = gate::options(&gate::subject(&prepared, &context.workspace));
-            for shown in Text::new(true, false, &nuncio.cwd).asked(&prepared.preview(&context).await) {
+            let options = gate::options(&gate::subject(&prepared, &context));
+            let content = match prepared.preview(&context).await {
+                Err(error) => return tell(Err(error), 1),
+                Ok(content) => content,
+            };
+            for shown in Text::new(true, false, &nuncio.cwd).asked(&content) {
                 let (Out::Answer(text) | Out::Aside(text)) = shown;
                 eprint!("{text}");
             }
@@ -72,7 +75,7 @@ pub async fn run(nuncio: Arc<Nuncio>, options: ToolOptions) -> Result<u8> {
         }
     }
     context.sandbox = desk.sandbox(mode);
-    context.hidden = gate::hidden(&rules, &prepared, &context.workspace);
+    context.hidden = gate::hidden(&rules, &prepared, &context);
     context.reach = gate::reach(&rules, mode, desk.loaded.settings.permissions.default, &prepared);
     let cancel = context.cancel.clone();
     let kind = prepared.kind;

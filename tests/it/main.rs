@@ -4,11 +4,13 @@
 mod cli;
 mod context;
 mod durability;
+mod frames;
 mod harness;
 mod http;
 mod lsp;
 mod models;
 mod openapi;
+mod patch;
 mod permission;
 mod process;
 mod processes;

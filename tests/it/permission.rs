@@ -2,6 +2,8 @@
 
 mod answers;
 mod fence;
+mod hostile;
+mod oracle;
 mod reach;
 mod secrets;
 mod trust;
@@ -95,12 +97,14 @@ async fn rules_decide_before_modes() {
         (echo, "ask", "bash", bash("true"), Ask),
         (echo, "ask", "bash", bash("echo a; rm -rf x"), Ask),
         (echo, "ask", "bash", bash("echo a && true"), Ask),
+        (echo, "ask", "bash", bash("echo a && echo b | echo c"), Allow),
+        (echo, "ask", "bash", bash("echo $(echo a)"), Allow),
         (echo, "ask", "bash", bash("echo a | sh"), Ask),
         (echo, "ask", "bash", bash("echo $(true)"), Ask),
         (echo, "ask", "bash", bash("echo `true`"), Ask),
         (echo, "ask", "bash", bash("echo a > in.txt"), Ask),
         (echo, "ask", "bash", bash("echo a\ntrue"), Ask),
-        (echo, "ask", "bash", bash("echo a &"), Ask),
+        (echo, "ask", "bash", bash("echo a &"), Allow),
         (echo, "plan", "bash", bash("echo hi"), Deny),
         (echo, "ask", "write", file("new.txt"), Ask),
         // A deny is looked for in every part.
@@ -117,6 +121,14 @@ async fn rules_decide_before_modes() {
         (secrets, "auto", "read", json!({"file_path": "secrets/key"}), Allow),
         (r#"{ path = "*.txt", policy = "allow" }"#, "ask", "write", file("new.txt"), Allow),
         (r#"{ path = "*.txt", policy = "allow" }"#, "ask", "write", file("dir/new.txt"), Ask),
+        // What a shell writes by itself is written.
+        (secrets, "auto", "bash", bash("echo a > secrets/key"), Deny),
+        (secrets, "auto", "bash", bash("true; { echo a; } 2>> ./x/../secrets/key"), Deny),
+        (secrets, "auto", "bash", bash("echo a > innocent"), Deny),
+        (secrets, "auto", "bash", json!({"command": "echo a > key", "cwd": "secrets"}), Deny),
+        (secrets, "auto", "bash", bash("cd secrets && echo a > key"), Ask),
+        (secrets, "auto", "bash", bash("for f in *; do echo a > $f; done"), Ask),
+        (secrets, "auto", "bash", bash("cat < secrets/key > new.txt 2>&1"), Allow),
         // Other names of a tool are that tool.
         (r#"{ tool = "bash", policy = "deny" }"#, "auto", "shell", bash("true"), Deny),
         (r#"{ tool = "wri*", policy = "allow" }"#, "ask", "write_file", file("new.txt"), Allow),

@@ -43,6 +43,16 @@ async fn what_a_server_begins_on_an_edit_is_waited_for() {
 }
 
 #[tokio::test]
+async fn what_an_unfinished_build_said_before_is_not_new() {
+    let home = home(&["stale"]);
+    let steps = [write("a.x", "fine\nERR one\n"), write("a.x", "a\nmended\n"), write("a.x", "b\nb\nERR two\n")];
+    let told: Vec<String> = outputs(&home, &steps).await.into_iter().map(|(told, _)| told).collect();
+    let expected =
+        ["errors in a.x:\na.x:2:1: error: bad; ERR one\n", "", "new diagnostics in a.x:\na.x:3:1: error: bad; ERR two\n"];
+    assert_eq!(told, expected);
+}
+
+#[tokio::test]
 async fn models_and_scripts_are_told_too() {
     let home = home(&[]);
     home.put("warm.x", "");

@@ -179,7 +179,7 @@ async fn edit() {
         ("a\r\nb\r\nc", json!({"old_string": "a\nb", "new_string": "x\ny\nz"}), "x\r\ny\r\nz\r\nc", "ok edited f at line 1"),
         ("a\r\nb\r\n", json!({"old_string": "a\r\n", "new_string": ""}), "b\r\n", "ok edited f at line 1"),
         ("a\nb\n", json!({"old_string": "a\r\nb", "new_string": "x\r\ny"}), "x\ny\n", "ok edited f at line 1"),
-        ("a\nb\r\nc\n", json!({"old_string": "b\nc", "new_string": "B\nC"}), "a\nB\nC\n", "ok edited f at line 2"),
+        ("a\nb\r\nc\n", json!({"old_string": "b\nc", "new_string": "B\nC"}), "a\nB\r\nC\n", "ok edited f at line 2"),
         ("a\r\nb\nc\r\n", json!({"old_string": "c", "new_string": "d"}), "a\r\nb\nd\r\n", "ok edited f at line 3"),
         ("\u{feff}a\n", json!({"old_string": "a", "new_string": "b"}), "\u{feff}b\n", "ok edited f at line 1"),
         ("", json!({"old_string": "", "new_string": "new"}), "new", "ok edited f at line 1"),
@@ -205,7 +205,7 @@ async fn edit() {
             "fn one() {\n    let value = 1;\n",
             json!({"old_string": "let valeu = 1;", "new_string": ""}),
             "fn one() {\n    let value = 1;\n",
-            "error old_string was not found in f; the most similar line is 2: `let value = 1;`; read the file and copy the text exactly",
+            "error old_string was not found in f; the nearest place is line 2, which is `let value = 1;` where old_string has `let valeu = 1;`; read the file and copy the text exactly",
         ),
         (
             "a",
@@ -239,7 +239,7 @@ async fn edit_tells_what_changed_and_shows_it_before() {
     let shown = [ToolContent::Diff { path: world.path("f"), old_text: Some("a\nb\nc\n".into()), new_text: "a\nx\ny\nc\n".into() }];
     let prepared = world.tools.prepare("edit", input, &world.context).map_err(|error| error.0).unwrap();
     assert_eq!(prepared.access.paths, ["f"]);
-    assert_eq!(prepared.preview(&world.context).await, shown);
+    assert_eq!(prepared.preview(&world.context).await.unwrap(), shown);
     assert_eq!(world.text("f"), "a\nb\nc\n");
     let output = prepared.run(&world.context).await.unwrap();
     let diff = "--- a/f\n+++ b/f\n@@ -1,3 +1,4 @@\n a\n-b\n+x\n+y\n c\n";

@@ -1,0 +1,61 @@
+//! The grammar of bash that lines are read with: tree-sitter's.
+
+use std::ops::ControlFlow;
+
+use tree_sitter::{ParseOptions, ParseState, Parser, Tree};
+
+use crate::limits;
+
+/// None when it takes too long, or parts a character. Bash takes all that is not ASCII for parts of words; the grammar is shown letters in its place, since its
+/// scanner looks characters up in a table of bytes, beyond which it crashes (`isdigit` in tree-sitter-bash 0.25).
+pub fn parse(source: &str) -> Option<Tree> {
+    let shown: Vec<u8> = source.bytes().map(|byte| if byte.is_ascii() { byte } else { b'x' }).collect();
+    let mut parser = Parser::new();
+    parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
+    let mut steps = 0;
+    let mut bounded = |_: &ParseState| {
+        steps += 1;
+        if steps > limits::SHELL_PARSE_STEPS_MAX { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let options = ParseOptions::new().progress_callback(&mut bounded);
+    let tree = parser.parse_with_options(&mut |place, _| shown.get(place..).unwrap_or_default(), None, Some(options));
+    tree.filter(|tree| source.is_ascii() || has_whole_characters(tree, source))
+}
+
+fn has_whole_characters(tree: &Tree, source: &str) -> bool {
+    let mut cursor = tree.walk();
+    loop {
+        let range = cursor.node().byte_range();
+        if !source.is_char_boundary(range.start) || !source.is_char_boundary(range.end) {
+            return false;
+        }
+        if cursor.goto_first_child() {
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                return true;
+            }
+        }
+    }
+}
+
+/// Whether it is a word, or a part of one.
+pub fn is_literal(kind: &str) -> bool {
+    matches!(
+        kind,
+        "word"
+            | "concatenation"
+            | "string"
+            | "raw_string"
+            | "translated_string"
+            | "ansi_c_string"
+            | "number"
+            | "expansion"
+            | "simple_expansion"
+            | "command_substitution"
+            | "process_substitution"
+            | "arithmetic_expansion"
+            | "brace_expression"
+    )
+}

@@ -1,0 +1,85 @@
+//! Where the grammar and bash see the same, and people too: what is not plainly so is not judged.
+
+use std::ops::Range;
+
+use tree_sitter::Node;
+
+/// Whether people see what bash sees, and bash what the grammar does: no control characters, no blanks but the usual, nothing
+/// invisible, no line that goes on in the middle of a word.
+pub fn is_plain(source: &str) -> bool {
+    let odd = |character: char| match character {
+        '\n' | '\t' => false,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' => true,
+        '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' => true,
+        '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffd}' | '\u{e0000}'..='\u{e0fff}' => true,
+        character => character.is_control() || (!character.is_ascii() && character.is_whitespace()),
+    };
+    let broken = |(place, _): (usize, &str)| !matches!(source[..place].chars().next_back(), Some(' ' | '\t'));
+    !source.chars().any(odd) && !source.match_indices("\\\n").any(broken)
+}
+
+/// `$name`, `$1`, `$?`
+pub fn is_variable(text: &str) -> bool {
+    let Some(name) = text.strip_prefix('$') else { return false };
+    let special = name.len() == 1 && "@*#?-$!0123456789".contains(name);
+    special || (!name.starts_with(|first: char| first.is_ascii_digit()) && !name.is_empty() && is_name(name))
+}
+
+fn is_name(text: &str) -> bool {
+    text.chars().all(|character| character.is_ascii_alphanumeric() || character == '_')
+}
+
+/// `${name}`, `${#name}`, `${name:-word}` and the like with nothing in it that is expanded again; sums of numbers.
+pub fn is_harmless_expansion(text: &str) -> bool {
+    if let Some(sum) = text.strip_prefix("$((").and_then(|text| text.strip_suffix("))")) {
+        return sum.chars().all(|character| character.is_ascii_digit() || " +-*/%()<>=".contains(character));
+    }
+    let Some(inner) = text.strip_prefix("${").and_then(|text| text.strip_suffix('}')) else { return false };
+    let inner = inner.strip_prefix('#').filter(|name| !name.is_empty()).unwrap_or(inner);
+    let name = |character: char| character.is_ascii_alphanumeric() || character == '_';
+    let rest = inner.trim_start_matches(name);
+    let rest = if rest.len() == inner.len() { inner.strip_prefix(['@', '*', '?', '#']) } else { Some(rest) };
+    let operator =
+        |rest: &str| rest.is_empty() || [":-", ":+", "-", "+", "#", "%"].iter().any(|operator| rest.starts_with(operator));
+    let word = |rest: &str| rest.trim_start_matches(':').chars().all(|one| name(one) || "_./* ,+-#%".contains(one));
+    rest.is_some_and(|rest| operator(rest) && word(rest))
+}
+
+/// Whether the grammar ends a here-document where bash does, and finds in it what bash does. There is one in a line at most.
+pub fn is_plain_heredoc(source: &str, parts: &[Node<'_>]) -> bool {
+    let find = |kind: &str| parts.iter().find(|part| part.kind() == kind);
+    let (Some(start), Some(body), Some(end)) = (find("heredoc_start"), find("heredoc_body"), find("heredoc_end")) else {
+        return false;
+    };
+    let written = &source[start.byte_range()];
+    let quoted = ['\'', '"'].into_iter().find_map(|quote| written.strip_prefix(quote)?.strip_suffix(quote));
+    let delimiter = quoted.unwrap_or(written);
+    if delimiter.is_empty() || !delimiter.chars().all(|character| character.is_ascii_alphanumeric() || character == '_') {
+        return false;
+    }
+    // From the end of the line that it begins in.
+    let Some(first) = source[start.end_byte()..].find('\n').map(|place| start.end_byte() + place + 1) else { return false };
+    let tabs = find("<<-").is_some();
+    let bare = |line: &str| if tabs { line.trim_start_matches('\t').to_owned() } else { line.to_owned() };
+    let mut place = first;
+    let mut ends = None;
+    for line in source[first..].split_inclusive('\n') {
+        if bare(line.strip_suffix('\n').unwrap_or(line)) == delimiter {
+            ends = Some(place..place + line.len());
+            break;
+        }
+        place += line.len();
+    }
+    let agreed = ends.is_some_and(|line| line.contains(&end.start_byte()) && line.end.saturating_sub(end.end_byte()) <= 1);
+    let begins_first = source[start.end_byte()..first].find("<<").is_none() && body.start_byte() >= first.saturating_sub(1);
+    agreed && begins_first && (quoted.is_some() || is_plain_text(source, *body))
+}
+
+/// Whether everything that bash expands in the here-document is a part of its own.
+fn is_plain_text(source: &str, body: Node<'_>) -> bool {
+    let holes: Vec<Range<usize>> =
+        body.children(&mut body.walk()).filter(|part| part.kind() != "heredoc_content").map(|part| part.byte_range()).collect();
+    let text = &source[body.byte_range()];
+    let outside = |place: usize| !holes.iter().any(|hole| hole.contains(&(body.start_byte() + place)));
+    !text.char_indices().any(|(place, character)| matches!(character, '$' | '`' | '\\') && outside(place))
+}

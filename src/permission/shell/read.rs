@@ -1,0 +1,377 @@
+//! From a line to its commands, by way of tree-sitter's grammar of bash. That grammar takes more than bash does: where the two might
+//! not see the same, the line counts as one that cannot be read.
+
+use std::ops::Range;
+
+use tree_sitter::Node;
+
+use super::grammar::{is_literal, parse};
+use super::plain::{is_harmless_expansion, is_plain, is_plain_heredoc, is_variable};
+use super::word::Word;
+use super::{Command, Nature, runs};
+use crate::limits;
+
+/// All commands of `line`, also those in its substitutions, and in what it has other shells run. Where something in it cannot be read,
+/// there is one more, of which nothing is known.
+pub fn commands(line: &str) -> Vec<Command> {
+    let mut reader = Reader::new(line, 0);
+    reader.read();
+    reader.done()
+}
+
+/// The variables that are set for a line.
+pub fn environment(environment: &str) -> Vec<Command> {
+    let environment = environment.trim_ascii();
+    let mut reader = Reader::new(environment, 0);
+    if !environment.is_empty() {
+        reader.prefixed = true;
+        reader.read();
+    }
+    reader.done()
+}
+
+/// Reads one text; what that has a shell run is read by another.
+pub struct Reader<'a> {
+    pub source: &'a str,
+    pub found: Vec<Command>,
+    /// Something could not be read.
+    pub opaque: bool,
+    /// Shells around this text.
+    pub depth: usize,
+    /// Nodes around the current one.
+    level: usize,
+    /// A variable that stands alone here is given to programs.
+    prefixed: bool,
+}
+
+impl<'a> Reader<'a> {
+    pub fn new(source: &'a str, depth: usize) -> Reader<'a> {
+        Reader { source, found: Vec::new(), opaque: false, depth, level: 0, prefixed: false }
+    }
+
+    pub fn done(mut self) -> Vec<Command> {
+        if self.opaque {
+            self.found.push(Command::new(Nature::Opaque, &[Word::unknown()], self.source));
+        }
+        self.found
+    }
+
+    pub fn read(&mut self) {
+        self.opaque |= !is_plain(self.source);
+        if self.depth > limits::SHELL_DEPTH_MAX || self.source.len() > limits::SHELL_BYTES_MAX {
+            self.opaque = true;
+            return;
+        }
+        match parse(self.source) {
+            Some(tree) => {
+                let root = tree.root_node();
+                self.opaque |= root.has_error();
+                self.gap(0..root.start_byte(), true);
+                self.visit(root);
+                self.gap(root.end_byte()..self.source.len(), true);
+            }
+            None => self.opaque = true,
+        }
+    }
+
+    pub fn push(&mut self, command: Command) {
+        if self.found.len() < limits::SHELL_COMMANDS_MAX { self.found.push(command) } else { self.opaque = true }
+    }
+
+    pub fn text(&self, node: Node<'_>) -> &'a str {
+        &self.source[node.byte_range()]
+    }
+
+    /// What no part of the grammar claims has to be blank for bash too.
+    fn gap(&mut self, gap: Range<usize>, lines: bool) {
+        let continued = self.source[gap].replace("\\\n", " ");
+        self.opaque |= !continued.chars().all(|character| matches!(character, ' ' | '\t') || (lines && character == '\n'));
+    }
+
+    /// The parts of `node`. `lines`: they may stand on several.
+    fn parts<'t>(&mut self, node: Node<'t>, lines: bool) -> Vec<Node<'t>> {
+        let parts: Vec<Node<'t>> = node.children(&mut node.walk()).collect();
+        let mut end = node.start_byte();
+        for part in &parts {
+            self.gap(end..part.start_byte(), lines);
+            end = part.end_byte();
+        }
+        self.gap(end..node.end_byte(), lines);
+        parts
+    }
+
+    pub fn visit(&mut self, node: Node<'_>) {
+        self.level += 1;
+        if self.level > limits::SHELL_LEVELS_MAX {
+            self.opaque = true;
+        } else {
+            self.visit_kind(node);
+        }
+        self.level -= 1;
+    }
+
+    fn visit_kind(&mut self, node: Node<'_>) {
+        self.opaque |= node.is_missing();
+        match node.kind() {
+            "program"
+            | "list"
+            | "pipeline"
+            | "subshell"
+            | "if_statement"
+            | "elif_clause"
+            | "else_clause"
+            | "while_statement"
+            | "do_group"
+            | "case_statement"
+            | "case_item"
+            | "negated_command"
+            | "function_definition"
+            | "process_substitution"
+            | "array" => {
+                self.visit_all(node, true);
+            }
+            "compound_statement" => {
+                self.opaque |= self.text(node).starts_with("((");
+                self.visit_all(node, true);
+            }
+            "command_substitution" => {
+                // Within backticks a backslash means something else.
+                let text = self.text(node);
+                self.opaque |= !text.starts_with("$(") && text.contains('\\');
+                self.visit_all(node, true);
+            }
+            "variable_assignments" => self.visit_all(node, false),
+            "variable_assignment" => self.assignment(node, self.prefixed),
+            "command" => self.simple(node, Some(node), &[]),
+            "redirected_statement" => self.redirected(node),
+            "declaration_command" | "unset_command" => self.declaration(node),
+            "test_command" => self.test(node),
+            "for_statement" => {
+                let variable = node.child_by_field_name("variable").map_or("", |variable| self.text(variable));
+                self.variable(variable, false, node);
+                self.visit_all(node, true);
+            }
+            "file_redirect" | "heredoc_redirect" | "herestring_redirect" => {
+                let mut words = Vec::new();
+                self.redirect(node, &mut words);
+                self.opaque |= !words.is_empty();
+            }
+            "comment" => {
+                let before = self.source[..node.start_byte()].chars().next_back();
+                self.opaque |= before.is_some_and(|before| !" \t\n;&|()".contains(before));
+            }
+            kind if is_literal(kind) => drop(self.word(node)),
+            "variable_name" | "special_variable_name" | "file_descriptor" | "heredoc_start" | "heredoc_end" | "heredoc_content" => {
+            }
+            _ if !node.is_named() => {}
+            _ => {
+                self.opaque = true;
+                for part in node.children(&mut node.walk()) {
+                    self.visit(part);
+                }
+            }
+        }
+    }
+
+    fn visit_all(&mut self, node: Node<'_>, lines: bool) {
+        for part in self.parts(node, lines) {
+            self.visit(part);
+        }
+    }
+
+    /// A word, with the commands in its substitutions.
+    pub fn word(&mut self, node: Node<'_>) -> Word {
+        let mut holes = Vec::new();
+        self.holes(node, &mut holes);
+        let (word, whole) = Word::read(self.source, node.byte_range(), &holes);
+        self.opaque |= !whole;
+        word
+    }
+
+    fn holes(&mut self, node: Node<'_>, holes: &mut Vec<Range<usize>>) {
+        match node.kind() {
+            "simple_expansion" => {
+                holes.push(node.byte_range());
+                self.opaque |= !is_variable(self.text(node));
+            }
+            "command_substitution" | "process_substitution" => {
+                holes.push(node.byte_range());
+                self.visit(node);
+            }
+            "expansion" | "arithmetic_expansion" => {
+                holes.push(node.byte_range());
+                // Both may run what stands in a variable: `${x@P}`, `$((x))` with x='a[$(…)]'.
+                self.opaque |= !is_harmless_expansion(self.text(node));
+                for part in node.children(&mut node.walk()).filter(Node::is_named) {
+                    self.holes(part, &mut Vec::new());
+                }
+            }
+            _ => {
+                for part in node.children(&mut node.walk()) {
+                    self.holes(part, holes);
+                }
+            }
+        }
+    }
+
+    fn redirected(&mut self, node: Node<'_>) {
+        let parts = self.parts(node, false);
+        let (redirects, bodies): (Vec<_>, Vec<_>) = parts.into_iter().partition(|part| part.kind().ends_with("_redirect"));
+        match bodies.as_slice() {
+            [] => self.simple(node, None, &redirects),
+            [body] if body.kind() == "command" => self.simple(node, Some(*body), &redirects),
+            _ => bodies.into_iter().chain(redirects).for_each(|part| self.visit(part)),
+        }
+    }
+
+    /// A command with what is redirected before and after it. The grammar takes words behind a redirection for more targets of it.
+    fn simple(&mut self, whole: Node<'_>, command: Option<Node<'_>>, redirects: &[Node<'_>]) {
+        let mut words = Vec::new();
+        for part in command.map(|command| self.parts(command, false)).unwrap_or_default() {
+            match part.kind() {
+                "variable_assignment" => self.assignment(part, true),
+                "command_name" => match part.child(0) {
+                    Some(name) => words.push(self.word(name)),
+                    None => self.opaque = true,
+                },
+                "file_redirect" | "herestring_redirect" => self.redirect(part, &mut words),
+                "comment" => self.visit(part),
+                kind if is_literal(kind) => words.push(self.word(part)),
+                "$" | "==" | "=~" => words.push(Word::literal(part.kind())),
+                _ => {
+                    self.opaque = true;
+                    self.visit(part);
+                }
+            }
+        }
+        for redirect in redirects {
+            self.redirect(*redirect, &mut words);
+        }
+        let raw = self.text(whole);
+        self.run(&words, raw, &[]);
+    }
+
+    /// What a command of these words does; `around`: the commands that it was found in and that do nothing else.
+    pub fn run(&mut self, words: &[Word], raw: &str, around: &[Vec<Word>]) {
+        runs::run(self, words, raw, around);
+    }
+
+    /// `words`: takes what the grammar took for targets.
+    fn redirect(&mut self, node: Node<'_>, words: &mut Vec<Word>) {
+        let parts = self.parts(node, true);
+        match node.kind() {
+            "file_redirect" => {
+                let operator = parts.iter().find(|part| !part.is_named()).map_or("", |part| part.kind());
+                let mut targets =
+                    parts.iter().filter(|part| is_literal(part.kind())).map(|part| self.word(*part)).collect::<Vec<_>>();
+                let first = if targets.is_empty() { None } else { Some(targets.remove(0)) };
+                self.opaque |=
+                    parts.iter().any(|part| part.is_named() && !is_literal(part.kind()) && part.kind() != "file_descriptor");
+                if let Some(target) = first {
+                    self.target(operator, &target, node);
+                }
+                words.extend(targets);
+            }
+            "heredoc_redirect" => {
+                self.opaque |= !is_plain_heredoc(self.source, &parts);
+                for part in parts {
+                    // Words behind it are the command's, as far as we know.
+                    self.opaque |= is_literal(part.kind());
+                    match part.kind() {
+                        "file_redirect" | "herestring_redirect" => self.redirect(part, words),
+                        "heredoc_body" => self.holes(part, &mut Vec::new()),
+                        _ => self.visit(part),
+                    }
+                }
+            }
+            _ => parts.into_iter().for_each(|part| self.visit(part)),
+        }
+    }
+
+    fn target(&mut self, operator: &str, target: &Word, node: Node<'_>) {
+        let name = target.value();
+        let is = |test: fn(&str) -> bool| name.as_deref().is_some_and(test);
+        // The shell makes connections of these.
+        self.opaque |= is(|name| name.starts_with("/dev/tcp/") || name.starts_with("/dev/udp/"));
+        let harmless = match operator {
+            "<" | "<&" | "<&-" | ">&-" => true,
+            ">&" => is(|name| name.chars().all(|digit| digit.is_ascii_digit() || digit == '-') || name == "/dev/null"),
+            _ => is(|name| ["/dev/null", "/dev/stdout", "/dev/stderr"].contains(&name)),
+        };
+        if !harmless {
+            let command = Command { writes: Some(name.unwrap_or_default()), ..Command::new(Nature::More, &[], self.text(node)) };
+            self.push(command);
+        }
+    }
+
+    /// `prefixed`: it is given to a program.
+    fn assignment(&mut self, node: Node<'_>, prefixed: bool) {
+        for part in self.parts(node, false) {
+            match part.kind() {
+                "variable_name" => self.variable(self.text(part), prefixed, node),
+                // What stands in brackets is reckoned, and may run something then.
+                "subscript" => self.opaque = true,
+                _ => {}
+            }
+            if part.kind() == "array" {
+                self.visit(part);
+            } else if is_literal(part.kind()) {
+                let value = self.word(part);
+                self.opaque |= value.value().is_some_and(|value| value.contains("$(") || value.contains('`'));
+            }
+        }
+    }
+
+    fn variable(&mut self, name: &str, prefixed: bool, node: Node<'_>) {
+        if let Some(nature) = runs::variable(name, prefixed) {
+            self.push(Command::new(nature, &[], self.text(node)));
+        }
+    }
+
+    fn declaration(&mut self, node: Node<'_>) {
+        let mut words = Vec::new();
+        for part in self.parts(node, false) {
+            match part.kind() {
+                "variable_assignment" => {
+                    self.assignment(part, true);
+                    words.push(Word::literal(self.text(part)));
+                }
+                "variable_name" => words.push(Word::literal(self.text(part))),
+                kind if is_literal(kind) => {
+                    let word = self.word(part);
+                    // An option, or a name that is not plain: `-i` reckons, `-n` points elsewhere, `a[…]` runs.
+                    self.opaque |=
+                        !word.value().is_some_and(|word| word.chars().all(|one| one.is_ascii_alphanumeric() || one == '_'));
+                    words.push(word);
+                }
+                kind => words.push(Word::literal(kind)),
+            }
+        }
+        self.push(Command::new(Nature::Plain, &words, self.text(node)));
+    }
+
+    fn test(&mut self, node: Node<'_>) {
+        let text = self.text(node);
+        let double = text.starts_with("[[");
+        let inner = text.trim_matches(['[', ']']);
+        // A test of numbers reckons, and what is reckoned may run something; so does a test of a variable.
+        let words = ["-v", "-R", "-o"].into_iter().chain(["-eq", "-ne", "-lt", "-le", "-gt", "-ge"].into_iter().filter(|_| double));
+        self.opaque |= inner.contains('[') || words.into_iter().any(|word| inner.contains(word));
+        self.tested(node);
+        self.push(Command::new(Nature::Plain, &text.split_ascii_whitespace().map(Word::literal).collect::<Vec<_>>(), text));
+    }
+
+    fn tested(&mut self, node: Node<'_>) {
+        for part in self.parts(node, true) {
+            match part.kind() {
+                "unary_expression" | "binary_expression" | "parenthesized_expression" => self.tested(part),
+                "test_operator" => {}
+                "extglob_pattern" | "regex" => {
+                    let plain = |character: char| character.is_ascii_alphanumeric() || "_-./*?^+".contains(character);
+                    self.opaque |= !self.text(part).chars().all(plain);
+                }
+                _ => self.visit(part),
+            }
+        }
+    }
+}

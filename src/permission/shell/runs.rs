@@ -1,0 +1,233 @@
+//! What a command has others do: programs that run another program, shells within the shell, variables that programs obey.
+
+use super::read::Reader;
+use super::word::Word;
+use super::{Command, Nature, code, git};
+
+/// What is known of a command by its words.
+pub enum Runs {
+    /// No other.
+    Itself,
+    /// Nobody can tell.
+    Unknown,
+    /// The words of the only thing that it runs.
+    Only(Vec<Word>),
+    /// Others, while it does something itself too.
+    Others(Vec<Vec<Word>>),
+    /// A line for a shell.
+    Script(String),
+}
+
+/// A program that runs the command after its options.
+struct Wrapper {
+    name: &'static str,
+    /// Options with a value, in the same word or in the next.
+    valued: &'static [&'static str],
+    flags: &'static [&'static str],
+    /// Words before the command.
+    operands: usize,
+    /// It takes variables before the command.
+    variables: bool,
+    /// It does more than to run the command.
+    more: bool,
+}
+
+const BARE: Wrapper = Wrapper { name: "", valued: &[], flags: &[], operands: 0, variables: false, more: false };
+
+const WRAPPERS: &[Wrapper] = &[
+    Wrapper { name: "builtin", ..BARE },
+    Wrapper { name: "busybox", ..BARE },
+    Wrapper { name: "command", flags: &["-p"], ..BARE },
+    Wrapper { name: "coproc", ..BARE },
+    Wrapper { name: "doas", valued: &["-u"], flags: &["-n"], more: true, ..BARE },
+    Wrapper {
+        name: "env",
+        valued: &["-u", "--unset"],
+        flags: &["-i", "-", "--ignore-environment", "-0", "--null", "-v"],
+        variables: true,
+        ..BARE
+    },
+    Wrapper { name: "exec", valued: &["-a"], flags: &["-c", "-l", "-cl"], ..BARE },
+    Wrapper { name: "ionice", valued: &["-c", "-n", "--class", "--classdata"], flags: &["-t"], ..BARE },
+    Wrapper { name: "nice", valued: &["-n", "--adjustment"], ..BARE },
+    Wrapper { name: "nohup", ..BARE },
+    Wrapper { name: "setsid", flags: &["-c", "-f", "-w", "--ctty", "--fork", "--wait"], ..BARE },
+    Wrapper { name: "stdbuf", valued: &["-i", "-o", "-e", "--input", "--output", "--error"], ..BARE },
+    Wrapper {
+        name: "sudo",
+        valued: &["-u", "-g", "-p", "--user", "--group", "--prompt"],
+        flags: &["-n", "-E", "-H", "-S", "-k", "-b", "--non-interactive", "--set-home", "--stdin"],
+        variables: true,
+        more: true,
+        ..BARE
+    },
+    Wrapper { name: "time", flags: &["-p"], ..BARE },
+    Wrapper {
+        name: "timeout",
+        valued: &["-s", "-k", "--signal", "--kill-after"],
+        flags: &["-v", "--verbose", "--foreground", "--preserve-status"],
+        operands: 1,
+        ..BARE
+    },
+    Wrapper { name: "toybox", ..BARE },
+    Wrapper {
+        name: "xargs",
+        valued: &["-n", "-P", "-L", "-d", "-s", "-I", "-E", "--max-args", "--max-procs", "--max-lines", "--delimiter"],
+        flags: &["-0", "-r", "-t", "-x", "-0r", "-r0", "--null", "--no-run-if-empty", "--verbose", "--exit"],
+        more: true,
+        ..BARE
+    },
+];
+
+/// Words of bash itself: where one stands as a command, the line was misread.
+const RESERVED: &str = "\
+    ! [[ ]] { } case do done elif else esac fi for function if in select then until while";
+
+/// Variables that tell programs how to speak, not what to do.
+const HARMLESS: &str = "\
+    CI CLICOLOR COLUMNS DEBUG FORCE_COLOR LANG LC_ALL LC_CTYPE LINES NO_COLOR RUST_BACKTRACE RUST_LOG TERM TZ VERBOSE";
+
+/// Parts of the names of variables that say what programs run, where they find it, or how they behave.
+const SENSITIVE: &str = "\
+    ASKPASS BASH BROWSER CARGO CC CMD COMMAND CONFIG CXX DYLD EDITOR ENV EXEC FLAGS GIT HOME HOOK IFS LD LESS MAKE MAN NODE OPT \
+    PAGER PATH PERL PRELOAD PROMPT PROXY PS4 PYTHON RUBY RUST SHELL SSH TAR VISUAL WRAPPER";
+
+/// What it means that a variable is set. None: nothing to programs. `given`: to a program, not only to the shell itself.
+pub fn variable(name: &str, given: bool) -> Option<Nature> {
+    let upper = name.to_ascii_uppercase();
+    if is_one_of(HARMLESS, name) || (!given && upper != name && !upper.contains("PROXY")) {
+        None
+    } else if SENSITIVE.split(' ').any(|part| upper.contains(part)) {
+        Some(Nature::Opaque)
+    } else {
+        Some(Nature::More)
+    }
+}
+
+/// Adds to `reader` what a command of these words does. `around`: the commands that it was found in and that do nothing else.
+pub fn run(reader: &mut Reader<'_>, words: &[Word], raw: &str, around: &[Vec<Word>]) {
+    let Some((program, arguments)) = words.split_first() else { return };
+    let known = |nature, words: &[Word]| around.iter().fold(Command::new(nature, words, raw), |command, outer| command.also(outer));
+    let Some(path) = program.value() else {
+        return reader.push(known(Nature::Opaque, words));
+    };
+    reader.opaque |= is_one_of(RESERVED, &program.raw) || is_assignment(&program.raw);
+    let name = path.rsplit('/').next().unwrap_or(&path);
+    let runs = match WRAPPERS.iter().find(|wrapper| wrapper.name == name) {
+        Some(wrapper) => wrapped(reader, wrapper, arguments, raw),
+        None if name == "find" => found(arguments),
+        None => code::runs(name, arguments),
+    };
+    if reader.depth + around.len() > crate::limits::SHELL_DEPTH_MAX {
+        reader.opaque = true;
+        return;
+    }
+    let further: Vec<Vec<Word>> = around.iter().cloned().chain([words.to_vec()]).collect();
+    match runs {
+        Runs::Itself if name == "git" => {
+            let (nature, plain) = git::subcommand(arguments);
+            reader.push(known(nature, words).also(&plain));
+        }
+        Runs::Itself => reader.push(known(code::nature(name, arguments), words)),
+        Runs::Unknown => reader.push(known(Nature::Opaque, words)),
+        Runs::Only(inner) => run(reader, &inner, raw, &further),
+        Runs::Others(commands) => {
+            reader.push(known(Nature::Plain, words));
+            for inner in commands {
+                run(reader, &inner, raw, around);
+            }
+        }
+        Runs::Script(script) => {
+            let mut inner = Reader::new(&script, reader.depth + 1);
+            inner.read();
+            let commands = inner.done();
+            if commands.is_empty() {
+                reader.push(known(Nature::Plain, words));
+            }
+            for command in commands {
+                reader.push(further.iter().fold(command, |command, outer| command.also(outer)));
+            }
+        }
+    }
+}
+
+fn wrapped(reader: &mut Reader<'_>, wrapper: &Wrapper, arguments: &[Word], raw: &str) -> Runs {
+    let mut rest = arguments;
+    while let Some((word, after)) = rest.split_first() {
+        let Some(option) = word.value() else { break };
+        let value = match option.split_once('=') {
+            Some((name, _)) if wrapper.valued.contains(&name) => true,
+            _ => option.len() > 2 && wrapper.valued.iter().any(|valued| !valued.starts_with("--") && option.starts_with(valued)),
+        };
+        if wrapper.name == "xargs" && option.starts_with("-I") {
+            // What it replaces may be any word of the command.
+            let replaced = if option == "-I" { after.first().and_then(Word::value) } else { Some(option[2..].to_owned()) };
+            if replaced.as_deref() != Some("{}") {
+                return Runs::Unknown;
+            }
+        }
+        match option.as_str() {
+            "--" => {
+                rest = after;
+                break;
+            }
+            "-v" | "-V" if wrapper.name == "command" => return Runs::Itself,
+            option if wrapper.valued.contains(&option) => rest = after.get(1..).unwrap_or_default(),
+            option if wrapper.flags.contains(&option) || value => rest = after,
+            option if wrapper.name == "nice" && option[..1] == *"-" && option[1..].parse::<u8>().is_ok() => rest = after,
+            option if option.starts_with('-') && option != "-" => return Runs::Unknown,
+            _ => break,
+        }
+    }
+    let operands = &rest[..wrapper.operands.min(rest.len())];
+    if operands.iter().any(|operand| operand.value().is_none()) {
+        return Runs::Unknown;
+    }
+    rest = &rest[operands.len()..];
+    while let (true, Some((word, after))) = (wrapper.variables, rest.split_first()) {
+        let name = word.value().and_then(|value| value.split_once('=').map(|(name, _)| name.to_owned()));
+        let Some(name) = name else { break };
+        if let Some(nature) = variable(&name, true) {
+            reader.push(Command::new(nature, &[], raw));
+        }
+        rest = after;
+    }
+    match (rest.is_empty(), wrapper.name) {
+        (true, _) => Runs::Itself,
+        (false, "xargs") => Runs::Others(vec![rest.iter().map(|word| word.without("{}")).chain([Word::unknown()]).collect()]),
+        (false, _) if wrapper.more => Runs::Others(vec![rest.to_vec()]),
+        (false, _) => Runs::Only(rest.to_vec()),
+    }
+}
+
+/// `find`: the commands after `-exec` and its like.
+fn found(arguments: &[Word]) -> Runs {
+    let mut commands = Vec::new();
+    let mut rest = arguments.iter();
+    while let Some(word) = rest.next() {
+        match word.value().as_deref() {
+            Some("-exec" | "-execdir" | "-ok" | "-okdir") => {
+                let command: Vec<Word> =
+                    rest.by_ref().take_while(|word| !matches!(word.value().as_deref(), Some(";" | "+"))).cloned().collect();
+                commands.push(command.iter().map(|word| word.without("{}")).collect());
+            }
+            Some(_) => {}
+            // It may be any of these.
+            None if word.text == [None] && !word.raw.contains(['*', '?', '"']) => return Runs::Unknown,
+            None => {}
+        }
+    }
+    if commands.is_empty() { Runs::Itself } else { Runs::Others(commands) }
+}
+
+/// `words` has blanks between them.
+pub fn is_one_of(words: &str, word: &str) -> bool {
+    words.split(' ').any(|one| one == word)
+}
+
+/// `NAME=…`, `NAME+=…`, `NAME[…]=…`
+fn is_assignment(word: &str) -> bool {
+    let name = word.find(|character: char| !character.is_ascii_alphanumeric() && character != '_').unwrap_or(word.len());
+    let value = &word[name..];
+    name > 0 && (value.starts_with('=') || value.starts_with("+=") || (value.starts_with('[') && value.contains("]=")))
+}

@@ -1,0 +1,199 @@
+//! Words as bash makes them of their text (bash(1), QUOTING): without quotes, and unknown where only the running shell knows them.
+
+use std::iter::Peekable;
+use std::ops::Range;
+use std::str::CharIndices;
+
+use super::pattern::{Text, known};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Word {
+    pub text: Text,
+    /// As it is written.
+    pub raw: String,
+}
+
+impl Word {
+    /// Text that only the running shell knows.
+    pub fn unknown() -> Word {
+        Word { text: vec![None], raw: String::new() }
+    }
+
+    pub fn literal(text: &str) -> Word {
+        Word { text: known(text), raw: text.into() }
+    }
+
+    /// None when a part of it is unknown.
+    pub fn value(&self) -> Option<String> {
+        self.text.iter().copied().collect()
+    }
+
+    /// With every `part` unknown, which another program replaces.
+    pub fn without(&self, part: &str) -> Word {
+        let part = known(part);
+        let (mut text, mut rest) = (Text::new(), self.text.as_slice());
+        while let Some((first, after)) = rest.split_first() {
+            match rest.strip_prefix(part.as_slice()) {
+                Some(after) => {
+                    text.push(None);
+                    rest = after;
+                }
+                None => {
+                    text.push(*first);
+                    rest = after;
+                }
+            }
+        }
+        Word { text, raw: self.raw.clone() }
+    }
+
+    /// The word at `range` of `source`, in which the shell puts something else in place of `holes`. The flag is false when bash sees
+    /// no single word there.
+    pub fn read(source: &str, range: Range<usize>, holes: &[Range<usize>]) -> (Word, bool) {
+        let raw = &source[range.clone()];
+        let holes = holes.iter().map(|hole| hole.start - range.start..hole.end - range.start).collect();
+        let mut reading = Reading { text: Text::new(), characters: raw.char_indices().peekable(), holes, braces: false };
+        let whole = reading.unquoted().is_some();
+        let text = if reading.braces { vec![None] } else { reading.text };
+        (Word { text, raw: raw.into() }, whole)
+    }
+}
+
+struct Reading<'a> {
+    text: Text,
+    characters: Peekable<CharIndices<'a>>,
+    holes: Vec<Range<usize>>,
+    /// It may be several words: `{a,b}`.
+    braces: bool,
+}
+
+impl Reading<'_> {
+    fn push(&mut self, character: char) {
+        self.text.push(Some(character));
+    }
+
+    /// Goes over what begins at `place` if that is a hole.
+    fn skips_hole(&mut self, place: usize) -> bool {
+        let Some(hole) = self.holes.iter().find(|hole| hole.start == place).cloned() else { return false };
+        self.text.push(None);
+        while self.characters.next_if(|(place, _)| *place < hole.end).is_some() {}
+        true
+    }
+
+    /// None where bash would see something else than a word.
+    fn unquoted(&mut self) -> Option<()> {
+        let mut first = true;
+        while let Some((place, character)) = self.characters.peek().copied() {
+            if self.skips_hole(place) {
+                first = false;
+                continue;
+            }
+            self.characters.next();
+            match character {
+                '\\' => {
+                    let (_, escaped) = self.characters.next()?;
+                    self.push(escaped);
+                    if escaped == '\n' {
+                        return None;
+                    }
+                }
+                '\'' => loop {
+                    match self.characters.next()? {
+                        (_, '\'') => break,
+                        (_, character) => self.push(character),
+                    }
+                },
+                '"' => self.quoted()?,
+                '$' => self.dollar(false)?,
+                // A pattern of file names.
+                '*' | '?' | '[' => self.text.push(None),
+                '{' if self.characters.next_if(|(_, next)| *next == '}').is_some() => self.text.extend([Some('{'), Some('}')]),
+                '{' => self.braces = true,
+                '~' if first => {
+                    self.text.push(None);
+                    while self.characters.next_if(|(_, next)| *next != '/').is_some() {}
+                }
+                '#' if first => return None,
+                '`' | ';' | '&' | '|' | '<' | '>' | '(' | ')' | ' ' | '\t' | '\n' => return None,
+                character => self.push(character),
+            }
+            first = false;
+        }
+        Some(())
+    }
+
+    fn quoted(&mut self) -> Option<()> {
+        loop {
+            let (place, character) = self.characters.peek().copied()?;
+            if self.skips_hole(place) {
+                continue;
+            }
+            self.characters.next();
+            match character {
+                '"' => return Some(()),
+                '`' => return None,
+                '$' => self.dollar(true)?,
+                '\\' => match self.characters.next()?.1 {
+                    '\n' => {}
+                    escaped @ ('$' | '`' | '"' | '\\') => self.push(escaped),
+                    other => self.text.extend([Some('\\'), Some(other)]),
+                },
+                character => self.push(character),
+            }
+        }
+    }
+
+    /// After a `$` that begins no hole.
+    fn dollar(&mut self, quoted: bool) -> Option<()> {
+        match self.characters.peek().map(|(_, next)| *next) {
+            Some('\'') if !quoted => {
+                self.characters.next();
+                self.ansi()
+            }
+            // Text that may be translated.
+            Some('"') if !quoted => Some(()),
+            Some(next) if next.is_ascii_alphanumeric() || "_({[*@#?-$!`".contains(next) => None,
+            _ => {
+                self.push('$');
+                Some(())
+            }
+        }
+    }
+
+    /// What stands between `$'` and `'`.
+    fn ansi(&mut self) -> Option<()> {
+        loop {
+            let character = match self.characters.next()?.1 {
+                '\'' => return Some(()),
+                '\\' => match self.characters.next()?.1 {
+                    'a' => '\x07',
+                    'b' => '\x08',
+                    'e' | 'E' => '\x1b',
+                    'f' => '\x0c',
+                    'n' => '\n',
+                    'r' => '\r',
+                    't' => '\t',
+                    'v' => '\x0b',
+                    'x' => self.number(16, 2, 0)?,
+                    'u' => self.number(16, 4, 0)?,
+                    'U' => self.number(16, 8, 0)?,
+                    digit @ '0'..='7' => self.number(8, 2, digit.to_digit(8)?)?,
+                    escaped @ ('\\' | '\'' | '"' | '?') => escaped,
+                    _ => return None,
+                },
+                character => character,
+            };
+            self.push(character);
+        }
+    }
+
+    /// At most so many digits more. Bytes that are no characters, and the end of all text, are not for us to judge.
+    fn number(&mut self, radix: u32, digits_max: usize, begun: u32) -> Option<char> {
+        let mut number = begun;
+        for _ in 0..digits_max {
+            let Some((_, digit)) = self.characters.next_if(|(_, digit)| digit.is_digit(radix)) else { break };
+            number = number.checked_mul(radix)? + digit.to_digit(radix)?;
+        }
+        char::from_u32(number).filter(|character| *character != '\0' && character.is_ascii())
+    }
+}

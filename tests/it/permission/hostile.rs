@@ -1,0 +1,128 @@
+//! Lines that want to look like others, against `deny rm *`, `ask git push *`, `allow git status *`: none slips through.
+
+mod lines;
+
+use nuncio::config::{AccessKind, Policy, Rule};
+use nuncio::permission::rules::{Mode, Rules, Subject, decide};
+use nuncio::permission::shell::Line;
+use serde_json::json;
+
+use self::lines::{ASKED, DENIED};
+use super::Verdict;
+use crate::harness::Home;
+
+pub fn rule(policy: Policy, pattern: &str) -> Rule {
+    Rule { tool: Some("bash".into()), kind: None, path: None, pattern: Some(pattern.into()), policy }
+}
+
+fn rules() -> Rules {
+    let user = vec![rule(Policy::Deny, "rm *"), rule(Policy::Ask, "git push *"), rule(Policy::Allow, "git status *")];
+    Rules { user, ..Rules::default() }
+}
+
+/// What these rules make of a line in a mode.
+pub fn judged(rules: &Rules, mode: Mode, environment: &str, line: &str) -> Policy {
+    let line = Some(Line::read(environment, line));
+    let subject = Subject { tool: "bash", kind: AccessKind::Exec, paths: Vec::new(), line, writes: Vec::new(), url: None };
+    decide(rules, mode, Policy::Ask, &subject).policy
+}
+
+/// What has to go on being allowed.
+const ALLOWED: &[&str] = &[
+    "git status",
+    " git status\n",
+    "git status -s",
+    "git status -s && git status",
+    "git status; git status",
+    "git status | git status --short",
+    "(git status)",
+    "if git status; then git status; fi",
+    "git status 'a b'",
+    "git status \"a b\"",
+    "git status -- a\\ b",
+    "git status $x",
+    "git status \"$x\"",
+    "git status *.rs",
+    "git status 2>&1",
+    "git status 2>/dev/null",
+    "git status > /dev/null 2>&1",
+    "git status \\\n  --short",
+    "git status # rm x",
+    "git status 'rm x; $(rm x)'",
+    "git status ünïcödé",
+    "x=1; git status $x",
+    "LANG=C git status",
+    "for f in a b; do git status $f; done",
+    "env git status",
+    "timeout 5 git status",
+    "bash -c 'git status'",
+    "command git status",
+    "time git status",
+    "git status $(git status)",
+    "git status <<E\nrm x\nE",
+];
+
+/// What looks like it and is not, nor asked about when all else is allowed.
+const HARMLESS: &[&str] = &[
+    "echo rm x",
+    "echo 'rm x; git push'",
+    "rmdir x",
+    "git rm x",
+    "git pushd",
+    "git commit -m 'git push'",
+    "grep -r 'rm ' . | head -5",
+    "cat <<'E' > x.sh\nrm $x `x`\nE",
+    "cargo test -- --nocapture 2>&1 | tail -20",
+    "find . -name '*.rs' | xargs grep -n rm",
+    "for f in *.rs; do wc -l \"$f\"; done",
+    "sed -n '1,20p' a",
+    "sed -i 's/a/b/g' a",
+    "awk '{ print $1 }' a",
+    "python3 script.py --rm",
+    "python3 -m pytest -q",
+    "make -j4 && ./run.sh",
+    "cd a && ls -la",
+    "X=1 make",
+    "echo $((1 + 2)) ${x:-a} ${#x}",
+    "set -euo pipefail; ls",
+    "[ -f x ] && [[ $x == y* ]] || echo no",
+    "while read -r line; do echo \"$line\"; done < a",
+    "docs=rm; echo $docs",
+    "git log --oneline -5",
+    "git config --get user.name",
+    "bash build.sh",
+    "curl -s http://127.0.0.1/ -d '{\"rm\": 1}'",
+];
+
+#[test]
+fn no_hostile_line_slips_through() {
+    let rules = rules();
+    assert!(DENIED.len() + ASKED.len() >= 200, "{} lines", DENIED.len() + ASKED.len());
+    let mut wrong = Vec::new();
+    for (policy, lines) in [(Policy::Deny, DENIED), (Policy::Ask, ASKED), (Policy::Allow, ALLOWED), (Policy::Allow, HARMLESS)] {
+        for line in lines {
+            let auto = judged(&rules, Mode::Auto, "", line);
+            let asking = judged(&rules, Mode::Ask, "", line);
+            let expected = if lines == HARMLESS { Policy::Ask } else { policy };
+            if (auto, asking) != (policy, expected) {
+                wrong.push(format!("{line:?}: auto {auto:?}, ask {asking:?}, not {policy:?} and {expected:?}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[tokio::test]
+async fn the_tool_judges_as_the_table_says() {
+    let home = Home::new();
+    home.put("x", "");
+    let row = |policy: &str, pattern: &str| format!("{{ tool = \"bash\", pattern = \"{pattern}\", policy = \"{policy}\" }}");
+    let rows = [row("deny", "rm *"), row("ask", "git push *"), row("allow", "git status *")];
+    home.config(&format!("[permissions]\nrules = [{}]\n", rows.join(", ")));
+    for (verdict, lines) in [(Verdict::Deny, DENIED), (Verdict::Ask, ASKED), (Verdict::Allow, ALLOWED)] {
+        for line in lines.iter().step_by(12) {
+            assert_eq!(super::verdict(&home, "auto", "bash", &json!({ "command": line })).await, verdict, "{line:?}");
+        }
+    }
+    assert!(home.get("x").is_some());
+}

@@ -1,0 +1,275 @@
+//! The judge against bash itself: whatever line makes bash start `rm` or `git push` is never one that may run unasked.
+
+use std::cell::Cell;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use nuncio::config::Policy;
+use nuncio::permission::rules::{Mode, Rules};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+use tempfile::TempDir;
+
+use super::hostile::{judged, rule};
+
+/// What may be behind it all.
+const PAYLOADS: &[&str] = &[
+    "rm x",
+    "rm",
+    "git push",
+    "git status",
+    "git -C . push",
+    "r\\m x",
+    "'rm' x",
+    "r\"m\" x",
+    "$'\\x72m' x",
+    "rm$IFS-f",
+    "git $p",
+    "echo rm x",
+    "{rm,x}",
+    "$r x",
+    "${r} x",
+    "bin/rm x",
+    "\"$@\"",
+    "r?",
+    "git p\\ush",
+    "true",
+];
+
+/// What may be around it: `{}` is the line, `{q}` the line in quotes.
+const WRAPPINGS: &[&str] = &[
+    "{}; true",
+    "true; {}",
+    "true && {}",
+    "false || {}",
+    "{} | cat",
+    "true | {}",
+    "{} &\nwait",
+    "true\n{}",
+    "git status && {}",
+    "({})",
+    "{ {}; }",
+    "{ {}\n}",
+    "! {}",
+    "time {}",
+    "$({})",
+    "echo $({})",
+    "echo \"a $({}) b\"",
+    "`{}`",
+    "echo \"`{}`\"",
+    "x=$({})",
+    "x=$({}) true",
+    "A=b {}",
+    ">log {}",
+    "{} >log",
+    "2>&1 {}",
+    "if true; then {}; fi",
+    "if {}; then true; fi",
+    "while {}; do break; done",
+    "for i in 1; do {}; done",
+    "for i in $({}); do true; done",
+    "case a in a) {};; esac",
+    "case $({}) in a) true;; esac",
+    "f() { {}; }; f",
+    "f() { {}\n}\nf x",
+    "function f { {}; }; f",
+    "git() { {}; }; git status",
+    "cat <({})",
+    "cat <<< \"$({})\"",
+    "cat <<E\n$({})\nE",
+    "cat <<'E'\n$({})\nE",
+    "cat <<E\na\nE\n{}",
+    "cat <<E | cat\na\nE\n{}",
+    "cat <<-E\n\t$({})\n\tE",
+    "bash <<E\n{}\nE",
+    "bash <<'E'\n{}\nE",
+    "cat <<E\n`{}`\nE",
+    "[ -n \"$({})\" ]",
+    "[[ -n $({}) ]]",
+    "echo ${y:-$({})}",
+    "echo $((1 + $({})))",
+    "env {}",
+    "env -i PATH=$PATH {}",
+    "command {}",
+    "exec {}",
+    "nohup {}",
+    "nice -n 1 {}",
+    "timeout 2 {}",
+    "timeout -s KILL 2 {}",
+    "setsid -w {}",
+    "builtin {}",
+    "echo x | xargs {}",
+    "echo x | xargs -n1 {}",
+    "echo x | xargs -I{} {}",
+    "find . -maxdepth 0 -exec {} \\;",
+    "find . -maxdepth 0 -exec {} {} +",
+    "bash -c {q}",
+    "sh -c {q}",
+    "bash -ec {q}",
+    "eval {q}",
+    "eval {}",
+    "x={q}; $x",
+    "x={q}; eval \"$x\"",
+    "x={q}; eval $x",
+    "x={q}; bash -c \"$x\"",
+    "echo {q} | bash",
+    "bash <(echo {q})",
+    "source <(echo {q})",
+    "bash <<< {q}",
+    "trap {q} EXIT",
+    "echo {q} | xargs",
+    "echo {q} | xargs env",
+    "awk 'BEGIN { system({q}) }'",
+    "r=rm; {}",
+    "p=push; {}",
+    "set -- rm x; {}",
+    "shopt -s expand_aliases; alias true={q}\ntrue",
+    "x='a[$({})]'; echo $((x))",
+    "x='a[$({})]'; [[ $x -eq 1 ]]",
+    "printf -v 'a[$({})]' b",
+    "declare -i x='a[$({})]'",
+    "let 'a[$({})]'",
+    "unset 'a[$({})]'",
+    "test -v 'a[$({})]'",
+    "PS4='$({})'; set -x; true",
+    "echo a # {}",
+    "echo 'a {}'",
+    "echo \\$({})",
+    "echo \"\\$({})\"",
+    "coproc { {}; }\nwait",
+    "coproc {}\nwait",
+    "select i in 1; do {}; done <<< 1",
+    "mapfile -C {q} -c 1 a <<< 1",
+    "git status {}",
+    "git status \\\n{}",
+    "env -S {q}",
+    "xargs -a <(echo x) {}",
+    "find . -maxdepth 0 -exec bash -c {q} \\;",
+    "x={q} && ${x}",
+    "echo x | while read -r _; do {}; done",
+    "until {}; do break; done",
+    "((1)) && {}",
+];
+
+/// What is thrown in between, to find where the grammar and bash do not agree.
+const NOISE: &[&str] = &[
+    " ", "  ", "\t", "\n", "\\\n", " \\\n", ";", "&", "&&", "|", "(", ")", "{", "}", "$", "`", "'", "\"", "\\", "#", " #", "<",
+    ">", "<<E\n", "\nE\n", "<<'E'\n", "<<-E\n", "$(", "${", "$'", "$\"", "=", "!", "*", "?", "[", "]", "~", "x", "2", "-", ",",
+    "..", "@", "[[ ", " ]]", "((", "))", "esac", "\r", "\u{a0}", "'\\''", "\\'", "x=", "do ", "; done", "; fi", "then ", "in ",
+];
+
+#[derive(Clone, Debug)]
+struct Made {
+    payload: &'static str,
+    wrappings: Vec<&'static str>,
+    /// Where, in thousandths of the line, and what.
+    noise: Vec<(usize, &'static str)>,
+}
+
+impl Made {
+    fn line(&self) -> String {
+        let quoted = |line: &str| format!("'{}'", line.replace('\'', "'\\''"));
+        let wrap = |line: String, wrapping: &&str| wrapping.replacen("{}", &line, 1).replace("{q}", &quoted(&line));
+        let mut line = self.wrappings.iter().fold(self.payload.to_owned(), wrap);
+        for (place, noise) in &self.noise {
+            line.insert_str(line.floor_char_boundary(line.len() * place / 1000), noise);
+        }
+        line
+    }
+}
+
+fn made() -> impl Strategy<Value = Made> {
+    let noise = prop_oneof![3 => Just(Vec::new()), 4 => vec((0..=1000_usize, select(NOISE)), 1..4)];
+    (select(PAYLOADS), vec(select(WRAPPINGS), 0..4), noise).prop_map(|(payload, wrappings, noise)| Made {
+        payload,
+        wrappings,
+        noise,
+    })
+}
+
+/// A directory with programs that only tell that they were started.
+struct Bash {
+    directory: TempDir,
+}
+
+impl Bash {
+    fn new() -> Bash {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let directory = tempfile::tempdir().unwrap();
+        let bin = directory.path().join("work/bin");
+        std::fs::create_dir_all(&bin).unwrap();
+        for name in ["rm", "git"] {
+            let log = directory.path().join("log");
+            // A line is one of many words, and each may hold anything: all have an end of their own.
+            let script = format!("#!/bin/sh\n{{ printf '%s\\037' {name} \"$@\"; printf '\\000'; }} >> {}\n", log.display());
+            std::fs::write(bin.join(name), script).unwrap();
+            std::fs::set_permissions(bin.join(name), PermissionsExt::from_mode(0o755)).unwrap();
+        }
+        for name in ["awk", "bash", "cat", "env", "find", "nice", "nohup", "setsid", "sh", "timeout", "xargs"] {
+            let found = ["/usr/bin", "/bin"].iter().map(|place| Path::new(place).join(name)).find(|path| path.exists());
+            symlink(found.unwrap(), bin.join(name)).unwrap();
+        }
+        Bash { directory }
+    }
+
+    /// What `line` really starts, of `rm` and `git`: words, each with U+001F behind it.
+    fn starts(&self, line: &str) -> Vec<String> {
+        let work = self.directory.path().join("work");
+        let log = self.directory.path().join("log");
+        std::fs::write(&log, "").unwrap();
+        let mut bash = Command::new("/usr/bin/timeout");
+        bash.args(["-s", "KILL", "3", "/bin/bash", "-c", line]).current_dir(&work).env_clear();
+        bash.env("PATH", work.join("bin")).env("HOME", &work).stdin(Stdio::null());
+        // Until whatever it leaves running has closed its output.
+        bash.output().unwrap();
+        let log = String::from_utf8_lossy(&std::fs::read(&log).unwrap()).into_owned();
+        log.split_terminator('\0').map(String::from).collect()
+    }
+}
+
+fn cases(default: u32) -> ProptestConfig {
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(default);
+    ProptestConfig { cases, failure_persistence: None, max_shrink_iters: 200, ..ProptestConfig::default() }
+}
+
+fn rules(rows: &[(Policy, &str)]) -> Rules {
+    Rules { user: rows.iter().map(|(policy, pattern)| rule(*policy, pattern)).collect(), ..Rules::default() }
+}
+
+#[test]
+fn what_bash_starts_was_judged() {
+    let bash = Bash::new();
+    let forbidding = rules(&[(Policy::Deny, "rm *"), (Policy::Ask, "git push *"), (Policy::Allow, "git status *")]);
+    let forbids = |start: &String| {
+        ["rm\u{1f}", "git\u{1f}push\u{1f}", "git\u{1f}-C\u{1f}.\u{1f}push\u{1f}"].iter().any(|words| start.starts_with(words))
+    };
+    // A line that runs nothing proves nothing.
+    let forbidden = Cell::new(0);
+    proptest!(cases(200), |(made in made())| {
+        let line = made.line();
+        prop_assume!(!line.contains('\0'));
+        let policies = [Mode::Auto, Mode::Ask].map(|mode| judged(&forbidding, mode, "", &line));
+        if policies.contains(&Policy::Allow) {
+            let started = bash.starts(&line);
+            prop_assert!(policies[0] != Policy::Allow || !started.iter().any(forbids), "auto, {line:?}: {started:?}");
+            prop_assert!(
+                policies[1] != Policy::Allow || started.iter().all(|start| start.starts_with("git\u{1f}status\u{1f}")),
+                "ask, {line:?}: {started:?}"
+            );
+        } else if forbidden.get() == 0 && bash.starts(&line).iter().any(forbids) {
+            forbidden.set(1);
+        }
+    });
+    assert!(forbidden.get() > 0);
+}
+
+#[test]
+fn any_text_is_judged() {
+    let forbidding = rules(&[(Policy::Deny, "rm *")]);
+    let pieces = vec(prop_oneof![select(NOISE), select(PAYLOADS), select(WRAPPINGS)], 0..20);
+    proptest!(cases(300), |(pieces in pieces, text in ".{0,40}")| {
+        let _ = judged(&forbidding, Mode::Auto, "", &pieces.concat());
+        let _ = judged(&forbidding, Mode::Auto, &text, &text);
+    });
+}
