@@ -110,6 +110,11 @@ pub const BASH_UPDATE: Duration = Duration::from_millis(100);
 /// Output shown while a command still runs (its tail).
 pub const BASH_LIVE_BYTES_MAX: usize = 8 << 10;
 
+/// How long a client may take for a file, and the largest that it is asked for.
+pub const CLIENT_FILE: Duration = Duration::from_secs(5);
+pub const CLIENT_FILE_BYTES_MAX: u64 = 8 << 20;
+/// How long a client may take to start or end a terminal, or to tell its output.
+pub const CLIENT_TERMINAL: Duration = Duration::from_secs(10);
 /// Output of a command that a client's terminal keeps.
 pub const CLIENT_TERMINAL_BYTES_MAX: u64 = 4 << 20;
 
