@@ -9,7 +9,7 @@ async fn session(home: &Home, editor: Editor, calls: &[(&str, Value)]) -> (Agent
     let steps: Vec<Value> =
         calls.iter().map(|(name, input)| json!({"tool_calls": [{"name": name, "input": input}]})).chain([json!({})]).collect();
     let model = home.script(json!(steps));
-    let mut agent = home.start(&["--model", &model, "--mode", "auto", "--sandbox", "off"]).await;
+    let mut agent = home.start(&["--model", &model, "--mode", "auto"]).await;
     agent.editor = Some(editor);
     let mut capabilities = Editor::capabilities();
     capabilities["session"] = json!({"notices": {}});

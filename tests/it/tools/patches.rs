@@ -279,7 +279,7 @@ async fn what_cannot_be_done_is_refused_whole() {
         assert_eq!(told, format!("error {why}; nothing was changed"), "{patch}");
         assert_eq!(tree(&world), before, "{patch}");
     }
-    assert_eq!(world.told("apply_patch", json!({})).await, "error apply_patch: missing field `patch`");
+    assert_eq!(world.told("apply_patch", json!({})).await, "error apply_patch: missing field `patch`; it takes patch: string");
 }
 
 #[tokio::test]
