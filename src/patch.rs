@@ -1,6 +1,15 @@
 //! Changing text and showing what changed. Pure: no files, no clock but a diff's time limit.
 
+pub mod apply_patch;
 pub mod edit;
+mod indentation;
+mod lines;
+mod locate;
+mod nearest;
+mod refusal;
+mod splice;
 mod unified;
+mod view;
 
-pub use unified::{Side, unified};
+pub use refusal::EditError;
+pub use unified::{Diff, Side, unified};

@@ -1,5 +1,6 @@
 //! The tools that models call: a file each, named as on the wire, and the table of them all.
 
+mod apply_patch;
 mod artifact;
 mod bash;
 mod bash_kill;
@@ -59,6 +60,7 @@ impl Tools {
             tool::entry(read::Read),
             tool::entry(write::Write),
             tool::entry(edit::Edit),
+            tool::entry(apply_patch::ApplyPatch),
             tool::entry(bash::Bash),
             tool::entry(bash_output::BashOutput),
             tool::entry(bash_kill::BashKill),

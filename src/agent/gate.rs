@@ -64,6 +64,12 @@ pub fn reach(rules: &Rules, mode: Mode, default: Policy, prepared: &Prepared) ->
     }))
 }
 
+/// Whether the model may read the files of a call: then it may be told what is wrong with the call, and nobody need be asked about it.
+pub fn may_read(rules: &Rules, mode: Mode, default: Policy, subject: &Subject<'_>) -> bool {
+    let read = Subject { tool: "read", kind: AccessKind::Read, ..subject.clone() };
+    decide(rules, mode, default, &read).policy == Policy::Allow
+}
+
 /// What the model is told of a decision that denies.
 pub fn denial(decision: &Decision, mode: Mode) -> String {
     debug_assert_eq!(decision.policy, Policy::Deny);

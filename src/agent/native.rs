@@ -195,6 +195,8 @@ impl Agent for NativeAgent {
             let desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner).take();
             if let Some(desk) = desk {
                 desk.shell.jobs.close().await;
+                // With it go its temporary files, however many those are.
+                let _ = tokio::task::spawn_blocking(move || drop(desk)).await;
             }
         })
     }

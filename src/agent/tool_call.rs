@@ -16,7 +16,7 @@ use crate::content::{Part, PlanEntry, ToolContent, ToolKind, ToolStatus};
 use crate::error::Result;
 use crate::event::{Body, PermissionOutcome};
 use crate::id::ToolCallId;
-use crate::permission::rules::{self, Mode, Subject};
+use crate::permission::rules::{self, Mode, Rules, Subject};
 use crate::session::Turn;
 use crate::session::turn::panic_message;
 use crate::tools::{self, Output, Prepared, ToolContext, ToolError};
@@ -33,6 +33,8 @@ pub struct ToolCall {
 enum Gate {
     Open,
     Denied(String),
+    /// It would fail: nobody was asked.
+    Impossible(ToolError),
     Cancelled,
 }
 
@@ -65,9 +67,13 @@ impl ToolCall {
             Ok(prepared) => prepared,
             Err(error) => return tell(turn, id, Err(error)).await,
         };
-        match decide(turn, &id, &context, &desk, &prepared).await? {
+        let (mode, session_rules) = in_force(turn);
+        // By the mode in which it is judged, whatever that is when it has been allowed.
+        context.sandbox = desk.sandbox(mode);
+        match decide(turn, &id, &context, &desk, &prepared, (mode, &desk.rules(&session_rules))).await? {
             Gate::Open => {}
             Gate::Denied(why) => return tell(turn, id, Err(ToolError::new(why))).await,
+            Gate::Impossible(error) => return tell(turn, id, Err(error)).await,
             Gate::Cancelled => return tell(turn, id, Err(ToolError::cancelled())).await,
         }
         if turn.cancel.is_cancelled() {
@@ -85,9 +91,7 @@ impl ToolCall {
         if turn.cancel.is_cancelled() {
             return tell(turn, id, Err(ToolError::cancelled())).await;
         }
-        let (mode, session_rules) = in_force(turn);
-        let rules = desk.rules(&session_rules);
-        context.sandbox = desk.sandbox(mode);
+        let rules = desk.rules(&in_force(turn).1);
         context.hidden = gate::hidden(&rules, &prepared, &context);
         context.reach = gate::reach(&rules, mode, desk.loaded.settings.permissions.default, &prepared);
         let (name, kind) = (prepared.name.clone(), prepared.kind);
@@ -123,11 +127,17 @@ fn in_force(turn: &Turn) -> (Mode, Vec<Value>) {
 }
 
 /// Rules and mode first; where they ask, whoever is there.
-async fn decide(turn: &Turn, id: &ToolCallId, context: &ToolContext, desk: &Desk, prepared: &Prepared) -> Result<Gate> {
-    let (mode, session_rules) = in_force(turn);
+async fn decide(
+    turn: &Turn,
+    id: &ToolCallId,
+    context: &ToolContext,
+    desk: &Desk,
+    prepared: &Prepared,
+    (mode, rules): (Mode, &Rules),
+) -> Result<Gate> {
     let subject = gate::subject(prepared, context);
     let permissions = &desk.loaded.settings.permissions;
-    let decision = rules::decide(&desk.rules(&session_rules), mode, permissions.default, &subject);
+    let decision = rules::decide(rules, mode, permissions.default, &subject);
     match decision.policy {
         Policy::Allow => {
             if let Some(rule) = decision.rule {
@@ -141,19 +151,18 @@ async fn decide(turn: &Turn, id: &ToolCallId, context: &ToolContext, desk: &Desk
             turn.emit(decided(id, PermissionOutcome::Denied, by, decision.rule.map(|rule| json!(rule)))).await;
             Ok(Gate::Denied(why))
         }
-        Policy::Ask => ask(turn, id, context, prepared, &subject, Duration::from_secs(permissions.timeout_s)).await,
+        Policy::Ask => {
+            let content = match prepared.preview(context).await {
+                Ok(content) => content,
+                Err(error) if gate::may_read(rules, mode, permissions.default, &subject) => return Ok(Gate::Impossible(error)),
+                Err(error) => vec![ToolContent::text(error.0)],
+            };
+            ask(turn, id, content, &subject, Duration::from_secs(permissions.timeout_s)).await
+        }
     }
 }
 
-async fn ask(
-    turn: &Turn,
-    id: &ToolCallId,
-    context: &ToolContext,
-    prepared: &Prepared,
-    subject: &Subject<'_>,
-    timeout: Duration,
-) -> Result<Gate> {
-    let content = prepared.preview(context).await;
+async fn ask(turn: &Turn, id: &ToolCallId, content: Vec<ToolContent>, subject: &Subject<'_>, timeout: Duration) -> Result<Gate> {
     let (permission_id, answer) = turn.ask(id.clone(), content, gate::options(subject), timeout).await;
     let rule = match answer.outcome {
         PermissionOutcome::AllowAlways => Some(rules::remembered(Policy::Allow, subject)),

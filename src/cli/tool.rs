@@ -59,7 +59,11 @@ pub async fn run(nuncio: Arc<Nuncio>, options: ToolOptions) -> Result<u8> {
         }
         Policy::Ask => {
             let options = gate::options(&gate::subject(&prepared, &context));
-            for shown in Text::new(true, false, &nuncio.cwd).asked(&prepared.preview(&context).await) {
+            let content = match prepared.preview(&context).await {
+                Err(error) => return tell(Err(error), 1),
+                Ok(content) => content,
+            };
+            for shown in Text::new(true, false, &nuncio.cwd).asked(&content) {
                 let (Out::Answer(text) | Out::Aside(text)) = shown;
                 eprint!("{text}");
             }

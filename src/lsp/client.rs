@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until};
 
-use super::diagnostic::Diagnostic;
 use super::documents::{Change, Documents, Known};
 use super::frame::{Frames, encode};
 use super::{detect, uri};
@@ -172,7 +171,7 @@ impl Client {
     /// Makes `text` the file's content for the server, and waits until it has said what it thinks of it, is quiet and has done what it
     /// began thereupon. None: it said nothing in time. It is not asked (`textDocument/diagnostic`): servers answer before they have
     /// read the project, that there is nothing, and publish when they know.
-    pub async fn check(&self, path: &Path, text: &str, until: Instant) -> Result<Option<Vec<Diagnostic>>, String> {
+    pub async fn check(&self, path: &Path, text: &str, until: Instant) -> Result<Option<Known>, String> {
         {
             let mut documents = self.documents();
             for change in documents.show(path, text) {
@@ -194,7 +193,7 @@ impl Client {
         changes.into_iter().try_for_each(|change| self.show(change))
     }
 
-    async fn quiet(&self, path: &Path, until: Instant) -> Option<Vec<Diagnostic>> {
+    async fn quiet(&self, path: &Path, until: Instant) -> Option<Known> {
         let mut news = self.news.subscribe();
         let mut latest = None;
         let mut end = until;
@@ -206,7 +205,7 @@ impl Client {
                 end = if working { until } else { until.min(Instant::now() + limits::LSP_QUIET) };
             }
             tokio::select! {
-                () = sleep_until(end) => return latest.map(|known| known.diagnostics),
+                () = sleep_until(end) => return latest,
                 () = self.queue.closed() => return None,
                 _ = news.changed() => {}
             }

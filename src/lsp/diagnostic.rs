@@ -119,6 +119,13 @@ pub fn new_since(before: &[Diagnostic], now: &[Diagnostic]) -> Vec<Diagnostic> {
     new
 }
 
+/// Leaves out of `new` what stands just where `before` had it: a server that is still at work may not have looked there again.
+pub fn leave_out_stale(before: &[Diagnostic], new: &mut Vec<Diagnostic>) {
+    let place = |diagnostic: &Diagnostic| (diagnostic.line, diagnostic.column);
+    let is_stale = |new: &Diagnostic| before.iter().any(|old| place(old) == place(new) && old.message == new.message);
+    new.retain(|diagnostic| !is_stale(diagnostic));
+}
+
 /// A line each, errors first; what is too many is counted. `show` names a file as people know it.
 pub fn render(diagnostics: &[Diagnostic], show: impl Fn(&Path) -> String) -> String {
     let mut sorted = diagnostics.to_vec();

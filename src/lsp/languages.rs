@@ -11,6 +11,7 @@ use super::Servers;
 use super::client::Client;
 use super::detect::{self, Choice};
 use super::diagnostic::{self, Diagnostic, Severity};
+use super::documents::Known;
 use super::server::{Launch, Server};
 use crate::config::{LanguageServer, Places, Trust};
 use crate::limits;
@@ -71,11 +72,14 @@ impl Languages {
             }
         };
         let now = check(&client, path, until).await.ok()??;
-        let before = client.documents().tell(path, now.clone());
-        let new = match &before {
-            Some(before) => diagnostic::new_since(before, &now),
-            None => now.into_iter().filter(|diagnostic| diagnostic.severity == Severity::Error).collect(),
+        let before = client.documents().tell(path, now.diagnostics.clone());
+        let mut new = match &before {
+            Some(before) => diagnostic::new_since(before, &now.diagnostics),
+            None => now.diagnostics.into_iter().filter(|diagnostic| diagnostic.severity == Severity::Error).collect(),
         };
+        if let (Some(before), true) = (&before, now.working) {
+            diagnostic::leave_out_stale(before, &mut new);
+        }
         Some(News::Diagnostics { new, first: before.is_none() })
     }
 
@@ -90,8 +94,8 @@ impl Languages {
         let client = client.ok_or_else(|| format!("the language server {name} is still starting; call again later"))?;
         let now = check(&client, path, until).await?;
         let now = now.ok_or_else(|| format!("the language server {name} said nothing of the file; call again later"))?;
-        client.documents().tell(path, now.clone());
-        Ok(now)
+        client.documents().tell(path, now.diagnostics.clone());
+        Ok(now.diagnostics)
     }
 
     /// What the servers that this session used have said so far, of files in its roots.
@@ -138,7 +142,7 @@ impl Languages {
 }
 
 /// Has the server look at `path` as it is on the disk, and first at what else it holds open and changed there.
-async fn check(client: &Client, path: &Path, until: Instant) -> Result<Option<Vec<Diagnostic>>, String> {
+async fn check(client: &Client, path: &Path, until: Instant) -> Result<Option<Known>, String> {
     let (open, wanted) = (client.documents().open(), path.to_owned());
     let looked = tokio::task::spawn_blocking(move || {
         let others = open.into_iter().filter(|(path, _)| *path != wanted);

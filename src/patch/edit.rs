@@ -1,9 +1,21 @@
-//! Replacing a piece of a file by another. Finds the piece and leaves every other byte as it was.
+//! Replacing a piece of a file by another. Finds the piece, if need be by looser and looser matchers, and leaves every other byte
+//! as it was.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::ops::Range;
+use std::time::Instant;
 
 use memchr::memmem;
+use similar::{Algorithm, DiffTag, capture_diff_slices_deadline};
+
+use super::indentation::Adoption;
+use super::lines::{Lines, is_blank, words};
+use super::locate::{Strategy, single_out};
+use super::nearest::nearest;
+use super::refusal::EditError;
+use super::splice::{LineChange, Splice, splice};
+use super::view::View;
+use crate::limits;
 
 /// A file after an edit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,20 +28,15 @@ pub struct Edited {
     pub line: usize,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum EditError {
-    /// Old and new are the same.
-    Identical,
-    /// There is nothing to look for.
-    Empty,
-    /// `nearest`: the line most like the first one that was looked for, from 1, and its text.
-    NotFound { nearest: Option<(usize, String)> },
-    /// The lines at which it was found, from 1.
-    Several { lines: Vec<usize> },
-}
-
-/// Replaces `old` by `new`: at its only place, or at all with `replace_all`. Line endings need not be those of the file: `old`
-/// with LF fits a file with CRLF, and what is put in takes the endings of the file. A `\r` in `old` that fits is taken literally.
+/// Replaces `old` by `new` at its only place. Line endings and byte order marks never count, and what is put in takes the
+/// endings of the place.
+///
+/// What is not there literally is looked for as whole lines, with and then without their blanks, then (if it is one line) as words
+/// inside a line, then as a block of which both ends fit. Of whole lines the ending belongs to both sides or to none; what is put
+/// in is indented as the file is, and lines that `old` and `new` share stay as the file has them. Of several places the only one
+/// that is indented like `old` is taken, if there is one.
+///
+/// With `replace_all`, all places are replaced that the first matcher finds which finds any; blocks must still be unique.
 pub fn edit(content: &[u8], old: &str, new: &str, replace_all: bool) -> Result<Edited, EditError> {
     if old.is_empty() {
         return Err(EditError::Empty);
@@ -37,117 +44,202 @@ pub fn edit(content: &[u8], old: &str, new: &str, replace_all: bool) -> Result<E
     if old == new {
         return Err(EditError::Identical);
     }
-    if old.contains('\r') && memmem::find(content, old.as_bytes()).is_some() {
-        return replace(&View::of(Cow::Borrowed(content)), content, old, new, replace_all);
-    }
-    let (old, new) = (old.replace("\r\n", "\n"), new.replace("\r\n", "\n"));
+    let (old, new) = (plain(old), plain(new));
     if old == new {
-        return Err(EditError::Identical);
+        return Err(EditError::EndingsOnly);
     }
-    let new = if ends_in_crlf(content) { new.replace('\n', "\r\n") } else { new };
-    replace(&View::without_cr(content), content, &old, &new, replace_all)
+    let edited = match literal(content, &old, &new, replace_all)? {
+        Some(edited) => edited,
+        None => loose(content, &old, &new, replace_all)?,
+    };
+    if edited.bytes == content { Err(EditError::Unchanged { line: edited.line }) } else { Ok(edited) }
 }
 
-fn replace(view: &View<'_>, content: &[u8], old: &str, new: &str, replace_all: bool) -> Result<Edited, EditError> {
-    let found: Vec<usize> = memmem::find_iter(&view.bytes, old).collect();
-    let Some(first) = found.first().copied() else {
-        return Err(EditError::NotFound { nearest: nearest(&view.bytes, old) });
-    };
-    let line = |place: usize| memchr::memchr_iter(b'\n', &view.bytes[..place]).count() + 1;
-    if found.len() > 1 && !replace_all {
-        return Err(EditError::Several { lines: found.into_iter().map(line).collect() });
+fn plain(text: &str) -> Cow<'_, str> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if text.contains("\r\n") { text.replace("\r\n", "\n").into() } else { text.into() }
+}
+
+fn literal(content: &[u8], old: &str, new: &str, replace_all: bool) -> Result<Option<Edited>, EditError> {
+    if old.is_empty() {
+        return Err(EditError::Empty);
     }
-    let mut bytes = Vec::with_capacity(content.len() + found.len() * new.len());
+    let view = View::of(content);
+    let finder = memmem::Finder::new(old);
+    let mut places: Vec<Range<usize>> = Vec::new();
+    let mut from = 0;
+    while let Some(place) = finder.find(&view.bytes[from..])
+        && (replace_all || places.len() < limits::EDIT_PLACES_MAX)
+    {
+        let start = from + place;
+        places.push(start..start + old.len());
+        // Places that overlap are several, too; but only one of them can be replaced.
+        from = if replace_all { start + old.len() } else { start + 1 };
+    }
+    if places.is_empty() {
+        return Ok(None);
+    }
+    replace(content, &view, places, new, Strategy::Exact, replace_all).map(Some)
+}
+
+fn loose(content: &[u8], old: &str, new: &str, replace_all: bool) -> Result<Edited, EditError> {
+    let lines = Lines::of(content);
+    let wanted: Vec<&[u8]> = old.strip_suffix('\n').unwrap_or(old).split('\n').map(str::as_bytes).collect();
+    for strategy in [Strategy::LineTrimmed, Strategy::WhitespaceNormalized, Strategy::BlockAnchor] {
+        let found = strategy.places(&lines, &wanted);
+        let all = replace_all && strategy != Strategy::BlockAnchor;
+        match found.as_slice() {
+            [] if strategy == Strategy::WhitespaceNormalized => {
+                let view = View::of(content);
+                let runs = runs(&view.bytes, old);
+                let runs = if replace_all { apart(runs) } else { runs };
+                if !runs.is_empty() {
+                    return replace(content, &view, runs, unpadded(old, new), strategy, replace_all);
+                }
+            }
+            [] => {}
+            [_] => return Ok(replace_lines(&lines, &found, &wanted, old, new, strategy)),
+            _ if all => return Ok(replace_lines(&lines, &apart(found), &wanted, old, new, strategy)),
+            _ => {
+                let numbers = found.iter().map(|place| place.start + 1).collect();
+                let alike = single_out(&lines, &wanted, found);
+                if alike.len() == 1 {
+                    return Ok(replace_lines(&lines, &alike, &wanted, old, new, Strategy::IndentationFlexible));
+                }
+                return Err(EditError::Several { lines: numbers, strategy: strategy.name() });
+            }
+        }
+    }
+    Err(EditError::NotFound(nearest(&lines, &wanted)))
+}
+
+/// The words of `old` inside lines, at least two of them, whatever blanks are between.
+fn runs(bytes: &[u8], old: &str) -> Vec<Range<usize>> {
+    let wanted: Vec<&[u8]> = words(old.as_bytes()).collect();
+    let [first, _, ..] = wanted.as_slice() else { return Vec::new() };
+    if old.contains('\n') {
+        return Vec::new();
+    }
+    let blanks = |from: usize| bytes[from..].iter().take_while(|byte| is_blank(**byte)).count();
+    let run = |start: usize| {
+        let mut end = start + first.len();
+        for word in &wanted[1..] {
+            let next = end + blanks(end);
+            if next == end || !bytes[next..].starts_with(word) {
+                return None;
+            }
+            end = next + word.len();
+        }
+        let padded = |side: Option<&u8>| side.is_none_or(|byte| is_blank(*byte) || *byte == b'\n');
+        let before = !old.starts_with([' ', '\t']) || padded(start.checked_sub(1).and_then(|before| bytes.get(before)));
+        let after = !old.ends_with([' ', '\t']) || padded(bytes.get(end));
+        (before && after).then_some(start..end)
+    };
+    memmem::find_iter(bytes, first).filter_map(run).collect()
+}
+
+/// Without those that overlap the one before.
+fn apart(mut places: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    let mut end = 0;
+    places.retain(|place| {
+        let apart = place.start >= end;
+        if apart {
+            end = place.end;
+        }
+        apart
+    });
+    places
+}
+
+/// `new` without the blanks at the ends at which `old` has some, too: those of the file stay.
+fn unpadded<'n>(old: &str, mut new: &'n str) -> &'n str {
+    if old.starts_with([' ', '\t']) {
+        new = new.trim_start_matches([' ', '\t']);
+    }
+    if old.ends_with([' ', '\t']) {
+        new = new.trim_end_matches([' ', '\t']);
+    }
+    new
+}
+
+/// Puts `new` at `places` of the view.
+fn replace(
+    content: &[u8],
+    view: &View<'_>,
+    places: Vec<Range<usize>>,
+    new: &str,
+    strategy: Strategy,
+    replace_all: bool,
+) -> Result<Edited, EditError> {
+    if places.len() > 1 && !replace_all {
+        return Err(EditError::Several { lines: view.lines(places.iter().map(|place| place.start)), strategy: strategy.name() });
+    }
+    let mut bytes = Vec::with_capacity(content.len() + places.len() * new.len());
     let mut done = 0;
-    for place in &found {
-        bytes.extend_from_slice(&content[done..view.origin(*place)]);
-        bytes.extend_from_slice(new.as_bytes());
-        done = view.origin(place + old.len());
+    for place in &places {
+        bytes.extend_from_slice(&content[done..view.origin(place.start)]);
+        put(&mut bytes, new, &view.endings(place.clone()));
+        done = view.origin(place.end);
     }
     bytes.extend_from_slice(&content[done..]);
-    Ok(Edited { bytes, strategy: "exact", match_count: found.len(), line: line(first) })
+    let line = view.lines(places.iter().take(1).map(|place| place.start)).first().copied().unwrap_or(1);
+    Ok(Edited { bytes, strategy: strategy.name(), match_count: places.len(), line })
 }
 
-/// A file's bytes without the `\r` of its line endings, and where those were.
-struct View<'c> {
-    bytes: Cow<'c, [u8]>,
-    /// Places in `bytes` before which a `\r` is missing, ascending.
-    removed: Vec<usize>,
-}
-
-impl<'c> View<'c> {
-    fn of(bytes: Cow<'c, [u8]>) -> View<'c> {
-        View { bytes, removed: Vec::new() }
-    }
-
-    fn without_cr(content: &'c [u8]) -> View<'c> {
-        let mut bytes = Vec::new();
-        let mut removed = Vec::new();
-        let mut done = 0;
-        for place in memmem::find_iter(content, "\r\n") {
-            bytes.extend_from_slice(&content[done..place]);
-            removed.push(bytes.len());
-            done = place + 1;
+/// Each line of `new` takes the ending of the line whose place it has; what is more, the last one.
+fn put(bytes: &mut Vec<u8>, new: &str, endings: &[&str]) {
+    let mut endings = endings.iter();
+    let mut ending = "\n";
+    for (number, line) in new.split('\n').enumerate() {
+        if number > 0 {
+            ending = endings.next().unwrap_or(&ending);
+            bytes.extend_from_slice(ending.as_bytes());
         }
-        if removed.is_empty() {
-            return View::of(Cow::Borrowed(content));
-        }
-        bytes.extend_from_slice(&content[done..]);
-        View { bytes: Cow::Owned(bytes), removed }
-    }
-
-    /// Where `place` is in the file: before the `\r` of an ending that begins there.
-    fn origin(&self, place: usize) -> usize {
-        place + self.removed.partition_point(|removed| *removed < place)
+        bytes.extend_from_slice(line.as_bytes());
     }
 }
 
-/// Whether most lines end so.
-fn ends_in_crlf(content: &[u8]) -> bool {
-    let crlf = memmem::find_iter(content, "\r\n").count();
-    crlf * 2 > memchr::memchr_iter(b'\n', content).count()
+fn replace_lines(lines: &Lines<'_>, places: &[Range<usize>], wanted: &[&[u8]], old: &str, new: &str, strategy: Strategy) -> Edited {
+    let mut new_lines: Vec<&[u8]> = new.strip_suffix('\n').unwrap_or(new).split('\n').map(str::as_bytes).collect();
+    if new.is_empty() && old.ends_with('\n') {
+        new_lines.clear();
+    }
+    let changes = |place: &Range<usize>| {
+        let adoption = Adoption::new(wanted, &new_lines, lines, place.clone());
+        let add = |line: &&[u8]| LineChange::Add { text: adoption.adopt(line), ending: None };
+        if place.len() == wanted.len() { aligned(wanted, &new_lines, add) } else { anchored(wanted, &new_lines, place.len(), add) }
+    };
+    let splices: Vec<Splice> =
+        places.iter().map(|place| Splice { at: place.start, changes: changes(place), terminated: None }).collect();
+    let line = places.first().map_or(1, |place| place.start + 1);
+    Edited { bytes: splice(lines, &splices), strategy: strategy.name(), match_count: places.len(), line }
 }
 
-/// How alike two lines must be to be worth telling, of 1.
-const ALIKE: f64 = 0.5;
-/// Files up to this size are searched for a similar line.
-const NEAREST_BYTES_MAX: usize = 4 << 20;
-
-fn nearest(content: &[u8], old: &str) -> Option<(usize, String)> {
-    let wanted = old.lines().map(str::trim).find(|line| !line.is_empty())?;
-    if content.len() > NEAREST_BYTES_MAX {
-        return None;
-    }
-    let mut pairs: HashMap<&[u8], i32> = HashMap::new();
-    for pair in wanted.as_bytes().windows(2) {
-        *pairs.entry(pair).or_default() += 1;
-    }
-    let mut best: Option<(f64, usize, &[u8])> = None;
-    for (index, line) in content.split(|byte| *byte == b'\n').enumerate() {
-        let trimmed = line.trim_ascii();
-        let score = if trimmed == wanted.as_bytes() { 1.0 } else { likeness(&pairs, wanted.len(), trimmed) };
-        if score >= ALIKE && best.is_none_or(|(so_far, ..)| score > so_far) {
-            best = Some((score, index + 1, line));
+/// From `wanted`, which stand in the file line for line, to `new`.
+fn aligned(wanted: &[&[u8]], new: &[&[u8]], add: impl Fn(&&[u8]) -> LineChange) -> Vec<LineChange> {
+    let deadline = Instant::now() + limits::DIFF_TIME;
+    let mut changes = Vec::new();
+    for operation in capture_diff_slices_deadline(Algorithm::Myers, wanted, new, Some(deadline)) {
+        let (tag, before, after) = operation.as_tag_tuple();
+        match tag {
+            DiffTag::Equal => changes.extend(before.map(|_| LineChange::Keep)),
+            DiffTag::Delete | DiffTag::Insert | DiffTag::Replace => {
+                changes.extend(before.map(|_| LineChange::Remove));
+                changes.extend(new[after].iter().map(&add));
+            }
         }
     }
-    best.map(|(_, number, line)| (number, String::from_utf8_lossy(line).trim_end().to_owned()))
+    changes
 }
 
-/// Dice's coefficient over pairs of bytes.
-fn likeness(pairs: &HashMap<&[u8], i32>, wanted_bytes: usize, line: &[u8]) -> f64 {
-    let total = (wanted_bytes + line.len()).saturating_sub(2);
-    if line.len() < 2 || total == 0 || line.len() > wanted_bytes * 3 || wanted_bytes > line.len() * 3 {
-        return 0.0;
-    }
-    let mut left = pairs.clone();
-    let mut common = 0;
-    for pair in line.windows(2) {
-        if let Some(count) = left.get_mut(pair)
-            && *count > 0
-        {
-            *count -= 1;
-            common += 1;
-        }
-    }
-    f64::from(common) * 2.0 / total as f64
+/// The same for a block of `count` lines of which only the first and the last are surely those of `wanted`.
+fn anchored(wanted: &[&[u8]], new: &[&[u8]], count: usize, add: impl Fn(&&[u8]) -> LineChange) -> Vec<LineChange> {
+    let first = usize::from(new.first() == wanted.first());
+    let last = usize::from(new.len() > 1 && new.last() == wanted.last());
+    let mut changes = Vec::new();
+    changes.extend((0..first).map(|_| LineChange::Keep));
+    changes.extend((first..count - last).map(|_| LineChange::Remove));
+    changes.extend(new[first..new.len() - last].iter().map(add));
+    changes.extend((0..last).map(|_| LineChange::Keep));
+    changes
 }

@@ -24,70 +24,88 @@ impl<'a> Side<'a> {
 /// Lines around a change.
 const CONTEXT_LINES: usize = 3;
 
-/// The change from `old` (none: the file is new) to `new` (none: it is deleted) with three lines of context, or nothing when they
-/// are equal. A diff that would take longer than `limits::DIFF_TIME` becomes a coarse one. What is no UTF-8 is shown lossily.
-pub fn unified(old: Option<Side<'_>>, new: Option<Side<'_>>) -> String {
-    let mut out = String::new();
+/// A change as text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Diff {
+    /// Empty when nothing changes but perhaps a name. At most `limits::DIFF_TEXT_BYTES_MAX`, then it is cut, and says so.
+    pub text: String,
+    pub removed: usize,
+    pub added: usize,
+}
+
+/// The change from `old` (none: the file is new) to `new` (none: it is deleted) with three lines of context. A diff that would take
+/// longer than `limits::DIFF_TIME` becomes a coarse one. What is no UTF-8 is shown lossily.
+pub fn unified(old: Option<Side<'_>>, new: Option<Side<'_>>) -> Diff {
+    let mut diff = Diff::default();
     let side =
         |side: Option<Side<'_>>, prefix| side.map_or_else(|| "/dev/null".to_owned(), |side| format!("{prefix}/{}", side.name));
     let (before, after) = (side(old, 'a'), side(new, 'b'));
     if let (Some(old), Some(new)) = (old, new)
         && old.name != new.name
     {
-        let _ = write!(out, "diff --git {before} {after}\nrename from {}\nrename to {}\n", old.name, new.name);
+        diff.text = format!("diff --git {before} {after}\nrename from {}\nrename to {}\n", old.name, new.name);
     }
-    let hunks = hunks(old.map_or(&[], |side| side.bytes), new.map_or(&[], |side| side.bytes));
-    if !hunks.is_empty() {
-        let _ = write!(out, "--- {before}\n+++ {after}\n{hunks}");
+    let (old, new) = (old.map_or(&[][..], |side| side.bytes), new.map_or(&[][..], |side| side.bytes));
+    if old != new {
+        let _ = write!(diff.text, "--- {before}\n+++ {after}\n");
+        diff.hunks(old, new);
     }
-    out
+    if diff.text.len() > limits::DIFF_TEXT_BYTES_MAX {
+        diff.text.truncate(diff.text.floor_char_boundary(limits::DIFF_TEXT_BYTES_MAX));
+        diff.text.push_str("\n[the diff goes on]\n");
+    }
+    diff
 }
 
-fn hunks(old: &[u8], new: &[u8]) -> String {
-    let (start, lines_before) = common_start(old, new);
-    let (old, new) = (&old[start..], &new[start..]);
-    let end = common_end(old, new);
-    let old: Vec<&[u8]> = old[..old.len() - end].split_inclusive(|byte| *byte == b'\n').collect();
-    let new: Vec<&[u8]> = new[..new.len() - end].split_inclusive(|byte| *byte == b'\n').collect();
-    let deadline = Instant::now() + limits::DIFF_TIME;
-    let operations = capture_diff_slices_deadline(Algorithm::Myers, &old, &new, Some(deadline));
-    let mut out = String::new();
-    for group in group_diff_ops(operations, CONTEXT_LINES) {
-        let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
-        let before = first.old_range().start..last.old_range().end;
-        let after = first.new_range().start..last.new_range().end;
-        let _ = writeln!(out, "@@ -{} +{} @@", numbers(&before, lines_before), numbers(&after, lines_before));
-        for operation in group {
-            let (tag, before, after) = operation.as_tag_tuple();
-            match tag {
-                DiffTag::Equal => lines(&mut out, ' ', &old[before]),
-                DiffTag::Delete | DiffTag::Insert | DiffTag::Replace => {
-                    lines(&mut out, '-', &old[before]);
-                    lines(&mut out, '+', &new[after]);
+impl Diff {
+    fn hunks(&mut self, old: &[u8], new: &[u8]) {
+        let (start, lines_before) = common_start(old, new);
+        let (old, new) = (&old[start..], &new[start..]);
+        let end = common_end(old, new);
+        let old: Vec<&[u8]> = old[..old.len() - end].split_inclusive(|byte| *byte == b'\n').collect();
+        let new: Vec<&[u8]> = new[..new.len() - end].split_inclusive(|byte| *byte == b'\n').collect();
+        let deadline = Instant::now() + limits::DIFF_TIME;
+        let operations = capture_diff_slices_deadline(Algorithm::Myers, &old, &new, Some(deadline));
+        for group in group_diff_ops(operations, CONTEXT_LINES) {
+            let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
+            let before = numbers(first.old_range().start..last.old_range().end, lines_before);
+            let after = numbers(first.new_range().start..last.new_range().end, lines_before);
+            self.line(format_args!("@@ -{before} +{after} @@\n"));
+            for operation in group {
+                let (tag, before, after) = operation.as_tag_tuple();
+                if tag == DiffTag::Equal {
+                    self.lines(' ', &old[before]);
+                } else {
+                    self.removed += before.len();
+                    self.added += after.len();
+                    self.lines('-', &old[before]);
+                    self.lines('+', &new[after]);
                 }
             }
         }
     }
-    out
+
+    fn lines(&mut self, sign: char, lines: &[&[u8]]) {
+        for line in lines {
+            let missing = if line.ends_with(b"\n") { "" } else { "\n\\ No newline at end of file\n" };
+            self.line(format_args!("{sign}{}{missing}", String::from_utf8_lossy(line)));
+        }
+    }
+
+    fn line(&mut self, line: std::fmt::Arguments<'_>) {
+        if self.text.len() <= limits::DIFF_TEXT_BYTES_MAX {
+            let _ = self.text.write_fmt(line);
+        }
+    }
 }
 
 /// A range of lines as a header says it: an empty one by the line before it.
-fn numbers(range: &Range<usize>, lines_before: usize) -> String {
+fn numbers(range: Range<usize>, lines_before: usize) -> String {
     let start = range.start + lines_before;
     match range.len() {
         0 => format!("{start},0"),
         1 => format!("{}", start + 1),
         count => format!("{},{count}", start + 1),
-    }
-}
-
-fn lines(out: &mut String, sign: char, lines: &[&[u8]]) {
-    for line in lines {
-        out.push(sign);
-        out.push_str(&String::from_utf8_lossy(line));
-        if !line.ends_with(b"\n") {
-            out.push_str("\n\\ No newline at end of file\n");
-        }
     }
 }
 

@@ -86,7 +86,7 @@ fn open(path: &Path) -> Option<OwnedFd> {
 fn drop_capabilities() {
     for capability in (0..=CAPABILITY_LAST).filter(|capability| !CAPABILITIES.contains(capability)) {
         // SAFETY: prctl(2) with numbers. It fails for who is not root, and for capabilities that do not exist.
-        unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) };
+        unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability) };
     }
 }
 

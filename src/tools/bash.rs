@@ -67,13 +67,12 @@ impl Tool for Bash {
         }
     }
 
-    async fn preview(&self, input: &Input, context: &ToolContext) -> Vec<ToolContent> {
+    async fn preview(&self, input: &Input, context: &ToolContext) -> Result<Vec<ToolContent>, ToolError> {
         let place = input.cwd.as_ref().map_or_else(|| context.shell.cwd(), |cwd| context.workspace.resolve(cwd).real);
         let shown = format!("{}{}", environment(input), input.command);
-        if place == context.workspace.cwd {
-            return vec![ToolContent::text(shown)];
-        }
-        vec![ToolContent::text(format!("# in {}\n{}", context.workspace.show(&place), shown))]
+        let elsewhere = place != context.workspace.cwd;
+        let head = if elsewhere { format!("# in {}\n", context.workspace.show(&place)) } else { String::new() };
+        Ok(vec![ToolContent::text(head + &shown)])
     }
 
     /// details: `{command, exitCode, durationMs, truncated, artifact?}`; of a background job `{command, job}`.
@@ -129,8 +128,7 @@ impl Tool for Bash {
 /// Leaves it running as a job of the session.
 fn start(input: &Input, command: &Command, context: &ToolContext) -> Result<Output, ToolError> {
     let timeout = input.timeout_ms.map(|timeout| Duration::from_millis(timeout.max(1)));
-    let spawn = || Ok(context.supervisor.spawn(command)?);
-    let job = context.shell.jobs.start(&input.command, artifact(context), timeout, spawn)?;
+    let job = context.shell.jobs.start(&input.command, command, &context.supervisor, artifact(context), timeout)?;
     let told = format!("started job {job}: bash_output shows what it prints, bash_kill ends it");
     Ok(Output::text(told, json!({ "command": input.command, "job": job.to_string() })))
 }
@@ -208,8 +206,8 @@ impl Sink for Shown<'_> {
     }
 }
 
-/// What a model should know of the sandbox: what it lacks, and, when the command failed, what it may do.
-fn confinement(sandbox: &Sandbox, status: &ExitStatus) -> String {
+/// What a model should know of the sandbox, in lines: what it lacks, and, when the command failed, what it may do.
+pub fn confinement(sandbox: &Sandbox, status: &ExitStatus) -> String {
     let mut said = String::new();
     if let Some(lacks) = &status.lacks {
         said = format!("[sandbox: this system cannot keep commands from: {lacks}]\n");

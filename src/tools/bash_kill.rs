@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::bash_output::details;
+use super::jobs::Ended;
 use super::{Output, Tool, ToolContext, ToolError};
 use crate::content::ToolKind;
 use crate::permission::Access;
@@ -36,8 +37,9 @@ impl Tool for BashKill {
     async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
         let job = context.shell.jobs.get(&input.job)?;
         let before = job.ended();
-        let ended = job.end().await;
-        let how = ended.map(|ended| ended.how).unwrap_or_default();
+        let Some(Ended { how, .. }) = job.end().await else {
+            return Err(ToolError(format!("job {} was told to end, and still runs", job.number)));
+        };
         let told = match before {
             Some(_) => format!("job {} was over already: {how}", job.number),
             None => format!("job {} is over: {how}", job.number),

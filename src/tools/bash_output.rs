@@ -59,7 +59,7 @@ impl Tool for BashOutput {
             text.push('\n');
         }
         match part.more {
-            0 => text += &format!("[{status}]"),
+            0 => text += &format!("{}[{status}]", job.ended().map(|ended| ended.notes).unwrap_or_default()),
             more => text += &format!("[{more} bytes more: call bash_output again; {status}]"),
         }
         let mut details = details(&job);

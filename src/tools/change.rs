@@ -9,7 +9,7 @@ use super::text::Encoding;
 use super::{Output, ToolContext, ToolError};
 use crate::content::{Location, ToolContent};
 use crate::limits;
-use crate::patch::{self, Side};
+use crate::patch::{self, Diff, Side};
 use crate::workspace::{self, FileChange, NotChanged, Placed};
 
 /// A file before and after.
@@ -45,14 +45,14 @@ pub struct Plan {
     pub details: Value,
 }
 
-/// What people are shown before they decide: what would change, or why nothing can.
+/// What people are shown before they decide: what would change. An error says why nothing can.
 pub async fn preview(
     context: &ToolContext,
     plan: impl FnOnce(&ToolContext) -> Result<Plan, ToolError> + Send + 'static,
-) -> Vec<ToolContent> {
+) -> Result<Vec<ToolContent>, ToolError> {
     let inner = context.clone();
-    let planned = context.look(move || plan(&inner)).await;
-    planned.map_or_else(|error| vec![ToolContent::text(error.0)], |plan| plan.changes.iter().map(Change::content).collect())
+    let plan = context.look(move || plan(&inner)).await?;
+    Ok(plan.changes.iter().map(Change::content).collect())
 }
 
 /// Plans and does it, while nobody else writes `paths`: everything, or nothing when it fails.
@@ -152,7 +152,8 @@ fn commit_own(changes: &[&Change], context: &ToolContext) -> Result<(), ToolErro
 }
 
 fn not_changed(failed: NotChanged, context: &ToolContext) -> ToolError {
-    let mut error = context.failed("writing", &failed.real, failed.error);
+    let all = if failed.left.is_empty() { "; nothing was changed" } else { "" };
+    let mut error = context.failed("writing", &failed.real, format!("{}{all}", failed.error));
     for (file, former) in failed.left {
         let (file, former) = (context.workspace.show(&file), context.workspace.show(&former));
         error.0.push_str(&format!("; {file} could not be put back: what it was is in {former}"));
@@ -221,18 +222,10 @@ impl Change {
         }
     }
 
-    /// As a unified diff, with the lines it removes or adds, whichever are more. Too long a diff is cut.
-    pub fn diff(&self) -> (String, usize) {
+    pub fn diff(&self) -> Diff {
         let old_name = self.from.as_ref().map_or(&self.shown, |(_, shown)| shown);
         let old = self.old.bytes.as_deref().map(|bytes| Side { name: old_name, bytes });
-        let mut diff = patch::unified(old, self.new.as_deref().map(|bytes| Side { name: &self.shown, bytes }));
-        let count = |sign: char| diff.lines().skip(2).filter(|line| line.starts_with(sign)).count();
-        let lines = count('+').max(count('-'));
-        if diff.len() > limits::DIFF_TEXT_BYTES_MAX {
-            diff.truncate(diff.floor_char_boundary(limits::DIFF_TEXT_BYTES_MAX));
-            diff.push_str("\n[the diff goes on]\n");
-        }
-        (diff, lines)
+        patch::unified(old, self.new.as_deref().map(|bytes| Side { name: &self.shown, bytes }))
     }
 
     fn location(&self) -> Location {

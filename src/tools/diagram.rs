@@ -3,6 +3,7 @@
 mod dot;
 mod draw;
 mod record;
+mod tokens;
 
 use schemars::JsonSchema;
 use serde::Deserialize;

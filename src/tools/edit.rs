@@ -7,7 +7,7 @@ use serde_json::json;
 use super::change::{self, Change, Plan};
 use super::{Output, Tool, ToolContext, ToolError};
 use crate::content::{Location, ToolContent, ToolKind};
-use crate::patch::edit::{EditError, Edited, edit};
+use crate::patch::edit::{Edited, edit};
 use crate::permission::Access;
 use crate::workspace::Workspace;
 
@@ -46,7 +46,7 @@ impl Tool for Edit {
         Access::write(&input.file_path)
     }
 
-    async fn preview(&self, input: &Input, context: &ToolContext) -> Vec<ToolContent> {
+    async fn preview(&self, input: &Input, context: &ToolContext) -> Result<Vec<ToolContent>, ToolError> {
         let input = input.clone();
         change::preview(context, move |context| plan(&input, context)).await
     }
@@ -66,7 +66,7 @@ fn plan(input: &Input, context: &ToolContext) -> Result<Plan, ToolError> {
         None if !input.old_string.is_empty() => return Err(ToolError(format!("{shown} does not exist; use write to create it"))),
         Some(content) if !content.is_empty() || !input.old_string.is_empty() => {
             edit(content, &input.old_string, &input.new_string, input.replace_all.unwrap_or(false))
-                .map_err(|error| explain(&error, &shown))?
+                .map_err(|error| ToolError(error.message(&shown)))?
         }
         None | Some(_) => Edited { bytes: input.new_string.clone().into_bytes(), strategy: "exact", match_count: 1, line: 1 },
     };
@@ -76,44 +76,10 @@ fn plan(input: &Input, context: &ToolContext) -> Result<Plan, ToolError> {
         1 => format!("edited {shown} at line {line}"),
         count => format!("edited {shown} at {count} places, the first at line {line}"),
     };
-    let (diff, lines_changed) = change.diff();
+    let diff = change.diff();
     let details = json!({
-        "filePath": change.placed.path, "strategy": strategy, "matchCount": match_count, "linesChanged": lines_changed, "diff": diff,
+        "filePath": change.placed.path, "strategy": strategy, "matchCount": match_count, "linesChanged": diff.removed.max(diff.added),
+        "diff": diff.text,
     });
     Ok(Plan { changes: vec![change], text, details })
-}
-
-fn explain(error: &EditError, shown: &str) -> ToolError {
-    ToolError(match error {
-        EditError::Identical => "old_string and new_string are identical: there is nothing to change".into(),
-        EditError::Empty => {
-            format!("old_string is empty, but {shown} has content; give the text to replace, or use write to overwrite the file")
-        }
-        EditError::NotFound { nearest: None } => {
-            format!("old_string was not found in {shown}; read the file and copy the text exactly")
-        }
-        EditError::NotFound { nearest: Some((number, text)) } => {
-            format!(
-                "old_string was not found in {shown}; the most similar line is {number}: `{}`; read the file and copy the text exactly",
-                short(text)
-            )
-        }
-        EditError::Several { lines } => {
-            let places: Vec<String> = lines.iter().take(PLACES_MAX).map(usize::to_string).collect();
-            let more = if lines.len() > PLACES_MAX { ", …" } else { "" };
-            format!(
-                "old_string was found {} times in {shown}, at lines {}{more}; add lines around it until it is unique, or set replace_all",
-                lines.len(),
-                places.join(", ")
-            )
-        }
-    })
-}
-
-/// Line numbers that an error lists, and characters of a line that it quotes.
-const PLACES_MAX: usize = 20;
-const QUOTE_CHARS_MAX: usize = 200;
-
-fn short(text: &str) -> String {
-    text.trim().chars().take(QUOTE_CHARS_MAX).collect()
 }

@@ -38,8 +38,8 @@ impl Tool for Fetch {
         Access::network(Address::parse(&input.url).map_or_else(|_| input.url.clone(), |address| address.to_string()))
     }
 
-    async fn preview(&self, input: &Input, _: &ToolContext) -> Vec<ToolContent> {
-        vec![ToolContent::text(self.access(input).url.unwrap_or_default())]
+    async fn preview(&self, input: &Input, _: &ToolContext) -> Result<Vec<ToolContent>, ToolError> {
+        Ok(vec![ToolContent::text(self.access(input).url.unwrap_or_default())])
     }
 
     /// details: `{url, status, contentType?, bytes, truncated, artifact?}`; the URL is the one that redirections led to.

@@ -130,7 +130,8 @@ impl<'c> Git<'c> {
         for name in MISLEADING.into_iter().chain(self.context.secrets.iter().map(String::as_str)) {
             command = command.env_remove(name);
         }
-        command
+        // Hooks and filters are commands like others.
+        command.sandbox(self.context.sandbox.clone())
     }
 
     async fn run(&self, command: &Command, timeout: Duration) -> Result<Said, ToolError> {

@@ -156,8 +156,9 @@ fn grep(input: &Input, context: &ToolContext) -> Result<Output, ToolError> {
     let found = Mutex::new(Found { files: BTreeMap::new(), results: 0, limit, more: false });
     let locked = || found.lock().unwrap_or_else(PoisonError::into_inner);
     Walk::new(&placed.real, context.cancel.clone()).except(context.hidden.clone()).parallel(|| {
-        let mut searcher = input.searcher();
-        let (locked, matcher, wanted) = (&locked, &matcher, &wanted);
+        // A matcher of its own for each thread: they would wait for each other.
+        let (mut searcher, matcher) = (input.searcher(), matcher.clone());
+        let (locked, wanted) = (&locked, &wanted);
         let cancel = &context.cancel;
         move |entry| {
             if !wanted(entry.path()) || locked().is_beyond(entry.path()) {
@@ -165,7 +166,7 @@ fn grep(input: &Input, context: &ToolContext) -> Result<Output, ToolError> {
             }
             let mut hits = Hits::new(mode, cancel);
             // What cannot be read has no matches.
-            let searched = workspace::open(entry.path()).and_then(|file| searcher.search_file(matcher, &file, &mut hits));
+            let searched = workspace::open(entry.path()).and_then(|file| searcher.search_file(&matcher, &file, &mut hits));
             if let (Ok(()), Some(hits)) = (searched, hits.found()) {
                 locked().insert(entry.into_path(), hits);
             }

@@ -10,10 +10,14 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::ToolError;
+use super::bash::confinement;
 use super::capture::Capture;
 use super::follow::{End, Sink, follow};
 use crate::limits;
-use crate::process::Child;
+use crate::process::{Command, Sandbox, Supervisor};
+
+/// The commands have their own bound, which is shorter.
+const END: Duration = limits::KILL_GRACE.saturating_add(limits::KILL_WAIT).saturating_mul(2);
 
 /// Dropping it ends them all.
 #[derive(Debug, Default)]
@@ -47,6 +51,8 @@ pub struct Ended {
     pub code: Option<i32>,
     /// For the model.
     pub how: String,
+    /// What it should know of the sandbox, in lines.
+    pub notes: String,
 }
 
 #[derive(Debug, Default)]
@@ -70,13 +76,14 @@ pub struct Part {
 }
 
 impl Jobs {
-    /// Starts a command that nobody waits for; `spawn` is called if there is room for it.
+    /// Starts a command that nobody waits for; `line` is what the model wrote. Gives its number.
     pub fn start(
         &self,
-        command: &str,
+        line: &str,
+        command: &Command,
+        supervisor: &Supervisor,
         artifact: PathBuf,
         timeout: Option<Duration>,
-        spawn: impl FnOnce() -> Result<Child, ToolError>,
     ) -> Result<u32, ToolError> {
         let mut table = self.table();
         if self.cancel.is_cancelled() {
@@ -86,7 +93,7 @@ impl Jobs {
             let most = limits::JOBS_MAX;
             return Err(ToolError(format!("bash: {most} background jobs run already; end one of them with bash_kill")));
         }
-        let child = spawn()?;
+        let (child, sandbox) = (supervisor.spawn(command)?, command.sandbox.clone());
         while table.jobs.len() >= limits::JOBS_KEPT_MAX
             && let Some(oldest) = table.jobs.values().find(|job| job.ended().is_some()).map(|job| job.number)
         {
@@ -96,7 +103,7 @@ impl Jobs {
         let number = table.last;
         let job = Arc::new(Job {
             number,
-            command: command.into(),
+            command: line.into(),
             artifact: artifact.clone(),
             said: Mutex::default(),
             ended: watch::Sender::new(None),
@@ -109,7 +116,7 @@ impl Jobs {
             // The file is whole before anybody hears that the job is over.
             let Kept { capture, job } = kept;
             capture.finish().await;
-            job.ended.send_replace(Some(Ended::from(end)));
+            job.ended.send_replace(Some(Ended::of(end, sandbox.as_ref())));
         });
         Ok(number)
     }
@@ -137,8 +144,9 @@ impl Jobs {
             self.cancel.cancel();
         }
         self.tasks.close();
-        // Each of them has its own, shorter bound.
-        let _ = tokio::time::timeout(2 * (limits::KILL_GRACE + limits::KILL_WAIT), self.tasks.wait()).await;
+        if tokio::time::timeout(END, self.tasks.wait()).await.is_err() {
+            tracing::warn!("a background job does not end");
+        }
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
@@ -158,12 +166,12 @@ impl Job {
         self.ended.borrow().clone()
     }
 
-    /// Ends it, with all that it started. One that had ended before stays as it was.
+    /// Ends it, with all that it started. One that had ended before stays as it was. None: it does not end.
     pub async fn end(&self) -> Option<Ended> {
         self.cancel.cancel();
         let mut ended = self.ended.subscribe();
-        // The sender lives in what we hold, and the job's own end is bounded.
-        ended.wait_for(Option::is_some).await.ok().and_then(|ended| ended.clone())
+        let ended = tokio::time::timeout(END, ended.wait_for(Option::is_some)).await;
+        ended.ok()?.ok()?.clone()
     }
 
     /// What it said from byte `since` on, or from where the last reader stopped: as much as a model is shown at once.
@@ -198,13 +206,18 @@ impl Job {
     }
 }
 
-impl From<End> for Ended {
-    fn from(end: End) -> Ended {
+impl Ended {
+    fn of(end: End, sandbox: Option<&Sandbox>) -> Ended {
+        let unfinished = |how: String| Ended { code: None, how, notes: String::new() };
         match end {
-            End::Itself(status) => Ended { code: Some(status.code), how: format!("exit code: {}", status.code) },
-            End::Cancelled => Ended { code: None, how: "it was ended".into() },
-            End::TimedOut => Ended { code: None, how: "it timed out and was ended".into() },
-            End::Failed(ToolError(why)) => Ended { code: None, how: why },
+            End::Itself(status) => Ended {
+                code: Some(status.code),
+                how: format!("exit code: {}", status.code),
+                notes: sandbox.map(|sandbox| confinement(sandbox, &status)).unwrap_or_default(),
+            },
+            End::Cancelled => unfinished("it was ended".into()),
+            End::TimedOut => unfinished("it timed out and was ended".into()),
+            End::Failed(ToolError(why)) => unfinished(why),
         }
     }
 }

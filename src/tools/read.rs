@@ -162,8 +162,6 @@ struct Page {
     first: u64,
     lines: u64,
     total: u64,
-    /// Why it ends before the file or the limit of the call does.
-    full: bool,
     cut: bool,
     lossy: bool,
 }
@@ -172,19 +170,14 @@ impl Page {
     fn read(mut lines: Lines<impl io::Read>, input: &Input, cancel: &CancellationToken) -> io::Result<Page> {
         let first = input.offset.unwrap_or(1).max(1);
         let wanted = input.limit.unwrap_or(limits::READ_LINES_MAX as u64).clamp(1, limits::READ_LINES_MAX as u64);
-        let mut page = Page { text: String::new(), first, lines: 0, total: 0, full: false, cut: false, lossy: false };
-        while !cancel.is_cancelled() {
-            let shows = page.total + 1 >= first && page.lines < wanted && !page.full;
-            let Some(line) = lines.next(if shows { limits::READ_LINE_BYTES_MAX } else { 0 })? else {
-                break;
-            };
+        let go_on = || !cancel.is_cancelled();
+        let mut page = Page { text: String::new(), first, lines: 0, total: 0, cut: false, lossy: false };
+        page.total = lines.skip(first - 1, go_on)?;
+        while page.lines < wanted && go_on() {
+            let Some(line) = lines.next(limits::READ_LINE_BYTES_MAX)? else { return Ok(page) };
             page.total += 1;
-            if !shows {
-                continue;
-            }
             if page.lines > 0 && page.text.len() + line.text.len() > limits::READ_BYTES_MAX {
-                page.full = true;
-                continue;
+                break;
             }
             page.lines += 1;
             page.lossy |= line.lossy;
@@ -195,6 +188,7 @@ impl Page {
             }
             page.text.push('\n');
         }
+        page.total += lines.skip(u64::MAX, go_on)?;
         Ok(page)
     }
 

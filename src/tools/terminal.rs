@@ -43,9 +43,9 @@ async fn shown(terminal: &dyn ClientTerminal, capture: &mut Capture) -> ToolCont
     terminal.shown(capture.live())
 }
 
-/// None: it is no shell command.
+/// None: it is no shell command, or is to be confined, which only our own children are.
 fn terminal_command(command: &Command) -> Option<TerminalCommand> {
-    let What::Shell(line) = &command.what else { return None };
+    let (What::Shell(line), None) = (&command.what, &command.sandbox) else { return None };
     let text = |text: &std::ffi::OsString| text.to_str().map(str::to_owned);
     Some(TerminalCommand {
         program: "bash".into(),

@@ -56,11 +56,7 @@ impl<R: Read> Lines<R> {
 
     /// The next line, of which at most `bytes_max` bytes are kept.
     pub fn next(&mut self, bytes_max: usize) -> io::Result<Option<Line>> {
-        if !self.begun {
-            self.begun = true;
-            let mut mark = [0; 3];
-            self.reader.read_exact(&mut mark[..self.encoding.mark_bytes()])?;
-        }
+        self.begin()?;
         let mut kept = Vec::new();
         let mut total = 0;
         let ended = match self.encoding {
@@ -74,6 +70,43 @@ impl<R: Read> Lines<R> {
         let whole = kept.len() == total;
         let (text, lossy) = self.decode(&mut kept, whole);
         Ok(Some(Line { text, bytes_left: total - kept.len(), lossy }))
+    }
+
+    /// Passes over lines, at most `most`, and tells how many there were. `go_on` is asked now and then.
+    pub fn skip(&mut self, most: u64, go_on: impl Fn() -> bool) -> io::Result<u64> {
+        let mut passed = 0;
+        if matches!(self.encoding, Encoding::Utf16Little | Encoding::Utf16Big) {
+            while passed < most && go_on() && self.next(0)?.is_some() {
+                passed += 1;
+            }
+            return Ok(passed);
+        }
+        self.begin()?;
+        // Of a line that is not at its end yet.
+        let mut open = false;
+        while passed < most && go_on() {
+            let buffer = self.reader.fill_buf()?;
+            let Some(last) = buffer.last() else { return Ok(passed + u64::from(open)) };
+            let (ends, length) = (memchr::memchr_iter(b'\n', buffer), buffer.len());
+            let count = ends.clone().count() as u64;
+            if passed + count >= most {
+                let end = ends.clone().nth((most - passed - 1) as usize).unwrap_or(length - 1);
+                self.reader.consume(end + 1);
+                return Ok(most);
+            }
+            passed += count;
+            open = *last != b'\n';
+            self.reader.consume(length);
+        }
+        Ok(passed)
+    }
+
+    /// Reads the mark, if there is one.
+    fn begin(&mut self) -> io::Result<()> {
+        let mut mark = [0; 3];
+        let bytes = if self.begun { 0 } else { self.encoding.mark_bytes() };
+        self.begun = true;
+        self.reader.read_exact(&mut mark[..bytes])
     }
 
     /// True when there was a line feed, which is not kept.

@@ -34,9 +34,13 @@ pub trait Tool: Send + Sync + 'static {
     /// All that the call will touch; pure.
     fn access(&self, input: &Self::Input) -> Access;
 
-    /// What is shown with the question whether it may run. Reads at most.
-    fn preview(&self, _input: &Self::Input, _context: &ToolContext) -> impl Future<Output = Vec<ToolContent>> + Send {
-        async { Vec::new() }
+    /// What is shown with the question whether it may run. Reads at most. An error says why it would fail.
+    fn preview(
+        &self,
+        _input: &Self::Input,
+        _context: &ToolContext,
+    ) -> impl Future<Output = Result<Vec<ToolContent>, ToolError>> + Send {
+        async { Ok(Vec::new()) }
     }
 
     /// Does it. Returns soon after `context.cancel`, with nothing left running.
@@ -130,7 +134,7 @@ impl Prepared {
     }
 
     /// See [`Tool::preview`].
-    pub async fn preview(&self, context: &ToolContext) -> Vec<ToolContent> {
+    pub async fn preview(&self, context: &ToolContext) -> Result<Vec<ToolContent>, ToolError> {
         self.call.preview(&self.judged(context)).await
     }
 
@@ -159,7 +163,7 @@ impl Prepared {
 
 /// A call of whatever input.
 pub trait AnyCall: Send + Sync {
-    fn preview<'a>(&'a self, context: &'a ToolContext) -> BoxFuture<'a, Vec<ToolContent>>;
+    fn preview<'a>(&'a self, context: &'a ToolContext) -> BoxFuture<'a, Result<Vec<ToolContent>, ToolError>>;
     fn run<'a>(self: Box<Self>, context: &'a ToolContext) -> BoxFuture<'a, Result<Output, ToolError>>;
 }
 
@@ -169,7 +173,7 @@ struct Call<T: Tool> {
 }
 
 impl<T: Tool> AnyCall for Call<T> {
-    fn preview<'a>(&'a self, context: &'a ToolContext) -> BoxFuture<'a, Vec<ToolContent>> {
+    fn preview<'a>(&'a self, context: &'a ToolContext) -> BoxFuture<'a, Result<Vec<ToolContent>, ToolError>> {
         Box::pin(self.entry.tool.preview(&self.input, context))
     }
 

@@ -39,7 +39,7 @@ impl Tool for Write {
         Access::write(&input.file_path)
     }
 
-    async fn preview(&self, input: &Input, context: &ToolContext) -> Vec<ToolContent> {
+    async fn preview(&self, input: &Input, context: &ToolContext) -> Result<Vec<ToolContent>, ToolError> {
         let input = input.clone();
         change::preview(context, move |context| plan(input, context)).await
     }
@@ -57,6 +57,6 @@ fn plan(input: Input, context: &ToolContext) -> Result<Plan, ToolError> {
     let (is_new, size) = (old.bytes.is_none(), input.content.len());
     let change = Change::new(placed, context, old, Some(input.content.into_bytes()));
     let did = if is_new { "created" } else { "overwrote" };
-    let details = json!({ "filePath": change.placed.path, "size": size, "isNew": is_new, "diff": change.diff().0 });
+    let details = json!({ "filePath": change.placed.path, "size": size, "isNew": is_new, "diff": change.diff().text });
     Ok(Plan { text: format!("{did} {} ({size} bytes)", change.shown), changes: vec![change], details })
 }

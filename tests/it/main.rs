@@ -10,6 +10,7 @@ mod http;
 mod lsp;
 mod models;
 mod openapi;
+mod patch;
 mod permission;
 mod process;
 mod processes;

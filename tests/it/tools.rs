@@ -13,14 +13,17 @@ use tempfile::TempDir;
 mod bash;
 mod chance;
 mod diagram;
+mod edits;
 mod fetch;
 mod files;
 mod git;
 mod jobs;
+mod patches;
 mod repo_map;
 mod roots;
 mod sandbox;
 mod search;
+mod transactions;
 
 /// A workspace of its own, with all tools.
 struct World {
@@ -119,6 +122,7 @@ async fn usual_names_resolve() {
         ("run_command", "bash"),
         ("todo_write", "plan"),
         ("update_plan", "plan"),
+        ("patch", "apply_patch"),
         ("read", "read"),
     ];
     for (name, tool) in names {
@@ -191,6 +195,9 @@ async fn titles_are_short_and_relative() {
         ("list", json!({}), "List .".into()),
         ("repo_map", json!({"path": "src"}), "Map src".into()),
         ("plan", json!({"entries": []}), "Update the plan".into()),
+        ("apply_patch", json!({"patch": "*** Begin Patch\n*** Delete File: ./a\n*** End Patch"}), "Patch a".into()),
+        ("apply_patch", json!({"patch": "--- a/a\n+++ b/a\n@@\n-a\n--- a/b\n+++ b/b\n@@\n-a\n"}), "Patch a and 1 more".into()),
+        ("apply_patch", json!({"patch": "none"}), "Apply a patch".into()),
         ("diagram", json!({"source": ""}), "Draw a diagram".into()),
         ("fetch", json!({"url": "HTTPS://Docs.rs/a/../b"}), "Fetch https://docs.rs/b".into()),
         ("git_status", json!({}), "Git status".into()),

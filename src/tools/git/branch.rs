@@ -71,8 +71,8 @@ impl Tool for Branch {
         }
     }
 
-    async fn preview(&self, input: &Input, _: &ToolContext) -> Vec<ToolContent> {
-        self.access(input).command.map(ToolContent::text).into_iter().collect()
+    async fn preview(&self, input: &Input, _: &ToolContext) -> Result<Vec<ToolContent>, ToolError> {
+        Ok(self.access(input).command.map(ToolContent::text).into_iter().collect())
     }
 
     /// details: `{current?, branches?: [{name, commit, upstream?, track?, date, subject}], truncated?}`; the list comes with `list` alone.

@@ -53,8 +53,8 @@ impl Tool for Commit {
         Access { kind: AccessKind::Exec, paths: input.paths().to_vec(), command: Some(input.command()), ..Access::none() }
     }
 
-    async fn preview(&self, input: &Input, _: &ToolContext) -> Vec<ToolContent> {
-        vec![ToolContent::text(input.command())]
+    async fn preview(&self, input: &Input, _: &ToolContext) -> Result<Vec<ToolContent>, ToolError> {
+        Ok(vec![ToolContent::text(input.command())])
     }
 
     /// details: `{commit, branch?, files: [{path, status, from?, insertions?, deletions?}]}`.

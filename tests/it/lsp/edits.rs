@@ -43,6 +43,16 @@ async fn what_a_server_begins_on_an_edit_is_waited_for() {
 }
 
 #[tokio::test]
+async fn what_an_unfinished_build_said_before_is_not_new() {
+    let home = home(&["stale"]);
+    let steps = [write("a.x", "fine\nERR one\n"), write("a.x", "a\nmended\n"), write("a.x", "b\nb\nERR two\n")];
+    let told: Vec<String> = outputs(&home, &steps).await.into_iter().map(|(told, _)| told).collect();
+    let expected =
+        ["errors in a.x:\na.x:2:1: error: bad; ERR one\n", "", "new diagnostics in a.x:\na.x:3:1: error: bad; ERR two\n"];
+    assert_eq!(told, expected);
+}
+
+#[tokio::test]
 async fn models_and_scripts_are_told_too() {
     let home = home(&[]);
     home.put("warm.x", "");
@@ -54,6 +64,21 @@ async fn models_and_scripts_are_told_too() {
         json!([{"filePath": home.work().join("a.x"), "line": 1, "column": 1, "severity": "error", "message": "bad; ERR one"}]);
     let details: Vec<_> = outputs.iter().map(|(_, details)| details["diagnostics"].clone()).collect();
     assert_eq!(details, [json!([]), found.clone(), found, json!([]), json!(null)]);
+}
+
+#[tokio::test]
+async fn a_patch_is_checked_in_all_its_files() {
+    let home = home(&[]);
+    home.put("gone.x", "ERR gone\n");
+    home.put("a.x", "one\ntwo\n");
+    let patch = "*** Begin Patch\n*** Update File: a.x\n@@\n one\n-two\n+ERR two\n*** Delete File: gone.x\n*** Add File: b.x\n+ERR b\n*** End Patch\n";
+    let apply = json!({"tool_calls": [{"name": "apply_patch", "input": {"patch": patch}}]});
+    let known = json!({"tool_calls": [{"name": "diagnostics", "input": {}}]});
+    let outputs = outputs(&home, &[diagnostics("a.x"), diagnostics("gone.x"), apply, write("c.x", ""), known]).await;
+    let told = "new diagnostics in a.x:\na.x:2:1: error: bad; ERR two\nerrors in b.x:\nb.x:1:1: error: bad; ERR b\n";
+    assert_eq!(outputs[2].0, told);
+    assert_eq!(outputs[2].1["diagnostics"].as_array().map(Vec::len), Some(2));
+    assert_eq!(outputs[4].0, "b.x:1:1: error: bad; ERR b\na.x:2:1: error: bad; ERR two\n");
 }
 
 #[tokio::test]

@@ -44,6 +44,12 @@ async fn check(mode: &str, turns: &[(Value, Option<&'static str>, &str)]) {
 }
 
 #[tokio::test]
+async fn an_edit_that_cannot_be_made_is_not_asked_about_unless_that_would_tell_of_a_file() {
+    let edit = |path: &str| json!({"tool_calls": [{"name": "edit", "input": {"file_path": path, "old_string": "none", "new_string": "some"}}]});
+    check("ask", &[(edit("a.txt"), None, "failed"), (edit("../outside.txt"), Some("allow_once"), "failed")]).await;
+}
+
+#[tokio::test]
 async fn once_is_once() {
     let call = bash("echo a");
     check(

@@ -51,6 +51,33 @@ async fn read_is_bounded() {
 }
 
 #[tokio::test]
+async fn a_line_is_found_wherever_it_is() {
+    let world = World::new();
+    // Lines of all lengths, over several buffers, and none at the end.
+    let lines: Vec<String> = (1..=30_000).map(|number| format!("{number} {}", "x".repeat(number * 7 % 61))).collect();
+    for (path, end, mark) in [("fed", "\n", ""), ("unfed", "", ""), ("marked", "", "\u{feff}")] {
+        world.put(path, format!("{mark}{}{end}", lines.join("\n")));
+        for offset in [1, 2, 6_000, 12_345, 29_999, 30_000] {
+            let output = world.call("read", json!({"file_path": path, "offset": offset, "limit": 1})).await.unwrap();
+            let shown = format!("{offset:>6}\t{}\n", lines[offset - 1]);
+            assert!(plain_text(&output.parts).starts_with(&shown), "{path} {offset}: {output:?}");
+            assert_eq!(output.details["totalLines"], 30_000, "{path} {offset}");
+        }
+        let told = world.told("read", json!({"file_path": path, "offset": 30_001})).await;
+        assert_eq!(told, format!("error {path} has 30000 lines: there is no line 30001"));
+    }
+    world.put(
+        "wide",
+        "a\nb\nc".encode_utf16().flat_map(u16::to_be_bytes).fold(vec![0xfe, 0xff], |mut all, byte| {
+            all.push(byte);
+            all
+        }),
+    );
+    let told = world.told("read", json!({"file_path": "wide", "offset": 2, "limit": 1})).await;
+    assert_eq!(told, "ok      2\tb\n[truncated: lines 2 to 2 of 3; read on with offset 3]\n");
+}
+
+#[tokio::test]
 async fn read_sees_images() {
     let world = World::new();
     world.put("a.png", b"\x89PNG\r\n\x1a\nrest");
@@ -152,7 +179,7 @@ async fn edit() {
         ("a\r\nb\r\nc", json!({"old_string": "a\nb", "new_string": "x\ny\nz"}), "x\r\ny\r\nz\r\nc", "ok edited f at line 1"),
         ("a\r\nb\r\n", json!({"old_string": "a\r\n", "new_string": ""}), "b\r\n", "ok edited f at line 1"),
         ("a\nb\n", json!({"old_string": "a\r\nb", "new_string": "x\r\ny"}), "x\ny\n", "ok edited f at line 1"),
-        ("a\nb\r\nc\n", json!({"old_string": "b\nc", "new_string": "B\nC"}), "a\nB\nC\n", "ok edited f at line 2"),
+        ("a\nb\r\nc\n", json!({"old_string": "b\nc", "new_string": "B\nC"}), "a\nB\r\nC\n", "ok edited f at line 2"),
         ("a\r\nb\nc\r\n", json!({"old_string": "c", "new_string": "d"}), "a\r\nb\nd\r\n", "ok edited f at line 3"),
         ("\u{feff}a\n", json!({"old_string": "a", "new_string": "b"}), "\u{feff}b\n", "ok edited f at line 1"),
         ("", json!({"old_string": "", "new_string": "new"}), "new", "ok edited f at line 1"),
@@ -178,7 +205,7 @@ async fn edit() {
             "fn one() {\n    let value = 1;\n",
             json!({"old_string": "let valeu = 1;", "new_string": ""}),
             "fn one() {\n    let value = 1;\n",
-            "error old_string was not found in f; the most similar line is 2: `let value = 1;`; read the file and copy the text exactly",
+            "error old_string was not found in f; the nearest place is line 2, which is `let value = 1;` where old_string has `let valeu = 1;`; read the file and copy the text exactly",
         ),
         (
             "a",
@@ -212,7 +239,7 @@ async fn edit_tells_what_changed_and_shows_it_before() {
     let shown = [ToolContent::Diff { path: world.path("f"), old_text: Some("a\nb\nc\n".into()), new_text: "a\nx\ny\nc\n".into() }];
     let prepared = world.tools.prepare("edit", input, &world.context).map_err(|error| error.0).unwrap();
     assert_eq!(prepared.access.paths, ["f"]);
-    assert_eq!(prepared.preview(&world.context).await, shown);
+    assert_eq!(prepared.preview(&world.context).await.unwrap(), shown);
     assert_eq!(world.text("f"), "a\nb\nc\n");
     let output = prepared.run(&world.context).await.unwrap();
     let diff = "--- a/f\n+++ b/f\n@@ -1,3 +1,4 @@\n a\n-b\n+x\n+y\n c\n";

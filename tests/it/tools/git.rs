@@ -287,6 +287,22 @@ async fn a_hook_that_hangs_ends_with_the_call() {
 }
 
 #[tokio::test]
+async fn hooks_are_in_the_sandbox() {
+    let mut world = repository();
+    world.put("a", "x\n");
+    hook(&world, "pre-commit", "touch inside; touch ../outside");
+    let writable = world.context.workspace.roots.clone();
+    let temp = world.context.shell.temp().to_owned();
+    world.context.sandbox = Some(nuncio::process::Sandbox { writable, temp, network: false });
+    let told = world.told("git_commit", json!({"message": "x", "paths": ["a"]})).await;
+    assert!(told.contains("../outside") && told.contains("Permission denied"), "{told}");
+    assert!(world.path("inside").exists() && !world.directory.path().join("outside").exists());
+    hook(&world, "pre-commit", "true");
+    let told = world.told("git_commit", json!({"message": "x", "paths": ["a"]})).await;
+    assert!(told.starts_with("ok committed "), "{told}");
+}
+
+#[tokio::test]
 async fn branches_are_listed_made_and_switched_to() {
     let world = repository();
     let commit = short(&world, "HEAD")[..7].to_owned();

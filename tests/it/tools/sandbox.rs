@@ -257,6 +257,9 @@ async fn what_fails_is_told_what_it_may_do() {
     let hint = format!("[sandbox workspace-write: writes only below {}, $TMPDIR; no network, no sockets]", root.display());
     assert_eq!(told, format!("ok x\n{}\nexit code: 3", hint.replace("/,", ",")));
     assert_eq!(world.told("bash", json!({"command": "echo x"})).await, "ok x\nexit code: 0");
+    world.call("bash", json!({"command": "exit 3", "background": true})).await.unwrap();
+    let told = plain_text(&jobs::look_until(&world, "1", "is over").await.parts);
+    assert_eq!(told, format!("{}\n[job 1 is over: exit code: 3]", hint.replace("/,", ",")));
     let sandbox = world.context.sandbox.as_mut().unwrap();
     sandbox.writable.clear();
     sandbox.network = true;

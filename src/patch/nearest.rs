@@ -1,0 +1,101 @@
+//! What is most like lines that were not found, so that an error can say where to look and what differs.
+
+use std::collections::HashMap;
+
+use super::lines::{Lines, trim};
+use crate::limits;
+
+/// A line of a file and the one that was looked for there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Nearest {
+    /// From 1.
+    pub line: usize,
+    /// None: the file ends before it.
+    pub found: Option<String>,
+    pub wanted: String,
+}
+
+/// How alike two lines must be to be worth telling, of 1.
+const ALIKE: f64 = 0.5;
+/// Lines of the same text that are counted among those looked for.
+const SAME_LINES_MAX: usize = 8;
+
+/// The first line that differs at the place that has most of `wanted`; else the line most like its first one. Nothing in a file
+/// of more than `limits::EDIT_NEAREST_BYTES_MAX`.
+pub fn nearest(lines: &Lines<'_>, wanted: &[&[u8]]) -> Option<Nearest> {
+    if lines.content().len() > limits::EDIT_NEAREST_BYTES_MAX {
+        return None;
+    }
+    match most_voted(lines, wanted) {
+        Some(start) => {
+            let differs = |index: &usize| line(lines, start + *index).is_none_or(|found| trim(found) != trim(wanted[*index]));
+            let index = (0..wanted.len()).find(differs)?;
+            Some(told(start + index, line(lines, start + index), wanted[index]))
+        }
+        None => {
+            let first = wanted.iter().find(|line| !trim(line).is_empty())?;
+            most_alike(lines, trim(first)).map(|found| told(found, line(lines, found), first))
+        }
+    }
+}
+
+fn line<'c>(lines: &Lines<'c>, number: usize) -> Option<&'c [u8]> {
+    (number < lines.count()).then(|| lines.text(number))
+}
+
+fn told(line: usize, found: Option<&[u8]>, wanted: &[u8]) -> Nearest {
+    let text = |line: &[u8]| String::from_utf8_lossy(line).into_owned();
+    Nearest { line: line + 1, found: found.map(text), wanted: text(wanted) }
+}
+
+/// Where `wanted` would begin by the votes of the lines that are the same; long ones count more.
+fn most_voted(lines: &Lines<'_>, wanted: &[&[u8]]) -> Option<usize> {
+    let mut places: HashMap<&[u8], Vec<usize>> = HashMap::new();
+    for (index, text) in wanted.iter().map(|line| trim(line)).enumerate().filter(|(_, text)| !text.is_empty()) {
+        let same = places.entry(text).or_default();
+        if same.len() < SAME_LINES_MAX {
+            same.push(index);
+        }
+    }
+    let mut votes: HashMap<usize, usize> = HashMap::new();
+    for (number, text) in lines.texts(0..lines.count()).map(trim).enumerate() {
+        for start in places.get(text).into_iter().flatten().filter_map(|index| number.checked_sub(*index)) {
+            *votes.entry(start).or_default() += text.len();
+        }
+    }
+    votes.into_iter().max_by_key(|(start, votes)| (*votes, std::cmp::Reverse(*start))).map(|(start, _)| start)
+}
+
+fn most_alike(lines: &Lines<'_>, wanted: &[u8]) -> Option<usize> {
+    let mut pairs: HashMap<&[u8], i32> = HashMap::new();
+    for pair in wanted.windows(2) {
+        *pairs.entry(pair).or_default() += 1;
+    }
+    let mut best: Option<(f64, usize)> = None;
+    for (number, text) in lines.texts(0..lines.count()).map(trim).enumerate() {
+        let score = if text == wanted { 1.0 } else { likeness(&pairs, wanted.len(), text) };
+        if score >= ALIKE && best.is_none_or(|(so_far, _)| score > so_far) {
+            best = Some((score, number));
+        }
+    }
+    best.map(|(_, number)| number)
+}
+
+/// Dice's coefficient over pairs of bytes.
+fn likeness(pairs: &HashMap<&[u8], i32>, wanted_bytes: usize, line: &[u8]) -> f64 {
+    let total = (wanted_bytes + line.len()).saturating_sub(2);
+    if line.len() < 2 || total == 0 || line.len() > wanted_bytes * 3 || wanted_bytes > line.len() * 3 {
+        return 0.0;
+    }
+    let mut left = pairs.clone();
+    let mut common = 0;
+    for pair in line.windows(2) {
+        if let Some(count) = left.get_mut(pair)
+            && *count > 0
+        {
+            *count -= 1;
+            common += 1;
+        }
+    }
+    f64::from(common) * 2.0 / total as f64
+}

@@ -1,0 +1,179 @@
+//! `apply_patch`: changes of several files, all of them or none.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::change::{self, Change, Current, Plan};
+use super::{Output, Tool, ToolContext, ToolError};
+use crate::config::AccessKind;
+use crate::content::{Location, ToolContent, ToolKind};
+use crate::patch::apply_patch::{FilePatch, Hunk, Operation, Patched, apply, parse};
+use crate::permission::Access;
+use crate::workspace::{Placed, Workspace};
+
+pub struct ApplyPatch;
+
+/// Changes, adds, moves and deletes files: all as the patch says, or none. Either a unified diff or: `*** Begin Patch`, then for
+/// each file `*** Add File: PATH` with + lines, `*** Delete File: PATH`, or `*** Update File: PATH` with perhaps `*** Move to: PATH`
+/// and hunks (`@@` or `@@ a line above`, then lines with a blank, - or + before them), then `*** End Patch`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub struct Input {
+    #[serde(alias = "input", alias = "diff", alias = "patch_text", alias = "patchText")]
+    patch: String,
+}
+
+impl Tool for ApplyPatch {
+    type Input = Input;
+    const NAME: &'static str = "apply_patch";
+    const ALIASES: &'static [&'static str] = &["patch"];
+    const KIND: ToolKind = ToolKind::Edit;
+
+    fn title(&self, input: &Input, workspace: &Workspace) -> String {
+        let paths = paths(&input.patch);
+        let shown = |path: &String| workspace.show(&workspace.resolve(path).path);
+        match paths.as_slice() {
+            [] => "Apply a patch".into(),
+            [path] => format!("Patch {}", shown(path)),
+            [path, rest @ ..] => format!("Patch {} and {} more", shown(path), rest.len()),
+        }
+    }
+
+    fn locations(&self, input: &Input, workspace: &Workspace) -> Vec<Location> {
+        paths(&input.patch).iter().map(|path| Location { path: workspace.resolve(path).path, line: None }).collect()
+    }
+
+    /// A patch that cannot be read touches nothing.
+    fn access(&self, input: &Input) -> Access {
+        match paths(&input.patch) {
+            paths if paths.is_empty() => Access::none(),
+            paths => Access { kind: AccessKind::Write, paths, ..Access::none() },
+        }
+    }
+
+    async fn preview(&self, input: &Input, context: &ToolContext) -> Result<Vec<ToolContent>, ToolError> {
+        let input = input.clone();
+        change::preview(context, move |context| plan(&input, context)).await
+    }
+
+    /// details: `{files: [{filePath, kind: add|update|delete|move, linesChanged, diff, from?}]}`.
+    async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
+        let paths = paths(&input.patch);
+        change::run(context, paths.iter().map(String::as_str), move |context| plan(&input, context)).await
+    }
+}
+
+/// All that the patch names, none when it cannot be read.
+fn paths(patch: &str) -> Vec<String> {
+    let mut paths = Vec::new();
+    for file in parse(patch).unwrap_or_default() {
+        paths.push(file.path);
+        if let Operation::Update { move_to: Some(path), .. } = file.operation {
+            paths.push(path);
+        }
+    }
+    paths
+}
+
+fn plan(input: &Input, context: &ToolContext) -> Result<Plan, ToolError> {
+    let mut changes = Vec::new();
+    for file in parse(&input.patch).map_err(|why| ToolError(format!("{why}; nothing was changed")))? {
+        let path = file.path.clone();
+        let added = take(&mut changes, file, context);
+        added.map_err(|why| ToolError(format!("{path}: {}; nothing was changed", why.0)))?;
+    }
+    // Added and deleted again.
+    changes.retain(|change: &Change| change.old.bytes.is_some() || change.new.is_some());
+    let told: Vec<String> = changes.iter().map(|change| format!("{}\n", told(change))).collect();
+    let files: Vec<Value> = changes.iter().map(details).collect();
+    Ok(Plan { text: format!("applied the patch:\n{}", told.concat()), details: json!({ "files": files }), changes })
+}
+
+/// Adds what `file` is about to `changes`. A patch may speak of a file more than once; then the later applies to the earlier.
+fn take(changes: &mut Vec<Change>, file: FilePatch, context: &ToolContext) -> Result<(), ToolError> {
+    let placed = context.workspace.resolve(&file.path);
+    let before = changes.iter().position(|change| concerns(change, &placed));
+    let twice = || ToolError::new("it is moved and changed again by the same patch; put all of its changes into one section");
+    if let Some(before) = before
+        && (changes[before].from.is_some() || matches!(file.operation, Operation::Update { move_to: Some(_), .. }))
+    {
+        return Err(twice());
+    }
+    let partly = !matches!(&file.operation, Operation::Add { .. })
+        && !matches!(&file.operation, Operation::Delete { hunks } if hunks.is_empty());
+    let current = match before {
+        Some(_) => Current::default(),
+        None if partly => change::current_text(&placed, context)?,
+        None => change::current(&placed, context)?,
+    };
+    let bytes = before.map_or(&current.bytes, |before| &changes[before].new);
+    let there = |why: &str| bytes.as_deref().ok_or_else(|| ToolError::new(why));
+    let (new, to, line) = match file.operation {
+        Operation::Add { content } => (Some(content.into_bytes()), None, None),
+        Operation::Delete { hunks } => {
+            let content = there("it does not exist, so it cannot be deleted")?;
+            if !hunks.is_empty() && !patched(content, &hunks)?.bytes.is_empty() {
+                return Err(ToolError::new("it has more than what the patch removes, so it is not deleted"));
+            }
+            (None, None, None)
+        }
+        Operation::Update { move_to, hunks } => {
+            let content = there("it does not exist; to make it, add it")?;
+            let Patched { bytes, line } = patched(content, &hunks)?;
+            let to = move_to.map(|path| context.workspace.resolve(&path)).filter(|to| to.real != placed.real);
+            if to.is_none() && bytes == content {
+                return Err(ToolError::new("the hunks change nothing"));
+            }
+            (Some(bytes), to, line)
+        }
+    };
+    match (before, to) {
+        (Some(before), _) => changes[before].new = new,
+        (None, Some(to)) if changes.iter().any(|change| concerns(change, &to)) => return Err(twice()),
+        (None, Some(to)) => {
+            // What is there is overwritten, if it is a file.
+            change::current(&to, context)?;
+            let from = Some((placed.clone(), context.workspace.show(&placed.path)));
+            changes.push(Change { from, line, ..Change::new(to, context, current, new) });
+        }
+        (None, None) => changes.push(Change { line, ..Change::new(placed, context, current, new) }),
+    }
+    Ok(())
+}
+
+fn concerns(change: &Change, placed: &Placed) -> bool {
+    change.placed.real == placed.real || change.from.as_ref().is_some_and(|(from, _)| from.real == placed.real)
+}
+
+fn patched(content: &[u8], hunks: &[Hunk]) -> Result<Patched, ToolError> {
+    apply(content, hunks).map_err(ToolError)
+}
+
+fn kind(change: &Change) -> &'static str {
+    match (&change.from, &change.old.bytes, &change.new) {
+        (Some(_), ..) => "move",
+        (None, _, None) => "delete",
+        (None, None, Some(_)) => "add",
+        (None, Some(_), Some(_)) => "update",
+    }
+}
+
+fn told(change: &Change) -> String {
+    let (kind, shown) = (kind(change), &change.shown);
+    match (&change.from, change.line) {
+        (Some((_, from)), _) => format!("{kind} {from} to {shown}"),
+        (None, Some(line)) => format!("{kind} {shown} at line {line}"),
+        (None, None) => format!("{kind} {shown}"),
+    }
+}
+
+fn details(change: &Change) -> Value {
+    let diff = change.diff();
+    let lines_changed = diff.removed.max(diff.added);
+    let mut details =
+        json!({ "filePath": change.placed.path, "kind": kind(change), "linesChanged": lines_changed, "diff": diff.text });
+    if let Some((from, _)) = &change.from {
+        details["from"] = json!(from.path);
+    }
+    details
+}

@@ -1,0 +1,241 @@
+//! The tools that look at many or at large files, on a tree that is made here; beside them ripgrep, where it is installed. Prints a table.
+//!
+//! A tool is timed as the agent runs it, in this process: prepared, run, its result in hand. Of ripgrep its whole process is timed, with its output
+//! thrown away. Both by turns, on a warm cache; medians.
+
+#![allow(clippy::print_stdout)]
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nuncio::process::{Sandbox, Supervisor};
+use nuncio::tools::{Output, ToolContext, Tools};
+use nuncio::workspace::Workspace;
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+
+const FILES: usize = 50_000;
+const ROUNDS: usize = 11;
+
+struct World {
+    runtime: Runtime,
+    tools: Tools,
+    context: ToolContext,
+    /// In which all trees are.
+    directory: tempfile::TempDir,
+}
+
+impl World {
+    fn new() -> World {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let workspace = Workspace::new(directory.path(), [], &directory.path().join("artifacts"));
+        let context = ToolContext::new(workspace, Supervisor::new(env!("CARGO_BIN_EXE_nuncio")));
+        World { runtime: Runtime::new().expect("a runtime"), tools: Tools::native(), context, directory }
+    }
+
+    fn path(&self, path: &str) -> std::path::PathBuf {
+        self.directory.path().join(path)
+    }
+
+    fn call(&self, name: &str, input: &Value) -> (Duration, Output) {
+        let begun = Instant::now();
+        let output = self.runtime.block_on(async {
+            let prepared = self.tools.prepare(name, input.clone(), &self.context).expect("a good input");
+            prepared.run(&self.context).await.unwrap_or_else(|error| panic!("{name}: {error}"))
+        });
+        (begun.elapsed(), output)
+    }
+
+    /// The median of the tool, and of ripgrep with `arguments` in the same tree.
+    fn beside(&self, name: &str, input: &Value, arguments: &[&str]) -> (f64, Option<f64>) {
+        let (mut own, mut theirs) = (Vec::new(), Vec::new());
+        for _ in 0..=ROUNDS {
+            own.push(milliseconds(self.call(name, input).0));
+            theirs.extend(ripgrep(&self.path("tree"), arguments));
+        }
+        // The first of each warms the cache.
+        (median(&own[1..]), (theirs.len() > 1).then(|| median(&theirs[1..])))
+    }
+}
+
+fn ripgrep(tree: &Path, arguments: &[&str]) -> Option<f64> {
+    let begun = Instant::now();
+    let mut command = Command::new("rg");
+    command.args(arguments).current_dir(tree).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().ok().map(|_| milliseconds(begun.elapsed()))
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}
+
+fn median(times: &[f64]) -> f64 {
+    let mut times = times.to_vec();
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+fn row(what: &str, measured: &str, goal: &str) {
+    println!("| {what} | {measured} | {goal} |");
+}
+
+fn compared((own, theirs): (f64, Option<f64>)) -> String {
+    match theirs {
+        Some(theirs) => format!("{own:.0} ms; rg {theirs:.0} ms: {:.2} ×", own / theirs),
+        None => format!("{own:.0} ms; ripgrep is not installed"),
+    }
+}
+
+/// Source of some size that mentions other such files.
+fn source(number: usize, functions: usize) -> String {
+    let mut text = format!("//! File {number}.\n\npub struct Thing{number} {{\n    value: u64,\n}}\n\n");
+    for function in 0..functions {
+        let other = (number * 31 + function * 17) % 2_000;
+        let _ = write!(
+            text,
+            "/// Computes part {function} of {number}.\npub fn compute_{number}_{function}(input: u64, other: &Thing{other}) -> u64 {{\n    let scaled = \
+             input.wrapping_mul({function} + 3);\n    if scaled > 1000 {{\n        return compute_{other}_0(scaled, other);\n    }}\n    scaled + \
+             other.value\n}}\n\n"
+        );
+    }
+    text
+}
+
+/// 500 directories of 100 files, half of them Rust, about 150 MB; three have the rare word, and a tenth is ignored.
+fn make_tree(root: &Path) {
+    fs::create_dir_all(root).expect("a tree");
+    fs::write(root.join(".gitignore"), "ignored/\n*.tmp\n").expect("a file");
+    for number in 0..FILES {
+        let place = if number % 1_000 < 100 { "ignored" } else { "kept" };
+        let directory = root.join(format!("{place}/{:03}/{:02}", number / 1_000, number / 100 % 10));
+        if number % 100 == 0 {
+            fs::create_dir_all(&directory).expect("a directory");
+        }
+        let ending = ["rs", "py", "rs", "md"][number % 4];
+        let mut text = source(number, 4 + number % 12);
+        if number % 20_000 == 777 {
+            text.push_str("// a_rare_word_indeed\n");
+        }
+        fs::write(directory.join(format!("file_{number}.{ending}")), text).expect("a file");
+    }
+}
+
+fn search(world: &World) {
+    make_tree(&world.path("tree"));
+    let rare = json!({"pattern": "a_rare_word_indeed", "path": "tree"});
+    row("grep, a rare word", &compared(world.beside("grep", &rare, &["-n", "a_rare_word_indeed"])), "≤ 1.1 × rg");
+    let common = json!({"pattern": r"fn \w+\(input", "path": "tree"});
+    row("grep, a common regex, capped", &compared(world.beside("grep", &common, &["-n", r"fn \w+\(input"])), "≤ 1.1 × rg");
+    let nothing = json!({"pattern": r"[a-z]+_nowhere_[0-9]+", "path": "tree"});
+    row("grep, a regex that nothing matches", &compared(world.beside("grep", &nothing, &["-n", r"[a-z]+_nowhere_[0-9]+"])), "");
+    let glob = json!({"pattern": "**/*.rs", "path": "tree"});
+    row(
+        "glob `**/*.rs`, newest first",
+        &compared(world.beside("glob", &glob, &["--files", "-g", "**/*.rs"])),
+        "≤ 1.1 × rg --files -g",
+    );
+}
+
+/// The most memory that this process had in RAM since [`forget_peak`] (proc(5)).
+fn peak_mib() -> f64 {
+    let status = fs::read_to_string("/proc/self/status").expect("/proc");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
+    line.trim().trim_end_matches(" kB").parse::<f64>().expect("a number") / 1024.0
+}
+
+fn forget_peak() {
+    fs::write("/proc/self/clear_refs", "5").expect("/proc");
+}
+
+fn large(world: &World) {
+    let path = world.path("large.txt");
+    let mut file = std::io::BufWriter::new(fs::File::create(&path).expect("a file"));
+    let mut lines = 0;
+    for _ in 0..16_384 {
+        for _ in 0..1_024 {
+            lines += 1;
+            writeln!(file, "{lines:012} the quick brown fox jumps over the lazy dog: {lines:x}").expect("written");
+        }
+    }
+    drop(file);
+    let bytes = fs::metadata(&path).expect("a file").len();
+    let input = json!({"file_path": "large.txt", "offset": lines / 2, "limit": 2_000});
+    forget_peak();
+    let times: Vec<f64> = (0..5).map(|_| milliseconds(world.call("read", &input).0)).collect();
+    let measured = format!("{:.0} ms; {:.1} MiB ({} MB)", median(&times), peak_mib(), bytes / 1_000_000);
+    row("read of 2,000 lines in the middle of 1 GB", &measured, "≤ 600 ms; ≤ 40 MiB");
+    fs::remove_file(path).expect("removed");
+}
+
+fn map(world: &World) {
+    let root = world.path("sources");
+    for number in 0..2_000 {
+        let directory = root.join(format!("part_{:02}", number / 50));
+        fs::create_dir_all(&directory).expect("a directory");
+        fs::write(directory.join(format!("file_{number}.rs")), source(number, 20)).expect("a file");
+    }
+    let input = json!({"path": "sources"});
+    let (first, output) = world.call("repo_map", &input);
+    let mut again = Vec::new();
+    for round in 0..ROUNDS {
+        fs::write(root.join("part_07/file_350.rs"), source(350, 20 + round)).expect("a file");
+        again.push(milliseconds(world.call("repo_map", &input).0));
+    }
+    let measured =
+        format!("{:.0} ms; {:.0} ms ({} definitions)", milliseconds(first), median(&again), output.details["definitions"]);
+    row("repo_map of 2,000 source files, first; after one edit", &measured, "≤ 3,000 ms; ≤ 100 ms");
+}
+
+fn edit(world: &World) {
+    let line = |number: usize| format!("    let value_{number} = compute({number});\n");
+    let large: String = (0..1_300_000).map(line).collect();
+    let small: String = (0..28_000).map(line).collect();
+    let time = |file: &str, text: &str, input: &Value| {
+        let times = (0..5).map(|_| {
+            fs::write(world.path(file), text).expect("a file");
+            world.call("read", &json!({"file_path": file, "limit": 1}));
+            milliseconds(world.call("edit", input).0)
+        });
+        median(&times.collect::<Vec<f64>>())
+    };
+    let exact = json!({"file_path": "50mb.rs", "old_string": "value_1234567 =", "new_string": "other ="});
+    let exact = time("50mb.rs", &large, &exact);
+    row("edit in a 50 MB file", &format!("{exact:.0} ms ({} MB)", large.len() / 1_000_000), "≤ 300 ms");
+    let block = "let value_20000 = compute(20000);\nlet valeu_20001 = compte(20001);\nlet value_20002 = compute(20002);\n";
+    let block = json!({"file_path": "1mb.rs", "old_string": block, "new_string": "done();\n"});
+    let block = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| time("1mb.rs", &small, &block)));
+    let measured = block.map_or_else(|_| "not found".to_owned(), |block| format!("{block:.0} ms"));
+    row("… in a 1 MB file with a block anchor", &measured, "≤ 50 ms");
+}
+
+fn bash(world: &mut World) {
+    let time = |world: &World| {
+        let times = (0..100).map(|_| milliseconds(world.call("bash", &json!({"command": "true"})).0));
+        median(&times.collect::<Vec<f64>>())
+    };
+    let open = time(world);
+    let (writable, temp) = (world.context.workspace.roots.clone(), world.context.shell.temp().to_owned());
+    world.context.sandbox = Some(Sandbox { writable, temp, network: false });
+    let confined = time(world);
+    world.context.sandbox = None;
+    row("bash `true`; in the sandbox", &format!("{open:.1} ms; {confined:.1} ms"), "≤ 4 ms; ≤ 8 ms");
+}
+
+fn main() {
+    // `cargo test --benches` and the like only want to know that it starts.
+    if std::env::args().any(|argument| argument == "--test") {
+        return;
+    }
+    let mut world = World::new();
+    row("what", "measured", "goal");
+    row("---", "---", "---");
+    large(&world);
+    map(&world);
+    bash(&mut world);
+    edit(&world);
+    search(&world);
+}
