@@ -21,12 +21,13 @@ pub fn subject<'a>(prepared: &'a Prepared, context: &ToolContext) -> Subject<'a>
         let inside = (placed.inside || readable) && !guarded;
         Place { real: placed.real.clone(), written: placed.path.clone(), cwd: workspace.cwd.clone(), inside, guarded }
     };
-    let paths = prepared.placed.iter().map(place).collect();
+    let paths: Vec<Place> = prepared.placed.iter().map(place).collect();
     let line = access.command.as_deref().map(|command| Line::read(&access.environment, command));
     let here = prepared.placed.first().map_or_else(|| context.shell.cwd(), |cwd| cwd.real.clone());
+    let elsewhere = (line.is_some() && paths.is_empty() && here != workspace.cwd).then(|| here.clone());
     let file = |path: &str| place(&workspace.resolve(&here.join(path).to_string_lossy()));
     let writes = line.iter().flat_map(Line::writes).map(|path| path.map(file)).collect();
-    Subject { tool: &prepared.name, kind: access.kind, paths, line, writes, url: access.url.as_deref() }
+    Subject { tool: &prepared.name, kind: access.kind, paths, line, writes, elsewhere, url: access.url.as_deref() }
 }
 
 /// What rules keep a call that may run from seeing.
@@ -46,7 +47,15 @@ pub fn reach(rules: &Rules, mode: Mode, default: Policy, prepared: &Prepared) ->
     let (rules, tool) = (rules.clone(), prepared.name.clone());
     Some(Arc::new(move |next: &Address| {
         let url = Some(next.as_str());
-        let subject = Subject { tool: &tool, kind: AccessKind::Network, paths: Vec::new(), line: None, writes: Vec::new(), url };
+        let subject = Subject {
+            tool: &tool,
+            kind: AccessKind::Network,
+            paths: Vec::new(),
+            line: None,
+            writes: Vec::new(),
+            elsewhere: None,
+            url,
+        };
         match decide(&rules, mode, default, &subject).policy {
             Policy::Allow => true,
             Policy::Ask => next.host() == asked.host(),

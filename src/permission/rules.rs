@@ -1,6 +1,6 @@
 //! Who decides about a tool call: a pure function of rules, mode and what the call touches. Whatever is unclear asks.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use globset::GlobBuilder;
 
@@ -78,7 +78,17 @@ pub struct Subject<'a> {
     pub line: Option<Line>,
     /// The files that the shell itself writes then; none where it cannot be known which.
     pub writes: Vec<Option<Place>>,
+    /// Where the shell is, when that is neither the session's directory nor said in the call.
+    pub elsewhere: Option<PathBuf>,
     pub url: Option<&'a str>,
+}
+
+impl Subject<'_> {
+    /// Whether what is remembered of an answer is about this line, where it was shown.
+    fn is_remembered_by(&self, rule: &Rule) -> bool {
+        let exactly = |(line, pattern): (&Line, &String)| line.is_exactly(pattern);
+        self.elsewhere.is_none() && self.line.as_ref().zip(rule.pattern.as_ref()).is_some_and(exactly)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -111,7 +121,7 @@ fn written(rules: &Rules, subject: &Subject<'_>, place: &Option<Place>) -> Optio
     let rule = match place {
         Some(place) => {
             let paths = vec![place.clone()];
-            let write = Subject { tool: subject.tool, kind: AccessKind::Write, paths, line: None, writes: Vec::new(), url: None };
+            let write = Subject { kind: AccessKind::Write, paths, line: None, writes: Vec::new(), ..subject.clone() };
             let about = rules.filter(|rule| about(rule) && concerns(rule, &write));
             let decisive = about.scopes().into_iter().filter_map(|scope| scope.last().cloned());
             decisive.reduce(|one, other| if one.policy == Policy::Deny { one } else { other })?
@@ -123,7 +133,9 @@ fn written(rules: &Rules, subject: &Subject<'_>, place: &Option<Place>) -> Optio
             Rule { policy: Policy::Ask, ..rules.scopes().into_iter().flatten().find(forbids)?.clone() }
         }
     };
-    (rule.policy != Policy::Allow).then_some(Decision { policy: rule.policy, rule: Some(rule) })
+    let known = rules.session.iter().any(|rule| rule.policy == Policy::Allow && subject.is_remembered_by(rule));
+    let stands = rule.policy == Policy::Deny || (rule.policy == Policy::Ask && !known);
+    stands.then_some(Decision { policy: rule.policy, rule: Some(rule) })
 }
 
 /// About a single command of the line, if there is one. `rules`: those that speak of the call.
@@ -159,11 +171,9 @@ fn judge(rules: &Rules, mode: Mode, default: Policy, subject: &Subject<'_>, comm
         (None, Mode::AcceptEdits, AccessKind::Write) | (None, Mode::Auto, _) => Policy::Allow,
         (None, Mode::AcceptEdits | Mode::Plan, _) => Policy::Ask,
     };
-    // Who allowed the line to the letter knew what it says.
-    let exactly =
-        |rule: &Rule| subject.line.as_ref().zip(rule.pattern.as_ref()).is_some_and(|(line, pattern)| line.is_exactly(pattern));
     match doubt {
-        Some(doubt) if policy == Policy::Allow && !rule.as_ref().is_some_and(exactly) => {
+        // Who allowed the line to the letter knew what it says.
+        Some(doubt) if policy == Policy::Allow && !rule.as_ref().is_some_and(|rule| subject.is_remembered_by(rule)) => {
             Decision { policy: Policy::Ask, rule: Some(doubt) }
         }
         _ => Decision { policy, rule },
@@ -177,14 +187,14 @@ pub fn asks_about(rules: &Rules, subject: &Subject<'_>) -> bool {
 
 /// The rule that `always` makes of an answer: this tool, and only this command (where it was given, in that directory) or this path.
 pub fn remembered(policy: Policy, subject: &Subject<'_>) -> Rule {
-    let path = match subject.paths.as_slice() {
-        [place] => Some(escape(&place.real.to_string_lossy())),
-        _ => None,
+    let path = match (subject.paths.as_slice(), &subject.elsewhere) {
+        ([place], _) => Some(&place.real),
+        (_, elsewhere) => elsewhere.as_ref(),
     };
     Rule {
         tool: Some(escape(subject.tool)),
         kind: Some(subject.kind),
-        path,
+        path: path.map(|path| escape(&path.to_string_lossy())),
         pattern: subject.line.as_ref().map(Line::exactly).or_else(|| subject.url.map(escape)),
         policy,
     }
@@ -216,7 +226,9 @@ fn fit(rule: &Rule, subject: &Subject<'_>, command: Option<&Command>, remembered
     let (Some(pattern), Some(line), Some(command)) = (&rule.pattern, &subject.line, command) else { return Fit::Yes };
     if rule.policy != Policy::Allow {
         line.fit(command, pattern)
-    } else if line.is_exactly(pattern) || (!remembered && command.is_allowed_by(pattern)) {
+    } else if (remembered && subject.is_remembered_by(rule))
+        || (!remembered && (line.is_exactly(pattern) || command.is_allowed_by(pattern)))
+    {
         Fit::Yes
     } else {
         Fit::No

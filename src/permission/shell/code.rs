@@ -112,9 +112,9 @@ pub fn nature(name: &str, arguments: &[Word]) -> Nature {
         COMMANDS_IN_OPTIONS.iter().find(|(program, _)| *program == name).map_or::<&[&str], _>(&[], |(_, prefixes)| prefixes);
     let brings = |word: &Word| {
         let known: String = word.text.iter().map_while(|character| *character).collect();
-        prefixes
-            .iter()
-            .any(|prefix| known.starts_with(prefix) || (prefix.starts_with("--") && known.len() > 3 && prefix.starts_with(&known)))
+        let shortened = |prefix: &str| prefix.starts_with("--") && known.len() > 3 && prefix.starts_with(&known);
+        let begins = |prefix: &&str| known.starts_with(prefix) || shortened(prefix) || word.may_be_option();
+        prefixes.iter().any(begins)
     };
     let reckons = |word: &Word| RECKONING.contains(&name) && word.raw.contains('[');
     match arguments.iter().any(|word| brings(word) || reckons(word)) {

@@ -51,8 +51,9 @@ pub fn subcommand(arguments: &[Word]) -> (Nature, Vec<Word>) {
     let brings = |prefix: &str| {
         operands.iter().any(|word| {
             let known: String = word.text.iter().map_while(|character| *character).collect();
-            known.starts_with(prefix)
-                || (prefix.starts_with("--") && known.len() > 2 && prefix.starts_with(known.split('=').next().unwrap_or_default()))
+            let name = known.split('=').next().unwrap_or_default();
+            let shortened = prefix.starts_with("--") && name.len() > 2 && prefix.starts_with(name);
+            known.starts_with(prefix) || shortened || word.may_be_option()
         })
     };
     let is = |word: &str| operands.first().and_then(Word::value).is_some_and(|operand| operand == word);

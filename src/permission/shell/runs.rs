@@ -85,19 +85,22 @@ const RESERVED: &str = "\
 
 /// Variables that tell programs how to speak, not what to do.
 const HARMLESS: &str = "\
-    CI CLICOLOR COLUMNS DEBUG FORCE_COLOR LANG LC_ALL LC_CTYPE LINES NO_COLOR RUST_BACKTRACE RUST_LOG TERM TZ VERBOSE";
+    CI CLICOLOR COLUMNS DEBUG FORCE_COLOR LANG LC_ALL LC_CTYPE LINES NODE_ENV NO_COLOR RUST_BACKTRACE RUST_LOG TERM TZ VERBOSE";
 
-/// Parts of the names of variables that say what programs run, where they find it, or how they behave.
+/// What names of variables have in them that say which programs run, where they find it, or how they behave; and the same for whole parts
+/// between underscores.
 const SENSITIVE: &str = "\
-    ASKPASS BASH BROWSER CARGO CC CMD COMMAND CONFIG CXX DYLD EDITOR ENV EXEC FLAGS GIT HOME HOOK IFS LD LESS MAKE MAN NODE OPT \
-    PAGER PATH PERL PRELOAD PROMPT PROXY PS4 PYTHON RUBY RUST SHELL SSH TAR VISUAL WRAPPER";
+    ASKPASS BASH BROWSER CARGO CMD COMMAND CONFIG DYLD EDITOR EXEC FLAGS HOME HOOK IFS LESS MAKE NODE OPTIONS OPTS PAGER PATH \
+    PERL PRELOAD PROMPT PROXY PS4 PYTHON RUBY RUST SHELL SSH VISUAL WRAPPER";
+const SENSITIVE_PARTS: &str = "AR CC CXX ENV GIT LD MAN OPT TAR";
 
 /// What it means that a variable is set. None: nothing to programs. `given`: to a program, not only to the shell itself.
 pub fn variable(name: &str, given: bool) -> Option<Nature> {
     let upper = name.to_ascii_uppercase();
     if is_one_of(HARMLESS, name) || (!given && upper != name && !upper.contains("PROXY")) {
         None
-    } else if SENSITIVE.split(' ').any(|part| upper.contains(part)) {
+    } else if SENSITIVE.split(' ').any(|part| upper.contains(part)) || upper.split('_').any(|part| is_one_of(SENSITIVE_PARTS, part))
+    {
         Some(Nature::Opaque)
     } else {
         Some(Nature::More)
@@ -213,7 +216,7 @@ fn found(arguments: &[Word]) -> Runs {
             }
             Some(_) => {}
             // It may be any of these.
-            None if word.text == [None] && !word.raw.contains(['*', '?', '"']) => return Runs::Unknown,
+            None if word.may_be_option() => return Runs::Unknown,
             None => {}
         }
     }

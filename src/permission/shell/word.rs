@@ -28,6 +28,11 @@ impl Word {
         self.text.iter().copied().collect()
     }
 
+    /// It begins with what only the shell knows, and that is no name of a file: it might be an option.
+    pub fn may_be_option(&self) -> bool {
+        self.text.first() == Some(&None) && !self.raw.starts_with(['~', '*', '?', '['])
+    }
+
     /// With every `part` unknown, which another program replaces.
     pub fn without(&self, part: &str) -> Word {
         let part = known(part);

@@ -23,7 +23,8 @@ fn rules() -> Rules {
 /// What these rules make of a line in a mode.
 pub fn judged(rules: &Rules, mode: Mode, environment: &str, line: &str) -> Policy {
     let line = Some(Line::read(environment, line));
-    let subject = Subject { tool: "bash", kind: AccessKind::Exec, paths: Vec::new(), line, writes: Vec::new(), url: None };
+    let subject =
+        Subject { tool: "bash", kind: AccessKind::Exec, paths: Vec::new(), line, writes: Vec::new(), elsewhere: None, url: None };
     decide(rules, mode, Policy::Ask, &subject).policy
 }
 

@@ -59,6 +59,17 @@ async fn always_is_for_the_directory_and_the_environment_that_were_shown() {
         (set("1"), Some("allow_always"), "completed"),
         (set("2"), Some("reject_once"), "failed"),
         (json!({"command": "echo b", "env": {"X": "1", "PATH": "."}}), Some("reject_once"), "failed"),
+        // Nor for more than the line, or for where the shell went since.
+        (json!({"command": "echo c"}), Some("allow_always"), "completed"),
+        (json!({"command": "echo c"}), None, "completed"),
+        (json!({"command": "echo c; echo c"}), Some("reject_once"), "failed"),
+        (json!({"command": "echo c > one/a"}), Some("reject_once"), "failed"),
+        (json!({"command": "cd one"}), Some("allow_once"), "completed"),
+        (json!({"command": "echo c"}), Some("reject_once"), "failed"),
+        (json!({"command": "echo d"}), Some("allow_always"), "completed"),
+        (json!({"command": "cd .."}), Some("allow_once"), "completed"),
+        (json!({"command": "echo d"}), Some("reject_once"), "failed"),
+        (json!({"command": "echo c"}), None, "completed"),
     ];
     let home = Home::new();
     home.put("one/a", "");

@@ -4,6 +4,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use nuncio::workspace::{FileChange, commit, open};
+use serde_json::json;
 
 use super::World;
 
@@ -34,4 +35,41 @@ fn a_link_on_the_way_is_not_followed() {
 
     commit(&[put(&world.path("a/b/c/new"))]).unwrap();
     assert_eq!(world.text("a/b/c/new"), "new");
+}
+
+#[tokio::test]
+async fn hard_names_are_names_or_refused() {
+    let world = World::with(&[("a.txt", "plain")]);
+    let long = "x".repeat(300);
+    for (path, written) in [
+        ("a\nb", Some("a\nb")),
+        ("-rf *", Some("-rf *")),
+        ("...", Some("...")),
+        ("dir//.//b/", Some("dir/b")),
+        ("A.TXT", Some("A.TXT")),
+        ("x\u{202e}txt", Some("x\u{202e}txt")),
+        (&long, None),
+        ("a\0b", None),
+        ("a.txt/b", None),
+        ("/proc/self/fd/0/x", None),
+    ] {
+        let told = world.told("write", json!({ "file_path": path, "content": "new" })).await;
+        assert_eq!(told.starts_with("ok "), written.is_some(), "{path:?}: {told}");
+        if let Some(written) = written {
+            assert_eq!(world.text(written), "new", "{path:?}");
+        }
+    }
+    assert_eq!(world.text("a.txt"), "plain");
+    for path in [
+        "/proc/self/cwd/x",
+        "/proc/thread-self/root/etc/passwd",
+        "/dev/fd/../root/etc/passwd",
+        "//etc//passwd",
+        "/proc/1/root/etc/passwd",
+    ] {
+        assert!(!world.context.workspace.resolve(path).inside, "{path}");
+    }
+    // What is inside by that name too is inside, and judged by its own.
+    let magic = world.context.workspace.resolve(&format!("/proc/self/root{}", world.path("a.txt").display()));
+    assert_eq!((magic.real, magic.inside), (world.path("a.txt"), true));
 }
