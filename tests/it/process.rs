@@ -67,7 +67,7 @@ async fn commands_end_with_their_code_and_say_where() {
         ("ulimit -Sn", 0, "1024\n", Some("/")),
         ("set -euo pipefail; cd /usr; false; echo not here", 1, "", Some("/usr")),
         ("trap 'echo bye' EXIT; echo hi", 0, "hi\nbye\n", None),
-        ("(sleep 0.01; echo late) & echo early", 0, "early\nlate\n", Some("/")),
+        ("echo early; (sleep 0.01; echo late) &", 0, "early\nlate\n", Some("/")),
         ("ls /proc/self/fd | tr '\\n' ' '", 0, "0 1 2 3 ", Some("/")),
         ("cat <<'X'\n$a 'b' \"c\"\nX", 0, "$a 'b' \"c\"\n", Some("/")),
     ];
