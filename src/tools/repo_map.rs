@@ -167,9 +167,11 @@ fn read(entry: &Entry, language: usize, parser: &mut Parser, until: Instant, con
     }
     let mut source = Vec::with_capacity(metadata.len() as usize + 1);
     workspace::open(entry.path()).ok()?.take(limits::MAP_FILE_BYTES_MAX).read_to_end(&mut source).ok()?;
+    // Before the clock runs: the first file of a language waits for its grammar.
+    let grammar = context.maps.grammars.get(language);
     let until = until.min(Instant::now() + limits::MAP_FILE_TIME);
     let stop = || context.cancel.is_cancelled() || Instant::now() > until;
-    let file = Arc::new(file::read(parser, context.maps.grammars.get(language), &source, &stop));
+    let file = Arc::new(file::read(parser, grammar, &source, &stop));
     if !context.cancel.is_cancelled() {
         context.maps.put(entry.path(), stamp, file.clone());
     }
