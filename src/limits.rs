@@ -156,7 +156,7 @@ pub const BYTES_PER_TOKEN: usize = 4;
 /// Source files of a map, bytes of one, time for one and for all.
 pub const MAP_FILES_MAX: usize = 20_000;
 pub const MAP_FILE_BYTES_MAX: u64 = 512 << 10;
-pub const MAP_FILE_TIME: Duration = Duration::from_secs(1);
+pub const MAP_FILE_TIME: Duration = Duration::from_secs(5);
 pub const MAP_TIME: Duration = Duration::from_secs(30);
 /// Definitions of a file, matches of a query that are open at once, and bytes of a signature.
 pub const MAP_DEFINITIONS_MAX: usize = 2_000;

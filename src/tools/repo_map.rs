@@ -167,7 +167,7 @@ fn read(entry: &Entry, language: usize, parser: &mut Parser, until: Instant, con
     }
     let mut source = Vec::with_capacity(metadata.len() as usize + 1);
     workspace::open(entry.path()).ok()?.take(limits::MAP_FILE_BYTES_MAX).read_to_end(&mut source).ok()?;
-    // The first of a language makes its grammar ready, which is no fault of the file.
+    // Before the clock runs: the first file of a language waits for its grammar.
     let grammar = context.maps.grammars.get(language);
     let until = until.min(Instant::now() + limits::MAP_FILE_TIME);
     let stop = || context.cancel.is_cancelled() || Instant::now() > until;

@@ -16,7 +16,7 @@ use crate::process::{Command, ExitStatus, What};
 /// Runs a shell command until it ends, and shows its terminal meanwhile. None: the client has no terminal for it, or it has to be
 /// confined.
 pub async fn run(command: &Command, timeout: Duration, capture: &mut Capture, context: &ToolContext) -> Option<(End, ToolContent)> {
-    let client = context.client.as_ref().filter(|_| context.client_terminal && command.sandbox.is_none())?;
+    let client = context.client.as_ref().filter(|_| context.client_terminal)?;
     let terminal = client.start(&terminal_command(command)?).await?;
     (context.progress)(vec![terminal.shown(String::new())]);
     let end = tokio::select! {

@@ -212,7 +212,11 @@ impl Agent {
                         return None;
                     }
                 }
-                answer = late => self.message(answer).await,
+                answer = late => {
+                    if self.stdin.is_some() {
+                        self.message(answer).await;
+                    }
+                }
             }
         };
         let frame: Value =
@@ -224,7 +228,8 @@ impl Agent {
             (Some("session/update"), None) => {}
             (Some(method), Some(id)) if self.editor.is_some() => {
                 let editor = self.editor.as_mut().unwrap();
-                if let Some(answer) = editor.answer(id, method, &frame["params"]) {
+                // Whoever has said all is not heard any more.
+                if let (Some(answer), Some(_)) = (editor.answer(id, method, &frame["params"]), &self.stdin) {
                     self.message(answer).await;
                 }
             }
