@@ -87,7 +87,12 @@ fn call(chance: &mut Random, count: u64) -> (&'static str, Value) {
     match chance.below(16) {
         0..=3 => ("write", json!({ "file_path": path, "content": content(count) })),
         4..=6 => ("edit", json!({ "file_path": path, "old_string": "middle", "new_string": format!("middle\nline {count}") })),
-        7 | 8 => ("edit", json!({ "file_path": path, "old_string": "line\n", "new_string": "", "replace_all": true })),
+        7 => {
+            let hunk = format!("@@\n-middle\n+middle\n+line {count}\n");
+            let patch = format!("*** Begin Patch\n*** Update File: {path}\n{hunk}*** Update File: a.txt\n{hunk}*** End Patch\n");
+            ("apply_patch", json!({ "patch": patch }))
+        }
+        8 => ("edit", json!({ "file_path": path, "old_string": "line\n", "new_string": "", "replace_all": true })),
         9..=11 => ("read", json!({ "file_path": path })),
         12 => ("glob", json!({ "pattern": "**/*.txt" })),
         13 => ("grep", json!({ "pattern": "begin|secret" })),
