@@ -7,7 +7,7 @@ use crate::config::{AccessKind, Policy};
 use crate::content::{PermissionOption, PermissionOptionKind, ToolKind};
 use crate::permission::paths::{Hidden, Place};
 use crate::permission::rules::{Decision, Mode, Rules, Subject, asks_about, decide};
-use crate::permission::shell::Line;
+use crate::permission::shell::{Line, assignment, decides_what_runs};
 use crate::tools::{Prepared, Reach, ToolContext};
 use crate::web::Address;
 use crate::workspace::{Except, Placed};
@@ -22,12 +22,20 @@ pub fn subject<'a>(prepared: &'a Prepared, context: &ToolContext) -> Subject<'a>
         Place { real: placed.real.clone(), written: placed.path.clone(), cwd: workspace.cwd.clone(), inside, guarded }
     };
     let paths: Vec<Place> = prepared.placed.iter().map(place).collect();
-    let line = access.command.as_deref().map(|command| Line::read(&access.environment, command));
+    let line = access.command.as_deref().map(|command| Line::read(&(left_behind(context) + &access.environment), command));
     let here = prepared.placed.first().map_or_else(|| context.shell.cwd(), |cwd| cwd.real.clone());
     let elsewhere = (line.is_some() && paths.is_empty() && here != workspace.cwd).then(|| here.clone());
     let file = |path: &str| place(&workspace.resolve(&here.join(path).to_string_lossy()));
     let writes = line.iter().flat_map(Line::writes).map(|path| path.map(file)).collect();
     Subject { tool: &prepared.name, kind: access.kind, paths, line, writes, elsewhere, url: access.url.as_deref() }
+}
+
+/// What earlier commands exported and this one would run differently with, as a shell would write it before it.
+fn left_behind(context: &ToolContext) -> String {
+    let exported = context.shell.exported().into_iter().map(|(name, value)| {
+        (name.to_string_lossy().into_owned(), value.map_or_else(String::new, |value| value.to_string_lossy().into_owned()))
+    });
+    exported.filter(|(name, _)| decides_what_runs(name)).map(|(name, value)| assignment(&name, &value)).collect()
 }
 
 /// What rules keep a call that may run from seeing.

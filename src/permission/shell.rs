@@ -47,6 +47,16 @@ pub struct Command {
     writes: Option<String>,
 }
 
+/// A variable that is set for a command, as a shell would write it before it.
+pub fn assignment(name: &str, value: &str) -> String {
+    format!("{name}='{}' ", value.replace('\'', r"'\''"))
+}
+
+/// Whether a variable says which programs run, or how they behave, so that a command is not the same under another value of it.
+pub fn decides_what_runs(name: &str) -> bool {
+    runs::variable(name, true) == Some(Nature::Opaque)
+}
+
 impl Line {
     /// `environment`: the variables that are set for it, as a shell would write them before it; empty where there are none.
     pub fn read(environment: &str, line: &str) -> Line {

@@ -15,6 +15,7 @@ use super::terminal;
 use super::{Output, Progress, Tool, ToolContext, ToolError};
 use crate::content::{ToolContent, ToolKind};
 use crate::limits;
+use crate::permission::shell::assignment;
 use crate::permission::{Access, AccessKind};
 use crate::process::{Command, ExitStatus, Sandbox};
 use crate::workspace::Workspace;
@@ -140,8 +141,7 @@ fn is_ours(name: &str, context: &ToolContext) -> bool {
 
 /// The variables that it is given, as a shell would write them before it.
 fn environment(input: &Input) -> String {
-    let quoted = |value: &str| format!("'{}'", value.replace('\'', r"'\''"));
-    input.env.iter().flatten().map(|(name, value)| format!("{name}={} ", quoted(value))).collect()
+    input.env.iter().flatten().map(|(name, value)| assignment(name, value)).collect()
 }
 
 fn command(input: &Input, context: &ToolContext) -> Result<Command, ToolError> {

@@ -99,3 +99,19 @@ async fn who_allowed_a_directory_to_be_read_sees_what_is_in_it() {
     let ran = home.run(&["tool", "grep", r#"{"pattern":"needle"}"#], "").await;
     assert!(!ran.stdout.contains("a.rs"), "{ran:?}");
 }
+
+#[tokio::test]
+async fn what_an_earlier_command_exported_is_judged_with_a_later_one() {
+    let home = Home::new();
+    home.config("[permissions]\nrules = [{ tool = \"bash\", pattern = \"true *\", policy = \"allow\" }]\n");
+    let bash = |command: &str| json!({"tool_calls": [{"name": "bash", "input": {"command": command}}]});
+    let calls =
+        [bash("true 1"), bash("export PATH=/elsewhere:$PATH GREETING=hello"), bash("true 1"), bash("export PATH"), bash("true 2")];
+    let (mut agent, session) = home.session(json!(calls.iter().chain([&json!({})]).collect::<Vec<_>>()), &[]).await;
+    agent.turn(&session, "go").await;
+    let asked = |frame: &&Value| frame["method"] == "session/request_permission";
+    let asked: Vec<&Value> =
+        agent.frames.iter().filter(asked).map(|frame| &frame["params"]["toolCall"]["rawInput"]["command"]).collect();
+    assert_eq!(asked, ["export PATH=/elsewhere:$PATH GREETING=hello", "true 1", "export PATH", "true 2"]);
+    agent.finish().await;
+}
