@@ -72,7 +72,11 @@ pub const REAP_AGAIN: Duration = Duration::from_millis(1);
 pub const LEFTOVER_GRACE: Duration = Duration::from_millis(50);
 /// Open files (RLIMIT_NOFILE, soft) of a command: what systems begin with; ours is higher.
 pub const CHILD_OPEN_FILES: u64 = 1024;
-/// How long the fork server may take to kill what a supervisor left.
+/// How long a supervisor may take to end its command when it is told to; then the fork server does it.
+pub const SUPERVISOR_WAIT: Duration = Duration::from_secs(1);
+/// How long whoever ended a command waits for that.
+pub const END_WAIT: Duration = Duration::from_secs(4);
+/// How long the fork server may take to kill what a supervisor left, or to end itself.
 pub const SWEEP_WAIT: Duration = Duration::from_secs(5);
 /// One order to the fork server: a command with its environment.
 pub const ORDER_BYTES_MAX: usize = 128 << 10;

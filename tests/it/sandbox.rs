@@ -73,6 +73,47 @@ async fn the_mode_counts_that_the_session_is_in() {
     agent.finish().await;
 }
 
+#[tokio::test]
+async fn temporary_files_last_as_long_as_their_session() {
+    let home = Home::new();
+    let more = home.put("../more/file", "").parent().unwrap().to_owned();
+    let bash = |command: &str| json!({"name": "bash", "input": {"command": command}});
+    let read = json!({"name": "read", "input": {"file_path": "missing"}});
+    let look = json!({"tool_calls": [bash("cat $TMPDIR/kept && mktemp -q > /dev/null && echo made")]});
+    let steps = json!([
+        {"tool_calls": [bash("echo hi > $TMPDIR/kept")]},
+        {"tool_calls": [read]},
+        look,
+        {"text": "seen"},
+        look,
+        {"text": "seen"},
+    ]);
+    let (mut agent, session) = home.session(steps, &["--mode", "auto"]).await;
+    let (_, first) = agent.turn(&session, "go").await;
+    // Other directories make no other session.
+    let place = json!({"sessionId": session, "cwd": home.work(), "additionalDirectories": [more], "mcpServers": []});
+    agent.call("session/resume", place).await;
+    let (_, second) = agent.turn(&session, "go").await;
+    for call in [tool(&first, 2), tool(&second, 0)] {
+        assert!(call["content"].to_string().contains("hi\\nmade\\n"), "{call}");
+    }
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn commands_have_no_terminal() {
+    let home = Home::new();
+    let line = "for way in '<' '>' '<>'; do (eval \": $way /dev/tty\") 2> /dev/null; echo $?; done";
+    let input = json!({ "command": line }).to_string();
+    // In front at a terminal.
+    let mut command = std::process::Command::new("python3");
+    command.args(["-c", "import pty, sys; pty.spawn(sys.argv[1:])", env!("CARGO_BIN_EXE_nuncio"), "tool", "bash"]);
+    command.args(["--mode", "auto", "--sandbox", "off", &input]).stdin(std::process::Stdio::null());
+    let output = command.current_dir(home.work()).env("NUNCIO_HOME", home.data()).output().unwrap();
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"));
+    assert_eq!(told["output"], "1\n1\n1\nexit code: 0");
+}
+
 /// `nuncio tool bash` in the mode auto, on a system that answers `call` with `errno`.
 fn run_without(call: libc::c_long, errno: i32, flags: &[&str]) -> Value {
     let home = Home::new();

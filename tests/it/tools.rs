@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use nuncio::content::{Part, ToolContent, plain_text};
 use nuncio::process::Supervisor;
-use nuncio::tools::{Output, ToolContext, ToolError, Tools};
+use nuncio::tools::{Output, Shell, ToolContext, ToolError, Tools};
 use nuncio::workspace::Workspace;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -37,8 +37,9 @@ impl World {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().join("work");
         std::fs::create_dir(&root).unwrap();
-        let workspace = Workspace::new(&root, [], &directory.path().join("artifacts"));
-        let context = ToolContext::new(workspace, Supervisor::new(env!("CARGO_BIN_EXE_nuncio")));
+        let workspace = Arc::new(Workspace::new(&root, [], &directory.path().join("artifacts")));
+        let context =
+            ToolContext::new(workspace.clone(), Arc::new(Shell::new(&workspace)), Supervisor::new(env!("CARGO_BIN_EXE_nuncio")));
         World { directory, tools: Tools::native(), context }
     }
 
@@ -69,7 +70,9 @@ impl World {
     }
 
     async fn call(&self, name: &str, input: Value) -> Result<Output, ToolError> {
-        self.tools.prepare(name, input, &self.context)?.run(&self.context).await
+        let start = self.context.shell.start(&self.context.workspace);
+        let context = ToolContext { start, ..self.context.clone() };
+        self.tools.prepare(name, input, &context)?.run(&context).await
     }
 
     /// What the model is told, with `ok` or `error` before it.
