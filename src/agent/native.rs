@@ -156,7 +156,7 @@ impl Desk {
             SandboxMode::WorkspaceWrite => self.writable.clone(),
             SandboxMode::ReadOnly => Vec::new(),
         };
-        Some(Sandbox { writable, temp: self.shell.temp().to_owned(), network: settings.network })
+        Some(Sandbox { writable, temp: self.shell.temp().to_owned(), network: settings.network, required: true })
     }
 
     /// The same desk with the shell of another: its jobs run on, and what it keeps is kept.

@@ -17,6 +17,7 @@ mod edits;
 mod fetch;
 mod files;
 mod git;
+mod git_trust;
 mod jobs;
 mod patches;
 mod repo_map;
