@@ -125,6 +125,9 @@ pub const CLIENT_TERMINAL_BYTES_MAX: u64 = 4 << 20;
 /// How long git may take to look at a repository, and to change one with its hooks.
 pub const GIT_READ: Duration = Duration::from_secs(30);
 pub const GIT_CHANGE: Duration = Duration::from_secs(120);
+/// How long it may take to take back a part of what a call that failed did; and paths of a part.
+pub const GIT_UNDO: Duration = Duration::from_secs(10);
+pub const GIT_PATHS_BYTES_MAX: usize = 64 << 10;
 /// What one run of git may print, and how much of it is told when it fails.
 pub const GIT_OUTPUT_BYTES_MAX: usize = 4 << 20;
 pub const GIT_ERROR_BYTES_MAX: usize = 4 << 10;

@@ -159,7 +159,7 @@ impl Desk {
             SandboxMode::WorkspaceWrite => self.writable.clone(),
             SandboxMode::ReadOnly => Vec::new(),
         };
-        Some(Sandbox { writable, temp: self.shell.temp().to_owned(), network: settings.network })
+        Some(Sandbox { writable, temp: self.shell.temp().to_owned(), network: settings.network, required: true })
     }
 
     /// The rules in force, with those that the session's own answers made.

@@ -39,10 +39,12 @@ const SWEEP: u8 = 3;
 pub(super) const SWEPT: u8 = 0;
 const LEFT: u8 = 1;
 
-/// What precedes a sandbox: its temporary directory, how many directories may be written, the path of each. Nothing follows `OPEN`.
+/// What precedes a sandbox: whether there is network, whether it is required, its temporary directory, how many directories may be
+/// written, the path of each. Nothing follows `OPEN`.
 const OPEN: &str = "open";
 const CONFINED: &str = "confined";
-const CONFINED_WITH_NETWORK: &str = "confined, with network";
+const YES: &str = "yes";
+const NO: &str = "no";
 
 impl Order {
     /// A kind, the number, then texts, each behind its length: directory; how many are set, name and value of each; how many are
@@ -72,8 +74,9 @@ impl Order {
         command.env_removed.iter().for_each(|text| put(text));
         match &command.sandbox {
             None => put(OsStr::new(OPEN)),
-            Some(Sandbox { writable, temp, network }) => {
-                put(OsStr::new(if *network { CONFINED_WITH_NETWORK } else { CONFINED }));
+            Some(Sandbox { writable, temp, network, required }) => {
+                put(OsStr::new(CONFINED));
+                [network, required].into_iter().for_each(|flag| put(OsStr::new(if *flag { YES } else { NO })));
                 put(temp.as_os_str());
                 put(OsStr::new(&writable.len().to_string()));
                 writable.iter().for_each(|path| put(path.as_os_str()));
@@ -109,11 +112,12 @@ impl Order {
         let env_removed = (0..removed).map(|_| texts.next()).collect::<Option<_>>()?;
         let sandbox = match texts.next()?.to_str()? {
             OPEN => None,
-            confined => {
+            _ => {
+                let (network, required) = (texts.next()? == YES, texts.next()? == YES);
                 let temp = texts.next()?.into();
                 let directories = count(texts.next()?)?;
                 let writable = (0..directories).map(|_| Some(texts.next()?.into())).collect::<Option<_>>()?;
-                Some(Sandbox { writable, temp, network: confined == CONFINED_WITH_NETWORK })
+                Some(Sandbox { writable, temp, network, required })
             }
         };
         let what = match *kind {

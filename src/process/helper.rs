@@ -88,6 +88,7 @@ fn run(command: super::Command, Pipes { lifeline, output, input }: Pipes, open_f
     let signals = Signals::block()?;
     let lacks = match command.sandbox.as_ref().map_or(Ok(Vec::new()), Sandbox::apply) {
         Ok(lacks) => lacks.join(", "),
+        Err(_) if command.sandbox.as_ref().is_some_and(|sandbox| !sandbox.required) => String::new(),
         Err(why) => {
             say(&report::refused(&why));
             return Ok(NOT_RUN);

@@ -24,6 +24,8 @@ pub struct Sandbox {
     pub temp: PathBuf,
     /// TCP and UDP. Unix sockets stay shut: behind them are programs that act outside for whoever asks.
     pub network: bool,
+    /// Without Landlock the command is refused, instead of run as if there were no sandbox.
+    pub required: bool,
 }
 
 /// Whatever changes files; kernels that know less are asked for less.

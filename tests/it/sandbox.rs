@@ -116,13 +116,17 @@ async fn commands_have_no_terminal() {
 
 /// `nuncio tool bash` in the mode auto, on a system that answers `call` with `errno`.
 fn run_without(call: libc::c_long, errno: i32, flags: &[&str]) -> Value {
-    let home = Home::new();
+    let arguments = [&["bash", "--mode", "auto"], flags, &[r#"{"command": "echo ran"}"#]].concat();
+    tool_without(call, errno, &Home::new(), &arguments)
+}
+
+fn tool_without(call: libc::c_long, errno: i32, home: &Home, arguments: &[&str]) -> Value {
     let rules = BTreeMap::from([(call, Vec::new())]);
     let arch = std::env::consts::ARCH.try_into().unwrap();
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Errno(errno as u32), arch).unwrap();
     let filter: seccompiler::BpfProgram = filter.try_into().unwrap();
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_nuncio"));
-    command.args(["tool", "bash", "--mode", "auto"]).args(flags).arg(r#"{"command": "echo ran"}"#);
+    command.arg("tool").args(arguments);
     command.current_dir(home.work()).env("NUNCIO_HOME", home.data());
     // SAFETY: two system calls, and nothing is allocated unless they fail.
     unsafe { command.pre_exec(move || seccompiler::apply_filter(&filter).map_err(std::io::Error::other)) };
@@ -138,6 +142,16 @@ fn without_landlock_nothing_runs_that_should_be_confined() {
     assert_eq!(told, json!({"ok": false, "output": why, "details": null}));
     let told = run_without(libc::SYS_landlock_create_ruleset, libc::ENOSYS, &["--sandbox", "off"]);
     assert_eq!(told["output"], "ran\nexit code: 0");
+}
+
+#[test]
+fn without_landlock_git_tools_look_where_no_sandbox_is_wanted() {
+    let home = Home::new();
+    let made = std::process::Command::new("git").args(["init", "--quiet", "-b", "main"]).current_dir(home.work()).status();
+    assert!(made.unwrap().success());
+    let told = |mode| tool_without(libc::SYS_landlock_create_ruleset, libc::ENOSYS, &home, &["git_status", "--mode", mode, "{}"]);
+    assert_eq!(told("plan")["output"], "on main, no commits yet\nnothing changed\n");
+    assert!(told("auto")["output"].as_str().unwrap().contains("the sandbox cannot be applied"));
 }
 
 #[test]
