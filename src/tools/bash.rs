@@ -13,7 +13,7 @@ use super::capture::Capture;
 use super::follow::{End, Sink, follow};
 use super::terminal;
 use super::{Output, Progress, Tool, ToolContext, ToolError};
-use crate::content::{ToolContent, ToolKind};
+use crate::content::{Part, ToolContent, ToolKind};
 use crate::limits;
 use crate::permission::shell::assignment;
 use crate::permission::{Access, AccessKind};
@@ -86,7 +86,7 @@ impl Tool for Bash {
         let timeout =
             Duration::from_millis(input.timeout_ms.unwrap_or(limits::BASH_TIMEOUT_MS).clamp(1, limits::BASH_TIMEOUT_MS_MAX));
         let mut shown = Shown { capture: Capture::new(artifact(context)), progress: &context.progress };
-        let (ended, terminal) = match terminal::run(&command, timeout, &mut shown.capture, context).await {
+        let (ended, terminal) = match terminal::run(&command, timeout, &mut shown.capture, context).await? {
             Some((ended, terminal)) => (ended, Some(terminal)),
             None => (follow(context.supervisor.spawn(&command)?, Some(timeout), &context.cancel, &mut shown).await, None),
         };
@@ -121,6 +121,7 @@ impl Tool for Bash {
         let mut output = Output::text(format!("{}{notes}exit code: {}", captured.text, status.code), details);
         if let Some(terminal) = terminal {
             output.content = vec![terminal];
+            output.parts.push(Part::text("[in a terminal of the client: where it went and what it exported is not kept]"));
         }
         Ok(output)
     }

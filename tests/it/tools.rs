@@ -141,7 +141,8 @@ async fn input_is_read_with_small_liberties() {
     let cases = [
         (json!({"file_path": "a", "offset": 2, "limit": 2}), two_and_three.into()),
         (json!({"file_path": "a", "offset": "2", "limit": "2"}), two_and_three.into()),
-        (json!({"path": "a", "offset": 2.0, "limit": 2, "unknown": true}), two_and_three.into()),
+        (json!({"path": "a", "offset": 2.0, "limit": 2, "description": "the middle"}), two_and_three.into()),
+        (json!({"path": "a", "start_line": 2}), told("there is no argument start_line")),
         (json!("{\"file_path\": \"a\", \"offset\": 2, \"limit\": 2}"), two_and_three.into()),
         (json!({"file_path": "a", "offset": 4, "limit": null}), "ok      4\t4\n".into()),
         // Names that are almost right.
