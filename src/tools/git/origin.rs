@@ -25,7 +25,12 @@ pub async fn find(git: &Git<'_>) -> Result<Origin, ToolError> {
         return elsewhere(format!("the working tree of this repository is {top}, and {cwd} is outside it"));
     }
     let inside = |place: &Path| place.starts_with(&top) || workspace.roots.iter().any(|root| place.starts_with(root));
-    if !(inside(&own) && inside(&common)) && !is_linked(&top, &own, &common) && !is_submodule(git, &top, &own).await? {
+    // What is inside says of itself whatever somebody wrote there.
+    let ours = match inside(&own) {
+        true => inside(&common),
+        false => is_linked(&top, &own, &common) || is_submodule(git, &top, &own).await?,
+    };
+    if !ours {
         return elsewhere(format!("this repository is {}, outside the session's directories", common.display()));
     }
     Ok(Origin { top, common })

@@ -39,7 +39,7 @@ async fn a_repository_that_leads_elsewhere_is_not_looked_at() {
             std::fs::write(work.join(".git").join(name), names.as_os_str().as_bytes()).unwrap();
         }
     };
-    let cases: [(&str, Plant); 5] = [
+    let cases: [(&str, Plant); 6] = [
         ("its settings name a working tree", |work, other| {
             git(work, &["config", "core.worktree", other.to_str().unwrap()]);
         }),
@@ -57,6 +57,11 @@ async fn a_repository_that_leads_elsewhere_is_not_looked_at() {
             symlink(other.join(".git"), work.join(".git")).unwrap();
         }),
         ("it says that it is a linked worktree", fake),
+        ("it says so, and is a worktree with settings of its own", |work, other| {
+            git(other, &["config", "extensions.worktreeConfig", "true"]);
+            git(work, &["config", "--file", ".git/config.worktree", "core.worktree", work.to_str().unwrap()]);
+            std::fs::write(work.join(".git/commondir"), other.join(".git").as_os_str().as_bytes()).unwrap();
+        }),
     ];
     for (how, plant) in cases {
         let mut world = repository();
@@ -157,7 +162,8 @@ async fn names_that_are_not_utf8_are_hidden_and_committed() {
 async fn a_rule_about_a_directory_hides_it() {
     let mut world = repository();
     world.put("secrets/a", "secret\n");
-    for rule in ["secrets/**", "secrets", "**/secrets"] {
+    let absolute = world.path("secrets").display().to_string();
+    for rule in ["secrets/**", "secrets", &format!("{absolute}/**"), &absolute] {
         let rule = json!([{"path": rule, "policy": "deny"}]);
         let rules = Rules { user: serde_json::from_value(rule.clone()).unwrap(), project: Vec::new(), session: Vec::new() };
         let hidden = Hidden::of(&rules, "git_status", &world.context.workspace.cwd, false).unwrap();
