@@ -185,7 +185,7 @@ pub const IMAGE_BYTES_MAX: usize = 5 << 20;
 /// Largest file that `edit` takes.
 pub const EDIT_BYTES_MAX: u64 = 64 << 20;
 /// Steps that comparing blocks may take, of a line or 64 pairs of bytes each; and blocks that are told apart.
-pub const EDIT_COMPARE_STEPS_MAX: usize = 64 << 20;
+pub const EDIT_COMPARE_STEPS_MAX: usize = 16 << 20;
 pub const EDIT_PLACES_MAX: usize = 1_000;
 /// Files up to this size are searched for what is most like something that was not found.
 pub const EDIT_NEAREST_BYTES_MAX: usize = 4 << 20;

@@ -1,5 +1,6 @@
 //! Blocks of which both ends are those looked for, and what is between is alike: where they are, and which of their lines are which.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::time::Instant;
 
@@ -14,48 +15,93 @@ use crate::limits;
 const ALIKE: f64 = 0.75;
 /// Lines of a block: its anchors and something between.
 const BLOCK_LINES_MIN: usize = 3;
+/// Of blocks that have this many lines only those are compared of which so much is in the same lines, but for blanks: to compare is
+/// slow, and there are many where an anchor is a bracket.
+const LONG_BLOCK_LINES: usize = 10;
+const SHARED: f64 = 0.5;
+/// What a place that is remembered counts, in steps, so that they do not become too many.
+const PLACE_STEPS: usize = 64;
 
 /// Blocks whose first and last line are those of `wanted`, and whose middle is at least `ALIKE`. Of blocks that overlap the most
 /// alike counts. Gives up, with nothing found, when there is more to compare than `limits::EDIT_COMPARE_STEPS_MAX`.
 pub fn blocks(lines: &Lines<'_>, wanted: &[&[u8]]) -> Vec<Range<usize>> {
-    let (Some(first), Some(last)) = (wanted.first().map(|line| trim(line)), wanted.last().map(|line| trim(line))) else {
-        return Vec::new();
-    };
+    let [first, between @ .., last] = wanted else { return Vec::new() };
+    let (first, last) = (trim(first), trim(last));
     if wanted.len() < BLOCK_LINES_MIN || first.is_empty() || last.is_empty() {
         return Vec::new();
     }
-    let middle = joined(wanted[1..wanted.len() - 1].iter().copied());
-    // What is longer or shorter cannot be alike enough.
-    let bytes = (middle.len() as f64 * ALIKE).ceil() as usize..=(middle.len() as f64 / ALIKE) as usize;
+    let middle = joined(between.iter().copied());
     let comparator = BatchComparator::new(middle.iter().copied());
     let at_least = Args::default().score_cutoff(ALIKE);
     let mut steps = limits::EDIT_COMPARE_STEPS_MAX;
-    let mut found: Vec<(f64, Range<usize>)> = Vec::new();
-    for start in (0..lines.count()).filter(|line| trim(lines.text(*line)) == first) {
-        let mut length = 0;
-        for end in start + 1..lines.count() {
-            let text = trim(lines.text(end));
-            if text == last && end > start + 1 && bytes.contains(&(length - 1)) {
-                let other = joined(lines.texts(start + 1..end));
-                steps = steps.saturating_sub(other.len() * middle.len().div_ceil(64));
-                if let Some(score) = comparator.normalized_similarity_with_args(other.iter().copied(), &at_least) {
-                    found.push((score, start..end + 1));
-                }
-            }
-            steps = steps.saturating_sub(1);
-            if steps == 0 {
-                return Vec::new();
-            }
-            if found.len() == limits::EDIT_PLACES_MAX {
-                return most_alike(found);
-            }
-            length += text.len() + 1;
-            if length > bytes.end() + 1 {
-                break;
+    let Some(places) = places(lines, (first, between, last), middle.len(), &mut steps) else { return Vec::new() };
+    let mut found: Vec<(f64, f64, Range<usize>)> = Vec::new();
+    for (shared, place) in places {
+        // Of blocks that overlap the one that shares most is the most alike.
+        if found.iter().any(|(more, _, other)| *more > shared && overlap(other, &place)) {
+            continue;
+        }
+        let other = joined(lines.texts(place.start + 1..place.end - 1));
+        steps = steps.saturating_sub(found.len() + other.len() * middle.len().div_ceil(64));
+        if steps == 0 {
+            return Vec::new();
+        }
+        if let Some(score) = comparator.normalized_similarity_with_args(other.iter().copied(), &at_least) {
+            found.push((shared, score, place));
+        }
+        if found.len() == limits::EDIT_PLACES_MAX {
+            break;
+        }
+    }
+    most_alike(found.into_iter().map(|(_, score, place)| (score, place)).collect())
+}
+
+/// Blocks with these ends whose middle has about `bytes`, and for long ones how much of it is in lines of `between`, of 1; those
+/// that share most come first. None: more steps are needed than there are.
+fn places(
+    lines: &Lines<'_>,
+    (first, between, last): (&[u8], &[&[u8]], &[u8]),
+    bytes: usize,
+    steps: &mut usize,
+) -> Option<Vec<(f64, Range<usize>)>> {
+    // What is longer or shorter cannot be alike enough.
+    let (least, most) = ((bytes as f64 * ALIKE).ceil() as usize, (bytes as f64 / ALIKE) as usize);
+    let long = between.len() + 2 >= LONG_BLOCK_LINES;
+    let known: HashSet<&[u8]> = between.iter().map(|line| trim(line)).collect();
+    let (mut starts, mut ends) = (Vec::new(), Vec::new());
+    // Bytes of the lines before each one, with their endings, and those of them that are in lines of `between`.
+    let mut before = vec![(0, 0)];
+    let (mut all, mut same) = (0, 0);
+    for (number, text) in lines.texts(0..lines.count()).map(trim).enumerate() {
+        all += text.len() + 1;
+        same += if known.contains(text) { text.len() + 1 } else { 0 };
+        before.push((all, same));
+        if text == first {
+            starts.push(number);
+        }
+        if text == last {
+            ends.push(number);
+        }
+    }
+    let mut places = Vec::new();
+    for start in starts {
+        let length = |end: usize| before[end].0 - before[start + 1].0 - 1;
+        let nearest = ends.partition_point(|end| *end < start + 2 || length(*end) < least);
+        for end in ends[nearest..].iter().copied().take_while(|end| length(*end) <= most) {
+            let shared = (before[end].1 - before[start + 1].1) as f64 / (length(end).max(bytes) + 1) as f64;
+            let worth_it = !long || shared >= SHARED;
+            *steps = steps.checked_sub(if worth_it { PLACE_STEPS } else { 1 })?;
+            if worth_it {
+                places.push((if long { shared } else { 0.0 }, start..end + 1));
             }
         }
     }
-    most_alike(found)
+    places.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    Some(places)
+}
+
+fn overlap(one: &Range<usize>, other: &Range<usize>) -> bool {
+    one.start < other.end && other.start < one.end
 }
 
 fn joined<'l>(lines: impl Iterator<Item = &'l [u8]>) -> Vec<u8> {
@@ -67,8 +113,7 @@ fn most_alike(mut found: Vec<(f64, Range<usize>)>) -> Vec<Range<usize>> {
     found.sort_by(|(one, _), (other, _)| other.total_cmp(one));
     let mut kept: Vec<(f64, Range<usize>)> = Vec::new();
     for (score, place) in found {
-        let hidden = |(better, other): &(f64, Range<usize>)| *better > score && other.start < place.end && place.start < other.end;
-        if !kept.iter().any(hidden) {
+        if !kept.iter().any(|(better, other)| *better > score && overlap(other, &place)) {
             kept.push((score, place));
         }
     }

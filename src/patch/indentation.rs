@@ -68,7 +68,7 @@ impl<'a> Adoption<'a> {
         let alike = if place.len() == wanted.len() { wanted.len() } else { 1 };
         let numbered = || wanted.iter().copied().enumerate();
         let pairs: Vec<Pair<'a>> = (numbered().zip(lines.texts(place.clone())).take(alike))
-            .chain(numbered().last().zip(lines.texts(place.clone()).last()))
+            .chain(numbered().next_back().zip(lines.texts(place.clone()).last()))
             .filter(|((_, wanted), line)| !trim(line).is_empty() && words(wanted).eq(words(line)))
             .map(|((index, wanted), line)| Pair { index, written: indented(wanted).0, there: indented(line).0 })
             .collect();

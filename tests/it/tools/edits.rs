@@ -64,6 +64,24 @@ async fn an_edit_of_a_large_file_touches_nothing_else() {
     assert_eq!(output.details["diff"], diff);
 }
 
+/// A bracket at both ends says little in a large file; what is between says where it is.
+#[tokio::test]
+async fn a_long_block_between_common_lines_is_found() {
+    let world = World::new();
+    let line = |number: usize| match number % 5 {
+        0 => "}\n".to_owned(),
+        _ => format!("    value_{number} = compute(other_{number});\n"),
+    };
+    let text = |numbers: std::ops::Range<usize>| numbers.map(line).collect::<String>();
+    world.put("f", text(0..25_000));
+    let block = text(12_000..12_301);
+    let old = block.replacen("compute(other_12104)", "compute(another_12104)", 1);
+    let new = old.replacen("compute(other_12003)", "found()", 1);
+    let output = world.call("edit", json!({"file_path": "f", "old_string": old, "new_string": new})).await.unwrap();
+    assert_eq!((&output.details["strategy"], &output.details["linesChanged"]), (&json!("block_anchor"), &json!(1)));
+    assert_eq!(world.text("f"), text(0..25_000).replacen("compute(other_12003)", "found()", 1));
+}
+
 /// Each place costs what it is long, not what the file is.
 #[tokio::test]
 async fn many_places_of_one_long_line_are_replaced() {
