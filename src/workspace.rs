@@ -80,7 +80,8 @@ impl Workspace {
     /// Whether a file decides what may be done or is run later unseen: settings of nuncio, hooks and settings of git.
     pub fn is_protected(&self, real: &Path) -> bool {
         let root = self.roots.iter().filter_map(|root| real.strip_prefix(root).ok()).min_by_key(|rest| rest.components().count());
-        let kept = |part: std::path::Component<'_>| [".nuncio", ".git"].iter().any(|name| part.as_os_str() == *name);
+        let kept =
+            |part: std::path::Component<'_>| [".nuncio", ".git"].iter().any(|name| part.as_os_str().eq_ignore_ascii_case(name));
         self.protected.iter().any(|own| real.starts_with(own)) || root.is_some_and(|rest| rest.components().any(kept))
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::config::{AccessKind, Policy};
 use crate::content::{PermissionOption, PermissionOptionKind, ToolKind};
 use crate::permission::paths::{Hidden, Place};
-use crate::permission::rules::{Decision, Mode, Rules, Subject, asks_about, decide};
+use crate::permission::rules::{Decision, Mode, Rules, Subject, asks_about, can_be_remembered, decide};
 use crate::permission::shell::{Line, assignment, decides_what_runs};
 use crate::tools::{Prepared, Reach, ToolContext};
 use crate::web::Address;
@@ -21,13 +21,15 @@ pub fn subject<'a>(prepared: &'a Prepared, context: &ToolContext) -> Subject<'a>
         let inside = (placed.inside || readable) && !guarded;
         Place { real: placed.real.clone(), written: placed.path.clone(), cwd: workspace.cwd.clone(), inside, guarded }
     };
-    let paths: Vec<Place> = prepared.placed.iter().map(place).collect();
+    let mut paths: Vec<Place> = prepared.placed.iter().map(place).collect();
     let line = access.command.as_deref().map(|command| Line::read(&(left_behind(context) + &access.environment), command));
     let here = prepared.placed.first().map_or_else(|| context.start.cwd.clone(), |cwd| cwd.real.clone());
-    let elsewhere = (line.is_some() && paths.is_empty() && here != workspace.cwd).then(|| here.clone());
+    if line.is_some() && paths.is_empty() && here != workspace.cwd {
+        paths.push(place(&workspace.resolve(&here.to_string_lossy())));
+    }
     let file = |path: &str| place(&workspace.resolve(&here.join(path).to_string_lossy()));
     let writes = line.iter().flat_map(Line::writes).map(|path| path.map(file)).collect();
-    Subject { tool: &prepared.name, kind: access.kind, paths, line, writes, elsewhere, url: access.url.as_deref() }
+    Subject { tool: &prepared.name, kind: access.kind, paths, line, writes, url: access.url.as_deref() }
 }
 
 /// What earlier commands exported and this one would run differently with, as a shell would write it before it.
@@ -55,15 +57,7 @@ pub fn reach(rules: &Rules, mode: Mode, default: Policy, prepared: &Prepared) ->
     let (rules, tool) = (rules.clone(), prepared.name.clone());
     Some(Arc::new(move |next: &Address| {
         let url = Some(next.as_str());
-        let subject = Subject {
-            tool: &tool,
-            kind: AccessKind::Network,
-            paths: Vec::new(),
-            line: None,
-            writes: Vec::new(),
-            elsewhere: None,
-            url,
-        };
+        let subject = Subject { tool: &tool, kind: AccessKind::Network, paths: Vec::new(), line: None, writes: Vec::new(), url };
         match decide(&rules, mode, default, &subject).policy {
             Policy::Allow => true,
             Policy::Ask => next.host() == asked.host(),
@@ -72,10 +66,32 @@ pub fn reach(rules: &Rules, mode: Mode, default: Policy, prepared: &Prepared) ->
     }))
 }
 
+/// What tells about the files that it changes.
+const SHOWING: [&str; 2] = ["edit", "apply_patch"];
+
+/// Who decides about the call: about what shows its files, rules that keep them from being read decide too.
+pub fn judge(rules: &Rules, mode: Mode, default: Policy, subject: &Subject<'_>) -> Decision {
+    let decision = decide(rules, mode, default, subject);
+    if !SHOWING.contains(&subject.tool) {
+        return decision;
+    }
+    let read = decide(rules, mode, default, &reading(subject));
+    // Who allowed just this always saw it.
+    let known = decision.rule.as_ref().is_some_and(|rule| rules.session.contains(rule));
+    match (read.policy, decision.policy) {
+        (Policy::Deny, Policy::Allow | Policy::Ask) if read.rule.is_some() => read,
+        (Policy::Ask, Policy::Allow) if read.rule.is_some() && !known => read,
+        _ => decision,
+    }
+}
+
+fn reading<'a>(subject: &Subject<'a>) -> Subject<'a> {
+    Subject { tool: "read", kind: AccessKind::Read, ..subject.clone() }
+}
+
 /// Whether the model may read the files of a call: then it may be told what is wrong with the call, and nobody need be asked about it.
 pub fn may_read(rules: &Rules, mode: Mode, default: Policy, subject: &Subject<'_>) -> bool {
-    let read = Subject { tool: "read", kind: AccessKind::Read, ..subject.clone() };
-    decide(rules, mode, default, &read).policy == Policy::Allow
+    decide(rules, mode, default, &reading(subject)).policy == Policy::Allow
 }
 
 /// What the model is told of a decision that denies.
@@ -97,10 +113,14 @@ pub fn options(subject: &Subject<'_>) -> Vec<PermissionOption> {
         (None, _) => subject.tool.to_string(),
     };
     let option = |id: &str, name: String, kind| PermissionOption { option_id: id.into(), name, kind };
-    vec![
+    let mut options = vec![
         option("allow_once", "Allow".into(), PermissionOptionKind::AllowOnce),
         option("allow_always", format!("Always allow {what} in this session"), PermissionOptionKind::AllowAlways),
         option("reject_once", "Reject".into(), PermissionOptionKind::RejectOnce),
         option("reject_always", format!("Always reject {what} in this session"), PermissionOptionKind::RejectAlways),
-    ]
+    ];
+    if !can_be_remembered(subject) {
+        options.retain(|option| matches!(option.kind, PermissionOptionKind::AllowOnce | PermissionOptionKind::RejectOnce));
+    }
+    options
 }

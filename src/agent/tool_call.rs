@@ -138,7 +138,7 @@ async fn decide(
 ) -> Result<Gate> {
     let subject = gate::subject(prepared, context);
     let permissions = &desk.loaded.settings.permissions;
-    let decision = rules::decide(rules, mode, permissions.default, &subject);
+    let decision = gate::judge(rules, mode, permissions.default, &subject);
     match decision.policy {
         Policy::Allow => {
             if let Some(rule) = decision.rule {

@@ -16,7 +16,7 @@ use crate::config::Policy;
 use crate::content::{PermissionOptionKind, ToolKind, plain_text};
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::permission::rules::{self, Mode};
+use crate::permission::rules::Mode;
 use crate::session::SessionState;
 use crate::tools::{self, Output, ToolError};
 
@@ -45,7 +45,7 @@ pub async fn run(nuncio: Arc<Nuncio>, options: ToolOptions) -> Result<u8> {
         Err(error) => return tell(Err(error), 2),
     };
     let mode = Mode::parse(&state.mode).unwrap_or(Mode::Ask);
-    let decision = rules::decide(&rules, mode, desk.loaded.settings.permissions.default, &gate::subject(&prepared, &context));
+    let decision = gate::judge(&rules, mode, desk.loaded.settings.permissions.default, &gate::subject(&prepared, &context));
     match decision.policy {
         Policy::Allow => {}
         Policy::Deny => return tell(Err(ToolError::new(gate::denial(&decision, mode))), 4),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use toml::{Table, Value};
 
@@ -79,11 +79,25 @@ fn known_by_all_names(rules: &mut Vec<Rule>, places: &Places) {
         if let (Some(rest), Some(home)) = (below_home, &places.home) {
             rule.path = Some(home.join(rest).to_string_lossy().into_owned());
         }
+        rule.path = rule.path.as_deref().map(|path| whole_glob(path, rule.policy));
         let real = rule.path.as_deref().and_then(real_glob);
         all.push(rule.clone());
         all.extend(real.filter(|real| Some(real) != rule.path.as_ref()).map(|real| Rule { path: Some(real), ..rule }));
     }
     *rules = all;
+}
+
+/// The glob as paths are named: `./src/` is `src`. What it keeps from being touched it keeps with all that is below.
+fn whole_glob(glob: &str, policy: Policy) -> String {
+    let names = Path::new(glob).components().filter(|name| *name != Component::CurDir);
+    let plain = names.collect::<PathBuf>().to_string_lossy().into_owned();
+    match (plain.as_str(), policy) {
+        ("" | "/", Policy::Allow) => glob.into(),
+        (_, Policy::Allow) => plain,
+        ("" | "/", _) => format!("{plain}**"),
+        _ if plain.ends_with('*') => plain,
+        _ => format!("{plain}/**"),
+    }
 }
 
 /// An absolute glob with the part before its first wildcard resolved.
@@ -148,6 +162,12 @@ fn narrow(table: &mut Table, project: &mut Settings, user: &Settings, ignored: &
     project.permissions.rules.retain(|rule| rule.policy != Policy::Allow);
     if project.permissions.rules.len() < rules {
         ignored.push("permissions.rules that allow".into());
+    }
+    let asks = |rule: &Rule| rule.policy == Policy::Ask;
+    if user.permissions.default == Policy::Deny && project.permissions.rules.iter().any(asks) {
+        // Where all is denied that no rule speaks of, being asked is more.
+        project.permissions.rules.retain(|rule| !asks(rule));
+        ignored.push("permissions.rules that ask, as the default is to deny".into());
     }
     if let Some(Value::Table(sandbox)) = table.get_mut("sandbox") {
         let open = project.sandbox.mode.is_some_and(|mode| mode < user.sandbox.mode.unwrap_or(SandboxMode::WorkspaceWrite));

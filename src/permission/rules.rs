@@ -1,6 +1,6 @@
 //! Who decides about a tool call: a pure function of rules, mode and what the call touches. Whatever is unclear asks.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use globset::GlobBuilder;
 
@@ -73,13 +73,12 @@ impl Rules {
 pub struct Subject<'a> {
     pub tool: &'a str,
     pub kind: AccessKind,
+    /// Of a command: where the shell is, if that is not the session's directory.
     pub paths: Vec<Place>,
     /// What is to be run by a shell.
     pub line: Option<Line>,
     /// The files that the shell itself writes then; none where it cannot be known which.
     pub writes: Vec<Option<Place>>,
-    /// Where the shell is, when that is neither the session's directory nor said in the call.
-    pub elsewhere: Option<PathBuf>,
     pub url: Option<&'a str>,
 }
 
@@ -87,7 +86,8 @@ impl Subject<'_> {
     /// Whether what is remembered of an answer is about this line, where it was shown.
     fn is_remembered_by(&self, rule: &Rule) -> bool {
         let exactly = |(line, pattern): (&Line, &String)| line.is_exactly(pattern);
-        self.elsewhere.is_none() && self.line.as_ref().zip(rule.pattern.as_ref()).is_some_and(exactly)
+        let there = rule.path.is_some() || self.paths.iter().all(|place| place.real == place.cwd);
+        there && self.line.as_ref().zip(rule.pattern.as_ref()).is_some_and(exactly)
     }
 }
 
@@ -165,7 +165,7 @@ fn judge(rules: &Rules, mode: Mode, default: Policy, subject: &Subject<'_>, comm
     let rule = decisive.next_back();
     let policy = match (&rule, mode, subject.kind) {
         (Some(rule), ..) => rule.policy,
-        _ if harmless => Policy::Allow,
+        _ if harmless || command.is_some_and(Command::only_runs_another) => Policy::Allow,
         (None, Mode::Ask, _) => default,
         _ if outside => Policy::Ask,
         (None, Mode::AcceptEdits, AccessKind::Write) | (None, Mode::Auto, _) => Policy::Allow,
@@ -185,16 +185,17 @@ pub fn asks_about(rules: &Rules, subject: &Subject<'_>) -> bool {
     rules.scopes().into_iter().flatten().any(|rule| rule.policy == Policy::Ask && concerns(rule, subject))
 }
 
-/// The rule that `always` makes of an answer: this tool, and only this command (where it was given, in that directory) or this path.
+/// Whether an answer can be remembered: a rule is about one path.
+pub fn can_be_remembered(subject: &Subject<'_>) -> bool {
+    subject.paths.len() < 2
+}
+
+/// The rule that `always` makes of an answer: this tool, and only this command (where the shell is then) or this path.
 pub fn remembered(policy: Policy, subject: &Subject<'_>) -> Rule {
-    let path = match (subject.paths.as_slice(), &subject.elsewhere) {
-        ([place], _) => Some(&place.real),
-        (_, elsewhere) => elsewhere.as_ref(),
-    };
     Rule {
         tool: Some(escape(subject.tool)),
         kind: Some(subject.kind),
-        path: path.map(|path| escape(&path.to_string_lossy())),
+        path: subject.paths.first().map(|place| escape(&place.real.to_string_lossy())),
         pattern: subject.line.as_ref().map(Line::exactly).or_else(|| subject.url.map(escape)),
         policy,
     }
@@ -223,6 +224,10 @@ fn concerns(rule: &Rule, subject: &Subject<'_>) -> bool {
 
 /// Whether a rule that speaks of the call speaks of this command. What is remembered of an answer allows what was shown, and no more.
 fn fit(rule: &Rule, subject: &Subject<'_>, command: Option<&Command>, remembered: bool) -> Fit {
+    let inside = rule.path.is_some() || subject.paths.iter().all(|place| place.inside);
+    if remembered && rule.policy == Policy::Allow && !inside {
+        return Fit::No;
+    }
     let (Some(pattern), Some(line), Some(command)) = (&rule.pattern, &subject.line, command) else { return Fit::Yes };
     if rule.policy != Policy::Allow {
         line.fit(command, pattern)

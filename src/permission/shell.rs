@@ -8,11 +8,14 @@ mod pattern;
 mod plain;
 mod read;
 mod runs;
+mod test;
 mod word;
 
 pub use pattern::{Fit, escape, wildcard};
 use pattern::{Text, fits, known};
 use word::Word;
+
+use crate::limits;
 
 /// A line that is to be run by bash.
 #[derive(Clone, Debug)]
@@ -29,6 +32,8 @@ pub struct Line {
 pub enum Nature {
     /// What its words say.
     Plain,
+    /// It runs another one of the line, and does nothing else: what that may, it may.
+    Around,
     /// Something beside: it writes a file, removes what it finds. A pattern for its words does not allow that.
     More,
     /// It runs what cannot be read in it, or could not be read itself.
@@ -43,6 +48,8 @@ pub struct Command {
     text: Text,
     /// What a pattern that denies or asks is looked for in.
     names: Vec<Text>,
+    /// Its words behind the first, where it is not known that it runs none of them.
+    operands: Vec<Text>,
     /// A file that the shell writes; an unknown one is empty.
     writes: Option<String>,
 }
@@ -100,9 +107,19 @@ impl Command {
             let directory = program.text.iter().rposition(|character| *character == Some('/')).map_or(0, |slash| slash + 1);
             let by_name = Word { text: program.text[directory..].to_vec(), raw: program.raw.clone() };
             let by_name: Vec<Word> = [by_name].into_iter().chain(arguments.iter().cloned()).collect();
-            names.extend([words, &by_name].into_iter().flat_map(|words| [shown(words), joined(words)]));
+            for name in [words, &by_name].into_iter().flat_map(|words| [shown(words), joined(words)]) {
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
         }
-        Command { nature, text: shown(words), names, writes: None }
+        Command { nature, text: shown(words), names, operands: Vec::new(), writes: None }
+    }
+
+    /// It may run what its operands say.
+    fn with_operands(mut self, operands: &[Word]) -> Command {
+        self.operands = operands.iter().map(|word| word.text.clone()).collect();
+        self
     }
 
     /// Known by the name of `words` too.
@@ -113,17 +130,42 @@ impl Command {
 
     /// Whether a pattern with `*` allows it.
     pub fn is_allowed_by(&self, pattern: &str) -> bool {
-        self.nature == Nature::Plain && fits(pattern, &self.text, false)
+        matches!(self.nature, Nature::Plain | Nature::Around) && fits(pattern, &self.text, false)
+    }
+
+    /// Whether it is allowed where what it runs is.
+    pub fn only_runs_another(&self) -> bool {
+        self.nature == Nature::Around
     }
 
     fn fit(&self, pattern: &str) -> Fit {
         if self.names.iter().any(|name| fits(pattern, name, false)) {
             Fit::Yes
-        } else if self.nature == Nature::Opaque || self.names.iter().any(|name| fits(pattern, name, true)) {
+        } else if self.nature == Nature::Opaque || self.names.iter().any(|name| fits(pattern, name, true)) || self.may_run(pattern)
+        {
             Fit::Maybe
         } else {
             Fit::No
         }
+    }
+
+    /// Whether among its operands are the program of a pattern and what the pattern says behind it.
+    fn may_run(&self, pattern: &str) -> bool {
+        let program = pattern.split(' ').next().unwrap_or_default();
+        let plain = |character: char| character.is_ascii_alphanumeric() || "-_.+".contains(character);
+        if program.is_empty() || !program.chars().all(plain) {
+            return false;
+        }
+        let is_program = |operand: &Text| {
+            let name = operand.rsplit(|character| *character == Some('/')).next().unwrap_or_default();
+            name.iter().copied().eq(program.chars().map(Some))
+        };
+        let mut places = (0..self.operands.len()).filter(|place| is_program(&self.operands[*place]));
+        let behind = |place: usize| {
+            let rest = self.operands[place + 1..].iter().flat_map(|operand| [Some(' ')].into_iter().chain(operand.iter().copied()));
+            known(program).into_iter().chain(rest).collect::<Text>()
+        };
+        places.by_ref().take(limits::SHELL_OPERANDS_MAX).any(|place| fits(pattern, &behind(place), true)) || places.next().is_some()
     }
 }
 

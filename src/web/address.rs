@@ -23,7 +23,11 @@ impl Address {
         Address::check(url)
     }
 
-    fn check(url: Url) -> Result<Address, String> {
+    fn check(mut url: Url) -> Result<Address, String> {
+        // The dot of a name's end says nothing, and no rule has it.
+        if let Some(host) = url.host_str().and_then(|host| host.strip_suffix('.')).map(str::to_owned) {
+            url.set_host(Some(&host)).map_err(|error| format!("{url} is no address: {error}"))?;
+        }
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
             return Err(format!("{url} is no address of http or https"));
         }

@@ -198,11 +198,21 @@ impl Staged<'_> {
         let Staged { directory, name, temporary, .. } = &*self;
         self.done = match (self.put, self.exists, keep) {
             (false, ..) => renameat(directory, *name, directory, temporary).map(|()| Done::Kept)?,
-            (true, false, _) => renameat(directory, temporary, directory, *name).map(|()| Done::Made)?,
+            (true, false, _) => self.add().map(|()| Done::Made)?,
             (true, true, false) => renameat(directory, temporary, directory, *name).map(|()| Done::Replaced)?,
             (true, true, true) => self.exchange().map(|()| Done::Kept)?,
         };
         Ok(())
+    }
+
+    /// The new content under the file's name, unless somebody made one meanwhile.
+    fn add(&self) -> io::Result<()> {
+        let Staged { directory, name, temporary, .. } = self;
+        match renameat_with(directory, temporary, directory, *name, RenameFlags::NOREPLACE) {
+            // Not every file system knows that.
+            Err(Errno::INVAL | Errno::NOSYS) => Ok(renameat(directory, temporary, directory, *name)?),
+            added => Ok(added?),
+        }
     }
 
     /// The new content under the file's name, the former one under `temporary`.

@@ -9,30 +9,40 @@ const SHELLS: &[&str] = &["ash", "bash", "dash", "rbash", "sh"];
 
 /// They run what they are told in ways of their own, or on other machines and terminals.
 const UNREADABLE: &str = "\
-    alias at batch bind capsh chroot chrt compgen complete crontab csh dbus-run-session declare docker ed emacs enable entr ex \
+    alias at batch bind bwrap capsh catchsegv choom chroot chrt compgen complete crontab csh dbus-run-session dc declare docker ed emacs enable entr ex \
     expect export fakeroot fc fish flock gdb hash hyperfine inotifywait ksh kubectl let linux32 linux64 lldb local ltrace lxc \
-    machinectl mapfile mksh nix-shell nsenter numactl nvim parallel perf pkexec podman prlimit readarray readonly rlwrap rsh \
-    run-parts runuser rush screen script setarch setpriv shopt socat ssh start-stop-daemon strace su systemd-run taskset tclsh \
+    machinectl mapfile mksh nix-shell nsenter numactl nvim parallel perf pkexec podman prlimit pwsh readarray readonly rlwrap rsh \
+    run-parts runuser rush screen script setarch setpriv sg shopt socat ssh ssh-agent start-stop-daemon strace su systemd-run taskset tclsh \
     tcsh tmux trap typeset unbuffer unshare valgrind vi vim watch zsh";
 
-/// Interpreters with the letters of their options that bring code.
-const INTERPRETERS: &[(&str, &[char])] = &[
-    ("bun", &['e', 'p']),
-    ("deno", &[]),
-    ("lua", &['e', 'l']),
-    ("luajit", &['e', 'l']),
-    ("node", &['e', 'p', 'r']),
-    ("nodejs", &['e', 'p', 'r']),
-    ("perl", &['e', 'E', 'M', 'm', 'd', 'x']),
-    ("php", &['r', 'B', 'R', 'E', 'd']),
-    ("pypy", &['c']),
-    ("pypy3", &['c']),
-    ("python", &['c']),
-    ("python2", &['c']),
-    ("python3", &['c']),
-    ("ruby", &['e', 'r', 'x']),
-    ("Rscript", &['e']),
+/// Interpreters with the letters of their options that bring code, and of those that have a value.
+const INTERPRETERS: &[(&str, &str, &str)] = &[
+    ("bun", "ep", ""),
+    ("deno", "", ""),
+    ("lua", "el", ""),
+    ("luajit", "el", ""),
+    ("node", "epr", "C"),
+    ("nodejs", "epr", "C"),
+    ("perl", "eEFMmdx", "I"),
+    ("php", "rBREd", "c"),
+    ("pypy", "c", "WX"),
+    ("pypy3", "c", "WX"),
+    ("python", "c", "QWX"),
+    ("python2", "c", "QW"),
+    ("python3", "c", "WX"),
+    ("ruby", "erx", "CEI"),
+    ("Rscript", "e", ""),
 ];
+
+/// Modules of Python that take code.
+const MODULES: &str = "IPython asyncio bdb cProfile code idlelib pdb profile ptpython runpy timeit trace";
+
+/// Programs whose operands are data and never commands, except as options say.
+pub const READERS: &str = "\
+    : [ apk apt apt-get basename brew cat cd chmod chown cmp comm cp curl cut df diff dirname dnf du echo egrep export false fgrep \
+    file find git grep gzip hash head hg id info jobs jq kill killall less ln ls man md5sum mkdir more mv pgrep pip pip3 pkill popd \
+    printf ps pushd pwd read readlink realpath rev rg rm rmdir sed seq set sha256sum sort stat svn tail tar tee test touch tr true \
+    type uniq unset wc wget whatis whereis which yum zip unzip";
 
 /// Builtins that reckon what stands in brackets, and so may run it.
 const RECKONING: &[&str] = &["[", "getopts", "printf", "read", "test", "unset", "wait"];
@@ -43,17 +53,18 @@ const COMMANDS_IN_OPTIONS: &[(&str, &[&str])] = &[
     ("fd", &["-x", "-X", "--exec"]),
     ("fdfind", &["-x", "-X", "--exec"]),
     ("find", &["-fprint", "-fls", "-delete"]),
-    ("make", &["--eval", "-f-", "-E"]),
+    ("jobs", &["-x"]),
+    ("make", &["--eval", "-E"]),
     ("man", &["-P", "--pager", "-H"]),
     ("npm", &["-c", "--call", "--script-shell"]),
     ("npx", &["-c", "--call"]),
-    ("printf", &["-v"]),
     ("rg", &["--pre", "--hostname-bin"]),
     ("rsync", &["-e", "--rsh", "--rsync-path"]),
     ("scp", &["-S", "-o"]),
     ("sftp", &["-S", "-o"]),
     ("sort", &["--compress-program"]),
     ("split", &["--filter"]),
+    ("sqlite3", &[".s", ".read", "-cmd", "-init"]),
     (
         "tar",
         &[
@@ -82,7 +93,8 @@ pub fn runs(name: &str, arguments: &[Word]) -> Runs {
     match name {
         "eval" => {
             let words: Option<Vec<String>> = arguments.iter().map(Word::value).collect();
-            words.map_or(Runs::Unknown, |words| Runs::Script(words.join(" ")))
+            let without = |words: Vec<String>| words[usize::from(words.first().is_some_and(|word| word == "--"))..].join(" ");
+            words.map_or(Runs::Unknown, |words| Runs::Script(without(words)))
         }
         "." | "source" => script(arguments.first()),
         "set" => {
@@ -92,10 +104,11 @@ pub fn runs(name: &str, arguments: &[Word]) -> Runs {
             };
             if arguments.iter().all(harmless) { Runs::Itself } else { Runs::Unknown }
         }
-        "awk" | "gawk" | "mawk" | "nawk" => given(arguments, is_plain_awk),
-        "sed" | "gsed" => given(arguments, is_plain_sed),
-        _ => match INTERPRETERS.iter().find(|(interpreter, _)| without_version(name) == *interpreter || name == *interpreter) {
-            Some((_, letters)) => interpreter(letters, arguments),
+        "awk" | "gawk" | "mawk" | "nawk" => given(arguments, "", "Fv", is_plain_awk),
+        "sed" | "gsed" => given(arguments, "nrEisuz", "", is_plain_sed),
+        _ => match INTERPRETERS.iter().find(|(interpreter, ..)| without_version(name) == *interpreter || name == *interpreter) {
+            Some((_, code, valued)) => interpreter(code, valued, arguments),
+            None if name == "make" && !has_seen_makefiles(arguments) => Runs::Unknown,
             None => Runs::Itself,
         },
     }
@@ -110,26 +123,75 @@ fn without_version(name: &str) -> &str {
 pub fn nature(name: &str, arguments: &[Word]) -> Nature {
     let prefixes =
         COMMANDS_IN_OPTIONS.iter().find(|(program, _)| *program == name).map_or::<&[&str], _>(&[], |(_, prefixes)| prefixes);
-    let brings = |word: &Word| {
-        let known: String = word.text.iter().map_while(|character| *character).collect();
-        let shortened = |prefix: &str| prefix.starts_with("--") && known.len() > 3 && prefix.starts_with(&known);
-        let begins = |prefix: &&str| known.starts_with(prefix) || shortened(prefix) || word.may_be_option();
-        prefixes.iter().any(begins)
-    };
-    let reckons = |word: &Word| RECKONING.contains(&name) && word.raw.contains('[');
-    match arguments.iter().any(|word| brings(word) || reckons(word)) {
+    // The letters of tar's options may stand without a dash.
+    let bare = arguments.first().filter(|_| name == "tar").map(|word| Word::literal(&format!("-{}", word.begun())));
+    let brings = |word: &Word| prefixes.iter().any(|prefix| word.may_be(prefix));
+    let brings = arguments.iter().chain(&bare).any(brings) || reckons(name, arguments);
+    match brings || (!is_one_of(READERS, name) && hands_code_on(arguments)) {
         true if name == "find" => Nature::More,
         true => Nature::Opaque,
         false => Nature::Plain,
     }
 }
 
+/// Whether names of variables among the words may have brackets with something in them.
+fn reckons(name: &str, arguments: &[Word]) -> bool {
+    let unknown = |word: &Word| word.value().is_none();
+    let is = |word: &Word, options: &str| word.value().is_some_and(|word| is_one_of(options, &word));
+    let before = |place: usize| place.checked_sub(1).map(|place| &arguments[place]);
+    RECKONING.contains(&name)
+        && arguments.iter().enumerate().any(|(place, word)| {
+            word.raw.contains('[')
+                || match name {
+                    "printf" => place == 0 && word.may_be("-v"),
+                    "read" => unknown(word) && !before(place).is_some_and(|word| is(word, "-p -t -n -N -d -u -i")),
+                    "test" => unknown(word) && before(place).is_some_and(|word| is(word, "-v -R") || (place == 1 && unknown(word))),
+                    "getopts" => place == 1 && unknown(word),
+                    "wait" => word.may_be("-p") && arguments.len() > 1,
+                    _ => unknown(word),
+                }
+        })
+}
+
+/// Whether a shell or an interpreter stands among the words, with options that bring code.
+fn hands_code_on(arguments: &[Word]) -> bool {
+    arguments.windows(2).enumerate().any(|(place, pair)| {
+        let value = pair[0].value().unwrap_or_default();
+        let name = value.rsplit('/').next().unwrap_or_default();
+        let takes_code = SHELLS.contains(&name) || INTERPRETERS.iter().any(|(one, ..)| *one == without_version(name));
+        takes_code && pair[1].begun().starts_with('-') && !matches!(runs(name, &arguments[place + 1..]), Runs::Itself)
+    })
+}
+
+/// Whether `make` is given no rules that come in by a pipe.
+fn has_seen_makefiles(arguments: &[Word]) -> bool {
+    let file = |(place, word): (usize, &Word)| {
+        let option = word.value()?;
+        let next = || arguments.get(place + 1).and_then(Word::value).unwrap_or_else(|| "-".into());
+        let Some(long) = option.strip_prefix("--") else {
+            let (_, file) = option.strip_prefix('-')?.split_once('f')?;
+            return Some(if file.is_empty() { next() } else { file.into() });
+        };
+        let (name, file) = long.split_once('=').map_or((long, None), |(name, file)| (name, Some(file)));
+        let is_file = name.len() > 1 && ["file", "makefile"].into_iter().any(|option| option.starts_with(name));
+        is_file.then(|| file.map_or_else(next, str::to_owned))
+    };
+    arguments.iter().enumerate().filter_map(file).all(|file| is_seen(&file))
+}
+
+/// Whether what is in a file can be seen before it runs: it is no pipe, wherever the shell may have gone before.
+fn is_seen(file: &str) -> bool {
+    let names: Vec<&str> = file.split('/').filter(|name| !["", "."].contains(name)).collect();
+    let pipe = |name: &str| is_one_of("- cmdline comm environ stdin tty", name) || name.chars().all(|digit| digit.is_ascii_digit());
+    // Behind `..` it may be any of them.
+    let roots = if names.contains(&"..") { names.len() } else { usize::from(file.starts_with('/')) };
+    let device = names.iter().take(roots).any(|name| ["dev", "proc"].contains(name));
+    !device && names.last().is_some_and(|name| !pipe(name))
+}
+
 /// A script in a file is like any other program; what comes in by a pipe or a substitution cannot be seen.
 fn script(file: Option<&Word>) -> Runs {
-    match file.and_then(Word::value) {
-        Some(file) if !file.starts_with("/dev/") && !file.starts_with("/proc/") && file != "-" => Runs::Itself,
-        _ => Runs::Unknown,
-    }
+    if file.and_then(Word::value).is_some_and(|file| is_seen(&file)) { Runs::Itself } else { Runs::Unknown }
 }
 
 fn shell(arguments: &[Word]) -> Runs {
@@ -153,42 +215,71 @@ fn shell(arguments: &[Word]) -> Runs {
     }
 }
 
-fn interpreter(letters: &[char], arguments: &[Word]) -> Runs {
-    for (index, word) in arguments.iter().enumerate() {
+/// `code`, `valued`: letters of options, as in [`INTERPRETERS`].
+fn interpreter(code: &str, valued: &str, arguments: &[Word]) -> Runs {
+    let mut rest = arguments.iter();
+    while let Some(word) = rest.next() {
         let Some(option) = word.value() else { return Runs::Unknown };
         match option.strip_prefix('-') {
+            None if ["eval", "exec", "repl", "x"].contains(&option.as_str()) => return Runs::Unknown,
             None => return script(Some(word)),
-            Some("-version" | "V" | "v" | "-help") => return Runs::Itself,
-            // A module is a script, save those that take code.
-            Some("m") => {
-                let module = arguments.get(index + 1).and_then(Word::value);
-                return if module.is_some_and(|module| module != "timeit") { Runs::Itself } else { Runs::Unknown };
-            }
+            Some("-version" | "V" | "v" | "-help" | "h") if arguments.len() == 1 => return Runs::Itself,
             Some(long) if long.starts_with('-') || long.is_empty() => return Runs::Unknown,
-            Some(flags) if flags.chars().any(|flag| letters.contains(&flag) || !flag.is_ascii_alphabetic()) => {
-                return Runs::Unknown;
+            Some(flags) => {
+                let flag = |letter: char| letter.is_ascii_alphabetic() && !code.contains(letter);
+                match flags.char_indices().find(|(_, letter)| !flag(*letter) || valued.contains(*letter) || *letter == 'm') {
+                    None => {}
+                    // A module is a script, save those that take code.
+                    Some((place, 'm')) if !code.contains('m') => {
+                        let module = Some(flags[place + 1..].to_owned()).filter(|name| !name.is_empty());
+                        let module = module.or_else(|| rest.next().and_then(Word::value));
+                        let script = module.is_some_and(|module| !is_one_of(MODULES, module.split('.').next().unwrap_or_default()));
+                        return if script { Runs::Itself } else { Runs::Unknown };
+                    }
+                    Some((place, letter)) if valued.contains(letter) => {
+                        let known = place + 1 < flags.len() || rest.next().and_then(Word::value).is_some();
+                        if !known {
+                            return Runs::Unknown;
+                        }
+                    }
+                    Some(_) => return Runs::Unknown,
+                }
             }
-            Some(_) => {}
         }
     }
     Runs::Unknown
 }
 
-/// Programs whose first operand is code, unless options bring it.
-fn given(arguments: &[Word], is_plain: impl Fn(&str) -> bool) -> Runs {
+/// Programs whose first operand is code, unless options bring it. `flags`, `valued`: letters of options that are known; `e` brings code
+/// where there are flags.
+fn given(arguments: &[Word], flags: &str, valued: &str, is_plain: impl Fn(&str) -> bool) -> Runs {
+    let mut seen = false;
     let mut rest = arguments.iter();
     while let Some(word) = rest.next() {
-        let Some(option) = word.value() else { return Runs::Unknown };
-        match option.as_str() {
-            "-n" | "-r" | "-E" | "-i" | "-s" | "-u" | "-z" | "-ne" | "-nE" | "-nr" => {
-                if option.ends_with('e') && !rest.next().and_then(Word::value).is_some_and(|code| is_plain(&code)) {
+        let Some(value) = word.value() else {
+            if seen && !word.begun().starts_with('-') && !word.may_be_option() {
+                continue;
+            }
+            return Runs::Unknown;
+        };
+        match value.strip_prefix('-').filter(|option| !option.is_empty()) {
+            None if seen => {}
+            None if is_plain(&value) => seen = true,
+            None => return Runs::Unknown,
+            Some(option) if option.chars().all(|flag| flags.contains(flag)) => {}
+            Some(option) if option.strip_suffix('e').is_some_and(|option| option.chars().all(|flag| flags.contains(flag))) => {
+                if flags.is_empty() || !rest.next().and_then(Word::value).is_some_and(|code| is_plain(&code)) {
+                    return Runs::Unknown;
+                }
+                seen = true;
+            }
+            Some(option) if !seen && option.starts_with(|letter| valued.contains(letter)) => {
+                let known = option.len() > 1 || rest.next().and_then(Word::value).is_some();
+                if !known {
                     return Runs::Unknown;
                 }
             }
-            option if option.starts_with("-F") && option.len() > 2 => {}
-            option if option.starts_with('-') => return Runs::Unknown,
-            code if is_plain(code) => return Runs::Itself,
-            _ => return Runs::Unknown,
+            Some(_) => return Runs::Unknown,
         }
     }
     Runs::Itself

@@ -14,14 +14,19 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("fetch", &["--upload-pack", "ext::"]),
     ("fetch-pack", &["--upload-pack", "--exec"]),
     ("filter-branch", &[""]),
+    ("for-each-repo", &[""]),
     ("grep", &["-O", "--open-files-in-pager"]),
+    ("hook", &[""]),
     ("ls-remote", &["--upload-pack", "--exec", "ext::"]),
     ("mergetool", &[""]),
     ("pull", &["--upload-pack", "ext::"]),
     ("push", &["--receive-pack", "--exec", "ext::"]),
     ("rebase", &["-x", "--exec"]),
     ("remote", &["ext::"]),
+    ("remote-ext", &[""]),
     ("send-email", &[""]),
+    ("send-pack", &["--receive-pack", "--exec", "ext::"]),
+    ("shell", &[""]),
 ];
 
 /// How much the words after `git` tell, and the command without what stands before its subcommand.
@@ -31,6 +36,11 @@ pub fn subcommand(arguments: &[Word]) -> (Nature, Vec<Word>) {
     while let Some((word, after)) = rest.split_first() {
         let value = word.value();
         match value.as_deref() {
+            // It may be any of these.
+            None => {
+                nature = Nature::Opaque;
+                break;
+            }
             Some(option) if VALUED.contains(&option) => rest = after.get(1..).unwrap_or_default(),
             // Settings name programs, and aliases are commands.
             Some("-c") => {
@@ -48,14 +58,7 @@ pub fn subcommand(arguments: &[Word]) -> (Nature, Vec<Word>) {
     }
     let name = rest.first().and_then(Word::value);
     let operands = rest.get(1..).unwrap_or_default();
-    let brings = |prefix: &str| {
-        operands.iter().any(|word| {
-            let known: String = word.text.iter().map_while(|character| *character).collect();
-            let name = known.split('=').next().unwrap_or_default();
-            let shortened = prefix.starts_with("--") && name.len() > 2 && prefix.starts_with(name);
-            known.starts_with(prefix) || shortened || word.may_be_option()
-        })
-    };
+    let brings = |prefix: &str| operands.iter().any(|word| word.may_be(prefix));
     let is = |word: &str| operands.first().and_then(Word::value).is_some_and(|operand| operand == word);
     let runs = match name.as_deref() {
         Some("bisect") => is("run"),

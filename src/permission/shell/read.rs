@@ -14,7 +14,7 @@ use crate::limits;
 /// All commands of `line`, also those in its substitutions, and in what it has other shells run. Where something in it cannot be read,
 /// there is one more, of which nothing is known.
 pub fn commands(line: &str) -> Vec<Command> {
-    let mut reader = Reader::new(line, 0);
+    let mut reader = Reader::new(line);
     reader.read();
     reader.done()
 }
@@ -22,7 +22,7 @@ pub fn commands(line: &str) -> Vec<Command> {
 /// The variables that are set for a line.
 pub fn environment(environment: &str) -> Vec<Command> {
     let environment = environment.trim_ascii();
-    let mut reader = Reader::new(environment, 0);
+    let mut reader = Reader::new(environment);
     if !environment.is_empty() {
         reader.prefixed = true;
         reader.read();
@@ -36,17 +36,26 @@ pub struct Reader<'a> {
     pub found: Vec<Command>,
     /// Something could not be read.
     pub opaque: bool,
-    /// Shells around this text.
-    pub depth: usize,
-    /// Nodes around the current one.
+    /// Commands around the current one that do nothing but run it.
+    depth: usize,
+    /// Parts around the current one.
     level: usize,
+    /// Characters of the names of what was found.
+    named: usize,
     /// A variable that stands alone here is given to programs.
     prefixed: bool,
 }
 
 impl<'a> Reader<'a> {
-    pub fn new(source: &'a str, depth: usize) -> Reader<'a> {
-        Reader { source, found: Vec::new(), opaque: false, depth, level: 0, prefixed: false }
+    fn new(source: &'a str) -> Reader<'a> {
+        Reader { source, found: Vec::new(), opaque: false, depth: 0, level: 0, named: 0, prefixed: false }
+    }
+
+    /// What a shell does that is given `script` here.
+    pub fn script(&self, script: &str) -> Vec<Command> {
+        let mut inner = Reader { depth: self.depth, level: self.level, ..Reader::new(script) };
+        inner.read();
+        inner.done()
     }
 
     pub fn done(mut self) -> Vec<Command> {
@@ -58,7 +67,7 @@ impl<'a> Reader<'a> {
 
     pub fn read(&mut self) {
         self.opaque |= !is_plain(self.source);
-        if self.depth > limits::SHELL_DEPTH_MAX || self.source.len() > limits::SHELL_BYTES_MAX {
+        if self.source.len() > limits::SHELL_BYTES_MAX {
             self.opaque = true;
             return;
         }
@@ -75,7 +84,12 @@ impl<'a> Reader<'a> {
     }
 
     pub fn push(&mut self, command: Command) {
-        if self.found.len() < limits::SHELL_COMMANDS_MAX { self.found.push(command) } else { self.opaque = true }
+        self.named += command.names.iter().map(Vec::len).sum::<usize>();
+        if self.found.len() < limits::SHELL_COMMANDS_MAX && self.named <= limits::SHELL_NAMES_CHARS_MAX {
+            self.found.push(command);
+        } else {
+            self.opaque = true;
+        }
     }
 
     pub fn text(&self, node: Node<'_>) -> &'a str {
@@ -89,7 +103,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The parts of `node`. `lines`: they may stand on several.
-    fn parts<'t>(&mut self, node: Node<'t>, lines: bool) -> Vec<Node<'t>> {
+    pub fn parts<'t>(&mut self, node: Node<'t>, lines: bool) -> Vec<Node<'t>> {
         let parts: Vec<Node<'t>> = node.children(&mut node.walk()).collect();
         let mut end = node.start_byte();
         for part in &parts {
@@ -100,14 +114,19 @@ impl<'a> Reader<'a> {
         parts
     }
 
-    pub fn visit(&mut self, node: Node<'_>) {
+    /// Reads a part of what is being read: all that goes into itself goes through here.
+    pub fn within(&mut self, read: impl FnOnce(&mut Self)) {
         self.level += 1;
         if self.level > limits::SHELL_LEVELS_MAX {
             self.opaque = true;
         } else {
-            self.visit_kind(node);
+            read(self);
         }
         self.level -= 1;
+    }
+
+    pub fn visit(&mut self, node: Node<'_>) {
+        self.within(|reader| reader.visit_kind(node));
     }
 
     fn visit_kind(&mut self, node: Node<'_>) {
@@ -203,12 +222,12 @@ impl<'a> Reader<'a> {
                 // Both may run what stands in a variable: `${x@P}`, `$((x))` with x='a[$(…)]'.
                 self.opaque |= !is_harmless_expansion(self.text(node));
                 for part in node.children(&mut node.walk()).filter(Node::is_named) {
-                    self.holes(part, &mut Vec::new());
+                    self.within(|reader| reader.holes(part, &mut Vec::new()));
                 }
             }
             _ => {
                 for part in node.children(&mut node.walk()) {
-                    self.holes(part, holes);
+                    self.within(|reader| reader.holes(part, holes));
                 }
             }
         }
@@ -248,12 +267,18 @@ impl<'a> Reader<'a> {
             self.redirect(*redirect, &mut words);
         }
         let raw = self.text(whole);
-        self.run(&words, raw, &[]);
+        runs::run(self, &words, raw);
     }
 
-    /// What a command of these words does; `around`: the commands that it was found in and that do nothing else.
-    pub fn run(&mut self, words: &[Word], raw: &str, around: &[Vec<Word>]) {
-        runs::run(self, words, raw, around);
+    /// What a command does that runs others: those.
+    pub fn inside(&mut self, read: impl FnOnce(&mut Self)) {
+        self.depth += 1;
+        if self.depth > limits::SHELL_DEPTH_MAX {
+            self.opaque = true;
+        } else {
+            self.within(read);
+        }
+        self.depth -= 1;
     }
 
     /// `words`: takes what the grammar took for targets.
@@ -278,7 +303,7 @@ impl<'a> Reader<'a> {
                     // Words behind it are the command's, as far as we know.
                     self.opaque |= is_literal(part.kind());
                     match part.kind() {
-                        "file_redirect" | "herestring_redirect" => self.redirect(part, words),
+                        "file_redirect" | "herestring_redirect" => self.within(|reader| reader.redirect(part, words)),
                         "heredoc_body" => self.holes(part, &mut Vec::new()),
                         _ => self.visit(part),
                     }
@@ -292,8 +317,12 @@ impl<'a> Reader<'a> {
         let name = target.value();
         let is = |test: fn(&str) -> bool| name.as_deref().is_some_and(test);
         // The shell makes connections of these.
-        self.opaque |= is(|name| name.starts_with("/dev/tcp/") || name.starts_with("/dev/udp/"));
+        let begun = target.begun();
+        let may_be = |place: &str| begun.starts_with(place) || (name.is_none() && !begun.is_empty() && place.starts_with(&begun));
+        self.opaque |= may_be("/dev/tcp/") || may_be("/dev/udp/");
         let harmless = match operator {
+            // Nor does it write anything.
+            "<" if name.is_none() => return self.push(Command::new(Nature::More, &[], self.text(node))),
             "<" | "<&" | "<&-" | ">&-" => true,
             ">&" => is(|name| name.chars().all(|digit| digit.is_ascii_digit() || digit == '-') || name == "/dev/null"),
             _ => is(|name| ["/dev/null", "/dev/stdout", "/dev/stderr"].contains(&name)),
@@ -348,30 +377,5 @@ impl<'a> Reader<'a> {
             }
         }
         self.push(Command::new(Nature::Plain, &words, self.text(node)));
-    }
-
-    fn test(&mut self, node: Node<'_>) {
-        let text = self.text(node);
-        let double = text.starts_with("[[");
-        let inner = text.trim_matches(['[', ']']);
-        // A test of numbers reckons, and what is reckoned may run something; so does a test of a variable.
-        let words = ["-v", "-R", "-o"].into_iter().chain(["-eq", "-ne", "-lt", "-le", "-gt", "-ge"].into_iter().filter(|_| double));
-        self.opaque |= inner.contains('[') || words.into_iter().any(|word| inner.contains(word));
-        self.tested(node);
-        self.push(Command::new(Nature::Plain, &text.split_ascii_whitespace().map(Word::literal).collect::<Vec<_>>(), text));
-    }
-
-    fn tested(&mut self, node: Node<'_>) {
-        for part in self.parts(node, true) {
-            match part.kind() {
-                "unary_expression" | "binary_expression" | "parenthesized_expression" => self.tested(part),
-                "test_operator" => {}
-                "extglob_pattern" | "regex" => {
-                    let plain = |character: char| character.is_ascii_alphanumeric() || "_-./*?^+".contains(character);
-                    self.opaque |= !self.text(part).chars().all(plain);
-                }
-                _ => self.visit(part),
-            }
-        }
     }
 }

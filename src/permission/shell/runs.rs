@@ -10,7 +10,7 @@ pub enum Runs {
     Itself,
     /// Nobody can tell.
     Unknown,
-    /// The words of the only thing that it runs.
+    /// The words of another, and it does nothing else.
     Only(Vec<Word>),
     /// Others, while it does something itself too.
     Others(Vec<Vec<Word>>),
@@ -40,6 +40,7 @@ const WRAPPERS: &[Wrapper] = &[
     Wrapper { name: "command", flags: &["-p"], ..BARE },
     Wrapper { name: "coproc", ..BARE },
     Wrapper { name: "doas", valued: &["-u"], flags: &["-n"], more: true, ..BARE },
+    Wrapper { name: "eatmydata", ..BARE },
     Wrapper {
         name: "env",
         valued: &["-u", "--unset"],
@@ -92,7 +93,7 @@ const HARMLESS: &str = "\
 const SENSITIVE: &str = "\
     ASKPASS BASH BROWSER CARGO CMD COMMAND CONFIG DYLD EDITOR EXEC FLAGS HOME HOOK IFS LESS MAKE NODE OPTIONS OPTS PAGER PATH \
     PERL PRELOAD PROMPT PROXY PS4 PYTHON RUBY RUST SHELL SSH VISUAL WRAPPER";
-const SENSITIVE_PARTS: &str = "AR CC CXX ENV GIT LD MAN OPT TAR";
+const SENSITIVE_PARTS: &str = "AR CC CXX ENV GIT LD MAN OPT RSH TAR UNZIP ZIPOPT";
 
 /// What it means that a variable is set. None: nothing to programs. `given`: to a program, not only to the shell itself.
 pub fn variable(name: &str, given: bool) -> Option<Nature> {
@@ -107,12 +108,11 @@ pub fn variable(name: &str, given: bool) -> Option<Nature> {
     }
 }
 
-/// Adds to `reader` what a command of these words does. `around`: the commands that it was found in and that do nothing else.
-pub fn run(reader: &mut Reader<'_>, words: &[Word], raw: &str, around: &[Vec<Word>]) {
+/// Adds to `reader` what a command of these words does.
+pub fn run(reader: &mut Reader<'_>, words: &[Word], raw: &str) {
     let Some((program, arguments)) = words.split_first() else { return };
-    let known = |nature, words: &[Word]| around.iter().fold(Command::new(nature, words, raw), |command, outer| command.also(outer));
     let Some(path) = program.value() else {
-        return reader.push(known(Nature::Opaque, words));
+        return reader.push(Command::new(Nature::Opaque, words, raw));
     };
     reader.opaque |= is_one_of(RESERVED, &program.raw) || is_assignment(&program.raw);
     let name = path.rsplit('/').next().unwrap_or(&path);
@@ -121,36 +121,31 @@ pub fn run(reader: &mut Reader<'_>, words: &[Word], raw: &str, around: &[Vec<Wor
         None if name == "find" => found(arguments),
         None => code::runs(name, arguments),
     };
-    if reader.depth + around.len() > crate::limits::SHELL_DEPTH_MAX {
-        reader.opaque = true;
-        return;
-    }
-    let further: Vec<Vec<Word>> = around.iter().cloned().chain([words.to_vec()]).collect();
     match runs {
         Runs::Itself if name == "git" => {
             let (nature, plain) = git::subcommand(arguments);
-            reader.push(known(nature, words).also(&plain));
+            reader.push(Command::new(nature, words, raw).also(&plain));
         }
-        Runs::Itself => reader.push(known(code::nature(name, arguments), words)),
-        Runs::Unknown => reader.push(known(Nature::Opaque, words)),
-        Runs::Only(inner) => run(reader, &inner, raw, &further),
+        Runs::Itself => {
+            let command = Command::new(code::nature(name, arguments), words, raw);
+            reader.push(if is_one_of(code::READERS, name) { command } else { command.with_operands(arguments) });
+        }
+        Runs::Unknown => reader.push(Command::new(Nature::Opaque, words, raw)),
+        Runs::Only(inner) => {
+            reader.push(Command::new(Nature::Around, words, raw));
+            reader.inside(|reader| run(reader, &inner, raw));
+        }
         Runs::Others(commands) => {
-            reader.push(known(Nature::Plain, words));
+            reader.push(Command::new(Nature::Plain, words, raw));
             for inner in commands {
-                run(reader, &inner, raw, around);
+                reader.inside(|reader| run(reader, &inner, raw));
             }
         }
-        Runs::Script(script) => {
-            let mut inner = Reader::new(&script, reader.depth + 1);
-            inner.read();
-            let commands = inner.done();
-            if commands.is_empty() {
-                reader.push(known(Nature::Plain, words));
-            }
-            for command in commands {
-                reader.push(further.iter().fold(command, |command, outer| command.also(outer)));
-            }
-        }
+        Runs::Script(script) => reader.inside(|reader| {
+            let commands = reader.script(&script);
+            reader.push(Command::new(if commands.is_empty() { Nature::Plain } else { Nature::Around }, words, raw));
+            commands.into_iter().for_each(|command| reader.push(command));
+        }),
     }
 }
 
@@ -216,7 +211,7 @@ fn found(arguments: &[Word]) -> Runs {
             }
             Some(_) => {}
             // It may be any of these.
-            None if word.may_be_option() => return Runs::Unknown,
+            None if ["-exec", "-ok"].into_iter().any(|option| word.may_be(option)) => return Runs::Unknown,
             None => {}
         }
     }

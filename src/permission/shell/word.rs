@@ -28,9 +28,30 @@ impl Word {
         self.text.iter().copied().collect()
     }
 
+    /// What it begins with, up to where only the shell knows.
+    pub fn begun(&self) -> String {
+        self.text.iter().map_while(|character| *character).collect()
+    }
+
     /// It begins with what only the shell knows, and that is no name of a file: it might be an option.
     pub fn may_be_option(&self) -> bool {
         self.text.first() == Some(&None) && !self.raw.starts_with(['~', '*', '?', '['])
+    }
+
+    /// It may be an option that begins with `option`: abbreviated, among other letters, or with a part that only the shell knows.
+    pub fn may_be(&self, option: &str) -> bool {
+        let begun = self.begun();
+        let name = begun.split('=').next().unwrap_or_default();
+        let unknown = self.value().is_none();
+        let abbreviated = option.starts_with("--") && name.len() > 2 && option.starts_with(name);
+        let ends_early = unknown && !begun.is_empty() && option.starts_with(&begun);
+        let among_letters = match (option.as_bytes(), begun.strip_prefix('-')) {
+            ([b'-', letter], Some(letters)) => {
+                letters.chars().take_while(char::is_ascii_alphabetic).any(|one| one == char::from(*letter))
+            }
+            _ => false,
+        };
+        begun.starts_with(option) || abbreviated || ends_early || among_letters || self.may_be_option()
     }
 
     /// With every `part` unknown, which another program replaces.

@@ -97,6 +97,32 @@ async fn always_is_for_what_was_asked_and_no_more() {
 }
 
 #[tokio::test]
+async fn there_is_no_always_for_several_files() {
+    let patch = |files: &[&str]| {
+        let added: String = files.iter().map(|file| format!("*** Add File: {file}\n+x\n")).collect();
+        json!({"tool_calls": [{"name": "apply_patch", "input": {"patch": format!("*** Begin Patch\n{added}*** End Patch\n")}}]})
+    };
+    let home = Home::new();
+    let calls = [patch(&["a", "b"]), patch(&["a", "../outside"]), patch(&["c"])];
+    let (mut agent, session) = home.session(script(&calls), &[]).await;
+    // Who says so anyway is not understood.
+    agent.otherwise = Reply::Result(json!({"outcome": {"outcome": "selected", "optionId": "allow_always"}}));
+    for (files, status, kinds) in [
+        (2, "failed", vec!["allow_once", "reject_once"]),
+        (2, "failed", vec!["allow_once", "reject_once"]),
+        (1, "completed", vec!["allow_once", "allow_always", "reject_once", "reject_always"]),
+    ] {
+        let (_, updates) = agent.turn(&session, "go").await;
+        let asked = agent.frames.iter().rfind(|frame| frame["method"] == "session/request_permission").unwrap();
+        let options = asked["params"]["options"].as_array().unwrap();
+        assert_eq!(options.iter().map(|option| option["kind"].as_str().unwrap()).collect::<Vec<_>>(), kinds, "{files} files");
+        assert_eq!(tool(&updates, 0)["status"], status, "{files} files");
+    }
+    agent.finish().await;
+    assert_eq!((home.get("a"), home.get("../outside"), home.get("c")), (None, None, Some("x\n".into())));
+}
+
+#[tokio::test]
 async fn always_lasts_as_long_as_the_session() {
     let home = Home::new();
     let (mut agent, session) = home.session(script(&[bash("echo a")]), &[]).await;

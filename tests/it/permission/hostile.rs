@@ -1,6 +1,7 @@
 //! Lines that want to look like others, against `deny rm *`, `ask git push *`, `allow git status *`: none slips through.
 
 mod lines;
+mod slipped;
 
 use nuncio::config::{AccessKind, Policy, Rule};
 use nuncio::permission::rules::{Mode, Rules, Subject, decide};
@@ -23,8 +24,7 @@ fn rules() -> Rules {
 /// What these rules make of a line in a mode.
 pub fn judged(rules: &Rules, mode: Mode, environment: &str, line: &str) -> Policy {
     let line = Some(Line::read(environment, line));
-    let subject =
-        Subject { tool: "bash", kind: AccessKind::Exec, paths: Vec::new(), line, writes: Vec::new(), elsewhere: None, url: None };
+    let subject = Subject { tool: "bash", kind: AccessKind::Exec, paths: Vec::new(), line, writes: Vec::new(), url: None };
     decide(rules, mode, Policy::Ask, &subject).policy
 }
 
@@ -100,8 +100,14 @@ fn no_hostile_line_slips_through() {
     let rules = rules();
     assert!(DENIED.len() + ASKED.len() >= 200, "{} lines", DENIED.len() + ASKED.len());
     let mut wrong = Vec::new();
-    for (policy, lines) in [(Policy::Deny, DENIED), (Policy::Ask, ASKED), (Policy::Allow, ALLOWED), (Policy::Allow, HARMLESS)] {
-        for line in lines {
+    let tables = [
+        (Policy::Deny, DENIED, slipped::DENIED),
+        (Policy::Ask, ASKED, slipped::ASKED),
+        (Policy::Allow, ALLOWED, slipped::ALLOWED),
+        (Policy::Allow, HARMLESS, slipped::HARMLESS),
+    ];
+    for (policy, lines, slipped) in tables {
+        for line in lines.iter().chain(slipped) {
             let auto = judged(&rules, Mode::Auto, "", line);
             let asking = judged(&rules, Mode::Ask, "", line);
             let expected = if lines == HARMLESS { Policy::Ask } else { policy };
@@ -111,6 +117,42 @@ fn no_hostile_line_slips_through() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_line_that_goes_too_deep_is_asked_about() {
+    let rules = rules();
+    let deep = [
+        format!("echo $(({}1))", "!".repeat(60_000)),
+        format!("echo $(({}1{}))", "(".repeat(16_000), ")".repeat(16_000)),
+        format!("[[ {}a ]]", "! ".repeat(30_000)),
+        format!("[[ {}a{} ]]", "( ".repeat(16_000), " )".repeat(16_000)),
+        format!("[[ {}a ]]", "a && ".repeat(12_000)),
+        format!("{}true", "doas ".repeat(5_000)),
+        format!("{}true", "nohup ".repeat(5_000)),
+        format!("{}true", "xargs ".repeat(5_000)),
+        format!("echo {}a{}", "${x:-".repeat(8_000), "}".repeat(8_000)),
+        format!("echo {}a{}", "\"$(echo ".repeat(5_000), ")\"".repeat(5_000)),
+        format!("{}true", "eval ".repeat(9_000)),
+        format!("{}true", "bash -c ".repeat(7_000)),
+    ];
+    for line in deep {
+        assert_eq!(judged(&rules, Mode::Auto, "", &line), Policy::Ask, "{}…", &line[..20]);
+    }
+}
+
+#[test]
+fn long_lines_are_judged_in_the_room_there_is() {
+    let rules = rules();
+    let script = |commands: usize| vec![format!("true {}", "a".repeat(100)); commands].join("; ");
+    // Each of the wrappers is written down once.
+    let usual = format!("nohup nice timeout 600 bash -c '{}'", script(100));
+    let long = format!("nohup nohup nohup nohup bash -c '{}'", script(240));
+    let last = format!("nohup nohup nohup nohup bash -c '{}; rm x'", script(200));
+    let many = format!("{}true{}", "/bin/doas -u a ".repeat(7), " 'aaa'".repeat(10_000));
+    for (line, expected) in [(usual, Policy::Allow), (long, Policy::Allow), (last, Policy::Deny), (many, Policy::Ask)] {
+        assert_eq!(judged(&rules, Mode::Auto, "", &line), expected, "{}…", &line[..20]);
+    }
 }
 
 #[tokio::test]

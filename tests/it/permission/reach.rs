@@ -144,6 +144,46 @@ async fn an_allowed_command_outside_the_roots_is_asked_about() {
     }
 }
 
+/// The shell stays where it went: as when the directory were said with each call.
+#[tokio::test]
+async fn where_the_shell_went_counts_as_where_it_is_told_to_be() {
+    let home = Home::new();
+    home.config("[permissions]\nrules = [ { tool = \"bash\", pattern = \"echo *\", policy = \"allow\" } ]\n");
+    home.put("one/a", "");
+    let outside = home.put("../outside/a", "").parent().unwrap().to_path_buf();
+    let go = |place: &str| json!({"command": format!("cd {place}")});
+    let say = |word: &str| json!({"command": word});
+    let calls = [
+        (say("echo a"), None, "completed"),
+        (go("one"), Some("allow_once"), "completed"),
+        (say("echo a"), None, "completed"),
+        // What is remembered there counts there.
+        (say("true b"), Some("allow_always"), "completed"),
+        (say("true b"), None, "completed"),
+        (say("true c"), Some("reject_always"), "failed"),
+        (say("true c"), None, "failed"),
+        (json!({"command": "true b", "cwd": "one"}), None, "completed"),
+        (go(outside.to_str().unwrap()), Some("allow_once"), "completed"),
+        (say("echo a"), Some("reject_once"), "failed"),
+        (say("true b"), Some("reject_once"), "failed"),
+        (say("true c"), Some("allow_always"), "completed"),
+        (say("true c"), None, "completed"),
+        (json!({"command": "true b", "cwd": "one"}), None, "completed"),
+        (json!({"command": "true b", "cwd": "."}), Some("reject_once"), "failed"),
+        (json!({"command": "echo a", "cwd": "."}), None, "completed"),
+    ];
+    let steps: Vec<Value> = calls.iter().flat_map(|(input, ..)| [bash(input.clone()), json!({"text": "so"})]).collect();
+    let (mut agent, session) = home.session(json!(steps), &[]).await;
+    for (input, answer, status) in calls {
+        let before = questions(&agent).len();
+        agent.otherwise = Reply::Pick(answer.unwrap_or("reject_once"));
+        let (_, updates) = agent.turn(&session, "go").await;
+        assert_eq!(questions(&agent).len() - before, answer.iter().count(), "{input}: questions");
+        assert_eq!(tool(&updates, 0)["status"], status, "{input}");
+    }
+    agent.finish().await;
+}
+
 #[tokio::test]
 async fn files_that_decide_what_runs_are_not_edits_like_others() {
     let home = Home::new();
@@ -161,6 +201,8 @@ async fn files_that_decide_what_runs_are_not_edits_like_others() {
         ("write", json!({"file_path": ".git/config", "content": "[core]\n"}), Ask),
         ("write", json!({"file_path": "innocent/post-commit", "content": "./evil\n"}), Ask),
         ("edit", hooked, Ask),
+        ("write", json!({"file_path": ".GIT/config", "content": "[core]\n"}), Ask),
+        ("write", json!({"file_path": "sub/.Nuncio/a", "content": ""}), Ask),
     ];
     for (name, input, expected) in cases {
         assert_eq!(verdict(&home, "accept-edits", name, &input).await, expected, "{name} {input}");

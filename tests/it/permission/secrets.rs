@@ -81,3 +81,52 @@ async fn a_rule_means_a_linked_directory_by_its_own_name_too() {
         }
     }
 }
+
+#[tokio::test]
+async fn an_edit_tells_nothing_of_what_may_not_be_read() {
+    let edit = json!({"file_path": "secrets/treasure.txt", "old_string": "the sesame close", "new_string": "x"});
+    let patch = "*** Begin Patch\n*** Update File: secrets/treasure.txt\n@@\n-the sesame close\n+x\n*** End Patch\n";
+    let both = "*** Begin Patch\n*** Update File: open.txt\n@@\n-the sesame seed\n+x\n*** Update File: secrets/treasure.txt\n@@\n-the sesame close\n+x\n*** End Patch\n";
+    for (policy, expected) in [("deny", Deny), ("ask", Ask)] {
+        let home = home(policy);
+        for (tool, input) in
+            [("edit", edit.clone()), ("apply_patch", json!({"patch": patch})), ("apply_patch", json!({"patch": both}))]
+        {
+            for mode in ["auto", "accept-edits"] {
+                let said = told(&home, tool, &input).await;
+                assert!(!said.contains("opens"), "{policy} {tool}: {said}");
+                assert_eq!(verdict(&home, mode, tool, &input).await, expected, "{policy} {mode} {tool}");
+            }
+        }
+        // Who writes a file anew is told nothing of it; and others are edited as ever.
+        let write = json!({"file_path": "secrets/new.txt", "content": ""});
+        assert_eq!(verdict(&home, "auto", "write", &write).await, Allow, "{policy}");
+        let open = json!({"file_path": "open.txt", "old_string": "seed", "new_string": "seeds"});
+        assert_eq!(verdict(&home, "auto", "edit", &open).await, Allow, "{policy}");
+    }
+}
+
+#[tokio::test]
+async fn a_directory_is_meant_with_all_that_is_in_it() {
+    let home = Home::new();
+    home.put("src/deep/a", "a\n");
+    home.put("b", "b\n");
+    let below = |path: &str| json!({"file_path": path});
+    for path in ["src", "src/", "./src", "./src/", "./src/**", "src/**", ".//src/./**", "s*c", "src/deep", "src/deep/a"] {
+        for (policy, expected) in [("deny", Deny), ("ask", Ask)] {
+            home.config(&format!("[permissions]\nrules = [ {{ path = \"{path}\", policy = \"{policy}\" }} ]\n"));
+            assert_eq!(verdict(&home, "auto", "read", &below("src/deep/a")).await, expected, "{path}");
+            assert_eq!(verdict(&home, "auto", "read", &below("b")).await, Allow, "{path}");
+        }
+    }
+    for path in [".", "./", "**", "/"] {
+        home.config(&format!("[permissions]\nrules = [ {{ path = \"{path}\", policy = \"deny\" }} ]\n"));
+        assert_eq!(verdict(&home, "auto", "read", &below("src/deep/a")).await, Deny, "{path}");
+    }
+    // What is allowed is what is said.
+    for (path, expected) in [("./src/**", Allow), ("src/", Ask), ("src", Ask), (".", Ask), ("/", Ask), ("./src/deep/a", Allow)] {
+        home.config(&format!("[permissions]\nrules = [ {{ path = \"{path}\", policy = \"allow\" }} ]\n"));
+        let write = json!({"file_path": "src/deep/a", "content": ""});
+        assert_eq!(verdict(&home, "ask", "write", &write).await, expected, "{path}");
+    }
+}

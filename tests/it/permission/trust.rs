@@ -29,6 +29,7 @@ async fn a_project_narrows_at_once_and_widens_when_trusted() {
     check("", "[permissions]\ndefault = \"allow\"\n", "ask", Ask, Allow).await;
     check("", "[permissions]\ndefault = \"deny\"\n", "ask", Deny, Deny).await;
     check("[permissions]\ndefault = \"deny\"\n", "[permissions]\ndefault = \"ask\"\n", "ask", Deny, Ask).await;
+    check("[permissions]\ndefault = \"deny\"\n", &rules("ask"), "ask", Deny, Ask).await;
     // The innermost scope that says anything decides, but a deny stands.
     check(&rules("deny"), &rules("allow"), "auto", Deny, Deny).await;
     check(&rules("ask"), &rules("allow"), "auto", Ask, Allow).await;

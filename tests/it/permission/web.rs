@@ -34,6 +34,20 @@ async fn patterns_are_about_addresses() {
 }
 
 #[tokio::test]
+async fn a_host_has_one_name() {
+    let home = Home::new();
+    home.config("[permissions]\nrules = [ { pattern = \"http://evil.example/*\", policy = \"deny\" } ]\n");
+    for (url, expected) in [
+        ("http://evil.example/x", Deny),
+        ("http://evil.example./x", Deny),
+        ("http://EVIL.example.:80/x", Deny),
+        ("http://evil.example.org/x", Ask),
+    ] {
+        assert_eq!(verdict(&home, "ask", "fetch", &json!({"url": url})).await, expected, "{url}");
+    }
+}
+
+#[tokio::test]
 async fn redirections_are_judged_too() {
     let home = Home::new();
     let (site, other) = (Site::start().await, Site::start().await);

@@ -2,6 +2,8 @@
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 
+use nuncio::workspace::{FileChange, commit};
+
 use super::patches::tree;
 use super::*;
 use crate::harness::bounded;
@@ -68,7 +70,6 @@ async fn all_files_or_none_when_the_disk_is_full() {
 /// can be caught there, by a change whose parent is made by one before it.
 #[test]
 fn what_was_renamed_is_put_back() {
-    use nuncio::workspace::{FileChange, commit};
     let world = World::with(&[("a", "old a"), ("b", "old b"), ("c", "old c")]);
     std::fs::set_permissions(world.path("a"), std::fs::Permissions::from_mode(0o751)).unwrap();
     let before = tree(&world);
@@ -84,7 +85,7 @@ fn what_was_renamed_is_put_back() {
         FileChange::Put { real: &inner, bytes: b"inner", like: None },
     ];
     let failed = commit(&changes).unwrap_err();
-    assert_eq!((failed.real.as_path(), failed.error.kind()), (clash.as_path(), std::io::ErrorKind::IsADirectory));
+    assert_eq!((failed.real.as_path(), failed.error.kind()), (clash.as_path(), std::io::ErrorKind::AlreadyExists));
     assert!(failed.left.is_empty(), "{failed:?}");
     assert_eq!(tree(&world), before);
     assert_eq!(std::fs::metadata(&a).unwrap().permissions().mode() & 0o7777, 0o751);
@@ -148,4 +149,18 @@ async fn patches_of_the_same_files_wait_for_each_other() {
     }
     assert_eq!(world.text("a").lines().count(), 11);
     assert_eq!(world.text("a"), world.text("b"));
+}
+
+/// Both changes find no file when they are prepared. The first one is to the second what anybody is who makes the file meanwhile.
+#[test]
+fn a_file_that_somebody_made_meanwhile_is_not_replaced() {
+    let world = World::new();
+    let (real, other) = (world.path("new"), world.path("other"));
+    let put = |real, bytes| FileChange::Put { real, bytes, like: None };
+    let failed = commit(&[put(&other, b"x"), put(&real, b"theirs"), put(&real, b"ours")]).unwrap_err();
+    assert_eq!((failed.real.as_path(), failed.error.kind()), (real.as_path(), std::io::ErrorKind::AlreadyExists));
+    assert!(failed.left.is_empty());
+    assert!(tree(&world).is_empty());
+    commit(&[put(&real, b"ours")]).unwrap();
+    assert_eq!(std::fs::read(&real).unwrap(), b"ours");
 }
