@@ -72,7 +72,11 @@ pub const REAP_AGAIN: Duration = Duration::from_millis(1);
 pub const LEFTOVER_GRACE: Duration = Duration::from_millis(50);
 /// Open files (RLIMIT_NOFILE, soft) of a command: what systems begin with; ours is higher.
 pub const CHILD_OPEN_FILES: u64 = 1024;
-/// How long the fork server may take to kill what a supervisor left.
+/// How long a supervisor may take to end its command when it is told to; then the fork server does it.
+pub const SUPERVISOR_WAIT: Duration = Duration::from_secs(1);
+/// How long whoever ended a command waits for that.
+pub const END_WAIT: Duration = Duration::from_secs(4);
+/// How long the fork server may take to kill what a supervisor left, or to end itself.
 pub const SWEEP_WAIT: Duration = Duration::from_secs(5);
 /// One order to the fork server: a command with its environment.
 pub const ORDER_BYTES_MAX: usize = 128 << 10;
@@ -124,6 +128,9 @@ pub const CLIENT_TERMINAL_BYTES_MAX: u64 = 4 << 20;
 /// How long git may take to look at a repository, and to change one with its hooks.
 pub const GIT_READ: Duration = Duration::from_secs(30);
 pub const GIT_CHANGE: Duration = Duration::from_secs(120);
+/// How long it may take to take back a part of what a call that failed did; and paths of a part.
+pub const GIT_UNDO: Duration = Duration::from_secs(10);
+pub const GIT_PATHS_BYTES_MAX: usize = 64 << 10;
 /// What one run of git may print, and how much of it is told when it fails.
 pub const GIT_OUTPUT_BYTES_MAX: usize = 4 << 20;
 pub const GIT_ERROR_BYTES_MAX: usize = 4 << 10;

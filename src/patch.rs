@@ -1,6 +1,7 @@
 //! Changing text and showing what changed. Pure: no files, no clock but a diff's time limit.
 
 pub mod apply_patch;
+mod block;
 pub mod edit;
 mod indentation;
 mod lines;

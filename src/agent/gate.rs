@@ -23,7 +23,7 @@ pub fn subject<'a>(prepared: &'a Prepared, context: &ToolContext) -> Subject<'a>
     };
     let mut paths: Vec<Place> = prepared.placed.iter().map(place).collect();
     let line = access.command.as_deref().map(|command| Line::read(&(left_behind(context) + &access.environment), command));
-    let here = prepared.placed.first().map_or_else(|| context.shell.cwd(), |cwd| cwd.real.clone());
+    let here = prepared.placed.first().map_or_else(|| context.start.cwd.clone(), |cwd| cwd.real.clone());
     if line.is_some() && paths.is_empty() && here != workspace.cwd {
         paths.push(place(&workspace.resolve(&here.to_string_lossy())));
     }
@@ -34,8 +34,8 @@ pub fn subject<'a>(prepared: &'a Prepared, context: &ToolContext) -> Subject<'a>
 
 /// What earlier commands exported and this one would run differently with, as a shell would write it before it.
 fn left_behind(context: &ToolContext) -> String {
-    let exported = context.shell.exported().into_iter().map(|(name, value)| {
-        (name.to_string_lossy().into_owned(), value.map_or_else(String::new, |value| value.to_string_lossy().into_owned()))
+    let exported = context.start.exported.iter().map(|(name, value)| {
+        (name.to_string_lossy(), value.as_ref().map_or_else(Default::default, |value| value.to_string_lossy()))
     });
     exported.filter(|(name, _)| decides_what_runs(name)).map(|(name, value)| assignment(&name, &value)).collect()
 }

@@ -80,8 +80,9 @@ impl NativeAgents {
         self.models.check(model, &loaded.settings).map_err(|error| Error { kind: Kind::InvalidParams, ..model_error(error) })
     }
 
-    /// The session's directories and settings, as they are now. `session` names its artifacts.
-    pub fn desk(&self, session: &str, state: &SessionState) -> Result<Desk> {
+    /// The session's directories and settings, as they are now. `session` names its artifacts; its shell is that of its desk
+    /// `before`, with what that keeps and runs.
+    pub fn desk(&self, session: &str, state: &SessionState, before: Option<&Desk>) -> Result<Desk> {
         let loaded = self.settings(&state.cwd)?;
         let roots = state.additional_directories.iter().chain(&self.overrides.roots).chain(&loaded.settings.allowed_paths).cloned();
         let workspace = Workspace::new(&state.cwd, roots, &self.places.artifacts(session))
@@ -95,11 +96,15 @@ impl NativeAgents {
             roots: workspace.roots.clone(),
         };
         let writable = loaded.settings.sandbox.writable.iter().filter_map(|path| workspace.cwd.join(path).canonicalize().ok());
+        let shell = before.map_or_else(|| Arc::new(Shell::new(&workspace)), |before| before.shell.clone());
+        if before.is_some_and(|before| before.cwd != state.cwd) {
+            shell.set_cwd(workspace.cwd.clone());
+        }
         Ok(Desk {
             cwd: state.cwd.clone(),
             writable: workspace.roots.iter().cloned().chain(writable).collect(),
             additional_directories: state.additional_directories.clone(),
-            shell: Arc::new(Shell::new(&workspace)),
+            shell,
             workspace: Arc::new(workspace),
             files: Arc::new(FilesSeen::new(self.writing.clone())),
             languages: Arc::new(Languages::new(self.servers.clone(), terms)),
@@ -134,9 +139,7 @@ pub struct Desk {
 impl Desk {
     /// Everything a call may use. The caller adds its own id, cancel and progress, and what rules keep from it.
     pub fn tool_context(&self, shared: &NativeAgents) -> ToolContext {
-        let mut context = ToolContext::new((*self.workspace).clone(), shared.supervisor.clone());
-        context.workspace = self.workspace.clone();
-        context.shell = self.shell.clone();
+        let mut context = ToolContext::new(self.workspace.clone(), self.shell.clone(), shared.supervisor.clone());
         context.files = self.files.clone();
         context.web = shared.web.clone();
         context.maps = shared.maps.clone();
@@ -156,15 +159,7 @@ impl Desk {
             SandboxMode::WorkspaceWrite => self.writable.clone(),
             SandboxMode::ReadOnly => Vec::new(),
         };
-        Some(Sandbox { writable, temp: self.shell.temp().to_owned(), network: settings.network })
-    }
-
-    /// The same desk with the shell of another: its jobs run on, and what it keeps is kept.
-    fn with_shell_of(self, other: &Desk) -> Desk {
-        if self.cwd != other.cwd {
-            other.shell.set_cwd(self.workspace.cwd.clone());
-        }
-        Desk { shell: other.shell.clone(), ..self }
+        Some(Sandbox { writable, temp: self.shell.temp().to_owned(), network: settings.network, required: true })
     }
 
     /// The rules in force, with those that the session's own answers made.
@@ -261,11 +256,7 @@ impl NativeAgent {
             match kept.as_ref().filter(here) {
                 Some(desk) => (desk.clone(), false),
                 None => {
-                    let fresh = self.shared.desk(log.id.as_str(), &place)?;
-                    let desk = match kept.as_ref() {
-                        Some(before) => fresh.with_shell_of(before),
-                        None => fresh,
-                    };
+                    let desk = self.shared.desk(log.id.as_str(), &place, kept.as_deref())?;
                     (kept.insert(Arc::new(desk)).clone(), true)
                 }
             }

@@ -70,6 +70,7 @@ impl ToolCall {
         let (mode, session_rules) = in_force(turn);
         // By the mode in which it is judged, whatever that is when it has been allowed.
         context.sandbox = desk.sandbox(mode);
+        context.start = context.shell.start(&context.workspace);
         match decide(turn, &id, &context, &desk, &prepared, (mode, &desk.rules(&session_rules))).await? {
             Gate::Open => {}
             Gate::Denied(why) => return tell(turn, id, Err(ToolError::new(why))).await,

@@ -29,7 +29,7 @@ pub async fn run(nuncio: Arc<Nuncio>, options: ToolOptions) -> Result<u8> {
     let input: Value =
         serde_json::from_str(&text).map_err(|error| Error::invalid_params(format!("the input is not JSON: {error}")))?;
     let state = SessionState { cwd: nuncio.cwd.clone(), mode: nuncio.mode.clone(), ..SessionState::default() };
-    let desk = nuncio.agents.desk("tool", &state)?;
+    let desk = nuncio.agents.desk("tool", &state, None)?;
     let rules = desk.rules(&[]);
     let mut context = desk.tool_context(&nuncio.agents);
     tokio::spawn(on_signal(context.cancel.clone()));

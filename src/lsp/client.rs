@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
 
 use super::documents::{Change, Documents, Known};
 use super::frame::{Frames, encode};
@@ -27,6 +28,8 @@ pub struct Client {
     peer: Peer,
     queue: mpsc::Sender<Vec<u8>>,
     documents: Mutex<Documents>,
+    /// It was not told something: what it knows is not what we think, and the conversation is over.
+    lost: CancellationToken,
     /// Changes with everything that the server says of a file.
     news: watch::Sender<()>,
 }
@@ -37,8 +40,14 @@ pub type Queue = mpsc::Receiver<Vec<u8>>;
 impl Client {
     pub fn new(root: &Path) -> (Arc<Client>, Queue) {
         let (queue, messages) = mpsc::channel(limits::LSP_MESSAGES_QUEUED_MAX);
-        let client =
-            Client { root: root.into(), peer: Peer::default(), queue, documents: Mutex::default(), news: watch::Sender::new(()) };
+        let client = Client {
+            root: root.into(),
+            peer: Peer::default(),
+            queue,
+            documents: Mutex::default(),
+            lost: CancellationToken::new(),
+            news: watch::Sender::new(()),
+        };
         (Arc::new(client), messages)
     }
 
@@ -68,6 +77,7 @@ impl Client {
         tokio::select! {
             ended = read => ended,
             ended = write => ended,
+            () = self.lost.cancelled() => Err("it does not read what it is told".into()),
         }
     }
 
@@ -258,7 +268,10 @@ impl Client {
     }
 
     fn send(&self, message: &[u8]) -> Result<(), String> {
-        self.queue.try_send(encode(message)).map_err(|_| "the language server does not read what it is told".into())
+        self.queue.try_send(encode(message)).map_err(|_| {
+            self.lost.cancel();
+            "the language server does not read what it is told".into()
+        })
     }
 }
 

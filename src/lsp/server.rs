@@ -170,6 +170,6 @@ impl Launch {
 /// Ends what is left of it, within a bound; gives its exit status.
 async fn end(mut ending: Ending) -> Option<i32> {
     ending.cut();
-    let ended = timeout(limits::KILL_GRACE + limits::KILL_WAIT, ending.wait()).await;
+    let ended = timeout(limits::END_WAIT, ending.wait()).await;
     ended.ok()?.ok().map(|status| status.code)
 }

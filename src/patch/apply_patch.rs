@@ -60,7 +60,8 @@ pub enum Sign {
 /// Reads a patch. What stands around it (a shell's heredoc, a fence, the head of a mail) does not count. The error names the line of
 /// the patch, from 1, and says what is wrong.
 pub fn parse(patch: &str) -> Result<Vec<FilePatch>, String> {
-    let mut lines: Vec<&str> = patch.strip_prefix('\u{feff}').unwrap_or(patch).split('\n').collect();
+    let patch = patch.strip_prefix('\u{feff}').unwrap_or(patch);
+    let mut lines: Vec<&str> = patch.strip_suffix('\n').unwrap_or(patch).split('\n').collect();
     let begins = |line: &&str| is_begin(line) || unified::is_head(line);
     let Some(first) = lines.iter().position(begins) else {
         return Err("there is no `*** Begin Patch` and no `--- ` and `+++ ` of a unified diff: nothing to apply".into());

@@ -3,15 +3,14 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
-use std::time::Instant;
 
 use memchr::memmem;
-use similar::{Algorithm, DiffTag, capture_diff_slices_deadline};
 
+use super::block::merged;
 use super::indentation::{Adoption, Style};
 use super::lines::{Lines, is_blank, words};
 use super::locate::{Strategy, single_out};
-use super::nearest::nearest;
+use super::nearest::{Nearest, nearest};
 use super::refusal::EditError;
 use super::splice::{LineChange, Splice, splice};
 use super::view::View;
@@ -33,8 +32,9 @@ pub struct Edited {
 ///
 /// What is not there literally is looked for as whole lines, with and then without their blanks, then (if it is one line) as words
 /// inside a line, then as a block of which both ends fit. Of whole lines the ending belongs to both sides or to none; what is put
-/// in is indented as the file is, and lines that `old` and `new` share stay as the file has them. Of several places the only one
-/// that is indented like `old` is taken, if there is one.
+/// in is indented as the file is, and lines that `old` and `new` share stay as the file has them; so do lines of a block that `old`
+/// does not have, unless all of the block is new. Of several places the only one that is indented like `old` is taken, if there is
+/// one.
 ///
 /// With `replace_all`, all places are replaced that the first matcher finds which finds any; blocks must still be unique.
 pub fn edit(content: &[u8], old: &str, new: &str, replace_all: bool) -> Result<Edited, EditError> {
@@ -98,13 +98,13 @@ fn loose(content: &[u8], old: &str, new: &str, replace_all: bool) -> Result<Edit
                 }
             }
             [] => {}
-            [_] => return Ok(replace_lines(&lines, &found, &wanted, old, new, strategy)),
-            _ if all => return Ok(replace_lines(&lines, &apart(found), &wanted, old, new, strategy)),
+            [_] => return replace_lines(&lines, &found, &wanted, old, new, strategy),
+            _ if all => return replace_lines(&lines, &apart(found), &wanted, old, new, strategy),
             _ => {
                 let numbers = found.iter().map(|place| place.start + 1).collect();
                 let alike = single_out(&lines, &wanted, found);
                 if alike.len() == 1 {
-                    return Ok(replace_lines(&lines, &alike, &wanted, old, new, Strategy::IndentationFlexible));
+                    return replace_lines(&lines, &alike, &wanted, old, new, Strategy::IndentationFlexible);
                 }
                 return Err(EditError::Several { lines: numbers, strategy: strategy.name() });
             }
@@ -113,8 +113,8 @@ fn loose(content: &[u8], old: &str, new: &str, replace_all: bool) -> Result<Edit
     Err(EditError::NotFound(nearest(&lines, &wanted)))
 }
 
-/// The words of `old` inside lines, at least two of them, whatever blanks are between. Gives up, with nothing found, when there is
-/// more to compare than `limits::EDIT_COMPARE_STEPS_MAX`.
+/// The words of `old` inside lines, at least two of them, whatever blanks are between; a name at an end of `old` is a whole one.
+/// Gives up, with nothing found, when there is more to compare than `limits::EDIT_COMPARE_STEPS_MAX`.
 fn runs(bytes: &[u8], old: &str) -> Vec<Range<usize>> {
     let wanted: Vec<&[u8]> = words(old.as_bytes()).collect();
     let [first, _, ..] = wanted.as_slice() else { return Vec::new() };
@@ -135,13 +135,19 @@ fn runs(bytes: &[u8], old: &str) -> Vec<Range<usize>> {
             return Vec::new();
         }
         let Some(end) = end else { continue };
-        let before = !old.starts_with([' ', '\t']) || padded(start.checked_sub(1).and_then(|before| bytes.get(before)));
-        let after = !old.ends_with([' ', '\t']) || padded(bytes.get(end));
-        if before && after {
+        let (before, after) = (start.checked_sub(1).and_then(|before| bytes.get(before)), bytes.get(end));
+        let fits = (!old.starts_with([' ', '\t']) || padded(before)) && (!old.ends_with([' ', '\t']) || padded(after));
+        if fits && !inside_name(before, bytes.get(start)) && !inside_name(bytes.get(end - 1), after) {
             found.push(start..end);
         }
     }
     found
+}
+
+/// Whether two bytes that follow each other belong to one name.
+fn inside_name(one: Option<&u8>, other: Option<&u8>) -> bool {
+    let of_name = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_' || !byte.is_ascii());
+    of_name(one) && of_name(other)
 }
 
 /// Without those that overlap the one before.
@@ -182,9 +188,11 @@ fn replace(
     }
     let mut bytes = Vec::with_capacity(content.len() + places.len() * new.len());
     let mut done = 0;
+    // A line of it needs none.
+    let breaks = if new.contains('\n') { view.breaks() } else { Vec::new() };
     for place in &places {
         bytes.extend_from_slice(&content[done..view.origin(place.start)]);
-        put(&mut bytes, new, &view.endings(place.clone()));
+        put(&mut bytes, new, &view.endings(place.clone(), &breaks));
         done = view.origin(place.end);
     }
     bytes.extend_from_slice(&content[done..]);
@@ -205,48 +213,29 @@ fn put(bytes: &mut Vec<u8>, new: &str, endings: &[&str]) {
     }
 }
 
-fn replace_lines(lines: &Lines<'_>, places: &[Range<usize>], wanted: &[&[u8]], old: &str, new: &str, strategy: Strategy) -> Edited {
+fn replace_lines(
+    lines: &Lines<'_>,
+    places: &[Range<usize>],
+    wanted: &[&[u8]],
+    old: &str,
+    new: &str,
+    strategy: Strategy,
+) -> Result<Edited, EditError> {
     let mut new_lines: Vec<&[u8]> = new.strip_suffix('\n').unwrap_or(new).split('\n').map(str::as_bytes).collect();
     if new.is_empty() && old.ends_with('\n') {
         new_lines.clear();
     }
     let style = Style::of(lines);
-    let changes = |place: &Range<usize>| {
+    let splice_at = |place: &Range<usize>| {
         let adoption = Adoption::new(wanted, &new_lines, lines, place.clone(), &style);
-        let add = |line: &&[u8]| LineChange::Add { text: adoption.adopt(line), ending: None };
-        if place.len() == wanted.len() { aligned(wanted, &new_lines, add) } else { anchored(wanted, &new_lines, place.len(), add) }
+        let add = |line: &[u8], index| LineChange::Add { text: adoption.adopt(line, index), ending: None };
+        let found: Vec<&[u8]> = lines.texts(place.clone()).collect();
+        let another =
+            |(index, line): (usize, usize)| EditError::NotFound(Some(Nearest::new(lines, place.start + line, wanted[index])));
+        let changes = merged(wanted, &new_lines, &found, add).map_err(another)?;
+        Ok(Splice { at: place.start, changes, terminated: None })
     };
-    let splices: Vec<Splice> =
-        places.iter().map(|place| Splice { at: place.start, changes: changes(place), terminated: None }).collect();
+    let splices: Vec<Splice> = places.iter().map(splice_at).collect::<Result<_, EditError>>()?;
     let line = places.first().map_or(1, |place| place.start + 1);
-    Edited { bytes: splice(lines, &splices), strategy: strategy.name(), match_count: places.len(), line }
-}
-
-/// From `wanted`, which stand in the file line for line, to `new`.
-fn aligned(wanted: &[&[u8]], new: &[&[u8]], add: impl Fn(&&[u8]) -> LineChange) -> Vec<LineChange> {
-    let deadline = Instant::now() + limits::DIFF_TIME;
-    let mut changes = Vec::new();
-    for operation in capture_diff_slices_deadline(Algorithm::Myers, wanted, new, Some(deadline)) {
-        let (tag, before, after) = operation.as_tag_tuple();
-        match tag {
-            DiffTag::Equal => changes.extend(before.map(|_| LineChange::Keep)),
-            DiffTag::Delete | DiffTag::Insert | DiffTag::Replace => {
-                changes.extend(before.map(|_| LineChange::Remove));
-                changes.extend(new[after].iter().map(&add));
-            }
-        }
-    }
-    changes
-}
-
-/// The same for a block of `count` lines of which only the first and the last are surely those of `wanted`.
-fn anchored(wanted: &[&[u8]], new: &[&[u8]], count: usize, add: impl Fn(&&[u8]) -> LineChange) -> Vec<LineChange> {
-    let first = usize::from(new.first() == wanted.first());
-    let last = usize::from(new.len() > 1 && new.last() == wanted.last());
-    let mut changes = Vec::new();
-    changes.extend((0..first).map(|_| LineChange::Keep));
-    changes.extend((first..count - last).map(|_| LineChange::Remove));
-    changes.extend(new[first..new.len() - last].iter().map(add));
-    changes.extend((0..last).map(|_| LineChange::Keep));
-    changes
+    Ok(Edited { bytes: splice(lines, &splices), strategy: strategy.name(), match_count: places.len(), line })
 }

@@ -46,23 +46,31 @@ impl Style {
 
 /// From how somebody indented lines to how they are in the file.
 pub struct Adoption<'a> {
-    /// Of lines that are in both: their indentation as written, and in the file.
-    pairs: Vec<(&'a [u8], &'a [u8])>,
+    /// Of lines that are in both.
+    pairs: Vec<Pair<'a>>,
     /// The file has tabs, or spaces; none: it has no indentation.
     tabs: Option<bool>,
     /// Columns of a tab.
     tab: usize,
 }
 
+/// The indentation of a line.
+struct Pair<'a> {
+    /// Which one of those looked for.
+    index: usize,
+    written: &'a [u8],
+    there: &'a [u8],
+}
+
 impl<'a> Adoption<'a> {
     /// `wanted` was found at `place`, a line for a line unless their numbers differ; `new` are the lines to come.
     pub fn new(wanted: &[&'a [u8]], new: &[&'a [u8]], lines: &Lines<'a>, place: Range<usize>, style: &Style) -> Adoption<'a> {
         let alike = if place.len() == wanted.len() { wanted.len() } else { 1 };
-        let last = wanted.last().copied().zip(lines.texts(place.clone()).last());
-        let pairs: Vec<_> = (wanted.iter().copied().zip(lines.texts(place.clone())).take(alike))
-            .chain(last)
-            .filter(|(wanted, line)| !trim(line).is_empty() && words(wanted).eq(words(line)))
-            .map(|(wanted, line)| (indented(wanted).0, indented(line).0))
+        let numbered = || wanted.iter().copied().enumerate();
+        let pairs: Vec<Pair<'a>> = (numbered().zip(lines.texts(place.clone())).take(alike))
+            .chain(numbered().last().zip(lines.texts(place.clone()).last()))
+            .filter(|((_, wanted), line)| !trim(line).is_empty() && words(wanted).eq(words(line)))
+            .map(|((index, wanted), line)| Pair { index, written: indented(wanted).0, there: indented(line).0 })
             .collect();
         let here = Style::among(lines.texts(place));
         let written = Style::among(wanted.iter().chain(new).copied());
@@ -71,20 +79,25 @@ impl<'a> Adoption<'a> {
         Adoption { tab: ratio(&pairs).or(spaces).unwrap_or(TAB_COLUMNS), pairs, tabs }
     }
 
-    /// `line` as it should stand in the file: like a line that was indented as it is, or as far from the nearest such one.
-    pub fn adopt(&self, line: &[u8]) -> Vec<u8> {
+    /// `line`, which comes in the place of the line `index` of those looked for, or after it, as it should stand in the file: like a
+    /// line that was indented as it is, or as far from the nearest such one.
+    pub fn adopt(&self, line: &[u8], index: usize) -> Vec<u8> {
         let (own, rest) = indented(line);
-        if rest.is_empty() {
+        if rest.is_empty() || self.fits(own) {
             return line.to_vec();
         }
         let wide = columns(own, self.tab);
-        let far = |pair: &&(&[u8], &[u8])| (wide.abs_diff(columns(pair.0, self.tab)), pair.0 != own);
-        let Some((written, there)) = self.pairs.iter().min_by_key(far) else { return line.to_vec() };
-        let mut adopted = there.to_vec();
-        match (own.strip_prefix(*written), self.tabs) {
-            (Some(more), None) => adopted.extend_from_slice(more),
+        let far =
+            |pair: &&Pair<'_>| (wide.abs_diff(columns(pair.written, self.tab)), pair.written != own, pair.index.abs_diff(index));
+        let Some(pair) = self.pairs.iter().min_by_key(far) else { return line.to_vec() };
+        let mut adopted = pair.there.to_vec();
+        match own.strip_prefix(pair.written) {
+            // Tabs stay tabs, and spaces after them are there to align, unless the file has spaces for them.
+            Some(more) if self.tabs.is_none() || (own.contains(&b'\t') && !self.has_spaces_for_tabs()) => {
+                adopted.extend_from_slice(more);
+            }
             _ => {
-                let from = columns(written, self.tab);
+                let from = columns(pair.written, self.tab);
                 if wide >= from {
                     self.widen(&mut adopted, wide - from);
                 } else {
@@ -94,6 +107,17 @@ impl<'a> Adoption<'a> {
         }
         adopted.extend_from_slice(rest);
         adopted
+    }
+
+    /// Whether lines are written as the file has them, so that one that is indented by `own` is right, too. It is not when the
+    /// file has tabs where it has spaces.
+    fn fits(&self, own: &[u8]) -> bool {
+        let spaces_are_right = self.tabs != Some(true) || self.pairs.iter().any(|pair| pair.there.starts_with(b" "));
+        (spaces_are_right || own.contains(&b'\t')) && self.pairs.iter().all(|pair| pair.written == pair.there)
+    }
+
+    fn has_spaces_for_tabs(&self) -> bool {
+        self.pairs.iter().any(|pair| pair.written.contains(&b'\t') && pair.there.starts_with(b" "))
     }
 
     fn widen(&self, indentation: &mut Vec<u8>, by: usize) {
@@ -127,11 +151,13 @@ fn step(indentations: &[&[u8]]) -> Option<usize> {
 }
 
 /// Spaces of one side for a tab of the other, as the steps between lines tell.
-fn ratio(pairs: &[(&[u8], &[u8])]) -> Option<usize> {
+fn ratio(pairs: &[Pair<'_>]) -> Option<usize> {
     pairs.windows(2).find_map(|two| {
-        let steps = [two[0].0.len().abs_diff(two[1].0.len()), two[0].1.len().abs_diff(two[1].1.len())];
-        let mixed =
-            two.iter().any(|(one, other)| one.contains(&b'\t') != other.contains(&b'\t') && !one.is_empty() && !other.is_empty());
+        let step = |side: fn(&Pair<'_>) -> usize| side(&two[0]).abs_diff(side(&two[1]));
+        let steps = [step(|pair| pair.written.len()), step(|pair| pair.there.len())];
+        let mixed = two.iter().any(|Pair { written, there, .. }| {
+            written.contains(&b'\t') != there.contains(&b'\t') && !written.is_empty() && !there.is_empty()
+        });
         let (most, least) = (*steps.iter().max()?, *steps.iter().min()?);
         (mixed && least > 0 && most.is_multiple_of(least) && most > least).then(|| most / least)
     })

@@ -2,11 +2,9 @@
 
 use std::ops::Range;
 
-use rapidfuzz::distance::levenshtein::{Args, BatchComparator};
-
+use super::block::blocks;
 use super::indentation::same_shape;
 use super::lines::{Lines, trim, words};
-use crate::limits;
 
 /// How something was found, by the name that `details` have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +14,7 @@ pub enum Strategy {
     LineTrimmed,
     /// Nor how many there are between words.
     WhitespaceNormalized,
-    /// One of several places whose lines are indented as those looked for, all of them shifted by the same.
+    /// One of several places whose lines are indented as those looked for, all of them shifted by the same: [`single_out`].
     IndentationFlexible,
     /// The first and the last line fit, and what is between is alike.
     BlockAnchor,
@@ -39,9 +37,9 @@ impl Strategy {
             Strategy::Exact => repeats(lines, wanted, |one, other| one == other),
             // Blank lines fit anywhere, so at least one has to say something.
             _ if wanted.iter().all(|line| trim(line).is_empty()) => Vec::new(),
-            Strategy::LineTrimmed => repeats(lines, wanted, |one, other| trim(one) == trim(other)),
+            // Of these one is singled out.
+            Strategy::LineTrimmed | Strategy::IndentationFlexible => repeats(lines, wanted, |one, other| trim(one) == trim(other)),
             Strategy::WhitespaceNormalized => repeats(lines, wanted, |one, other| words(one).eq(words(other))),
-            Strategy::IndentationFlexible => single_out(lines, wanted, Strategy::LineTrimmed.places(lines, wanted)),
             Strategy::BlockAnchor => blocks(lines, wanted),
         }
     }
@@ -79,70 +77,4 @@ fn repeats(lines: &Lines<'_>, wanted: &[&[u8]], same: impl Fn(&[u8], &[u8]) -> b
         }
     }
     places
-}
-
-/// How alike the middles of two blocks must be, by normalized Levenshtein distance.
-const ALIKE: f64 = 0.75;
-/// Lines of a block: its anchors and something between.
-const BLOCK_LINES_MIN: usize = 3;
-
-/// Blocks whose first and last line are those of `wanted`, and whose middle is at least `ALIKE`. Of blocks that overlap the most
-/// alike counts. Gives up, with nothing found, when there is more to compare than `limits::EDIT_COMPARE_STEPS_MAX`.
-fn blocks(lines: &Lines<'_>, wanted: &[&[u8]]) -> Vec<Range<usize>> {
-    let (Some(first), Some(last)) = (wanted.first().map(|line| trim(line)), wanted.last().map(|line| trim(line))) else {
-        return Vec::new();
-    };
-    if wanted.len() < BLOCK_LINES_MIN || first.is_empty() || last.is_empty() {
-        return Vec::new();
-    }
-    let middle = joined(wanted[1..wanted.len() - 1].iter().copied());
-    // What is longer or shorter cannot be alike enough.
-    let bytes = (middle.len() as f64 * ALIKE).ceil() as usize..=(middle.len() as f64 / ALIKE) as usize;
-    let comparator = BatchComparator::new(middle.iter().copied());
-    let at_least = Args::default().score_cutoff(ALIKE);
-    let mut steps = limits::EDIT_COMPARE_STEPS_MAX;
-    let mut found: Vec<(f64, Range<usize>)> = Vec::new();
-    for start in (0..lines.count()).filter(|line| trim(lines.text(*line)) == first) {
-        let mut length = 0;
-        for end in start + 1..lines.count() {
-            let text = trim(lines.text(end));
-            if text == last && end > start + 1 && bytes.contains(&(length - 1)) {
-                let other = joined(lines.texts(start + 1..end));
-                steps = steps.saturating_sub(other.len() * middle.len().div_ceil(64));
-                if let Some(score) = comparator.normalized_similarity_with_args(other.iter().copied(), &at_least) {
-                    found.push((score, start..end + 1));
-                }
-            }
-            steps = steps.saturating_sub(1);
-            if steps == 0 {
-                return Vec::new();
-            }
-            if found.len() == limits::EDIT_PLACES_MAX {
-                return most_alike(found);
-            }
-            length += text.len() + 1;
-            if length > bytes.end() + 1 {
-                break;
-            }
-        }
-    }
-    most_alike(found)
-}
-
-fn joined<'l>(lines: impl Iterator<Item = &'l [u8]>) -> Vec<u8> {
-    lines.map(trim).collect::<Vec<_>>().join(&b'\n')
-}
-
-/// Without those that overlap one that is more alike.
-fn most_alike(mut found: Vec<(f64, Range<usize>)>) -> Vec<Range<usize>> {
-    found.sort_by(|(one, _), (other, _)| other.total_cmp(one));
-    let mut kept: Vec<(f64, Range<usize>)> = Vec::new();
-    for (score, place) in found {
-        let hidden = |(better, other): &(f64, Range<usize>)| *better > score && other.start < place.end && place.start < other.end;
-        if !kept.iter().any(hidden) {
-            kept.push((score, place));
-        }
-    }
-    kept.sort_by_key(|(_, place)| place.start);
-    kept.into_iter().map(|(_, place)| place).collect()
 }

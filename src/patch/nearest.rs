@@ -11,8 +11,16 @@ pub struct Nearest {
     /// From 1.
     pub line: usize,
     /// None: the file ends before it.
-    pub found: Option<String>,
-    pub wanted: String,
+    pub found: Option<Vec<u8>>,
+    pub wanted: Vec<u8>,
+}
+
+impl Nearest {
+    /// `number` is from 0, and at most the count of the lines.
+    pub fn new(lines: &Lines<'_>, number: usize, wanted: &[u8]) -> Nearest {
+        let found = (number < lines.count()).then(|| lines.text(number).to_vec());
+        Nearest { line: number + 1, found, wanted: wanted.to_vec() }
+    }
 }
 
 /// How alike two lines must be to be worth telling, of 1.
@@ -28,24 +36,15 @@ pub fn nearest(lines: &Lines<'_>, wanted: &[&[u8]]) -> Option<Nearest> {
     }
     match most_voted(lines, wanted) {
         Some(start) => {
-            let differs = |index: &usize| line(lines, start + *index).is_none_or(|found| trim(found) != trim(wanted[*index]));
-            let index = (0..wanted.len()).find(differs)?;
-            Some(told(start + index, line(lines, start + index), wanted[index]))
+            let same = |index: usize| start + index < lines.count() && trim(lines.text(start + index)) == trim(wanted[index]);
+            let index = (0..wanted.len()).find(|index| !same(*index))?;
+            Some(Nearest::new(lines, start + index, wanted[index]))
         }
         None => {
             let first = wanted.iter().find(|line| !trim(line).is_empty())?;
-            most_alike(lines, trim(first)).map(|found| told(found, line(lines, found), first))
+            most_alike(lines, trim(first)).map(|found| Nearest::new(lines, found, first))
         }
     }
-}
-
-fn line<'c>(lines: &Lines<'c>, number: usize) -> Option<&'c [u8]> {
-    (number < lines.count()).then(|| lines.text(number))
-}
-
-fn told(line: usize, found: Option<&[u8]>, wanted: &[u8]) -> Nearest {
-    let text = |line: &[u8]| String::from_utf8_lossy(line).into_owned();
-    Nearest { line: line + 1, found: found.map(text), wanted: text(wanted) }
 }
 
 /// Where `wanted` would begin by the votes of the lines that are the same; long ones count more.

@@ -41,7 +41,7 @@ impl EditError {
             }
             EditError::NotFound(None) => format!("old_string was not found in {shown}; read the file and copy the text exactly"),
             EditError::NotFound(Some(nearest)) => {
-                format!("old_string was not found in {shown}; {}; read the file and copy the text exactly", nearest.message("old_string"))
+                format!("old_string was not found in {shown}; {}", nearest.message("old_string", "read the file and copy the text exactly"))
             }
             EditError::Several { lines, strategy } => {
                 let how = if *strategy == "exact" { String::new() } else { format!(" (by {strategy})") };
@@ -69,18 +69,30 @@ pub fn numbers(lines: &[usize]) -> String {
 }
 
 impl Nearest {
-    /// `wanted_in` is what was looked for.
-    pub fn message(&self, wanted_in: &str) -> String {
-        let (line, wanted) = (self.line, short(&self.wanted));
-        match &self.found {
-            Some(found) => {
-                format!("the nearest place is line {line}, which is `{}` where {wanted_in} has `{wanted}`", short(found))
+    /// `wanted_in` is what was looked for, and `otherwise` what to do about it, where anything can be done.
+    pub fn message(&self, wanted_in: &str, otherwise: &str) -> String {
+        let (line, wanted) = (self.line, String::from_utf8_lossy(&self.wanted));
+        match self.found.as_deref().map(std::str::from_utf8) {
+            Some(Ok(found)) => {
+                let (found, wanted) = (found.trim(), wanted.trim());
+                let same = found.chars().zip(wanted.chars()).take_while(|(one, other)| one == other).count();
+                let (found, wanted) = (quote(found, same), quote(wanted, same));
+                format!("the nearest place is line {line}, which is `{found}` where {wanted_in} has `{wanted}`; {otherwise}")
             }
-            None => format!("the file ends before line {line}, where {wanted_in} has `{wanted}`"),
+            Some(Err(_)) => format!(
+                "the nearest place is line {line}, which is no UTF-8, so {wanted_in} cannot have it; choose other lines, or use bash"
+            ),
+            None => {
+                format!("the file ends before line {line}, where {wanted_in} has `{}`; {otherwise}", quote(wanted.trim(), 0))
+            }
         }
     }
 }
 
-fn short(text: &str) -> String {
-    text.trim().chars().take(QUOTE_CHARS_MAX).collect()
+/// What a long text has around the character at `place`.
+fn quote(text: &str, place: usize) -> String {
+    let start = if place < QUOTE_CHARS_MAX { 0 } else { place - QUOTE_CHARS_MAX / 2 };
+    let piece: String = text.chars().skip(start).take(QUOTE_CHARS_MAX).collect();
+    let more = |is: bool| if is { "…" } else { "" };
+    format!("{}{piece}{}", more(start > 0), more(text.chars().nth(start + QUOTE_CHARS_MAX).is_some()))
 }

@@ -1,6 +1,7 @@
 //! A file's bytes with plain line endings and no byte order mark, and the way back from a place in them to the file.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use memchr::memmem;
 
@@ -48,12 +49,18 @@ impl<'c> View<'c> {
         places.map(number).collect()
     }
 
-    /// How the lines end that a piece there has: its own endings, else the first one after it, else the last one before it.
-    pub fn endings(&self, place: std::ops::Range<usize>) -> Vec<&'static str> {
-        let (before, after) = (&self.bytes[..place.start], &self.bytes[place.end..]);
-        let inner: Vec<usize> = memchr::memchr_iter(b'\n', &self.bytes[place.clone()]).map(|inner| place.start + inner).collect();
-        let outer = || memchr::memchr(b'\n', after).map(|after| place.end + after).or_else(|| memchr::memrchr(b'\n', before));
-        let places = if inner.is_empty() { outer().into_iter().collect() } else { inner };
-        places.into_iter().map(|place| if self.removed.binary_search(&place).is_ok() { "\r\n" } else { "\n" }).collect()
+    /// Where the lines end, ascending.
+    pub fn breaks(&self) -> Vec<usize> {
+        memchr::memchr_iter(b'\n', &self.bytes).collect()
+    }
+
+    /// How the lines end that a piece there has: its own endings, else the first one after it, else the last one before it. Of
+    /// `breaks`.
+    pub fn endings(&self, place: Range<usize>, breaks: &[usize]) -> Vec<&'static str> {
+        let first = breaks.partition_point(|at| *at < place.start);
+        let inner = breaks[first..].partition_point(|at| *at < place.end);
+        let after = || breaks.get(first..=first).or_else(|| breaks.get(first.checked_sub(1)?..first));
+        let places = if inner > 0 { &breaks[first..first + inner] } else { after().unwrap_or_default() };
+        places.iter().map(|at| if self.removed.binary_search(at).is_ok() { "\r\n" } else { "\n" }).collect()
     }
 }

@@ -28,8 +28,8 @@ pub struct ExitStatus {
     pub code: i32,
     /// The directory in which a shell ended; none where it was not said.
     pub cwd: Option<PathBuf>,
-    /// What a shell that ended by itself exports otherwise than when it began.
-    pub exported: Vec<Change>,
+    /// What a shell exports otherwise than when it began; none where it could not say, as when it became another program.
+    pub exported: Option<Vec<Change>>,
     /// What this kernel could not keep a confined command from.
     pub lacks: Option<String>,
 }
@@ -72,11 +72,16 @@ pub struct Ending {
     lifeline: UnixStream,
     report: Vec<u8>,
     supervisor: Supervisor,
+    /// Under which the supervisor ordered it.
+    number: u64,
+    /// It has not ended, and nobody told it to.
+    untold: bool,
 }
 
 impl Child {
-    pub(super) fn new(lifeline: UnixStream, output: Receiver, supervisor: Supervisor) -> Child {
-        Child { output: Output(output), ending: Ending { lifeline, report: Vec::new(), supervisor } }
+    pub(super) fn new(lifeline: UnixStream, output: Receiver, supervisor: Supervisor, number: u64) -> Child {
+        let ending = Ending { lifeline, report: Vec::new(), supervisor, number, untold: true };
+        Child { output: Output(output), ending }
     }
 
     /// Waits until the command and all that it started are gone. Cancel-safe.
@@ -87,7 +92,7 @@ impl Child {
     /// Ends the command and all that it started, and waits until they are gone: TERM, [`limits::KILL_GRACE`], KILL.
     pub async fn end(mut self) -> Result<ExitStatus> {
         self.ending.cut();
-        let bound = limits::KILL_GRACE + limits::KILL_WAIT;
+        let bound = limits::END_WAIT;
         match tokio::time::timeout(bound, self.ending.wait()).await {
             Ok(status) => status,
             Err(_) => Err(Error::new(Kind::Timeout, format!("ending a command: still there after {bound:?}"))),
@@ -96,16 +101,19 @@ impl Child {
 }
 
 impl Ending {
-    /// See [`Child::wait`].
+    /// See [`Child::wait`]. An error says also when something may still run.
     pub async fn wait(&mut self) -> Result<ExitStatus> {
         // A supervisor that is killed with unread input resets the socket; that is an end like another.
         while self.lifeline.read_buf(&mut self.report).await.unwrap_or(0) > 0 {}
+        self.untold = false;
         match report::read(&self.report) {
             Some(ended) => ended,
             None => {
                 let supervisor = self.supervisor.clone();
                 let swept = tokio::task::spawn_blocking(move || supervisor.sweep()).await;
-                swept.map_err(|_| Error::internal("sweeping up after a supervisor panicked"))?;
+                if !swept.map_err(|_| Error::internal("sweeping up after a supervisor panicked"))? {
+                    return Err(Error::new(Kind::Timeout, "the command could not be ended: what it had started may still run"));
+                }
                 Ok(ExitStatus { code: 128 + libc::SIGKILL, ..ExitStatus::default() })
             }
         }
@@ -113,8 +121,12 @@ impl Ending {
 
     /// Lets the lifeline go: the command's end begins now. [`Ending::wait`] tells when it is over.
     pub fn cut(&mut self) {
+        if !std::mem::take(&mut self.untold) {
+            return;
+        }
         // It fails when the supervisor is gone, and then there is nothing to end.
         let _ = rustix::net::shutdown(&self.lifeline, rustix::net::Shutdown::Write);
+        self.supervisor.cut(self.number);
     }
 }
 

@@ -1,13 +1,14 @@
 //! The fork server: `nuncio helper OPEN_FILES`, one for a process and made when it is first needed. Its stdin is a socket from which it
 //! takes orders, each with a lifeline and pipes; for each it forks a supervisor, which is quicker than to begin anew.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 use rustix::net::{
@@ -20,31 +21,45 @@ use super::helper::{self, Pipes, Signals};
 use super::{Command, Sandbox, What, tree};
 use crate::limits;
 
-/// What is asked of the server. A sweep is answered with one byte when it is done.
+/// What is asked of the server. Commands are numbered by who orders them.
 pub(super) enum Order {
-    Run(Command),
+    Run(u64, Command),
+    /// The lifeline of this one was let go: if its supervisor does not end it in time, the server does.
+    Cut(u64),
+    /// To kill what supervisors left. It is answered with one of the bytes below when it is done.
     Sweep,
 }
 
 const RUN_SHELL: u8 = 0;
 const RUN_PROGRAM: u8 = 1;
-const SWEEP: u8 = 2;
+const CUT: u8 = 2;
+const SWEEP: u8 = 3;
 
-/// What precedes a sandbox: its temporary directory, how many directories may be written, the path of each. Nothing follows `OPEN`.
+/// Nothing is left, or something is.
+pub(super) const SWEPT: u8 = 0;
+const LEFT: u8 = 1;
+
+/// What precedes a sandbox: whether there is network, whether it is required, its temporary directory, how many directories may be
+/// written, the path of each. Nothing follows `OPEN`.
 const OPEN: &str = "open";
 const CONFINED: &str = "confined";
-const CONFINED_WITH_NETWORK: &str = "confined, with network";
+const YES: &str = "yes";
+const NO: &str = "no";
 
 impl Order {
-    /// A kind, then texts, each behind its length: directory; how many are set, name and value of each; how many are removed, the name
-    /// of each; those of a sandbox; the rest are arguments.
+    /// A kind, the number, then texts, each behind its length: directory; how many are set, name and value of each; how many are
+    /// removed, the name of each; those of a sandbox; the rest are arguments.
     fn encode(&self) -> Vec<u8> {
-        let Order::Run(command) = self else { return vec![SWEEP] };
+        let (number, command) = match self {
+            Order::Run(number, command) => (number, command),
+            Order::Cut(number) => return [&[CUT], number.to_ne_bytes().as_slice()].concat(),
+            Order::Sweep => return vec![SWEEP],
+        };
         let (kind, arguments) = match &command.what {
             What::Shell(line) => (RUN_SHELL, vec![OsString::from(line)]),
             What::Program(arguments) => (RUN_PROGRAM, arguments.clone()),
         };
-        let mut bytes = vec![kind];
+        let mut bytes = [&[kind], number.to_ne_bytes().as_slice()].concat();
         let mut put = |text: &OsStr| {
             bytes.extend_from_slice(&(text.len() as u32).to_ne_bytes());
             bytes.extend_from_slice(text.as_bytes());
@@ -59,8 +74,9 @@ impl Order {
         command.env_removed.iter().for_each(|text| put(text));
         match &command.sandbox {
             None => put(OsStr::new(OPEN)),
-            Some(Sandbox { writable, temp, network }) => {
-                put(OsStr::new(if *network { CONFINED_WITH_NETWORK } else { CONFINED }));
+            Some(Sandbox { writable, temp, network, required }) => {
+                put(OsStr::new(CONFINED));
+                [network, required].into_iter().for_each(|flag| put(OsStr::new(if *flag { YES } else { NO })));
                 put(temp.as_os_str());
                 put(OsStr::new(&writable.len().to_string()));
                 writable.iter().for_each(|path| put(path.as_os_str()));
@@ -72,9 +88,14 @@ impl Order {
 
     /// None: not of our making.
     fn decode(bytes: &[u8]) -> Option<Order> {
-        let (kind, mut rest) = bytes.split_first()?;
+        let (kind, rest) = bytes.split_first()?;
         if *kind == SWEEP {
             return Some(Order::Sweep);
+        }
+        let (number, mut rest) = rest.split_first_chunk::<8>()?;
+        let number = u64::from_ne_bytes(*number);
+        if *kind == CUT {
+            return Some(Order::Cut(number));
         }
         let mut texts = Vec::new();
         while let Some((length, after)) = rest.split_first_chunk::<4>() {
@@ -91,11 +112,12 @@ impl Order {
         let env_removed = (0..removed).map(|_| texts.next()).collect::<Option<_>>()?;
         let sandbox = match texts.next()?.to_str()? {
             OPEN => None,
-            confined => {
+            _ => {
+                let (network, required) = (texts.next()? == YES, texts.next()? == YES);
                 let temp = texts.next()?.into();
                 let directories = count(texts.next()?)?;
                 let writable = (0..directories).map(|_| Some(texts.next()?.into())).collect::<Option<_>>()?;
-                Some(Sandbox { writable, temp, network: confined == CONFINED_WITH_NETWORK })
+                Some(Sandbox { writable, temp, network, required })
             }
         };
         let what = match *kind {
@@ -103,7 +125,7 @@ impl Order {
             RUN_PROGRAM => What::Program(texts.collect()),
             _ => return None,
         };
-        Some(Order::Run(Command { what, cwd, env_set, env_removed, sandbox }))
+        Some(Order::Run(number, Command { what, cwd, env_set, env_removed, sandbox }))
     }
 
     /// Sends it with its descriptors, in one message: the lifeline, the pipe for the output, and perhaps the one that is to be stdin.
@@ -140,46 +162,97 @@ fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Option<(Opti
     Ok(Some((Order::decode(&buffer[..received.bytes]).filter(|_| whole), descriptors)))
 }
 
-/// Serves until the other end of the socket is closed. Supervisors that run then go on by themselves: their lifelines tell them what to do.
+/// The supervisors that run, by process id.
+#[derive(Default)]
+struct Supervisors(HashMap<u32, Supervised>);
+
+struct Supervised {
+    number: u64,
+    /// When it has to be gone, once it was told to end.
+    until: Option<Instant>,
+}
+
+/// Serves until the other end of the socket is closed, which closes all lifelines, and then until all supervisors are gone.
 pub(super) fn serve(open_files: u64) -> io::Result<()> {
     rustix::process::set_child_subreaper(Some(getpid()))?;
     let signals = Signals::block()?;
-    let mut supervisors = HashSet::new();
+    let mut supervisors = Supervisors::default();
     let mut buffer = vec![0; limits::ORDER_BYTES_MAX];
-    loop {
-        let ready = signals.wait_for(io::stdin().as_fd(), None);
-        reap(&mut supervisors);
+    let served = loop {
+        let ready = signals.wait_for(io::stdin().as_fd(), supervisors.patience());
+        supervisors.look_after();
         if ready.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR) {
-            match receive(io::stdin().as_fd(), &mut buffer)? {
-                None => return Ok(()),
-                Some((Some(Order::Run(command)), descriptors)) => supervisors.extend(fork(command, descriptors, open_files)?),
-                Some((Some(Order::Sweep), _)) => {
-                    tree::kill_orphans(|pid| supervisors.contains(&pid));
-                    rustix::io::write(io::stdin(), &[0])?;
-                }
-                Some((None, _)) => {}
+            match receive(io::stdin().as_fd(), &mut buffer) {
+                Err(error) => break Err(error),
+                Ok(None) => break Ok(()),
+                Ok(Some((order, descriptors))) => supervisors.take(order, descriptors, open_files),
             }
         }
+    };
+    supervisors.cut(|_| true);
+    while let Some(patience) = supervisors.patience() {
+        signals.wait_child(patience);
+        supervisors.look_after();
     }
+    served
 }
 
-/// Forgets supervisors that are gone. What one that was killed left came to us, and is killed.
-fn reap(supervisors: &mut HashSet<u32>) {
-    let mut killed = false;
-    tree::reap(|pid, status| {
-        let known = supervisors.remove(&pid.as_raw_nonzero().get().unsigned_abs());
-        killed |= known && status.signaled();
-    });
-    if killed {
-        tree::kill_orphans(|pid| supervisors.contains(&pid));
+impl Supervisors {
+    fn take(&mut self, order: Option<Order>, descriptors: Vec<OwnedFd>, open_files: u64) {
+        match order {
+            Some(Order::Run(number, command)) => {
+                if let Some(pid) = fork(command, descriptors, open_files) {
+                    self.0.insert(pid, Supervised { number, until: None });
+                }
+            }
+            Some(Order::Cut(number)) => self.cut(|known| known == number),
+            Some(Order::Sweep) => {
+                let answer = if self.kill_orphans() { SWEPT } else { LEFT };
+                // Who does not wait for it any more is gone.
+                let _ = rustix::io::write(io::stdin(), &[answer]);
+            }
+            None => {}
+        }
+    }
+
+    /// Those whose lifelines are gone, which tell them by themselves.
+    fn cut(&mut self, these: impl Fn(u64) -> bool) {
+        let until = Instant::now() + limits::SUPERVISOR_WAIT;
+        self.0.values_mut().filter(|known| these(known.number)).for_each(|known| known.until = known.until.or(Some(until)));
+    }
+
+    /// Time until the next one is late.
+    fn patience(&self) -> Option<Duration> {
+        let next = self.0.values().filter_map(|known| known.until).min();
+        next.map(|until| until.saturating_duration_since(Instant::now()))
+    }
+
+    /// Forgets those that are gone, and those that are late, as one is that its command stopped. What they left, or what one that was
+    /// killed left, comes to us and is killed.
+    fn look_after(&mut self) {
+        let mut killed = false;
+        tree::reap(|pid, status| {
+            let known = self.0.remove(&pid.as_raw_nonzero().get().unsigned_abs());
+            killed |= known.is_some() && status.signaled();
+        });
+        let (now, before) = (Instant::now(), self.0.len());
+        self.0.retain(|_, known| known.until.is_none_or(|until| until > now));
+        if killed || self.0.len() < before {
+            self.kill_orphans();
+        }
+    }
+
+    /// False: something is left.
+    fn kill_orphans(&self) -> bool {
+        tree::kill_orphans(|pid| self.0.contains_key(&pid))
     }
 }
 
 /// The id of the supervisor; in the supervisor itself this does not return.
-fn fork(command: Command, descriptors: Vec<OwnedFd>, open_files: u64) -> io::Result<Option<u32>> {
+fn fork(command: Command, descriptors: Vec<OwnedFd>, open_files: u64) -> Option<u32> {
     let mut descriptors = descriptors.into_iter();
     let (Some(lifeline), Some(output), input) = (descriptors.next(), descriptors.next(), descriptors.next()) else {
-        return Ok(None);
+        return None;
     };
     // SAFETY: this process has one thread, so whatever the child does is as safe as here.
     match unsafe { libc::fork() } {
@@ -187,9 +260,9 @@ fn fork(command: Command, descriptors: Vec<OwnedFd>, open_files: u64) -> io::Res
             let said = format!("nuncio: cannot start a process: {}\n", io::Error::last_os_error());
             // The command ends as one whose supervisor is gone; whoever reads its output is told why.
             let _ = rustix::io::write(&output, said.as_bytes());
-            Ok(None)
+            None
         }
         0 => helper::supervisor_main(command, Pipes { lifeline, output, input }, open_files),
-        pid => Ok(Some(pid.unsigned_abs())),
+        pid => Some(pid.unsigned_abs()),
     }
 }

@@ -37,6 +37,9 @@ const SCRIPT: &str = concat!(
 /// The whole life of the fork server. `arguments` are those after [`HELPER`]. To be called before anything else in `main`: no thread
 /// may run, and it should be quick.
 pub fn helper_main(mut arguments: impl Iterator<Item = OsString>) -> ! {
+    // Away from the user's terminal, which nothing that we start may write to, read from or be stopped by. It fails only for who leads a
+    // group of processes already, as when it is called by hand.
+    let _ = rustix::process::setsid();
     let open_files = arguments.next().and_then(|text| text.to_str()?.parse().ok());
     let served = match open_files {
         Some(open_files) => fork_server::serve(open_files),
@@ -85,6 +88,7 @@ fn run(command: super::Command, Pipes { lifeline, output, input }: Pipes, open_f
     let signals = Signals::block()?;
     let lacks = match command.sandbox.as_ref().map_or(Ok(Vec::new()), Sandbox::apply) {
         Ok(lacks) => lacks.join(", "),
+        Err(_) if command.sandbox.as_ref().is_some_and(|sandbox| !sandbox.required) => String::new(),
         Err(why) => {
             say(&report::refused(&why));
             return Ok(NOT_RUN);
@@ -257,7 +261,7 @@ impl Signals {
     }
 
     /// Sleeps until a child ends or `time` is over, whatever else happens.
-    fn wait_child(&self, time: Duration) {
+    pub(super) fn wait_child(&self, time: Duration) {
         sleep(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(time));
         self.drain();
     }

@@ -39,7 +39,7 @@ pub(super) fn read(said: &[u8]) -> Option<Result<ExitStatus>> {
     if let [before, cwd, after, _] = shell.split(|byte| *byte == 0).collect::<Vec<_>>().as_slice() {
         let path = cwd.strip_suffix(b"\n").filter(|path| path.starts_with(b"/"));
         status.cwd = path.map(|path| PathBuf::from(OsString::from_vec(path.to_vec())));
-        status.exported = exported::changes(before, after);
+        status.exported = Some(exported::changes(before, after));
     }
     Some(Ok(status))
 }

@@ -9,7 +9,8 @@ use landlock::{
     RulesetError, Scope, make_bitflags,
 };
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{Resource, Rlimit, geteuid, getrlimit, setrlimit};
+use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, remove_capability_from_bounding_set, set_capabilities};
 
 use super::syscalls;
 use crate::limits;
@@ -23,6 +24,8 @@ pub struct Sandbox {
     pub temp: PathBuf,
     /// TCP and UDP. Unix sockets stay shut: behind them are programs that act outside for whoever asks.
     pub network: bool,
+    /// Without Landlock the command is refused, instead of run as if there were no sandbox.
+    pub required: bool,
 }
 
 /// Whatever changes files; kernels that know less are asked for less.
@@ -31,10 +34,16 @@ const NEWEST: ABI = ABI::V9;
 /// Not in directories: to make a device is to write to what it stands for.
 const NEVER: BitFlags<AccessFs> = make_bitflags!(AccessFs::{MakeBlock | MakeChar | IoctlDev});
 
-/// Capabilities of root that are for files and for users (linux/capability.h): CHOWN, DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER, FSETID,
-/// KILL, SETGID, SETUID, SETFCAP. The others are for the machine, or lead around what is shut here.
-const CAPABILITIES: [libc::c_ulong; 9] = [0, 1, 2, 3, 4, 5, 6, 7, 31];
-const CAPABILITY_LAST: libc::c_ulong = 63;
+/// Capabilities of root that are for files and for users. The others are for the machine, or lead around what is shut here.
+const CAPABILITIES: CapabilitySet = CapabilitySet::CHOWN
+    .union(CapabilitySet::DAC_OVERRIDE)
+    .union(CapabilitySet::DAC_READ_SEARCH)
+    .union(CapabilitySet::FOWNER)
+    .union(CapabilitySet::FSETID)
+    .union(CapabilitySet::KILL)
+    .union(CapabilitySet::SETGID)
+    .union(CapabilitySet::SETUID)
+    .union(CapabilitySet::SETFCAP);
 
 /// Devices that hold nothing. Terminals are not among them: what is written there reaches people.
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
@@ -82,11 +91,20 @@ fn open(path: &Path) -> Option<OwnedFd> {
     openat2(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::NO_SYMLINKS).ok()
 }
 
-/// What root starts has the capabilities that are not taken away here; everybody else's commands have none anyway.
+/// What root starts has the capabilities that are not taken away here; everybody else's commands have none.
 fn drop_capabilities() {
-    for capability in (0..=CAPABILITY_LAST).filter(|capability| !CAPABILITIES.contains(capability)) {
-        // SAFETY: prctl(2) with numbers. It fails for who is not root, and for capabilities that do not exist.
-        unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability) };
+    for capability in (0..u64::BITS).map(|number| CapabilitySet::from_bits_retain(1 << number)) {
+        if !CAPABILITIES.contains(capability) {
+            // It fails for who is not root, and for capabilities that do not exist.
+            let _ = remove_capability_from_bounding_set(capability);
+        }
+    }
+    // No more for us than for the command, which otherwise could not reach what we hold for it (ptrace(2)): where its shell reports.
+    let kept = if geteuid().is_root() { CAPABILITIES } else { CapabilitySet::empty() };
+    if let Ok(own) = capabilities(None) {
+        let kept = own.permitted & kept;
+        // To have less is always allowed.
+        let _ = set_capabilities(None, CapabilitySets { effective: kept, permitted: kept, inheritable: CapabilitySet::empty() });
     }
 }
 

@@ -6,11 +6,15 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair, sockopt};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use super::fork_server::Order;
+use super::fork_server::{Order, SWEPT};
 use super::helper::HELPER;
 use super::{Child, Command, Input, What};
 use crate::error::{Error, Result};
@@ -24,12 +28,20 @@ pub struct Supervisor {
     /// Names of environment variables that nothing we start gets to see.
     hidden: Arc<[String]>,
     server: Arc<Mutex<Option<ForkServer>>>,
+    /// How many commands were started.
+    started: Arc<AtomicU64>,
 }
 
 impl Supervisor {
     /// `exe` is a nuncio binary; see [`Supervisor::of_this_binary`].
     pub fn new(exe: impl Into<PathBuf>) -> Supervisor {
-        Supervisor { exe: exe.into(), open_files: limits::CHILD_OPEN_FILES, hidden: Arc::default(), server: Arc::default() }
+        Supervisor {
+            exe: exe.into(),
+            open_files: limits::CHILD_OPEN_FILES,
+            hidden: Arc::default(),
+            server: Arc::default(),
+            started: Arc::default(),
+        }
     }
 
     /// The binary that runs now, also when its file was replaced meanwhile.
@@ -79,8 +91,9 @@ impl Supervisor {
         let (output, writer) = io::pipe().map_err(fail)?;
         let output = tokio::net::unix::pipe::Receiver::from_owned_fd(OwnedFd::from(output)).map_err(fail)?;
         let descriptors: Vec<BorrowedFd<'_>> = [theirs.as_fd(), writer.as_fd()].into_iter().chain(input).collect();
-        self.order(&Order::Run(command.clone()), &descriptors).map_err(fail)?;
-        Ok(Child::new(lifeline, output, self.clone()))
+        let number = self.started.fetch_add(1, Ordering::Relaxed);
+        self.order(&Order::Run(number, command.clone()), &descriptors).map_err(fail)?;
+        Ok(Child::new(lifeline, output, self.clone(), number))
     }
 
     /// Sends an order, to a new server if the one before is gone.
@@ -96,18 +109,26 @@ impl Supervisor {
         order.send(&fresh.orders, descriptors)
     }
 
+    /// Tells that the lifeline of a command is let go.
+    pub(super) fn cut(&self, number: u64) {
+        if let Some(running) = &*self.server() {
+            // With one that is gone went its supervisors, and one that takes no orders has no command of ours.
+            let _ = Order::Cut(number).send(&running.orders, &[]);
+        }
+    }
+
     /// Has everything killed that a supervisor which did not do its work left behind. Blocks for as long as that takes, a few milliseconds.
-    pub(super) fn sweep(&self) {
+    /// False: something may be left.
+    pub(super) fn sweep(&self) -> bool {
         let orders = match &*self.server() {
             Some(running) => running.orders.try_clone(),
-            None => return,
+            None => return false,
         };
-        if let Ok(orders) = orders
-            && Order::Sweep.send(&orders, &[]).is_ok()
-        {
-            // One that dies meanwhile answers with the end, one that hangs with a timeout.
-            let _ = rustix::io::read(&orders, &mut [0]);
-        }
+        let mut answer = [0];
+        // One that dies meanwhile answers with the end, one that hangs with a timeout.
+        orders.is_ok_and(|orders| {
+            Order::Sweep.send(&orders, &[]).is_ok() && rustix::io::read(&orders, &mut answer).is_ok_and(|read| read == 1)
+        }) && answer == [SWEPT]
     }
 
     fn server(&self) -> MutexGuard<'_, Option<ForkServer>> {
@@ -131,7 +152,7 @@ impl ForkServer {
             process.env_remove(name);
         }
         process.arg0("nuncio").arg(HELPER).arg(open_files.to_string());
-        process.stdin(theirs).stdout(Stdio::null()).process_group(0).current_dir("/");
+        process.stdin(theirs).stdout(Stdio::null()).current_dir("/");
         Ok(ForkServer { orders, process: process.spawn()? })
     }
 }
@@ -140,6 +161,16 @@ impl Drop for ForkServer {
     fn drop(&mut self) {
         // Its socket is closed by then in one case only: when it is dead already.
         let _ = rustix::net::shutdown(&self.orders, rustix::net::Shutdown::Both);
+        // It ends what still runs first.
+        if !ends_within(&self.process, limits::SWEEP_WAIT) {
+            let _ = self.process.kill();
+        }
         let _ = self.process.wait();
     }
+}
+
+fn ends_within(process: &std::process::Child, time: Duration) -> bool {
+    let time = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) };
+    pidfd_open(Pid::from_child(process), PidfdFlags::empty())
+        .is_ok_and(|descriptor| poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], Some(&time)).is_ok_and(|ended| ended > 0))
 }

@@ -80,14 +80,14 @@ pub fn end_all(sleep: impl Fn(Duration), mut ended: impl FnMut(Pid, WaitStatus))
     }
 }
 
-/// Kills and reaps those children of this process, and all below them, that are not `known`.
-pub fn kill_orphans(known: impl Fn(u32) -> bool) {
+/// Kills and reaps those children of this process, and all below them, that are not `known`. False: there are still some.
+pub fn kill_orphans(known: impl Fn(u32) -> bool) -> bool {
     let own = getpid().as_raw_nonzero().get().unsigned_abs();
     let deadline = Instant::now() + limits::KILL_WAIT;
     while Instant::now() < deadline {
         let orphans: Vec<u32> = descendants(own).into_iter().filter(|pid| parent(*pid) == Some(own) && !known(*pid)).collect();
         if orphans.is_empty() {
-            return;
+            return true;
         }
         let mut left = false;
         for orphan in orphans {
@@ -103,4 +103,5 @@ pub fn kill_orphans(known: impl Fn(u32) -> bool) {
             std::thread::sleep(limits::REAP_AGAIN);
         }
     }
+    false
 }

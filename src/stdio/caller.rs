@@ -56,12 +56,19 @@ impl Caller {
     }
 
     /// Asks, and lets nobody wait for the answer.
-    pub fn tell(&self, method: &'static str, params: impl Serialize + Send + 'static) {
-        let caller = self.clone();
-        self.running.spawn(async move {
-            // Whatever it says: it was told.
-            let _ = tokio::time::timeout(limits::CLIENT_TERMINAL, caller.call(method, params, None)).await;
-        });
+    pub fn tell(&self, method: &str, params: impl Serialize) {
+        let id = self.peer.ask(Box::new(|_| {}));
+        let mut line = Vec::new();
+        frame::request(&id, method, params, &mut line);
+        self.send(line, None);
+        // Without a runtime all comes to its end anyway.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let peer = self.peer.clone();
+            runtime.spawn(async move {
+                tokio::time::sleep(limits::CLIENT_TERMINAL).await;
+                peer.withdraw(&id);
+            });
+        }
     }
 
     /// The client's id in events.

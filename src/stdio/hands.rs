@@ -1,15 +1,17 @@
 //! A client's hands: reverse calls of ACP for files (`fs/*`) and terminals (`terminal/*`). A client that cannot, errs or is slow is said to, once,
 //! and our own hands do the work.
 
-use std::path::Path;
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio::sync::oneshot;
 
 use super::Caller;
 use crate::content::ToolContent;
@@ -31,11 +33,21 @@ struct Link {
     /// It did not answer in time: it is not asked for files again.
     slow: Arc<AtomicBool>,
     told: Arc<AtomicBool>,
+    /// Files that it was told to write, as long as it has not answered.
+    writing: Arc<Mutex<HashSet<PathBuf>>>,
+}
+
+/// What came instead of what was asked for.
+enum Failure {
+    /// An error: the client has done nothing.
+    Refused(String),
+    /// Nothing: it may still do it.
+    Silent(String),
 }
 
 impl Hands {
     pub fn new(caller: Caller, log: Arc<SessionLog>) -> Hands {
-        Hands { link: Link { caller, log, slow: Arc::default(), told: Arc::default() } }
+        Hands { link: Link { caller, log, slow: Arc::default(), told: Arc::default(), writing: Arc::default() } }
     }
 }
 
@@ -58,6 +70,34 @@ impl Link {
                 Err(format!("no answer within {} s", patience.as_secs()))
             }
         }
+    }
+
+    /// Asks for something that the client may still do when nobody waits for it any more: `late` gets what it says then.
+    async fn call_to_do<R: DeserializeOwned + Send + 'static>(
+        &self,
+        method: &'static str,
+        params: impl Serialize + Send + 'static,
+        patience: Duration,
+        late: impl FnOnce(Result<R, String>) + Send + 'static,
+    ) -> Result<R, Failure> {
+        let (link, (answer, answered)) = (self.clone(), oneshot::channel());
+        tokio::spawn(async move {
+            let said = link.call(method, params, limits::STALLED).await;
+            if let Err(said) = answer.send(said) {
+                late(said);
+            }
+        });
+        match tokio::time::timeout(patience, answered).await {
+            Ok(Ok(said)) => said.map_err(Failure::Refused),
+            Ok(Err(_)) | Err(_) => {
+                self.slow.store(true, Ordering::Relaxed);
+                Err(Failure::Silent(format!("no answer within {} s", patience.as_secs())))
+            }
+        }
+    }
+
+    fn writing(&self) -> MutexGuard<'_, HashSet<PathBuf>> {
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Says once that the client's hands are not used.
@@ -106,22 +146,38 @@ impl ClientHands for Hands {
                 return false;
             }
             let params = acp::WriteTextFileRequest::new(link.session(), path, text);
-            let written: Result<Option<acp::WriteTextFileResponse>, String> = link.call(METHOD, params, limits::CLIENT_FILE).await;
-            written.inspect_err(|why| link.tell(METHOD, why)).is_ok()
+            link.writing().insert(path.to_owned());
+            let (later, own) = (link.clone(), path.to_owned());
+            let answered = move |_| {
+                later.writing().remove(&own);
+            };
+            let written: Result<Option<acp::WriteTextFileResponse>, _> =
+                link.call_to_do(METHOD, params, limits::CLIENT_FILE, answered).await;
+            if !matches!(written, Err(Failure::Silent(_))) {
+                link.writing().remove(path);
+            }
+            if let Err(Failure::Refused(why) | Failure::Silent(why)) = &written {
+                link.tell(METHOD, why);
+            }
+            written.is_ok()
         }
         .boxed()
+    }
+
+    fn may_write(&self, path: &Path) -> bool {
+        self.link.writing().contains(path)
     }
 
     fn lost(&self, path: &Path) {
         self.link.tell("fs/write_text_file", &format!("{} is as it was before", path.display()));
     }
 
-    fn start<'a>(&'a self, command: &'a TerminalCommand) -> BoxFuture<'a, Option<Box<dyn ClientTerminal>>> {
+    fn start<'a>(&'a self, command: &'a TerminalCommand) -> BoxFuture<'a, Result<Option<Box<dyn ClientTerminal>>, String>> {
         const METHOD: &str = "terminal/create";
         async move {
             let link = &self.link;
-            if !link.caller.capabilities().terminal {
-                return None;
+            if !link.caller.capabilities().terminal || link.slow.load(Ordering::Relaxed) {
+                return Ok(None);
             }
             let environment = command.environment.iter().map(|(name, value)| acp::EnvVariable::new(name, value)).collect();
             let params = acp::CreateTerminalRequest::new(link.session(), &command.program)
@@ -129,14 +185,20 @@ impl ClientHands for Hands {
                 .env(environment)
                 .cwd(command.cwd.clone())
                 .output_byte_limit(command.output_bytes_max);
-            match link.call(METHOD, params, limits::CLIENT_TERMINAL).await {
+            let later = link.clone();
+            // What begins when nobody waits for it is ended: that is what the release does.
+            let late = move |said: Result<acp::CreateTerminalResponse, String>| {
+                drop(said.map(|made| Terminal { link: later, id: made.terminal_id }));
+            };
+            match link.call_to_do(METHOD, params, limits::CLIENT_TERMINAL, late).await {
                 Ok(acp::CreateTerminalResponse { terminal_id, .. }) => {
-                    Some(Box::new(Terminal { link: link.clone(), id: terminal_id }) as Box<dyn ClientTerminal>)
+                    Ok(Some(Box::new(Terminal { link: link.clone(), id: terminal_id }) as Box<dyn ClientTerminal>))
                 }
-                Err(why) => {
+                Err(Failure::Refused(why)) => {
                     link.tell(METHOD, &why);
-                    None
+                    Ok(None)
                 }
+                Err(Failure::Silent(why)) => Err(format!("{METHOD}: {why}")),
             }
         }
         .boxed()

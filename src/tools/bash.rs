@@ -13,7 +13,7 @@ use super::capture::Capture;
 use super::follow::{End, Sink, follow};
 use super::terminal;
 use super::{Output, Progress, Tool, ToolContext, ToolError};
-use crate::content::{ToolContent, ToolKind};
+use crate::content::{Part, ToolContent, ToolKind};
 use crate::limits;
 use crate::permission::shell::assignment;
 use crate::permission::{Access, AccessKind};
@@ -69,7 +69,7 @@ impl Tool for Bash {
     }
 
     async fn preview(&self, input: &Input, context: &ToolContext) -> Result<Vec<ToolContent>, ToolError> {
-        let place = input.cwd.as_ref().map_or_else(|| context.shell.cwd(), |cwd| context.workspace.resolve(cwd).real);
+        let place = input.cwd.as_ref().map_or_else(|| context.start.cwd.clone(), |cwd| context.workspace.resolve(cwd).real);
         let shown = format!("{}{}", environment(input), input.command);
         let elsewhere = place != context.workspace.cwd;
         let head = if elsewhere { format!("# in {}\n", context.workspace.show(&place)) } else { String::new() };
@@ -83,10 +83,11 @@ impl Tool for Bash {
             return start(&input, &command, context);
         }
         let begun = Instant::now();
+        let begun_in = command.cwd.canonicalize().unwrap_or_default();
         let timeout =
             Duration::from_millis(input.timeout_ms.unwrap_or(limits::BASH_TIMEOUT_MS).clamp(1, limits::BASH_TIMEOUT_MS_MAX));
         let mut shown = Shown { capture: Capture::new(artifact(context)), progress: &context.progress };
-        let (ended, terminal) = match terminal::run(&command, timeout, &mut shown.capture, context).await {
+        let (ended, terminal) = match terminal::run(&command, timeout, &mut shown.capture, context).await? {
             Some((ended, terminal)) => (ended, Some(terminal)),
             None => (follow(context.supervisor.spawn(&command)?, Some(timeout), &context.cancel, &mut shown).await, None),
         };
@@ -101,15 +102,21 @@ impl Tool for Bash {
                     "{said}timed out after {after} ms; what it had started was ended; give a longer timeout_ms if it needs one"
                 )));
             }
-            End::Failed(error) => return Err(error),
+            End::Failed(error) => return Err(ToolError(captured.text + &error.0)),
         };
         let mut notes = command.sandbox.as_ref().map(|sandbox| confinement(sandbox, &status)).unwrap_or_default();
-        if let (None, Some(cwd)) = (&input.cwd, status.cwd.take()) {
+        // Where it stayed, what another left meanwhile stands.
+        if let Some(cwd) = status.cwd.take().filter(|cwd| input.cwd.is_none() && *cwd != begun_in) {
             context.shell.set_cwd(cwd);
         }
-        if !context.shell.export(std::mem::take(&mut status.exported), |name| is_ours(name, context)) {
-            let most = limits::SHELL_EXPORTED_BYTES_MAX >> 10;
-            notes += &format!("[what it exported is not kept for the next command: more than {most} KiB]\n");
+        match status.exported.take().map(|exported| context.shell.export(exported, |name| is_ours(name, context))) {
+            Some(true) => {}
+            Some(false) => {
+                let most = limits::SHELL_EXPORTED_BYTES_MAX >> 10;
+                notes += &format!("[what it exported is not kept for the next command: more than {most} KiB]\n");
+            }
+            None if terminal.is_none() => notes += "[its directory and exports are not kept]\n",
+            None => {}
         }
         let mut details = json!({
             "command": input.command, "exitCode": status.code, "durationMs": begun.elapsed().as_millis() as u64,
@@ -121,6 +128,7 @@ impl Tool for Bash {
         let mut output = Output::text(format!("{}{notes}exit code: {}", captured.text, status.code), details);
         if let Some(terminal) = terminal {
             output.content = vec![terminal];
+            output.parts.push(Part::text("[in a terminal of the client: where it went and what it exported is not kept]"));
         }
         Ok(output)
     }
@@ -145,21 +153,19 @@ fn environment(input: &Input) -> String {
 }
 
 fn command(input: &Input, context: &ToolContext) -> Result<Command, ToolError> {
-    let kept = context.shell.cwd();
-    let cwd = match &input.cwd {
-        Some(cwd) => context.workspace.resolve(cwd).real,
-        None if kept.is_dir() => kept,
-        None => context.workspace.cwd.clone(),
-    };
+    let cwd = input.cwd.as_ref().map_or_else(|| context.start.cwd.clone(), |cwd| context.workspace.resolve(cwd).real);
     if !cwd.is_dir() {
         return Err(ToolError(format!("bash: cwd: {} is not a directory", cwd.display())));
+    }
+    if input.command.contains('\0') {
+        return Err(ToolError::new("bash: command: it has a NUL character, which no command line can hold"));
     }
     let mut command = Command::shell(&input.command, cwd);
     for (name, value) in UNATTENDED {
         command = command.env(name, value);
     }
     let given = |name: &OsString| input.env.iter().flatten().any(|(given, _)| name == given.as_str());
-    for (name, value) in context.shell.exported().into_iter().filter(|(name, _)| !given(name)) {
+    for (name, value) in context.start.exported.iter().filter(|(name, _)| !given(name)) {
         command = match value {
             Some(value) => command.env(name, value),
             None => command.env_remove(name),

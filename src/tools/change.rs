@@ -5,6 +5,8 @@ use std::io::{self, Read};
 
 use serde_json::Value;
 
+use super::client::{Held, survives_an_editor};
+use super::files_seen::Seen;
 use super::text::Encoding;
 use super::{Output, ToolContext, ToolError};
 use crate::content::{Location, ToolContent};
@@ -32,8 +34,11 @@ pub struct Change {
 pub struct Current {
     /// None: there is no such file.
     pub bytes: Option<Vec<u8>>,
-    /// The client has this content, and the disk another one.
-    unsaved: Option<String>,
+    held: Held,
+    /// An editor keeps what the disk has.
+    plain: bool,
+    /// As which state of the file it was read.
+    seen: Seen,
 }
 
 /// What a call comes to, worked out before anything is written.
@@ -83,9 +88,26 @@ pub async fn run(
 
 /// The content of the file as the client has it, else as the disk has it. At most `limits::EDIT_BYTES_MAX`.
 pub fn current(placed: &Placed, context: &ToolContext) -> Result<Current, ToolError> {
-    let bytes = on_disk(placed, context)?;
-    let unsaved = context.unsaved(placed, bytes.as_deref());
-    Ok(Current { bytes: unsaved.clone().map(String::into_bytes).or(bytes), unsaved })
+    // First the state: what changes after it is found to have changed.
+    let before = Seen::of(&placed.real, None);
+    let disk = on_disk(placed, context)?;
+    let held = context.held(placed, disk.as_deref());
+    let plain = disk.as_deref().is_none_or(survives_an_editor);
+    let seen = Seen { unsaved: Seen::of(&placed.real, held.unsaved()).unsaved, ..before };
+    let bytes = match (held.unsaved(), disk) {
+        (None, disk) => disk,
+        (Some(_), Some(_)) if !plain => {
+            let shown = context.workspace.show(&placed.path);
+            return Err(ToolError(format!(
+                "{shown} is changed and not saved in the editor, which would not keep its line endings or its byte order mark; \
+                 have it saved first"
+            )));
+        }
+        // Editors speak of line feeds, whatever the file has.
+        (Some(text), Some(disk)) if disk.contains(&b'\r') && !text.contains('\r') => Some(text.replace('\n', "\r\n").into_bytes()),
+        (Some(text), _) => Some(text.as_bytes().to_vec()),
+    };
+    Ok(Current { bytes, held, plain, seen })
 }
 
 fn on_disk(placed: &Placed, context: &ToolContext) -> Result<Option<Vec<u8>>, ToolError> {
@@ -118,17 +140,24 @@ pub fn current_text(placed: &Placed, context: &ToolContext) -> Result<Current, T
 /// Makes all `changes` or none: not when a file changed since the session saw it, nor when one cannot be written.
 fn commit(changes: &[Change], context: &ToolContext) -> Result<(), ToolError> {
     for change in changes {
-        match &change.from {
-            None => change.old.check(&change.placed, &change.shown, context)?,
-            Some((from, shown)) => {
-                change.old.check(from, shown, context)?;
-                context.files.check(&change.placed.real, &change.shown, None)?;
-            }
+        let (placed, shown) = change.from.as_ref().map_or((&change.placed, &change.shown), |(from, shown)| (from, shown));
+        change.old.check(placed, shown, context)?;
+        change.old.is_still_so(placed, shown)?;
+        if change.from.is_some() {
+            context.files.check(&change.placed.real, &change.shown, Seen::of(&change.placed.real, None))?;
+        }
+        if context.client_may_write(&change.placed) {
+            return Err(ToolError(format!(
+                "the editor was told to write {} and has not answered: it might undo this; try again in a minute",
+                change.shown
+            )));
         }
     }
     let (taken, own): (Vec<&Change>, Vec<&Change>) = changes.iter().partition(|change| change.is_taken(context));
-    if let Err(error) = commit_own(&own, context) {
-        taken.iter().for_each(|change| change.give_back(context));
+    if let Err(mut error) = commit_own(&own, context) {
+        for change in taken.iter().filter(|change| !change.is_given_back(context)) {
+            error.0.push_str(&format!("; {} could not be put back", change.shown));
+        }
         return Err(error);
     }
     own.iter().for_each(|change| context.files.note(&change.placed.real, None));
@@ -164,7 +193,15 @@ fn not_changed(failed: NotChanged, context: &ToolContext) -> ToolError {
 impl Current {
     /// An error when the file changed since the session last saw it.
     fn check(&self, placed: &Placed, shown: &str, context: &ToolContext) -> Result<(), ToolError> {
-        context.files.check(&placed.real, shown, self.unsaved.as_deref())
+        context.files.check(&placed.real, shown, self.seen)
+    }
+
+    /// An error when somebody else changed the file since it was read for this change.
+    fn is_still_so(&self, placed: &Placed, shown: &str) -> Result<(), ToolError> {
+        if self.seen.disk == Seen::of(&placed.real, None).disk {
+            return Ok(());
+        }
+        Err(ToolError(format!("stale: {shown} was changed by somebody else meanwhile; read it again")))
     }
 }
 
@@ -177,15 +214,19 @@ impl Change {
     /// Whether the client has made the change, and it is true.
     fn is_taken(&self, context: &ToolContext) -> bool {
         let (Some(new), None) = (&self.new, &self.from) else { return false };
-        if !context.client_takes(&self.placed, self.old.bytes.as_deref(), new) {
+        // One that does not say what it has may have more than the disk.
+        if self.old.held == Held::Unknown || !self.old.plain || !context.client_takes(&self.placed, new) {
             return false;
         }
         let disk = on_disk(&self.placed, context).unwrap_or_default();
-        let unsaved = context.unsaved(&self.placed, disk.as_deref());
+        let held = context.held(&self.placed, disk.as_deref());
         // It may have formatted what it was given; but if all is as it was, it has not taken it.
-        let changed = unsaved != self.old.unsaved || (unsaved.is_none() && disk != self.old.bytes);
+        let changed = match &self.old.held {
+            Held::Unsaved(_) => held != self.old.held,
+            Held::Same | Held::Unknown => held.unsaved().is_some() || disk != self.old.bytes,
+        };
         if changed {
-            context.files.note(&self.placed.real, unsaved.as_deref());
+            context.files.note(&self.placed.real, held.unsaved());
         } else {
             context.client_lost(&self.placed);
         }
@@ -193,15 +234,15 @@ impl Change {
     }
 
     /// Undoes what the client has made: the rest could not be made.
-    fn give_back(&self, context: &ToolContext) {
-        let (real, new) = (&self.placed.real, self.new.as_deref());
-        match &self.old.bytes {
-            Some(old) if context.client_takes(&self.placed, new, old) => {}
-            // It is told that the changes failed; that this one stays is the lesser evil.
-            Some(bytes) => drop(workspace::commit(&[FileChange::Put { real, bytes, like: None }])),
-            None => drop(workspace::commit(&[FileChange::Remove { real }])),
-        }
-        context.files.note(real, context.unsaved(&self.placed, self.old.bytes.as_deref()).as_deref());
+    fn is_given_back(&self, context: &ToolContext) -> bool {
+        let real = &self.placed.real;
+        let done = match &self.old.bytes {
+            Some(old) if context.client_takes(&self.placed, old) => true,
+            Some(bytes) => workspace::commit(&[FileChange::Put { real, bytes, like: None }]).is_ok(),
+            None => workspace::commit(&[FileChange::Remove { real }]).is_ok(),
+        };
+        context.files.note(real, self.old.held.unsaved());
+        done
     }
 
     /// Both sides for people; what is too long, or no text, is only said.

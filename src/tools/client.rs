@@ -10,23 +10,25 @@ use crate::content::ToolContent;
 use crate::limits;
 use crate::workspace::Placed;
 
-/// A client's files and terminals. Each call ends within a bound; what the client cannot do, does not do, or does too late is `None` or false,
-/// and then the caller does it itself.
+/// A client's files and terminals. Each call ends within a bound; what the client cannot do, or does not do in time, the caller does itself.
 pub trait ClientHands: Send + Sync {
     /// Whether it is of any use to ask it for files.
     fn has_files(&self) -> bool;
 
-    /// The text of a file as the client has it, with what is not saved.
+    /// The text of a file as the client has it, with what is not saved. None: it does not say.
     fn read_text<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Option<String>>;
 
-    /// True when the client has taken `text` as the file's content.
+    /// True when the client has taken `text` as the file's content. One that does not answer may still write it: see `may_write`.
     fn write_text<'a>(&'a self, path: &'a Path, text: &'a str) -> BoxFuture<'a, bool>;
 
     /// It was told to write a file, said that it did, and did not.
     fn lost(&self, path: &Path);
 
-    /// Starts a command where the user sees it.
-    fn start<'a>(&'a self, command: &'a TerminalCommand) -> BoxFuture<'a, Option<Box<dyn ClientTerminal>>>;
+    /// Whether it was told to write the file, and has neither done it nor refused.
+    fn may_write(&self, path: &Path) -> bool;
+
+    /// Starts a command where the user sees it. None: it has no terminal, and nothing runs. An error: it did not say, so that something may.
+    fn start<'a>(&'a self, command: &'a TerminalCommand) -> BoxFuture<'a, Result<Option<Box<dyn ClientTerminal>>, String>>;
 }
 
 /// What to run in a client's terminal.
@@ -60,23 +62,32 @@ impl ToolContext {
         self.client.as_ref().filter(|client| client.has_files() && placed.inside && bytes <= limits::CLIENT_FILE_BYTES_MAX)
     }
 
-    /// What the client has of a file and the disk, which has `disk`, does not. To be called where one may block.
-    pub(super) fn unsaved(&self, placed: &Placed, disk: Option<&[u8]>) -> Option<String> {
-        if disk.is_some_and(|disk| std::str::from_utf8(disk).is_err()) {
-            return None;
+    /// What the client has of a file of which the disk has `disk`. To be called where one may block.
+    pub(super) fn held(&self, placed: &Placed, disk: Option<&[u8]>) -> Held {
+        let Some(client) = self.client_of(placed).filter(|_| disk.is_none_or(|disk| std::str::from_utf8(disk).is_ok())) else {
+            return Held::Unknown;
+        };
+        match (self.wait_for(client.read_text(&placed.path)).flatten(), disk) {
+            (Some(text), Some(disk)) if !differs(disk, &text) => Held::Same,
+            (Some(text), _) => Held::Unsaved(text),
+            // A file that is nowhere: clients say so by an error.
+            (None, None) => Held::Same,
+            (None, Some(_)) => Held::Unknown,
         }
-        let text = self.wait_for(self.client_of(placed)?.read_text(&placed.path)).flatten();
-        text.filter(|text| disk.is_none_or(|disk| differs(disk, text)))
     }
 
-    /// True when the client has taken the file's new content: `bytes`, where `old` was. What an editor would not give back byte by byte
-    /// it does not get.
-    pub(super) fn client_takes(&self, placed: &Placed, old: Option<&[u8]>, bytes: &[u8]) -> bool {
-        let Some(client) = self.client_of(placed).filter(|_| old.is_none_or(survives_an_editor)) else { return false };
+    /// True when the client has taken the file's new content. What an editor would not give back byte by byte it does not get.
+    pub(super) fn client_takes(&self, placed: &Placed, bytes: &[u8]) -> bool {
+        let Some(client) = self.client_of(placed) else { return false };
         match std::str::from_utf8(bytes) {
             Ok(text) if survives_an_editor(bytes) => self.wait_for(client.write_text(&placed.path, text)).unwrap_or(false),
             _ => false,
         }
+    }
+
+    /// The client was told to write the file, and may do it at any time.
+    pub(super) fn client_may_write(&self, placed: &Placed) -> bool {
+        self.client.as_ref().is_some_and(|client| client.may_write(&placed.path))
     }
 
     /// The client said that it has written a file, and has not.
@@ -98,8 +109,29 @@ impl ToolContext {
     }
 }
 
+/// What a client has of a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum Held {
+    /// It is not asked, or does not say: the disk is all there is to go by.
+    #[default]
+    Unknown,
+    /// What the disk has.
+    Same,
+    /// A text that is not saved.
+    Unsaved(String),
+}
+
+impl Held {
+    pub fn unsaved(&self) -> Option<&str> {
+        match self {
+            Held::Unsaved(text) => Some(text),
+            Held::Unknown | Held::Same => None,
+        }
+    }
+}
+
 /// Whether editors keep such a content as it is: text without a mark, with one kind of line ending.
-fn survives_an_editor(bytes: &[u8]) -> bool {
+pub(super) fn survives_an_editor(bytes: &[u8]) -> bool {
     let feeds = memchr::memchr_iter(b'\n', bytes).count();
     let pairs = memchr::memmem::find_iter(bytes, b"\r\n").count();
     let returns = memchr::memchr_iter(b'\r', bytes).count();

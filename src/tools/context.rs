@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::{ClientHands, FilesSeen, MapCache, Shell, ToolError};
+use super::{ClientHands, FilesSeen, MapCache, Shell, Start, ToolError};
 use crate::content::ToolContent;
 use crate::id::ToolCallId;
 use crate::lsp::{Languages, Servers, Terms};
@@ -26,6 +26,8 @@ pub struct ToolContext {
     pub workspace: Arc<Workspace>,
     pub supervisor: Supervisor,
     pub shell: Arc<Shell>,
+    /// Where and with what a command of this call begins, whatever others leave meanwhile: what is judged is what runs.
+    pub start: Start,
     pub files: Arc<FilesSeen>,
     pub languages: Arc<Languages>,
     pub cancel: CancellationToken,
@@ -49,12 +51,13 @@ pub struct ToolContext {
 }
 
 impl ToolContext {
-    /// For calls outside any session; nobody looks at what they show meanwhile.
-    pub fn new(workspace: Workspace, supervisor: Supervisor) -> ToolContext {
+    /// With what there is outside any session; nobody looks at what its calls show meanwhile.
+    pub fn new(workspace: Arc<Workspace>, shell: Arc<Shell>, supervisor: Supervisor) -> ToolContext {
         ToolContext {
             call_id: ToolCallId::new(),
-            shell: Arc::new(Shell::new(&workspace)),
-            workspace: Arc::new(workspace),
+            start: shell.start(&workspace),
+            shell,
+            workspace,
             languages: Arc::new(Languages::new(Arc::new(Servers::new(supervisor.clone())), Terms::default())),
             supervisor,
             files: Arc::default(),

@@ -11,16 +11,16 @@ use tokio::sync::OwnedMutexGuard;
 
 use super::ToolError;
 
-/// What tells one state of a file from another: on the disk, and as a client has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Seen {
-    disk: Option<Stamp>,
+/// What tells one state of a file from another: on the disk, and as a client has it. The default is that of no file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    pub disk: Option<Stamp>,
     /// Of the text that the client had and the disk did not.
-    unsaved: Option<u64>,
+    pub unsaved: Option<u64>,
 }
 
 impl Seen {
-    fn of(real: &Path, unsaved: Option<&str>) -> Seen {
+    pub fn of(real: &Path, unsaved: Option<&str>) -> Seen {
         let hash = |text: &str| {
             let mut hasher = DefaultHasher::new();
             text.hash(&mut hasher);
@@ -36,7 +36,7 @@ impl Seen {
 
 /// What tells one state of a file on the disk from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
+pub struct Stamp {
     /// Seconds and nanoseconds. Clocks of file systems are coarse, hence the rest.
     modified: (i64, i64),
     bytes: u64,
@@ -72,10 +72,10 @@ impl FilesSeen {
     }
 
     /// An error when the file changed since the session last saw it. A file it has not seen, or that is gone, may be written.
-    pub fn check(&self, real: &Path, shown: &str, unsaved: Option<&str>) -> Result<(), ToolError> {
+    pub fn check(&self, real: &Path, shown: &str, now: Seen) -> Result<(), ToolError> {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).get(real).copied();
-        match (seen, Seen::of(real, unsaved)) {
-            (Some(seen), now) if now.is_a_file() && seen != now => {
+        match seen {
+            Some(seen) if now.is_a_file() && seen != now => {
                 Err(ToolError(format!("stale: {shown} changed since it was read; read it again")))
             }
             _ => Ok(()),

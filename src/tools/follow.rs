@@ -43,7 +43,7 @@ pub async fn follow(child: Child, timeout: Option<Duration>, cancel: &Cancellati
             () = cancel.cancelled(), if why.is_none() && status.is_none() => {
                 why = Some(End::Cancelled);
                 ending.cut();
-                deadline.set(sleep(limits::KILL_GRACE + limits::KILL_WAIT));
+                deadline.set(sleep(limits::END_WAIT));
             }
             () = &mut deadline => {
                 if why.is_some() || status.is_some() {
@@ -51,7 +51,7 @@ pub async fn follow(child: Child, timeout: Option<Duration>, cancel: &Cancellati
                 }
                 why = Some(End::TimedOut);
                 ending.cut();
-                deadline.set(sleep(limits::KILL_GRACE + limits::KILL_WAIT));
+                deadline.set(sleep(limits::END_WAIT));
             }
             ended = ending.wait(), if status.is_none() => {
                 status = Some(ended);
@@ -66,9 +66,10 @@ pub async fn follow(child: Child, timeout: Option<Duration>, cancel: &Cancellati
         }
     }
     match (why, status) {
-        (Some(why), _) => why,
+        (Some(_), None) => End::Failed(ToolError::new("the command does not end: what it had started may still run")),
+        (Some(why), Some(Ok(_))) => why,
+        (_, Some(Err(error))) => End::Failed(error.into()),
         (None, Some(Ok(status))) => End::Itself(status),
-        (None, Some(Err(error))) => End::Failed(error.into()),
         (None, None) => End::Failed(ToolError::new("the command's output ended before the command did")),
     }
 }

@@ -29,15 +29,17 @@ pub struct Input {
 }
 
 impl Input {
-    /// The directory, and the pattern relative to it: of an absolute pattern, what stands before its first wildcard.
+    /// The directory, and the pattern relative to it: of a pattern that leads elsewhere, what stands before its first wildcard.
     fn place(&self) -> (String, String) {
         let base = self.path.clone().unwrap_or_else(|| ".".into());
-        if !self.pattern.starts_with('/') {
+        if !["/", "~/", "../"].iter().any(|begin| self.pattern.starts_with(begin)) {
             return (base, self.pattern.trim_start_matches("./").to_owned());
         }
         let literal = self.pattern.find(['*', '?', '[', '{']).unwrap_or(self.pattern.len());
         let cut = self.pattern[..literal].rfind('/').unwrap_or(0);
-        (self.pattern[..cut.max(1)].to_owned(), self.pattern[cut + 1..].to_owned())
+        let place = &self.pattern[..cut.max(1)];
+        let place = if place.starts_with("..") { format!("{base}/{place}") } else { place.to_owned() };
+        (place, self.pattern[cut + 1..].to_owned())
     }
 }
 
@@ -68,16 +70,54 @@ impl Tool for Glob {
     }
 }
 
-/// What has no slash is compared with names alone. A set of one, which knows quicker ways for usual patterns than a glob by itself.
-pub fn matcher(pattern: &str) -> Result<GlobSet, ToolError> {
-    let pattern = if pattern.contains('/') { pattern.to_owned() } else { format!("**/{pattern}") };
-    let glob = GlobBuilder::new(&pattern).literal_separator(true).build();
-    glob.and_then(|glob| GlobSetBuilder::new().add(glob).build()).map_err(|error| ToolError(format!("pattern: {error}")))
+/// What has no slash is compared with names alone. A set, which knows quicker ways for usual patterns than a glob by itself.
+fn matcher<'p>(patterns: impl IntoIterator<Item = &'p str>) -> Result<GlobSet, ToolError> {
+    let mut set = GlobSetBuilder::new();
+    for pattern in patterns {
+        let pattern = if pattern.contains('/') { pattern.to_owned() } else { format!("**/{pattern}") };
+        set.add(
+            GlobBuilder::new(&pattern).literal_separator(true).build().map_err(|error| ToolError(format!("pattern: {error}")))?,
+        );
+    }
+    set.build().map_err(|error| ToolError(format!("pattern: {error}")))
+}
+
+/// Which files to look into: `*.rs`, `src/**,*.toml`, `!*.lock`.
+pub struct Names {
+    wanted: Option<GlobSet>,
+    unwanted: GlobSet,
+}
+
+impl Names {
+    /// Patterns with commas between them; those behind a `!` leave out.
+    pub fn new(patterns: &str) -> Result<Names, ToolError> {
+        let mut depth = 0;
+        let apart = |character: char| {
+            depth += i32::from(character == '{') - i32::from(character == '}');
+            character == ',' && depth == 0
+        };
+        let patterns = patterns.split(apart).map(str::trim).filter(|pattern| !pattern.is_empty());
+        let (unwanted, wanted): (Vec<&str>, Vec<&str>) = patterns.partition(|pattern| pattern.starts_with('!'));
+        let plain = |pattern: &'_ str| pattern.trim_start_matches('!').trim_start_matches("./").to_owned();
+        let (wanted, unwanted): (Vec<String>, Vec<String>) =
+            (wanted.into_iter().map(plain).collect(), unwanted.into_iter().map(plain).collect());
+        if let Some(pattern) = wanted.iter().chain(&unwanted).find(|pattern| pattern.starts_with("../") || pattern.starts_with('~'))
+        {
+            return Err(ToolError(format!("glob: {pattern} leads elsewhere; give that directory as path")));
+        }
+        let set = |patterns: &[String]| matcher(patterns.iter().map(String::as_str));
+        Ok(Names { wanted: (!wanted.is_empty()).then(|| set(&wanted)).transpose()?, unwanted: set(&unwanted)? })
+    }
+
+    /// `path` is relative to where is searched.
+    pub fn fit(&self, path: &Path) -> bool {
+        self.wanted.as_ref().is_none_or(|wanted| wanted.is_match(path)) && !self.unwanted.is_match(path)
+    }
 }
 
 fn glob(placed: &Placed, pattern: &str, context: &ToolContext) -> Result<Output, ToolError> {
     directory(&placed.real).map_err(|error| context.failed("searching", &placed.path, error))?;
-    let matcher = matcher(pattern)?;
+    let matcher = matcher([pattern])?;
     let names_hidden = pattern.split('/').any(|part| part.starts_with('.'));
     let found: Mutex<Vec<(SystemTime, PathBuf)>> = Mutex::default();
     Walk::new(&placed.real, context.cancel.clone()).hidden(names_hidden).except(context.hidden.clone()).parallel(|| {

@@ -11,8 +11,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
+use super::glob::Names;
 use super::grep_sink::{FileHits, Hits};
-use super::{Output, Tool, ToolContext, ToolError, glob};
+use super::{Output, Tool, ToolContext, ToolError};
 use crate::content::ToolKind;
 use crate::limits;
 use crate::permission::Access;
@@ -144,12 +145,12 @@ fn grep(input: &Input, context: &ToolContext) -> Result<Output, ToolError> {
     let placed = context.workspace.resolve(input.path());
     std::fs::metadata(&placed.real).map_err(|error| context.failed("searching", &placed.path, error))?;
     let matcher = input.matcher()?;
-    let names = input.glob.as_deref().map(glob::matcher).transpose()?;
+    let names = input.glob.as_deref().map(Names::new).transpose()?;
     let types = input.types()?;
     let mode = input.output_mode.unwrap_or(Mode::Content);
     let wanted = |path: &Path| {
         let relative = path.strip_prefix(&placed.real).ok().filter(|path| !path.as_os_str().is_empty()).unwrap_or(path);
-        names.as_ref().is_none_or(|names| names.is_match(relative))
+        names.as_ref().is_none_or(|names| names.fit(relative))
             && types.as_ref().is_none_or(|types| types.matched(path, false).is_whitelist())
     };
     let limit = input.head_limit.filter(|limit| *limit > 0).unwrap_or(limits::GREP_LINES_MAX).min(limits::GREP_LINES_MAX);

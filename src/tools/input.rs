@@ -93,12 +93,27 @@ pub fn parse<T: DeserializeOwned>(spec: &ToolSpec, mut input: Value) -> Result<T
 
 fn read<T: DeserializeOwned>(spec: &ToolSpec, mut input: Value) -> Result<T, ToolError> {
     coerce(&mut input, &spec.input_schema);
-    serde_path_to_error::deserialize(input).map_err(|error| {
-        let path = error.path().to_string();
-        let field = if path == "." { String::new() } else { format!("{path}: ") };
-        ToolError(format!("{}: {field}{}; it takes {}", spec.name, error.inner(), mend::told(&spec.input_schema)))
-    })
+    let wrong = |what: String| ToolError(format!("{}: {what}; it takes {}", spec.name, mend::told(&spec.input_schema)));
+    let mut unknown = Vec::new();
+    let mut note = |path: serde_ignored::Path<'_>| unknown.push(path.to_string());
+    let mut track = serde_path_to_error::Track::new();
+    let value = serde_path_to_error::Deserializer::new(input, &mut track);
+    match serde_ignored::deserialize(value, &mut note) {
+        Err(error) => {
+            let path = track.path().to_string();
+            let field = if path == "." { String::new() } else { format!("{path}: ") };
+            Err(wrong(format!("{field}{error}")))
+        }
+        // What it was to say would be lost, and the call would be another one. What items of a list say beside is their affair.
+        Ok(_) if let Some(name) = unknown.iter().find(|name| !name.contains('.') && !REMARKS.contains(&name.as_str())) => {
+            Err(wrong(format!("there is no argument {name}")))
+        }
+        Ok(input) => Ok(input),
+    }
 }
+
+/// Arguments by which models say why they call; they change nothing.
+const REMARKS: [&str; 5] = ["description", "explanation", "intent", "reason", "thought"];
 
 fn coerce(value: &mut Value, schema: &Value) {
     if let (Value::String(text), Some(kind)) = (&*value, schema.get("type").and_then(Value::as_str)) {

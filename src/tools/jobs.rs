@@ -17,7 +17,7 @@ use crate::limits;
 use crate::process::{Command, Sandbox, Supervisor};
 
 /// The commands have their own bound, which is shorter.
-const END: Duration = limits::KILL_GRACE.saturating_add(limits::KILL_WAIT).saturating_mul(2);
+const END: Duration = limits::END_WAIT.saturating_mul(2);
 
 /// Dropping it ends them all.
 #[derive(Debug, Default)]

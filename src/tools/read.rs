@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use super::client::Held;
 use super::text::{Encoding, Lines};
 use super::{Output, Tool, ToolContext, ToolError};
 use crate::content::{Location, Part, ToolContent, ToolKind};
@@ -77,8 +78,8 @@ fn read(placed: &Placed, input: &Input, context: &ToolContext) -> Result<Output,
         _ => context.failed("reading", &placed.path, error),
     };
     let mut file = match workspace::open(&placed.real) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => match context.unsaved(placed, None) {
-            Some(text) => return read_unsaved(&text, placed, input, context),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match context.held(placed, None).unsaved() {
+            Some(text) => return read_unsaved(text, placed, input, context),
             None => return Err(fail(error)),
         },
         opened => opened.map_err(fail)?,
@@ -93,10 +94,10 @@ fn read(placed: &Placed, input: &Input, context: &ToolContext) -> Result<Output,
     if encoding == Encoding::Utf8 && head.contains(&0) {
         return Err(ToolError(format!("{shown} is a binary file; use bash to look into it (file, xxd, strings)")));
     }
-    let unsaved = unsaved(&mut file, encoding, placed, context).map_err(fail)?;
-    context.files.note(&placed.real, unsaved.as_deref());
-    match unsaved {
-        Some(text) => read_unsaved(&text, placed, input, context),
+    let held = held(&mut file, encoding, placed, context).map_err(fail)?;
+    context.files.note(&placed.real, held.unsaved());
+    match held.unsaved() {
+        Some(text) => read_unsaved(text, placed, input, context),
         None => {
             let page = Page::read(Lines::new(file, encoding), input, &context.cancel).map_err(fail)?;
             page.output(&placed.path, &shown)
@@ -104,15 +105,15 @@ fn read(placed: &Placed, input: &Input, context: &ToolContext) -> Result<Output,
     }
 }
 
-/// What the client has of a file instead of what is on the disk.
-fn unsaved(file: &mut File, encoding: Encoding, placed: &Placed, context: &ToolContext) -> io::Result<Option<String>> {
+/// What the client has of a file that is on the disk.
+fn held(file: &mut File, encoding: Encoding, placed: &Placed, context: &ToolContext) -> io::Result<Held> {
     if context.client_of(placed).is_none() || !matches!(encoding, Encoding::Utf8 | Encoding::Utf8Marked) {
-        return Ok(None);
+        return Ok(Held::Unknown);
     }
     let mut disk = Vec::new();
     file.read_to_end(&mut disk)?;
     file.rewind()?;
-    Ok(context.unsaved(placed, Some(&disk)))
+    Ok(context.held(placed, Some(&disk)))
 }
 
 fn read_unsaved(text: &str, placed: &Placed, input: &Input, context: &ToolContext) -> Result<Output, ToolError> {

@@ -15,16 +15,18 @@ use crate::workspace::Workspace;
 /// The shell of a session, as far as it outlives its commands. Each starts from what the ones before it left that ended by themselves.
 #[derive(Debug)]
 pub struct Shell {
-    left: Mutex<Left>,
+    left: Mutex<Start>,
     pub jobs: Jobs,
     /// Ours alone: one that was killed may have left another beside it.
     temp: PathBuf,
 }
 
-#[derive(Debug)]
-struct Left {
-    cwd: PathBuf,
-    exported: BTreeMap<OsString, Option<OsString>>,
+/// What the next command begins with.
+#[derive(Clone, Debug)]
+pub struct Start {
+    pub cwd: PathBuf,
+    /// Variables that it begins with, or, without a value, begins without.
+    pub exported: BTreeMap<OsString, Option<OsString>>,
 }
 
 /// What a shell sets anew at each beginning.
@@ -34,26 +36,23 @@ const TEMP: &str = "temp-";
 
 impl Shell {
     pub fn new(workspace: &Workspace) -> Shell {
-        let left = Left { cwd: workspace.cwd.clone(), exported: BTreeMap::new() };
+        let left = Start { cwd: workspace.cwd.clone(), exported: BTreeMap::new() };
         let temp = workspace.artifacts.join(format!("{TEMP}{}", std::process::id()));
         Shell { left: Mutex::new(left), jobs: Jobs::default(), temp }
     }
 
-    fn left(&self) -> MutexGuard<'_, Left> {
+    fn left(&self) -> MutexGuard<'_, Start> {
         self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn cwd(&self) -> PathBuf {
-        self.left().cwd.clone()
+    /// What a command would begin with now; in the workspace's directory where the one that was left is gone.
+    pub fn start(&self, workspace: &Workspace) -> Start {
+        let left = self.left().clone();
+        if left.cwd.is_dir() { left } else { Start { cwd: workspace.cwd.clone(), ..left } }
     }
 
     pub fn set_cwd(&self, cwd: PathBuf) {
         self.left().cwd = cwd;
-    }
-
-    /// Variables that the next command begins with, or, without a value, begins without.
-    pub fn exported(&self) -> Vec<Change> {
-        self.left().exported.clone().into_iter().collect()
     }
 
     /// Keeps what a command exported, except what `is_ours`. False, and nothing is kept of it, when that is too much.

@@ -15,9 +15,23 @@ use crate::process::{Command, ExitStatus, What};
 
 /// Runs a shell command until it ends, and shows its terminal meanwhile. None: the client has no terminal for it, or it has to be
 /// confined.
-pub async fn run(command: &Command, timeout: Duration, capture: &mut Capture, context: &ToolContext) -> Option<(End, ToolContent)> {
-    let client = context.client.as_ref().filter(|_| context.client_terminal)?;
-    let terminal = client.start(&terminal_command(command)?).await?;
+pub async fn run(
+    command: &Command,
+    timeout: Duration,
+    capture: &mut Capture,
+    context: &ToolContext,
+) -> Result<Option<(End, ToolContent)>, ToolError> {
+    let Some((client, command)) = context.client.as_ref().filter(|_| context.client_terminal).zip(terminal_command(command)) else {
+        return Ok(None);
+    };
+    let started = tokio::select! {
+        biased;
+        () = context.cancel.cancelled() => return Err(ToolError::cancelled()),
+        started = client.start(&command) => started,
+    };
+    let unknown =
+        |why| ToolError(format!("the client was told to run it and did not answer ({why}): whether it runs is not known"));
+    let Some(terminal) = started.map_err(unknown)? else { return Ok(None) };
     (context.progress)(vec![terminal.shown(String::new())]);
     let end = tokio::select! {
         biased;
@@ -31,7 +45,7 @@ pub async fn run(command: &Command, timeout: Duration, capture: &mut Capture, co
     if !matches!(end, End::Itself(_)) {
         terminal.kill().await;
     }
-    Some((end, shown(&*terminal, capture).await))
+    Ok(Some((end, shown(&*terminal, capture).await)))
 }
 
 async fn shown(terminal: &dyn ClientTerminal, capture: &mut Capture) -> ToolContent {
@@ -47,9 +61,11 @@ async fn shown(terminal: &dyn ClientTerminal, capture: &mut Capture) -> ToolCont
 fn terminal_command(command: &Command) -> Option<TerminalCommand> {
     let (What::Shell(line), None) = (&command.what, &command.sandbox) else { return None };
     let text = |text: &std::ffi::OsString| text.to_str().map(str::to_owned);
+    let unset = command.env_removed.iter().map(text).collect::<Option<Vec<String>>>()?;
+    let unset = unset.into_iter().flat_map(|name| ["-u".to_owned(), name]);
     Some(TerminalCommand {
-        program: "bash".into(),
-        arguments: vec!["-c".into(), line.clone()],
+        program: "env".into(),
+        arguments: unset.chain(["bash", "-c", line].map(str::to_owned)).collect(),
         environment: command.env_set.iter().map(|(name, value)| Some((text(name)?, text(value)?))).collect::<Option<_>>()?,
         cwd: command.cwd.clone(),
         output_bytes_max: limits::CLIENT_TERMINAL_BYTES_MAX,

@@ -10,10 +10,11 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nuncio::process::{Sandbox, Supervisor};
-use nuncio::tools::{Output, ToolContext, Tools};
+use nuncio::tools::{Output, Shell, ToolContext, Tools};
 use nuncio::workspace::Workspace;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -32,8 +33,9 @@ struct World {
 impl World {
     fn new() -> World {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let workspace = Workspace::new(directory.path(), [], &directory.path().join("artifacts"));
-        let context = ToolContext::new(workspace, Supervisor::new(env!("CARGO_BIN_EXE_nuncio")));
+        let workspace = Arc::new(Workspace::new(directory.path(), [], &directory.path().join("artifacts")));
+        let context =
+            ToolContext::new(workspace.clone(), Arc::new(Shell::new(&workspace)), Supervisor::new(env!("CARGO_BIN_EXE_nuncio")));
         World { runtime: Runtime::new().expect("a runtime"), tools: Tools::native(), context, directory }
     }
 
@@ -219,7 +221,7 @@ fn bash(world: &mut World) {
     };
     let open = time(world);
     let (writable, temp) = (world.context.workspace.roots.clone(), world.context.shell.temp().to_owned());
-    world.context.sandbox = Some(Sandbox { writable, temp, network: false });
+    world.context.sandbox = Some(Sandbox { writable, temp, network: false, required: true });
     let confined = time(world);
     world.context.sandbox = None;
     row("bash `true`; in the sandbox", &format!("{open:.1} ms; {confined:.1} ms"), "≤ 4 ms; ≤ 8 ms");

@@ -73,15 +73,60 @@ async fn the_mode_counts_that_the_session_is_in() {
     agent.finish().await;
 }
 
+#[tokio::test]
+async fn temporary_files_last_as_long_as_their_session() {
+    let home = Home::new();
+    let more = home.put("../more/file", "").parent().unwrap().to_owned();
+    let bash = |command: &str| json!({"name": "bash", "input": {"command": command}});
+    let read = json!({"name": "read", "input": {"file_path": "missing"}});
+    let look = json!({"tool_calls": [bash("cat $TMPDIR/kept && mktemp -q > /dev/null && echo made")]});
+    let steps = json!([
+        {"tool_calls": [bash("echo hi > $TMPDIR/kept")]},
+        {"tool_calls": [read]},
+        look,
+        {"text": "seen"},
+        look,
+        {"text": "seen"},
+    ]);
+    let (mut agent, session) = home.session(steps, &["--mode", "auto"]).await;
+    let (_, first) = agent.turn(&session, "go").await;
+    // Other directories make no other session.
+    let place = json!({"sessionId": session, "cwd": home.work(), "additionalDirectories": [more], "mcpServers": []});
+    agent.call("session/resume", place).await;
+    let (_, second) = agent.turn(&session, "go").await;
+    for call in [tool(&first, 2), tool(&second, 0)] {
+        assert!(call["content"].to_string().contains("hi\\nmade\\n"), "{call}");
+    }
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn commands_have_no_terminal() {
+    let home = Home::new();
+    let line = "for way in '<' '>' '<>'; do (eval \": $way /dev/tty\") 2> /dev/null; echo $?; done";
+    let input = json!({ "command": line }).to_string();
+    // In front at a terminal.
+    let mut command = std::process::Command::new("python3");
+    command.args(["-c", "import pty, sys; pty.spawn(sys.argv[1:])", env!("CARGO_BIN_EXE_nuncio"), "tool", "bash"]);
+    command.args(["--mode", "auto", "--sandbox", "off", &input]).stdin(std::process::Stdio::null());
+    let output = command.current_dir(home.work()).env("NUNCIO_HOME", home.data()).output().unwrap();
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"));
+    assert_eq!(told["output"], "1\n1\n1\nexit code: 0");
+}
+
 /// `nuncio tool bash` in the mode auto, on a system that answers `call` with `errno`.
 fn run_without(call: libc::c_long, errno: i32, flags: &[&str]) -> Value {
-    let home = Home::new();
+    let arguments = [&["bash", "--mode", "auto"], flags, &[r#"{"command": "echo ran"}"#]].concat();
+    tool_without(call, errno, &Home::new(), &arguments)
+}
+
+fn tool_without(call: libc::c_long, errno: i32, home: &Home, arguments: &[&str]) -> Value {
     let rules = BTreeMap::from([(call, Vec::new())]);
     let arch = std::env::consts::ARCH.try_into().unwrap();
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Errno(errno as u32), arch).unwrap();
     let filter: seccompiler::BpfProgram = filter.try_into().unwrap();
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_nuncio"));
-    command.args(["tool", "bash", "--mode", "auto"]).args(flags).arg(r#"{"command": "echo ran"}"#);
+    command.arg("tool").args(arguments);
     command.current_dir(home.work()).env("NUNCIO_HOME", home.data());
     // SAFETY: two system calls, and nothing is allocated unless they fail.
     unsafe { command.pre_exec(move || seccompiler::apply_filter(&filter).map_err(std::io::Error::other)) };
@@ -97,6 +142,16 @@ fn without_landlock_nothing_runs_that_should_be_confined() {
     assert_eq!(told, json!({"ok": false, "output": why, "details": null}));
     let told = run_without(libc::SYS_landlock_create_ruleset, libc::ENOSYS, &["--sandbox", "off"]);
     assert_eq!(told["output"], "ran\nexit code: 0");
+}
+
+#[test]
+fn without_landlock_git_tools_look_where_no_sandbox_is_wanted() {
+    let home = Home::new();
+    let made = std::process::Command::new("git").args(["init", "--quiet", "-b", "main"]).current_dir(home.work()).status();
+    assert!(made.unwrap().success());
+    let told = |mode| tool_without(libc::SYS_landlock_create_ruleset, libc::ENOSYS, &home, &["git_status", "--mode", mode, "{}"]);
+    assert_eq!(told("plan")["output"], "on main, no commits yet\nnothing changed\n");
+    assert!(told("auto")["output"].as_str().unwrap().contains("the sandbox cannot be applied"));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use nuncio::content::{Part, ToolContent, plain_text};
 use nuncio::process::Supervisor;
-use nuncio::tools::{Output, ToolContext, ToolError, Tools};
+use nuncio::tools::{Output, Shell, ToolContext, ToolError, Tools};
 use nuncio::workspace::Workspace;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -17,6 +17,7 @@ mod edits;
 mod fetch;
 mod files;
 mod git;
+mod git_trust;
 mod jobs;
 mod patches;
 mod repo_map;
@@ -37,8 +38,9 @@ impl World {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().join("work");
         std::fs::create_dir(&root).unwrap();
-        let workspace = Workspace::new(&root, [], &directory.path().join("artifacts"));
-        let context = ToolContext::new(workspace, Supervisor::new(env!("CARGO_BIN_EXE_nuncio")));
+        let workspace = Arc::new(Workspace::new(&root, [], &directory.path().join("artifacts")));
+        let context =
+            ToolContext::new(workspace.clone(), Arc::new(Shell::new(&workspace)), Supervisor::new(env!("CARGO_BIN_EXE_nuncio")));
         World { directory, tools: Tools::native(), context }
     }
 
@@ -69,7 +71,9 @@ impl World {
     }
 
     async fn call(&self, name: &str, input: Value) -> Result<Output, ToolError> {
-        self.tools.prepare(name, input, &self.context)?.run(&self.context).await
+        let start = self.context.shell.start(&self.context.workspace);
+        let context = ToolContext { start, ..self.context.clone() };
+        self.tools.prepare(name, input, &context)?.run(&context).await
     }
 
     /// What the model is told, with `ok` or `error` before it.
@@ -140,7 +144,8 @@ async fn input_is_read_with_small_liberties() {
     let cases = [
         (json!({"file_path": "a", "offset": 2, "limit": 2}), two_and_three.into()),
         (json!({"file_path": "a", "offset": "2", "limit": "2"}), two_and_three.into()),
-        (json!({"path": "a", "offset": 2.0, "limit": 2, "unknown": true}), two_and_three.into()),
+        (json!({"path": "a", "offset": 2.0, "limit": 2, "description": "the middle"}), two_and_three.into()),
+        (json!({"path": "a", "start_line": 2}), told("there is no argument start_line")),
         (json!("{\"file_path\": \"a\", \"offset\": 2, \"limit\": 2}"), two_and_three.into()),
         (json!({"file_path": "a", "offset": 4, "limit": null}), "ok      4\t4\n".into()),
         // Names that are almost right.

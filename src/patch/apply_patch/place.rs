@@ -1,12 +1,13 @@
 //! Where the hunks of a patch belong in a file, and what the file is after them.
 //!
-//! A hunk belongs where its old lines are, found as by an edit: literally, else without their blanks, else as a block of the same
-//! length. Of several places those count that its hints (`@@ context`, line number, end of file) point to. The hunks of a file
+//! A hunk belongs where its old lines are, found as by an edit: literally, else without their blanks, else as a block of like
+//! lines. Of several places those count that its hints (`@@ context`, line number, end of file) point to. The hunks of a file
 //! stand in its order; there must be one way only to give all of them a place.
 
 use std::ops::Range;
 
 use super::{Hunk, HunkLine, Sign};
+use crate::patch::block::pairs;
 use crate::patch::indentation::{Adoption, Style};
 use crate::patch::lines::{Lines, MARK, indented, trim, words};
 use crate::patch::locate::{Strategy, single_out};
@@ -49,10 +50,11 @@ pub fn apply(content: &[u8], hunks: &[Hunk]) -> Result<Patched, String> {
             ),
         }
     })?;
+    let style = Style::of(&lines);
     let splices: Vec<Splice> = (hunks.iter().zip(&olds).zip(&candidates).zip(&places))
         .map(|(((hunk, old), found), place)| Splice {
             at: place.start,
-            changes: changes(&lines, hunk, old, found.strategy, place),
+            changes: changes(&lines, hunk, old, found, place, &style),
             terminated: hunk.terminated,
         })
         .collect();
@@ -104,7 +106,9 @@ fn find(lines: &Lines<'_>, hunk: &Hunk, old: &[&[u8]], drift: isize) -> Result<F
     }
     for strategy in [Strategy::Exact, Strategy::LineTrimmed, Strategy::WhitespaceNormalized, Strategy::BlockAnchor] {
         let mut places = strategy.places(lines, old);
-        places.retain(|place| place.len() == old.len());
+        places.retain(|place| {
+            place.len() == old.len() && (strategy != Strategy::BlockAnchor || line_for_line(lines, hunk, old, place))
+        });
         if places.is_empty() {
             continue;
         }
@@ -129,8 +133,18 @@ fn find(lines: &Lines<'_>, hunk: &Hunk, old: &[&[u8]], drift: isize) -> Result<F
         }
         return Ok(Found { strategy, places });
     }
-    let nearest = nearest(lines, old).map(|nearest| format!("; {}", nearest.message("the patch"))).unwrap_or_default();
-    Err(format!("was not found{nearest}; read the file and make the patch anew"))
+    let otherwise = "read the file and make the patch anew";
+    let why = nearest(lines, old).map_or_else(|| otherwise.to_owned(), |nearest| nearest.message("the patch", otherwise));
+    Err(format!("was not found; {why}"))
+}
+
+/// Whether each old line of a hunk is its line of the place, or like it, and those that go are the same but for blanks.
+fn line_for_line(lines: &Lines<'_>, hunk: &Hunk, old: &[&[u8]], place: &Range<usize>) -> bool {
+    let there: Vec<&[u8]> = lines.texts(place.clone()).collect();
+    let signs = hunk.lines.iter().map(|line| line.sign).filter(|sign| *sign != Sign::Add);
+    let mut all = signs.zip(old).zip(&there);
+    all.all(|((sign, old), there)| sign == Sign::Keep || words(old).eq(words(there)))
+        && pairs(old, &there).iter().enumerate().all(|(index, line)| *line == Some(index))
 }
 
 /// Leaves those for which `best` holds, if there are any.
@@ -199,26 +213,50 @@ fn in_order(candidates: &[Found]) -> Result<Vec<Range<usize>>, usize> {
     Ok(earliest)
 }
 
-fn changes(lines: &Lines<'_>, hunk: &Hunk, old: &[&[u8]], strategy: Strategy, place: &Range<usize>) -> Vec<LineChange> {
-    // A hunk that shows a `\r` tells the ending of each of its lines.
-    let literal = hunk.lines.iter().any(|line| line.text.ends_with('\r'));
-    let ending = |line: &HunkLine| if without_ending(line).len() < line.text.len() { b"\r\n".as_slice() } else { b"\n" };
+fn changes(lines: &Lines<'_>, hunk: &Hunk, old: &[&[u8]], found: &Found, place: &Range<usize>, style: &Style) -> Vec<LineChange> {
+    let literal = shows_endings(lines, hunk, place);
+    let ending = |line: &HunkLine| if is_crlf(line) { b"\r\n".as_slice() } else { b"\n" };
     let added = |line: &&HunkLine| line.sign == Sign::Add;
     let mut new: Vec<&[u8]> = hunk.lines.iter().filter(added).map(|line| without_ending(line).as_bytes()).collect();
     let begins_new = hunk.lines.iter().find(|line| line.sign != Sign::Remove).is_some_and(|line| line.sign == Sign::Add);
     if begins_new && place.start == 0 && lines.content().starts_with(MARK) {
         unmark(&mut new);
     }
-    let adoption = (strategy != Strategy::Exact).then(|| Adoption::new(old, &new, lines, place.clone(), &Style::of(lines)));
+    let adoption = (found.strategy != Strategy::Exact).then(|| Adoption::new(old, &new, lines, place.clone(), style));
     let mut new = new.into_iter();
+    // The next old line, and the one whose place the next new one takes, if it is before that.
+    let (mut next, mut replaced) = (0_usize, 0);
     let change = |line: &HunkLine| match line.sign {
-        Sign::Keep => LineChange::Keep,
-        Sign::Remove => LineChange::Remove,
+        Sign::Keep => {
+            next += 1;
+            replaced = next;
+            LineChange::Keep
+        }
+        Sign::Remove => {
+            next += 1;
+            LineChange::Remove
+        }
         Sign::Add => {
             let text = new.next().unwrap_or_default();
-            let text = adoption.as_ref().map_or_else(|| text.to_vec(), |adoption| adoption.adopt(text));
+            let index = replaced.min(next.saturating_sub(1));
+            replaced = (replaced + 1).min(next);
+            let text = adoption.as_ref().map_or_else(|| text.to_vec(), |adoption| adoption.adopt(text, index));
             LineChange::Add { text, ending: literal.then(|| ending(line)) }
         }
     };
     hunk.lines.iter().map(change).collect()
+}
+
+fn is_crlf(line: &HunkLine) -> bool {
+    without_ending(line).len() < line.text.len()
+}
+
+/// Whether a hunk with a `\r` tells the ending of each of its lines: those that are in the file have the one that is told.
+fn shows_endings(lines: &Lines<'_>, hunk: &Hunk, place: &Range<usize>) -> bool {
+    let old = hunk.lines.iter().filter(|line| line.sign != Sign::Add);
+    let same = |(line, number): (&HunkLine, usize)| {
+        let whole = lines.whole(number);
+        line.unterminated || !whole.ends_with(b"\n") || whole.ends_with(b"\r\n") == is_crlf(line)
+    };
+    hunk.lines.iter().any(is_crlf) && old.zip(place.clone()).all(same)
 }

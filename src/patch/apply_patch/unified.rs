@@ -46,16 +46,26 @@ struct Head {
     moved: (Option<String>, Option<String>),
 }
 
-/// `first` is the line that begins the first file.
+/// `first` is the line that begins the first file. Between files may stand what some tools write there, but no line of a hunk.
 pub fn parse(lines: &[&str], first: usize) -> Result<Vec<FilePatch>, String> {
     let mut files = Vec::new();
     let mut next = first;
+    // Whether any text may stand here, and the first line of it if not.
+    let mut free = true;
+    let mut other = None;
     while next < lines.len() {
-        if !is_head(lines[next]) {
-            if lines[next].starts_with("@@ ") {
+        let line = lines[next];
+        if !is_head(line) {
+            if line.starts_with("@@ ") {
                 return Err(wrong(next, "the hunk belongs to no file: `--- PATH` and `+++ PATH` have to precede it"));
             }
-            // The head of a mail, a fence, or what some tools write between files.
+            free |= ends(line);
+            if !free && !line.is_empty() {
+                let other = *other.get_or_insert(next);
+                if line.starts_with([' ', '-', '+']) {
+                    return Err(unsigned(lines, other));
+                }
+            }
             next += 1;
             continue;
         }
@@ -65,9 +75,22 @@ pub fn parse(lines: &[&str], first: usize) -> Result<Vec<FilePatch>, String> {
         while let Some(line) = lines.get(next).filter(|line| line.starts_with("@@")) {
             hunks.push(read_hunk(lines, &mut next, hunk_head(line))?);
         }
+        (free, other) = (hunks.is_empty(), None);
         files.push(head.file(hunks).map_err(|why| wrong(begin, why))?);
     }
     Ok(files)
+}
+
+/// Whether the patch ends here, or one mail or commit of several: a fence, the signature of a mail, the head of the next.
+fn ends(line: &str) -> bool {
+    line == SIGNATURE || ["```", "From ", "commit "].iter().any(|prefix| line.starts_with(prefix))
+}
+
+/// So ends a mail of git.
+const SIGNATURE: &str = "-- ";
+
+fn unsigned(lines: &[&str], index: usize) -> String {
+    wrong(index, format!("a line of a hunk begins with a blank, - or +, but this is `{}`", lines[index]))
 }
 
 fn read_head(lines: &[&str], next: &mut usize) -> Result<Head, String> {
@@ -148,25 +171,38 @@ fn content(hunks: &[Hunk]) -> Result<String, String> {
     Ok(content)
 }
 
-/// The hunk whose head is at `next`. Lines that its head does not count belong to it, too, as long as they look like it.
+/// The hunk whose head is at `next`. Its head may miscount: lines that it does not count belong to it, too, as long as they look
+/// like it, and lines that it counts may be missing where something else begins.
 fn read_hunk(lines: &[&str], next: &mut usize, head: HunkHead) -> Result<Hunk, String> {
     let begin = *next;
     let mut body = Body::new(head.context.into_iter().collect(), head.line);
+    let left = |body: &Body| {
+        let (before, after) = body.counts();
+        head.counts.map(|counts| (counts.0.saturating_sub(before), counts.1.saturating_sub(after)))
+    };
     *next += 1;
     while let Some(line) = lines.get(*next).copied() {
-        let (before, after) = body.counts();
-        let left = head.counts.map(|counts| (counts.0.saturating_sub(before), counts.1.saturating_sub(after)));
+        let left = left(&body);
         let file_follows = line.starts_with("--- ")
             && lines.get(*next + 1).is_some_and(|line| line.starts_with("+++ "))
             && lines.get(*next + 2).is_some_and(|line| line.starts_with("@@"))
             // A line `-- x` that becomes `++ y` looks the same, but is the last one of its hunk.
             && left != Some((1, 1));
-        // So ends a mail of git.
-        let signature = line == "-- " && left == Some((0, 0));
+        let signature = line == SIGNATURE && left == Some((0, 0));
         if file_follows || signature || !body.take(line) {
             break;
         }
         *next += 1;
+    }
+    match (lines.get(*next), left(&body)) {
+        (None, Some((1.., 1..))) => {
+            let why = "the patch ends before the hunk has the lines that its head counts";
+            return Err(wrong(begin, format!("{why}; it may have been cut: send it whole, or with the right counts")));
+        }
+        (Some(line), Some((1.., _) | (_, 1..))) if !is_head(line) && !line.starts_with("@@") && !ends(line) => {
+            return Err(unsigned(lines, *next));
+        }
+        _ => {}
     }
     if let Some((before, after)) = head.counts {
         let (old, new) = body.counts();

@@ -92,7 +92,7 @@ impl Tool for Branch {
         }
         let current = git.read(["branch", "--show-current"]).await?.text();
         let did = if verb == "branch" { format!("created {name}; still on {current}") } else { format!("switched to {current}") };
-        Ok(Output::text(format!("{did}\n"), json!({ "current": current })))
+        Ok(Output::text(format!("{did}\n{}", said.confinement), json!({ "current": current })))
     }
 }
 

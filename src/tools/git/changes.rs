@@ -30,12 +30,18 @@ pub struct Change {
     pub insertions: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletions: Option<u64>,
-    /// From the top, as git names it.
     #[serde(skip)]
-    pub raw: Vec<u8>,
+    raw: Vec<u8>,
+    #[serde(skip)]
+    raw_from: Option<Vec<u8>>,
 }
 
 impl Change {
+    /// Its paths, from the top, as git names them.
+    pub fn names(&self) -> impl Iterator<Item = &[u8]> {
+        [Some(&self.raw), self.raw_from.as_ref()].into_iter().flatten().map(Vec::as_slice)
+    }
+
     /// `modified src/a.rs +1 -2`
     pub fn line(&self) -> String {
         let from = self.from.as_ref().map(|from| format!("{from} -> ")).unwrap_or_default();
@@ -72,8 +78,15 @@ pub fn read(git: &Git<'_>, said: &Said) -> Vec<Change> {
             let Some(raw) = fields.next() else { break };
             // A conflict is told twice: as such, and by how the file differs from our side.
             if !changes.iter().any(|change| change.raw == raw) {
-                let (path, from) = (git.show(raw), from.map(|from| git.show(from)));
-                changes.push(Change { path, status: kind(letter), from, insertions: None, deletions: None, raw: raw.to_owned() });
+                changes.push(Change {
+                    path: git.show(raw),
+                    status: kind(letter),
+                    from: from.map(|from| git.show(from)),
+                    insertions: None,
+                    deletions: None,
+                    raw: raw.to_owned(),
+                    raw_from: from.map(<[u8]>::to_owned),
+                });
             }
             continue;
         }

@@ -1,11 +1,13 @@
 //! `git_diff`: what changed, as a unified diff.
 
+use std::ffi::OsString;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::Git;
 use super::changes::{self, Change};
+use super::{Git, pathspec, words};
 use crate::content::ToolKind;
 use crate::limits;
 use crate::permission::Access;
@@ -44,25 +46,28 @@ impl Tool for Diff {
     async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
         let git = Git::open(context).await?;
         let staged = input.staged == Some(true);
-        let scope = git.scope(input.path.as_deref())?;
-        let arguments = |form: &[&str], scope: &[String]| {
+        let mut scope = git.scope(input.path.as_deref())?;
+        let arguments = |form: &[&str], scope: &[OsString]| {
             let staged = if staged { &["--cached"][..] } else { &[] };
-            let words = ["diff"].iter().chain(staged).chain(&changes::FORM).chain(form).chain(&["--"]);
-            words.map(ToString::to_string).chain(scope.iter().cloned()).collect::<Vec<_>>()
+            words(&[&["diff"], staged, &changes::FORM, form, &["--"]].concat(), scope)
         };
-        let said = git.read(arguments(&["--raw", "--numstat", "-z"], &scope)).await?;
-        let (hidden, mut files): (Vec<Change>, Vec<Change>) =
-            changes::read(&git, &said).into_iter().partition(|change| git.hides(&change.raw));
+        let list = async |scope: &[OsString]| git.read(arguments(&["--raw", "--numstat", "-z"], scope)).await;
+        let mut said = list(&scope).await?;
+        let mut files = changes::read(&git, &said);
+        let hidden: Vec<&[u8]> = files.iter().flat_map(Change::names).filter(|name| git.hides(name)).collect();
+        if !hidden.is_empty() {
+            scope.extend(hidden.into_iter().map(|name| pathspec("top,literal,exclude", name)));
+            said = list(&scope).await?;
+            files = changes::read(&git, &said);
+        }
         if files.is_empty() {
             let other = if staged { "staged changes" } else { "unstaged changes; staged: true shows what is staged" };
             return Ok(Output::text(format!("no {other}\n"), json!({ "files": [], "truncated": false })));
         }
-        let left_out = |change: &Change| format!(":(top,literal,exclude){}", String::from_utf8_lossy(&change.raw));
-        let scope: Vec<String> = scope.into_iter().chain(hidden.iter().map(left_out)).collect();
-        let patch = git.read(arguments(&["--patch"], &scope)).await?;
-        let mut text = patch.text();
-        text.push('\n');
-        let mut truncated = said.cut || patch.cut || files.len() > limits::GIT_ENTRIES_MAX;
+        // Of what was not listed nobody knows whether it is hidden.
+        let patch = if said.cut { None } else { Some(git.read(arguments(&["--patch"], &scope)).await?) };
+        let mut truncated = patch.as_ref().is_none_or(|patch| patch.cut) || files.len() > limits::GIT_ENTRIES_MAX;
+        let mut text = patch.map(|patch| patch.text() + "\n").unwrap_or_default();
         files.truncate(limits::GIT_ENTRIES_MAX);
         if text.len() > limits::GIT_DIFF_BYTES_MAX {
             truncated = true;

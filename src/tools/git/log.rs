@@ -1,5 +1,7 @@
 //! `git_log`: the commits that led here.
 
+use std::ffi::OsString;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -54,9 +56,9 @@ impl Tool for Log {
         }
         let count = input.count.unwrap_or(COUNT).clamp(1, limits::GIT_LOG_MAX);
         let mut arguments = vec![
-            "log".to_owned(),
+            OsString::from("log"),
             "-z".into(),
-            format!("--max-count={count}"),
+            format!("--max-count={count}").into(),
             "--decorate=short".into(),
             FORMAT.into(),
             "--".into(),

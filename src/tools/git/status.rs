@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Git;
 use super::changes::kind;
+use super::{Git, words};
 use crate::content::ToolKind;
 use crate::limits;
 use crate::permission::Access;
@@ -36,12 +36,8 @@ impl Tool for Status {
     /// conflicted: [{path, status}], truncated}`; no branch is a detached head, no commit one that has none yet.
     async fn run(&self, _: Input, context: &ToolContext) -> Result<Output, ToolError> {
         let git = Git::open(context).await?;
-        let mut arguments: Vec<String> =
-            ["status", "--porcelain=v2", "--branch", "-z", "--ignore-submodules=dirty", "--untracked-files=normal", "--"]
-                .map(String::from)
-                .into();
-        arguments.extend(git.scope(None)?);
-        let said = git.read(arguments).await?;
+        let form = ["status", "--porcelain=v2", "--branch", "-z", "--ignore-submodules=dirty", "--untracked-files=normal", "--"];
+        let said = git.read(words(&form, &git.scope(None)?)).await?;
         let mut state = State { truncated: said.cut, ..State::default() };
         let mut fields = said.fields();
         while let Some(field) = fields.next() {

@@ -20,6 +20,12 @@ pub enum Manner {
     Silent,
     /// It says that it has written, and has not.
     Lies,
+    /// It cannot read, and saves what it is given.
+    CannotRead,
+    /// It reads, and cannot write.
+    CannotWrite,
+    /// While it reads a file, somebody else adds a line to it.
+    Disturbed,
 }
 
 pub struct Editor {
@@ -78,6 +84,13 @@ impl Editor {
         let path = PathBuf::from(params["path"].as_str().unwrap_or_default());
         let terminal = params["terminalId"].as_str().unwrap_or_default();
         match method {
+            "fs/read_text_file" if self.manner == Manner::CannotRead => Err("no reading".into()),
+            "fs/write_text_file" if self.manner == Manner::CannotWrite => Err("no writing".into()),
+            "fs/read_text_file" if self.manner == Manner::Disturbed => {
+                let text = std::fs::read_to_string(&path).map_err(|error| error.to_string())?;
+                std::fs::write(&path, format!("{text}somebody else's\n")).map_err(|error| error.to_string())?;
+                Ok(Some(json!({ "content": text })))
+            }
             "fs/read_text_file" => match self.buffers.get(&path) {
                 Some(text) => Ok(Some(json!({ "content": text }))),
                 None => {
@@ -88,7 +101,7 @@ impl Editor {
             "fs/write_text_file" => {
                 let text = params["content"].as_str().unwrap();
                 match self.manner {
-                    Manner::Saves => {
+                    Manner::Saves | Manner::CannotRead => {
                         self.buffers.remove(&path);
                         std::fs::write(&path, text).map_err(|error| error.to_string())?;
                     }

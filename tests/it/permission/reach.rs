@@ -86,6 +86,49 @@ async fn always_is_for_the_directory_and_the_environment_that_were_shown() {
     agent.finish().await;
 }
 
+/// Allows what was asked first and is not answered.
+async fn allow(agent: &mut Agent) {
+    let (id, params) = agent.asked.remove(0);
+    let options = params["options"].as_array().unwrap();
+    let option = &options.iter().find(|option| option["kind"] == "allow_once").unwrap()["optionId"];
+    let answer = json!({"jsonrpc": "2.0", "id": id, "result": {"outcome": {"outcome": "selected", "optionId": option}}});
+    agent.raw(format!("{answer}\n").as_bytes()).await;
+}
+
+#[tokio::test]
+async fn a_command_runs_where_and_with_what_it_was_judged() {
+    let home = Home::new();
+    home.put("deep/file", "");
+    let call = |command: &str| json!({"name": "bash", "input": {"command": command}});
+    let look = "pwd; echo ${GREETING-none}";
+    let steps = json!([{"tool_calls": [call("cd deep; export GREETING=hello"), call(look)]}, {"tool_calls": [call(look)]}, {}]);
+    let (mut agent, session) = home.session(steps, &[]).await;
+    agent.otherwise = Reply::Never;
+    let id = agent.prompt(&session, "go").await;
+    while agent.asked.len() < 2 {
+        agent.frame().await.unwrap();
+    }
+    let ours = |(_, params): &(Value, Value)| params["toolCall"]["rawInput"]["command"] != look;
+    agent.asked.sort_by_key(|asked| !ours(asked));
+    assert_eq!(agent.asked[1].1["toolCall"]["content"][0]["content"]["text"], look);
+    allow(&mut agent).await;
+    agent.until("the first call's end", |frame| frame["params"]["update"]["status"] == "completed").await;
+    allow(&mut agent).await;
+    while agent.asked.is_empty() {
+        agent.frame().await.unwrap();
+    }
+    // The one after it is where the first went, though the second stayed.
+    let shown = agent.asked[0].1["toolCall"]["content"].to_string();
+    assert!(shown.contains("# in deep\\n"), "{shown}");
+    allow(&mut agent).await;
+    agent.answer(&id).await.unwrap();
+    let updates = agent.updates(&session);
+    let said = |index: usize| tool(&updates, index)["content"].to_string();
+    assert!(said(1).contains("/work\\nnone\\n"), "{}", said(1));
+    assert!(said(2).contains("/work/deep\\nhello\\n"), "{}", said(2));
+    agent.finish().await;
+}
+
 #[tokio::test]
 async fn an_allowed_command_outside_the_roots_is_asked_about() {
     let home = Home::new();

@@ -129,6 +129,73 @@ async fn a_silent_client_is_waited_for_once() {
 }
 
 #[tokio::test]
+async fn what_is_typed_is_not_lost_to_a_client_that_can_do_only_one_thing() {
+    // It cannot say what it has: the disk is changed, and the editor sees to its own conflict.
+    let home = Home::new();
+    let file = home.put("a.txt", "one\ntwo\n");
+    let edit = [("edit", json!({"file_path": "a.txt", "old_string": "one", "new_string": "1"}))];
+    let (mut agent, session) =
+        session(&home, Editor::with(Manner::CannotRead, &[(file.clone(), "one\ntwo\ntyped\n")]), &edit).await;
+    let (_, updates) = agent.turn(&session, "go").await;
+    assert_eq!(said(&updates, 0).split(' ').next(), Some("completed"));
+    assert_eq!(home.get("a.txt").as_deref(), Some("1\ntwo\n"));
+    assert_eq!(agent.editor.as_ref().unwrap().buffers[&file], "one\ntwo\ntyped\n");
+    agent.finish().await;
+
+    // It cannot write: what is typed is saved with the edit, with the endings of the file.
+    let home = Home::new();
+    let file = home.put("a.txt", "one\r\ntwo\r\n");
+    let (mut agent, session) =
+        self::session(&home, Editor::with(Manner::CannotWrite, &[(file.clone(), "one\ntwo\ntyped\n")]), &edit).await;
+    agent.turn(&session, "go").await;
+    assert_eq!(home.get("a.txt").as_deref(), Some("1\r\ntwo\r\ntyped\r\n"));
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn what_is_typed_into_a_file_that_no_editor_keeps_has_to_be_saved_first() {
+    let home = Home::new();
+    for (name, content) in [("marked.txt", "\u{feff}one\n"), ("mixed.txt", "one\r\ntwo\n")] {
+        let file = home.put(name, content);
+        let edit = [("edit", json!({"file_path": name, "old_string": "one", "new_string": "1"}))];
+        let (mut agent, session) = session(&home, Editor::with(Manner::Saves, &[(file.clone(), "one\ntyped\n")]), &edit).await;
+        let (_, updates) = agent.turn(&session, "go").await;
+        assert!(said(&updates, 0).contains("have it saved first"), "{}", said(&updates, 0));
+        assert_eq!(home.get(name).as_deref(), Some(content));
+        agent.finish().await;
+    }
+}
+
+#[tokio::test]
+async fn what_somebody_else_writes_during_an_edit_stays() {
+    let home = Home::new();
+    home.put("a.txt", "one\n");
+    let calls = [
+        ("edit", json!({"file_path": "a.txt", "old_string": "one", "new_string": "1"})),
+        ("write", json!({"file_path": "a.txt", "content": "all mine\n"})),
+    ];
+    let (mut agent, session) = session(&home, Editor::new(Manner::Disturbed), &calls).await;
+    let (_, updates) = agent.turn(&session, "go").await;
+    for index in 0..2 {
+        assert!(said(&updates, index).starts_with("failed stale: a.txt was changed by somebody else"), "{}", said(&updates, index));
+    }
+    assert_eq!(home.get("a.txt").as_deref(), Some("one\nsomebody else's\nsomebody else's\n"));
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn a_command_that_may_run_in_a_silent_terminal_is_not_run_again() {
+    let home = Home::new();
+    home.config("[tools]\nclient_terminal = true\n[sandbox]\nmode = \"off\"\n");
+    let call = [("bash", json!({"command": "touch ran"}))];
+    let (mut agent, session) = session(&home, Editor::new(Manner::Silent), &call).await;
+    let (_, updates) = agent.turn(&session, "go").await;
+    assert!(said(&updates, 0).contains("whether it runs is not known"), "{}", said(&updates, 0));
+    assert_eq!(home.get("ran"), None);
+    agent.finish().await;
+}
+
+#[tokio::test]
 async fn what_no_editor_keeps_as_it_is_goes_to_the_disk() {
     let home = Home::new();
     let contents: [(&str, &[u8], &[u8]); 4] = [

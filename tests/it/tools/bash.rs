@@ -10,7 +10,7 @@ async fn commands_answer_with_output_and_code() {
         ("exit 3", "ok exit code: 3"),
         ("printf 'no end'", "ok no end\nexit code: 0"),
         ("printf 'a\\377b\\n'", "ok a\u{fffd}b\nexit code: 0"),
-        ("kill -9 $$", "ok exit code: 137"),
+        ("kill -9 $$", "ok [its directory and exports are not kept]\nexit code: 137"),
         ("cat", "ok exit code: 0"),
         ("echo $PAGER $GIT_PAGER $GIT_TERMINAL_PROMPT $TERM", "ok cat cat 0 dumb\nexit code: 0"),
         ("if", "ok bash: eval: line 2: syntax error: unexpected end of file from `if' command on line 1\nexit code: 2"),
@@ -37,6 +37,7 @@ async fn the_directory_is_kept() {
         (json!({"command": "pwd"}), format!("ok {}\nexit code: 0", world.path("").display()).replace("/\n", "\n")),
         (json!({"command": "pwd", "cwd": "gone"}), format!("error bash: cwd: {} is not a directory", world.path("gone").display())),
         (json!({"command": "true", "env": {"A=B": "1"}}), "error bash: env: \"A=B\" cannot be set".into()),
+        (json!({"command": "echo a\0b"}), "error bash: command: it has a NUL character, which no command line can hold".into()),
     ];
     for (input, told) in cases {
         assert_eq!(world.told("bash", input.clone()).await, told, "{input}");
@@ -64,9 +65,9 @@ async fn what_is_exported_is_kept() {
         (json!({"command": "echo $B; set -Cf; IFS=; set -o posix; export B='7 7'"}), "6\nexit code: 0"),
         (json!({"command": "set -x; echo $B"}), "++ echo 7 7\n7 7\nexit code: 0"),
         // but not when it became another program, was killed, or has an end of its own.
-        (json!({"command": "export B=8; exec true"}), "exit code: 0"),
-        (json!({"command": "export B=8; kill -9 $$"}), "exit code: 137"),
-        (json!({"command": "export B=8; trap 'echo bye' EXIT"}), "bye\nexit code: 0"),
+        (json!({"command": "export B=8; exec true"}), "[its directory and exports are not kept]\nexit code: 0"),
+        (json!({"command": "export B=8; kill -9 $$"}), "[its directory and exports are not kept]\nexit code: 137"),
+        (json!({"command": "export B=8; trap 'echo bye' EXIT"}), "bye\n[its directory and exports are not kept]\nexit code: 0"),
         (json!({"command": "(export B=8); echo $B"}), "7 7\nexit code: 0"),
         // Ours stay ours.
         (json!({"command": "export TERM=xterm PAGER=less SHLVL=7 KEY=mine"}), "exit code: 0"),

@@ -64,6 +64,16 @@ async fn an_edit_of_a_large_file_touches_nothing_else() {
     assert_eq!(output.details["diff"], diff);
 }
 
+/// Each place costs what it is long, not what the file is.
+#[tokio::test]
+async fn many_places_of_one_long_line_are_replaced() {
+    let world = World::new();
+    world.put("f", "ab ".repeat(50_000));
+    let input = json!({"file_path": "f", "old_string": "ab ", "new_string": "c\nd", "replace_all": true});
+    world.call("edit", input).await.unwrap();
+    assert_eq!(world.text("f"), "c\nd".repeat(50_000));
+}
+
 #[tokio::test]
 async fn what_is_no_utf8_text_is_refused_or_kept() {
     let world = World::new();

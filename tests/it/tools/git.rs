@@ -5,7 +5,7 @@ use std::process::Command;
 use super::*;
 
 /// Runs git by hand, as a person of known name.
-fn git(directory: &Path, arguments: &[&str]) -> String {
+pub(super) fn git(directory: &Path, arguments: &[&str]) -> String {
     let people = [("GIT_AUTHOR_NAME", "Ann"), ("GIT_AUTHOR_EMAIL", "ann@example.org"), ("GIT_AUTHOR_DATE", "2026-02-03T04:05:06Z")];
     let output = Command::new("git")
         .args(["-c", "user.name=Ann", "-c", "user.email=ann@example.org", "-c", "protocol.file.allow=always"])
@@ -19,7 +19,7 @@ fn git(directory: &Path, arguments: &[&str]) -> String {
 }
 
 /// A repository with `a` and `dir/b` committed on `main`.
-fn repository() -> World {
+pub(super) fn repository() -> World {
     let world = World::with(&[("a", "one\ntwo\nthree\n"), ("dir/b", "b\n")]);
     git(&world.path(""), &["init", "--quiet", "-b", "main"]);
     for (name, value) in [("user.name", "Ann"), ("user.email", "ann@example.org"), ("core.hooksPath", ".git/hooks")] {
@@ -30,7 +30,7 @@ fn repository() -> World {
     world
 }
 
-fn hook(world: &World, name: &str, script: &str) {
+pub(super) fn hook(world: &World, name: &str, script: &str) {
     use std::os::unix::fs::PermissionsExt;
     let path = format!(".git/hooks/{name}");
     world.put(&path, format!("#!/bin/sh\n{script}\n"));
@@ -293,7 +293,7 @@ async fn hooks_are_in_the_sandbox() {
     hook(&world, "pre-commit", "touch inside; touch ../outside");
     let writable = world.context.workspace.roots.clone();
     let temp = world.context.shell.temp().to_owned();
-    world.context.sandbox = Some(nuncio::process::Sandbox { writable, temp, network: false });
+    world.context.sandbox = Some(nuncio::process::Sandbox { writable, temp, network: false, required: true });
     let told = world.told("git_commit", json!({"message": "x", "paths": ["a"]})).await;
     assert!(told.contains("../outside") && told.contains("Permission denied"), "{told}");
     assert!(world.path("inside").exists() && !world.directory.path().join("outside").exists());

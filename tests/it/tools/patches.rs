@@ -110,6 +110,9 @@ async fn hunks_find_their_place() {
         ("bare lines at the end are none", "a\nb\n", "@@\n-a\n+c\n\n\n", Ok("c\nb\n")),
         ("CRLF", "a\r\nb\r\n", "@@\n a\n-b\n+c\n+d", Ok("a\r\nc\r\nd\r\n")),
         ("a patch in CRLF", "a\nb\n", "@@\r\n a\r\n-b\r\n+c\r", Ok("a\nc\n")),
+        ("one \\r of many", "a\r\nb\r\nc\r\n", "@@\n a\r\n-b\n+B\n+B2\n c", Ok("a\r\nB\r\nB2\r\nc\r\n")),
+        ("a new \\r", "a\nb\nc\n", "@@\n a\n-b\n+B\r\n+B2\n c", Ok("a\nB\r\nB2\nc\n")),
+        ("another ending", "a\r\nb\r\n", "@@\n a\r\n-b\r\n+b", Ok("a\r\nb\n")),
         ("a mark", "\u{feff}a\nb\n", "@@\n-a\n+c", Ok("\u{feff}c\nb\n")),
         ("no final newline", "a\nb", "@@\n-b\n+c", Ok("a\nc")),
         (
@@ -132,6 +135,18 @@ async fn hunks_find_their_place() {
             Err(
                 "the hunk was not found; the nearest place is line 2, which is `b` where the patch has `c`; read the file and make the patch anew",
             ),
+        ),
+        (
+            "a block whose lines are shifted",
+            "f {\nx();\ncall_0();\ncall_1();\ncall_2();\ncall_3();\ncall_4();\n}\n",
+            "@@\n f {\n call_0();\n call_1();\n call_2();\n-call_3();\n+other();\n call_4();\n call_5();\n }",
+            Err("the hunk was not found; the nearest place is line 2, which is `x();` where the patch has `f {`"),
+        ),
+        (
+            "new lines in a block whose lines are shifted",
+            "f {\ncall_1();\ncall_2();\ncall_3();\ncall_4();\ncall_5();\n}\n",
+            "@@\n f {\n call_0();\n call_1();\n call_2();\n+other();\n call_3();\n call_4();\n }",
+            Err("the hunk was not found"),
         ),
         ("no context", "a\n", "@@ fn x\n-a\n+b", Err("the hunk has an @@ line that is not in the file: `fn x`")),
         ("before its context", "a\nb\n", "@@ b\n-a\n+c", Err("the hunk is not found after its @@ line; give another one, or none")),
@@ -219,6 +234,44 @@ async fn miscounted_lines_and_wrappers_are_understood() {
         let told = world.told("apply_patch", json!({ "input": patch })).await;
         assert_eq!((told.split(' ').next(), world.text("f").as_str()), (Some("ok"), after), "{patch}\n{told}");
         assert_eq!(tree(&world).len(), 1, "{patch}");
+    }
+}
+
+/// Hunks on a file of the lines a to e: what is not read is said.
+#[tokio::test]
+async fn a_diff_is_read_to_its_end_or_refused() {
+    let unsigned = "a line of a hunk begins with a blank, - or +, but this is";
+    let cut = "line 3 of the patch: the patch ends before the hunk has the lines that its head counts; it may have been cut: send it whole";
+    let cases: &[(&str, Result<&str, String>)] = &[
+        ("@@ -1,5 +1,5 @@\n a\n-b\n+B\nc\n-d\n+D\n e\n", Err(format!("line 7 of the patch: {unsigned} `c`"))),
+        ("@@ -1,5 +1,5 @@\n a\n-b\n+B\nc\n d\n e\n", Err(format!("line 7 of the patch: {unsigned} `c`"))),
+        ("@@ -1,2 +1,2 @@\n a\n-b\n+B\nc\n-d\n+D\n e\n", Err(format!("line 7 of the patch: {unsigned} `c`"))),
+        ("@@\n a\n-b\n+B\nc\n-d\n+D\n", Err(format!("line 7 of the patch: {unsigned} `c`"))),
+        ("@@ -1,5 +1,5 @@\n a\n-b\n+B\n c\n-d", Err(cut.into())),
+        ("@@ -1,5 +1,5 @@\n a\n-b\n+B\n c\n-d\n", Err(cut.into())),
+        ("@@ -1,5 +1,5 @@\n a\n-b\n+B\n```\n- that is all\n", Ok("a\nB\nc\nd\ne\n")),
+        ("@@ -1,2 +1,2 @@\n a\n-b\n+B\nEOF\n", Ok("a\nB\nc\nd\ne\n")),
+        (
+            "@@ -1,2 +1,2 @@\n a\n-b\n+B\n-- \n2.39.5\n\nFrom 12\nSubject: d\n\n- why\n---\n f | 2 +-\n\ndiff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -4 +4 @@\n-d\n+D\n-- \n",
+            Ok("a\nB\nc\nD\ne\n"),
+        ),
+        (
+            "@@ -1,2 +1,2 @@\n a\n-b\n+B\ncommit 12\nAuthor: me\n\n    why\n\ndiff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -4 +4 @@\n-d\n+D\n",
+            Ok("a\nB\nc\nD\ne\n"),
+        ),
+        ("@@ -2 +2 @@\n-b\n+B\nIndex: f\n=====\n--- a/f\n+++ b/f\n@@ -4 +4 @@\n-d\n+D\n", Ok("a\nB\nc\nD\ne\n")),
+    ];
+    let before = "a\nb\nc\nd\ne\n";
+    for (hunks, after) in cases {
+        let world = World::with(&[("f", before)]);
+        let told = world.told("apply_patch", json!({ "patch": format!("--- a/f\n+++ b/f\n{hunks}") })).await;
+        match after {
+            Ok(after) => assert_eq!((told.split(' ').next(), world.text("f").as_str()), (Some("ok"), *after), "{hunks}\n{told}"),
+            Err(why) => {
+                assert!(told.starts_with(&format!("error {why}")), "{hunks}\n{told}");
+                assert_eq!(world.text("f"), before, "{hunks}");
+            }
+        }
     }
 }
 

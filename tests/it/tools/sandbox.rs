@@ -8,12 +8,14 @@ use std::process::Stdio;
 use nuncio::process::Sandbox;
 
 use super::*;
+use crate::harness::gone;
+use crate::process::{marked, marker};
 
 /// A world whose commands are confined to its directory. Beside that lie a repository that is not theirs, and a home directory.
 fn confined(network: bool) -> World {
     let mut world = World::with(&[("inside", "inside\n"), ("../sibling/kept", "kept\n"), ("../home/kept", "kept\n")]);
     let writable = world.context.workspace.roots.clone();
-    world.context.sandbox = Some(Sandbox { writable, temp: world.context.shell.temp().to_owned(), network });
+    world.context.sandbox = Some(Sandbox { writable, temp: world.context.shell.temp().to_owned(), network, required: true });
     world
 }
 
@@ -121,9 +123,38 @@ async fn work_goes_on_inside() {
         "perl -MSocket -e 'socketpair(A, B, AF_UNIX, SOCK_STREAM, 0) or die; syswrite A, q(x); sysread B, $x, 1; $x eq q(x) or die'",
         "echo x | tee /dev/stderr >(cat) > /dev/stdout; echo x > file; echo x > /dev/stdout 2> /dev/null",
         "git init -q . && git add -A && git -c user.name=n -c user.email=e commit -q -m one && git log --oneline | grep -q one",
+        &format!("perl -e '$x = qq(\\0) x 512; exit(syscall({}, $x) < 0)'", libc::SYS_adjtimex),
         "test $(ulimit -c) = 0 && test $(ulimit -Hu) != unlimited",
     ];
     allowed(&world, &commands).await;
+}
+
+#[tokio::test]
+async fn a_confined_shell_keeps_its_directory_and_exports() {
+    let world = confined(false);
+    world.put("sub/file", "");
+    let cases = [("cd sub; export A=1", "ok exit code: 0"), ("ls; echo $A", "ok file\n1\nexit code: 0")];
+    for (command, told) in cases {
+        assert_eq!(world.told("bash", json!({ "command": command })).await, told, "{command}");
+    }
+}
+
+#[tokio::test]
+async fn a_command_that_stops_its_supervisor_ends_nevertheless() {
+    let world = confined(false);
+    let marker = marker();
+    let line = format!("echo started; kill -STOP $PPID; setsid sleep 60 {marker} & sleep 60 {marker}");
+    let told = world.told("bash", json!({"command": line, "timeout_ms": 500})).await;
+    let expected = "error started\ntimed out after 500 ms; what it had started was ended; give a longer timeout_ms if it needs one";
+    assert_eq!(told, expected);
+    assert_eq!(marked(&marker), Vec::<u32>::new());
+    // The others go on.
+    allowed(&world, &["true"]).await;
+    // One that nobody waits for, too; and with it ends who would have had to.
+    world.call("bash", json!({"command": line, "background": true})).await.unwrap();
+    jobs::look_until(&world, "1", "started").await;
+    drop(world);
+    gone(&marker).await;
 }
 
 #[tokio::test]
@@ -240,6 +271,13 @@ async fn ways_around_are_shut() {
         commands.push(refused_by_number("250, 0, 0"));
     }
     commands.push(refused_by_number("438, 0, 0, 0"));
+    // Memory, semaphores and queues that are everybody's.
+    let everybodys = [
+        ["shmget(7, 1, 0)", "shmctl(-1, 0, 0)", "shmread(-1, $x, 0, 1)"],
+        ["semget(7, 1, 0)", "semctl(-1, 0, 0, 0)", "semop(-1, pack(q(s!3), 0, 0, 0))"],
+        ["msgget(7, 0)", "msgctl(-1, 0, 0)", "msgsnd(2147483647, pack(q(l!x), 1), 0)"],
+    ];
+    commands.extend(everybodys.concat().iter().map(|call| format!("perl -e '{call}; exit(!$!{{EPERM}})'")));
     commands.push("perl -e 'exit(!(!ioctl(STDIN, 0x5412, $x = q(x)) && $!{EPERM}))'".into());
     let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
     allowed(&world, &commands).await;

@@ -130,3 +130,24 @@ async fn a_cancelled_search_says_so() {
         assert_eq!(world.told(name, input).await, "error cancelled", "{name}");
     }
 }
+
+#[tokio::test]
+async fn patterns_as_models_write_them() {
+    let world = World::with(&[("src/a.rs", "x\n"), ("src/b.ts", "x\n"), ("c.lock", "x\n")]);
+    let cases = [
+        ("./src/*.rs", "src/a.rs"),
+        ("*.rs,*.ts", "src/a.rs src/b.ts"),
+        ("*.{rs,ts}", "src/a.rs src/b.ts"),
+        ("!*.lock", "src/a.rs src/b.ts"),
+        ("src/**, !*.ts", "src/a.rs"),
+    ];
+    for (glob, files) in cases {
+        let told = world.told("grep", json!({"pattern": "x", "glob": glob, "output_mode": "files_with_matches"})).await;
+        assert_eq!(told, format!("ok {}\n", files.replace(' ', "\n")), "{glob}");
+    }
+    let told = world.told("grep", json!({"pattern": "x", "glob": "../*"})).await;
+    assert_eq!(told, "error glob: ../* leads elsewhere; give that directory as path");
+    world.put("sub/x", "");
+    let told = world.told("glob", json!({"pattern": "../src/*.rs", "path": "sub"})).await;
+    assert_eq!(told, "ok src/a.rs\n");
+}
