@@ -17,6 +17,20 @@ fn questions(agent: &Agent) -> Vec<Value> {
     asked.map(|frame| frame["params"].clone()).collect()
 }
 
+/// A turn for each call of bash: what is answered when it is asked about (none: it must not be), and the call's status.
+async fn check(home: &Home, calls: &[(Value, Option<&'static str>, &str)]) {
+    let steps: Vec<Value> = calls.iter().flat_map(|(input, ..)| [bash(input.clone()), json!({"text": "so"})]).collect();
+    let (mut agent, session) = home.session(json!(steps), &[]).await;
+    for (input, answer, status) in calls {
+        let before = questions(&agent).len();
+        agent.otherwise = Reply::Pick(answer.unwrap_or("reject_once"));
+        let (_, updates) = agent.turn(&session, "go").await;
+        assert_eq!(questions(&agent).len() - before, answer.iter().count(), "{input}: questions");
+        assert_eq!(tool(&updates, 0)["status"], *status, "{input}");
+    }
+    agent.finish().await;
+}
+
 #[tokio::test]
 async fn an_allowed_command_with_another_environment_is_asked_about() {
     let home = Home::new();
@@ -74,16 +88,7 @@ async fn always_is_for_the_directory_and_the_environment_that_were_shown() {
     let home = Home::new();
     home.put("one/a", "");
     home.put("two/a", "");
-    let steps: Vec<Value> = calls.iter().flat_map(|(input, ..)| [bash(input.clone()), json!({"text": "so"})]).collect();
-    let (mut agent, session) = home.session(json!(steps), &[]).await;
-    for (input, answer, status) in calls {
-        let before = questions(&agent).len();
-        agent.otherwise = Reply::Pick(answer.unwrap_or("reject_once"));
-        let (_, updates) = agent.turn(&session, "go").await;
-        assert_eq!(questions(&agent).len() - before, answer.iter().count(), "{input}: questions");
-        assert_eq!(tool(&updates, 0)["status"], status, "{input}");
-    }
-    agent.finish().await;
+    check(&home, &calls).await;
 }
 
 /// Allows what was asked first and is not answered.
@@ -172,16 +177,7 @@ async fn where_the_shell_went_counts_as_where_it_is_told_to_be() {
         (json!({"command": "true b", "cwd": "."}), Some("reject_once"), "failed"),
         (json!({"command": "echo a", "cwd": "."}), None, "completed"),
     ];
-    let steps: Vec<Value> = calls.iter().flat_map(|(input, ..)| [bash(input.clone()), json!({"text": "so"})]).collect();
-    let (mut agent, session) = home.session(json!(steps), &[]).await;
-    for (input, answer, status) in calls {
-        let before = questions(&agent).len();
-        agent.otherwise = Reply::Pick(answer.unwrap_or("reject_once"));
-        let (_, updates) = agent.turn(&session, "go").await;
-        assert_eq!(questions(&agent).len() - before, answer.iter().count(), "{input}: questions");
-        assert_eq!(tool(&updates, 0)["status"], status, "{input}");
-    }
-    agent.finish().await;
+    check(&home, &calls).await;
 }
 
 #[tokio::test]
