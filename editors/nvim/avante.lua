@@ -2,6 +2,8 @@
 
 require("avante").setup({
   provider = "nuncio",
+  -- Avante answers every permission request with yes unless this is false.
+  behaviour = { auto_approve_tool_permissions = false },
   acp_providers = {
     nuncio = {
       command = "nuncio",

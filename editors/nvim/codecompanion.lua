@@ -14,7 +14,9 @@ require("codecompanion").setup({
           defaults = { mcpServers = {}, timeout = 20000 }, -- milliseconds
           parameters = {
             protocolVersion = 1,
-            clientCapabilities = { fs = { readTextFile = true, writeTextFile = true } },
+            -- CodeCompanion reads the file and writes the open buffer: unsaved lines would be lost.
+            -- Without its file methods, nuncio works on the disk and Vim warns of changed buffers.
+            clientCapabilities = { fs = { readTextFile = false, writeTextFile = false } },
             clientInfo = { name = "CodeCompanion.nvim", version = "1.0.0" },
           },
           handlers = {
