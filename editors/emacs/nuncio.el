@@ -2,8 +2,9 @@
 
 ;;; Commentary:
 
-;; Emacs (29.1 or newer) with agent-shell, which MELPA has: put this file on your `load-path' and `(require 'nuncio)' into your init file.
-;; Then `M-x nuncio' starts it, and `M-x agent-shell' offers it among the others.
+;; For Emacs 29.1 or newer with agent-shell (on MELPA).  Put this file on your `load-path' and
+;; `(require 'nuncio)' into your init file, after any setting of `agent-shell-agent-configs'.
+;; `M-x nuncio' starts it; `M-x agent-shell' offers it among the others.
 
 ;;; Code:
 
@@ -28,7 +29,18 @@
                     :environment-variables (agent-shell-make-environment-variables :inherit-env t)))
    :install-instructions "Build nuncio with `cargo install --path .' and have it on your PATH."))
 
-(add-to-list 'agent-shell-agent-configs (nuncio-make-agent-config) t)
+(defun nuncio-add-to-agents ()
+  "Offer nuncio in `agent-shell-agent-configs', a list or a function that returns one."
+  (if (functionp agent-shell-agent-configs)
+      (add-function :filter-return (var agent-shell-agent-configs)
+                    #'nuncio-append-agent-config '((name . nuncio)))
+    (add-to-list 'agent-shell-agent-configs (nuncio-make-agent-config) t)))
+
+(defun nuncio-append-agent-config (configs)
+  "Return CONFIGS with nuncio's configuration at the end."
+  (append configs (list (nuncio-make-agent-config))))
+
+(nuncio-add-to-agents)
 
 ;;;###autoload
 (defun nuncio ()
