@@ -227,3 +227,19 @@ fn tests_do_not_sleep_and_none_is_left_out() {
     }
     assert_none("tests wait for what happens", findings);
 }
+
+/// The ACP registry takes icons of 16 x 16 whose only colour is `currentColor`.
+#[test]
+fn registry_icon_is_small_and_monochrome() {
+    let icon = std::fs::read_to_string(package().join("editors/registry/icon.svg")).unwrap();
+    for size in ["width=\"16\"", "height=\"16\"", "viewBox=\"0 0 16 16\""] {
+        assert!(icon.contains(size), "{size}: {icon}");
+    }
+    let paints = |name: &str| {
+        let attribute = format!(" {name}=\"");
+        icon.split(&attribute).skip(1).map(|rest| rest.split('"').next().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let all: Vec<String> = ["fill", "stroke", "color", "stop-color", "style"].iter().flat_map(|name| paints(name)).collect();
+    assert!(all.contains(&"currentColor".to_owned()), "{icon}");
+    assert!(all.iter().all(|paint| ["none", "currentColor"].contains(&paint.as_str())), "{all:?}");
+}
