@@ -36,7 +36,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-pub use client::{ClientHands, ClientTerminal, TerminalCommand};
+pub use client::{ClientHands, ClientTerminal, Refused, TerminalCommand};
 pub use context::{Progress, Reach, ToolContext};
 pub use diagnostics::after_edit;
 pub use files_seen::{FilesSeen, PathLocks};

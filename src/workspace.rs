@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 pub use file::open;
 pub use media::{image_type, media_type};
-pub use transaction::{FileChange, NotChanged, commit};
+pub use transaction::{FileChange, NotChanged, commit, create_parents};
 pub use walk::{Entry, Except, Walk};
 
 /// The directories of a session, without symlinks. Cheap to share, never changes.
@@ -65,6 +65,11 @@ impl Workspace {
             home: None,
             judged: Vec::new(),
         }
+    }
+
+    /// `cwd` and `directories` without symlinks: the roots that the client named.
+    pub(crate) fn roots_of(&self, directories: &[PathBuf]) -> Vec<PathBuf> {
+        std::iter::once(self.cwd.clone()).chain(directories.iter().map(|path| roots::real(&self.cwd.join(path)))).collect()
     }
 
     pub fn attachments(mut self, directory: &Path) -> Workspace {

@@ -104,6 +104,7 @@ impl NativeAgents {
             cwd: state.cwd.clone(),
             writable: workspace.roots.iter().cloned().chain(writable).collect(),
             additional_directories: state.additional_directories.clone(),
+            client_roots: workspace.roots_of(&state.additional_directories).into(),
             shell,
             workspace: Arc::new(workspace),
             files: Arc::new(FilesSeen::new(self.writing.clone())),
@@ -127,6 +128,8 @@ impl Agents for Arc<NativeAgents> {
 pub struct Desk {
     cwd: PathBuf,
     additional_directories: Vec<PathBuf>,
+    /// The directories that the client named, without symlinks.
+    client_roots: Arc<[PathBuf]>,
     /// Where commands may write if they may write at all.
     writable: Vec<PathBuf>,
     pub workspace: Arc<Workspace>,
@@ -146,6 +149,9 @@ impl Desk {
         context.fetch_hosts = self.loaded.settings.tools.fetch_allowed_hosts.as_slice().into();
         context.languages = self.languages.clone();
         context.secrets = Models::secret_names(&self.loaded.settings).into();
+        if self.loaded.settings.tools.client_files {
+            context.client_roots = self.client_roots.clone();
+        }
         context.client_terminal = self.loaded.settings.tools.client_terminal;
         context
     }

@@ -145,7 +145,7 @@ fn narrow(table: &mut Table, project: &mut Settings, user: &Settings, ignored: &
         }
     }
     if let Some(Value::Table(tools)) = table.get_mut("tools") {
-        for name in ["client_terminal", "fetch_allowed_hosts"] {
+        for name in ["client_files", "client_terminal", "fetch_allowed_hosts"] {
             if tools.remove(name).is_some() {
                 ignored.push(format!("tools.{name}"));
             }

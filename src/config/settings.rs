@@ -151,6 +151,9 @@ pub enum AccessKind {
 pub struct ToolSettings {
     /// Calls of one answer that run at once.
     pub max_concurrency: usize,
+    /// Files are read and written through the client, with its unsaved changes, where it offers
+    /// that. False: always on the disk.
+    pub client_files: bool,
     /// Commands run in terminals of the client, where it has them and the user sees them; but not those that a sandbox has to confine, as
     /// in the mode `auto`.
     pub client_terminal: bool,
@@ -160,7 +163,7 @@ pub struct ToolSettings {
 
 impl Default for ToolSettings {
     fn default() -> Self {
-        Self { max_concurrency: 8, client_terminal: false, fetch_allowed_hosts: Vec::new() }
+        Self { max_concurrency: 8, client_files: true, client_terminal: false, fetch_allowed_hosts: Vec::new() }
     }
 }
 

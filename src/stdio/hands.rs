@@ -1,5 +1,6 @@
-//! A client's hands: reverse calls of ACP for files (`fs/*`) and terminals (`terminal/*`). A client that cannot, errs or is slow is said to, once,
-//! and our own hands do the work.
+//! Client-side files and terminals: requests of ACP to the client (`fs/*`, `terminal/*`). If the client
+//! lacks a method or does not answer in time, the user is notified once and the local disk or shell is
+//! used; a file that the client refuses to read or write is not read or written.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -15,11 +16,12 @@ use tokio::sync::oneshot;
 
 use super::Caller;
 use crate::content::ToolContent;
+use crate::error::Kind;
 use crate::event::{Body, Severity};
 use crate::limits;
 use crate::protocol::acp;
 use crate::session::SessionLog;
-use crate::tools::{ClientHands, ClientTerminal, TerminalCommand};
+use crate::tools::{ClientHands, ClientTerminal, Refused, TerminalCommand};
 
 /// What a client lends to one session.
 pub struct Hands {
@@ -33,21 +35,52 @@ struct Link {
     /// It did not answer in time: it is not asked for files again.
     slow: Arc<AtomicBool>,
     told: Arc<AtomicBool>,
+    /// It does not return what it was given to write: its files are not used.
+    distrusted: Arc<AtomicBool>,
     /// Files that it was told to write, as long as it has not answered.
     writing: Arc<Mutex<HashSet<PathBuf>>>,
 }
 
-/// What came instead of what was asked for.
+/// Why a request to the client has no result.
+#[derive(Debug)]
 enum Failure {
-    /// An error: the client has done nothing.
-    Refused(String),
-    /// Nothing: it may still do it.
+    /// The client answered with an error.
+    Refused { code: i64, message: String },
+    /// The client is gone, or its answer is not what the method returns.
+    Unusable(String),
+    /// No answer in time: the client may still do what it was asked for.
     Silent(String),
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (Failure::Refused { message: why, .. } | Failure::Unusable(why) | Failure::Silent(why)) = self;
+        formatter.write_str(why)
+    }
+}
+
+impl Failure {
+    fn from_error(error: &serde_json::Value) -> Failure {
+        let message = error["message"].as_str().unwrap_or("an error without a message").to_owned();
+        let code = error["code"].as_i64().unwrap_or(Kind::Internal.row().rpc.into());
+        Failure::Refused { code, message: reason(error).map_or(message.clone(), |reason| format!("{message}: {reason}")) }
+    }
+
+    /// An error of this kind, by its JSON-RPC code.
+    fn is(&self, kind: Kind) -> bool {
+        matches!(self, Failure::Refused { code, .. } if *code == i64::from(kind.row().rpc))
+    }
+}
+
+/// SDKs put the cause of an internal error into `data.details`.
+fn reason(error: &serde_json::Value) -> Option<&str> {
+    error["data"].as_str().or_else(|| error["data"]["details"].as_str())
 }
 
 impl Hands {
     pub fn new(caller: Caller, log: Arc<SessionLog>) -> Hands {
-        Hands { link: Link { caller, log, slow: Arc::default(), told: Arc::default(), writing: Arc::default() } }
+        let (slow, told, distrusted) = (Arc::default(), Arc::default(), Arc::default());
+        Hands { link: Link { caller, log, slow, told, distrusted, writing: Arc::default() } }
     }
 }
 
@@ -56,20 +89,19 @@ impl Link {
         acp::SessionId::new(self.log.id.as_str())
     }
 
-    /// None: it did not answer in time, or with what it should; `why` has it.
-    async fn call<R: DeserializeOwned>(&self, method: &str, params: impl Serialize, patience: Duration) -> Result<R, String> {
+    async fn call<R: DeserializeOwned>(&self, method: &str, params: impl Serialize, patience: Duration) -> Result<R, Failure> {
         let asked = self.caller.call(method, params, Some((self.log.id.clone(), self.log.head())));
         match tokio::time::timeout(patience, asked).await {
-            Ok(Some(Ok(value))) => serde_json::from_value(value).map_err(|error| error.to_string()),
-            Ok(Some(Err(error))) => {
-                Err(error.get("message").and_then(serde_json::Value::as_str).unwrap_or("an error without a message").to_owned())
-            }
-            Ok(None) => Err("the client is gone".into()),
-            Err(_) => {
-                self.slow.store(true, Ordering::Relaxed);
-                Err(format!("no answer within {} s", patience.as_secs()))
-            }
+            Ok(Some(Ok(value))) => serde_json::from_value(value).map_err(|error| Failure::Unusable(error.to_string())),
+            Ok(Some(Err(error))) => Err(Failure::from_error(&error)),
+            Ok(None) => Err(Failure::Unusable("the client is gone".into())),
+            Err(_) => Err(self.silent(patience)),
         }
+    }
+
+    fn silent(&self, patience: Duration) -> Failure {
+        self.slow.store(true, Ordering::Relaxed);
+        Failure::Silent(format!("no answer within {} s", patience.as_secs()))
     }
 
     /// Asks for something that the client may still do when nobody waits for it any more: `late` gets what it says then.
@@ -78,7 +110,7 @@ impl Link {
         method: &'static str,
         params: impl Serialize + Send + 'static,
         patience: Duration,
-        late: impl FnOnce(Result<R, String>) + Send + 'static,
+        late: impl FnOnce(Result<R, Failure>) + Send + 'static,
     ) -> Result<R, Failure> {
         let (link, (answer, answered)) = (self.clone(), oneshot::channel());
         tokio::spawn(async move {
@@ -88,10 +120,18 @@ impl Link {
             }
         });
         match tokio::time::timeout(patience, answered).await {
-            Ok(Ok(said)) => said.map_err(Failure::Refused),
-            Ok(Err(_)) | Err(_) => {
-                self.slow.store(true, Ordering::Relaxed);
-                Err(Failure::Silent(format!("no answer within {} s", patience.as_secs())))
+            Ok(Ok(said)) => said,
+            Ok(Err(_)) | Err(_) => Err(self.silent(patience)),
+        }
+    }
+
+    /// Notifies the user that the disk is used instead of the client, unless the client refused.
+    fn fall_back(&self, method: &str, failure: Failure) -> Result<(), Refused> {
+        match failure {
+            Failure::Refused { ref message, .. } if !failure.is(Kind::Unsupported) => Err(Refused(message.clone())),
+            failure => {
+                self.tell(method, &failure);
+                Ok(())
             }
         }
     }
@@ -101,8 +141,8 @@ impl Link {
     }
 
     /// Says once that the client's hands are not used.
-    fn tell(&self, method: &str, why: &str) {
-        tracing::info!(session = %self.log.id, method, why, "the client could not");
+    fn tell(&self, method: &str, why: &Failure) {
+        tracing::info!(session = %self.log.id, method, %why, "the client could not");
         if !self.told.swap(true, Ordering::Relaxed) {
             let description = format!("{method}: {why}; nuncio does it itself");
             self.log.try_emit(None, Body::notice(Severity::Warning, "The client could not do it", description));
@@ -112,38 +152,35 @@ impl Link {
 
 impl ClientHands for Hands {
     fn has_files(&self) -> bool {
-        let fs = self.link.caller.capabilities().fs;
-        (fs.read_text_file || fs.write_text_file) && !self.link.slow.load(Ordering::Relaxed)
+        let (fs, link) = (self.link.caller.capabilities().fs, &self.link);
+        let unused = link.slow.load(Ordering::Relaxed) || link.distrusted.load(Ordering::Relaxed);
+        (fs.read_text_file || fs.write_text_file) && !unused
     }
 
-    fn read_text<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Option<String>> {
+    fn read_text<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<Option<String>, Refused>> {
         const METHOD: &str = "fs/read_text_file";
         async move {
             let link = &self.link;
-            if link.slow.load(Ordering::Relaxed) || !link.caller.capabilities().fs.read_text_file {
-                return None;
+            if !self.has_files() || !link.caller.capabilities().fs.read_text_file {
+                return Ok(None);
             }
             let params = acp::ReadTextFileRequest::new(link.session(), path);
             match link.call(METHOD, params, limits::CLIENT_FILE).await {
-                Ok(acp::ReadTextFileResponse { content, .. }) => Some(content),
-                Err(why) => {
-                    // A file that is not there is no failure of the client.
-                    if path.exists() {
-                        link.tell(METHOD, &why);
-                    }
-                    None
-                }
+                Ok(acp::ReadTextFileResponse { content, .. }) => Ok(Some(content)),
+                // The client has nothing that the disk has not.
+                Err(failure) if failure.is(Kind::NotFound) => Ok(None),
+                Err(failure) => link.fall_back(METHOD, failure).map(|()| None),
             }
         }
         .boxed()
     }
 
-    fn write_text<'a>(&'a self, path: &'a Path, text: &'a str) -> BoxFuture<'a, bool> {
+    fn write_text<'a>(&'a self, path: &'a Path, text: &'a str) -> BoxFuture<'a, Result<bool, Refused>> {
         const METHOD: &str = "fs/write_text_file";
         async move {
             let link = &self.link;
-            if link.slow.load(Ordering::Relaxed) || !link.caller.capabilities().fs.write_text_file {
-                return false;
+            if !self.has_files() || !link.caller.capabilities().fs.write_text_file {
+                return Ok(false);
             }
             let params = acp::WriteTextFileRequest::new(link.session(), path, text);
             link.writing().insert(path.to_owned());
@@ -156,10 +193,7 @@ impl ClientHands for Hands {
             if !matches!(written, Err(Failure::Silent(_))) {
                 link.writing().remove(path);
             }
-            if let Err(Failure::Refused(why) | Failure::Silent(why)) = &written {
-                link.tell(METHOD, why);
-            }
-            written.is_ok()
+            written.map(|_| true).or_else(|failure| link.fall_back(METHOD, failure).map(|()| false))
         }
         .boxed()
     }
@@ -168,8 +202,20 @@ impl ClientHands for Hands {
         self.link.writing().contains(path)
     }
 
-    fn lost(&self, path: &Path) {
-        self.link.tell("fs/write_text_file", &format!("{} is as it was before", path.display()));
+    fn has_written(&self, path: &Path) {
+        self.link.writing().remove(path);
+    }
+
+    fn distrust(&self, path: &Path) {
+        if self.link.distrusted.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let description = format!(
+            "after fs/write_text_file, {} is not what the client was given; nuncio reads and writes files on the disk from here on",
+            path.display()
+        );
+        tracing::warn!(session = %self.link.log.id, description, "client files are not used");
+        self.link.log.try_emit(None, Body::notice(Severity::Warning, "The client's files are not used", description));
     }
 
     fn start<'a>(&'a self, command: &'a TerminalCommand) -> BoxFuture<'a, Result<Option<Box<dyn ClientTerminal>>, String>> {
@@ -187,18 +233,18 @@ impl ClientHands for Hands {
                 .output_byte_limit(command.output_bytes_max);
             let later = link.clone();
             // What begins when nobody waits for it is ended: that is what the release does.
-            let late = move |said: Result<acp::CreateTerminalResponse, String>| {
+            let late = move |said: Result<acp::CreateTerminalResponse, Failure>| {
                 drop(said.map(|made| Terminal { link: later, id: made.terminal_id }));
             };
             match link.call_to_do(METHOD, params, limits::CLIENT_TERMINAL, late).await {
                 Ok(acp::CreateTerminalResponse { terminal_id, .. }) => {
                     Ok(Some(Box::new(Terminal { link: link.clone(), id: terminal_id }) as Box<dyn ClientTerminal>))
                 }
-                Err(Failure::Refused(why)) => {
-                    link.tell(METHOD, &why);
+                Err(Failure::Silent(why)) => Err(format!("{METHOD}: {why}")),
+                Err(failure) => {
+                    link.tell(METHOD, &failure);
                     Ok(None)
                 }
-                Err(Failure::Silent(why)) => Err(format!("{METHOD}: {why}")),
             }
         }
         .boxed()
@@ -220,7 +266,7 @@ impl ClientTerminal for Terminal {
             let params = acp::WaitForTerminalExitRequest::new(self.link.session(), self.id.clone());
             // The caller knows how long the command may take.
             let patience = Duration::from_millis(limits::BASH_TIMEOUT_MS_MAX) + limits::CLIENT_TERMINAL;
-            let ended: Result<acp::WaitForTerminalExitResponse, String> =
+            let ended: Result<acp::WaitForTerminalExitResponse, Failure> =
                 self.link.call("terminal/wait_for_exit", params, patience).await;
             let status = ended.ok()?.exit_status;
             status.exit_code.and_then(|code| i32::try_from(code).ok()).or_else(|| Some(128 + signal(status.signal.as_deref()?)))
@@ -231,7 +277,7 @@ impl ClientTerminal for Terminal {
     fn output(&self) -> BoxFuture<'_, Option<(String, bool)>> {
         async move {
             let params = acp::TerminalOutputRequest::new(self.link.session(), self.id.clone());
-            let said: Result<acp::TerminalOutputResponse, String> =
+            let said: Result<acp::TerminalOutputResponse, Failure> =
                 self.link.call("terminal/output", params, limits::CLIENT_TERMINAL).await;
             said.ok().map(|said| (said.output, said.truncated))
         }
@@ -241,7 +287,7 @@ impl ClientTerminal for Terminal {
     fn kill(&self) -> BoxFuture<'_, ()> {
         async move {
             let params = acp::KillTerminalRequest::new(self.link.session(), self.id.clone());
-            let killed: Result<Option<acp::KillTerminalResponse>, String> =
+            let killed: Result<Option<acp::KillTerminalResponse>, Failure> =
                 self.link.call("terminal/kill", params, limits::CLIENT_TERMINAL).await;
             if let Err(why) = killed {
                 self.link.tell("terminal/kill", &why);

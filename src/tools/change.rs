@@ -5,7 +5,7 @@ use std::io::{self, Read};
 
 use serde_json::Value;
 
-use super::client::{Held, survives_an_editor};
+use super::client::{Held, is_kept, spelled_like, survives_an_editor};
 use super::files_seen::Seen;
 use super::text::Encoding;
 use super::{Output, ToolContext, ToolError};
@@ -86,12 +86,22 @@ pub async fn run(
         .await
 }
 
-/// The content of the file as the client has it, else as the disk has it. At most `limits::EDIT_BYTES_MAX`.
+/// The content of a file that is to be created or replaced, as the client has it, else as the disk
+/// has it: at most `limits::EDIT_BYTES_MAX`. A client is asked for a file that is not on the disk only
+/// if the session has seen its text there: clients show each failed read to the user.
 pub fn current(placed: &Placed, context: &ToolContext) -> Result<Current, ToolError> {
+    load(placed, context, context.files.is_unsaved(&placed.real))
+}
+
+/// `ask_if_missing`: whether the client is asked for a file that is not on the disk.
+fn load(placed: &Placed, context: &ToolContext, ask_if_missing: bool) -> Result<Current, ToolError> {
     // First the state: what changes after it is found to have changed.
     let before = Seen::of(&placed.real, None);
     let disk = on_disk(placed, context)?;
-    let held = context.held(placed, disk.as_deref());
+    let held = match &disk {
+        None if !ask_if_missing => Held::Same,
+        disk => context.held(placed, disk.as_deref())?,
+    };
     let plain = disk.as_deref().is_none_or(survives_an_editor);
     let seen = Seen { unsaved: Seen::of(&placed.real, held.unsaved()).unsaved, ..before };
     let bytes = match (held.unsaved(), disk) {
@@ -103,9 +113,8 @@ pub fn current(placed: &Placed, context: &ToolContext) -> Result<Current, ToolEr
                  have it saved first"
             )));
         }
-        // Editors speak of line feeds, whatever the file has.
-        (Some(text), Some(disk)) if disk.contains(&b'\r') && !text.contains('\r') => Some(text.replace('\n', "\r\n").into_bytes()),
-        (Some(text), _) => Some(text.as_bytes().to_vec()),
+        (Some(text), Some(disk)) => Some(spelled_like(text, &disk)),
+        (Some(text), None) => Some(text.as_bytes().to_vec()),
     };
     Ok(Current { bytes, held, plain, seen })
 }
@@ -126,10 +135,11 @@ fn on_disk(placed: &Placed, context: &ToolContext) -> Result<Option<Vec<u8>>, To
     }
 }
 
-/// The same for a file that is changed in part: it must not be UTF-16, and not have changed since the session saw it.
+/// The content of a file that is changed in part, as the client has it, else as the disk has it. The
+/// file must not be UTF-16, and not have changed since the session saw it.
 pub fn current_text(placed: &Placed, context: &ToolContext) -> Result<Current, ToolError> {
     let shown = context.workspace.show(&placed.path);
-    let content = current(placed, context)?;
+    let content = load(placed, context, true)?;
     content.check(placed, &shown, context)?;
     match content.bytes.as_deref().map(Encoding::of) {
         Some(Encoding::Utf16Little | Encoding::Utf16Big) => Err(ToolError(format!("{shown} is UTF-16; use bash to change it"))),
@@ -153,8 +163,16 @@ fn commit(changes: &[Change], context: &ToolContext) -> Result<(), ToolError> {
             )));
         }
     }
-    let (taken, own): (Vec<&Change>, Vec<&Change>) = changes.iter().partition(|change| change.is_taken(context));
-    if let Err(mut error) = commit_own(&own, context) {
+    let (mut taken, mut own) = (Vec::new(), Vec::new());
+    let done = changes.iter().try_for_each(|change| {
+        if change.is_taken(context)? {
+            taken.push(change)
+        } else {
+            own.push(change)
+        };
+        Ok(())
+    });
+    if let Err(mut error) = done.and_then(|()| commit_own(&own, context)) {
         for change in taken.iter().filter(|change| !change.is_given_back(context)) {
             error.0.push_str(&format!("; {} could not be put back", change.shown));
         }
@@ -211,33 +229,40 @@ impl Change {
         Change { shown: context.workspace.show(&placed.path), placed, old, new, from: None, line: None }
     }
 
-    /// Whether the client has made the change, and it is true.
-    fn is_taken(&self, context: &ToolContext) -> bool {
-        let (Some(new), None) = (&self.new, &self.from) else { return false };
-        // One that does not say what it has may have more than the disk.
-        if self.old.held == Held::Unknown || !self.old.plain || !context.client_takes(&self.placed, new) {
-            return false;
+    /// Whether the client has made the change. A client that does not return what it was given, or
+    /// returns something else than it saved, is distrusted; then the disk is written here.
+    fn is_taken(&self, context: &ToolContext) -> Result<bool, ToolError> {
+        let (Some(new), None) = (&self.new, &self.from) else { return Ok(false) };
+        // A client that cannot be read may have unsaved changes.
+        if self.old.held == Held::Unknown || !self.old.plain {
+            return Ok(false);
         }
+        let taken = context.client_takes(&self.placed, new)?;
         let disk = on_disk(&self.placed, context).unwrap_or_default();
-        let held = context.held(&self.placed, disk.as_deref());
-        // It may have formatted what it was given; but if all is as it was, it has not taken it.
-        let changed = match &self.old.held {
-            Held::Unsaved(_) => held != self.old.held,
-            Held::Same | Held::Unknown => held.unsaved().is_some() || disk != self.old.bytes,
-        };
-        if changed {
+        if !taken {
+            let written = context.client_wrote_silently(&self.placed, new, disk.as_deref());
+            if written {
+                context.files.note(&self.placed.real, None);
+            }
+            return Ok(written);
+        }
+        let held = context.held(&self.placed, disk.as_deref()).unwrap_or_default();
+        let found = held.unsaved().map(|text| spelled_like(text, new)).or(disk);
+        let changed = found != self.old.bytes;
+        let kept = found.is_some_and(|found| found == *new || (changed && is_kept(new, &found)));
+        if kept {
             context.files.note(&self.placed.real, held.unsaved());
         } else {
-            context.client_lost(&self.placed);
+            context.distrust_client(&self.placed);
         }
-        changed
+        Ok(kept)
     }
 
     /// Undoes what the client has made: the rest could not be made.
     fn is_given_back(&self, context: &ToolContext) -> bool {
         let real = &self.placed.real;
         let done = match &self.old.bytes {
-            Some(old) if context.client_takes(&self.placed, old) => true,
+            Some(old) if matches!(context.client_takes(&self.placed, old), Ok(true)) => true,
             Some(bytes) => workspace::commit(&[FileChange::Put { real, bytes, like: None }]).is_ok(),
             None => workspace::commit(&[FileChange::Remove { real }]).is_ok(),
         };

@@ -1,6 +1,6 @@
 //! What a tool call may use. It has nothing else of the house.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
@@ -44,6 +44,9 @@ pub struct ToolContext {
     pub secrets: Arc<[String]>,
     /// The client's own hands, where it lends them.
     pub client: Option<Arc<dyn ClientHands>>,
+    /// Directories, without symlinks, whose files the client is asked for: those that it named for
+    /// the session; none if the setting `client_files` is off.
+    pub client_roots: Arc<[PathBuf]>,
     /// Commands run in its terminals.
     pub client_terminal: bool,
     /// What the commands of this call are confined to.
@@ -70,6 +73,7 @@ impl ToolContext {
             fetch_hosts: Arc::new([]),
             secrets: Arc::new([]),
             client: None,
+            client_roots: Arc::new([]),
             client_terminal: false,
             sandbox: None,
         }

@@ -61,7 +61,10 @@ impl Tool for Edit {
 fn plan(input: &Input, context: &ToolContext) -> Result<Plan, ToolError> {
     let placed = context.workspace.resolve(&input.file_path);
     let shown = context.workspace.show(&placed.path);
-    let old = change::current_text(&placed, context)?;
+    let old = match input.old_string.is_empty() {
+        true => change::current(&placed, context)?,
+        false => change::current_text(&placed, context)?,
+    };
     let edited = match &old.bytes {
         None if !input.old_string.is_empty() => return Err(ToolError(format!("{shown} does not exist; use write to create it"))),
         Some(content) if !content.is_empty() || !input.old_string.is_empty() => {

@@ -71,6 +71,12 @@ impl FilesSeen {
         }
     }
 
+    /// Whether the session last saw a text of the file that a client had and the disk did not.
+    pub(super) fn is_unsaved(&self, real: &Path) -> bool {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.get(real).is_some_and(|seen| seen.unsaved.is_some())
+    }
+
     /// An error when the file changed since the session last saw it. A file it has not seen, or that is gone, may be written.
     pub fn check(&self, real: &Path, shown: &str, now: Seen) -> Result<(), ToolError> {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).get(real).copied();

@@ -78,8 +78,11 @@ fn read(placed: &Placed, input: &Input, context: &ToolContext) -> Result<Output,
         _ => context.failed("reading", &placed.path, error),
     };
     let mut file = match workspace::open(&placed.real) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => match context.held(placed, None).unsaved() {
-            Some(text) => return read_unsaved(text, placed, input, context),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match context.held(placed, None)?.unsaved() {
+            Some(text) => {
+                context.files.note(&placed.real, Some(text));
+                return read_unsaved(text, placed, input, context);
+            }
             None => return Err(fail(error)),
         },
         opened => opened.map_err(fail)?,
@@ -94,7 +97,7 @@ fn read(placed: &Placed, input: &Input, context: &ToolContext) -> Result<Output,
     if encoding == Encoding::Utf8 && head.contains(&0) {
         return Err(ToolError(format!("{shown} is a binary file; use bash to look into it (file, xxd, strings)")));
     }
-    let held = held(&mut file, encoding, placed, context).map_err(fail)?;
+    let held = held(&mut file, encoding, placed, context).map_err(fail)??;
     context.files.note(&placed.real, held.unsaved());
     match held.unsaved() {
         Some(text) => read_unsaved(text, placed, input, context),
@@ -106,9 +109,9 @@ fn read(placed: &Placed, input: &Input, context: &ToolContext) -> Result<Output,
 }
 
 /// What the client has of a file that is on the disk.
-fn held(file: &mut File, encoding: Encoding, placed: &Placed, context: &ToolContext) -> io::Result<Held> {
+fn held(file: &mut File, encoding: Encoding, placed: &Placed, context: &ToolContext) -> io::Result<Result<Held, ToolError>> {
     if context.client_of(placed).is_none() || !matches!(encoding, Encoding::Utf8 | Encoding::Utf8Marked) {
-        return Ok(Held::Unknown);
+        return Ok(Ok(Held::Unknown));
     }
     let mut disk = Vec::new();
     file.read_to_end(&mut disk)?;

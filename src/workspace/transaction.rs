@@ -67,6 +67,25 @@ pub fn commit(changes: &[FileChange<'_>]) -> Result<(), NotChanged> {
     Ok(())
 }
 
+/// Directories that [`create_parents`] made.
+pub struct CreatedParents(Transaction<'static>);
+
+/// Creates the missing parent directories of `real`, following no links.
+pub fn create_parents(real: &Path) -> io::Result<CreatedParents> {
+    let mut transaction = Transaction::default();
+    if let Some(parent) = real.parent() {
+        transaction.make_directory(parent)?;
+    }
+    Ok(CreatedParents(transaction))
+}
+
+impl CreatedParents {
+    /// Removes them again, as far as they are empty.
+    pub fn remove(self) {
+        self.0.roll_back(0);
+    }
+}
+
 #[derive(Default)]
 struct Transaction<'a> {
     staged: Vec<Staged<'a>>,

@@ -1,5 +1,6 @@
 //! The ACP door, bad input first: each line gets its one right answer, and the connection lives on.
 
+mod client_files;
 mod content;
 mod ends;
 mod flow;

@@ -16,16 +16,42 @@ pub enum Manner {
     Saves,
     /// The same, but it only changes its buffer.
     Buffers,
+    /// Every request is answered with an internal error: the user refused it.
     Errs,
+    /// No method exists (-32601).
+    Lacks,
+    /// No file is found (-32002); what is written is saved.
+    FindsNothing,
+    /// Refuses to read files named `secret…` and to write files named `locked…`; else like `Saves`.
+    Refuses,
     Silent,
     /// It says that it has written, and has not.
     Lies,
-    /// It cannot read, and saves what it is given.
+    /// It has no method for reading, and saves what it is given.
     CannotRead,
-    /// It reads, and cannot write.
+    /// It reads, and has no method for writing.
     CannotWrite,
+    /// CodeCompanion: reads the disk; writes into an open buffer, line by line, and saves that with one more line end.
+    AddsBlankLine,
+    /// Avante: an open buffer is read without its final newline; what is written goes to the disk as it is.
+    DropsFinalNewline,
+    /// What is written is saved, but every read returns the text of the first one.
+    Stale,
+    /// What is written is formatted (spaces around `=`), and saved.
+    Formats,
+    /// It writes the file and then does not answer: Avante, where the buffer is not saved.
+    WritesSilently,
+    /// Its answer to a write is a text, and nothing is written: Avante, where the directory is missing.
+    Malformed,
     /// While it reads a file, somebody else adds a line to it.
     Disturbed,
+}
+
+/// Code and message of a JSON-RPC error.
+type Failure = (i32, String);
+
+fn failure(error: std::io::Error) -> Failure {
+    (if error.kind() == std::io::ErrorKind::NotFound { -32002 } else { -32603 }, error.to_string())
 }
 
 pub struct Editor {
@@ -34,6 +60,8 @@ pub struct Editor {
     pub buffers: HashMap<PathBuf, String>,
     /// The methods that were called, in order.
     pub calls: Vec<String>,
+    /// The first text that was read of a file.
+    first: HashMap<PathBuf, String>,
     terminals: HashMap<String, Terminal>,
     later: (mpsc::UnboundedSender<Value>, mpsc::UnboundedReceiver<Value>),
 }
@@ -48,7 +76,7 @@ struct Terminal {
 impl Editor {
     pub fn new(manner: Manner) -> Editor {
         let later = mpsc::unbounded_channel();
-        Editor { manner, buffers: HashMap::new(), calls: Vec::new(), terminals: HashMap::new(), later }
+        Editor { manner, buffers: HashMap::new(), calls: Vec::new(), first: HashMap::new(), terminals: HashMap::new(), later }
     }
 
     pub fn with(manner: Manner, buffers: &[(PathBuf, &str)]) -> Editor {
@@ -71,45 +99,36 @@ impl Editor {
         self.calls.push(method.into());
         let done = match self.manner {
             Manner::Silent => return None,
-            Manner::Errs => Err("broken editor".to_owned()),
+            Manner::Errs => Err((-32603, "broken editor".to_owned())),
+            Manner::Lacks => Err((-32601, "method not found".to_owned())),
             _ => self.done(id, method, params).transpose()?,
         };
         Some(match done {
             Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
-            Err(message) => json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32603, "message": message}}),
+            Err((code, message)) => json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}),
         })
     }
 
-    fn done(&mut self, id: &Value, method: &str, params: &Value) -> Result<Option<Value>, String> {
+    fn done(&mut self, id: &Value, method: &str, params: &Value) -> Result<Option<Value>, Failure> {
         let path = PathBuf::from(params["path"].as_str().unwrap_or_default());
         let terminal = params["terminalId"].as_str().unwrap_or_default();
+        let named = |prefix: &str| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(prefix));
         match method {
-            "fs/read_text_file" if self.manner == Manner::CannotRead => Err("no reading".into()),
-            "fs/write_text_file" if self.manner == Manner::CannotWrite => Err("no writing".into()),
-            "fs/read_text_file" if self.manner == Manner::Disturbed => {
-                let text = std::fs::read_to_string(&path).map_err(|error| error.to_string())?;
-                std::fs::write(&path, format!("{text}somebody else's\n")).map_err(|error| error.to_string())?;
-                Ok(Some(json!({ "content": text })))
-            }
-            "fs/read_text_file" => match self.buffers.get(&path) {
-                Some(text) => Ok(Some(json!({ "content": text }))),
-                None => {
-                    let text = std::fs::read_to_string(&path).map_err(|error| error.to_string())?;
-                    Ok(Some(json!({"content": text.replace("\r\n", "\n")})))
+            "fs/read_text_file" => match self.manner {
+                Manner::CannotRead => Err((-32601, "no reading".into())),
+                Manner::FindsNothing => Err((-32002, "no such file".into())),
+                Manner::Refuses if named("secret") => Err((-32603, "the user said no".into())),
+                _ => Ok(Some(json!({"content": self.read(path)?}))),
+            },
+            "fs/write_text_file" => match self.manner {
+                Manner::CannotWrite => Err((-32601, "no writing".into())),
+                Manner::Malformed => Ok(Some(json!("Failed to write file"))),
+                Manner::Refuses if named("locked") => Err((-32603, "the user said no".into())),
+                manner => {
+                    let written = self.write(path, params["content"].as_str().unwrap())?;
+                    Ok(Some(written).filter(|_| manner != Manner::WritesSilently))
                 }
             },
-            "fs/write_text_file" => {
-                let text = params["content"].as_str().unwrap();
-                match self.manner {
-                    Manner::Saves | Manner::CannotRead => {
-                        self.buffers.remove(&path);
-                        std::fs::write(&path, text).map_err(|error| error.to_string())?;
-                    }
-                    Manner::Buffers => drop(self.buffers.insert(path, text.replace("\r\n", "\n"))),
-                    _ => {}
-                }
-                Ok(Some(json!({})))
-            }
             "terminal/create" => Ok(Some(json!({"terminalId": self.create(params)}))),
             "terminal/wait_for_exit" => {
                 let (mut status, later, id) = (self.terminals[terminal].status.clone(), self.later.0.clone(), id.clone());
@@ -133,8 +152,44 @@ impl Editor {
                 assert!(self.terminals.remove(terminal).is_some(), "released twice: {terminal}");
                 Ok(Some(json!({})))
             }
-            _ => Err(format!("there is no method {method}")),
+            _ => Err((-32601, format!("there is no method {method}"))),
         }
+    }
+
+    fn read(&mut self, path: PathBuf) -> Result<String, Failure> {
+        let disk = || std::fs::read_to_string(&path).map(|text| text.replace("\r\n", "\n")).map_err(failure);
+        let text = match (self.manner, self.buffers.get(&path)) {
+            (Manner::AddsBlankLine, _) | (_, None) => disk()?,
+            (Manner::DropsFinalNewline, Some(text)) => text.strip_suffix('\n').unwrap_or(text).to_owned(),
+            (_, Some(text)) => text.clone(),
+        };
+        match self.manner {
+            Manner::Disturbed => std::fs::write(&path, format!("{text}somebody else's\n")).map_err(failure)?,
+            Manner::Stale => return Ok(self.first.entry(path).or_insert(text).clone()),
+            _ => {}
+        }
+        Ok(text)
+    }
+
+    fn write(&mut self, path: PathBuf, text: &str) -> Result<Value, Failure> {
+        let (shown, saved) = match self.manner {
+            Manner::Lies | Manner::Disturbed => return Ok(json!({})),
+            Manner::Buffers => {
+                self.buffers.insert(path, text.replace("\r\n", "\n"));
+                return Ok(json!({}));
+            }
+            Manner::AddsBlankLine if self.buffers.contains_key(&path) => (Some(text), format!("{text}\n")),
+            Manner::AddsBlankLine => (None, text.to_owned()),
+            Manner::DropsFinalNewline => (self.buffers.contains_key(&path).then_some(text), text.to_owned()),
+            Manner::Formats => (None, text.replace('=', " = ").replace("  ", " ")),
+            _ => (None, text.to_owned()),
+        };
+        self.buffers.remove(&path);
+        if let Some(shown) = shown {
+            self.buffers.insert(path.clone(), shown.to_owned());
+        }
+        std::fs::write(&path, saved).map_err(failure)?;
+        Ok(json!({}))
     }
 
     fn create(&mut self, params: &Value) -> String {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::harness::{Agent, Editor, Home, Manner, notices, tool};
 
 /// A session of an editor that lends its hands, with a model that makes these calls one after the other.
-async fn session(home: &Home, editor: Editor, calls: &[(&str, Value)]) -> (Agent, String) {
+pub(super) async fn session(home: &Home, editor: Editor, calls: &[(&str, Value)]) -> (Agent, String) {
     let steps: Vec<Value> =
         calls.iter().map(|(name, input)| json!({"tool_calls": [{"name": name, "input": input}]})).chain([json!({})]).collect();
     let model = home.script(json!(steps));
@@ -19,7 +19,7 @@ async fn session(home: &Home, editor: Editor, calls: &[(&str, Value)]) -> (Agent
 }
 
 /// What the call number `index` told.
-fn said(updates: &[Value], index: usize) -> String {
+pub(super) fn said(updates: &[Value], index: usize) -> String {
     let call = tool(updates, index);
     let texts = call["content"].as_array().unwrap().iter().filter_map(|content| content["content"]["text"].as_str());
     format!("{} {}", call["status"].as_str().unwrap(), texts.collect::<String>())
@@ -88,8 +88,9 @@ async fn what_was_typed_since_it_was_read_is_not_overwritten() {
 }
 
 #[tokio::test]
-async fn a_client_that_errs_or_lies_loses_no_edit() {
-    for manner in [Manner::Errs, Manner::Lies] {
+async fn a_client_that_lacks_the_methods_or_lies_loses_no_edit() {
+    let unused = "The client's files are not used";
+    for (manner, notice) in [(Manner::Lacks, "The client could not do it"), (Manner::Lies, unused)] {
         let home = Home::new();
         home.put("a.txt", "one\n");
         let calls = [
@@ -104,7 +105,7 @@ async fn a_client_that_errs_or_lies_loses_no_edit() {
         }
         assert_eq!(home.get("a.txt").as_deref(), Some("three\n"), "{manner:?}");
         assert_eq!(home.get("new/file.txt").as_deref(), Some("new\n"), "{manner:?}");
-        assert_eq!(notices(&updates), ["The client could not do it"], "{manner:?}: once");
+        assert_eq!(notices(&updates), [notice], "{manner:?}: once");
         agent.finish().await;
     }
 }
