@@ -1,5 +1,6 @@
 // Drives nuncio with acpx, the headless command line client: sessions new, prompt with a call that its policy allows, prompt with one
-// that it denies, cancel of a running prompt, set-mode, sessions list, close, then load in a home that knows of no session.
+// that it denies, cancel of a running prompt, set-mode, sessions list, close, a new file through the client, files that the client
+// refuses, then load in a home that knows of no session.
 // `node acpx.mjs NUNCIO`, with Node 22.13 or newer (acpx asks for it); exits with 1 and the reason when something does not hold.
 //
 // What acpx cannot do, and the SDKs' tests do: cancel while a question is open (its policy answers at once), and load from an agent that
@@ -81,6 +82,26 @@ assert.equal(done(await run(["set-mode", "plan"])).modeId, "plan");
 const listed = done(await run(["sessions", "list"]));
 assert.deepEqual([listed.source, listed.sessions.map((session) => session.sessionId)], ["agent", [sessionId]]);
 done(await run(["sessions", "close"]));
+
+// Files: a new one is not read first, and what acpx refuses to read or write is neither read nor written.
+writeFileSync(join(cwd, "secret.txt"), "hidden\n");
+const files = client(join(temp, "home-files"), `${nuncio} acp --mode accept-edits --model ${script("files.json")}`);
+done(await files(["sessions", "new"]));
+const requests = (frames) => frames.flatMap((frame) => frame.method?.match(/^fs\/(\w+)_text_file$/)?.[1] ?? []);
+
+const made = await files(["--approve-all", "prompt", "Make a file."]);
+done(made);
+assert.equal(text(made.frames), "It is made.");
+assert.deepEqual(requests(made.frames), ["write", "read"], "a new file is read only after it was written");
+assert.ok(!made.frames.some((frame) => frame.error), "no request of the turn fails");
+assert.equal(readFileSync(join(cwd, "notes/new.txt"), "utf8"), "made\n");
+
+const refused = await files(["--deny-all", "prompt", "Show the secret."]);
+assert.equal(text(refused.frames), "It was refused.", JSON.stringify(refused.frames.at(-1)));
+assert.deepEqual(requests(refused.frames), ["read", "write"]);
+assert.ok(!JSON.stringify(refused.frames).includes("hidden"), "a refused file is not shown");
+assert.ok(!existsSync(join(cwd, "other.txt")), "a refused file is not written");
+done(await files(["sessions", "close"]));
 
 const wire = join(temp, "wire.ndjson");
 const loading = join(temp, "nuncio-that-cannot-resume");
