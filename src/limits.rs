@@ -34,6 +34,8 @@ pub const STORE_BUSY: Duration = Duration::from_secs(5);
 pub const TURN_REQUESTS_MAX: u32 = 200;
 /// Messages of a session that wait for its turn; more are answered `overloaded`.
 pub const QUEUED_MESSAGES_MAX: usize = 64;
+/// Prompts of a session that wait for their turn; more are answered `session_busy`.
+pub const PROMPTS_WAITING_MAX: usize = 16;
 /// Attempts at one model request.
 pub const MODEL_ATTEMPTS_MAX: u32 = 8;
 /// The same when nobody listens at an address of this machine.

@@ -1,5 +1,6 @@
 //! The ACP door, bad input first: each line gets its one right answer, and the connection lives on.
 
+mod clients;
 mod content;
 mod ends;
 mod flow;
@@ -9,6 +10,7 @@ mod order;
 mod questions;
 mod replay;
 mod settings;
+mod waiting;
 
 use serde_json::{Value, json};
 
