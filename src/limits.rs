@@ -318,6 +318,8 @@ pub const FILE_NAME_BYTES_MAX: usize = 255;
 pub const SESSIONS_PAGES_MAX: usize = 40;
 /// Characters of a title made from the first prompt.
 pub const TITLE_CHARS_MAX: usize = 80;
+/// Elements inside each other that are opened in search of a title.
+pub const TITLE_DEPTH_MAX: usize = 8;
 /// Longest JSON Lines record that `run --json -` and `sessions import` take.
 pub const INPUT_LINE_BYTES_MAX: usize = FRAME_BYTES_MAX;
 /// Longest key that an `api_key_command` may print.

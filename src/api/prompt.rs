@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::attachment::with_attachments;
 use schemars::Schema;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::method::{Method, Reply, Route};
 use super::session::session_id;
@@ -27,9 +27,13 @@ impl Method for Prompt {
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "prompt": [{"type": "text", "text": "What does this project do?"}]}"#;
     const ENDS_ITSELF: bool = true;
 
-    fn rest_schema(params: &mut Schema, _: &mut Schema) {
+    fn rest_schema(params: &mut Schema, result: &mut Schema) {
         if let Some(prompt) = params.pointer_mut("/properties/prompt") {
             prompt["minItems"] = 1.into();
+        }
+        // REST reads the end of the turn from the log and answers only with the stop reason.
+        if let Some(Value::Object(properties)) = result.pointer_mut("/properties") {
+            properties.shift_remove("usage");
         }
     }
 

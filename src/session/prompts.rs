@@ -21,7 +21,7 @@ pub struct PromptRequest {
     pub by: String,
     /// Cancelled when the client no longer wants the prompt to run.
     pub cancel: CancellationToken,
-    /// Cancelled once the answer is queued for the client: the next prompt's turn starts after it.
+    /// Cancelled once the answer is written: the next prompt's turn starts after it.
     pub answered: CancellationToken,
 }
 
@@ -39,7 +39,7 @@ pub struct WaitingPrompt {
     started: oneshot::Receiver<Result<TurnHandle>>,
 }
 
-/// The session's end of a prompt that waits. Dropped without a word: it was cancelled.
+/// The session's end of a prompt that waits. Dropping it answers `cancelled`.
 pub(super) struct Waiter {
     message: Message,
     request: PromptRequest,
@@ -133,7 +133,8 @@ impl Session {
             return;
         }
         let Some(place) = self.running.enter_behind() else {
-            return slot.prompts.refuse(&Error::new(Kind::Overloaded, "nuncio is shutting down"));
+            let error = Error::new(Kind::Overloaded, "nuncio is shutting down");
+            return slot.prompts.refuse(&error.hint("retry once it is back"));
         };
         let Some(Waiter { message, request, started, .. }) = slot.prompts.waiting.pop_front() else { return };
         let start = Start { message, by: Some(request.by), waiting, retries: None };
@@ -145,7 +146,7 @@ impl Session {
         }
     }
 
-    /// Starts the next turn once the answer to this prompt is queued.
+    /// Lets the next prompt start once the answer to this one is written.
     fn keep_order(self: &Arc<Self>, slot: &mut Slot, answered: CancellationToken) {
         slot.prompts.answered = Some(answered.clone());
         let session = self.clone();

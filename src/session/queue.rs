@@ -157,7 +157,7 @@ impl Session {
                     let start = Start { message: next.message, by: next.by, waiting: false, retries: None };
                     self.launch(&mut slot, place, start);
                 }
-                None => slot.prompts.cancel(),
+                None => self.start_waiting_prompt(&mut slot, false),
             },
             None => self.start_waiting_prompt(&mut slot, !goes_on),
         }

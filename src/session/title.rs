@@ -32,9 +32,10 @@ fn unwrapped(mut text: &str) -> &str {
     text
 }
 
-/// The text inside the first elements, however deep.
+/// The text inside the first elements.
 fn inside(mut text: &str) -> Option<&str> {
-    while let Some((content, _)) = element(text) {
+    for _ in 0..limits::TITLE_DEPTH_MAX {
+        let Some((content, _)) = element(text) else { break };
         text = content;
     }
     first_line(text)

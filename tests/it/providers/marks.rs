@@ -1,5 +1,6 @@
 //! What the model is told of requests that were cancelled, of answers that were cut, and of turns that are tried again.
 
+use nuncio::config::Protocol;
 use serde_json::{Value, json};
 
 use super::{connect, conversation, home, unmarked};
@@ -79,7 +80,10 @@ async fn a_request_that_was_cancelled_before_its_answer_is_marked() {
 #[tokio::test]
 async fn an_answer_that_reached_the_token_limit_is_marked_as_cut() {
     for wire in WIRES {
-        let cut: Vec<&str> = beginning(wire).iter().chain(wire.max_tokens).copied().collect();
+        // Only Anthropic's protocol ends a block of its own.
+        let block_end = [r#"{"type":"content_block_stop","index":0}"#];
+        let block_end: &[&str] = if wire.protocol == Protocol::Anthropic { &block_end } else { &[] };
+        let cut: Vec<&str> = beginning(wire).iter().chain(block_end).chain(wire.max_tokens).copied().collect();
         let (home, provider, name) = home(wire, vec![Exchange::events(&cut), Exchange::events(wire.plain)]).await;
         let mut agent = connect(&home).await;
         let session = agent.new_session(&home).await;
