@@ -109,8 +109,8 @@ pub enum Body {
     #[serde(rename = "session.deleted")]
     SessionDeleted {},
 
-    /// `by` is the client that prompted. `retries` is the earlier turn whose prompt this one runs again: the model sees what it saw
-    /// when that turn started.
+    /// `by` is the client that prompted. `retries` is the earlier turn whose prompt this one runs
+    /// again: the model sees what it saw when that turn started.
     #[serde(rename = "turn.started")]
     TurnStarted {
         #[serde(default, skip_serializing_if = "Option::is_none")]

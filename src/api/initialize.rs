@@ -13,7 +13,8 @@ use crate::error::{Error, Kind, Result};
 use crate::model::catalog::PROVIDERS;
 use crate::protocol::{ProtocolVersion, acp};
 
-/// Ways to authenticate. Keys of models come from the environment, a file or a command, never over the wire: both check what is there.
+/// Ways to authenticate. Keys of models come from the environment, a file or a command, never over
+/// the wire: both check what is there.
 const AUTH_METHODS: [&str; 2] = ["environment", "settings"];
 
 /// ACP's response, with the authentication method type `env_var` that its crate has no variant for

@@ -86,7 +86,8 @@ impl Method for Prompt {
     }
 }
 
-/// ACP's answer to a prompt, with what the turn used: `usage` (unstable in ACP v1) and the same in `_meta.nuncio`.
+/// ACP's answer to a prompt, with what the turn used: `usage` (unstable in ACP v1) and the same in
+/// `_meta.nuncio`.
 fn response(stop: StopReason, usage: Option<&Usage>) -> acp::PromptResponse {
     let usage = usage.map(content::usage);
     let meta = usage.as_ref().map(|usage| acp::Meta::from_iter([("nuncio".to_string(), json!({ "usage": usage }))]));

@@ -44,8 +44,8 @@ impl NewSessionMeta {
             .map_err(|error| Error::invalid_params(format!("_meta.nuncio.{}: {}", error.path(), error.inner())))
     }
 
-    /// `_meta.systemPrompt` as claude-agent-acp reads it: a text instead of the system prompt, or `{"append": text}` to add to it.
-    /// Other shapes are somebody else's and are ignored.
+    /// `_meta.systemPrompt` as claude-agent-acp reads it: a text instead of the system prompt, or
+    /// `{"append": text}` to add to it. Other shapes are somebody else's and are ignored.
     fn client_prompt(meta: Option<&acp::Meta>) -> (Option<String>, Option<String>) {
         let given = meta.and_then(|meta| meta.get("systemPrompt"));
         let text = |value: Option<&Value>| value.and_then(Value::as_str).filter(|text| !text.is_empty()).map(String::from);
@@ -58,8 +58,8 @@ fn default_mcp_servers(params: &mut Map<String, Value>) {
     params.entry("mcpServers").or_insert_with(|| Value::Array(Vec::new()));
 }
 
-/// An existing directory where the client may work. A relative path of a local client counts from the directory of this process;
-/// others give absolute paths.
+/// An existing directory where the client may work. A relative path of a local client counts from
+/// the directory of this process; others give absolute paths.
 pub fn directory(cx: &Cx, field: &str, path: &Path) -> Result<PathBuf> {
     let path = absolute(cx, path);
     if !path.is_absolute() {

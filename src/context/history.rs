@@ -12,7 +12,8 @@ use crate::model::{Block, Message, ToolResult};
 /// Messages so far. Only whole messages count: a delta changes nothing.
 #[derive(Clone, Debug, Default)]
 pub struct History {
-    /// All messages, each with the one before it. A turn that is retried continues from the messages that came before it.
+    /// All messages, each with the one before it. A turn that is retried continues from the
+    /// messages that came before it.
     all: Vec<Link>,
     end: Position,
     /// The model's answer that is being put together, and the results of its calls, in their order.

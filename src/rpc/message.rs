@@ -125,7 +125,8 @@ pub mod frame {
         bytes
     }
 
-    /// The error object. `data.details` is the text that many clients show, `data.info` the facts for programs.
+    /// The error object. `data.details` is the text that many clients show, `data.info` the facts
+    /// for programs.
     pub fn error_object(error: &Error) -> Value {
         let row = error.kind.row();
         let mut data = Map::new();

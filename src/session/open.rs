@@ -76,7 +76,8 @@ impl Session {
         self.slot().turn.clone()
     }
 
-    /// Cancels the running turn and the prompts that wait behind it; nothing happens when there is none.
+    /// Cancels the running turn and the prompts that wait behind it; nothing happens when there is
+    /// none.
     pub fn cancel(&self) {
         let mut slot = self.slot();
         slot.prompts.cancel();
@@ -176,7 +177,8 @@ impl Session {
         self.log.commit(None, body).await
     }
 
-    /// Lets nothing new begin, ends the running turn and the prompts that wait, and waits for the end of the turn.
+    /// Lets nothing new begin, ends the running turn and the prompts that wait, and waits for the
+    /// end of the turn.
     pub(super) async fn wind_up(&self) {
         let turn = {
             let mut slot = self.slot();

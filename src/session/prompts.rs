@@ -1,4 +1,5 @@
-//! Prompts that wait for their turn behind a running one. They are kept in memory: a prompt ends with the request that sent it.
+//! Prompts that wait for their turn behind a running one. They are kept in memory: a prompt ends
+//! with the request that sent it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -48,7 +49,8 @@ pub(super) struct Waiter {
     started: oneshot::Sender<Result<TurnHandle>>,
 }
 
-/// The prompts of one session that wait, oldest first, and the answer that the next of them must not overtake.
+/// The prompts of one session that wait, oldest first, and the answer that the next of them must
+/// not overtake.
 #[derive(Default)]
 pub(super) struct Prompts {
     waiting: VecDeque<Waiter>,
@@ -96,8 +98,9 @@ impl WaitingPrompt {
 }
 
 impl Session {
-    /// Starts a turn with the user's message, or lets it wait for the end of the running one. Its place is claimed before this
-    /// returns, as with [`Session::start_turn`]. `session_busy` when too many prompts wait.
+    /// Starts a turn with the user's message, or lets it wait for the end of the running one. Its
+    /// place is claimed before this returns, as with [`Session::start_turn`]. `session_busy` when
+    /// too many prompts wait.
     pub fn prompt(self: &Arc<Self>, prompt: Vec<Part>, request: PromptRequest) -> Result<Prompted> {
         let mut slot = self.slot();
         if slot.closing {
@@ -121,7 +124,8 @@ impl Session {
         Ok(Prompted::Waits(WaitingPrompt { id, session: self.clone(), started: receiver }))
     }
 
-    /// Starts the turn of the prompt that has waited longest. `waiting`: with the queued messages before it.
+    /// Starts the turn of the prompt that has waited longest. `waiting`: with the queued messages
+    /// before it.
     pub(super) fn start_waiting_prompt(self: &Arc<Self>, slot: &mut Slot, waiting: bool) {
         slot.prompts.waiting.retain(|waiter| !waiter.request.cancel.is_cancelled());
         if slot.prompts.is_empty() {

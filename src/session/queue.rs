@@ -127,8 +127,9 @@ impl Session {
         }
     }
 
-    /// Once nothing runs: appends the messages that waited only for that, and starts a turn for the message or the prompt that has
-    /// waited longest. After a turn that was stopped or failed, only a prompt starts one.
+    /// Once nothing runs: appends the messages that waited only for that, and starts a turn for the
+    /// message or the prompt that has waited longest. After a turn that was stopped or failed, only
+    /// a prompt starts one.
     pub(super) fn settle(self: &Arc<Self>) {
         let mut slot = self.slot();
         if slot.turn.is_some() {

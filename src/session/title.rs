@@ -3,8 +3,9 @@
 use crate::content::Part;
 use crate::limits;
 
-/// The first line of what the user asked, cut at a word. Clients wrap context in elements (`<context>…</context>`): text outside
-/// of them is preferred; where there is none, the text inside the first one counts.
+/// The first line of what the user asked, cut at a word. Clients wrap context in elements
+/// (`<context>…</context>`): text outside of them is preferred; where there is none, the text
+/// inside the first one counts.
 pub(super) fn title_of(prompt: &[Part]) -> Option<String> {
     let texts = prompt.iter().filter_map(|part| match part {
         Part::Text { text } => Some(text.trim()),

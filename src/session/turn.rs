@@ -95,7 +95,8 @@ impl Session {
         self.start(prompt, by, None)
     }
 
-    /// Runs the prompt of the turn `retries` again, in the context which that turn had; otherwise as [`Session::start_turn`].
+    /// Runs the prompt of the turn `retries` again, in the context which that turn had; otherwise
+    /// as [`Session::start_turn`].
     pub fn retry_turn(self: &Arc<Self>, prompt: Vec<Part>, by: &str, retries: TurnId) -> Result<TurnHandle> {
         self.start(prompt, by, Some(retries))
     }

@@ -1,4 +1,5 @@
-//! What the model is told of requests that were cancelled, of answers that were cut, and of turns that are tried again.
+//! What the model is told of requests that were cancelled, of answers that were cut, and of turns
+//! that are tried again.
 
 use nuncio::config::Protocol;
 use serde_json::{Value, json};

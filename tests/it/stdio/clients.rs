@@ -1,4 +1,5 @@
-//! What clients in the wild rely on: errors as text, sessions in lists, readable titles, relative paths, usage.
+//! What clients in the wild rely on: errors as text, sessions in lists, readable titles, relative
+//! paths, usage.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,5 @@
-//! Prompts that a client sends during a turn: each waits for a turn of its own, and a cancel ends them all.
+//! Prompts that a client sends during a turn: each waits for a turn of its own, and a cancel ends
+//! them all.
 
 use serde_json::{Value, json};
 
