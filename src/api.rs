@@ -131,6 +131,8 @@ pub struct Cx {
     pub client: Arc<Client>,
     /// The request was cancelled, or its connection is gone.
     pub cancel: CancellationToken,
+    /// Cancelled by the transport of a local client once the answer is on its way.
+    pub answered: CancellationToken,
     /// For a door that shows a turn while its prompt still waits for the end.
     pub began: Option<Arc<Mutex<Option<oneshot::Sender<Began>>>>>,
 }
@@ -145,7 +147,7 @@ pub struct Began {
 
 impl Cx {
     pub fn new(nuncio: Arc<Nuncio>, client: Arc<Client>, cancel: CancellationToken) -> Cx {
-        Cx { nuncio, client, cancel, began: None }
+        Cx { nuncio, client, cancel, answered: CancellationToken::new(), began: None }
     }
 
     /// All sessions, for a call that names one which is there and the caller's business.

@@ -44,6 +44,9 @@ pub struct SessionChange {
     /// Instead of nuncio's own prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
+    /// Added to the system prompt, whichever that is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system_prompt_append: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -106,11 +109,14 @@ pub enum Body {
     #[serde(rename = "session.deleted")]
     SessionDeleted {},
 
-    /// `by` is the client that prompted.
+    /// `by` is the client that prompted. `retries` is the earlier turn whose prompt this one runs
+    /// again: the model sees what it saw when that turn started.
     #[serde(rename = "turn.started")]
     TurnStarted {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retries: Option<TurnId>,
     },
     #[serde(rename = "turn.completed")]
     TurnCompleted { stop_reason: StopReason },

@@ -34,6 +34,8 @@ pub const STORE_BUSY: Duration = Duration::from_secs(5);
 pub const TURN_REQUESTS_MAX: u32 = 200;
 /// Messages of a session that wait for its turn; more are answered `overloaded`.
 pub const QUEUED_MESSAGES_MAX: usize = 64;
+/// Prompts of a session that wait for their turn; more are answered `session_busy`.
+pub const PROMPTS_WAITING_MAX: usize = 16;
 /// Attempts at one model request.
 pub const MODEL_ATTEMPTS_MAX: u32 = 8;
 /// The same when nobody listens at an address of this machine.
@@ -316,6 +318,8 @@ pub const FILE_NAME_BYTES_MAX: usize = 255;
 pub const SESSIONS_PAGES_MAX: usize = 40;
 /// Characters of a title made from the first prompt.
 pub const TITLE_CHARS_MAX: usize = 80;
+/// Elements inside each other that are opened in search of a title.
+pub const TITLE_DEPTH_MAX: usize = 8;
 /// Longest JSON Lines record that `run --json -` and `sessions import` take.
 pub const INPUT_LINE_BYTES_MAX: usize = FRAME_BYTES_MAX;
 /// Longest key that an `api_key_command` may print.

@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 pub use pipes::standard;
@@ -50,7 +50,9 @@ pub async fn serve(
     others: impl Future<Output = ()>,
 ) -> Result<()> {
     let (out, replies) = mpsc::channel(limits::REPLIES_QUEUED_MAX);
-    let client = Arc::new(Client::new("client"));
+    let mut client = Client::new("client");
+    client.local = true;
+    let client = Arc::new(client);
     let peer = Arc::new(Peer::default());
     let connection = Connection {
         nuncio: nuncio.clone(),
@@ -137,11 +139,12 @@ impl Connection {
             return self.reply(&id, Err(unknown(method)));
         };
         let cx = Cx::new(self.nuncio.clone(), self.client.clone(), cancel);
+        let answered = cx.answered.clone().drop_guard();
         let connection = self.clone();
         let handled = async move {
             let result = entry.run(cx, params).await;
             connection.peer.finish(&id);
-            connection.reply(&id, result);
+            connection.send(&id, result, Some(answered));
         };
         self.start(handled);
     }
@@ -185,11 +188,15 @@ impl Connection {
     }
 
     fn reply(&self, id: &Id, result: Result<Reply<Value>>) {
+        self.send(id, result, None);
+    }
+
+    fn send(&self, id: &Id, result: Result<Reply<Value>>, answered: Option<DropGuard>) {
         let (result, after, follow) = match result {
             Ok(Reply { result, after, follow }) => (result, after, follow),
             Err(error) => (Err(error), None, None),
         };
-        queue(&self.out, &self.running, Out { frame: frame::response(id, &result), after, follow });
+        queue(&self.out, &self.running, Out { frame: frame::response(id, &result), after, follow, answered });
     }
 }
 
@@ -215,7 +222,7 @@ fn show_what_is_prompted(connection: &Connection, presence: Presence) {
             && presence.attend(session)
         {
             let follow = Some(Follow::AfterIfNew(session.log.id.clone(), after));
-            queue(&outbox, &running, Out { frame: Vec::new(), after: None, follow });
+            queue(&outbox, &running, Out { frame: Vec::new(), after: None, follow, answered: None });
         }
     }));
 }

@@ -297,11 +297,14 @@ impl NativeAgent {
 
     fn system_prompt(&self, turn: &Turn, desk: &Desk, model: &str) -> Result<String> {
         let settings = &desk.loaded.settings;
-        let own = turn.session.log.state(|state| state.system_prompt.clone());
-        let base = match own.or(self.shared.overrides.system_prompt.clone()) {
+        let (own, append) = turn.session.log.state(|state| (state.system_prompt.clone(), state.system_prompt_append.clone()));
+        let mut base = match own.or(self.shared.overrides.system_prompt.clone()) {
             Some(prompt) => prompt,
             None => system_prompt::base(&settings.prompts, model)?,
         };
+        if let Some(append) = append {
+            base = format!("{}\n\n{append}", base.trim_end());
+        }
         let found = if settings.instructions.auto_inject {
             instructions::find(&desk.workspace.cwd, &settings.instructions.patterns)
         } else {

@@ -30,6 +30,9 @@ pub struct Client {
     /// Tells it from other clients, in the log too.
     pub id: String,
     pub role: Role,
+    /// It is connected to the standard streams of this process: its prompts wait for their turn,
+    /// and its relative paths count from the directory of the process.
+    pub local: bool,
     /// Everything that this process serves is its business.
     pub sees_all: bool,
     /// Directories, without symlinks, that its sessions must be in; none: any.
@@ -51,6 +54,7 @@ impl Client {
             principal: principal.into(),
             id: principal.into(),
             role,
+            local: false,
             sees_all: true,
             roots,
             capabilities: RwLock::default(),

@@ -61,8 +61,8 @@ impl Method for Fork {
             .map_or(Ok(ForkMeta::default()), serde_path_to_error::deserialize)
             .map_err(|error| Error::invalid_params(format!("_meta.nuncio.{}: {}", error.path(), error.inner())))?;
         let sessions = cx.entered(&params.session_id).await?;
-        let cwd = params.cwd.map(|cwd| directory(&cx.client, "cwd", &cwd)).transpose()?;
-        let additional = directories(&cx.client, &params.additional_directories.unwrap_or_default())?;
+        let cwd = params.cwd.map(|cwd| directory(&cx, "cwd", &cwd)).transpose()?;
+        let additional = directories(&cx, &params.additional_directories.unwrap_or_default())?;
         let change = SessionChange { title: meta.title, cwd, additional_directories: Some(additional), ..SessionChange::default() };
         let session = sessions.fork(&params.session_id, change).await?;
         note_mcp_servers(&session, &params.mcp_servers.unwrap_or_default()).await?;

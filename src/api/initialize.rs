@@ -1,21 +1,70 @@
 //! What comes first on a connection: who we are, and whether a model can be used.
 
-use schemars::{Schema, json_schema};
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::ser::Error as _;
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use super::method::{Method, Reply, Route};
 use super::{Cx, Role};
 use crate::error::{Error, Kind, Result};
+use crate::model::catalog::PROVIDERS;
 use crate::protocol::{ProtocolVersion, acp};
 
-/// The one way to authenticate: keys of models come from the environment, a file or a command, never over the wire.
-const AUTH_METHOD: &str = "environment";
+/// Ways to authenticate. Keys of models come from the environment, a file or a command, never over
+/// the wire: both check what is there.
+const AUTH_METHODS: [&str; 2] = ["environment", "settings"];
+
+/// ACP's response, with the authentication method type `env_var` that its crate has no variant for
+/// (agentclientprotocol.com/rfds/auth-methods).
+pub struct Introduction(acp::InitializeResponse);
+
+impl Serialize for Introduction {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut response = serde_json::to_value(&self.0).map_err(S::Error::custom)?;
+        response["authMethods"] = auth_methods();
+        response.serialize(serializer)
+    }
+}
+
+impl JsonSchema for Introduction {
+    fn schema_name() -> Cow<'static, str> {
+        acp::InitializeResponse::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        acp::InitializeResponse::json_schema(generator)
+    }
+}
+
+fn auth_methods() -> Value {
+    let variables = PROVIDERS.iter().filter(|provider| !provider.local).filter_map(|provider| provider.key_env.first());
+    let variables: Vec<Value> = variables.map(|name| json!({ "name": name, "optional": true })).collect();
+    let [environment, settings] = AUTH_METHODS;
+    json!([
+        {
+            "id": environment,
+            "type": "env_var",
+            "name": "API key in the environment",
+            "description": "Uses the model of the first provider whose key is set",
+            "vars": variables,
+        },
+        {
+            "id": settings,
+            "type": "agent",
+            "name": "Settings of nuncio",
+            "description": "Uses the model that nuncio's settings name, or that a local server offers",
+        },
+    ])
+}
 
 pub struct Initialize;
 
 impl Method for Initialize {
     type Params = acp::InitializeRequest;
-    type Result = acp::InitializeResponse;
+    type Result = Introduction;
     const NAME: &'static str = "initialize";
     const ROUTE: Option<Route> = Some(Route::get("/v1/info"));
     const ROLE: Role = Role::Observer;
@@ -43,16 +92,12 @@ impl Method for Initialize {
             .prompt_capabilities(acp::PromptCapabilities::new().image(true).embedded_context(true))
             .session_capabilities(session)
             .auth(acp::AgentAuthCapabilities::new().logout(acp::LogoutCapabilities::new()));
-        let environment = acp::AuthMethodAgent::new(AUTH_METHOD, "API key of the environment").description(
-            "Uses the model that the settings name, or that a key of the environment or a local server offers".to_string(),
-        );
         // The only version there is; a client that wants another one decides itself whether it can do with this.
         let response = acp::InitializeResponse::new(ProtocolVersion::V1)
             .agent_capabilities(capabilities)
-            .auth_methods(vec![acp::AuthMethod::Agent(environment)])
             .meta(acp::Meta::from_iter([("nuncio".to_string(), json!({ "fork": true }))]))
             .agent_info(acp::Implementation::new("nuncio", env!("CARGO_PKG_VERSION")).title("nuncio".to_string()));
-        Ok(Reply::new(response))
+        Ok(Reply::new(Introduction(response)))
     }
 }
 
@@ -67,9 +112,9 @@ impl Method for Authenticate {
     const DOC: &'static str = "Checks that a model can be used with what the settings and the environment hold.";
 
     async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
-        if &*params.method_id.0 != AUTH_METHOD {
+        if !AUTH_METHODS.contains(&&*params.method_id.0) {
             return Err(Error::invalid_params(format!("methodId: there is no method {}", params.method_id.0))
-                .details(json!({ "known": [AUTH_METHOD] })));
+                .details(json!({ "known": AUTH_METHODS })));
         }
         let agents = &cx.nuncio.agents;
         let settings = &agents.user.settings;

@@ -120,7 +120,8 @@ impl Method for Retry {
     const NAME: &'static str = "_nuncio/session/retry";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "turnId": "turn_01"}"#;
     const ROUTE: Option<Route> = Some(Route::post("/v1/sessions/{sessionId}/turns/{turnId}/retry").status(202));
-    const DOC: &'static str = "Starts a new turn with the prompt of an earlier one.";
+    const DOC: &'static str = "Starts a new turn with the prompt of an earlier one, in the context which that one had: the model no longer sees that turn \
+         and what followed it.";
 
     async fn call(cx: Cx, params: RetryParams) -> Result<Reply<Retried>> {
         cx.client.authorized()?;
@@ -128,10 +129,11 @@ impl Method for Retry {
         let first = session.log.state(|state| state.turns.get(&params.turn_id).map(|turn| turn.first_seq));
         let first = first.ok_or_else(|| Error::not_found(format!("no turn {}", params.turn_id)))?;
         let reading = session.clone();
-        let read = tokio::task::spawn_blocking(move || prompt_of(&reading, &params.turn_id, first)).await;
+        let retried = params.turn_id.clone();
+        let read = tokio::task::spawn_blocking(move || prompt_of(&reading, &retried, first)).await;
         let prompt = read.map_err(|_| Error::internal("reading a turn panicked"))??;
         let after = session.log.head();
-        let mut turn = session.start_turn(prompt, &cx.client.id)?;
+        let mut turn = session.retry_turn(prompt, &cx.client.id, params.turn_id)?;
         cx.client.show(&session, after);
         turn.opened().await?;
         Ok(Reply::new(Retried { turn_id: turn.id }))

@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use super::attachment::with_attachments;
 use schemars::Schema;
+use serde_json::{Value, json};
 
 use super::method::{Method, Reply, Route};
 use super::session::session_id;
 use super::{Began, Cx};
-use crate::content::Part;
+use crate::content::{Part, StopReason, Usage};
 use crate::error::{Error, Result};
 use crate::protocol::{acp, content};
 use crate::session::Session;
+use crate::session::prompts::{PromptRequest, Prompted};
 
 pub struct Prompt;
 
@@ -19,15 +21,19 @@ impl Method for Prompt {
     type Params = acp::PromptRequest;
     type Result = acp::PromptResponse;
     const NAME: &'static str = "session/prompt";
-    const DOC: &'static str =
-        "Starts a turn and answers when it stops (ACP prompt turn); a session that is busy answers session_busy.";
+    const DOC: &'static str = "Starts a turn and answers when it stops (ACP prompt turn). On stdio a prompt to a busy session waits for a turn of its own; \
+         elsewhere it is answered session_busy.";
     const ROUTE: Option<Route> = Some(Route::post("/v1/sessions/{sessionId}/prompt"));
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "prompt": [{"type": "text", "text": "What does this project do?"}]}"#;
     const ENDS_ITSELF: bool = true;
 
-    fn rest_schema(params: &mut Schema, _: &mut Schema) {
+    fn rest_schema(params: &mut Schema, result: &mut Schema) {
         if let Some(prompt) = params.pointer_mut("/properties/prompt") {
             prompt["minItems"] = 1.into();
+        }
+        // REST reads the end of the turn from the log and answers only with the stop reason.
+        if let Some(Value::Object(properties)) = result.pointer_mut("/properties") {
+            properties.shift_remove("usage");
         }
     }
 
@@ -38,18 +44,30 @@ impl Method for Prompt {
         let start = |session: &Arc<Session>| {
             cx.sees(session)?;
             let after = session.log.head();
-            let turn = session.start_turn(prompt, &client.id)?;
+            let prompted = if client.local {
+                let (by, cancel, answered) = (client.id.clone(), cx.cancel.clone(), cx.answered.clone());
+                session.prompt(prompt, PromptRequest { by, cancel, answered })?
+            } else {
+                Prompted::Started(session.start_turn(prompt, &client.id)?)
+            };
             client.show(session, after);
-            Ok::<_, Error>((turn, after))
+            Ok::<_, Error>((prompted, after))
         };
         // No `.await` before the claim where the session is open: a cancel that follows meets this turn.
-        let (mut turn, after) = match cx.opened(&id) {
+        let (prompted, after) = match cx.opened(&id) {
             Some(session) => start(&session)?,
             None => {
                 let sessions = cx.nuncio.sessions().await?;
                 client.must_see(&id, &sessions.cwd(&id)?)?;
                 sessions.with(&id, start).await??
             }
+        };
+        let started = match prompted {
+            Prompted::Started(turn) => Some(turn),
+            Prompted::Waits(waiting) => waiting.started(&cx.cancel).await?,
+        };
+        let Some(mut turn) = started else {
+            return Ok(Reply::new(acp::PromptResponse::new(acp::StopReason::Cancelled)));
         };
         if cx.began.is_some() {
             turn.opened().await?;
@@ -63,9 +81,17 @@ impl Method for Prompt {
                 turn.end().await
             }
         };
-        let response = end.result.map(|stop| acp::PromptResponse::new(content::stop_reason(stop)));
+        let response = end.result.map(|stop| response(stop, end.usage.as_ref()));
         Ok(Reply::of(response).after(id, end.seq))
     }
+}
+
+/// ACP's answer to a prompt, with what the turn used: `usage` (unstable in ACP v1) and the same in
+/// `_meta.nuncio`.
+fn response(stop: StopReason, usage: Option<&Usage>) -> acp::PromptResponse {
+    let usage = usage.map(content::usage);
+    let meta = usage.as_ref().map(|usage| acp::Meta::from_iter([("nuncio".to_string(), json!({ "usage": usage }))]));
+    acp::PromptResponse::new(content::stop_reason(stop)).usage(usage).meta(meta)
 }
 
 fn parts(blocks: Vec<acp::ContentBlock>) -> Result<Vec<Part>> {
@@ -84,7 +110,8 @@ impl Method for Cancel {
     type Result = ();
     const NAME: &'static str = "session/cancel";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
-    const DOC: &'static str = "Cancels the running turn; nothing happens to a session that is idle.";
+    const DOC: &'static str =
+        "Cancels the running turn and the prompts that wait behind it; nothing happens to a session that is idle.";
     const ROUTE: Option<Route> = Some(Route::post("/v1/sessions/{sessionId}/cancel"));
     const NOTIFICATION: bool = true;
 

@@ -13,7 +13,7 @@ use super::openapi::{inlined, optional};
 use super::options::{config_options, modes};
 use super::rest::into_meta;
 use super::view::Activity;
-use super::{Client, Cx, Role};
+use super::{Cx, Role};
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, SessionChange, Severity};
 use crate::id::SessionId;
@@ -43,6 +43,14 @@ impl NewSessionMeta {
         serde_path_to_error::deserialize(ours.clone())
             .map_err(|error| Error::invalid_params(format!("_meta.nuncio.{}: {}", error.path(), error.inner())))
     }
+
+    /// `_meta.systemPrompt` as claude-agent-acp reads it: a text instead of the system prompt, or
+    /// `{"append": text}` to add to it. Other shapes are somebody else's and are ignored.
+    fn client_prompt(meta: Option<&acp::Meta>) -> (Option<String>, Option<String>) {
+        let given = meta.and_then(|meta| meta.get("systemPrompt"));
+        let text = |value: Option<&Value>| value.and_then(Value::as_str).filter(|text| !text.is_empty()).map(String::from);
+        (text(given), text(given.and_then(|given| given.get("append"))))
+    }
 }
 
 /// `mcpServers` may be missing; ACP's type wants it there.
@@ -50,20 +58,31 @@ fn default_mcp_servers(params: &mut Map<String, Value>) {
     params.entry("mcpServers").or_insert_with(|| Value::Array(Vec::new()));
 }
 
-/// An existing directory, by its absolute path, where the client may work.
-pub fn directory(client: &Client, field: &str, path: &Path) -> Result<PathBuf> {
+/// An existing directory where the client may work. A relative path of a local client counts from
+/// the directory of this process; others give absolute paths.
+pub fn directory(cx: &Cx, field: &str, path: &Path) -> Result<PathBuf> {
+    let path = absolute(cx, path);
     if !path.is_absolute() {
         return Err(Error::invalid_params(format!("{field}: {} is not an absolute path", path.display())));
     }
-    client.must_enter(path)?;
+    cx.client.must_enter(&path)?;
     if !path.is_dir() {
         return Err(Error::invalid_params(format!("{field}: {} is not a directory", path.display())));
     }
-    Ok(path.into())
+    Ok(path)
 }
 
-pub fn directories(client: &Client, paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
-    paths.iter().enumerate().map(|(index, path)| directory(client, &format!("additionalDirectories[{index}]"), path)).collect()
+/// Resolves a relative path of a local client.
+fn absolute(cx: &Cx, path: &Path) -> PathBuf {
+    if path.is_absolute() || !cx.client.local {
+        return path.into();
+    }
+    let joined = cx.nuncio.cwd.join(path);
+    std::fs::canonicalize(&joined).unwrap_or(joined)
+}
+
+pub fn directories(cx: &Cx, paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    paths.iter().enumerate().map(|(index, path)| directory(cx, &format!("additionalDirectories[{index}]"), path)).collect()
 }
 
 pub async fn note_mcp_servers(session: &Session, servers: &[acp::McpServer]) -> Result<()> {
@@ -87,8 +106,8 @@ impl Method for NewSession {
     const NAME: &'static str = "session/new";
     const EXAMPLE: &'static str = r#"{"cwd": "/home/me/project", "title": "A first look", "mode": "ask"}"#;
     const ROUTE: Option<Route> = Some(Route::post("/v1/sessions").status(201));
-    const DOC: &'static str =
-        "Makes a session in a directory (ACP session setup). `_meta.nuncio`: model, mode, thinking, systemPrompt, title.";
+    const DOC: &'static str = "Makes a session in a directory (ACP session setup). `_meta.nuncio`: model, mode, thinking, systemPrompt, title. \
+         `_meta.systemPrompt`: a text instead of the system prompt, or `{append}` to add to it.";
 
     fn complete(params: &mut Map<String, Value>) {
         default_mcp_servers(params);
@@ -110,10 +129,10 @@ impl Method for NewSession {
     async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
         cx.client.authorized()?;
         let meta = NewSessionMeta::read(params.meta.as_ref())?;
-        let cwd = directory(&cx.client, "cwd", &params.cwd)?;
+        let cwd = directory(&cx, "cwd", &params.cwd)?;
         let mode = meta.mode.unwrap_or_else(|| cx.nuncio.mode.clone());
         Mode::parse(&mode).ok_or_else(|| Error::invalid_params(format!("_meta.nuncio.mode: there is no mode {mode}")))?;
-        let additional = directories(&cx.client, &params.additional_directories)?;
+        let additional = directories(&cx, &params.additional_directories)?;
         let wrong = |field: &str, error: Error| Error { message: format!("_meta.nuncio.{field}: {}", error.message), ..error };
         if let Some(model) = &meta.model {
             cx.nuncio.agents.check_model(model, &cwd).map_err(|error| wrong("model", error))?;
@@ -121,11 +140,13 @@ impl Method for NewSession {
         if let Some(level) = meta.thinking.as_ref().filter(|level| Thinking::parse(level).is_none()) {
             return Err(wrong("thinking", Error::invalid_params(format!("there is no level {level}"))));
         }
+        let (system_prompt, system_prompt_append) = NewSessionMeta::client_prompt(params.meta.as_ref());
         let change = SessionChange {
             title: meta.title,
             model: meta.model,
             thinking: meta.thinking,
-            system_prompt: meta.system_prompt,
+            system_prompt: meta.system_prompt.or(system_prompt),
+            system_prompt_append,
             additional_directories: (!additional.is_empty()).then_some(additional),
             cwd: None,
         };
@@ -151,8 +172,8 @@ async fn reopen(
     if cwd.as_os_str().is_empty() && additional.is_empty() {
         return cx.session(&session_id(id)).await;
     }
-    let cwd = directory(&cx.client, "cwd", cwd)?;
-    let additional = directories(&cx.client, additional)?;
+    let cwd = directory(cx, "cwd", cwd)?;
+    let additional = directories(cx, additional)?;
     let session = cx.session(&session_id(id)).await?;
     let same = session.log.state(|state| state.cwd == cwd && state.additional_directories == additional);
     if !same {
@@ -243,7 +264,8 @@ impl Method for ListSessions {
             None => None,
             Some(cursor) => Some(parse_cursor(cursor).ok_or_else(|| Error::invalid_params("cursor: not one of ours"))?),
         };
-        let (rows, next) = visible(&cx, params.cwd.as_deref(), after).await?;
+        let cwd = params.cwd.as_deref().map(|cwd| absolute(&cx, cwd));
+        let (rows, next) = visible(&cx, cwd.as_deref(), after).await?;
         let sessions = rows.into_iter().map(|row| {
             let activity = cx.opened(&row.id).map_or(Activity::NONE, |session| Activity::of(&session));
             acp::SessionInfo::new(acp_id(&row.id), row.cwd)

@@ -92,6 +92,7 @@ fn session_line(id: &SessionId, state: &SessionState, created_at_ms: u64) -> Lin
         model: state.model.clone(),
         thinking: state.thinking.clone(),
         system_prompt: state.system_prompt.clone(),
+        system_prompt_append: state.system_prompt_append.clone(),
         additional_directories: Some(state.additional_directories.clone()).filter(|list| !list.is_empty()),
         cwd: None,
     };
@@ -178,7 +179,7 @@ pub async fn import(nuncio: &Nuncio, sessions: &Sessions, file: &Path) -> Result
                 session.log.emit(Some(ended), Body::TurnCompleted { stop_reason: StopReason::EndTurn }).await;
             }
             if of_turn.is_some() {
-                session.log.emit(of_turn.clone(), Body::TurnStarted { by: None }).await;
+                session.log.emit(of_turn.clone(), Body::TurnStarted { by: None, retries: None }).await;
             }
             turn = of_turn;
         }

@@ -1,24 +1,43 @@
 //! The conversation as models see it: a fold over events, so that what the model knows and what the user saw cannot drift apart.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::commands;
 use crate::content::{Part, Role, StopReason, ToolStatus};
 use crate::event::{Body, Event};
-use crate::id::ToolCallId;
+use crate::id::{ToolCallId, TurnId};
 use crate::model::{Block, Message, ToolResult};
 
 /// Messages so far. Only whole messages count: a delta changes nothing.
 #[derive(Clone, Debug, Default)]
 pub struct History {
-    messages: Vec<Arc<Message>>,
+    /// All messages, each with the one before it. A turn that is retried continues from the
+    /// messages that came before it.
+    all: Vec<Link>,
+    end: Position,
     /// The model's answer that is being put together, and the results of its calls, in their order.
     answer: Vec<Block>,
     calls: Vec<Call>,
     call_ids: HashSet<ToolCallId>,
+    /// Where each turn began.
+    turns: HashMap<TurnId, Position>,
     /// Where the running turn began: a refused turn is forgotten from there.
-    turn_start: usize,
+    turn_start: Position,
+}
+
+/// A place in the conversation: behind the message with this index in `all`.
+#[derive(Clone, Copy, Debug, Default)]
+struct Position {
+    last: Option<usize>,
+    /// Stands before the text of the next user message.
+    note: Option<&'static str>,
+}
+
+#[derive(Clone, Debug)]
+struct Link {
+    before: Option<usize>,
+    message: Arc<Message>,
 }
 
 #[derive(Clone, Debug)]
@@ -28,17 +47,32 @@ struct Call {
     result: Option<ToolResult>,
 }
 
+const CANCELLED: &str = "[the previous request was cancelled by the user]";
+const CANCELLED_CUT: &str = "[the previous request was cancelled by the user; the answer above is cut off]";
+const INTERRUPTED: &str = "[the previous request was interrupted]";
+const INTERRUPTED_CUT: &str = "[the previous request was interrupted; the answer above is cut off]";
+const FAILED_CUT: &str = "[the previous request failed; the answer above is cut off]";
+const LIMIT: &str = "[the previous request ended without an answer: the output token limit was reached]";
+const LIMIT_CUT: &str = "[the answer above is cut off: the output token limit was reached]";
+
 impl History {
     pub fn on(&mut self, event: &Event) {
         match &event.body {
-            Body::TurnStarted { .. } => {
+            Body::TurnStarted { retries, .. } => {
                 self.close();
-                self.turn_start = self.messages.len();
+                if let Some(start) = retries.as_ref().and_then(|turn| self.turns.get(turn)) {
+                    self.end = *start;
+                }
+                self.turn_start = self.end;
+                if let Some(turn) = &event.turn_id {
+                    self.turns.insert(turn.clone(), self.end);
+                }
             }
             Body::MessageCompleted { role, parts, discarded: false, provider_state, .. } => match role {
                 Role::User | Role::System => {
                     self.close();
-                    self.messages.push(Arc::new(Message::User(commands::expand(parts))));
+                    let note = self.end.note.take().map(Part::text);
+                    self.push(Message::User(note.into_iter().chain(commands::expand(parts)).collect()));
                 }
                 Role::Assistant => self.add(Block::Text { text: text_of(parts), state: provider_state.clone() }),
                 Role::Thought => self.add(Block::Thinking { text: text_of(parts), state: provider_state.clone() }),
@@ -56,10 +90,26 @@ impl History {
             Body::ToolCompleted { tool_call_id, status, output, .. } => self.finish(tool_call_id, *status, output),
             Body::TurnCompleted { stop_reason: StopReason::Refusal } => {
                 self.close();
-                self.messages.truncate(self.turn_start);
+                self.end = self.turn_start;
             }
-            body if body.ends_turn() => self.close(),
+            body if body.ends_turn() => {
+                self.close();
+                self.end.note = self.note(body);
+            }
             _ => {}
+        }
+    }
+
+    /// What the model has to know of a turn that ended before its time.
+    fn note(&self, end: &Body) -> Option<&'static str> {
+        let last = self.end.last.filter(|last| self.turn_start.last != Some(*last));
+        let cut = last.is_some_and(|last| matches!(*self.all[last].message, Message::Assistant(_)));
+        match end {
+            Body::TurnCancelled {} => Some(if cut { CANCELLED_CUT } else { CANCELLED }),
+            Body::TurnInterrupted {} => Some(if cut { INTERRUPTED_CUT } else { INTERRUPTED }),
+            Body::TurnFailed { .. } => cut.then_some(FAILED_CUT),
+            Body::TurnCompleted { stop_reason: StopReason::MaxTokens } => Some(if cut { LIMIT_CUT } else { LIMIT }),
+            _ => None,
         }
     }
 
@@ -70,14 +120,17 @@ impl History {
 
     /// What the next request says.
     pub fn messages(&self) -> Vec<Arc<Message>> {
-        let mut whole = History {
-            messages: self.messages.clone(),
-            answer: self.answer.clone(),
-            calls: self.calls.clone(),
-            ..History::default()
-        };
-        whole.close();
-        whole.messages
+        let mut messages: Vec<Arc<Message>> = std::iter::successors(self.end.last, |last| self.all[*last].before)
+            .map(|index| self.all[index].message.clone())
+            .collect();
+        messages.reverse();
+        messages.extend(closed(self.answer.clone(), self.calls.clone()).map(Arc::new));
+        messages
+    }
+
+    fn push(&mut self, message: Message) {
+        self.all.push(Link { before: self.end.last, message: Arc::new(message) });
+        self.end.last = Some(self.all.len() - 1);
     }
 
     /// A block after finished calls belongs to the next answer.
@@ -96,25 +149,31 @@ impl History {
     }
 
     fn close(&mut self) {
-        // Reasoning that nothing followed: providers refuse to take it back.
-        while let Some(Block::Thinking { .. }) = self.answer.last() {
-            self.answer.pop();
-        }
-        if !self.answer.is_empty() {
-            self.messages.push(Arc::new(Message::Assistant(std::mem::take(&mut self.answer))));
-        }
-        if !self.calls.is_empty() {
-            let results = std::mem::take(&mut self.calls).into_iter().map(|call| {
-                call.result.unwrap_or_else(|| ToolResult {
-                    id: call.id,
-                    name: call.name,
-                    output: vec![Part::text("no result: the turn ended first")],
-                    failed: true,
-                })
-            });
-            self.messages.push(Arc::new(Message::ToolResults(results.collect())));
+        for message in closed(std::mem::take(&mut self.answer), std::mem::take(&mut self.calls)) {
+            self.push(message);
         }
     }
+}
+
+/// An answer and the results of its calls as messages.
+fn closed(mut answer: Vec<Block>, calls: Vec<Call>) -> impl Iterator<Item = Message> {
+    // Reasoning that nothing followed: providers refuse to take it back.
+    while let Some(Block::Thinking { .. }) = answer.last() {
+        answer.pop();
+    }
+    let results: Vec<ToolResult> = calls
+        .into_iter()
+        .map(|call| {
+            call.result.unwrap_or_else(|| ToolResult {
+                id: call.id,
+                name: call.name,
+                output: vec![Part::text("no result: the turn ended first")],
+                failed: true,
+            })
+        })
+        .collect();
+    let answer = (!answer.is_empty()).then_some(Message::Assistant(answer));
+    answer.into_iter().chain((!results.is_empty()).then_some(Message::ToolResults(results)))
 }
 
 fn text_of(parts: &[Part]) -> String {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::acp;
 use crate::content::{
     Location, Part, PermissionOption, PermissionOptionKind, PlanEntry, PlanPriority, PlanStatus, StopReason, ToolContent, ToolKind,
-    ToolStatus,
+    ToolStatus, Usage,
 };
 
 /// A block of a prompt; the error says what is wrong with it.
@@ -96,6 +96,14 @@ pub fn stop_reason(reason: StopReason) -> acp::StopReason {
         StopReason::Refusal => acp::StopReason::Refusal,
         StopReason::Cancelled => acp::StopReason::Cancelled,
     }
+}
+
+/// Tokens of a turn. The cached tokens are part of the input.
+pub fn usage(usage: &Usage) -> acp::Usage {
+    let some = |tokens: u64| (tokens > 0).then_some(tokens);
+    acp::Usage::new(usage.input_tokens + usage.output_tokens, usage.input_tokens, usage.output_tokens)
+        .cached_read_tokens(some(usage.cache_read_tokens))
+        .cached_write_tokens(some(usage.cache_write_tokens))
 }
 
 pub fn permission_option(option: &PermissionOption) -> acp::PermissionOption {

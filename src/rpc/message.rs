@@ -125,13 +125,15 @@ pub mod frame {
         bytes
     }
 
-    /// The error object: the same words as on every other door, in `data`.
+    /// The error object. `data.details` is the text that many clients show, `data.info` the facts
+    /// for programs.
     pub fn error_object(error: &Error) -> Value {
         let row = error.kind.row();
         let mut data = Map::new();
         data.insert("code".into(), row.code.into());
         data.extend(error.hint.as_ref().map(|hint| ("hint".to_string(), hint.as_str().into())));
-        data.extend(error.details.as_ref().map(|details| ("details".to_string(), details.clone())));
+        data.insert("details".into(), error.to_string().into());
+        data.extend(error.details.as_ref().map(|details| ("info".to_string(), details.clone())));
         // Many clients show nothing but the message.
         json!({ "code": row.rpc, "message": error.to_string(), "data": data })
     }

@@ -13,6 +13,7 @@ use super::hands::Lending;
 use super::lock::SessionLock;
 use super::log::SessionLog;
 use super::now_ms;
+use super::prompts::Prompts;
 use super::queue::Message;
 use super::room::Running;
 use super::turn::TurnHandle;
@@ -47,8 +48,10 @@ pub(super) struct Slot {
     pub turn: Option<TurnHandle>,
     /// It is being closed or deleted: nothing new begins.
     pub closing: bool,
-    /// A turn has just ended, and messages wait that come next.
+    /// A turn has just ended, and messages or prompts wait that come next: `settle` will be called.
     pub settling: bool,
+    /// Prompts that wait for the running turn to end.
+    pub prompts: Prompts,
     /// Messages that begin to wait: in the log's queue, and maybe not yet in the state.
     pub arriving: Vec<MessageId>,
     /// Messages that wait no more: in the log's queue, and still in the state.
@@ -73,9 +76,12 @@ impl Session {
         self.slot().turn.clone()
     }
 
-    /// Cancels the running turn; nothing happens when there is none.
+    /// Cancels the running turn and the prompts that wait behind it; nothing happens when there is
+    /// none.
     pub fn cancel(&self) {
-        if let Some(turn) = &self.slot().turn {
+        let mut slot = self.slot();
+        slot.prompts.cancel();
+        if let Some(turn) = &slot.turn {
             turn.cancel();
         }
     }
@@ -103,7 +109,7 @@ impl Session {
         let generation = self.store.take_session(self.log.key, std::process::id())?;
         self.log.catch_up()?;
         if self.log.state(|state| state.deleted) {
-            return Err(Error::not_found(format!("no session {}", self.log.id)));
+            return Err(Error::not_found(format!("session {} not found", self.log.id)));
         }
         self.log.own(generation);
         let turn = self.log.state(|state| state.turn.clone());
@@ -171,11 +177,13 @@ impl Session {
         self.log.commit(None, body).await
     }
 
-    /// Lets nothing new begin, ends the running turn and waits for its end.
+    /// Lets nothing new begin, ends the running turn and the prompts that wait, and waits for the
+    /// end of the turn.
     pub(super) async fn wind_up(&self) {
         let turn = {
             let mut slot = self.slot();
             slot.closing = true;
+            slot.prompts.cancel();
             slot.turn.clone()
         };
         if let Some(mut turn) = turn {

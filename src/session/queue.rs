@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-use super::open::Session;
-use super::turn::{Turn, TurnHandle};
+use super::open::{Session, Slot};
+use super::turn::{Start, Turn, TurnHandle};
 use super::turns::TurnStatus;
 use crate::content::{Part, Role};
 use crate::error::{Error, Kind, Result};
@@ -77,7 +77,8 @@ impl Session {
             None if queued.auto_run && !slot.settling => {
                 let by = queued.by.clone();
                 let place = self.running.enter()?;
-                Ok(Placed::Turn(self.launch(&mut slot, place, queued.message.clone(), by, true)))
+                let start = Start { message: queued.message.clone(), by, waiting: true, retries: None };
+                Ok(Placed::Turn(self.launch(&mut slot, place, start)))
             }
             _ if !self.is_owned() => Ok(Placed::Unowned),
             None if !slot.settling => Ok(Placed::Appended(self.log.try_append(queued.message.clone().completed())?)),
@@ -126,24 +127,46 @@ impl Session {
         }
     }
 
-    /// Once nothing runs: appends what waited for that only, and starts a turn for the message that waited longest, unless the last turn
-    /// was stopped or failed. Then it waits for somebody to go on.
+    /// Once nothing runs: appends the messages that waited only for that, and starts a turn for the
+    /// message or the prompt that has waited longest. After a turn that was stopped or failed, only
+    /// a prompt starts one.
     pub(super) fn settle(self: &Arc<Self>) {
         let mut slot = self.slot();
-        if slot.turn.is_some() || slot.closing || self.shutdown.is_cancelled() || !self.is_owned() {
+        if slot.turn.is_some() {
             slot.settling = false;
             return;
         }
-        if self.log.state(|state| state.turn.is_some()) {
+        if slot.closing || self.shutdown.is_cancelled() {
+            slot.settling = false;
+            return slot.prompts.cancel();
+        }
+        let owned = self.is_owned();
+        if owned && self.log.state(|state| state.turn.is_some()) {
             // Its end is on the way, and this is called again behind it.
             return;
         }
         slot.settling = false;
-        let (silent, next) = self.log.state(|state| {
-            let silent: Vec<Message> = state.silent().cloned().collect();
-            let goes_on = state.turns.last().is_some_and(|last| last.status == TurnStatus::Completed);
-            (silent, state.runs_next().filter(|_| goes_on).cloned())
-        });
+        let goes_on = owned && self.log.state(|state| state.turns.last().is_some_and(|last| last.status == TurnStatus::Completed));
+        if owned {
+            self.append_silent(&mut slot);
+        }
+        let next = self.log.state(|state| state.runs_next().filter(|_| goes_on).cloned());
+        match next.filter(|next| slot.prompts.all_after(next.seq)) {
+            // Behind the turn that ended, and in its place.
+            Some(next) => match self.running.enter_behind() {
+                Some(place) => {
+                    let start = Start { message: next.message, by: next.by, waiting: false, retries: None };
+                    self.launch(&mut slot, place, start);
+                }
+                None => self.start_waiting_prompt(&mut slot, false),
+            },
+            None => self.start_waiting_prompt(&mut slot, !goes_on),
+        }
+    }
+
+    /// Appends the messages that waited only for the end of the turn.
+    fn append_silent(&self, slot: &mut Slot) {
+        let silent: Vec<Message> = self.log.state(|state| state.silent().cloned().collect());
         slot.leaving.retain(|id| silent.iter().any(|message| message.id == *id));
         for message in silent {
             let id = message.id.clone();
@@ -151,10 +174,6 @@ impl Session {
             if !slot.leaving.contains(&id) && self.log.try_append(message.completed()).is_ok() {
                 slot.leaving.push(id);
             }
-        }
-        // Behind the turn that ended, and in its place.
-        if let Some((next, place)) = next.zip(self.running.enter_behind()) {
-            self.launch(&mut slot, place, next.message, next.by, false);
         }
     }
 }

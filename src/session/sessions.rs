@@ -149,7 +149,7 @@ impl Sessions {
             // Its deletion was cut short.
             self.remove_files(id).await?;
             self.store.delete_session(log.key)?;
-            return Err(Error::not_found(format!("no session {id}")));
+            return Err(Error::not_found(format!("session {id} not found")));
         }
         let session = self.session(log, None);
         // Where its owner lives, it can be read and followed here.
@@ -209,7 +209,7 @@ impl Sessions {
 
     pub fn row(&self, id: &SessionId) -> Result<SessionRow> {
         let row = self.store.session(id)?.filter(|row| row.head > 0);
-        row.ok_or_else(|| Error::not_found(format!("no session {id}")))
+        row.ok_or_else(|| Error::not_found(format!("session {id} not found")))
     }
 
     /// A page of what is on the disk after `after`, whoever owns the session.

@@ -21,6 +21,7 @@ pub struct SessionState {
     pub model: Option<String>,
     pub thinking: Option<String>,
     pub system_prompt: Option<String>,
+    pub system_prompt_append: Option<String>,
     /// Milliseconds since the Unix epoch.
     pub created_ms: u64,
     pub updated_ms: u64,
@@ -142,11 +143,13 @@ impl SessionState {
     }
 
     fn change(&mut self, change: &SessionChange) {
-        let SessionChange { title, model, thinking, cwd, additional_directories, system_prompt } = change.clone();
+        let SessionChange { title, model, thinking, cwd, additional_directories, system_prompt, system_prompt_append } =
+            change.clone();
         self.title = title.or(self.title.take());
         self.model = model.or(self.model.take());
         self.thinking = thinking.or(self.thinking.take());
         self.system_prompt = system_prompt.or(self.system_prompt.take());
+        self.system_prompt_append = system_prompt_append.or(self.system_prompt_append.take());
         if let Some(cwd) = cwd {
             self.cwd = cwd;
         }

@@ -14,11 +14,11 @@ use super::now_ms;
 use super::open::{Session, Slot};
 use super::queue::Message;
 use super::room::Place;
-use crate::content::{Part, PermissionOption, StopReason, ToolContent};
+use super::title::title_of;
+use crate::content::{Part, PermissionOption, StopReason, ToolContent, Usage};
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, PermissionOutcome, SessionChange, Severity};
 use crate::id::{PermissionId, Seq, ToolCallId, TurnId};
-use crate::limits;
 
 /// A running turn, as its agent sees it.
 pub struct Turn {
@@ -35,6 +35,26 @@ pub struct Turn {
 pub struct TurnEnd {
     pub result: Result<StopReason>,
     pub seq: Seq,
+    /// Of all its model requests; none when there was none.
+    pub usage: Option<Usage>,
+}
+
+impl TurnEnd {
+    /// The end of a turn of which the log has none.
+    fn lost(error: Error) -> TurnEnd {
+        TurnEnd { result: Err(error), seq: 0, usage: None }
+    }
+}
+
+/// What a turn starts with.
+pub(super) struct Start {
+    pub message: Message,
+    /// The client that prompted.
+    pub by: Option<String>,
+    /// With the queued messages, before the message.
+    pub waiting: bool,
+    /// The earlier turn whose prompt runs again.
+    pub retries: Option<TurnId>,
 }
 
 /// A running turn, as others see it.
@@ -63,7 +83,7 @@ impl TurnHandle {
     pub async fn end(&mut self) -> TurnEnd {
         match self.end.wait_for(Option::is_some).await.map(|end| end.clone()) {
             Ok(Some(end)) => end,
-            _ => TurnEnd { result: Err(Error::internal("the turn's task is gone")), seq: 0 },
+            _ => TurnEnd::lost(Error::internal("the turn's task is gone")),
         }
     }
 }
@@ -72,6 +92,16 @@ impl Session {
     /// Starts a turn with the user's message; `by` names the client. The claim is made before the first `.await`, so that whoever asks first has it:
     /// another prompt meets `session_busy`, a cancel meets this turn. What waits since a turn was stopped goes first into this one.
     pub fn start_turn(self: &Arc<Self>, prompt: Vec<Part>, by: &str) -> Result<TurnHandle> {
+        self.start(prompt, by, None)
+    }
+
+    /// Runs the prompt of the turn `retries` again, in the context which that turn had; otherwise
+    /// as [`Session::start_turn`].
+    pub fn retry_turn(self: &Arc<Self>, prompt: Vec<Part>, by: &str, retries: TurnId) -> Result<TurnHandle> {
+        self.start(prompt, by, Some(retries))
+    }
+
+    fn start(self: &Arc<Self>, prompt: Vec<Part>, by: &str, retries: Option<TurnId>) -> Result<TurnHandle> {
         let place = self.running.enter()?;
         let mut slot = self.slot();
         if slot.closing {
@@ -82,18 +112,12 @@ impl Session {
             let message = format!("session {} is working on {what}", self.log.id);
             return Err(Error::new(Kind::SessionBusy, message).hint("wait for it to end, or cancel it"));
         }
-        Ok(self.launch(&mut slot, place, Message::user(prompt), Some(by.into()), true))
+        let start = Start { message: Message::user(prompt), by: Some(by.into()), waiting: true, retries };
+        Ok(self.launch(&mut slot, place, start))
     }
 
-    /// Runs a turn in the slot, which is free. `waiting`: with what waits, before the message.
-    pub(super) fn launch(
-        self: &Arc<Self>,
-        slot: &mut Slot,
-        place: Place,
-        message: Message,
-        by: Option<String>,
-        waiting: bool,
-    ) -> TurnHandle {
+    /// Runs a turn in the slot, which is free.
+    pub(super) fn launch(self: &Arc<Self>, slot: &mut Slot, place: Place, start: Start) -> TurnHandle {
         let (id, cancel) = (TurnId::new(), self.shutdown.child_token());
         let ((opened, is_open), (done, end)) = (watch::channel(false), watch::channel(None));
         let handle = TurnHandle { id: id.clone(), cancel: cancel.clone(), opened: is_open, end };
@@ -102,7 +126,7 @@ impl Session {
         let turn = Turn { id, session: self.clone(), cancel, opened, place };
         let span = tracing::info_span!("turn", session = %self.log.id, turn = %turn.id);
         let work = async move {
-            let end = turn.run(message, by, waiting).await;
+            let end = turn.run(start).await;
             done.send_replace(Some(end));
         };
         self.tasks.spawn(work.instrument(span));
@@ -111,12 +135,14 @@ impl Session {
 }
 
 impl Turn {
-    async fn run(self, message: Message, by: Option<String>, waiting: bool) -> TurnEnd {
+    async fn run(self, start: Start) -> TurnEnd {
         if let Err(error) = self.session.own().await {
-            self.session.release_claim(&self.id);
-            return TurnEnd { result: Err(error), seq: 0 };
+            let mut slot = self.session.slot();
+            slot.turn.take_if(|running| running.id == self.id);
+            slot.prompts.refuse(&error);
+            return TurnEnd::lost(error);
         }
-        let result = match self.open(message, by, waiting).await {
+        let result = match self.open(start).await {
             Ok(_) => match AssertUnwindSafe(self.session.agent.run(&self)).catch_unwind().await {
                 Ok(result) => result,
                 Err(panic) => self.clear_up(panic_message(&*panic)).await,
@@ -127,8 +153,8 @@ impl Turn {
     }
 
     /// The prompt is on the disk before anything follows from it.
-    async fn open(&self, message: Message, by: Option<String>, waiting: bool) -> Result<Seq> {
-        self.emit(Body::TurnStarted { by }).await;
+    async fn open(&self, Start { message, by, waiting, retries }: Start) -> Result<Seq> {
+        self.emit(Body::TurnStarted { by, retries }).await;
         let (untitled, queue) = self.session.log.state(|state| {
             let runs = state.queue.iter().filter(|queued| waiting && queued.auto_run);
             (state.title.is_none(), runs.map(|queued| queued.message.clone()).collect::<Vec<_>>())
@@ -175,7 +201,8 @@ impl Turn {
             drop(place);
             let mut slot = self.session.slot();
             slot.turn.take_if(|running| running.id == self.id);
-            slot.settling = completed && (!slot.arriving.is_empty() || self.session.log.state(|state| state.runs_next().is_some()));
+            let next = completed && (!slot.arriving.is_empty() || self.session.log.state(|state| state.runs_next().is_some()));
+            slot.settling = next || !slot.prompts.is_empty();
             slot
         };
         let appended = self.session.log.append_holding(Some(self.id.clone()), body, true, release).await;
@@ -185,13 +212,16 @@ impl Turn {
             Ok(committed) => committed.await.unwrap_or_else(|_| Err(Error::internal("the log's writer is gone"))),
             Err(error) => Err(error),
         };
-        if committed.is_err() {
-            self.session.slot().settling = false;
+        if let Err(error) = &committed {
+            let mut slot = self.session.slot();
+            slot.settling = false;
+            slot.prompts.refuse(error);
         }
+        let usage = self.session.log.state(|state| state.turns.get(&self.id).and_then(|turn| turn.usage));
         self.session.settle();
         match committed {
-            Ok(seq) => TurnEnd { result, seq },
-            Err(error) => TurnEnd { result: Err(error), seq: 0 },
+            Ok(seq) => TurnEnd { result, seq, usage },
+            Err(error) => TurnEnd::lost(error),
         }
     }
 
@@ -240,20 +270,6 @@ impl Turn {
         let nobody = || Answer { outcome: PermissionOutcome::Denied, by: "disconnect".into(), reason: None };
         (Some(id), answer.unwrap_or_else(nobody))
     }
-}
-
-/// The first line of what was asked, cut at a word.
-fn title_of(prompt: &[Part]) -> Option<String> {
-    let text = prompt.iter().find_map(|part| match part {
-        Part::Text { text } => text.lines().map(str::trim).find(|line| !line.is_empty()),
-        _ => None,
-    })?;
-    if text.chars().count() <= limits::TITLE_CHARS_MAX {
-        return Some(text.into());
-    }
-    let cut: String = text.chars().take(limits::TITLE_CHARS_MAX).collect();
-    let end = cut.rfind(' ').filter(|end| *end > 0).unwrap_or(cut.len());
-    Some(format!("{}…", &cut[..end]))
 }
 
 /// What a panic said.

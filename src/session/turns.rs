@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::content::StopReason;
+use crate::content::{StopReason, Usage};
 use crate::event::{Body, Event};
 use crate::id::{Seq, TurnId};
 
@@ -26,6 +26,8 @@ pub struct TurnRecord {
     pub error: Option<Box<TurnError>>,
     /// The client that prompted.
     pub by: Option<Arc<str>>,
+    /// Of all its model requests; none before the first.
+    pub usage: Option<Usage>,
     pub started_ms: u64,
     pub ended_ms: u64,
     pub first_seq: Seq,
@@ -47,7 +49,7 @@ pub struct Turns(Vec<TurnRecord>);
 impl Turns {
     pub fn on(&mut self, event: &Event) {
         match (&event.body, &event.turn_id) {
-            (Body::TurnStarted { by }, Some(id)) => self.start(id, by.as_deref(), event),
+            (Body::TurnStarted { by, .. }, Some(id)) => self.start(id, by.as_deref(), event),
             (Body::TurnCompleted { stop_reason }, _) => {
                 self.end(TurnStatus::Completed, event);
                 if let Some(last) = self.0.last_mut() {
@@ -59,6 +61,11 @@ impl Turns {
                 let error = TurnError { code: code.clone(), message: message.clone(), hint: hint.clone() };
                 if let Some(last) = self.0.last_mut() {
                     last.error = Some(Box::new(error));
+                }
+            }
+            (Body::UsageUpdated { usage, .. }, Some(id)) => {
+                if let Some(turn) = self.0.last_mut().filter(|turn| turn.id == *id) {
+                    *turn.usage.get_or_insert_default() += *usage;
                 }
             }
             (Body::TurnCancelled {}, _) => self.end(TurnStatus::Cancelled, event),
@@ -76,6 +83,7 @@ impl Turns {
             stop_reason: None,
             error: None,
             by: by.map(|by| before.filter(|before| **before == *by).unwrap_or_else(|| by.into())),
+            usage: None,
             started_ms: event.at_ms,
             ended_ms: 0,
             first_seq: event.seq,

@@ -80,7 +80,7 @@ impl Caller {
     fn send(&self, frame: Vec<u8>, after: Option<(SessionId, Seq)>) -> bool {
         match self.outbox.upgrade() {
             Some(outbox) => {
-                queue(&outbox, &self.running, Out { frame, after, follow: None });
+                queue(&outbox, &self.running, Out { frame, after, follow: None, answered: None });
                 true
             }
             None => false,

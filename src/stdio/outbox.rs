@@ -9,6 +9,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
+use tokio_util::sync::DropGuard;
 
 use super::presence::Presence;
 use super::view::View;
@@ -21,6 +22,8 @@ pub struct Out {
     pub frame: Vec<u8>,
     pub after: Option<(SessionId, Seq)>,
     pub follow: Option<Follow>,
+    /// Dropped once the answer is in the buffer: nothing of the next turn comes before it.
+    pub answered: Option<DropGuard>,
 }
 
 pub struct Outbox<W> {
@@ -72,7 +75,7 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
         self.finish().await
     }
 
-    async fn answer(&mut self, Out { frame, after, follow }: Out) -> io::Result<()> {
+    async fn answer(&mut self, Out { frame, after, follow, answered }: Out) -> io::Result<()> {
         if let Some((session, seq)) = after {
             self.show_to(&session, seq).await?;
         }
@@ -80,6 +83,7 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
             self.replay(session).await?;
         }
         self.buffer.extend_from_slice(&frame);
+        drop(answered);
         match follow {
             None => {}
             Some(Follow::Replayed(session)) => self.followed(session),

@@ -58,7 +58,7 @@ impl Projection {
     pub fn shown(&mut self, event: &Event, buffer: &mut Vec<u8>) {
         match &event.body {
             Body::MessageDelta { message_id, role, offset, text } => self.text(message_id, *role, *offset, text, buffer),
-            Body::TurnStarted { by } => self.own_turn = by.as_ref() == Some(&self.client),
+            Body::TurnStarted { by, .. } => self.own_turn = by.as_ref() == Some(&self.client),
             Body::MessageCompleted { message_id, role: Role::User, .. } if self.own_turn && !self.queued.contains(message_id) => {}
             body => self.fact(body, buffer),
         }

@@ -1,6 +1,7 @@
 //! The four protocols through the front door: an editor's prompt, a provider on loopback, and everything between them.
 
 mod discarded;
+mod marks;
 mod places;
 
 use nuncio::config::Protocol;

@@ -37,8 +37,15 @@ impl Acp {
             eprintln!("skipped: NUNCIO_FIXTURES is not set");
             return None;
         };
-        let path = PathBuf::from(fixtures).join("acp/schema-v1.json");
-        let mut schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        let read = |name: &str| -> Value {
+            let path = PathBuf::from(&fixtures).join("acp").join(name);
+            serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+        };
+        let (mut schema, unstable) = (read("schema-v1.json"), read("schema-v1.unstable.json"));
+        // `usage` of an answer to a prompt.
+        for definition in ["PromptResponse", "Usage"] {
+            schema["$defs"][definition] = unstable["$defs"][definition].clone();
+        }
         for variant in schema["$defs"]["SessionUpdate"]["oneOf"].as_array_mut().unwrap() {
             variant["unevaluatedProperties"] = json!(false);
         }

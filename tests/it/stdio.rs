@@ -1,6 +1,7 @@
 //! The ACP door, bad input first: each line gets its one right answer, and the connection lives on.
 
 mod client_files;
+mod clients;
 mod content;
 mod ends;
 mod flow;
@@ -10,6 +11,7 @@ mod order;
 mod questions;
 mod replay;
 mod settings;
+mod waiting;
 
 use serde_json::{Value, json};
 

@@ -20,7 +20,7 @@ async fn busy(agent: &mut Agent, session: &str, owner: u32) {
     let error = agent.answer(&id).await.unwrap_err();
     assert_eq!((&error["code"], &error["data"]["code"]), (&json!(-32010), &json!("session_busy")), "{error}");
     assert!(error["message"].as_str().unwrap().contains(&owner.to_string()), "{error}");
-    assert_eq!(error["data"]["details"]["ownerPid"], json!(owner), "{error}");
+    assert_eq!(error["data"]["info"]["ownerPid"], json!(owner), "{error}");
 }
 
 async fn takes_over(killed: bool) {

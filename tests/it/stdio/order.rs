@@ -1,4 +1,4 @@
-//! The order of things: cancels meet their prompts, answers follow their updates, one turn at a time.
+//! The order of things: cancels meet their prompts, answers follow their updates.
 
 use serde_json::{Value, json};
 
@@ -62,21 +62,6 @@ async fn a_cancel_on_an_idle_session_touches_nothing() {
     let frames = agent.finish().await;
     let log = home.log(&session).await;
     assert!(log.iter().all(|event| event["body"]["type"] != "turn.cancelled"), "{frames:?}");
-}
-
-#[tokio::test]
-async fn one_turn_at_a_time() {
-    let home = Home::new();
-    let (mut agent, session) = home.session(json!([slow(), {"text": "next"}]), &[]).await;
-    let first = agent.prompt(&session, "one").await;
-    agent.until_update("agent_message_chunk").await;
-    let second = agent.prompt(&session, "two").await;
-    let busy = agent.answer(&second).await.unwrap_err();
-    assert_eq!((&busy["code"], &busy["data"]["code"]), (&json!(-32010), &json!("session_busy")), "{busy}");
-    agent.notify("session/cancel", json!({"sessionId": session})).await;
-    assert_eq!(agent.answer(&first).await.unwrap()["stopReason"], "cancelled");
-    assert_eq!(agent.turn(&session, "three").await.0, "end_turn");
-    agent.finish().await;
 }
 
 #[tokio::test]

@@ -1,0 +1,194 @@
+//! What the model is told of requests that were cancelled, of answers that were cut, and of turns
+//! that are tried again.
+
+use nuncio::config::Protocol;
+use serde_json::{Value, json};
+
+use super::{connect, conversation, home, unmarked};
+use crate::harness::Agent;
+use crate::models::wires::{WIRES, Wire};
+use crate::provider::{Exchange, Received};
+
+/// The events of a wire up to "Hel".
+fn beginning(wire: &Wire) -> &'static [&'static str] {
+    let some = wire.plain.iter().position(|event| event.contains("Hel")).expect("there") + 1;
+    &wire.plain[..some]
+}
+
+fn told(received: &Received) -> String {
+    json!(conversation(received)).to_string()
+}
+
+/// Asserts that the words come in this order, each once.
+fn in_order(what: &str, text: &str, words: &[&str]) {
+    let places: Vec<Vec<usize>> = words.iter().map(|word| text.match_indices(word).map(|(place, _)| place).collect()).collect();
+    assert!(places.iter().all(|places| places.len() == 1) && places.is_sorted(), "{what}: {words:?} stand at {places:?} of {text}");
+}
+
+async fn cancelled(agent: &mut Agent, session: &str, text: &str) {
+    let id = agent.prompt(session, text).await;
+    agent.until_update("agent_message_chunk").await;
+    agent.notify("session/cancel", json!({ "sessionId": session })).await;
+    assert_eq!(agent.answer(&id).await.expect("an answer")["stopReason"], "cancelled");
+}
+
+#[tokio::test]
+async fn a_cancelled_request_and_its_cut_answer_are_marked_for_the_model() {
+    for wire in WIRES {
+        let plain = Exchange::events(wire.plain);
+        let answers = vec![Exchange::events(beginning(wire)).hang(), plain.clone(), plain.clone(), plain];
+        let (home, provider, name) = home(wire, answers).await;
+        let mut agent = connect(&home).await;
+        let session = agent.new_session(&home).await;
+        cancelled(&mut agent, &session, "the first request").await;
+        agent.turn(&session, "the second request").await;
+        agent.turn(&session, "the third request").await;
+        agent.finish().await;
+        let mut agent = connect(&home).await;
+        agent.turn(&session, "the fourth request").await;
+        agent.finish().await;
+        let received = provider.finish().await;
+        let words = ["the first request", "\"Hel\"", "cancelled by the user", "cut off", "the second request"];
+        in_order(&name, &told(&received[1]), &words);
+        // The same bytes in each later request, also of another process.
+        for later in 1..3 {
+            let (before, after) = (conversation(&received[later]), conversation(&received[later + 1]));
+            assert_eq!(unmarked(json!(after[..before.len()])), unmarked(json!(before)), "{name}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_was_cancelled_before_its_answer_is_marked() {
+    for wire in WIRES {
+        let thinks = wire.rich.iter().position(|event| event.contains("Two ")).expect("there") + 1;
+        let answers = vec![Exchange::events(&wire.rich[..thinks]).hang(), Exchange::events(wire.plain)];
+        let (home, provider, name) = home(wire, answers).await;
+        let mut agent = connect(&home).await;
+        let session = agent.new_session(&home).await;
+        let id = agent.prompt(&session, "the first request").await;
+        agent.until_update("agent_thought_chunk").await;
+        agent.notify("session/cancel", json!({ "sessionId": session })).await;
+        agent.answer(&id).await.expect("an answer");
+        agent.turn(&session, "the second request").await;
+        agent.finish().await;
+        let text = told(&provider.finish().await[1]);
+        in_order(&name, &text, &["the first request", "cancelled by the user", "the second request"]);
+        assert!(!text.contains("cut off"), "{name}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_reached_the_token_limit_is_marked_as_cut() {
+    for wire in WIRES {
+        // Only Anthropic's protocol ends a block of its own.
+        let block_end = [r#"{"type":"content_block_stop","index":0}"#];
+        let block_end: &[&str] = if wire.protocol == Protocol::Anthropic { &block_end } else { &[] };
+        let cut: Vec<&str> = beginning(wire).iter().chain(block_end).chain(wire.max_tokens).copied().collect();
+        let (home, provider, name) = home(wire, vec![Exchange::events(&cut), Exchange::events(wire.plain)]).await;
+        let mut agent = connect(&home).await;
+        let session = agent.new_session(&home).await;
+        assert_eq!(agent.turn(&session, "the first request").await.0, "max_tokens", "{name}");
+        agent.turn(&session, "the second request").await;
+        agent.finish().await;
+        let text = told(&provider.finish().await[1]);
+        in_order(&name, &text, &["the first request", "\"Hel\"", "cut off", "the second request"]);
+        assert!(!text.contains("cancelled"), "{name}: {text}");
+    }
+}
+
+async fn turns(agent: &mut Agent, session: &str) -> Vec<Value> {
+    agent.call("_nuncio/session/turns", json!({"sessionId": session})).await["turns"].as_array().unwrap().clone()
+}
+
+/// Retries a turn and waits until the new one has ended.
+async fn retry(agent: &mut Agent, session: &str, turn: &Value) {
+    let retried = agent.call("_nuncio/session/retry", json!({"sessionId": session, "turnId": turn})).await;
+    while turns(agent, session).await.iter().any(|turn| turn["turnId"] == retried["turnId"] && turn["status"] == "running") {}
+}
+
+#[tokio::test]
+async fn a_retried_prompt_is_told_to_the_model_once() {
+    for wire in WIRES {
+        let (failed, plain) = (Exchange::error(400, r#"{"error":{"message":"no"}}"#), Exchange::events(wire.plain));
+        let answers = vec![plain.clone(), failed.clone(), failed, plain.clone(), plain];
+        let (home, provider, name) = home(wire, answers).await;
+        let mut agent = connect(&home).await;
+        let session = agent.new_session(&home).await;
+        agent.turn(&session, "the first request").await;
+        let id = agent.prompt(&session, "the second request").await;
+        agent.answer(&id).await.expect_err("it fails");
+        for _ in 0..2 {
+            let last = turns(&mut agent, &session).await.pop().unwrap();
+            retry(&mut agent, &session, &last["turnId"]).await;
+        }
+        agent.finish().await;
+        // Another process reads the same from the log.
+        let mut agent = connect(&home).await;
+        agent.turn(&session, "the third request").await;
+        agent.finish().await;
+        let received = provider.finish().await;
+        for retried in [2, 3] {
+            assert_eq!(conversation(&received[retried]), conversation(&received[1]), "{name}");
+        }
+        in_order(&name, &told(&received[4]), &["the first request", "the second request", "the third request"]);
+    }
+}
+
+#[tokio::test]
+async fn a_retried_turn_runs_in_the_context_that_it_had() {
+    let wire = &WIRES[0];
+    let plain = Exchange::events(wire.plain);
+    let answers = vec![plain.clone(), plain.clone(), plain.clone(), plain.clone(), plain.clone(), plain];
+    let (home, provider, name) = home(wire, answers).await;
+    let mut agent = connect(&home).await;
+    let session = agent.new_session(&home).await;
+    for text in ["the first request", "the second request", "the third request"] {
+        agent.turn(&session, text).await;
+    }
+    let all = turns(&mut agent, &session).await;
+    retry(&mut agent, &session, &all[1]["turnId"]).await;
+    retry(&mut agent, &session, &all[2]["turnId"]).await;
+    agent.turn(&session, "the fourth request").await;
+    agent.finish().await;
+    let received = provider.finish().await;
+    assert_eq!(conversation(&received[3]), conversation(&received[1]), "{name}");
+    assert_eq!(conversation(&received[4]), conversation(&received[2]), "{name}");
+    in_order(&name, &told(&received[5]), &["the first request", "the second request", "the third request", "the fourth request"]);
+}
+
+#[tokio::test]
+async fn a_clients_system_prompt_replaces_ours_or_is_appended() {
+    let wire = &WIRES[0];
+    let cases = [
+        (json!({}), "You are nuncio", ""),
+        (json!({"systemPrompt": "Speak like a pirate."}), "Speak like a pirate.", "You are nuncio"),
+        (json!({"systemPrompt": {"append": "Speak like a pirate."}}), "You are nuncio", ""),
+        (json!({"systemPrompt": {"append": "Speak like a pirate."}}), "Speak like a pirate.", ""),
+        (json!({"systemPrompt": {"type": "preset", "preset": "x", "append": "Be brief."}}), "Be brief.", ""),
+        (json!({"systemPrompt": "theirs", "nuncio": {"systemPrompt": "ours wins"}}), "ours wins", "theirs"),
+        (json!({"systemPrompt": ""}), "You are nuncio", ""),
+        (json!({"systemPrompt": 7}), "You are nuncio", ""),
+    ];
+    let answers = vec![Exchange::events(wire.plain); cases.len() * 2];
+    let (home, provider, _) = home(wire, answers).await;
+    for (meta, _, _) in &cases {
+        let mut agent = connect(&home).await;
+        let made = agent.call("session/new", json!({"cwd": home.work(), "mcpServers": [], "_meta": meta})).await;
+        let session = made["sessionId"].as_str().unwrap().to_string();
+        agent.turn(&session, "go").await;
+        agent.finish().await;
+        // It stays with the session.
+        let mut agent = connect(&home).await;
+        agent.turn(&session, "on").await;
+        agent.finish().await;
+    }
+    let received = provider.finish().await;
+    for ((meta, there, absent), pair) in cases.iter().zip(received.chunks(2)) {
+        for received in pair {
+            let system = received.body["system"].to_string();
+            assert!(system.contains(there) && (absent.is_empty() || !system.contains(absent)), "{meta}: {system}");
+            assert!(system.contains("Working directory"), "{meta}: {system}");
+        }
+    }
+}

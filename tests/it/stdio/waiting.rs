@@ -1,0 +1,238 @@
+//! Prompts that a client sends during a turn: each waits for a turn of its own, and a cancel ends
+//! them all.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Agent, Home, Reply};
+
+/// Prompts of one session that may wait; `PROMPTS_WAITING_MAX` in limits.rs.
+const WAITING_MAX: usize = 16;
+
+/// A step whose call waits for a permission.
+fn asks() -> Value {
+    json!({"tool_calls": [{"name": "bash", "input": {"command": "true"}}]})
+}
+
+fn says(expect: &str, text: &str) -> Value {
+    json!({"expect": expect, "text": text, "chunk_chars": 100})
+}
+
+/// A session whose first turn, of the prompt "one", waits for a permission.
+async fn busy(home: &Home, steps: Value) -> (Agent, String, Value) {
+    let (mut agent, session) = home.session(steps, &[]).await;
+    agent.otherwise = Reply::Never;
+    let prompt = agent.prompt(&session, "one").await;
+    agent.until("a question", |frame| frame["method"] == "session/request_permission").await;
+    (agent, session, prompt)
+}
+
+async fn allow(agent: &mut Agent) {
+    let open = agent.call("_nuncio/permission/list", json!({})).await["permissions"][0]["permissionId"].clone();
+    agent.call("_nuncio/permission/answer", json!({"permissionId": open, "outcome": "allow_once"})).await;
+}
+
+async fn cancel(agent: &mut Agent, session: &str) {
+    agent.notify("session/cancel", json!({"sessionId": session})).await;
+}
+
+async fn stop_reason(agent: &mut Agent, id: &Value) -> String {
+    let answer = agent.answer(id).await.unwrap_or_else(|error| panic!("prompt {id}: {error}"));
+    answer["stopReason"].as_str().unwrap().into()
+}
+
+/// The texts of the user's messages in the log, each with the number of its turn (from 0).
+async fn prompts_of_turns(home: &Home, session: &str) -> Vec<String> {
+    let log = home.log(session).await;
+    let started = log.iter().filter(|event| event["body"]["type"] == "turn.started");
+    let turns: Vec<&Value> = started.map(|event| &event["turnId"]).collect();
+    let messages = log.iter().filter(|event| event["body"]["type"] == "message.completed" && event["body"]["role"] == "user");
+    let show = |event: &Value| {
+        let turn = turns.iter().position(|turn| **turn == event["turnId"]).unwrap();
+        format!("{turn} {}", event["body"]["parts"][0]["text"].as_str().unwrap())
+    };
+    messages.map(show).collect()
+}
+
+#[tokio::test]
+async fn a_second_prompt_waits_and_is_answered_at_the_end_of_its_own_turn() {
+    let home = Home::new();
+    let steps = json!([asks(), says("one", "first"), says("two", "second"), says("three", "third")]);
+    let (mut agent, session, one) = busy(&home, steps).await;
+    let two = agent.prompt(&session, "two").await;
+    let three = agent.prompt(&session, "three").await;
+    agent.call("session/list", json!({})).await;
+    assert!(agent.frames.iter().all(|frame| frame["id"] != two && frame["id"] != three), "{:#?}", agent.frames);
+    allow(&mut agent).await;
+    for id in [&one, &two, &three] {
+        assert_eq!(stop_reason(&mut agent, id).await, "end_turn");
+    }
+    // Each answer comes before anything of the next turn.
+    let frames = agent.finish().await;
+    let said = |frame: &Value| match (&frame["params"]["update"]["sessionUpdate"], frame.get("result")) {
+        (kind, _) if kind == "agent_message_chunk" => Some(frame["params"]["update"]["content"]["text"].clone()),
+        (kind, _) if kind == "user_message_chunk" => Some(json!(format!("echo of {frame}"))),
+        (_, Some(result)) if result["stopReason"].is_string() => Some(frame["id"].clone()),
+        _ => None,
+    };
+    let order: Vec<Value> = frames.iter().filter_map(said).collect();
+    assert_eq!(order, [json!("first"), one, json!("second"), two, json!("third"), three]);
+    assert_eq!(prompts_of_turns(&home, &session).await, ["0 one", "1 two", "2 three"]);
+}
+
+#[tokio::test]
+async fn answers_of_waiting_prompts_come_before_the_next_turns_updates() {
+    let home = Home::new();
+    let steps: Vec<Value> = (0..40).map(|number| says("go", &format!("answer {number}"))).collect();
+    let (mut agent, session) = home.session(json!(steps), &[]).await;
+    for round in 0..4 {
+        let before = agent.frames.len();
+        let mut ids = Vec::new();
+        for _ in 0..10 {
+            ids.push(agent.prompt(&session, "go").await);
+        }
+        for id in &ids {
+            assert_eq!(stop_reason(&mut agent, id).await, "end_turn");
+        }
+        let mut answered = 0;
+        for frame in &agent.frames[before..] {
+            if frame["params"]["update"]["sessionUpdate"] == "agent_message_chunk" {
+                let text = frame["params"]["update"]["content"]["text"].as_str().unwrap();
+                assert_eq!(text, format!("answer {}", round * 10 + answered), "after {answered} answers");
+            } else if frame.get("result").is_some() {
+                assert_eq!(frame["id"], ids[answered]);
+                answered += 1;
+            }
+        }
+    }
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn a_cancel_ends_the_running_turn_and_the_prompts_that_wait() {
+    let home = Home::new();
+    let (mut agent, session, one) = busy(&home, json!([asks(), says("four", "last")])).await;
+    let two = agent.prompt(&session, "two").await;
+    let three = agent.prompt(&session, "three").await;
+    cancel(&mut agent, &session).await;
+    // A prompt that follows the cancel is not affected by it.
+    let four = agent.prompt(&session, "four").await;
+    for id in [&one, &two, &three] {
+        assert_eq!(stop_reason(&mut agent, id).await, "cancelled");
+    }
+    assert_eq!(stop_reason(&mut agent, &four).await, "end_turn");
+    agent.finish().await;
+    assert_eq!(prompts_of_turns(&home, &session).await, ["0 one", "1 four"]);
+}
+
+#[tokio::test]
+async fn a_waiting_prompt_that_is_cancelled_by_its_request_is_the_only_one() {
+    let home = Home::new();
+    let (mut agent, session, one) = busy(&home, json!([asks(), says("one", "first"), says("three", "third")])).await;
+    let two = agent.prompt(&session, "two").await;
+    let three = agent.prompt(&session, "three").await;
+    agent.notify("$/cancel_request", json!({"requestId": two})).await;
+    assert_eq!(stop_reason(&mut agent, &two).await, "cancelled");
+    allow(&mut agent).await;
+    for id in [&one, &three] {
+        assert_eq!(stop_reason(&mut agent, id).await, "end_turn");
+    }
+    agent.finish().await;
+    assert_eq!(prompts_of_turns(&home, &session).await, ["0 one", "1 three"]);
+}
+
+#[tokio::test]
+async fn a_prompt_behind_a_turn_that_fails_still_runs() {
+    let home = Home::new();
+    let (mut agent, session, one) = busy(&home, json!([asks(), {"error": {"status": 400}}, says("two", "second")])).await;
+    let two = agent.prompt(&session, "two").await;
+    allow(&mut agent).await;
+    agent.answer(&one).await.unwrap_err();
+    assert_eq!(stop_reason(&mut agent, &two).await, "end_turn");
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn only_so_many_prompts_wait() {
+    let home = Home::new();
+    let (mut agent, session, one) = busy(&home, json!([asks()])).await;
+    let mut sent = Vec::new();
+    for number in 0..WAITING_MAX + 4 {
+        sent.push(agent.prompt(&session, &number.to_string()).await);
+    }
+    let refused = sent.split_off(WAITING_MAX);
+    for id in &refused {
+        let error = agent.answer(id).await.unwrap_err();
+        assert_eq!((&error["code"], &error["data"]["code"]), (&json!(-32010), &json!("session_busy")), "{error}");
+    }
+    cancel(&mut agent, &session).await;
+    for id in [one].iter().chain(&sent) {
+        assert_eq!(stop_reason(&mut agent, id).await, "cancelled");
+    }
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn closing_or_deleting_a_session_answers_the_prompts_that_wait() {
+    for method in ["session/close", "session/delete"] {
+        let home = Home::new();
+        let (mut agent, session, one) = busy(&home, json!([asks()])).await;
+        let two = agent.prompt(&session, "two").await;
+        let three = agent.prompt(&session, "three").await;
+        agent.call(method, json!({"sessionId": session})).await;
+        for id in [&one, &two, &three] {
+            assert_eq!(stop_reason(&mut agent, id).await, "cancelled", "{method}");
+        }
+        agent.finish().await;
+        if method == "session/close" {
+            assert_eq!(prompts_of_turns(&home, &session).await, ["0 one"]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_leaves_no_waiting_prompt() {
+    let home = Home::new();
+    let (mut agent, session, _) = busy(&home, json!([asks()])).await;
+    agent.prompt(&session, "two").await;
+    agent.prompt(&session, "three").await;
+    // All requests are answered before the process ends: `finish` asserts it.
+    agent.finish().await;
+    assert_eq!(prompts_of_turns(&home, &session).await, ["0 one"]);
+}
+
+#[tokio::test]
+async fn prompts_that_wait_for_a_session_of_another_process_are_refused() {
+    let home = Home::new();
+    let (first, session, _) = busy(&home, json!([asks()])).await;
+    let mut second = home.start(&["--model", &home.script(json!([]))]).await;
+    second.call("initialize", json!({"protocolVersion": 1})).await;
+    second.call("session/load", json!({"sessionId": session, "cwd": home.work()})).await;
+    let params = |text: &str| json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]});
+    let line =
+        |id: u64| json!({"jsonrpc": "2.0", "id": id, "method": "session/prompt", "params": params("mine")}).to_string() + "\n";
+    second.raw((1000..1004).map(line).collect::<String>().as_bytes()).await;
+    for id in 1000..1004 {
+        let error = second.answer(&json!(id)).await.unwrap_err();
+        assert_eq!(error["data"]["code"], "session_busy", "{error}");
+    }
+    second.finish().await;
+    first.finish().await;
+}
+
+#[tokio::test]
+async fn messages_and_prompts_that_wait_run_in_the_order_they_came() {
+    let home = Home::new();
+    let steps = json!([asks(), says("one", "first"), says("two", "second"), says("three", "third"), says("four", "fourth")]);
+    let (mut agent, session, one) = busy(&home, steps).await;
+    let message = |text: &str| json!({"sessionId": session, "parts": [{"type": "text", "text": text}]});
+    agent.call("_nuncio/session/message", message("two")).await;
+    let three = agent.prompt(&session, "three").await;
+    agent.call("_nuncio/session/message", message("four")).await;
+    allow(&mut agent).await;
+    for id in [&one, &three] {
+        assert_eq!(stop_reason(&mut agent, id).await, "end_turn");
+    }
+    agent.until("the last answer", |frame| frame["params"]["update"]["content"]["text"] == "fourth").await;
+    agent.finish().await;
+    assert_eq!(prompts_of_turns(&home, &session).await, ["0 one", "1 two", "2 three", "3 four"]);
+}
