@@ -1,5 +1,7 @@
 //! What there is: tools, agents, models, and how much is going on.
 
+use std::path::PathBuf;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -136,6 +138,11 @@ pub struct StatusView {
     /// The model of the settings.
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
+    /// The mode of a session that is created without one.
+    mode: String,
+    /// The directory of a session that is created without one, if the caller may work there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cwd: Option<PathBuf>,
 }
 
 pub struct Status;
@@ -166,6 +173,8 @@ impl Method for Status {
             principal: cx.client.principal.clone(),
             role: cx.client.role,
             model: cx.nuncio.agents.user.settings.model.clone(),
+            mode: cx.nuncio.mode.clone(),
+            cwd: cx.client.may_enter(&cx.nuncio.cwd).then(|| cx.nuncio.cwd.clone()),
         }))
     }
 }
