@@ -323,7 +323,8 @@ impl Door {
     }
 }
 
-/// How many connections may be open: half of the open files (RLIMIT_NOFILE), at most [`limits::CONNECTIONS_MAX`].
+/// How many connections may be open: half of the open files (RLIMIT_NOFILE), at most
+/// [`limits::CONNECTIONS_MAX`].
 fn connections_max() -> usize {
     let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     files.map_or(limits::CONNECTIONS_MAX, |files| limits::CONNECTIONS_MAX.min(files as usize / 2)).max(1)

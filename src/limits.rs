@@ -244,10 +244,11 @@ pub const FOLLOW_ALL_PAUSE: Duration = Duration::from_millis(10);
 pub const MESSAGE_ATTACHMENTS_BYTES_MAX: usize = 20 << 20;
 /// How long a deleted session's last event is kept for those who follow all sessions.
 pub const DELETED_KEPT: Duration = Duration::from_secs(24 * 3600);
-/// Connections of the HTTP server, or half of the open files if those are fewer. One more closes the oldest connection
-/// that has not authenticated; where there is none, it is closed itself.
+/// Connections of the HTTP server, or half of the open files if those are fewer. One more closes
+/// the oldest connection that has not authenticated; where there is none, it is closed itself.
 pub const CONNECTIONS_MAX: usize = 4096;
-/// Connections that have not authenticated and are closed together when no file is left for another one.
+/// Connections that have not authenticated and are closed together when no file is left for another
+/// one.
 pub const CONNECTIONS_CLOSED: usize = 64;
 /// Pause after a connection could not be accepted, as when there are no files left.
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(20);

@@ -64,7 +64,8 @@ pub async fn caught(response: impl Future<Output = Response>) -> Response {
     })
 }
 
-/// `too_large` for a request whose line and headers are longer than the limit; HTTP's own parser stops only later.
+/// `too_large` for a request whose line and headers are longer than the limit; HTTP's own parser
+/// stops only later.
 pub fn check_head(request: &Request) -> Result<()> {
     let uri = request.uri();
     let target = uri.path_and_query().map_or(0, |path| path.as_str().len()) + uri.authority().map_or(0, |host| host.as_str().len());

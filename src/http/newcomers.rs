@@ -1,4 +1,5 @@
-//! Connections on which nobody has authenticated yet. When the server has no room left, the oldest of them is closed.
+//! Connections on which nobody has authenticated yet. When the server has no room left, the oldest
+//! of them is closed.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -18,7 +18,8 @@ use super::{Door, files, schema};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 
-/// The fields of a method's params: their schema, and the types that text in a path or a query is read as.
+/// The fields of a method's params: their schema, and the types that text in a path or a query is
+/// read as.
 pub struct Fields {
     schema: Schema,
     texts: HashMap<String, Text>,
@@ -60,8 +61,8 @@ impl Fields {
     }
 }
 
-/// The params that a request stands for. A query field that is given twice is an error, and so is an unknown field.
-/// `form`: the body may be a form with a file.
+/// The params that a request stands for. A query field that is given twice is an error, and so is
+/// an unknown field. `form`: the body may be a form with a file.
 pub async fn gather(door: &Door, mut request: Request, fields: &Fields, form: bool) -> Result<Map<String, Value>> {
     let path = request.extract_parts::<RawPathParams>().await;
     let path = path.map_err(|error| Error::invalid_params(format!("the path: {error}")))?;

@@ -1,5 +1,6 @@
-//! Checks the params of a REST request against the schema of their method. An unknown field is an error that names the
-//! nearest known one; so is a value that ACP's types would silently replace by a default.
+//! Checks the params of a REST request against the schema of their method. An unknown field is an
+//! error that names the nearest known one; so is a value that ACP's types would silently replace by
+//! a default.
 
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -63,7 +64,8 @@ impl<'a> Checker<'a> {
         (self.target(schema).into_iter().chain(all), schema["oneOf"].as_array().or(schema["anyOf"].as_array()))
     }
 
-    /// Adds the fields that `schema` has for this object: of a union, those of the variants that it may be.
+    /// Adds the fields that `schema` has for this object: of a union, those of the variants that it
+    /// may be.
     fn collect(&self, schema: &'a Value, object: &Map<String, Value>, known: &mut Known<'a>) {
         let (parts, variants) = self.parts(schema);
         parts.for_each(|part| self.collect(part, object, known));

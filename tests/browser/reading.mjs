@@ -1,4 +1,5 @@
-// Cases about what a reader sees: questions character by character, markdown, sizes, the plan, and what axe-core finds.
+// Cases about what a reader sees: questions character by character, markdown, sizes, the plan, and
+// what axe-core finds.
 
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";

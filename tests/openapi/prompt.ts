@@ -1,4 +1,5 @@
-// A client that @hey-api/openapi-ts generated from schema/openapi.json: tsc checks these types under `strict` (see ./run).
+// A client that @hey-api/openapi-ts generated from schema/openapi.json: tsc checks these types
+// under `strict` (see ./run).
 
 import { permissionAnswer, sessionMessages, sessionNew, sessionPrompt } from "./generated-ts/index.js";
 import type { Body, ContentBlock, Event, StopReason } from "./generated-ts/index.js";

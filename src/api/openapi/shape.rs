@@ -1,5 +1,6 @@
-//! Rewrites the schemas of the OpenAPI document for generators of clients: every schema has a type, a `$ref` has no
-//! siblings, a union of constants is an `enum`, and a variant of a union is a component with a title.
+//! Rewrites the schemas of the OpenAPI document for generators of clients: every schema has a type,
+//! a `$ref` has no siblings, a union of constants is an `enum`, and a variant of a union is a
+//! component with a title.
 
 use serde_json::{Map, Value, json};
 
@@ -103,7 +104,8 @@ impl Shaper<'_> {
         }
     }
 
-    /// A `$ref`: alone it stays; with a text it is wrapped; with fields of its own it and its target become one schema.
+    /// A `$ref`: alone it stays; with a text it is wrapped; with fields of its own it and its
+    /// target become one schema.
     fn reference(&mut self, object: &mut Map<String, Value>) -> Option<Value> {
         let only_texts = object.keys().all(|key| ["$ref", "description", "default", "title"].contains(&key.as_str()));
         if object.len() == 1 {
@@ -215,14 +217,11 @@ fn merged(mut first: Map<String, Value>, second: Map<String, Value>) -> Map<Stri
     for (key, value) in second {
         match (key.as_str(), first.get_mut(&key), value) {
             ("properties", Some(Value::Object(fields)), Value::Object(more)) => {
+                // The fields of the second come first: among them is the one that names a variant.
                 let mut all = more;
-                fields
-                    .iter()
-                    .filter(|(name, _)| !all.contains_key(*name))
-                    .map(|(name, field)| (name.clone(), field.clone()))
-                    .collect::<Vec<_>>()
-                    .into_iter()
-                    .for_each(|(name, field)| drop(all.insert(name, field)));
+                for (name, field) in std::mem::take(fields) {
+                    all.entry(name).or_insert(field);
+                }
                 *fields = all;
             }
             ("required", Some(Value::Array(names)), Value::Array(more)) => {
@@ -256,7 +255,8 @@ fn plain_references(value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// schemars numbers types that share a name. Where they are the same but for their texts, the first stands for all.
+/// schemars numbers types that share a name. Where they are the same but for their texts, the first
+/// stands for all.
 fn merge_equal(schemas: &mut Map<String, Value>, document: &mut Value) {
     let base = |name: &str| name.trim_end_matches(|character: char| character.is_ascii_digit()).to_string();
     let numbered: Vec<String> = schemas.keys().filter(|name| base(name) != **name).cloned().collect();

@@ -69,8 +69,8 @@ export function count(lines) {
 }
 
 /**
- * A table of the changed lines with some around them. At most `limit` rows; a button shows the rest. `isExact`: each line is shown
- * character by character, for a decision.
+ * A table of the changed lines with some around them. At most `limit` rows; a button shows the
+ * rest. `isExact`: each line is shown character by character, for a decision.
  */
 export function draw(lines, limit = 60, isExact = false) {
   const shown = new Array(lines.length).fill(false);

@@ -148,7 +148,10 @@ function table(lines, place) {
   return h("div", { class: "table", tabIndex: 0, role: "group", "aria-label": "Table" }, h("table", {}, h("thead", {}, row(lines[0], "th")), h("tbody", {}, body)));
 }
 
-/** A block of code with a button that copies it. `isExact`: it is shown character by character, for a decision. */
+/**
+ * A block of code with a button that copies it. `isExact`: it is shown character by character, for
+ * a decision.
+ */
 export function code(text, language, isExact = false) {
   const copy = h("button", { type: "button", class: "copy", title: "Copy", "aria-label": "Copy the code" }, icon("copy", 14));
   copy.addEventListener("click", async () => {
@@ -188,8 +191,9 @@ function entity(rest) {
 }
 
 /**
- * Emphasis that begins the text: `[whole, inner, is strong]`. Runs of the same sign within it open and close others (CommonMark,
- * section 6.2, without its rule of three); what is escaped or code is passed over.
+ * Emphasis that begins the text: `[whole, inner, is strong]`. Runs of the same sign within it open
+ * and close others (CommonMark, section 6.2, without its rule of three); what is escaped or code is
+ * passed over.
  */
 function emphasis(rest) {
   const sign = rest[0], length = runOf(rest, 0);

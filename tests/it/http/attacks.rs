@@ -214,7 +214,8 @@ fn limit_open_files(server: &Server, files: u64) {
     prlimit(Pid::from_raw(server.pid as i32), Resource::Nofile, limit).unwrap();
 }
 
-/// More half-open connections than a server takes: the owner gets in, and connections that authenticated stay.
+/// More half-open connections than a server takes: the owner gets in, and connections that
+/// authenticated stay.
 #[tokio::test]
 async fn half_open_connections_do_not_lock_the_owner_out() {
     raise_open_files();

@@ -1,4 +1,5 @@
-//! Unknown fields of REST requests are errors that name the nearest known field; JSON-RPC ignores them in ACP's methods.
+//! Unknown fields of REST requests are errors that name the nearest known field; JSON-RPC ignores
+//! them in ACP's methods.
 
 use nuncio::api::METHODS;
 use serde_json::{Value, json};
@@ -11,8 +12,8 @@ fn refused(answer: &Answer, what: &str) -> String {
     answer.json()["error"]["message"].as_str().unwrap().into()
 }
 
-/// Method, path (`{s}` is a session), body (null: none), the field that is wrong, and the field that is named instead
-/// (empty: whichever).
+/// Method, path (`{s}` is a session), body (empty: none), the field that is wrong, and the field
+/// that is named instead (empty: whichever).
 const CASES: &[(&str, &str, &str, &str, &str)] = &[
     ("POST", "/v1/sessions", r#"{"workspace_path": "/"}"#, "workspace_path", ""),
     ("POST", "/v1/sessions", r#"{"system_prompt": "x"}"#, "system_prompt", "systemPrompt"),

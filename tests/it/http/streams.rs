@@ -262,7 +262,8 @@ async fn another_process_is_followed() {
     server.stop().await;
 }
 
-/// A token with roots follows a session, which then moves elsewhere: the stream ends, and shows nothing from there.
+/// A token with roots follows a session, which then moves elsewhere: the stream ends, and shows
+/// nothing from there.
 #[tokio::test]
 async fn stream_ends_when_its_session_leaves_the_roots_of_the_token() {
     let home = Home::new();
