@@ -9,6 +9,7 @@ use serde_json::Value;
 /// Who speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "MessageRole")]
 pub enum Role {
     User,
     Assistant,

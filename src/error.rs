@@ -123,9 +123,20 @@ impl Error {
     }
 
     /// An I/O failure: what was being done, and what the system said.
+    /// Without a free file descriptor it is `overloaded`: the same call may succeed later.
     pub fn io(doing: impl fmt::Display, error: std::io::Error) -> Self {
-        Self::internal(format!("{doing}: {error}")).source(error)
+        let failed = Self::internal(format!("{doing}: {error}"));
+        let failed = match out_of_files(&error) {
+            true => Self { kind: Kind::Overloaded, ..failed }.hint("try again, or raise the limit of open files (ulimit -n)"),
+            false => failed,
+        };
+        failed.source(error)
     }
+}
+
+/// Whether an operation failed for want of a file descriptor (EMFILE, ENFILE).
+pub fn out_of_files(error: &std::io::Error) -> bool {
+    [libc::EMFILE, libc::ENFILE].map(Some).contains(&error.raw_os_error())
 }
 
 impl fmt::Display for Error {

@@ -4,12 +4,14 @@ mod answer;
 mod files;
 mod gate;
 mod metrics;
+mod newcomers;
 mod once;
 mod params;
 mod patient;
 mod prompt;
 mod routes;
 mod rpc;
+mod schema;
 mod sse;
 mod tls;
 pub mod tokens;
@@ -42,6 +44,7 @@ use crate::limits;
 use answer::Failure;
 use gate::{Foreign, Gate};
 use metrics::{Counted, Requests};
+use newcomers::{Newcomer, Newcomers};
 use once::Once;
 use patient::Patient;
 use rpc::line::{Line, Wire};
@@ -150,7 +153,8 @@ impl Bridge {
     pub async fn serve(self, stop: CancellationToken) {
         let Bridge { listener, tls, door, .. } = self;
         let connections = TaskTracker::new();
-        let slots = Arc::new(Semaphore::new(limits::CONNECTIONS_MAX));
+        let slots = Arc::new(Semaphore::new(connections_max()));
+        let newcomers = Arc::new(Newcomers::default());
         let closing = CancellationToken::new();
         connections.spawn(door.clone().tidy(stop.clone()));
         loop {
@@ -162,17 +166,30 @@ impl Bridge {
             let stream = match accepted {
                 Ok((stream, _)) => stream,
                 Err(error) => {
-                    // Out of files, usually: others end meanwhile.
+                    // Usually no file is left.
                     tracing::warn!(%error, "accepting a connection");
+                    newcomers.close_oldest(limits::CONNECTIONS_CLOSED);
                     tokio::time::sleep(limits::ACCEPT_PAUSE).await;
                     continue;
                 }
             };
-            let Ok(slot) = slots.clone().try_acquire_owned() else { continue };
-            let (door, tls, closing) = (door.clone(), tls.clone(), closing.clone());
+            if slots.available_permits() == 0 && !newcomers.close_oldest(1) {
+                continue;
+            }
+            let slot = tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                slot = slots.clone().acquire_owned() => slot,
+            };
+            let Ok(slot) = slot else { break };
+            let (door, tls, closing, newcomer) = (door.clone(), tls.clone(), closing.clone(), newcomers.enter());
             connections.spawn(async move {
                 let held = (slot, Counted::new(&door.requests.connections));
-                door.connection(stream, tls, held, closing).await;
+                tokio::select! {
+                    biased;
+                    () = newcomer.close.cancelled() => {}
+                    () = door.connection(stream, tls, held, closing, newcomer.clone()) => {}
+                }
             });
         }
         // First this: whoever finds nobody listening any more can rely on it.
@@ -223,13 +240,14 @@ impl Door {
         tls: Option<tokio_rustls::TlsAcceptor>,
         held: Slot,
         closing: CancellationToken,
+        newcomer: Arc<Newcomer>,
     ) {
         let _ = stream.set_nodelay(true);
         match tls {
-            None => self.speak(stream, held, closing).await,
+            None => self.speak(stream, held, closing, newcomer).await,
             Some(tls) => {
                 if let Ok(Ok(stream)) = tokio::time::timeout(limits::HTTP_HEAD, tls.accept(stream)).await {
-                    self.speak(stream, held, closing).await;
+                    self.speak(stream, held, closing, newcomer).await;
                 }
             }
         }
@@ -240,12 +258,14 @@ impl Door {
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         held: Slot,
         closing: CancellationToken,
+        newcomer: Arc<Newcomer>,
     ) {
         let wire = Wire::default();
         let line = Line::new(Patient::new(stream), wire.clone(), held);
         let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
             let (door, mut request) = (self.clone(), request.map(Body::new));
             request.extensions_mut().insert(wire.clone());
+            request.extensions_mut().insert(newcomer.clone());
             async move { Ok::<_, std::convert::Infallible>(door.answer(request).await) }
         });
         let connection = http1::Builder::new()
@@ -268,7 +288,7 @@ impl Door {
         let started = Instant::now();
         let id = answer::request_id();
         let asked = answer::Asked::of(&request);
-        let foreign = self.gate.address(request.uri(), request.headers());
+        let foreign = answer::check_head(&request).and_then(|()| self.gate.address(request.uri(), request.headers()));
         let mut response = match &foreign {
             Ok(foreign) => answer::caught(self.pass(request, foreign, &id)).await,
             Err(error) => Failure(error.clone()).into_response(),
@@ -284,7 +304,12 @@ impl Door {
         }
         if !routes::is_open(&request) {
             match self.gate.client(request.headers()) {
-                Ok(client) => drop(request.extensions_mut().insert(Arc::new(client))),
+                Ok(client) => {
+                    if let Some(newcomer) = request.extensions_mut().remove::<Arc<Newcomer>>() {
+                        newcomer.admit();
+                    }
+                    request.extensions_mut().insert(Arc::new(client));
+                }
                 Err(error) => return Failure(error).into_response(),
             }
         }
@@ -296,4 +321,11 @@ impl Door {
             Err(never) => match never {},
         }
     }
+}
+
+/// How many connections may be open: half of the open files (RLIMIT_NOFILE), at most
+/// [`limits::CONNECTIONS_MAX`].
+fn connections_max() -> usize {
+    let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    files.map_or(limits::CONNECTIONS_MAX, |files| limits::CONNECTIONS_MAX.min(files as usize / 2)).max(1)
 }

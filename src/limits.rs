@@ -246,13 +246,19 @@ pub const FOLLOW_ALL_PAUSE: Duration = Duration::from_millis(10);
 pub const MESSAGE_ATTACHMENTS_BYTES_MAX: usize = 20 << 20;
 /// How long a deleted session's last event is kept for those who follow all sessions.
 pub const DELETED_KEPT: Duration = Duration::from_secs(24 * 3600);
-/// Connections of the bridge; more are closed at once.
+/// Connections of the HTTP server, or half of the open files if those are fewer. One more closes
+/// the oldest connection that has not authenticated; where there is none, it is closed itself.
 pub const CONNECTIONS_MAX: usize = 4096;
+/// Connections that have not authenticated and are closed together when no file is left for another
+/// one.
+pub const CONNECTIONS_CLOSED: usize = 64;
 /// Pause after a connection could not be accepted, as when there are no files left.
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 /// Time for the head of a request, also of the next one on an idle connection.
 pub const HTTP_HEAD: Duration = Duration::from_secs(30);
-/// Buffer of a connection, which is also the longest head of a request.
+/// Longest head of a request: its line and its headers.
+pub const HTTP_HEAD_BYTES_MAX: usize = 64 << 10;
+/// Buffer of a connection.
 pub const HTTP_BUFFER_BYTES: usize = 64 << 10;
 /// Time for a request's body.
 pub const HTTP_BODY: Duration = Duration::from_secs(30);
@@ -260,6 +266,8 @@ pub const HTTP_BODY: Duration = Duration::from_secs(30);
 pub const HTTP_BODY_BYTES_MAX: usize = 16 << 20;
 /// Characters of a path that nobody routed, in the log.
 pub const LOG_PATH_CHARS_MAX: usize = 200;
+/// Characters of an unknown field's name that are compared with the known ones.
+pub const FIELD_NAME_CHARS_MAX: usize = 64;
 /// Values in the JSON of a body.
 pub const HTTP_BODY_VALUES_MAX: usize = 1_000_000;
 /// How often it is looked whether the token of a stream still counts.

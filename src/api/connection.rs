@@ -18,6 +18,7 @@ pub type Show = Box<dyn Fn(&Arc<Session>, Seq) + Send + Sync>;
 /// What a client may do: an observer reads; a controller prompts, answers and changes, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "TokenRole")]
 pub enum Role {
     Observer,
     Controller,

@@ -65,6 +65,8 @@ enum Source {
 /// One opening of a session. Who may answer its questions is there for them as long as it follows.
 struct One {
     session: Arc<Session>,
+    /// Where the session was when the client was last found to be allowed there.
+    cwd: PathBuf,
     follow: Follow,
     _attendance: Option<Attendance>,
 }
@@ -72,7 +74,18 @@ struct One {
 impl One {
     fn new(session: Arc<Session>, after: u64, client: &Client) -> One {
         let attendance = (client.role >= Role::Controller).then(|| session.broker.attend());
-        One { follow: session.log.follow(after), _attendance: attendance, session }
+        let cwd = session.log.state(|state| state.cwd.clone());
+        One { follow: session.log.follow(after), _attendance: attendance, cwd, session }
+    }
+
+    /// `forbidden` once the session has moved to a directory that is not the client's.
+    fn check(&mut self, client: &Client) -> Result<()> {
+        let moved = self.session.log.state(|state| (state.cwd != self.cwd).then(|| state.cwd.clone()));
+        if let Some(cwd) = moved {
+            client.must_see(&self.session.log.id, &cwd)?;
+            self.cwd = cwd;
+        }
+        Ok(())
     }
 }
 
@@ -145,7 +158,11 @@ impl EventStream {
     /// The next page, as far as it is wanted; and whether there was one.
     async fn read(&mut self) -> Result<(Vec<(u64, Arc<Event>)>, bool)> {
         let page: Vec<(u64, Arc<Event>)> = match &mut self.source {
-            Source::One(one) => one.follow.read().await?.into_iter().map(|event| (event.seq, event)).collect(),
+            Source::One(one) => {
+                let page = one.follow.read().await?;
+                one.check(&self.client)?;
+                page.into_iter().map(|event| (event.seq, event)).collect()
+            }
             Source::All(all) => {
                 let page = all.read().await?;
                 let read = !page.is_empty();

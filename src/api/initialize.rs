@@ -71,7 +71,7 @@ impl Method for Initialize {
     const DOC: &'static str = "Says what both sides can do (ACP initialization); may be repeated.";
 
     fn rest_schema(params: &mut Schema, _: &mut Schema) {
-        *params = json_schema!({ "type": "object" });
+        *params = json_schema!({ "type": "object", "additionalProperties": false });
     }
 
     /// Whoever asks over REST speaks the one version there is, and can do what HTTP can.

@@ -200,6 +200,13 @@ impl Entry {
     pub fn schemas(&self) -> (Schema, Schema) {
         (whole(self.params), whole(self.result))
     }
+
+    /// The same as REST has them.
+    pub fn rest_schemas(&self) -> (Schema, Schema) {
+        let (mut params, mut result) = self.schemas();
+        (self.rest_schema)(&mut params, &mut result);
+        (params, result)
+    }
 }
 
 fn whole(schema: fn(&mut SchemaGenerator) -> Schema) -> Schema {

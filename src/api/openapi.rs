@@ -1,5 +1,7 @@
 //! OpenAPI 3.1 of the REST routes, from the table and its types.
 
+mod shape;
+
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
@@ -34,6 +36,19 @@ pub struct ErrorBody {
     pub details: Option<Value>,
 }
 
+/// The groups of operations.
+const TAGS: [(&str, &str); 9] = [
+    ("info", "What the server is and can do."),
+    ("sessions", "Sessions, their prompts, messages, turns and files."),
+    ("permissions", "Open permission questions and their answers."),
+    ("tools", "Tools that models can call."),
+    ("agents", "Agents that a session can run."),
+    ("models", "Models that a session can use."),
+    ("status", "How much is going on."),
+    ("events", "Events of one session, or of all, as server-sent events."),
+    ("server", "Health, metrics and this document."),
+];
+
 pub fn openapi() -> Value {
     let mut settings = SchemaSettings::draft2020_12();
     settings.definitions_path = "/components/schemas".into();
@@ -66,6 +81,7 @@ pub fn openapi() -> Value {
         },
         "servers": [{ "url": "http://127.0.0.1:8686" }],
         "security": [{ "token": [] }],
+        "tags": TAGS.map(|(name, description)| json!({ "name": name, "description": description })),
         "paths": paths,
         "components": {
             "schemas": schemas,
@@ -73,27 +89,8 @@ pub fn openapi() -> Value {
             "securitySchemes": { "token": { "type": "http", "scheme": "bearer", "description": "The file `token` of nuncio's data, or one of `nuncio token new`." } },
         },
     });
-    plainly(&mut document);
+    shape::shape(&mut document);
     document
-}
-
-/// Puts right what readers of OpenAPI would misread: a discriminator without names of schemas, the types of what is never refused, and of
-/// what may be null.
-fn plainly(value: &mut Value) {
-    if let Value::Object(object) = value {
-        object.shift_remove("discriminator");
-        if object.contains_key("x-deserialize-default-on-error") {
-            object.retain(|name, _| name == "description");
-        }
-        if object.contains_key("x-deserialize-default-on-null")
-            && let Some(kind) = object.get_mut("type").filter(|kind| kind.is_string())
-        {
-            *kind = json!([kind.take(), "null"]);
-        }
-        object.values_mut().for_each(plainly);
-    } else if let Value::Array(list) = value {
-        list.iter_mut().for_each(plainly);
-    }
 }
 
 /// A schema that refers to no other.
@@ -311,7 +308,12 @@ impl Fields {
 
     fn body(self) -> Value {
         let required = self.0.get("required").and_then(Value::as_array).is_some_and(|required| !required.is_empty());
-        let mut content = json!({ "schema": self.0 });
+        let mut schema = self.0;
+        // A union says itself which fields go together.
+        if schema.get("anyOf").is_none() && schema.get("oneOf").is_none() {
+            schema.insert("additionalProperties".into(), false.into());
+        }
+        let mut content = json!({ "schema": schema });
         if !self.1.is_empty() {
             content["example"] = Value::Object(self.1);
         }

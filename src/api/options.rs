@@ -16,8 +16,13 @@ use crate::protocol::acp;
 use crate::session::{Session, SessionState};
 
 pub fn modes(state: &SessionState) -> acp::SessionModeState {
+    modes_with(&state.mode)
+}
+
+/// All modes, with the one that is current.
+pub fn modes_with(current: &str) -> acp::SessionModeState {
     let available = MODES.iter().map(|row| acp::SessionMode::new(row.id, row.name).description(row.description.to_string()));
-    acp::SessionModeState::new(state.mode.as_str().to_string(), available.collect())
+    acp::SessionModeState::new(current.to_string(), available.collect())
 }
 
 /// All options with their current values. The model's choices are those that can be used now, and the current one.

@@ -1,14 +1,18 @@
 //! What there is: tools, agents, models, and how much is going on.
 
+use std::path::PathBuf;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::method::{Method, Reply, Route};
+use super::options::modes_with;
 use super::view::{Activity, Status as Doing};
 use super::{Cx, Role};
 use crate::content::ToolKind;
 use crate::error::Result;
+use crate::protocol::acp;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -136,6 +140,11 @@ pub struct StatusView {
     /// The model of the settings.
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
+    /// All modes; `currentModeId` is that of a session that is created without one.
+    modes: acp::SessionModeState,
+    /// The directory of a session that is created without one, if the caller may work there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cwd: Option<PathBuf>,
 }
 
 pub struct Status;
@@ -166,6 +175,8 @@ impl Method for Status {
             principal: cx.client.principal.clone(),
             role: cx.client.role,
             model: cx.nuncio.agents.user.settings.model.clone(),
+            modes: modes_with(&cx.nuncio.mode),
+            cwd: cx.client.may_enter(&cx.nuncio.cwd).then(|| cx.nuncio.cwd.clone()),
         }))
     }
 }

@@ -13,6 +13,7 @@ use crate::session::turns::{TurnRecord, TurnStatus};
 
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "TurnStatus")]
 enum Status {
     Running,
     Completed,

@@ -21,6 +21,7 @@ use crate::session::{Session, SessionState};
 /// What a session does here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "SessionStatus")]
 pub enum Status {
     /// Nothing: it is not open for work in this process.
     None,

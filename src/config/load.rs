@@ -9,7 +9,7 @@ use toml::{Table, Value};
 use super::places::{Environment, Places};
 use super::settings::{Policy, Rule, SandboxMode, Settings};
 use super::trust::Trust;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, out_of_files};
 
 /// Where a value comes from.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -235,6 +235,7 @@ fn read(path: &Path, required: bool) -> Result<Option<Table>> {
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && !required => return Ok(None),
+        Err(error) if out_of_files(&error) => return Err(Error::io(format_args!("reading config {}", path.display()), error)),
         Err(error) => return Err(invalid(path, error)),
     };
     toml::from_str(&text).map(Some).map_err(|error| invalid(path, error))

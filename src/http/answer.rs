@@ -14,7 +14,7 @@ use opentelemetry_sdk::propagation::TraceContextPropagator;
 use serde::Serialize;
 
 use crate::api::{Client, Envelope, ErrorBody};
-use crate::error::{Error, Kind};
+use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::session::turn::panic_message;
 
@@ -62,6 +62,20 @@ pub async fn caught(response: impl Future<Output = Response>) -> Response {
         tracing::error!(panic = said, "a request panicked");
         Failure(Error::internal("the server broke over this request")).into_response()
     })
+}
+
+/// `too_large` for a request whose line and headers are longer than the limit; HTTP's own parser
+/// stops only later.
+pub fn check_head(request: &Request) -> Result<()> {
+    let uri = request.uri();
+    let target = uri.path_and_query().map_or(0, |path| path.as_str().len()) + uri.authority().map_or(0, |host| host.as_str().len());
+    let headers: usize = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len()).sum();
+    let line = request.method().as_str().len() + target + "  HTTP/1.1\r\n\r\n".len();
+    if line + headers > limits::HTTP_HEAD_BYTES_MAX {
+        let most = limits::HTTP_HEAD_BYTES_MAX;
+        return Err(Error::new(Kind::TooLarge, format!("the head of the request is longer than {most} bytes")));
+    }
+    Ok(())
 }
 
 /// JSON with a status.

@@ -27,7 +27,10 @@ pub async fn form(headers: HeaderMap, bytes: Bytes) -> Result<Map<String, Value>
     let mut parts = Multipart::from_request(request, &()).await.map_err(|error| wrong(&error.body_text()))?;
     let mut file = Map::new();
     while let Some(part) = parts.next_field().await.map_err(|error| wrong(&error.body_text()))? {
-        let Some(name) = part.file_name().map(String::from) else { continue };
+        let Some(name) = part.file_name().map(String::from) else {
+            let field = part.name().unwrap_or("").to_string();
+            return Err(wrong(&format!("{field}: unknown field; a form holds one file and nothing else")));
+        };
         if !file.is_empty() {
             return Err(wrong(&"one file at a time"));
         }

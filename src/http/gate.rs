@@ -89,11 +89,7 @@ impl Gate {
 
     /// Who asks. Failed logins are slowed, others' are not.
     pub fn client(&self, headers: &HeaderMap) -> Result<Client> {
-        let mut given = headers.get_all(AUTHORIZATION).iter();
-        let token = match (given.next(), given.next()) {
-            (Some(value), None) => value.to_str().ok().and_then(bearer),
-            _ => None,
-        };
+        let token = token(headers);
         let client = match token {
             Some(token) => self.tokens.client(token, &self.roots),
             None => None,
@@ -116,6 +112,15 @@ impl Gate {
         let said = if wrong { "the token is not one of this server's" } else { "a token is missing" };
         Error::new(Kind::Unauthenticated, said)
             .hint("send `Authorization: Bearer TOKEN`; the token is in the file `token` of nuncio's data")
+    }
+}
+
+/// The token of a request, if it has exactly one.
+pub fn token(headers: &HeaderMap) -> Option<&str> {
+    let mut given = headers.get_all(AUTHORIZATION).iter();
+    match (given.next(), given.next()) {
+        (Some(value), None) => value.to_str().ok().and_then(bearer),
+        _ => None,
     }
 }
 

@@ -9,6 +9,7 @@ use ring::digest::{SHA256, digest as sha256};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::gate::token;
 use crate::api::{Began, Client, Nuncio};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
@@ -23,7 +24,7 @@ pub enum Outcome {
     Turn(Began),
 }
 
-/// A key, of one principal.
+/// A key of one token: a new token under the name of a revoked one has keys of its own.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     principal: String,
@@ -44,7 +45,9 @@ pub fn key(request: &Request, client: &Client) -> Result<Option<Key>> {
         let most = limits::IDEMPOTENCY_KEY_CHARS_MAX;
         return Err(Error::invalid_params(format!("Idempotency-Key: must be 1 to {most} visible ASCII characters")));
     }
-    Ok(Some(Key { principal: client.principal.clone(), key: key.into() }))
+    let token = sha256(&SHA256, token(request.headers()).unwrap_or("").as_bytes());
+    let token: String = token.as_ref().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    Ok(Some(Key { principal: format!("{} {token}", client.principal), key: key.into() }))
 }
 
 impl Once {

@@ -14,12 +14,16 @@ use schemars::Schema;
 use serde_json::{Map, Value};
 use tokio::sync::SemaphorePermit;
 
-use super::{Door, files};
+use super::{Door, files, schema};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 
-/// Types of the fields of a method's params, as far as text has to become something else.
-pub struct Fields(HashMap<String, Text>);
+/// The fields of a method's params: their schema, and the types that text in a path or a query is
+/// read as.
+pub struct Fields {
+    schema: Schema,
+    texts: HashMap<String, Text>,
+}
 
 #[derive(Clone, Copy)]
 enum Text {
@@ -28,8 +32,8 @@ enum Text {
 }
 
 impl Fields {
-    pub fn of(schema: &Schema) -> Fields {
-        let mut fields = HashMap::new();
+    pub fn of(schema: Schema) -> Fields {
+        let mut texts = HashMap::new();
         let properties = schema.get("properties").and_then(Value::as_object);
         for (name, property) in properties.into_iter().flatten() {
             let is = |wanted: &str| match &property["type"] {
@@ -38,17 +42,17 @@ impl Fields {
                 _ => false,
             };
             if is("integer") || is("number") {
-                fields.insert(name.clone(), Text::Number);
+                texts.insert(name.clone(), Text::Number);
             } else if is("boolean") {
-                fields.insert(name.clone(), Text::Boolean);
+                texts.insert(name.clone(), Text::Boolean);
             }
         }
-        Fields(fields)
+        Fields { schema, texts }
     }
 
     /// A value of a path or a query; what is not of its type stays text, which the method then refuses by name.
     fn value(&self, name: &str, text: String) -> Value {
-        let read = match self.0.get(name) {
+        let read = match self.texts.get(name) {
             Some(Text::Number) => text.parse::<serde_json::Number>().ok().map(Value::Number),
             Some(Text::Boolean) => text.parse::<bool>().ok().map(Value::Bool),
             None => None,
@@ -57,8 +61,8 @@ impl Fields {
     }
 }
 
-/// The params that a request stands for. A query field that is given twice is an error.
-/// `form`: the body may be a form with a file.
+/// The params that a request stands for. A query field that is given twice is an error, and so is
+/// an unknown field. `form`: the body may be a form with a file.
 pub async fn gather(door: &Door, mut request: Request, fields: &Fields, form: bool) -> Result<Map<String, Value>> {
     let path = request.extract_parts::<RawPathParams>().await;
     let path = path.map_err(|error| Error::invalid_params(format!("the path: {error}")))?;
@@ -75,6 +79,7 @@ pub async fn gather(door: &Door, mut request: Request, fields: &Fields, form: bo
     for (name, text) in &path {
         params.insert(name.into(), Value::String(text.into()));
     }
+    schema::check(fields.schema.as_value(), &params)?;
     Ok(params)
 }
 

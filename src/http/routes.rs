@@ -79,7 +79,7 @@ fn handler(
             if let Err(error) = client.must_be(entry.role) {
                 return Failure(error).into_response();
             }
-            let fields = fields.get_or_init(|| Fields::of(&entry.schemas().0));
+            let fields = fields.get_or_init(|| Fields::of(entry.rest_schemas().0));
             let answered = match entry.name {
                 prompt::NAME => prompt::answer(entry, &door, client, request, fields).await,
                 _ => plain(entry, route, &door, client, request, fields).await,

@@ -33,7 +33,7 @@ pub async fn follow(Extension(door): TheDoor, Extension(client): TheClient, requ
 
 async fn open(door: &Door, cx: &Cx, request: Request) -> Result<EventStream> {
     let last = request.headers().get("last-event-id").cloned();
-    let fields = Fields::of(&schemars::schema_for!(FollowParams));
+    let fields = Fields::of(schemars::schema_for!(FollowParams));
     let mut params = params::gather(door, request, &fields, false).await?;
     // A reader that comes back asks for the same address again: where it was then is what counts.
     if let Some(last) = last.filter(|last| !last.is_empty()) {

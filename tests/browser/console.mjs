@@ -5,6 +5,7 @@ import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { Browser, Server, becomes, equal, ok } from "./harness.mjs";
 import { answer, answerBy, answerByClick, answerWith, asks, asksNot, conversation, faint, overhang, rests, text, texts } from "./pages.mjs";
+import { reading } from "./reading.mjs";
 
 const HOSTILE = `<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>&lt;b&gt;`;
 const SLOW = Array.from({ length: 120 }, (_, index) => `word${index}`).join(" ");
@@ -526,6 +527,8 @@ const CASES = {
     await page.waitForFunction(() => { const { scrollHeight, scrollTop, clientHeight } = document.querySelector("#scroller"); return scrollHeight - scrollTop - clientHeight < 4; });
   },
 };
+
+Object.assign(CASES, reading(browser, server));
 
 const only = process.argv[3];
 let passed = 0, failed = 0;

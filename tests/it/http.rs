@@ -4,6 +4,7 @@ mod attacks;
 mod behind;
 mod drain;
 mod exactly_once;
+mod fields;
 mod gate;
 mod looking;
 mod prompts;

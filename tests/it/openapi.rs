@@ -1,7 +1,7 @@
 //! The OpenAPI document as those read it who write against it: every example is what its schema wants, every operation tells all that may
 //! come of it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use nuncio::api::METHODS;
 use nuncio::error::KINDS;
@@ -132,4 +132,107 @@ fn operations_tell_all_that_may_come_of_them() {
         let codes = response["description"].as_str().unwrap();
         assert!(codes.split(", ").any(|code| code == row.code), "{} in {codes}", row.code);
     }
+}
+
+/// Every schema of the document, with its place and whether it is the property of an object.
+fn schemas<'a>(value: &'a Value, at: &str, found: &mut Vec<(String, &'a Value, bool)>) {
+    match value {
+        Value::Object(object) => {
+            for (name, inner) in object.iter().filter(|(name, _)| *name != "example") {
+                let place = format!("{at}/{name}");
+                match name.as_str() {
+                    "schema" => schema(inner, &place, false, found),
+                    "schemas" => {
+                        inner.as_object().unwrap().iter().for_each(|(name, inner)| schema(inner, &format!("#{name}"), false, found))
+                    }
+                    _ => schemas(inner, &place, found),
+                }
+            }
+        }
+        Value::Array(list) => list.iter().enumerate().for_each(|(index, inner)| schemas(inner, &format!("{at}/{index}"), found)),
+        _ => {}
+    }
+}
+
+fn schema<'a>(value: &'a Value, at: &str, is_property: bool, found: &mut Vec<(String, &'a Value, bool)>) {
+    found.push((at.into(), value, is_property));
+    for (name, inner) in value["properties"].as_object().into_iter().flatten() {
+        schema(inner, &format!("{at}.{name}"), true, found);
+    }
+    for key in ["oneOf", "anyOf", "allOf"] {
+        for (index, inner) in value[key].as_array().into_iter().flatten().enumerate() {
+            schema(inner, &format!("{at}.{key}[{index}]"), false, found);
+        }
+    }
+    for key in ["items", "contentSchema"] {
+        value.get(key).into_iter().for_each(|inner| schema(inner, &format!("{at}.{key}"), false, found));
+    }
+}
+
+/// What generators of clients stumble over.
+#[test]
+fn schemas_are_fit_for_generators() {
+    let document = document();
+    let mut found = Vec::new();
+    schemas(&document, "", &mut found);
+    assert!(found.len() > 500, "only {} schemas", found.len());
+    let mut wrong = Vec::new();
+    for (at, schema, is_property) in &found {
+        let Some(object) = schema.as_object() else {
+            wrong.push(format!("{at}: is {schema}"));
+            continue;
+        };
+        let has = |key: &str| object.contains_key(key);
+        if has("$ref") && object.len() > 1 {
+            wrong.push(format!("{at}: a $ref with siblings"));
+        }
+        let typed = ["type", "$ref", "oneOf", "anyOf", "allOf"].iter().any(|key| has(key));
+        if *is_property && !typed {
+            wrong.push(format!("{at}: no type: {schema}"));
+        }
+        wrong.extend(object.keys().filter(|key| key.starts_with("x-")).map(|key| format!("{at}: {key}")));
+        for variants in ["oneOf", "anyOf"].iter().filter_map(|key| object.get(*key)?.as_array()) {
+            if variants.iter().all(|variant| variant.get("const").is_some() || variant.get("enum").is_some()) {
+                wrong.push(format!("{at}: a union of constants"));
+            }
+            if has("properties") {
+                wrong.push(format!("{at}: fields beside a union"));
+            }
+            for variant in variants.iter().filter(|variant| variant["type"] == "object" && variant["title"].is_null()) {
+                wrong.push(format!("{at}: a variant without a title: {variant}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} schemas:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// A variant that has a name by its constant has a component of that name, with that title.
+#[test]
+fn components_have_one_name_each_and_variants_a_title() {
+    let document = document();
+    let schemas = document["components"]["schemas"].as_object().unwrap();
+    let numbered: Vec<&String> = schemas.keys().filter(|name| name.ends_with(|end: char| end.is_ascii_digit())).collect();
+    assert!(numbered.is_empty(), "{numbered:?}");
+    let mut titles = BTreeMap::new();
+    for (name, title) in schemas.iter().filter_map(|(name, schema)| Some((name, schema["title"].as_str()?))) {
+        assert_eq!(titles.insert(title, name), None, "{title} twice");
+    }
+    for (name, constant) in [("ContentBlockText", "text"), ("PartText", "text"), ("BodySessionCreated", "session.created")] {
+        assert_eq!(schemas[name]["title"], name);
+        assert_eq!(schemas[name]["properties"]["type"]["const"], constant, "{name}");
+    }
+    for name in ["StopReason", "MessageRole", "TurnStatus", "SessionStatus", "Delivery"] {
+        assert!(schemas[name]["enum"].is_array(), "{name}: {}", schemas[name]);
+    }
+    // What is used exists, and what exists is used.
+    let text = document.to_string();
+    for name in schemas.keys() {
+        assert!(text.contains(&format!("\"#/components/schemas/{name}\"")), "{name} is unused");
+    }
+    let declared: BTreeSet<&str> = document["tags"].as_array().unwrap().iter().map(|tag| tag["name"].as_str().unwrap()).collect();
+    let used: BTreeSet<&str> = operations(&document)
+        .flat_map(|(_, operation)| operation["tags"].as_array().unwrap())
+        .map(|tag| tag.as_str().unwrap())
+        .collect();
+    assert_eq!(declared, used);
 }

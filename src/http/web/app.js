@@ -92,7 +92,7 @@ function changed() {
   at("title").textContent = name;
   at("cwd").textContent = state.cwd || "";
   at("cwd").title = state.cwd || "";
-  plan(state.plan);
+  plan(state.plan, state.busy);
   usage(state);
   queue(state.queued);
 }
@@ -102,12 +102,13 @@ function title(text) {
   return waiting ? `(${waiting}) ${text}` : text;
 }
 
-function plan(entries) {
-  const key = JSON.stringify(entries);
+/** The plan of the running turn: one that has ended has none to go on with. */
+function plan(entries, isBusy) {
+  const key = JSON.stringify([entries, isBusy]);
   if (plan.key === key) return;
   plan.key = key;
   const done = entries.filter((entry) => entry.status === "completed").length;
-  at("plan").hidden = !entries.length || done === entries.length;
+  at("plan").hidden = !isBusy || !entries.length || done === entries.length;
   const now = entries.find((entry) => entry.status === "in_progress") || entries.find((entry) => entry.status === "pending");
   at("plan-count").textContent = `${done} of ${entries.length}`;
   at("plan-now").textContent = now?.content || "";
@@ -197,7 +198,7 @@ function forget() {
   changed();
   for (const id of ["title", "cwd", "plan-now"]) at(id).textContent = "";
   at("cwd").title = "";
-  plan([]);
+  plan([], false);
   queue(new Map());
   at("usage").hidden = true;
   for (const id of ["directories", "queue", "announcer"]) fill(at(id));
@@ -245,9 +246,9 @@ async function start() {
   at("login").hidden = true;
   document.body.classList.add("ready");
   offline(false);
-  composer.learn(sessions.ordered[0]?.id);
+  composer.learn(status);
   fill(at("directories"), sessions.directories.map((path) => h("option", { value: path })));
-  at("directory").placeholder = "Where the server was started";
+  at("directory").placeholder = status.cwd || "A directory that this token may work in";
   show(wanted());
   started = true;
 }

@@ -1,7 +1,7 @@
 // The question that a turn waits for: what will be done, and the answers that were offered. It goes when anybody has answered.
 
 import { ApiError, call } from "./api.js";
-import { announce, at, duration, fill, h, isTyping } from "./dom.js";
+import { announce, at, duration, exact, fill, h, isTyping } from "./dom.js";
 import { code } from "./markdown.js";
 import { contents } from "./tool.js";
 
@@ -49,7 +49,7 @@ export class Ask {
     if (isNew) this.sinceMs = performance.now();
     this.draw(first, list.length);
     if (!isNew) return;
-    announce(`Waiting for you: ${this.title(first)}`);
+    announce(`Waiting for you: ${exact(this.title(first)).textContent}`);
     // A text that is being written keeps the focus.
     if (!this.hooks.observes() && (hadFocus || !isTyping() || !document.activeElement.value)) this.focus();
   }
@@ -67,15 +67,15 @@ export class Ask {
   draw(ask, count) {
     const { tool } = ask;
     const isCommand = tool?.about === "execute" && typeof tool.input?.command === "string";
-    const what = isCommand ? code(tool.input.command, "") : this.contents(ask);
-    const subtitle = !isCommand && tool && h("span", { class: "muted subtitle" }, tool.locations?.[0]?.path || tool.title);
+    const what = isCommand ? code(tool.input.command, "", true) : this.contents(ask);
+    const subtitle = !isCommand && tool && h("span", { class: "muted subtitle" }, exact(tool.locations?.[0]?.path || tool.title));
     this.left = h("span", { class: "muted left" });
-    const head = h("div", { class: "head" }, h("h2", { id: "ask-title" }, this.title(ask)), subtitle, count > 1 && h("span", { class: "muted count" }, `1 of ${count}`), this.left);
+    const head = h("div", { class: "head" }, h("h2", { id: "ask-title" }, exact(this.title(ask))), subtitle, count > 1 && h("span", { class: "muted count" }, `1 of ${count}`), this.left);
     const isOnce = (option) => option.kind.endsWith("_once");
     const button = (option) => {
       const name = option.kind === "allow_once" ? "primary" : isOnce(option) ? "plain" : "quiet";
       const mark = h("kbd", { "aria-hidden": "true" }, option.kind.endsWith("_always") ? KEYS[option.kind].replace("Shift+", "⇧") : KEYS[option.kind]);
-      return h("button", { type: "button", class: name, onclick: () => this.answer(ask, option.optionId), "aria-keyshortcuts": KEYS[option.kind] }, option.name, " ", mark);
+      return h("button", { type: "button", class: name, onclick: () => this.answer(ask, option.optionId), "aria-keyshortcuts": KEYS[option.kind] }, exact(option.name), " ", mark);
     };
     const options = this.hooks.observes() ? [h("p", { class: "muted" }, "Somebody who may answer is asked.")] : [
       h("div", { class: "answers" }, ask.options.filter(isOnce).map(button)),
@@ -88,10 +88,10 @@ export class Ask {
   /** What will be done. When it cannot be drawn, it is shown as it came. */
   contents(ask) {
     try {
-      return contents(ask.content, { cut: false });
+      return contents(ask.content, { cut: false, isExact: true });
     } catch (error) {
       console.error(error);
-      return code(JSON.stringify(ask.content ?? ask.tool?.input, null, 2), "");
+      return code(JSON.stringify(ask.content ?? ask.tool?.input, null, 2), "", true);
     }
   }
 

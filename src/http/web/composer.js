@@ -55,7 +55,7 @@ export class Composer {
 
   current(id) {
     const state = this.hooks.state();
-    if (!this.id) return this.wanted[id] ?? (id === "model" ? this.defaultModel : null);
+    if (!this.id) return this.wanted[id] ?? { mode: this.defaultMode, model: this.defaultModel }[id] ?? null;
     if (id === "model") return state?.model ?? this.known?.model ?? state?.usage?.model ?? this.defaultModel;
     return state?.[id] ?? this.known?.[id];
   }
@@ -81,10 +81,11 @@ export class Composer {
     this.draw();
   }
 
-  /** What a new session can be: learned from one that there is. */
-  async learn(id) {
-    const [view, models] = await Promise.all([id ? get(route(id)).catch(() => null) : null, get("/v1/models").catch(() => null)]);
-    this.modes = (view?.modes?.availableModes || []).map(({ id: mode, name, description }) => ({ id: mode, name, hint: description }));
+  /** What a new session can be, by the server's status. */
+  async learn({ modes }) {
+    this.modes = modes.availableModes.map(({ id: mode, name, description }) => ({ id: mode, name, hint: description }));
+    this.defaultMode = modes.currentModeId;
+    const models = await get("/v1/models").catch(() => null);
     this.defaultModel = models?.default;
     this.hasModels = !!models;
     this.draw();
@@ -112,7 +113,7 @@ export class Composer {
   /** Nothing remains of what was written here, in any session. */
   forget() {
     this.leave(null);
-    Object.assign(this, { wanted: {}, modes: [], defaultModel: null });
+    Object.assign(this, { wanted: {}, modes: [], defaultMode: null, defaultModel: null });
     for (const key of Object.keys(this.drafts)) if (key.startsWith(DRAFT)) this.drafts.removeItem(key);
     this.input.value = this.directory.value = "";
     this.draw();

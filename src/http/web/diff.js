@@ -1,6 +1,6 @@
 // The difference of two texts, by lines, as nodes.
 
-import { add, h } from "./dom.js";
+import { add, exact, h } from "./dom.js";
 
 const CONTEXT = 3;
 const EDITS_MAX = 1500;
@@ -68,8 +68,11 @@ export function count(lines) {
   return { added: lines.filter(([sign]) => sign === "+").length, removed: lines.filter(([sign]) => sign === "-").length };
 }
 
-/** A table of the changed lines with some around them. At most `limit` rows; a button shows the rest. */
-export function draw(lines, limit = 60) {
+/**
+ * A table of the changed lines with some around them. At most `limit` rows; a button shows the
+ * rest. `isExact`: each line is shown character by character, for a decision.
+ */
+export function draw(lines, limit = 60, isExact = false) {
   const shown = new Array(lines.length).fill(false);
   lines.forEach(([sign], index) => {
     if (sign === " ") return;
@@ -84,7 +87,7 @@ export function draw(lines, limit = 60) {
     }
     if (gap && rows.length) rows.push(h("tr", { class: "gap" }, h("td", { colSpan: 4 }, "⋯")));
     gap = false;
-    rows.push(row(line, pair(lines, index)));
+    rows.push(row(line, pair(lines, index), isExact ? exact : (text) => text));
   });
   const body = h("tbody", {}, rows.slice(0, limit));
   const table = h("div", { class: "diff", tabIndex: 0, role: "group", "aria-label": "Changed lines" }, h("table", {}, body));
@@ -108,17 +111,17 @@ function pair(lines, index) {
 
 const SIGNS = { "-": ["removed", "removed"], "+": ["added", "added"], " ": [undefined, ""] };
 
-function row([sign, text, before, after], twin) {
+function row([sign, text, before, after], twin, show) {
   const [name, word] = SIGNS[sign];
-  const code = h("td", { class: "text" }, word && h("span", { class: "hidden" }, `${word}: `), twin === null ? text : marked(text, twin));
+  const code = h("td", { class: "text" }, word && h("span", { class: "hidden" }, `${word}: `), twin === null ? show(text) : marked(text, twin, show));
   return h("tr", { class: name }, h("td", { class: "number old" }, before), h("td", { class: "number" }, after), h("td", { class: "sign", "aria-hidden": "true" }, sign), code);
 }
 
-function marked(text, twin) {
+function marked(text, twin, show) {
   let start = 0, end = 0;
   while (start < text.length && start < twin.length && text[start] === twin[start]) start++;
   while (end < text.length - start && end < twin.length - start && text[text.length - 1 - end] === twin[twin.length - 1 - end]) end++;
   const middle = text.slice(start, text.length - end);
-  if (start + end < text.length / 3) return text;
-  return [text.slice(0, start), middle && h("mark", {}, middle), text.slice(text.length - end)];
+  if (start + end < text.length / 3) return show(text);
+  return [show(text.slice(0, start)), middle && h("mark", {}, show(middle)), show(text.slice(text.length - end))];
 }

@@ -79,6 +79,33 @@ export function duration(ms) {
   return s < 3600 ? `${Math.floor(s / 60)}m ${two(s % 60)}s` : `${Math.floor(s / 3600)}h ${two(Math.floor(s / 60) % 60)}m`;
 }
 
+/**
+ * Characters that are not seen, or that change how others are seen: controls, marks of direction,
+ * spaces other than the usual one.
+ */
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cn}\p{Cs}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\u{e0100}-\u{e01ef}]|(?! )\p{Zs}/gu;
+
+/** `^[` for ESC, `<U+202E>` for what has no other name. */
+function codePoint(char) {
+  const code = char.codePointAt(0);
+  return code < 0x20 || code === 0x7f ? `^${String.fromCharCode(code ^ 0x40)}` : `<U+${code.toString(16).toUpperCase().padStart(4, "0")}>`;
+}
+
+/**
+ * A text to decide by: whole, each unseen character by its name, apart from what stands around it.
+ * Lines and tabs stay.
+ */
+export function exact(text) {
+  const parts = [];
+  let from = 0;
+  for (const { 0: char, index } of text.matchAll(UNSEEN)) {
+    if (char === "\n" || char === "\t") continue;
+    parts.push(text.slice(from, index), h("span", { class: "code-point" }, codePoint(char)));
+    from = index + char.length;
+  }
+  return h("bdi", { dir: "ltr" }, parts, text.slice(from));
+}
+
 /** How long ago, in one short word. */
 export function ago(ms) {
   const minutes = Math.floor((Date.now() - ms) / 60000);

@@ -1,6 +1,6 @@
 // Markdown as nodes: blocks, then what stands in a line. Every piece of text goes in as text; of links only http(s) ones are links.
 
-import { add, h, icon } from "./dom.js";
+import { add, exact, h, icon } from "./dom.js";
 
 // The text is a model's: whatever it says, no expression may take more than linear time, and nothing nests without end.
 const FENCE = /^ {0,3}(`{3,}(?!`)|~{3,}(?!~))([^`]*)$/;
@@ -122,7 +122,10 @@ function list(lines, place) {
     const loose = inner.some((line, index) => !line.trim() && index < inner.length - 1);
     const children = parts.map((part) => (part.type === "text" && !loose ? inline(part.text, place) : block(part, place)));
     const mark = task && h("span", { class: "task", role: "img", "aria-label": task[1] === " " ? "open" : "done" }, task[1] === " " ? "☐" : "☑");
-    return h("li", task ? { class: "has-task" } : {}, mark, children);
+    // In the line of its text, also where that is a paragraph.
+    if (mark && children[0]?.tagName === "P") children[0].prepend(mark);
+    else if (mark) children.unshift(mark);
+    return h("li", task ? { class: "has-task" } : {}, children);
   });
   return ordered ? h("ol", { start: parseInt(first[2], 10) }, nodes) : h("ul", {}, nodes);
 }
@@ -142,11 +145,14 @@ function table(lines, place) {
     return h("tr", {}, own.map((cell, index) => h(name, { class: sides[index] || undefined }, inline(cell, place))), missing > 0 && h(name, { colSpan: missing }));
   };
   const body = lines.slice(2).map((line) => row(line, "td"));
-  return h("div", { class: "table" }, h("table", {}, h("thead", {}, row(lines[0], "th")), h("tbody", {}, body)));
+  return h("div", { class: "table", tabIndex: 0, role: "group", "aria-label": "Table" }, h("table", {}, h("thead", {}, row(lines[0], "th")), h("tbody", {}, body)));
 }
 
-/** A block of code with a button that copies it. */
-export function code(text, language) {
+/**
+ * A block of code with a button that copies it. `isExact`: it is shown character by character, for
+ * a decision.
+ */
+export function code(text, language, isExact = false) {
   const copy = h("button", { type: "button", class: "copy", title: "Copy", "aria-label": "Copy the code" }, icon("copy", 14));
   copy.addEventListener("click", async () => {
     await navigator.clipboard?.writeText(text).catch(() => {});
@@ -154,7 +160,7 @@ export function code(text, language) {
     setTimeout(() => copy.replaceChildren(icon("copy", 14)), 1200);
   });
   const name = language && h("span", { class: "language" }, language.slice(0, 24));
-  return h("div", { class: "code" }, h("div", { class: "bar" }, name, copy), h("pre", { tabIndex: 0 }, h("code", {}, text)));
+  return h("div", { class: "code" }, h("div", { class: "bar" }, name, copy), h("pre", { tabIndex: 0 }, h("code", {}, isExact ? exact(text) : text)));
 }
 
 /** Code goes from a run of backticks to the next one that is as long. */
@@ -170,24 +176,89 @@ function codeSpan(rest) {
 
 const find = (pattern) => (rest) => pattern.exec(rest);
 const LINK = [find(/^!?\[((?:[^\[\]\\]|\\.|\[[^\]]*\])*)\]\(\s*<?([^\s)>]+)>?(?:\s+(?:["'(][^)]*)?)?\)/), (m, place) => link(m[2], inline(m[1], place), m[0])];
-const STRONG = [find(/^(\*\*|__)(?=\S)((?:[^\\]|\\.)*?\S)\1/s), (m, place) => h("strong", {}, inline(m[2], place))];
+const EMPHASIS = [emphasis, ([, inner, strong], place) => h(strong ? "strong" : "em", {}, inline(inner, place))];
+/** Signs within one emphasis that are looked at. */
+const RUNS_MAX = 60;
+const ENTITIES = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0", copy: "©", reg: "®", trade: "™", hellip: "…", mdash: "—", ndash: "–", lsquo: "‘", rsquo: "’", ldquo: "“", rdquo: "”", laquo: "«", raquo: "»", bull: "•", middot: "·", times: "×", larr: "←", rarr: "→", deg: "°" };
+
+/** The character that an entity stands for; none for those that are no text. */
+function entity(rest) {
+  const found = /^&(?:#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6})|([a-z]{2,6}));/.exec(rest);
+  if (!found) return null;
+  const number = found[1] ? parseInt(found[1], 10) : found[2] ? parseInt(found[2], 16) : 0;
+  const char = found[3] ? Object.hasOwn(ENTITIES, found[3]) && ENTITIES[found[3]] : number <= 0x10ffff && String.fromCodePoint(number);
+  return char && !/[\p{Cc}\p{Cf}\p{Cs}]/u.test(char) ? [found[0], char] : null;
+}
+
+/**
+ * Emphasis that begins the text: `[whole, inner, is strong]`. Runs of the same sign within it open
+ * and close others (CommonMark, section 6.2, without its rule of three); what is escaped or code is
+ * passed over.
+ */
+function emphasis(rest) {
+  const sign = rest[0], length = runOf(rest, 0);
+  if (length > 3 || !rest[length] || /\s/.test(rest[length])) return null;
+  for (const outer of length === 3 ? [2, 1] : [length]) {
+    const end = endOfEmphasis(rest, sign, length, outer);
+    if (end > 0) return [rest.slice(0, end), rest.slice(outer, end - outer), outer === 2];
+  }
+  return null;
+}
+
+function runOf(text, at) {
+  let end = at;
+  while (text[end] === text[at]) end++;
+  return end - at;
+}
+
+/** Where the outer one of the first run's emphases ends; 0: nowhere. */
+function endOfEmphasis(rest, sign, length, outer) {
+  const open = length > outer ? [outer, length - outer] : [outer], first = open.length;
+  let isNested = first > 1;
+  const signs = sign === "*" ? /\\.?|`+|\*+/gs : /\\.?|`+|_+/gs;
+  signs.lastIndex = length;
+  for (let found, runs = 0; runs < RUNS_MAX && (found = signs.exec(rest)); runs++) {
+    const at = found.index;
+    if (rest[at] === "`") signs.lastIndex += (codeSpan(rest.slice(at))?.[0].length ?? found[0].length) - found[0].length;
+    if (rest[at] !== sign) continue;
+    const run = found[0].length, before = rest[at - 1], after = rest[at + run] ?? " ";
+    const isWord = (char) => sign === "_" && /\w/.test(char);
+    const closes = !/\s/.test(before) && !isWord(after), opens = !/\s/.test(after) && !isWord(before);
+    const same = open.lastIndexOf(run);
+    let left = run;
+    isNested &&= open.length >= first;
+    // The first run is read the other way round.
+    if (closes && same === 0 && isNested) return 0;
+    if (closes && same >= 0) {
+      open.length = same;
+      left = 0;
+    } else if (closes && !opens) {
+      while (open.length && open.at(-1) <= left) left -= open.pop();
+    } else if (opens && run < 3 && open.length < LEVELS_MAX) {
+      open.push(run);
+    }
+    if (!open.length) return at + run - left;
+  }
+  return 0;
+}
 
 /** By their first character; those of WORDS_APART do not begin within a word. */
 const SPANS = {
   "`": [[codeSpan, (m) => h("code", {}, m[1].replace(/^ (.*) $/s, "$1"))]],
   "!": [LINK],
   "[": [LINK],
-  "<": [[find(/^<(https?:\/\/[^\s>]+)>/), (m) => link(m[1], [m[1]], m[0])]],
+  "&": [[entity, (m) => m[1]]],
+  "<": [[find(/^<br *\/?>/i), () => h("br")], [find(/^<(https?:\/\/[^\s>]+)>/), (m) => link(m[1], [m[1]], m[0])]],
   "h": [[find(/^(https?:\/\/[^\s<>"')\]]*[^\s<>"')\].,;:!?])/), (m) => link(m[1], [m[1]], m[0])]],
-  "*": [STRONG, [find(/^\*(?=[^\s*])((?:[^\\*]|\\.)*?[^\s*])\*(?!\*)/s), (m, place) => h("em", {}, inline(m[1], place))]],
-  "_": [STRONG, [find(/^_(?=[^\s_])((?:[^\\_]|\\.)*?[^\s_])_(?!\w)/s), (m, place) => h("em", {}, inline(m[1], place))]],
+  "*": [EMPHASIS],
+  "_": [EMPHASIS],
   "~": [[find(/^~~(?=\S)((?:[^\\]|\\.)*?\S)~~/s), (m, place) => h("del", {}, inline(m[1], place))]],
   "\\": [[find(/^\\([\\`*_{}\[\]()#+\-.!|~<>])/), (m) => m[1]], [find(/^\\\n/), () => h("br")]],
   " ": [[find(/^ {2,}\n/), () => h("br")]],
 };
 
 const WORDS_APART = "h_";
-const STARTS = /`+|!\[|\[|<|\*|_|~~|\\| {2,}|http/g;
+const STARTS = /`+|!\[|\[|<|&|\*+|_+|~~|\\| {2,}|http/g;
 const SPAN_CHARS_MAX = 4000;
 /** What opens and is never closed is searched for to the end each time: at most so much of that, then text is text. */
 const SEARCH_CHARS_MAX = 4_000_000;
@@ -211,7 +282,7 @@ export function inline(text, at = top()) {
       plain = starts.lastIndex = index + match[0].length;
       break;
     }
-    if (!match && first !== " " && first !== "\\") search.left -= rest.length;
+    if (!match && !" \\&".includes(first)) search.left -= rest.length;
   }
   if (plain < text.length) out.push(text.slice(plain));
   return out;

@@ -93,6 +93,9 @@ const STOPPED = {
   cancelled: "Stopped",
 };
 
+/** Whether a call says of itself that it was cancelled. */
+const isCancelled = (item) => item.content.some(({ content }) => /(^cancelled|cancelled; what it had started was ended)$/.test(content?.text ?? ""));
+
 const HANDLERS = {
   "session.created": change,
   "session.updated": change,
@@ -107,7 +110,13 @@ const HANDLERS = {
     state.endTurn(event, said && { severity: "info", text: said });
   },
   "turn.failed": (state, body, event) => state.endTurn(event, { severity: "error", text: body.message, hint: body.hint }),
-  "turn.cancelled": (state, _, event) => state.endTurn(event, { severity: "info", text: "Stopped" }),
+  "turn.cancelled"(state, _, event) {
+    // A call that ended because somebody stopped the turn did not fail.
+    for (const item of state.items) {
+      if (item.kind === "tool" && item.turnId === event.turnId && item.status === "failed" && isCancelled(item)) state.touch(item).stopped = true;
+    }
+    state.endTurn(event, { severity: "info", text: "Stopped" });
+  },
   "turn.interrupted"(state, _, event) {
     const hint = "The process that worked on it is gone. What you send next goes on from here.";
     state.endTurn(event, { severity: "warning", text: "Interrupted", hint });

@@ -1,6 +1,6 @@
 // A tool call as a row that opens: what it is, how it went, and below it the diff, the output, the picture.
 
-import { base, duration, fill, h, icon } from "./dom.js";
+import { base, duration, exact, fill, h, icon } from "./dom.js";
 import { code } from "./markdown.js";
 import * as diff from "./diff.js";
 
@@ -20,19 +20,22 @@ export function image(part) {
   return h("img", { src: `data:${part.mimeType};base64,${part.data}`, alt: "Image", class: "picture" });
 }
 
-/** Content as people are shown it. */
-export function contents(list, { cut = true } = {}) {
+/** Content as people are shown it. `isExact`: character by character, for a decision. */
+export function contents(list, { cut = true, isExact = false } = {}) {
   return list.map((one) => {
-    if (one.type === "diff") return diff.draw(diff.compare(one.oldText ?? "", one.newText), cut ? 60 : 400);
+    if (one.type === "diff") return diff.draw(diff.compare(one.oldText ?? "", one.newText), cut ? 60 : 400, isExact);
+    const output = isExact ? exactOutput : plainOutput;
     if (one.type === "terminal") return output(one.output ?? "");
     const part = one.content;
     if (part.type === "image") return image(part);
-    if (part.type === "resource_link") return h("p", { class: "chip" }, part.name, " ", h("span", { class: "muted" }, part.uri));
+    if (part.type === "resource_link") return h("p", { class: "chip" }, isExact ? exact(part.name) : part.name, " ", h("span", { class: "muted" }, isExact ? exact(part.uri) : part.uri));
     return output(part.text ?? "");
   });
 }
 
-function output(text) {
+const exactOutput = (text) => h("pre", { class: "output", tabIndex: 0 }, exact(text));
+
+function plainOutput(text) {
   const shown = plain(text);
   const long = shown.length > OUTPUT_CHARS_MAX;
   return h("pre", { class: "output", tabIndex: 0 }, long ? `…${shown.slice(-OUTPUT_CHARS_MAX)}` : shown);
@@ -46,7 +49,7 @@ function commandOutput(item) {
   return text.trimEnd();
 }
 
-const WORDS = { pending: "pending", in_progress: "running", completed: "done", failed: "failed" };
+const WORDS = { pending: "pending", in_progress: "running", completed: "done", failed: "failed", stopped: "stopped" };
 
 export class ToolView {
   constructor(item) {
@@ -84,6 +87,7 @@ export class ToolView {
   get status() {
     const { item } = this;
     if (item.asked) return "asked";
+    if (item.stopped) return "stopped";
     return item.done && item.status !== "completed" && item.status !== "failed" ? "failed" : item.status;
   }
 
@@ -115,6 +119,7 @@ export class ToolView {
     }
     if (this.isDenied) facts.push(h("span", { class: "no" }, DECISIONS[decision.outcome] || "denied"));
     else if (item.effect === "unknown") facts.push(h("span", { class: "no" }, "effect unknown"));
+    else if (item.stopped) facts.push("stopped");
     else if (item.status === "failed") facts.push(h("span", { class: "no" }, "failed"));
     if (details?.exitCode) facts.push(h("span", { class: "no" }, `exit ${details.exitCode}`));
     if (details?.durationMs >= 1000) facts.push(duration(details.durationMs));
@@ -138,13 +143,13 @@ export class ToolView {
     }
     if (command) {
       const text = commandOutput(item);
-      fill(this.body, command.includes("\n") || command.length > 60 ? code(command) : null, text ? output(text) : h("p", { class: "muted none" }, item.done ? "No output" : "No output yet"));
+      fill(this.body, command.includes("\n") || command.length > 60 ? code(command) : null, text ? plainOutput(text) : h("p", { class: "muted no-output" }, item.done ? "No output" : "No output yet"));
       return;
     }
     const path = item.content.find((one) => one.type === "diff")?.path ?? item.locations?.[0]?.path;
     const where = path && !item.title.includes(base(path)) ? h("p", { class: "muted path" }, path) : null;
     const input = !item.content.some((one) => one.type === "diff") && item.about === "other" ? code(JSON.stringify(item.input, null, 2), "input") : null;
-    fill(this.body, where, input, contents(item.content), !item.content.length && h("p", { class: "muted none" }, item.done ? "No output" : "No output yet"));
+    fill(this.body, where, input, contents(item.content), !item.content.length && h("p", { class: "muted no-output" }, item.done ? "No output" : "No output yet"));
   }
 }
 

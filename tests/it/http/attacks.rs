@@ -1,6 +1,6 @@
 //! What a bad client may try: paths, sizes, slowness, numbers. Nothing leaks, nothing stops, memory is bounded.
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
 use serde_json::{Value, json};
 
 use crate::harness::{Connection, Home, Server, bounded};
@@ -174,8 +174,7 @@ async fn bodies_are_bounded() {
 /// As many as there may be that say half a head and wait: a proper request is answered among them.
 #[tokio::test]
 async fn slow_and_many_connections() {
-    let files = getrlimit(Resource::Nofile);
-    setrlimit(Resource::Nofile, Rlimit { current: files.maximum, maximum: files.maximum }).unwrap();
+    raise_open_files();
     let home = Home::new();
     let server = home.serve_script(json!([{"text": "said"}]), &[]).await;
     let session = server.new_session(&home).await;
@@ -202,6 +201,99 @@ async fn slow_and_many_connections() {
     assert!(server.resident_kib() < RESIDENT_KIB_MAX, "{} KiB resident", server.resident_kib());
     drop(slow);
     is_well(server).await;
+}
+
+fn raise_open_files() {
+    let files = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: files.maximum, maximum: files.maximum }).unwrap();
+}
+
+/// Gives a running server so many open files.
+fn limit_open_files(server: &Server, files: u64) {
+    let limit = Rlimit { current: Some(files), maximum: Some(files) };
+    prlimit(Pid::from_raw(server.pid as i32), Resource::Nofile, limit).unwrap();
+}
+
+/// More half-open connections than a server takes: the owner gets in, and connections that
+/// authenticated stay.
+#[tokio::test]
+async fn half_open_connections_do_not_lock_the_owner_out() {
+    raise_open_files();
+    for (files, connections) in [(None, 4096 + 200), (Some(200), 400)] {
+        let home = Home::new();
+        let server = home.serve_script(json!([{"text": "said"}]), &[]).await;
+        let session = server.new_session(&home).await;
+        if let Some(files) = files {
+            limit_open_files(&server, files);
+        }
+        let mut events = server.follow(&session).events().await;
+        let mut kept = Connection::open(server.address).await.unwrap();
+        assert_eq!(server.get("/v1/sessions").over(&mut kept).await.status, 200);
+        let mut slow = Vec::new();
+        for number in 0..connections {
+            let mut connection = Connection::open(server.address).await.unwrap();
+            // Those that the server closed already cannot be written to.
+            let _ = connection.write(b"GET /v1/sessions HTTP/1.1\r\nhost: 127.").await;
+            slow.push(connection);
+            if number % 100 == 0 {
+                server.get("/v1/sessions").expect(200).await;
+            }
+        }
+        server.get("/v1/sessions").expect(200).await;
+        server.prompt(&session, "go").expect(200).await;
+        events.until("turn.completed").await;
+        assert_eq!(server.get("/v1/sessions").over(&mut kept).await.status, 200, "a connection that authenticated was closed");
+        assert!(slow[0].closed().await, "the oldest has made room");
+        drop(slow);
+        server.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn exhausted_open_files_are_overloaded_and_no_mistake_of_the_client() {
+    let home = Home::new();
+    let server = home.serve_script(json!([]), &[]).await;
+    server.new_session(&home).await;
+    limit_open_files(&server, 64);
+    let mut connection = Connection::open(server.address).await.unwrap();
+    let new = server.post("/v1/sessions", &json!({"cwd": home.work()}));
+    let mut refused = Vec::new();
+    for _ in 0..80 {
+        let answer = new.over(&mut connection).await;
+        if answer.status != 201 {
+            assert!(answer.header("retry-after").is_some(), "{answer:?}");
+            refused.push(answer.error());
+        }
+    }
+    assert!(!refused.is_empty() && refused.iter().all(|error| *error == (503, "overloaded".into())), "{refused:?}");
+    server.stop().await;
+}
+
+/// The limit is exact, not the size that the parser's buffer happens to have.
+#[tokio::test]
+async fn head_longer_than_64_kib_is_refused() {
+    let home = Home::new();
+    let server = home.serve_script(json!([]), &[]).await;
+    // Bytes of headers, over how many of them, and whether that is too much.
+    for (bytes, headers, refused) in [
+        (60 << 10, 1, false),
+        (60 << 10, 40, false),
+        ((64 << 10) - 300, 1, false),
+        ((64 << 10) + 1, 1, true),
+        (80_000, 1, true),
+        (100_000, 1, true),
+        (100_000, 40, true),
+    ] {
+        let mut ask = server.get("/v1/sessions");
+        for number in 0..headers {
+            ask = ask.header(&format!("x-{number}"), &"x".repeat(bytes / headers));
+        }
+        let answer = ask.send().await;
+        // Beyond its buffer the parser answers by itself.
+        let statuses: &[u16] = if refused { &[413, 431] } else { &[200] };
+        assert!(statuses.contains(&answer.status), "{bytes} in {headers}: {} {}", answer.status, answer.body);
+    }
+    server.stop().await;
 }
 
 /// Text stays text, whoever reads it as what.

@@ -147,6 +147,23 @@ async fn a_key_makes_one_session() {
 }
 
 #[tokio::test]
+async fn new_token_under_a_revoked_name_does_not_get_the_old_answer() {
+    let (home, server, _) = started().await;
+    let token = async || home.run(&["token", "new", "ci"], "").await.stdout.trim().to_string();
+    let new = async |token: &str| {
+        let asked = server.with(token).post("/v1/sessions", &json!({"title": "x"})).header("idempotency-key", "k");
+        asked.expect(201).await["sessionId"].clone()
+    };
+    let first = token().await;
+    let made = new(&first).await;
+    assert_eq!(new(&first).await, made, "the same token repeats its request");
+    assert_eq!(home.run(&["token", "revoke", "ci"], "").await.code, 0);
+    let second = token().await;
+    assert_ne!(new(&second).await, made);
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn a_key_makes_one_turn() {
     let (home, server, session) = started().await;
     let prompt = |text: &str| left(server.prompt(&session, text)).header("idempotency-key", "k");

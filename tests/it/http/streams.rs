@@ -261,3 +261,35 @@ async fn another_process_is_followed() {
     assert_eq!(events(&last), home.log(&session).await[log.len()..]);
     server.stop().await;
 }
+
+/// A token with roots follows a session, which then moves elsewhere: the stream ends, and shows
+/// nothing from there.
+#[tokio::test]
+async fn stream_ends_when_its_session_leaves_the_roots_of_the_token() {
+    let home = Home::new();
+    for dir in ["inner", "other"] {
+        std::fs::create_dir_all(home.work().join(dir)).unwrap();
+    }
+    let server = home.serve_script(json!([say("inside"), say("outside")]), &[]).await;
+    let (inner, other) = (home.work().join("inner"), home.work().join("other"));
+    let made = home.run(&["token", "new", "narrow", "--root", inner.to_str().unwrap()], "").await;
+    let narrow = server.with(made.stdout.trim());
+    let session = server.post("/v1/sessions", &json!({"cwd": inner})).expect(201).await["sessionId"].as_str().unwrap().to_string();
+    let mut events = narrow.follow(&session).events().await;
+    let mut all = narrow.get("/v1/events").events().await;
+    server.prompt(&session, "a").expect(200).await;
+    events.until("turn.completed").await;
+    all.until("turn.completed").await;
+    server.post(&format!("/v1/sessions/{session}/resume"), &json!({"cwd": other})).expect(200).await;
+    server.prompt(&session, "b").expect(200).await;
+    let seen = events.rest().await;
+    assert!(seen.iter().all(|shown| !shown.event.to_string().contains("other")), "{seen:?}");
+    assert!(seen.iter().all(|shown| shown.kind() == "session.updated"), "{seen:?}");
+    assert_eq!(narrow.follow(&session).send().await.error(), (403, "forbidden".into()));
+    // The stream of all sessions goes on with those inside.
+    let next = narrow.post("/v1/sessions", &json!({"cwd": inner})).expect(201).await;
+    let shown = all.until("session.created").await;
+    assert_eq!(shown.last().unwrap().event["sessionId"], next["sessionId"]);
+    assert!(shown.iter().all(|shown| !shown.event.to_string().contains("outside")), "{shown:?}");
+    server.stop().await;
+}

@@ -1,0 +1,168 @@
+//! Checks the params of a REST request against the schema of their method. An unknown field is an
+//! error that names the nearest known one; so is a value that ACP's types would silently replace by
+//! a default.
+
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+use crate::error::{Error, Result};
+
+/// `invalid_params` for the first field that `schema`, which holds its own `$defs`, does not allow.
+pub fn check(schema: &Value, params: &Map<String, Value>) -> Result<()> {
+    Checker { root: schema }.object(schema, params, "")
+}
+
+struct Checker<'a> {
+    root: &'a Value,
+}
+
+/// The fields that an object may have.
+#[derive(Default)]
+struct Known<'a> {
+    fields: BTreeMap<&'a str, &'a Value>,
+    /// Any other field is allowed, too.
+    open: bool,
+}
+
+impl<'a> Checker<'a> {
+    fn object(&self, schema: &'a Value, object: &Map<String, Value>, path: &str) -> Result<()> {
+        let mut known = Known::default();
+        self.collect(schema, object, &mut known);
+        for (name, value) in object {
+            let place = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+            match known.fields.get(name.as_str()) {
+                Some(field) => self.value(field, value, &place)?,
+                None if known.open => {}
+                None => return Err(unknown(name, &place, &known)),
+            }
+        }
+        Ok(())
+    }
+
+    fn value(&self, schema: &'a Value, value: &Value, path: &str) -> Result<()> {
+        // ACP's types take a default for a value that they cannot read; REST refuses it.
+        if schema["x-deserialize-default-on-error"] == true && !self.fits(schema, value) {
+            return Err(Error::invalid_params(format!("{path}: has the wrong type")).hint("see /v1/openapi.json"));
+        }
+        match value {
+            Value::Object(object) => self.object(schema, object, path),
+            Value::Array(list) => {
+                let Some(items) = self.items(schema) else { return Ok(()) };
+                list.iter().enumerate().try_for_each(|(index, item)| self.value(items, item, &format!("{path}[{index}]")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn target(&self, schema: &'a Value) -> Option<&'a Value> {
+        self.root.pointer(schema["$ref"].as_str()?.strip_prefix('#')?)
+    }
+
+    /// What else a value must fit, and the variants of which it must fit one.
+    fn parts(&self, schema: &'a Value) -> (impl Iterator<Item = &'a Value> + use<'a>, Option<&'a Vec<Value>>) {
+        let all = schema["allOf"].as_array().into_iter().flatten();
+        (self.target(schema).into_iter().chain(all), schema["oneOf"].as_array().or(schema["anyOf"].as_array()))
+    }
+
+    /// Adds the fields that `schema` has for this object: of a union, those of the variants that it
+    /// may be.
+    fn collect(&self, schema: &'a Value, object: &Map<String, Value>, known: &mut Known<'a>) {
+        let (parts, variants) = self.parts(schema);
+        parts.for_each(|part| self.collect(part, object, known));
+        let own = schema["properties"].as_object();
+        known.fields.extend(own.into_iter().flatten().map(|(name, field)| (name.as_str(), field)));
+        let variants = variants.map(Vec::as_slice).unwrap_or_default();
+        let named = |variant: &&'a Value| self.constants(variant).any(|(name, constant)| object.get(name) == Some(constant));
+        let chosen: Vec<&Value> = variants.iter().filter(named).collect();
+        let candidates = || variants.iter().filter(|variant| self.constants(variant).next().is_none());
+        // The field that names the variant is known in all of them.
+        known.fields.extend(variants.iter().flat_map(|variant| self.constants(variant)).map(|(name, _)| (name, &Value::Null)));
+        match chosen.is_empty() {
+            true => candidates().for_each(|variant| self.collect(variant, object, known)),
+            false => chosen.iter().for_each(|variant| self.collect(variant, object, known)),
+        }
+        let says_nothing = own.is_none() && variants.is_empty() && schema["$ref"].is_null() && schema["allOf"].is_null();
+        known.open |= match &schema["additionalProperties"] {
+            Value::Null => says_nothing && schema["type"] != "null",
+            other => other != false,
+        };
+    }
+
+    /// The fields by which a variant is told from the others.
+    fn constants(&self, variant: &'a Value) -> impl Iterator<Item = (&'a str, &'a Value)> + use<'a> {
+        let fields = variant["properties"].as_object().into_iter().flatten();
+        fields.filter(|(_, field)| !field["const"].is_null()).map(|(name, field)| (name.as_str(), &field["const"]))
+    }
+
+    fn items(&self, schema: &'a Value) -> Option<&'a Value> {
+        if schema["items"].is_object() {
+            return Some(&schema["items"]);
+        }
+        let (mut parts, variants) = self.parts(schema);
+        parts.find_map(|part| self.items(part)).or_else(|| variants.into_iter().flatten().find_map(|variant| self.items(variant)))
+    }
+
+    /// Whether a value is what a schema wants, by the keywords that the schemas of params have.
+    fn fits(&self, schema: &'a Value, value: &Value) -> bool {
+        if value.is_null() && schema["x-deserialize-default-on-null"] == true {
+            return true;
+        }
+        let (mut parts, variants) = self.parts(schema);
+        let is_type = match &schema["type"] {
+            Value::String(name) => is_type(name, value),
+            Value::Array(names) => names.iter().filter_map(Value::as_str).any(|name| is_type(name, value)),
+            _ => true,
+        };
+        let is_enumerated = schema["enum"].as_array().is_none_or(|values| values.contains(value));
+        let is_constant = schema["const"].is_null() || schema["const"] == *value;
+        is_type
+            && is_enumerated
+            && is_constant
+            && parts.all(|part| self.fits(part, value))
+            && variants.is_none_or(|variants| variants.iter().any(|variant| self.fits(variant, value)))
+            && value.as_object().is_none_or(|object| self.fields_fit(schema, object))
+            && value
+                .as_array()
+                .is_none_or(|list| schema["items"].is_null() || list.iter().all(|item| self.fits(&schema["items"], item)))
+    }
+
+    fn fields_fit(&self, schema: &'a Value, object: &Map<String, Value>) -> bool {
+        let mut required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let mut fields = schema["properties"].as_object().into_iter().flatten();
+        required.all(|name| object.contains_key(name))
+            && fields.all(|(name, field)| object.get(name).is_none_or(|value| self.fits(field, value)))
+    }
+}
+
+/// Whether a value has a type of JSON Schema; an integer has no fraction, also not `.0`.
+fn is_type(name: &str, value: &Value) -> bool {
+    match name {
+        "null" => value.is_null(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "number" => value.is_number(),
+        "string" => value.is_string(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        _ => true,
+    }
+}
+
+fn unknown(name: &str, place: &str, known: &Known<'_>) -> Error {
+    let fields: Vec<&str> = known.fields.keys().copied().filter(|field| *field != "_meta").collect();
+    let Some(nearest) = nearest(name, &fields) else {
+        return Error::invalid_params(format!("{place}: unknown field; there are no fields here"));
+    };
+    Error::invalid_params(format!("{place}: unknown field; the nearest known field is `{nearest}`"))
+        .hint(format!("known fields: {}", fields.join(", ")))
+}
+
+/// The known field that is most like `name`, whatever way its words are put together.
+fn nearest<'a>(name: &str, fields: &[&'a str]) -> Option<&'a str> {
+    let plain = |name: &str| name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+    let plains: Vec<String> = fields.iter().map(|field| plain(field)).collect();
+    let texts: Vec<&str> = plains.iter().map(String::as_str).collect();
+    let name: String = plain(name).chars().take(crate::limits::FIELD_NAME_CHARS_MAX).collect();
+    let best = *similar::get_close_matches(name.as_str(), &texts, 1, 0.0).first()?;
+    texts.iter().position(|text| *text == best).map(|place| fields[place])
+}

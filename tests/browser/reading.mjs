@@ -1,0 +1,220 @@
+// Cases about what a reader sees: questions character by character, markdown, sizes, the plan, and
+// what axe-core finds.
+
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { equal, ok } from "./harness.mjs";
+import { answerBy, asks, rests, text, texts } from "./pages.mjs";
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const PHONE = { viewport: { width: 390, height: 800 }, isMobile: true, hasTouch: true };
+const bash = (command) => ({ tool_calls: [{ name: "bash", input: { command } }] });
+
+/** What axe-core finds on a page: `rule: selector`. */
+async function violations(page) {
+  await page.evaluate(AXE);
+  const { violations } = await page.evaluate(() => axe.run(document, { resultTypes: ["violations"] }));
+  return violations.flatMap(({ id, nodes }) => nodes.map(({ target }) => `${id}: ${target}`));
+}
+
+/** Boxes of an element's text, line by line. */
+const boxes = (page, selector) =>
+  page.evaluate((selector) => {
+    const range = document.createRange();
+    range.selectNodeContents(document.querySelector(selector));
+    return [...range.getClientRects()].map(({ left, top, right, bottom }) => ({ left, top, right, bottom }));
+  }, selector);
+
+export const reading = (browser, server) => ({
+  async "on a phone the copy button covers nothing of the command that is asked about"() {
+    const command = `${"program".repeat(40)}; rm -rf victim`;
+    for (const options of [PHONE, {}]) {
+      const page = await browser.open(server, await server.session([bash(command), { text: "Done." }]), options);
+      await page.fill("#prompt", "Run it");
+      await page.click("#send");
+      await asks(page);
+      await page.hover("#ask .code");
+      const copy = await page.locator("#ask .copy").boundingBox();
+      const covered = (await boxes(page, "#ask code")).filter((box) => box.left < copy.x + copy.width && box.right > copy.x && box.top < copy.y + copy.height && box.bottom > copy.y);
+    equal(covered, [], "covered lines");
+      await answerBy(page, "n");
+      await rests(page);
+    }
+  },
+
+  async "a question shows each character of a command, in the order of execution"() {
+    const command = "echo safe\u202e # \u200btxt\u2066.exe\r\u001b[2Kls -la \u05d0; rm 1 \u05d1";
+    const page = await browser.open(server, await server.session([bash(command), { text: "Done." }]));
+    await page.fill("#prompt", "Run it");
+    await page.click("#send");
+    await asks(page);
+    equal(await page.locator("#ask code").textContent(), "echo safe<U+202E> # <U+200B>txt<U+2066>.exe^M^[[2Kls -la \u05d0; rm 1 \u05d1", "the command");
+    const places = await page.evaluate(() => {
+      const walker = document.createTreeWalker(document.querySelector("#ask code"), NodeFilter.SHOW_TEXT);
+      const places = [];
+      while (walker.nextNode()) {
+        const node = walker.currentNode;
+        for (let at = 0; at < node.length; at++) {
+          const range = document.createRange();
+          range.setStart(node, at);
+          range.setEnd(node, at + 1);
+          const { left, top } = range.getBoundingClientRect();
+          places.push([Math.round(top / 8), left]);
+        }
+      }
+      return places;
+    });
+    const later = (a, b) => a[0] < b[0] || (Math.abs(a[0] - b[0]) <= 1 && a[1] <= b[1]);
+    equal(places.filter((place, index) => index > 0 && !later(places[index - 1], place)), [], "characters that stand before those they follow");
+    await answerBy(page, "n");
+    await rests(page);
+  },
+
+  async "a question about a file shows each character of its name and of the change"() {
+    const write = { name: "write", input: { file_path: "gnp\u202etxt.sh", content: "one\u2067two\n\u200bthree\u001b[8m\n" } };
+    const page = await browser.open(server, await server.session([{ tool_calls: [write] }, { text: "Done." }]));
+    await page.fill("#prompt", "Write it");
+    await page.click("#send");
+    await asks(page);
+    ok((await page.locator("#ask .subtitle").textContent()).endsWith("gnp<U+202E>txt.sh"), await page.locator("#ask .subtitle").textContent());
+    equal(await texts(page, "#ask .diff .text"), ["added: one<U+2067>two", "added: <U+200B>three^[[8m"], "the change");
+    await answerBy(page, "n");
+    await rests(page);
+  },
+
+  async "closed and open sessions are of one size"() {
+    const [open, closed] = [await server.session([], { title: "Open one" }), await server.session([], { title: "Closed one" })];
+    await server.call("POST", `/v1/sessions/${closed}/close`, {});
+    const page = await browser.open(server);
+    await page.locator("#sessions li.none", { hasText: "Closed one" }).waitFor();
+    const size = (title) => page.locator("#sessions .title", { hasText: title }).evaluate((node) => getComputedStyle(node).fontSize);
+    equal([await size("Open one"), await size("Closed one")], ["14px", "14px"], "sizes");
+    ok(open !== closed, "sessions");
+  },
+
+  async "a wide table is scrolled, not crushed"() {
+    const columns = ["Name", "Description", "Configuration", "Environment", "Maintainer", "Repository", "Documentation"];
+    const table = [`| ${columns.join(" | ")} |`, `|${"---|".repeat(columns.length)}`, `| ${columns.map((name) => `${name} value`).join(" | ")} |`].join("\n");
+    const page = await browser.open(server, await server.session([{ text: table }]), PHONE);
+    await page.fill("#prompt", "A table");
+    await page.click("#send");
+    await page.locator(".table td").first().waitFor();
+    await rests(page);
+    const crushed = await page.evaluate(() =>
+      [...document.querySelectorAll(".table th")].filter((cell) => {
+        const range = document.createRange();
+        range.selectNodeContents(cell);
+        return range.getClientRects().length > 1;
+      }).map((cell) => cell.textContent));
+    equal(crushed, [], "words that are broken");
+    ok(await page.evaluate(() => document.querySelector(".table").scrollWidth > document.querySelector(".table").clientWidth), "it does not scroll");
+    equal(await page.evaluate(() => document.querySelector("#scroller").scrollWidth - document.querySelector("#scroller").clientWidth), 0, "sideways");
+  },
+
+  async "a list below a task keeps its indent"() {
+    const list = "- [ ] Open task\n  - Inner of a task\n- [x] Done task\n\n  With a paragraph.\n\nText.\n\n- Plain item\n  - Inner of a plain one\n";
+    const page = await browser.open(server, await server.session([{ text: list }]));
+    await page.fill("#prompt", "A list");
+    await page.click("#send");
+    await page.locator(".markdown li", { hasText: "Inner of a plain one" }).first().waitFor();
+    await rests(page);
+    const left = (name) => page.evaluate((name) => {
+      const walker = document.createTreeWalker(document.querySelector("#conversation .assistant"), NodeFilter.SHOW_TEXT);
+      while (walker.nextNode()) {
+        if (!walker.currentNode.data.includes(name)) continue;
+        const range = document.createRange();
+        range.selectNodeContents(walker.currentNode);
+        return Math.round(range.getBoundingClientRect().left);
+      }
+      return null;
+    }, name);
+    equal(await left("Open task"), await left("Plain item"), "tasks and items");
+    equal(await left("Inner of a task"), await left("Inner of a plain one"), "what is below them");
+    ok((await left("Inner of a task")) > (await left("Open task")) + 10, "the indent");
+    const [mark, paragraph] = await page.evaluate(() => [...document.querySelectorAll(".has-task")].at(-1).querySelectorAll(".task, p").values().map((node) => Math.round(node.getBoundingClientRect().top)).toArray());
+    ok(Math.abs(mark - paragraph) < 6, `the mark stands at ${mark}, its text at ${paragraph}`);
+  },
+
+  async "entities, line breaks and nested emphasis are drawn"() {
+    const page = await browser.open(server);
+    const drawn = await page.evaluate(async () => {
+      const { Growing } = await import("/console/markdown.js");
+      const { h } = await import("/console/dom.js");
+      const tags = (node) => [...node.childNodes].map((one) => (one.nodeType === 3 ? one.data : one.tagName === "BR" ? "/" : `${one.tagName.toLowerCase()}(${tags(one)})`)).join("");
+      const draw = (text) => {
+        const growing = new Growing();
+        growing.update(text, true);
+        return tags(h("div", {}, ...growing.root.firstChild.childNodes));
+      };
+      return ["a &amp; b &lt;c&gt; &#33; &#x2014; &nope; &#8238;x AT&T", "one<br>two<br/>three", "`&amp;<br>`", "**bold *with* emphasis**", "**bold *at the end***", "***both***", "***both* then bold**", "***both** then not*",
+        "*em **strong** em*", "__bold _it_ bold__", "snake_case_name and 2 * 3 * 4", "**a `**` b**", "**not closed *here*", "~~gone **bold** gone~~", "a\\*b\\*", "**\u201cquoted\u201d** and*in*word"].map(draw);
+    });
+    equal(drawn, ["a & b <c> ! \u2014 &nope; &#8238;x AT&T", "one/two/three", "code(&amp;<br>)", "strong(bold em(with) emphasis)", "strong(bold em(at the end))", "strong(em(both))", "strong(em(both) then bold)", "em(strong(both) then not)",
+      "em(em strong(strong) em)", "strong(bold em(it) bold)", "snake_case_name and 2 * 3 * 4", "strong(a code(**) b)", "**not closed em(here)", "del(gone strong(bold) gone)", "a*b*", "strong(\u201cquoted\u201d) andem(in)word"], "what is drawn");
+  },
+
+  async "a command that was stopped did not fail"() {
+    const page = await browser.open(server, await server.session([bash("false"), bash("echo begun; sleep 1000"), { text: "Done." }]));
+    await page.fill("#prompt", "Run it");
+    await page.click("#send");
+    await answerBy(page, "y");
+    await page.locator(".tool.bad .meta", { hasText: "exit 1" }).waitFor();
+    await answerBy(page, "y");
+    await page.locator(".tool.in_progress .output", { hasText: "begun" }).waitFor();
+    await page.click("#stop");
+    await page.locator(".note", { hasText: "Stopped" }).waitFor();
+    await rests(page);
+    equal(await texts(page, ".tool .meta"), ["exit 1", "stopped"], "how they ended");
+    equal(await page.locator(".tool.failed, .tool.stopped .no").count(), 0, "failures");
+  },
+
+  async "the plan of a turn that has ended is not docked any more"() {
+    const plan = { name: "plan", input: { entries: [{ content: "First", priority: "high", status: "completed" }, { content: "Second", priority: "high", status: "in_progress" }] } };
+    const page = await browser.open(server, await server.session([{ tool_calls: [plan] }, bash("true"), { text: "Done." }]));
+    await page.fill("#prompt", "Plan it");
+    await page.click("#send");
+    await asks(page);
+    equal(await text(page, "#plan-now"), "Second", "the plan of the running turn");
+    await answerBy(page, "y");
+    await rests(page);
+    ok(!(await page.locator("#plan").isVisible()), "it stays");
+  },
+
+  async "home shows the mode, the model and the directory of a new session"() {
+    const page = await browser.open(server);
+    await page.locator(".picker.mode", { hasText: "Ask" }).waitFor();
+    equal(await page.getAttribute("#directory", "placeholder"), server.project, "the directory");
+    equal(await texts(page, ".picker.mode"), ["Ask"], "the mode");
+  },
+
+  async "axe finds nothing"() {
+    const steps = [
+      { text: "Text.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n- [ ] task\n\n```sh\nls\n```\n", tool_calls: [{ name: "write", input: { file_path: "axe.txt", content: "a\nb\n" } }] },
+      { tool_calls: [{ name: "edit", input: { file_path: "axe.txt", old_string: "b", new_string: "c" } }] },
+      bash("ls"), { text: "Done." },
+    ];
+    for (const colorScheme of ["light", "dark"]) {
+      for (const size of [{}, PHONE]) {
+        const options = { ...size, colorScheme };
+        const what = `${colorScheme} at ${size.viewport?.width ?? 1200}`;
+        const login = await browser.page(options);
+        await login.goto(`${server.url}/`);
+        await login.locator("#login").waitFor();
+        equal(await violations(login), [], `login, ${what}`);
+        const page = await browser.open(server, null, options);
+        await page.locator(".picker.mode", { hasText: "Ask" }).waitFor();
+        equal(await violations(page), [], `home, ${what}`);
+        const id = await server.session(steps, { title: "For axe" });
+        await browser.go(page, id);
+        await server.prompt(id);
+        await asks(page);
+        equal(await violations(page), [], `a question, ${what}`);
+        for (let count = 0; count < 3; count++) await answerBy(page, "y");
+        await page.locator(".message.assistant", { hasText: "Done." }).waitFor();
+        await rests(page);
+        equal(await violations(page), [], `a conversation, ${what}`);
+        await browser.closePages();
+      }
+    }
+  },
+});
