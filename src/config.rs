@@ -1,15 +1,17 @@
 //! Settings: plain data, read once. Layers are defaults < user file < project file < environment < flags < session.
 //! The only module beside `main` that reads the environment.
 
+mod git;
 mod load;
 mod places;
 mod settings;
 mod trust;
 
+pub use git::excludes;
 pub use load::{Loaded, Origin, Overrides, load_project, load_user};
 pub use places::{Environment, Places};
 pub use settings::{
     AccessKind, Durability, HttpSettings, Instructions, LanguageServer, Permissions, Policy, Protocol, Provider, Rule, SandboxMode,
     SandboxSettings, Settings, Telemetry, ToolSettings,
 };
-pub use trust::Trust;
+pub use trust::{Trust, Trusted};

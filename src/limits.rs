@@ -87,6 +87,10 @@ pub const HELPER_REPORT_BYTES_MAX: u64 = 512 << 10;
 /// Largest file that a confined command writes, and how many processes its user may have then.
 pub const SANDBOX_FILE_BYTES_MAX: u64 = 16 << 30;
 pub const SANDBOX_PROCESSES_MAX: u64 = 16 << 10;
+/// Entries of a directory above nuncio's own ones that a confined command may read; the others it may not.
+pub const SANDBOX_ENTRIES_MAX: usize = 10_000;
+/// What commands add at least to the score by which the kernel chooses whom to end when memory ends (proc(5), oom_score_adj).
+pub const COMMAND_OOM_SCORE: i32 = 500;
 /// Default and longest time of a shell command.
 pub const BASH_TIMEOUT_MS: u64 = 120_000;
 pub const BASH_TIMEOUT_MS_MAX: u64 = 600_000;
@@ -304,6 +308,11 @@ pub const TOKEN_NAME_CHARS_MAX: usize = 64;
 /// How long a collector of traces may take.
 pub const TRACES_SENT: Duration = Duration::from_secs(2);
 
+/// Largest file that nuncio reads by itself: settings, prompts, ignore files of git, files of a repository's `.git`.
+pub const OWN_FILE_BYTES_MAX: u64 = 1 << 20;
+/// Searches of directory trees that run at once in a process, and threads of each; more searches wait.
+pub const WALKS_MAX: usize = 8;
+pub const WALK_THREADS_MAX: usize = 12;
 /// Bytes of one instruction file, and of all together.
 pub const INSTRUCTION_BYTES_MAX: usize = 32 << 10;
 pub const INSTRUCTIONS_BYTES_MAX: usize = 64 << 10;

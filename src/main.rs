@@ -9,5 +9,6 @@ fn main() -> ExitCode {
     if arguments.next().is_some_and(|first| first == nuncio::process::HELPER) {
         nuncio::process::helper_main(arguments);
     }
+    nuncio::process::hide_memory();
     nuncio::cli::main(Environment::capture())
 }

@@ -8,6 +8,7 @@ mod sessions;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 pub use answers::Answer;
@@ -28,6 +29,7 @@ impl Store {
     pub fn open(dir: &Path) -> Result<Store> {
         create_private_dir(dir)?;
         let store = Store { path: dir.join("nuncio.db"), pool: Mutex::default() };
+        make_private(&store.path);
         let mut db = store.connect()?;
         migrations::run(&mut db).map_err(|error| store.failed("bringing the tables up to date", error))?;
         store.give_back(db);
@@ -36,16 +38,24 @@ impl Store {
 
     fn connect(&self) -> Result<Connection> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let open = || -> rusqlite::Result<Connection> {
+        let open = || -> rusqlite::Result<Option<Connection>> {
             let db = Connection::open_with_flags(&self.path, flags)?;
             db.busy_timeout(limits::STORE_BUSY)?;
+            if migrations::are_newer(&db)? {
+                // Whoever closes the last connection otherwise moves what is in the write-ahead log into the file.
+                db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+                return Ok(None);
+            }
             db.execute_batch(
                 "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -1000;",
             )?;
             db.set_prepared_statement_cache_capacity(32);
-            Ok(db)
+            Ok(Some(db))
         };
-        open().map_err(|error| self.failed("opening", error))
+        open().map_err(|error| self.failed("opening", error))?.ok_or_else(|| {
+            let newer = Error::new(Kind::Unsupported, format!("{} was made by a newer version of nuncio", self.path.display()));
+            newer.hint("update nuncio, or name another directory with --data-dir")
+        })
     }
 
     /// Runs `work` on a connection of its own.
@@ -90,6 +100,25 @@ pub struct Watch {
 impl Watch {
     pub fn version(&self) -> i64 {
         self.db.pragma_query_value(None, "data_version", |row| row.get(0)).unwrap_or(0)
+    }
+}
+
+/// Makes the database a file that only its owner can read, with the files beside it; SQLite gives new ones the mode of the database.
+/// One that exists is not opened: to close it would give up the locks that this process may have on it (fcntl(2)).
+fn make_private(path: &Path) {
+    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+    match std::fs::File::options().write(true).create_new(true).mode(0o600).open(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+        // Opening it says why it cannot be made.
+        _ => return,
+    }
+    for suffix in ["", "-wal", "-shm"] {
+        let mut name = path.as_os_str().to_owned();
+        name.push(suffix);
+        let open = std::fs::metadata(&name).is_ok_and(|file| file.permissions().mode() & 0o077 != 0);
+        if open && let Err(error) = std::fs::set_permissions(&name, std::fs::Permissions::from_mode(0o600)) {
+            tracing::warn!(%error, "others may read {}", Path::new(&name).display());
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Where a session works: its directory, its roots, and the files in them. Says what is inside; who may go outside is decided above.
 
 mod file;
+mod ignores;
 mod media;
 mod roots;
 mod transaction;
@@ -8,7 +9,7 @@ mod walk;
 
 use std::path::{Path, PathBuf};
 
-pub use file::open;
+pub use file::{open, read_small, read_small_text};
 pub use media::{image_type, media_type};
 pub use transaction::{FileChange, NotChanged, commit, create_parents};
 pub use walk::{Entry, Except, Walk};
@@ -26,6 +27,10 @@ pub struct Workspace {
     pub attachments: Option<PathBuf>,
     /// Nuncio's own files: inside a root or not, nobody writes them unasked.
     pub protected: Vec<PathBuf>,
+    /// Nuncio's own directories: confined commands read nothing of them.
+    pub private: Vec<PathBuf>,
+    /// The user's own ignore file of git.
+    pub excludes: Option<PathBuf>,
     /// What `~` stands for.
     pub home: Option<PathBuf>,
     /// Paths that were judged already: they lead where they led then.
@@ -62,6 +67,8 @@ impl Workspace {
             artifacts: roots::real(artifacts),
             attachments: None,
             protected: Vec::new(),
+            private: Vec::new(),
+            excludes: None,
             home: None,
             judged: Vec::new(),
         }
@@ -79,6 +86,16 @@ impl Workspace {
 
     pub fn protect(mut self, directories: impl IntoIterator<Item = PathBuf>) -> Workspace {
         self.protected.extend(directories.into_iter().map(|directory| roots::real(&directory)));
+        self
+    }
+
+    pub fn private(mut self, directories: impl IntoIterator<Item = PathBuf>) -> Workspace {
+        self.private.extend(directories.into_iter().map(|directory| roots::real(&directory)));
+        self
+    }
+
+    pub fn excludes(mut self, file: Option<PathBuf>) -> Workspace {
+        self.excludes = file;
         self
     }
 
@@ -118,8 +135,13 @@ impl Workspace {
         Placed { path, real, inside, artifact }
     }
 
-    /// The path as people read it: relative to `cwd` when it is below it, with `~` when it is below the home directory.
+    /// The path as people and models read it: relative to `cwd` when it is below it, with `~` when it is below the home directory, in
+    /// one line ([`one_line`]).
     pub fn show(&self, path: &Path) -> String {
+        one_line(self.plain(path))
+    }
+
+    fn plain(&self, path: &Path) -> String {
         if let Ok(rest) = path.strip_prefix(&self.cwd) {
             return if rest.as_os_str().is_empty() { ".".into() } else { rest.display().to_string() };
         }
@@ -128,4 +150,9 @@ impl Workspace {
             _ => path.display().to_string(),
         }
     }
+}
+
+/// A name or a path with control characters in it quoted and escaped as Rust does it, so that it stays one line; others as they are.
+pub fn one_line(name: String) -> String {
+    if name.contains(char::is_control) { format!("{name:?}") } else { name }
 }

@@ -6,13 +6,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures_util::future::BoxFuture;
 use futures_util::{StreamExt, stream};
 use serde_json::Value;
+use tokio::sync::Semaphore;
 
 use super::models::Models;
 use super::step::{self, Answer, Piece};
 use super::tool_call::ToolCall;
-use crate::config::{Environment, Loaded, Overrides, Places, SandboxMode, load_project};
+use crate::config::{self, Environment, Loaded, Overrides, Places, SandboxMode, load_project};
 use crate::content::StopReason;
-use crate::context::{instructions, system_prompt};
+use crate::context::instructions::{self, Instructions};
+use crate::context::system_prompt;
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Severity};
 use crate::id::{SessionId, ToolCallId};
@@ -24,7 +26,7 @@ use crate::process::{Sandbox, Supervisor};
 use crate::session::{Agent, Agents, SessionState, Turn};
 use crate::tools::{FilesSeen, MapCache, PathLocks, Shell, ToolContext, Tools};
 use crate::web::Web;
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, one_line};
 
 /// What all native agents of this process share.
 pub struct NativeAgents {
@@ -38,6 +40,7 @@ pub struct NativeAgents {
     tools: Tools,
     web: Web,
     maps: Arc<MapCache>,
+    searches: Arc<Semaphore>,
     writing: Arc<PathLocks>,
 }
 
@@ -61,6 +64,7 @@ impl NativeAgents {
             tools: Tools::native(),
             web: Web::default(),
             maps: Arc::default(),
+            searches: Arc::new(Semaphore::new(limits::WALKS_MAX)),
             writing: Arc::default(),
         }
     }
@@ -88,7 +92,9 @@ impl NativeAgents {
         let workspace = Workspace::new(&state.cwd, roots, &self.places.artifacts(session))
             .attachments(&self.places.attachments(session))
             .home(self.places.home.clone())
-            .protect(self.places.own_files());
+            .protect(self.places.own_files())
+            .private(self.places.private())
+            .excludes(config::excludes(&self.environment));
         let terms = Terms {
             settings: loaded.settings.lsp.clone(),
             search: self.environment.get("PATH").unwrap_or_default().into(),
@@ -116,7 +122,7 @@ impl NativeAgents {
 
 impl Agents for Arc<NativeAgents> {
     fn open(&self, _: &SessionId, _: &SessionState) -> Arc<dyn Agent> {
-        Arc::new(NativeAgent { shared: self.clone(), desk: Mutex::default(), model: Mutex::default() })
+        Arc::new(NativeAgent { shared: self.clone(), desk: Mutex::default(), model: Mutex::default(), foreign: Mutex::default() })
     }
 
     fn check(&self, state: &SessionState) -> Result<()> {
@@ -146,6 +152,7 @@ impl Desk {
         context.files = self.files.clone();
         context.web = shared.web.clone();
         context.maps = shared.maps.clone();
+        context.searches = shared.searches.clone();
         context.fetch_hosts = self.loaded.settings.tools.fetch_allowed_hosts.as_slice().into();
         context.languages = self.languages.clone();
         context.secrets = Models::secret_names(&self.loaded.settings).into();
@@ -165,7 +172,16 @@ impl Desk {
             SandboxMode::WorkspaceWrite => self.writable.clone(),
             SandboxMode::ReadOnly => Vec::new(),
         };
-        Some(Sandbox { writable, temp: self.shell.temp().to_owned(), network: settings.network, required: true })
+        let temp = self.shell.temp().to_owned();
+        let readable = [Some(self.workspace.artifacts.clone()), self.workspace.attachments.clone()].into_iter().flatten().collect();
+        Some(Sandbox {
+            writable,
+            private: self.workspace.private.clone(),
+            readable,
+            temp,
+            network: settings.network,
+            required: true,
+        })
     }
 
     /// The rules in force, with those that the session's own answers made.
@@ -184,6 +200,8 @@ struct NativeAgent {
     desk: Mutex<Option<Arc<Desk>>>,
     /// The model that was asked last; a scripted one counts its steps.
     model: Mutex<Option<(String, Arc<dyn Model>)>>,
+    /// Files of other users that a notice named already.
+    foreign: Mutex<Vec<PathBuf>>,
 }
 
 impl Agent for NativeAgent {
@@ -211,7 +229,7 @@ impl NativeAgent {
             () = turn.cancel.cancelled() => return Ok(StopReason::Cancelled),
             model = self.current_model(turn, &desk) => model?,
         };
-        let system = self.system_prompt(turn, &desk, model.id())?;
+        let system = self.system_prompt(turn, &desk, model.id()).await?;
         for _ in 0..limits::TURN_REQUESTS_MAX {
             turn.take_steered().await?;
             let request = self.request(turn, &system);
@@ -269,8 +287,9 @@ impl NativeAgent {
         };
         let ignored = &desk.loaded.ignored;
         if !ignored.is_empty() && moved {
+            let changed = desk.loaded.distrusted.map(|why| format!(" ({why})")).unwrap_or_default();
             let description = format!(
-                "{} of .nuncio/config.toml would widen what is allowed: run `nuncio trust {}` to let it",
+                "{} of .nuncio/config.toml would widen what is allowed{changed}: run `nuncio trust {}` to let it",
                 ignored.join(", "),
                 desk.cwd.display()
             );
@@ -295,7 +314,7 @@ impl NativeAgent {
         Ok(model)
     }
 
-    fn system_prompt(&self, turn: &Turn, desk: &Desk, model: &str) -> Result<String> {
+    async fn system_prompt(&self, turn: &Turn, desk: &Desk, model: &str) -> Result<String> {
         let settings = &desk.loaded.settings;
         let (own, append) = turn.session.log.state(|state| (state.system_prompt.clone(), state.system_prompt_append.clone()));
         let mut base = match own.or(self.shared.overrides.system_prompt.clone()) {
@@ -308,10 +327,25 @@ impl NativeAgent {
         let found = if settings.instructions.auto_inject {
             instructions::find(&desk.workspace.cwd, &settings.instructions.patterns)
         } else {
-            Vec::new()
+            Instructions::default()
         };
+        self.report_foreign(turn, found.foreign).await;
         let mode = turn.session.log.state(|state| Mode::parse(&state.mode)).unwrap_or(Mode::Ask);
-        Ok(system_prompt::whole(&base, &desk.workspace, mode, &found))
+        Ok(system_prompt::whole(&base, &desk.workspace, mode, &found.taken))
+    }
+
+    /// A notice, once, of files that were not taken into the prompt because another user put them there.
+    async fn report_foreign(&self, turn: &Turn, mut foreign: Vec<PathBuf>) {
+        {
+            let mut reported = self.foreign.lock().unwrap_or_else(PoisonError::into_inner);
+            foreign.retain(|path| !reported.contains(path));
+            reported.extend(foreign.iter().cloned());
+        }
+        if !foreign.is_empty() {
+            let names: Vec<String> = foreign.iter().map(|path| one_line(path.display().to_string())).collect();
+            let description = format!("{}: another user owns it, in a directory that everybody may write to", names.join(", "));
+            turn.emit(Body::notice(Severity::Warning, "Files of another user are not used for the prompt", description)).await;
+        }
     }
 
     fn request(&self, turn: &Turn, system: &str) -> Request {

@@ -23,6 +23,9 @@ pub fn config(ground: &Ground, command: Option<ConfigCommand>) -> Result<u8> {
             for name in &loaded.ignored {
                 print(format!("not used: {name} of this project (nuncio trust {})\n", ground.cwd.display()))?;
             }
+            if let (Some(why), false) = (loaded.distrusted, loaded.ignored.is_empty()) {
+                print(format!("the settings of this project only narrow: {why}\n"))?;
+            }
             print("the settings are fine\n")?;
         }
         ConfigCommand::Show => {
@@ -41,7 +44,7 @@ pub fn config(ground: &Ground, command: Option<ConfigCommand>) -> Result<u8> {
 pub fn trust(ground: &Ground, dir: &Path) -> Result<u8> {
     let trusted = Trust::add(&ground.places, &ground.cwd.join(dir))?;
     print(format!(
-        "{} is trusted: its .nuncio/config.toml may widen what is allowed, and language servers run in it\n",
+        "{} is trusted: its .nuncio/config.toml may widen what is allowed until it changes, and language servers run in it\n",
         trusted.display()
     ))?;
     Ok(0)

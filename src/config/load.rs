@@ -8,8 +8,9 @@ use toml::{Table, Value};
 
 use super::places::{Environment, Places};
 use super::settings::{Policy, Rule, SandboxMode, Settings};
-use super::trust::Trust;
+use super::trust::{Trust, Trusted};
 use crate::error::{Error, Kind, Result, out_of_files};
+use crate::workspace::read_small_text;
 
 /// Where a value comes from.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,8 +53,10 @@ pub struct Loaded {
     pub project_rules: Vec<Rule>,
     /// Dotted name of each value that is no default, and where it comes from.
     pub origins: BTreeMap<String, Origin>,
-    /// What was left out and why, for a notice.
+    /// What was left out of the project's file, for a notice.
     pub ignored: Vec<String>,
+    /// Why a project that was trusted once is not.
+    pub distrusted: Option<&'static str>,
     table: Table,
 }
 
@@ -61,7 +64,7 @@ pub struct Loaded {
 pub fn load_user(places: &Places, required: bool, environment: &Environment, overrides: &Overrides) -> Result<Loaded> {
     let path = places.file.clone();
     let mut loaded = Loaded::default();
-    if let Some(mut table) = read(&path, required)? {
+    if let Some((mut table, _)) = read(&path, required)? {
         absolute_prompts(&mut table, path.parent().unwrap_or(Path::new(".")));
         loaded.lay(table, &Origin::User(path.clone()));
     }
@@ -116,12 +119,13 @@ pub fn load_project(
     environment: &Environment,
     overrides: &Overrides,
 ) -> Result<Loaded> {
-    let path = cwd.join(".nuncio").join("config.toml");
-    let Some(mut table) = read(&path, false)? else { return Ok(user.clone()) };
+    let path = project_file(cwd);
+    let Some((mut table, text)) = read(&path, false)? else { return Ok(user.clone()) };
     let mut project = parse(&table, &path)?;
     let mut loaded = Loaded { table: user.table.clone(), origins: user.origins.clone(), ..Loaded::default() };
-    let trusted = Trust::load(places).covers(cwd);
-    if !trusted {
+    let trusted = Trust::load(places).settings(cwd, Some(text.as_bytes()));
+    if trusted != Trusted::Yes {
+        loaded.distrusted = trusted.why_not();
         narrow(&mut table, &mut project, &user.settings, &mut loaded.ignored);
     }
     loaded.project_rules = std::mem::take(&mut project.permissions.rules);
@@ -230,15 +234,20 @@ impl Loaded {
     }
 }
 
-/// None: there is no such file, and it need not be there.
-fn read(path: &Path, required: bool) -> Result<Option<Table>> {
-    let text = match std::fs::read_to_string(path) {
+/// The settings that a project in `directory` brings.
+pub(super) fn project_file(directory: &Path) -> PathBuf {
+    directory.join(".nuncio").join("config.toml")
+}
+
+/// The settings of a file, and its text. None: there is no such file, and it need not be there.
+fn read(path: &Path, required: bool) -> Result<Option<(Table, String)>> {
+    let text = match read_small_text(path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && !required => return Ok(None),
         Err(error) if out_of_files(&error) => return Err(Error::io(format_args!("reading config {}", path.display()), error)),
         Err(error) => return Err(invalid(path, error)),
     };
-    toml::from_str(&text).map(Some).map_err(|error| invalid(path, error))
+    toml::from_str(&text).map(|table| Some((table, text))).map_err(|error| invalid(path, error))
 }
 
 fn parse(table: &Table, path: &Path) -> Result<Settings> {

@@ -58,6 +58,8 @@ pub struct Places {
     pub file: PathBuf,
     /// Holds `nuncio.db`, `locks/`, `artifacts/`, `attachments/`, `token`, `tokens.json`, `trusted`.
     pub data: PathBuf,
+    /// The directory where `config.toml` is looked for, whatever `--config` names.
+    pub config: PathBuf,
     /// The user's home directory.
     pub home: Option<PathBuf>,
 }
@@ -69,12 +71,13 @@ impl Places {
         let mut places = match environment.get("NUNCIO_HOME") {
             Some(all) => {
                 let all = std::path::absolute(all).map_err(|error| Error::io("resolving NUNCIO_HOME", error))?;
-                Places { file: all.join("config.toml"), data: all, home }
+                Places { file: all.join("config.toml"), config: all.clone(), data: all, home }
             }
             None => {
                 let base = etcetera::choose_base_strategy()
                     .map_err(|_| Error::invalid_params("no home directory is known").hint("set HOME or NUNCIO_HOME"))?;
-                Places { file: base.config_dir().join("nuncio").join("config.toml"), data: base.data_dir().join("nuncio"), home }
+                let config = base.config_dir().join("nuncio");
+                Places { file: config.join("config.toml"), config, data: base.data_dir().join("nuncio"), home }
             }
         };
         if let Some(data) = data {
@@ -88,6 +91,11 @@ impl Places {
         let names =
             ["nuncio.db", "nuncio.db-wal", "nuncio.db-shm", "token", "tokens.json", "trusted", "locks", "artifacts", "attachments"];
         names.iter().map(|name| self.data.join(name)).chain([self.file.clone()]).collect()
+    }
+
+    /// Directories of which a confined command reads and locks nothing: they hold the owner's token.
+    pub fn private(&self) -> Vec<PathBuf> {
+        vec![self.data.clone(), self.config.clone()]
     }
 
     /// Files that tools of a session leave.

@@ -1,47 +1,165 @@
-//! Directories whose project files may widen what is allowed: a list of paths, one a line, in the data directory.
+//! Directories whose project files may widen what is allowed: a list in the data directory, a line for each with a digest of what was
+//! trusted. What changed since is not trusted any more.
 
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use ring::digest::{Context, SHA256};
+use toml::{Table, Value};
+
+use super::load::project_file;
 use super::places::Places;
 use crate::error::{Error, Result};
+use crate::workspace::{read_small, read_small_text};
 
+/// The list as it is in the file.
 #[derive(Clone, Debug, Default)]
 pub struct Trust {
-    directories: Vec<PathBuf>,
+    /// By directory, without symlinks. `None`: it was trusted by a version of nuncio that recorded no digest.
+    digests: BTreeMap<PathBuf, Option<String>>,
+}
+
+/// What the list says of a directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trusted {
+    Yes,
+    /// It is not in the list.
+    No,
+    /// What was trusted is not what is there now.
+    Changed,
+    /// It is in the list without a digest, as of an earlier version.
+    Undated,
+}
+
+impl Trusted {
+    /// Why a directory that was trusted once is not.
+    pub fn why_not(self) -> Option<&'static str> {
+        match self {
+            Trusted::Yes | Trusted::No => None,
+            Trusted::Changed => Some("they changed since they were trusted"),
+            Trusted::Undated => Some("they were trusted before nuncio recorded their content"),
+        }
+    }
 }
 
 impl Trust {
+    /// The list; empty where it cannot be read.
     pub fn load(places: &Places) -> Trust {
-        let text = fs::read_to_string(file(places)).unwrap_or_default();
-        Trust { directories: text.lines().filter(|line| !line.is_empty()).map(PathBuf::from).collect() }
-    }
-
-    /// Whether `dir`, or a directory above it, is trusted. Compared without symlinks.
-    pub fn covers(&self, dir: &Path) -> bool {
-        let dir = fs::canonicalize(dir).unwrap_or_else(|_| dir.into());
-        self.directories.iter().any(|trusted| dir.starts_with(trusted))
-    }
-
-    /// Adds `dir` and writes the list. Returns the directory as it was remembered.
-    pub fn add(places: &Places, dir: &Path) -> Result<PathBuf> {
-        let dir = fs::canonicalize(dir).map_err(|error| Error::io(format_args!("trusting {}", dir.display()), error))?;
-        let mut trust = Trust::load(places);
-        if !trust.directories.contains(&dir) {
-            trust.directories.push(dir.clone());
+        let text = read_small_text(&file(places)).unwrap_or_default();
+        let mut digests = BTreeMap::new();
+        for line in text.lines().filter(|line| !line.is_empty()) {
+            match line.split_once(' ').filter(|(digest, _)| is_digest(digest)) {
+                Some((digest, directory)) => digests.insert(PathBuf::from(directory), Some(digest.to_owned())),
+                None => digests.insert(PathBuf::from(line), None),
+            };
         }
-        let lines: String = trust.directories.iter().map(|dir| format!("{}\n", dir.display())).collect();
+        Trust { digests }
+    }
+
+    /// Whether the settings of `directory` are trusted: `content` of its file, none where there is none. What a directory above it is
+    /// does not count.
+    pub fn settings(&self, directory: &Path, content: Option<&[u8]>) -> Trusted {
+        let directory = real(directory);
+        match self.digests.get(&directory) {
+            None => Trusted::No,
+            Some(None) => Trusted::Undated,
+            Some(Some(trusted)) if *trusted == digest(&directory, content) => Trusted::Yes,
+            Some(Some(_)) => Trusted::Changed,
+        }
+    }
+
+    /// Whether programs that were found, not named, may run code in `directory`: it or one above it is trusted and is as it was then.
+    pub fn covers(&self, directory: &Path) -> bool {
+        let directory = real(directory);
+        let content = |above: &Path| read_small(&project_file(above));
+        directory.ancestors().filter(|above| self.digests.contains_key(*above)).any(|above| match content(above) {
+            Ok(content) => self.settings(above, Some(&content)) == Trusted::Yes,
+            Err(error) => error.kind() == std::io::ErrorKind::NotFound && self.settings(above, None) == Trusted::Yes,
+        })
+    }
+
+    /// Trusts `directory` as it is now, and writes the list. Returns the directory as it was recorded.
+    pub fn add(places: &Places, directory: &Path) -> Result<PathBuf> {
+        let doing = format!("trusting {}", directory.display());
+        let directory = fs::canonicalize(directory).map_err(|error| Error::io(&doing, error))?;
+        if directory.to_str().is_none_or(|name| name.contains(['\n', '\r'])) {
+            return Err(Error::invalid_params(format!("{doing}: its name is not one line of UTF-8")));
+        }
+        let content = match read_small(&project_file(&directory)) {
+            Ok(content) => Some(content),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            Err(error) => return Err(Error::io(format_args!("reading {}", project_file(&directory).display()), error)),
+        };
+        let mut trust = Trust::load(places);
+        trust.digests.insert(directory.clone(), Some(digest(&directory, content.as_deref())));
+        trust.write(places)?;
+        Ok(directory)
+    }
+
+    fn write(&self, places: &Places) -> Result<()> {
+        let mut lines = String::new();
+        for (directory, digest) in &self.digests {
+            let digest = digest.as_ref().map(|digest| format!("{digest} ")).unwrap_or_default();
+            let _ = writeln!(lines, "{digest}{}", directory.display());
+        }
         let path = file(places);
         let write = || {
             fs::create_dir_all(&places.data)?;
             fs::write(path.with_extension("new"), lines)?;
             fs::rename(path.with_extension("new"), &path)
         };
-        write().map_err(|error| Error::io(format_args!("writing {}", path.display()), error))?;
-        Ok(dir)
+        write().map_err(|error| Error::io(format_args!("writing {}", path.display()), error))
     }
 }
 
 fn file(places: &Places) -> PathBuf {
     places.data.join("trusted")
+}
+
+fn real(directory: &Path) -> PathBuf {
+    fs::canonicalize(directory).unwrap_or_else(|_| directory.into())
+}
+
+fn is_digest(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// SHA-256, in hexadecimal digits, of a project's settings and of the files in the project that they name as prompts or in commands.
+fn digest(directory: &Path, content: Option<&[u8]>) -> String {
+    let mut all = Context::new(&SHA256);
+    let mut add = |bytes: Option<&[u8]>| {
+        // Where one part ends and the next begins is part of what is digested.
+        all.update(&bytes.map_or(u64::MAX, |bytes| bytes.len() as u64).to_le_bytes());
+        all.update(bytes.unwrap_or_default());
+    };
+    add(content);
+    let table: Option<Table> = content.and_then(|content| toml::from_str(std::str::from_utf8(content).ok()?).ok());
+    for name in table.iter().flat_map(named) {
+        let path = directory.join(&name);
+        // What lies outside the project is not the project's to change.
+        if real(&path).starts_with(directory) && path.is_file() {
+            add(Some(name.as_bytes()));
+            add(read_small(&path).ok().as_deref());
+        }
+    }
+    all.finish().as_ref().iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// What settings name that may be a file: prompts, and the words of commands.
+fn named(settings: &Table) -> Vec<String> {
+    let tables = |name: &str| settings.get(name).and_then(Value::as_table);
+    let prompts = tables("prompts").into_iter().flat_map(Table::values).cloned();
+    let commands = [("lsp", "command"), ("providers", "api_key_command")].into_iter().flat_map(|(name, key)| {
+        let inner = tables(name).into_iter().flat_map(Table::values);
+        inner.filter_map(move |one| one.get(key)?.as_array().cloned()).flatten()
+    });
+    let mut names: Vec<String> = prompts.chain(commands).filter_map(|value| value.as_str().map(String::from)).collect();
+    names.sort();
+    names.dedup();
+    names
 }

@@ -1,7 +1,10 @@
 //! Instruction files of a project: AGENTS.md and its like, from the repository's root down to the session's directory.
 
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use rustix::process::geteuid;
 
 use crate::limits;
 use crate::workspace;
@@ -12,27 +15,56 @@ pub struct Instruction {
     pub text: String,
 }
 
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Instructions {
+    pub taken: Vec<Instruction>,
+    /// Files, or a `.git`, that are not taken because another user put them there.
+    pub foreign: Vec<PathBuf>,
+}
+
 /// Files named by `patterns` in `cwd` and the directories above it, up to the one that holds `.git` (without one: only in `cwd`).
 /// The outermost come first, so that the nearest have the last word; what exceeds the limits is cut, and the text says so. Only regular
-/// files inside count: a link that leads out of the repository is not followed.
-pub fn find(cwd: &Path, patterns: &[String]) -> Vec<Instruction> {
-    let root = cwd.ancestors().find(|dir| dir.join(".git").exists()).unwrap_or(cwd);
-    let Ok(real_root) = root.canonicalize() else { return Vec::new() };
+/// files inside count: a link that leads out of the repository is not followed. What another user put into a directory that everybody
+/// may write to, such as /tmp, counts as absent.
+pub fn find(cwd: &Path, patterns: &[String]) -> Instructions {
+    let mut all = Instructions::default();
+    let root = cwd.ancestors().find(|dir| {
+        let git = dir.join(".git");
+        let foreign = git.exists() && is_foreign(dir, &git);
+        if foreign {
+            all.foreign.push(git.clone());
+        }
+        git.exists() && !foreign
+    });
+    let root = root.unwrap_or(cwd);
+    let Ok(real_root) = root.canonicalize() else { return all };
     let mut directories: Vec<&Path> = cwd.ancestors().take_while(|dir| dir.starts_with(root)).collect();
     directories.reverse();
-    let mut found: Vec<Instruction> = Vec::new();
     let mut seen: Vec<PathBuf> = Vec::new();
     let mut left = limits::INSTRUCTIONS_BYTES_MAX;
-    for path in directories.iter().flat_map(|dir| patterns.iter().map(|pattern| dir.join(pattern))) {
+    for (dir, path) in directories.iter().flat_map(|dir| patterns.iter().map(move |pattern| (dir, dir.join(pattern)))) {
         // One file under two names (CLAUDE.md as a link to AGENTS.md) is read once.
         let real = path.canonicalize().ok().filter(|real| real.starts_with(&real_root) && !seen.contains(real));
         let Some(real) = real else { continue };
+        if is_foreign(dir, &path) || is_foreign(&real_root, &real) {
+            all.foreign.push(path);
+            continue;
+        }
         let Some(text) = read(&real, left.min(limits::INSTRUCTION_BYTES_MAX)) else { continue };
         left -= text.len().min(left);
         seen.push(real);
-        found.push(Instruction { path, text });
+        all.taken.push(Instruction { path, text });
     }
-    found
+    all
+}
+
+/// Whether `path`, or a directory between it and `top`, is of another user than us and root, in a directory that everybody may write to.
+fn is_foreign(top: &Path, path: &Path) -> bool {
+    let below = path.ancestors().take_while(|part| part.starts_with(top) && *part != top);
+    let pairs = below.filter_map(|part| Some((part.symlink_metadata().ok()?, part.parent()?.metadata().ok()?)));
+    let known = [0, geteuid().as_raw()];
+    pairs.into_iter().any(|(part, parent)| !known.contains(&part.uid()) && parent.mode() & 0o002 != 0)
 }
 
 fn read(real: &Path, bytes_max: usize) -> Option<String> {

@@ -9,7 +9,7 @@ use globset::Glob;
 use super::instructions::Instruction;
 use crate::error::{Error, Result};
 use crate::permission::rules::Mode;
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, read_small_text};
 
 const OWN: &str = include_str!("system_prompt.md");
 
@@ -18,7 +18,7 @@ pub fn base(prompts: &BTreeMap<String, PathBuf>, model: &str) -> Result<String> 
     let fits = |pattern: &&String| Glob::new(pattern).is_ok_and(|glob| glob.compile_matcher().is_match(model));
     let Some(pattern) = prompts.keys().filter(fits).max_by_key(|pattern| pattern.len()) else { return Ok(OWN.into()) };
     let path = &prompts[pattern];
-    std::fs::read_to_string(path).map_err(|error| Error::io(format_args!("reading prompt {}", path.display()), error))
+    read_small_text(path).map_err(|error| Error::io(format_args!("reading prompt {}", path.display()), error))
 }
 
 pub fn whole(base: &str, workspace: &Workspace, mode: Mode, instructions: &[Instruction]) -> String {

@@ -51,7 +51,7 @@ pub fn choose(settings: &BTreeMap<String, LanguageServer>, search: &str, root: &
         }
         return Ok(Choice {
             name: name.clone(),
-            launch: Launch { command: server.command.clone(), root: root.into() },
+            launch: Launch { command: server.command.clone(), root: root.into(), sandbox: None },
             configured: true,
         });
     }
@@ -74,7 +74,7 @@ pub fn choose(settings: &BTreeMap<String, LanguageServer>, search: &str, root: &
         }
     };
     let command = command.iter().map(|word| word.to_string()).collect();
-    Ok(Choice { name: name.into(), launch: Launch { command, root }, configured: false })
+    Ok(Choice { name: name.into(), launch: Launch { command, root, sandbox: None }, configured: false })
 }
 
 fn fits<'a>(mut globs: impl Iterator<Item = &'a str>, path: &Path) -> bool {

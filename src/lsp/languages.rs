@@ -15,6 +15,7 @@ use super::documents::Known;
 use super::server::{Launch, Server};
 use crate::config::{LanguageServer, Places, Trust};
 use crate::limits;
+use crate::process::Sandbox;
 use crate::workspace;
 
 /// The language servers of one session, which holds those that it used.
@@ -57,10 +58,10 @@ impl Languages {
         Languages { servers, terms, used: Mutex::default() }
     }
 
-    /// What an edit of `path` brought. None: there is no server for it, or it said nothing within [`limits::LSP_EDIT_WAIT`].
-    pub async fn after_edit(&self, path: &Path) -> Option<News> {
+    /// What an edit of `path` brought; a server that it needs is confined to `sandbox`. None: there is no server for it, or it said nothing within [`limits::LSP_EDIT_WAIT`].
+    pub async fn after_edit(&self, path: &Path, sandbox: Option<&Sandbox>) -> Option<News> {
         let until = Instant::now() + limits::LSP_EDIT_WAIT;
-        let choice = self.choose(path).ok()?;
+        let choice = self.choose(path, sandbox).ok()?;
         let server = self.server(&choice).ok()?;
         let client = match server.client(until).await {
             Ok(client) => client?,
@@ -83,10 +84,11 @@ impl Languages {
         Some(News::Diagnostics { new, first: before.is_none() })
     }
 
-    /// All that is wrong with `path` now, as far as it is known within [`limits::LSP_ASK_WAIT`]. The error says why it is not.
-    pub async fn diagnose(&self, path: &Path) -> Result<Vec<Diagnostic>, String> {
+    /// All that is wrong with `path` now, as far as it is known within [`limits::LSP_ASK_WAIT`]. The error says why it is not. A server
+    /// that it needs is confined to `sandbox`.
+    pub async fn diagnose(&self, path: &Path, sandbox: Option<&Sandbox>) -> Result<Vec<Diagnostic>, String> {
         let until = Instant::now() + limits::LSP_ASK_WAIT;
-        let choice = self.choose(path)?;
+        let choice = self.choose(path, sandbox)?;
         let Choice { name, .. } = &choice;
         let server = self.server(&choice)?;
         let client =
@@ -106,14 +108,14 @@ impl Languages {
         all.filter(|diagnostic| self.terms.roots.iter().any(|root| diagnostic.file_path.starts_with(root))).collect()
     }
 
-    fn choose(&self, path: &Path) -> Result<Choice, String> {
+    fn choose(&self, path: &Path, sandbox: Option<&Sandbox>) -> Result<Choice, String> {
         let root = self
             .terms
             .roots
             .iter()
             .find(|root| path.starts_with(root))
             .ok_or("language servers look at files in the roots only")?;
-        let choice = detect::choose(&self.terms.settings, &self.terms.search, root, path)?;
+        let mut choice = detect::choose(&self.terms.settings, &self.terms.search, root, path)?;
         let trusted = || self.terms.places.as_ref().is_some_and(|places| Trust::load(places).covers(&choice.launch.root));
         if !choice.configured && !trusted() {
             let (command, root) = (&choice.launch.command[0], choice.launch.root.display());
@@ -121,6 +123,7 @@ impl Languages {
                 "{command} is not started here, as it may run code of the project; the user can allow it with `nuncio trust {root}`"
             ));
         }
+        choice.launch.sandbox = sandbox.cloned();
         Ok(choice)
     }
 

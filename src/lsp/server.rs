@@ -9,7 +9,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::client::Client;
 use crate::limits;
-use crate::process::{Child, Command, Ending, Supervisor};
+use crate::process::{Child, Command, Ending, Sandbox, Supervisor};
 
 /// A server that is used; the last one who drops it ends it.
 pub struct Server {
@@ -74,6 +74,8 @@ pub struct Launch {
     /// The program and its arguments, at least the program.
     pub command: Vec<String>,
     pub root: PathBuf,
+    /// What it is confined to: that of the session which needs it, so that only sessions with the same one share it.
+    pub sandbox: Option<Sandbox>,
 }
 
 /// The exit status of a supervisor that found no such program (as env(1) has it).
@@ -108,7 +110,7 @@ impl Launch {
 
     /// One life of the server.
     async fn run(&self, supervisor: &Supervisor, state: &watch::Sender<State>, stop: &CancellationToken, worked: &mut bool) -> End {
-        let command = Command::program(&self.command, &self.root);
+        let command = Command::program(&self.command, &self.root).sandbox(self.sandbox.clone());
         let (Child { output, mut ending }, input) = match supervisor.spawn_piped(&command) {
             Ok(spawned) => spawned,
             Err(error) => return End::Crashed(error.to_string()),

@@ -39,8 +39,8 @@ const SWEEP: u8 = 3;
 pub(super) const SWEPT: u8 = 0;
 const LEFT: u8 = 1;
 
-/// What precedes a sandbox: whether there is network, whether it is required, its temporary directory, how many directories may be
-/// written, the path of each. Nothing follows `OPEN`.
+/// What precedes a sandbox: whether there is network, whether it is required, its temporary directory; then three lists of paths, each
+/// behind its length: what is writable, readable, private. Nothing follows `OPEN`.
 const OPEN: &str = "open";
 const CONFINED: &str = "confined";
 const YES: &str = "yes";
@@ -74,12 +74,14 @@ impl Order {
         command.env_removed.iter().for_each(|text| put(text));
         match &command.sandbox {
             None => put(OsStr::new(OPEN)),
-            Some(Sandbox { writable, temp, network, required }) => {
+            Some(Sandbox { writable, private, readable, temp, network, required }) => {
                 put(OsStr::new(CONFINED));
                 [network, required].into_iter().for_each(|flag| put(OsStr::new(if *flag { YES } else { NO })));
                 put(temp.as_os_str());
-                put(OsStr::new(&writable.len().to_string()));
-                writable.iter().for_each(|path| put(path.as_os_str()));
+                for paths in [writable, readable, private] {
+                    put(OsStr::new(&paths.len().to_string()));
+                    paths.iter().for_each(|path| put(path.as_os_str()));
+                }
             }
         }
         arguments.iter().for_each(|text| put(text));
@@ -115,9 +117,12 @@ impl Order {
             _ => {
                 let (network, required) = (texts.next()? == YES, texts.next()? == YES);
                 let temp = texts.next()?.into();
-                let directories = count(texts.next()?)?;
-                let writable = (0..directories).map(|_| Some(texts.next()?.into())).collect::<Option<_>>()?;
-                Some(Sandbox { writable, temp, network, required })
+                let mut paths = || {
+                    let length = count(texts.next()?)?;
+                    (0..length).map(|_| Some(texts.next()?.into())).collect::<Option<Vec<PathBuf>>>()
+                };
+                let (writable, readable, private) = (paths()?, paths()?, paths()?);
+                Some(Sandbox { writable, private, readable, temp, network, required })
             }
         };
         let what = match *kind {

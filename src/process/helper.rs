@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Resource, Rlimit, WaitStatus, getrlimit, setrlimit};
 
+use super::oom::OomScore;
 use super::{Sandbox, What, fork_server, report, tree};
 use crate::limits;
 
@@ -86,6 +87,7 @@ fn run(command: super::Command, Pipes { lifeline, output, input }: Pipes, open_f
         What::Program(_) => None,
     };
     let signals = Signals::block()?;
+    let mut score = OomScore::open();
     let lacks = match command.sandbox.as_ref().map_or(Ok(Vec::new()), Sandbox::apply) {
         Ok(lacks) => lacks.join(", "),
         Err(_) if command.sandbox.as_ref().is_some_and(|sandbox| !sandbox.required) => String::new(),
@@ -94,7 +96,7 @@ fn run(command: super::Command, Pipes { lifeline, output, input }: Pipes, open_f
             return Ok(NOT_RUN);
         }
     };
-    let code = match start(&command, input) {
+    let code = match OomScore::raised(&mut score, || start(&command, input)) {
         Ok(main) => supervise(main, &signals),
         Err(error) => {
             eprintln!("nuncio: {error}");
@@ -122,13 +124,15 @@ fn say(mut report: &[u8]) {
 /// Closes the fork server's descriptors, which are not for us and not for the command, all but this one.
 fn keep_only(kept: Option<OwnedFd>) -> Option<OwnedFd> {
     let number = kept.as_ref().map_or(2, |kept| kept.as_raw_fd().unsigned_abs());
-    // SAFETY: nothing else that we still use has a descriptor above 2; those that do are never touched again.
-    unsafe {
-        if number > 3 {
-            libc::close_range(3, number - 1, 0);
-        }
-        libc::close_range(number + 1, libc::c_uint::MAX, 0);
+    // By its number: the function of that name needs glibc 2.34.
+    let close = |first: libc::c_uint, last: libc::c_uint| {
+        // SAFETY: nothing else that we still use has a descriptor above 2; those that do are never touched again.
+        unsafe { libc::syscall(libc::SYS_close_range, first, last, 0 as libc::c_uint) };
+    };
+    if number > 3 {
+        close(3, number - 1);
     }
+    close(number + 1, libc::c_uint::MAX);
     kept
 }
 

@@ -1,25 +1,31 @@
 //! What a command may touch: files by Landlock, sockets and what leads around both by seccomp, and a few resources. A supervisor
 //! restricts itself before it starts its command; whatever comes of that inherits it and cannot shed it. Linux only.
 
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, LandlockStatus, PathBeneath, Ruleset, RulesetAttr, RulesetCreatedAttr,
     RulesetError, Scope, make_bitflags,
 };
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::process::{Resource, Rlimit, geteuid, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, remove_capability_from_bounding_set, set_capabilities};
 
+use super::masked::mask;
+use super::private::{Split, open};
 use super::syscalls;
 use crate::limits;
 
-/// Writing and the network are confined, reading is not. Modes, owners and times of files are not either (landlock(7)).
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Writing and the network are confined, and reading of what is private. Modes, owners and times of files are not, nor extended
+/// attributes, access lists, file capabilities and flags (landlock(7)).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Sandbox {
     /// Directories below which the command may write, free of symlinks. None: only in `temp`.
     pub writable: Vec<PathBuf>,
+    /// Nuncio's own directories, free of symlinks: what is in them is neither read nor locked, whatever else is allowed, except what is
+    /// `readable`, `temp`, or a writable directory below them.
+    pub private: Vec<PathBuf>,
+    /// Directories that are readable although they may be private.
+    pub readable: Vec<PathBuf>,
     /// A directory of its own, which its TMPDIR names. It has to exist.
     pub temp: PathBuf,
     /// TCP and UDP. Unix sockets stay shut: behind them are programs that act outside for whoever asks.
@@ -57,8 +63,10 @@ impl Sandbox {
     /// why nothing was restricted.
     pub(super) fn apply(&self) -> Result<Vec<&'static str>, String> {
         limit_resources();
+        let split = Split::new(&self.private);
+        let masked = self.mask(&split);
         drop_capabilities();
-        let abi = self.confine_files().map_err(|error| format!("Landlock: {error}"))?;
+        let abi = self.confine_files(if masked { Split::new(&[]) } else { split }).map_err(|error| format!("Landlock: {error}"))?;
         let abi = abi.ok_or("this kernel has no Landlock, or it is turned off")?;
         let mut lacks: Vec<&str> = LACKS.iter().filter(|(since, _)| abi < *since).map(|(_, what)| *what).collect();
         if syscalls::confine(self.network).is_err() {
@@ -67,28 +75,43 @@ impl Sandbox {
         Ok(lacks)
     }
 
-    /// None: there is no Landlock.
-    fn confine_files(&self) -> Result<Option<ABI>, RulesetError> {
-        let mut ruleset = Ruleset::default().handle_access(AccessFs::from_write(NEWEST))?.scope(Scope::from_all(NEWEST))?;
+    /// Covers what is private, where a writable directory contains it. False: Landlock has to keep the command from it.
+    fn mask(&self, split: &Split) -> bool {
+        let tops: Vec<PathBuf> = self.writable.iter().filter(|top| split.is_in(top)).cloned().collect();
+        let kept: Vec<&Path> = self.writable.iter().chain(&self.readable).chain([&self.temp]).map(PathBuf::as_path).collect();
+        let kept: Vec<&Path> = kept.into_iter().filter(|path| !split.is_in(path)).collect();
+        !tops.is_empty() && mask(split, &tops, &kept)
+    }
+
+    /// None: there is no Landlock. Reading is confined only where something is private and not covered.
+    fn confine_files(&self, split: Split) -> Result<Option<ABI>, RulesetError> {
+        let read = make_bitflags!(AccessFs::{ReadFile | ReadDir});
+        let read = if split.private.is_empty() { BitFlags::EMPTY } else { read };
+        let mut ruleset = Ruleset::default().handle_access(AccessFs::from_write(NEWEST) | read)?.scope(Scope::from_all(NEWEST))?;
         if !self.network {
             ruleset = ruleset.handle_access(AccessNet::from_all(NEWEST))?;
         }
-        let directory = AccessFs::from_write(NEWEST) & !NEVER;
+        let write = AccessFs::from_write(NEWEST) & !NEVER;
         let device = make_bitflags!(AccessFs::{WriteFile | Truncate | IoctlDev});
-        let beneath = |path: &Path, access| Some(Ok::<_, RulesetError>(PathBeneath::new(open(path)?, access)));
-        let directories = self.writable.iter().chain([&self.temp]).filter_map(|path| beneath(path, directory));
-        let devices = DEVICES.iter().filter_map(|path| beneath(Path::new(path), device));
-        let status = ruleset.create()?.add_rules(directories)?.add_rules(devices)?.restrict_self()?;
+        let mut rules: Vec<Result<PathBeneath<_>, RulesetError>> = Vec::new();
+        let mut allow = |top: &Path, access: BitFlags<AccessFs>| {
+            if access.is_empty() {
+                return;
+            }
+            split.allow(top, &mut |opened, is_directory| {
+                let access = if is_directory { access } else { access & AccessFs::from_file(NEWEST) };
+                rules.push(Ok(PathBeneath::new(opened, access)));
+            });
+        };
+        self.writable.iter().chain([&self.temp]).for_each(|path| allow(path, write | read));
+        self.readable.iter().map(PathBuf::as_path).chain([Path::new("/")]).for_each(|path| allow(path, read));
+        rules.extend(DEVICES.iter().filter_map(|path| open(Path::new(path))).map(|opened| Ok(PathBeneath::new(opened, device))));
+        let status = ruleset.create()?.add_rules(rules)?.restrict_self()?;
         Ok(match status.landlock {
             LandlockStatus::Available { effective_abi, .. } => Some(effective_abi),
             LandlockStatus::NotEnabled | LandlockStatus::NotImplemented => None,
         })
     }
-}
-
-/// Not through symlinks: an earlier command may have put one in the place of a directory. What cannot be opened is not written to.
-fn open(path: &Path) -> Option<OwnedFd> {
-    openat2(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::NO_SYMLINKS).ok()
 }
 
 /// What root starts has the capabilities that are not taken away here; everybody else's commands have none.

@@ -45,6 +45,11 @@ const STEPS: &[&str] = &[
 ",
 ];
 
+/// Whether a newer version of nuncio made these tables, which this one does not know.
+pub fn are_newer(db: &Connection) -> rusqlite::Result<bool> {
+    db.pragma_query_value(None, "user_version", |row| row.get::<_, u32>(0)).map(|version| version as usize > STEPS.len())
+}
+
 pub fn run(db: &mut Connection) -> rusqlite::Result<()> {
     let version = |db: &Connection| -> rusqlite::Result<usize> {
         Ok(db.pragma_query_value(None, "user_version", |row| row.get::<_, u32>(0))? as usize)

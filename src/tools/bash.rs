@@ -222,7 +222,12 @@ pub fn confinement(sandbox: &Sandbox, status: &ExitStatus) -> String {
         let mode = if sandbox.writable.is_empty() { "read-only" } else { "workspace-write" };
         let writable: String = sandbox.writable.iter().map(|path| format!("{}, ", path.display())).collect();
         let network = if sandbox.network { "network, but no unix sockets" } else { "no network, no sockets" };
-        said += &format!("[sandbox {mode}: writes only below {writable}$TMPDIR; {network}]\n");
+        let private = if sandbox.private.is_empty() {
+            ""
+        } else {
+            "; nuncio's own directories cannot be read, nor those above them be listed"
+        };
+        said += &format!("[sandbox {mode}: writes only below {writable}$TMPDIR; {network}{private}]\n");
     }
     said
 }

@@ -3,15 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::{ClientHands, FilesSeen, MapCache, Shell, Start, ToolError};
 use crate::content::ToolContent;
 use crate::id::ToolCallId;
+use crate::limits;
 use crate::lsp::{Languages, Servers, Terms};
 use crate::process::{Sandbox, Supervisor};
 use crate::web::{Address, Web};
-use crate::workspace::{Except, Workspace};
+use crate::workspace::{Except, Walk, Workspace};
 
 /// Takes what a running call shows so far; each replaces the one before. Must not block.
 pub type Progress = Arc<dyn Fn(Vec<ToolContent>) + Send + Sync>;
@@ -38,6 +40,8 @@ pub struct ToolContext {
     pub reach: Option<Reach>,
     pub web: Web,
     pub maps: Arc<MapCache>,
+    /// Searches of directory trees that may run at once: each holds a thread of those that are for all work that blocks.
+    pub searches: Arc<Semaphore>,
     /// Hosts that are not on the public web and may be asked nevertheless: `host` or `host:port`.
     pub fetch_hosts: Arc<[String]>,
     /// Names of environment variables that no command gets to see: keys and tokens.
@@ -70,6 +74,7 @@ impl ToolContext {
             reach: None,
             web: Web::default(),
             maps: Arc::default(),
+            searches: Arc::new(Semaphore::new(limits::WALKS_MAX)),
             fetch_hosts: Arc::new([]),
             secrets: Arc::new([]),
             client: None,
@@ -79,13 +84,40 @@ impl ToolContext {
         }
     }
 
-    /// Looks at files, on a thread that may block. The work stops by itself when `cancel` says so; what it gives then is dropped.
+    /// Looks at files, on a thread that may block. A cancel ends the call at once, and the work soon after it; what it gives then is
+    /// dropped.
     pub(super) async fn look<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
     ) -> Result<T, ToolError> {
-        let found = self.change(work).await;
-        if self.cancel.is_cancelled() { Err(ToolError::cancelled()) } else { found }
+        tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => Err(ToolError::cancelled()),
+            found = self.change(work) => found,
+        }
+    }
+
+    /// [`ToolContext::look`] for what looks through a whole tree. Only [`limits::WALKS_MAX`] of them run at once; the others wait.
+    pub(super) async fn search<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
+    ) -> Result<T, ToolError> {
+        let permit = tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => return Err(ToolError::cancelled()),
+            permit = self.searches.clone().acquire_owned() => permit,
+        };
+        self.look(move || {
+            // Held until the thread is free again, also after a cancel.
+            let _permit = permit;
+            work()
+        })
+        .await
+    }
+
+    /// A walk below `real`, which leaves out what rules and ignore files say, and ends with the call.
+    pub(super) fn walk(&self, real: &Path) -> Walk {
+        Walk::new(real, self.cancel.clone()).except(self.hidden.clone()).excludes(self.workspace.excludes.clone())
     }
 
     /// Changes files, on a thread that may block: not at all when it is cancelled before, else to its end, and it is told how it

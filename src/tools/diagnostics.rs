@@ -53,7 +53,7 @@ impl Tool for Diagnostics {
         let placed = context.workspace.resolve(path);
         let shown = context.workspace.show(&placed.path);
         let found = tokio::select! {
-            found = context.languages.diagnose(&placed.real) => found,
+            found = context.languages.diagnose(&placed.real, context.sandbox.as_ref()) => found,
             () = context.cancel.cancelled() => return Err(ToolError::cancelled()),
         };
         let found = found.map_err(|why| ToolError(format!("{shown}: {why}")))?;
@@ -77,7 +77,7 @@ pub async fn after_edit(output: &mut Output, context: &ToolContext) {
     paths.sort();
     paths.dedup();
     paths.truncate(limits::LSP_CALL_FILES_MAX);
-    let checks = join_all(paths.iter().map(|path| context.languages.after_edit(path)));
+    let checks = join_all(paths.iter().map(|path| context.languages.after_edit(path, context.sandbox.as_ref())));
     let checked = tokio::select! {
         checked = checks => checked,
         () = context.cancel.cancelled() => return,

@@ -148,6 +148,8 @@ impl<'c> Git<'c> {
         let temp = self.context.shell.temp().to_owned();
         Sandbox {
             writable: self.large_files.iter().cloned().collect(),
+            private: self.context.workspace.private.clone(),
+            readable: Vec::new(),
             temp,
             network: false,
             required: self.context.sandbox.is_some(),
@@ -219,7 +221,7 @@ impl<'c> Git<'c> {
         if from_top.ends_with(b"/") {
             shown.push('/');
         }
-        if shown.contains(char::is_control) { format!("{shown:?}") } else { shown }
+        shown
     }
 
     /// Rules keep it from being read.

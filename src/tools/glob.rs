@@ -14,7 +14,7 @@ use super::{Output, Tool, ToolContext, ToolError};
 use crate::content::ToolKind;
 use crate::limits;
 use crate::permission::Access;
-use crate::workspace::{Placed, Walk, Workspace};
+use crate::workspace::{Placed, Workspace};
 
 pub struct Glob;
 
@@ -66,7 +66,7 @@ impl Tool for Glob {
         let (base, pattern) = input.place();
         let placed = context.workspace.resolve(&base);
         let inner = context.clone();
-        context.look(move || glob(&placed, &pattern, &inner)).await
+        context.search(move || glob(&placed, &pattern, &inner)).await
     }
 }
 
@@ -120,7 +120,7 @@ fn glob(placed: &Placed, pattern: &str, context: &ToolContext) -> Result<Output,
     let matcher = matcher([pattern])?;
     let names_hidden = pattern.split('/').any(|part| part.starts_with('.'));
     let found: Mutex<Vec<(SystemTime, PathBuf)>> = Mutex::default();
-    Walk::new(&placed.real, context.cancel.clone()).hidden(names_hidden).except(context.hidden.clone()).parallel(|| {
+    context.walk(&placed.real).hidden(names_hidden).parallel(|| {
         |entry| {
             let path = entry.path().strip_prefix(&placed.real).unwrap_or(entry.path());
             if matcher.is_match(path) {

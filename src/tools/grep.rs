@@ -17,7 +17,7 @@ use super::{Output, Tool, ToolContext, ToolError};
 use crate::content::ToolKind;
 use crate::limits;
 use crate::permission::Access;
-use crate::workspace::{self, Walk, Workspace};
+use crate::workspace::{self, Workspace};
 
 pub struct Grep;
 
@@ -137,7 +137,7 @@ impl Tool for Grep {
     /// details: `{files, matches, truncated}`; both counts are of the files that are shown.
     async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
         let inner = context.clone();
-        context.look(move || grep(&input, &inner)).await
+        context.search(move || grep(&input, &inner)).await
     }
 }
 
@@ -156,7 +156,7 @@ fn grep(input: &Input, context: &ToolContext) -> Result<Output, ToolError> {
     let limit = input.head_limit.filter(|limit| *limit > 0).unwrap_or(limits::GREP_LINES_MAX).min(limits::GREP_LINES_MAX);
     let found = Mutex::new(Found { files: BTreeMap::new(), results: 0, limit, more: false });
     let locked = || found.lock().unwrap_or_else(PoisonError::into_inner);
-    Walk::new(&placed.real, context.cancel.clone()).except(context.hidden.clone()).parallel(|| {
+    context.walk(&placed.real).parallel(|| {
         // A matcher of its own for each thread: they would wait for each other.
         let (mut searcher, matcher) = (input.searcher(), matcher.clone());
         let (locked, wanted) = (&locked, &wanted);

@@ -10,7 +10,7 @@ use super::{Output, Tool, ToolContext, ToolError};
 use crate::content::{Location, ToolKind};
 use crate::limits;
 use crate::permission::Access;
-use crate::workspace::{Placed, Walk, Workspace};
+use crate::workspace::{Placed, Workspace, one_line};
 
 pub struct List;
 
@@ -55,17 +55,17 @@ impl Tool for List {
     async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
         let placed = context.workspace.resolve(input.path());
         let inner = context.clone();
-        context.look(move || list(&placed, input.depth.unwrap_or(DEPTH).max(1), &inner)).await
+        context.search(move || list(&placed, input.depth.unwrap_or(DEPTH).max(1), &inner)).await
     }
 }
 
 fn list(placed: &Placed, depth: u64, context: &ToolContext) -> Result<Output, ToolError> {
     directory(&placed.real).map_err(|error| context.failed("listing", &placed.path, error))?;
-    let mut text = format!("{}/\n", placed.path.display());
+    let mut text = format!("{}/\n", one_line(placed.path.display().to_string()));
     let mut entries = 0;
     let mut truncated = false;
     let depth = usize::try_from(depth).unwrap_or(usize::MAX);
-    Walk::new(&placed.real, context.cancel.clone()).depth_max(depth).except(context.hidden.clone()).in_order(|entry| {
+    context.walk(&placed.real).depth_max(depth).in_order(|entry| {
         if entries == limits::LIST_ENTRIES_MAX {
             truncated = true;
             return false;
@@ -73,11 +73,11 @@ fn list(placed: &Placed, depth: u64, context: &ToolContext) -> Result<Output, To
         entries += 1;
         let kind = entry.file_type();
         text.push_str(&"  ".repeat(entry.depth()));
-        text.push_str(&entry.file_name().to_string_lossy());
-        if kind.is_some_and(|kind| kind.is_dir()) {
+        text.push_str(&one_line(entry.file_name().to_string_lossy().into_owned()));
+        if kind.is_dir() {
             text.push('/');
-        } else if let (true, Ok(target)) = (kind.is_some_and(|kind| kind.is_symlink()), std::fs::read_link(entry.path())) {
-            text.push_str(&format!(" -> {}", target.display()));
+        } else if let (true, Ok(target)) = (kind.is_symlink(), std::fs::read_link(entry.path())) {
+            text.push_str(&format!(" -> {}", one_line(target.display().to_string())));
         }
         text.push('\n');
         true

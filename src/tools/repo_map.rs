@@ -24,7 +24,7 @@ use super::{Output, Tool, ToolContext, ToolError};
 use crate::content::ToolKind;
 use crate::limits;
 use crate::permission::Access;
-use crate::workspace::{self, Entry, Placed, Walk, Workspace};
+use crate::workspace::{self, Entry, Placed, Workspace};
 
 pub struct RepoMap;
 
@@ -64,7 +64,7 @@ impl Tool for RepoMap {
         let placed = context.workspace.resolve(input.path());
         let budget = input.budget_tokens.unwrap_or(limits::MAP_TOKENS).clamp(1, limits::MAP_TOKENS_MAX);
         let inner = context.clone();
-        context.look(move || map(&placed, budget, &inner)).await
+        context.search(move || map(&placed, budget, &inner)).await
     }
 }
 
@@ -135,7 +135,7 @@ impl Sources {
         let until = Instant::now() + limits::MAP_TIME;
         let found: Mutex<Vec<(PathBuf, Arc<FileMap>)>> = Mutex::default();
         let (met, left_out) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Walk::new(root, context.cancel.clone()).except(context.hidden.clone()).parallel(|| {
+        context.walk(root).parallel(|| {
             let mut parser = Parser::new();
             let (found, met, left_out) = (&found, &met, &left_out);
             move |entry| {

@@ -112,3 +112,90 @@ async fn instructions_of_the_directories_above_come_first_as_far_as_the_reposito
     assert!(places.is_sorted(), "{told}");
     assert_eq!(place("not ours"), None, "{told}");
 }
+
+/// Gives what is at `path` to another user, as only root can.
+fn give_away(path: &Path) {
+    std::os::unix::fs::lchown(path, Some(OTHER), Some(OTHER)).unwrap();
+}
+
+/// A user who is neither root nor the one who runs the tests.
+const OTHER: u32 = 61_234;
+
+fn open_to_all(path: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o1777)).unwrap();
+}
+
+#[tokio::test]
+async fn instructions_of_another_user_in_a_world_writable_directory_are_not_taken() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: only root can give files to another user");
+        return;
+    }
+    type Prepare = fn(&Home);
+    const SUB: &str = "sub/deep";
+    let cases: &[(&str, bool, Prepare)] = &[
+        ("another user's file in a directory of ours", true, |home| {
+            give_away(&home.put("AGENTS.md", SECRET));
+        }),
+        ("our file in a world-writable directory", true, |home| {
+            home.put("AGENTS.md", SECRET);
+            open_to_all(&home.work());
+        }),
+        ("another user's file in a world-writable directory", false, |home| {
+            give_away(&home.put("AGENTS.md", SECRET));
+            open_to_all(&home.work());
+        }),
+        ("another user's directory in a world-writable directory", false, |home| {
+            let file = home.put(".nuncio/instructions.md", SECRET);
+            give_away(&file);
+            give_away(file.parent().unwrap());
+            open_to_all(&home.work());
+        }),
+        ("another user's link in a world-writable directory", false, |home| {
+            home.put("sub/notes", SECRET);
+            link(home, "AGENTS.md", "sub/notes");
+            give_away(&home.work().join("AGENTS.md"));
+            open_to_all(&home.work());
+        }),
+        ("our file above, by another user's .git", false, |home| {
+            home.put("AGENTS.md", SECRET);
+            give_away(&home.work().join(".git"));
+            open_to_all(&home.work());
+        }),
+        ("our file here, although there is another user's .git", true, |home| {
+            home.put(&format!("{SUB}/AGENTS.md"), SECRET);
+            give_away(&home.work().join(".git"));
+            open_to_all(&home.work());
+        }),
+    ];
+    let mut wrong = Vec::new();
+    for (name, taken, prepare) in cases {
+        let told = request(SUB, prepare).await;
+        wrong.extend((told.contains(SECRET) != *taken).then_some(*name));
+    }
+    assert_eq!(wrong, Vec::<&str>::new());
+}
+
+#[tokio::test]
+async fn a_notice_names_instructions_that_are_not_taken() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: only root can give files to another user");
+        return;
+    }
+    let home = Home::new();
+    give_away(&home.put("AGENTS.md", SECRET));
+    open_to_all(&home.work());
+    let model = home.script(serde_json::json!([{"text": "one"}, {"text": "two"}]));
+    let mut agent = home.start(&["--model", &model]).await;
+    let notices = serde_json::json!({"protocolVersion": 1, "clientCapabilities": {"session": {"notices": {}}}});
+    agent.call("initialize", notices).await;
+    let session = agent.new_session(&home).await;
+    let (_, first) = agent.turn(&session, "go").await;
+    let notice = |update: &&serde_json::Value| update["sessionUpdate"] == "notice";
+    let told: Vec<_> = first.iter().filter(notice).collect();
+    assert!(told.len() == 1 && told[0].to_string().contains("AGENTS.md"), "{told:?}");
+    let (_, second) = agent.turn(&session, "go").await;
+    assert_eq!(second.iter().filter(notice).count(), 0, "once is enough");
+    agent.finish().await;
+}

@@ -2,6 +2,7 @@
 
 mod owners;
 mod pruned;
+mod store;
 
 use std::collections::HashMap;
 use std::time::Duration;

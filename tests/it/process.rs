@@ -205,3 +205,56 @@ async fn a_program_is_talked_to() {
     assert_eq!(child.wait().await.unwrap().code, 127);
     assert!(input.write(b"anybody?").await.is_err());
 }
+
+#[tokio::test]
+async fn a_command_is_killed_before_nuncio_when_memory_ends() {
+    let own: i32 = std::fs::read_to_string("/proc/self/oom_score_adj").unwrap().trim().parse().unwrap();
+    let line = "cat /proc/self/oom_score_adj; sh -c 'cat /proc/self/oom_score_adj'; cat /proc/$PPID/oom_score_adj";
+    let temp = tempfile::tempdir().unwrap();
+    let sandbox = nuncio::process::Sandbox { temp: temp.path().canonicalize().unwrap(), required: true, ..Default::default() };
+    for sandbox in [None, Some(sandbox)] {
+        let mut child = supervisor().spawn(&Command::shell(line, "/").sandbox(sandbox.clone())).unwrap();
+        let said = String::from_utf8(read_all(&mut child).await).unwrap();
+        child.wait().await.unwrap();
+        let scores: Vec<i32> = said.lines().map(|line| line.parse().unwrap()).collect();
+        assert_eq!(scores.len(), 3, "{said}");
+        assert!(scores[0] >= own.max(500) && scores[1] == scores[0], "{sandbox:?}: {scores:?}");
+        assert_eq!(scores[2], own, "the supervisor outlives its command");
+    }
+}
+
+#[test]
+fn close_range_is_called_by_its_number() {
+    // As a symbol it needs glibc 2.34.
+    let binary = std::fs::read(env!("CARGO_BIN_EXE_nuncio")).unwrap();
+    assert!(memchr::memmem::find(&binary, b"\0close_range\0").is_none());
+}
+
+#[tokio::test]
+async fn processes_of_the_same_user_do_not_look_into_nuncio() {
+    use std::os::unix::fs::MetadataExt;
+    // Files of /proc that only who may trace a process may read belong to root when that process is not dumpable.
+    const NOBODY: u32 = 65_534;
+    let dir = tempfile::tempdir().unwrap();
+    let home = dir.path().join("home");
+    std::fs::create_dir(&home).unwrap();
+    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_nuncio"));
+    command.arg("acp").current_dir(dir.path()).env("NUNCIO_HOME", &home).kill_on_drop(true);
+    command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+    if rustix::process::geteuid().is_root() {
+        for path in [dir.path(), &home] {
+            std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    let mut agent = command.spawn().unwrap();
+    let (mut stdin, mut stdout) = (agent.stdin.take().unwrap(), agent.stdout.take().unwrap());
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    stdin
+        .write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":1}}\n")
+        .await
+        .unwrap();
+    assert!(stdout.read_u8().await.is_ok());
+    let owner = std::fs::metadata(format!("/proc/{}/environ", agent.id().unwrap())).unwrap().uid();
+    assert_eq!(owner, 0);
+}

@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 
 use crate::harness::{Home, tool};
 
+mod private;
+
 /// Says what is open to it: writing inside, writing outside, the network.
 const LOOK: &str = "echo x > inside || echo -n 'not '; echo inside; echo x > ../outside || echo -n 'not '; echo outside; \
      { (exec 3<> /dev/tcp/127.0.0.1/1) 2>&1 | grep -q refused; } || echo -n 'not '; echo network";

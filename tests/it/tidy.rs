@@ -11,6 +11,7 @@ const LONG: &[(&str, &str)] = &[];
 
 /// Imports on one floor: who, whom, reason. None of them makes a circle.
 const SIDEWAYS: &[(&str, &str, &str)] = &[
+    ("config", "workspace", "settings are read as all files that nuncio reads by itself"),
     ("main", "cli", "the binary is one call of the command line"),
     ("cli", "app", "the command line opens the house"),
     ("context", "model", "events become messages of a model's request"),

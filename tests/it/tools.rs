@@ -18,6 +18,8 @@ mod fetch;
 mod files;
 mod git;
 mod git_trust;
+mod hostile_files;
+mod ignores;
 mod jobs;
 mod patches;
 mod repo_map;

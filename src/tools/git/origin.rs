@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Git, path};
 use crate::tools::ToolError;
+use crate::workspace::read_small;
 
 /// All without symlinks.
 pub struct Origin {
@@ -44,7 +45,7 @@ async fn place(git: &Git<'_>, what: &str) -> Result<PathBuf, ToolError> {
 
 /// The worktree is one that the repository made (gitrepository-layout(5), `worktrees/<id>/gitdir`).
 fn is_linked(top: &Path, own: &Path, common: &Path) -> bool {
-    let named = std::fs::read(own.join("gitdir")).map(|named| own.join(path(named.trim_ascii_end())));
+    let named = read_small(&own.join("gitdir")).map(|named| own.join(path(named.trim_ascii_end())));
     let tree =
         named.ok().filter(|named| named.file_name() == Some(".git".as_ref())).and_then(|named| named.parent()?.canonicalize().ok());
     own.parent() == Some(&common.join("worktrees")) && tree.as_deref() == Some(top)

@@ -146,3 +146,22 @@ async fn settings_that_cannot_be_meant_are_errors() {
         assert!(ran.code == 2 && ran.stderr.contains(told), "{settings}: {ran:?}");
     }
 }
+
+#[tokio::test]
+async fn a_server_is_confined_where_the_mode_confines() {
+    let home = super::home(&["probe"]);
+    home.put("a.x", "");
+    home.put("../home/token", "owner-token\n");
+    let input = json!({ "file_path": "a.x" }).to_string();
+    for (flags, open) in [
+        (&["--mode", "auto"][..], "open: probe-inside ["),
+        (&["--mode", "auto", "--sandbox", "read-only"], "open:  ["),
+        (&["--mode", "auto", "--sandbox", "off"], "open: ../probe-outside probe-inside ../home/token ["),
+        (&["--mode", "ask"], "open: ../probe-outside probe-inside ../home/token ["),
+    ] {
+        let ran = home.run(&[&["tool", "diagnostics"], flags, &[&input]].concat(), "").await;
+        let told = ran.lines()[0]["output"].as_str().unwrap().to_string();
+        let told = told.replace("\n", " [");
+        assert!(told.contains(open), "{flags:?}: {told}");
+    }
+}

@@ -38,10 +38,25 @@ def found(uri):
     if "root" in modes:
         place = {"line": 0, "character": 0}
         items.append({"range": {"start": place, "end": place}, "message": root, "source": "root", "code": os.getpid()})
+    if "probe" in modes:
+        place = {"line": 0, "character": 0}
+        items.append({"range": {"start": place, "end": place}, "message": probe()})
     if "replies" in modes:
         place = {"line": 0, "character": 0}
         items.append({"range": {"start": place, "end": place}, "message": json.dumps(replies)[:450], "severity": 3})
     return items
+
+
+def probe():
+    """What is open to it: writing beside its directory, writing in it, the owner's token."""
+    open_to_it = []
+    for name, mode in (("../probe-outside", "w"), ("probe-inside", "w"), ("../home/token", "r")):
+        try:
+            open(name, mode).close()
+            open_to_it.append(name)
+        except OSError:
+            pass
+    return "open: " + " ".join(open_to_it)
 
 
 def publish(uri, version):

@@ -60,6 +60,110 @@ async fn what_is_not_used_of_a_project_is_told() {
     agent.finish().await;
 }
 
+/// Whether a command is confined in the mode `auto`, and what `config check` says.
+async fn confined(home: &Home) -> (bool, String) {
+    let input = json!({"command": "touch ../escaped"}).to_string();
+    let ran = home.run(&["tool", "bash", "--mode", "auto", &input], "").await;
+    let escaped = home.work().join("../escaped");
+    let confined = !escaped.exists();
+    let _ = std::fs::remove_file(escaped);
+    assert!(!ran.stdout.is_empty(), "{ran:?}");
+    (confined, home.run(&["config", "check"], "").await.stdout)
+}
+
+const OPEN: &str = "[sandbox]\nmode = \"off\"\n";
+
+#[tokio::test]
+async fn changed_settings_of_a_trusted_project_only_narrow() {
+    let home = Home::new();
+    home.put(".nuncio/config.toml", OPEN);
+    assert!(confined(&home).await.0);
+    assert_eq!(home.run(&["trust", "."], "").await.code, 0);
+    assert!(!confined(&home).await.0, "trusted settings count");
+    for changed in [format!("# more\n{OPEN}"), format!("{OPEN}[lsp.x]\ncommand = [\"x\"]\nfiles = [\"*.x\"]\n")] {
+        home.put(".nuncio/config.toml", &changed);
+        let (confined, check) = confined(&home).await;
+        assert!(confined && check.contains("not used: sandbox.mode") && check.contains("changed since"), "{check}");
+    }
+    home.put(".nuncio/config.toml", OPEN);
+    assert!(!confined(&home).await.0, "what was trusted is trusted again");
+    // Settings that come into a directory that was trusted without any.
+    let other = Home::new();
+    assert_eq!(other.run(&["trust", "."], "").await.code, 0);
+    other.put(".nuncio/config.toml", OPEN);
+    assert!(confined(&other).await.0);
+    assert_eq!(other.run(&["trust", "."], "").await.code, 0);
+    assert!(!confined(&other).await.0);
+}
+
+#[tokio::test]
+async fn a_notice_says_that_trusted_settings_changed() {
+    let home = Home::new();
+    home.put(".nuncio/config.toml", OPEN);
+    assert_eq!(home.run(&["trust", "."], "").await.code, 0);
+    home.put(".nuncio/config.toml", &format!("# more\n{OPEN}"));
+    let model = home.script(json!([{"text": "so be it"}]));
+    let mut agent = home.start(&["--model", &model]).await;
+    agent.call("initialize", json!({"protocolVersion": 1, "clientCapabilities": {"session": {"notices": {}}}})).await;
+    let session = agent.new_session(&home).await;
+    let (_, updates) = agent.turn(&session, "go").await;
+    let told = updates.iter().find(|update| update["sessionUpdate"] == "notice").expect("a notice").to_string();
+    for word in ["changed since", "sandbox.mode", "nuncio trust"] {
+        assert!(told.contains(word), "{word}: {told}");
+    }
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn a_changed_script_or_prompt_of_trusted_settings_takes_the_trust_back() {
+    let settings = [
+        "[providers.p]\nprotocol = \"openai-chat\"\nbase_url = \"http://127.0.0.1:1/v1\"\napi_key_command = [\"sh\", \"tools/key\"]\n",
+        "[lsp.x]\ncommand = [\"./tools/key\", \"--stdio\"]\nfiles = [\"*.x\"]\n",
+        "[prompts]\n\"*\" = \"tools/key\"\n",
+    ];
+    for settings in settings {
+        let home = Home::new();
+        home.put("tools/key", "one");
+        home.put(".nuncio/config.toml", &format!("{settings}{OPEN}"));
+        assert_eq!(home.run(&["trust", "."], "").await.code, 0);
+        assert!(!confined(&home).await.0, "{settings}");
+        home.put("tools/key", "two");
+        let (confined, check) = confined(&home).await;
+        assert!(confined && check.contains("changed since"), "{settings}: {check}");
+    }
+}
+
+#[tokio::test]
+async fn trust_without_a_digest_has_to_be_given_again() {
+    let home = Home::new();
+    home.put(".nuncio/config.toml", OPEN);
+    std::fs::write(home.data().join("trusted"), format!("{}\n", home.work().display())).unwrap();
+    let (closed, check) = confined(&home).await;
+    assert!(closed && check.contains("before nuncio recorded"), "{check}");
+    assert_eq!(home.run(&["trust", "."], "").await.code, 0);
+    assert!(!confined(&home).await.0);
+}
+
+#[tokio::test]
+async fn trust_of_a_directory_is_not_trust_of_settings_below_it() {
+    let home = Home::new();
+    home.put("sub/.nuncio/config.toml", OPEN);
+    assert_eq!(home.run(&["trust", "."], "").await.code, 0);
+    let sub = home.work().join("sub").display().to_string();
+    let check = home.run(&["config", "check", "--cwd", &sub], "").await;
+    assert!(check.stdout.contains("not used: sandbox.mode"), "{check:?}");
+}
+
+#[tokio::test]
+async fn a_directory_whose_name_has_two_lines_is_not_trusted() {
+    let home = Home::new();
+    let name = format!("x\n{}", home.work().display());
+    std::fs::create_dir_all(home.work().join(&name)).unwrap();
+    home.put(".nuncio/config.toml", OPEN);
+    assert_ne!(home.run(&["trust", &name], "").await.code, 0);
+    assert!(confined(&home).await.0);
+}
+
 #[tokio::test]
 async fn a_deny_of_the_user_stands_against_the_session() {
     let home = Home::new();

@@ -293,7 +293,8 @@ async fn hooks_are_in_the_sandbox() {
     hook(&world, "pre-commit", "touch inside; touch ../outside");
     let writable = world.context.workspace.roots.clone();
     let temp = world.context.shell.temp().to_owned();
-    world.context.sandbox = Some(nuncio::process::Sandbox { writable, temp, network: false, required: true });
+    world.context.sandbox =
+        Some(nuncio::process::Sandbox { writable, temp, network: false, required: true, ..nuncio::process::Sandbox::default() });
     let told = world.told("git_commit", json!({"message": "x", "paths": ["a"]})).await;
     assert!(told.contains("../outside") && told.contains("Permission denied"), "{told}");
     assert!(world.path("inside").exists() && !world.directory.path().join("outside").exists());

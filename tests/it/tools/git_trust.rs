@@ -28,7 +28,7 @@ fn elsewhere(world: &World) -> PathBuf {
 
 fn confine(world: &mut World, writable: Vec<PathBuf>) {
     let temp = world.context.shell.temp().to_owned();
-    world.context.sandbox = Some(Sandbox { writable, temp, network: false, required: true });
+    world.context.sandbox = Some(Sandbox { writable, temp, network: false, required: true, ..Sandbox::default() });
 }
 
 #[tokio::test]

@@ -15,7 +15,8 @@ use crate::process::{marked, marker};
 fn confined(network: bool) -> World {
     let mut world = World::with(&[("inside", "inside\n"), ("../sibling/kept", "kept\n"), ("../home/kept", "kept\n")]);
     let writable = world.context.workspace.roots.clone();
-    world.context.sandbox = Some(Sandbox { writable, temp: world.context.shell.temp().to_owned(), network, required: true });
+    world.context.sandbox =
+        Some(Sandbox { writable, temp: world.context.shell.temp().to_owned(), network, required: true, ..Sandbox::default() });
     world
 }
 

@@ -1,0 +1,31 @@
+//! The one setting of git that searches follow: where the user keeps ignore rules for all repositories (gitignore(5)).
+
+use std::path::PathBuf;
+
+use super::places::Environment;
+use crate::workspace::read_small;
+
+/// The file that `core.excludesFile` names in the user's settings of git, or the default one. It need not exist.
+pub fn excludes(environment: &Environment) -> Option<PathBuf> {
+    let home = environment.get("HOME").map(PathBuf::from);
+    let settings = environment.get("XDG_CONFIG_HOME").map(PathBuf::from).or_else(|| Some(home.as_ref()?.join(".config")));
+    let files = [home.as_ref().map(|home| home.join(".gitconfig")), settings.as_ref().map(|settings| settings.join("git/config"))];
+    let named = files.into_iter().flatten().find_map(|file| named(&String::from_utf8_lossy(&read_small(&file).ok()?)));
+    match named {
+        Some(named) => match named.strip_prefix("~/") {
+            Some(rest) => Some(home?.join(rest)),
+            None => Some(named.into()),
+        },
+        None => Some(settings?.join("git/ignore")),
+    }
+}
+
+/// The last value of `excludesfile`, whose name no other section has.
+fn named(settings: &str) -> Option<String> {
+    let value = |line: &str| {
+        let (name, value) = line.split_once('=')?;
+        let value = value.trim().trim_matches('"').trim();
+        (name.trim().eq_ignore_ascii_case("excludesfile") && !value.is_empty()).then(|| value.to_owned())
+    };
+    settings.lines().filter_map(value).next_back()
+}

@@ -1,0 +1,143 @@
+//! Keeps a confined command from nuncio's own directories. Landlock only allows, so `/` is not allowed as a whole: each directory above
+//! a private one is split, and its other entries are allowed one by one.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
+
+use crate::limits;
+
+/// The private paths and the directories that have to be split.
+pub(super) struct Split {
+    /// By every mount that shows them; none is below another.
+    pub private: Vec<PathBuf>,
+    above: BTreeSet<PathBuf>,
+}
+
+impl Split {
+    /// `private` are absolute and free of symlinks; they need not exist.
+    pub fn new(private: &[PathBuf]) -> Split {
+        if private.is_empty() {
+            return Split { private: Vec::new(), above: BTreeSet::new() };
+        }
+        let mounts = std::fs::read("/proc/self/mountinfo").map(|text| mounts(&text)).unwrap_or_default();
+        let mut all: Vec<PathBuf> = private.iter().flat_map(|path| names(path, &mounts)).collect();
+        all.sort();
+        // A path sorts before what is below it.
+        all.dedup_by(|path, kept| path.starts_with(&*kept));
+        let above = all.iter().flat_map(|path| path.ancestors().skip(1).map(Path::to_owned)).collect();
+        Split { private: all, above }
+    }
+
+    /// Whether a private path is `directory` or below it.
+    pub fn is_in(&self, directory: &Path) -> bool {
+        self.above.contains(directory) || self.private.iter().any(|private| private == directory)
+    }
+
+    /// The directories above private paths that are below `top`, outermost first.
+    pub fn between<'s>(&'s self, top: &'s Path) -> impl Iterator<Item = &'s PathBuf> {
+        self.above.iter().filter(move |directory| **directory != top && directory.starts_with(top))
+    }
+
+    /// Calls `allow` with descriptors that together stand for `top` without what is private, and with whether each is a directory.
+    /// Entries that are made later in a split directory are in none of them. Symlinks are left out: what they lead to counts by its
+    /// own place. No more than [`limits::SANDBOX_ENTRIES_MAX`] entries of a directory are allowed.
+    pub fn allow(&self, top: &Path, allow: &mut impl FnMut(OwnedFd, bool)) {
+        if self.private.iter().any(|private| private == top) {
+            return;
+        }
+        if !self.above.contains(top) {
+            if let Some(opened) = open(top) {
+                allow_one(opened, allow);
+            }
+            return;
+        }
+        for inner in self.above.iter().filter(|inner| inner.parent() == Some(top)) {
+            self.allow(inner, allow);
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let Ok(directory) = openat2(CWD, top, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) else { return };
+        let Ok(entries) = Dir::read_from(&directory) else { return };
+        for entry in entries.flatten().take(limits::SANDBOX_ENTRIES_MAX) {
+            let name = entry.file_name();
+            if matches!(name.to_bytes(), b"." | b"..") || entry.file_type() == FileType::Symlink {
+                continue;
+            }
+            if self.is_in(&top.join(std::ffi::OsStr::from_bytes(name.to_bytes()))) {
+                continue;
+            }
+            let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            if let Ok(opened) = openat(directory.as_fd(), name, flags, Mode::empty()) {
+                allow_one(opened, allow);
+            }
+        }
+    }
+}
+
+fn allow_one(opened: OwnedFd, allow: &mut impl FnMut(OwnedFd, bool)) {
+    let kind = fstat(&opened).map(|stat| FileType::from_raw_mode(stat.st_mode));
+    match kind {
+        Ok(FileType::Symlink) | Err(_) => {}
+        Ok(kind) => allow(opened, kind == FileType::Directory),
+    }
+}
+
+/// Not through symlinks: an earlier command may have put one in the place of a directory. `None` where it cannot be opened.
+pub(super) fn open(path: &Path) -> Option<OwnedFd> {
+    openat2(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::NO_SYMLINKS).ok()
+}
+
+/// A line of /proc/self/mountinfo (proc(5)): the file system, the directory of it that is mounted, and where.
+struct Mount {
+    device: Vec<u8>,
+    root: PathBuf,
+    at: PathBuf,
+}
+
+fn mounts(text: &[u8]) -> Vec<Mount> {
+    let line = |line: &[u8]| {
+        let mut fields = line.split(|byte| *byte == b' ').skip(2);
+        let device = fields.next()?.to_vec();
+        Some(Mount { device, root: unescaped(fields.next()?), at: unescaped(fields.next()?) })
+    };
+    text.split(|byte| *byte == b'\n').filter_map(line).collect()
+}
+
+/// A path in which a backslash and three octal digits stand for a byte.
+fn unescaped(text: &[u8]) -> PathBuf {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let [first, after @ ..] = rest {
+        let code = after.get(..3).filter(|_| *first == b'\\').and_then(|digits| std::str::from_utf8(digits).ok());
+        let (byte, next) = match code.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            Some(byte) => (byte, &after[3..]),
+            None => (*first, after),
+        };
+        bytes.push(byte);
+        rest = next;
+    }
+    PathBuf::from(OsString::from_vec(bytes))
+}
+
+/// `path`, and the same directory by other mounts of its file system, as bind mounts are.
+fn names(path: &Path, mounts: &[Mount]) -> Vec<PathBuf> {
+    let mut all = vec![path.to_owned()];
+    // Of several mounts at one place the last one is seen.
+    let own = mounts.iter().rev().filter(|mount| path.starts_with(&mount.at)).max_by_key(|mount| mount.at.components().count());
+    let inner = own.and_then(|own| Some((own, own.root.join(path.strip_prefix(&own.at).ok()?))));
+    if let Some((own, inner)) = inner {
+        for mount in mounts.iter().filter(|mount| mount.device == own.device) {
+            match (inner.strip_prefix(&mount.root), mount.root.starts_with(&inner)) {
+                (Ok(rest), _) => all.push(mount.at.components().chain(rest.components()).collect()),
+                // A part of what is private, mounted elsewhere.
+                (Err(_), true) => all.push(mount.at.clone()),
+                (Err(_), false) => {}
+            }
+        }
+    }
+    all
+}

@@ -1,0 +1,117 @@
+//! Ignore files as ripgrep reads them without a repository being required: `.ignore` before `.gitignore` before `.git/info/exclude`
+//! before the user's own, and of each kind the nearest first. They are read with [`read_small`], whatever somebody put in their place.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ignore::Match;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+use super::file::read_small;
+
+/// The rules of a directory and of those above it.
+#[derive(Debug)]
+pub(super) struct Ignores {
+    /// By kind, in the order in which they decide.
+    own: [Gitignore; KINDS],
+    above: Option<Arc<Ignores>>,
+}
+
+const KINDS: usize = 3;
+
+/// Which names of ignore files a directory has.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Found {
+    ignore: bool,
+    gitignore: bool,
+    git: bool,
+}
+
+impl Found {
+    const ALL: Found = Found { ignore: true, gitignore: true, git: true };
+
+    pub fn note(&mut self, name: &OsStr) {
+        match name.as_bytes() {
+            b".ignore" => self.ignore = true,
+            b".gitignore" => self.gitignore = true,
+            b".git" => self.git = true,
+            _ => {}
+        }
+    }
+}
+
+impl Ignores {
+    /// Those of the directories above `root`.
+    pub fn above(root: &Path) -> Option<Arc<Ignores>> {
+        let mut directories: Vec<&Path> = root.ancestors().skip(1).collect();
+        directories.reverse();
+        directories.into_iter().fold(None, |above, directory| Ignores::enter(above, directory, Found::ALL))
+    }
+
+    /// Those of `directory`, which has the files that were `found`, with those above it.
+    pub fn enter(above: Option<Arc<Ignores>>, directory: &Path, found: Found) -> Option<Arc<Ignores>> {
+        let read = |wanted: bool, name: &str| if wanted { rules(directory, &directory.join(name)) } else { Gitignore::empty() };
+        let exclude = if found.git { git_directory(directory).join("info/exclude") } else { PathBuf::new() };
+        let exclude = if found.git { rules(directory, &exclude) } else { Gitignore::empty() };
+        let own = [read(found.ignore, ".ignore"), read(found.gitignore, ".gitignore"), exclude];
+        if own.iter().all(Gitignore::is_empty) { above } else { Some(Arc::new(Ignores { own, above })) }
+    }
+
+    /// Whether `path`, which is in the directory, is left out (`true`) or named as not to be (`false`); `None` where no rule is about it.
+    pub fn decide(&self, path: &Path, is_directory: bool) -> Option<bool> {
+        (0..KINDS).find_map(|kind| {
+            let mut here = Some(self);
+            while let Some(ignores) = here {
+                let rules = &ignores.own[kind];
+                let decided = if rules.is_empty() { None } else { decision(rules, path, is_directory) };
+                if decided.is_some() {
+                    return decided;
+                }
+                here = ignores.above.as_deref();
+            }
+            None
+        })
+    }
+}
+
+pub(super) fn decision(rules: &Gitignore, path: &Path, is_directory: bool) -> Option<bool> {
+    match rules.matched(path, is_directory) {
+        Match::None => None,
+        Match::Ignore(_) => Some(true),
+        Match::Whitelist(_) => Some(false),
+    }
+}
+
+/// The rules of `file`, relative to `directory`; none where it cannot be read. Lines that are no rules are left out.
+pub(super) fn rules(directory: &Path, file: &Path) -> Gitignore {
+    let Ok(bytes) = read_small(file) else { return Gitignore::empty() };
+    let mut builder = GitignoreBuilder::new(directory);
+    let text = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&bytes);
+    for line in text.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line)) {
+        if let Ok(line) = std::str::from_utf8(line) {
+            // A pattern that is none excludes nothing, as in git.
+            let _ = builder.add_line(None, line);
+        }
+    }
+    builder.build().unwrap_or_else(|_| Gitignore::empty())
+}
+
+/// Where the repository of a directory with a `.git` keeps what its worktrees share (gitrepository-layout(5)).
+fn git_directory(directory: &Path) -> PathBuf {
+    let own = directory.join(".git");
+    if own.is_dir() {
+        return own;
+    }
+    let named = |file: &Path, prefix: &str| {
+        let text = read_small(file).ok()?;
+        let name = text.strip_prefix(prefix.as_bytes())?.trim_ascii();
+        Some(PathBuf::from(OsStr::from_bytes(name)))
+    };
+    let Some(linked) = named(&own, "gitdir:").map(|named| directory.join(named)) else { return own };
+    match named(&linked.join("commondir"), "") {
+        Some(common) => linked.join(common),
+        None => linked,
+    }
+}
