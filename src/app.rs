@@ -1,8 +1,11 @@
 //! Wires the house: settings, models, agents, doors. The only place beside `cli` that knows all.
 
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
+use tokio::io::{AsyncRead, ReadBuf};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Models, NativeAgents};
@@ -84,19 +87,46 @@ fn house(ground: Ground, room: Room) -> Result<Arc<Nuncio>> {
     Ok(Nuncio::new(agents, cwd, mode, room))
 }
 
-/// The ACP door on standard input and output, until the input ends or a signal comes.
-pub async fn acp(nuncio: Arc<Nuncio>) -> Result<()> {
-    acp_beside(nuncio, || (), async {}).await
+/// The ACP door on standard input and output, until the input ends or a signal comes. `not_json` is called if the input begins with
+/// something that cannot be a message.
+pub async fn acp(nuncio: Arc<Nuncio>, not_json: impl FnOnce() + Unpin) -> Result<()> {
+    acp_beside(nuncio, || (), async {}, not_json).await
 }
 
-async fn acp_beside(nuncio: Arc<Nuncio>, tell: impl FnOnce(), others: impl Future<Output = ()>) -> Result<()> {
+async fn acp_beside(
+    nuncio: Arc<Nuncio>,
+    tell: impl FnOnce(),
+    others: impl Future<Output = ()>,
+    not_json: impl FnOnce() + Unpin,
+) -> Result<()> {
     let stop = CancellationToken::new();
     let signalled = tokio::spawn(on_signal(stop.clone()));
     tell();
     let (input, output) = crate::stdio::standard();
+    let input = FirstByte { input, not_json: Some(not_json) };
     let served = crate::stdio::serve(nuncio, input, output, stop, others).await;
     signalled.abort();
     served
+}
+
+/// Input that is passed on as it is; its first byte that is no blank tells whether it can be JSON-RPC.
+struct FirstByte<R, F> {
+    input: R,
+    /// Called once, if it cannot.
+    not_json: Option<F>,
+}
+
+impl<R: AsyncRead + Unpin, F: FnOnce() + Unpin> AsyncRead for FirstByte<R, F> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<std::io::Result<()>> {
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.input).poll_read(cx, buffer);
+        let first = buffer.filled()[before..].iter().find(|byte| !byte.is_ascii_whitespace());
+        let Some(first) = first else { return read };
+        if let Some(not_json) = self.not_json.take().filter(|_| !matches!(first, b'{' | b'[')) {
+            not_json();
+        }
+        read
+    }
 }
 
 /// What the command line says of the bridge.
@@ -140,7 +170,7 @@ pub async fn acp_and_bridge(nuncio: Arc<Nuncio>, bridge: Bridge, tell: impl FnOn
         stop.cancel();
         let _ = serving.await;
     };
-    acp_beside(nuncio, tell, bridge_ends).await
+    acp_beside(nuncio, tell, bridge_ends, || ()).await
 }
 
 /// The bridge, until a signal comes. `tell` says where it listens: whoever knows may send a signal.

@@ -5,7 +5,9 @@ mod bridge;
 mod demo;
 mod export;
 mod flags;
+mod input;
 mod inspect;
+mod log_lines;
 mod logging;
 mod run;
 mod schema;
@@ -16,6 +18,7 @@ mod tool;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser};
 
 pub use schema::{SCHEMAS, schema};
@@ -24,6 +27,7 @@ use crate::app;
 use crate::config::{Environment, Telemetry};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
+use crate::terminal_text;
 use flags::{BridgeOptions, Command, Flags};
 
 /// Runs the command that the arguments name. The exit code is of INTERFACE's table: 0 done, 1 failed, 2 usage or settings,
@@ -31,9 +35,14 @@ use flags::{BridgeOptions, Command, Flags};
 pub fn main(environment: Environment) -> ExitCode {
     let flags = match Flags::try_parse() {
         Ok(flags) => flags,
-        Err(error) => {
-            let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+        Err(error) if error.use_stderr() => {
+            report_usage(&error);
+            return ExitCode::from(2);
+        }
+        // Help, or the version.
+        Err(text) => {
+            let _ = text.print();
+            return ExitCode::SUCCESS;
         }
     };
     match dispatch(flags, environment) {
@@ -49,6 +58,7 @@ pub fn main(environment: Environment) -> ExitCode {
 
 fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
     let setup = flags.setup();
+    let implied = flags.command.is_none();
     let command = match flags.command {
         Some(command) => command,
         None if std::io::stdin().is_terminal() => {
@@ -67,14 +77,23 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
     let serves = matches!(command, Command::Serve { .. } | Command::Acp { http: Some(_), .. });
     let ground = app::ground(environment, setup)?;
     let _traces = logging::start(&ground.environment, serves, &ground.loaded.settings.telemetry)?;
+    let colours = Colours::new(&ground.environment);
     match command {
-        Command::Acp { http: None, .. } => on_runtime(async { app::acp(app::nuncio(ground)?).await.map(|()| 0) }),
+        Command::Acp { http: None, .. } => on_runtime(async {
+            let hint = || {
+                if implied {
+                    eprintln!("nuncio: without a command, standard input is the protocol of editors (ACP), and this is not JSON");
+                    eprintln!("  to pass it as a prompt: nuncio run");
+                }
+            };
+            app::acp(app::nuncio(ground)?, hint).await.map(|()| 0)
+        }),
         Command::Acp { http: Some(address), bridge } => on_runtime(bridge::beside(ground, address, bridge)),
         Command::Serve { http, bridge } => on_runtime(bridge::serve(ground, http, bridge)),
         Command::Token { command } => bridge::token(&ground, command),
-        Command::Run(options) => on_runtime(async { run::run(app::nuncio(ground)?, options).await }),
-        Command::Tool(options) => on_runtime(async { tool::run(app::nuncio(ground)?, options).await }),
-        Command::Sessions { command } => on_runtime(async { sessions::run(app::nuncio(ground)?, command).await }),
+        Command::Run(options) => on_runtime(async { run::run(app::nuncio(ground)?, options, colours).await }),
+        Command::Tool(options) => on_runtime(async { tool::run(app::nuncio(ground)?, options, colours).await }),
+        Command::Sessions { command } => on_runtime(async { sessions::run(app::nuncio(ground)?, command, colours).await }),
         Command::Config { command } => inspect::config(&ground, command),
         Command::Trust { dir } => inspect::trust(&ground, &dir),
         Command::Doctor => on_runtime(inspect::doctor(ground)),
@@ -103,14 +122,49 @@ fn exit_code(error: &Error) -> u8 {
 
 /// Says on standard error what went wrong and what to do.
 fn report(error: &Error) {
-    eprintln!("nuncio: {}", error.message);
+    eprintln!("nuncio: {}", terminal_text::output(&error.message));
     if let Some(hint) = &error.hint {
-        eprintln!("  {hint}");
+        eprintln!("  {}", terminal_text::output(hint));
     }
 }
 
-/// Writes to standard output. A reader that is gone ends the process quietly, as with any other tool in a pipe.
+/// Writes what is wrong with the arguments to standard error. A prompt that is given as a command gets the command that takes it.
+fn report_usage(error: &clap::Error) {
+    eprint!("{}", terminal_text::output(&error.render().to_string()));
+    if let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidSubcommand) {
+        eprintln!("\n  to pass it as a prompt: nuncio run \"{}\"", terminal_text::output_line(unknown));
+    }
+}
+
+/// Which of the standard streams get colours: terminals, unless `NO_COLOR` (<https://no-color.org>) or `TERM=dumb` says otherwise.
+#[derive(Clone, Copy, Debug)]
+struct Colours {
+    stdout: bool,
+    stderr: bool,
+}
+
+impl Colours {
+    fn new(environment: &Environment) -> Colours {
+        let wanted = environment.get("NO_COLOR").is_none() && environment.get("TERM") != Some("dumb");
+        Colours { stdout: wanted && std::io::stdout().is_terminal(), stderr: wanted && std::io::stderr().is_terminal() }
+    }
+}
+
+/// Writes text for people to standard output, without control sequences.
 fn print(text: impl AsRef<str>) -> Result<()> {
+    print_exact(terminal_text::output(text.as_ref()))
+}
+
+/// Writes JSON to standard output; on a terminal, what it would obey is escaped.
+fn print_json(text: impl AsRef<str>) -> Result<()> {
+    match std::io::stdout().is_terminal() {
+        true => print_exact(terminal_text::json(text.as_ref())),
+        false => print_exact(text),
+    }
+}
+
+/// Writes to standard output as it is. A reader that is gone ends the process quietly, as with any other tool in a pipe.
+fn print_exact(text: impl AsRef<str>) -> Result<()> {
     let mut output = std::io::stdout().lock();
     let written = output.write_all(text.as_ref().as_bytes()).and_then(|()| output.flush());
     written.map_err(|error| Error::new(Kind::Cancelled, format!("writing the output: {error}")).source(error))

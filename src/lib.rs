@@ -22,6 +22,7 @@ pub mod rpc;
 pub mod session;
 pub mod stdio;
 pub mod store;
+pub mod terminal_text;
 pub mod tools;
 pub mod web;
 pub mod workspace;

@@ -337,8 +337,14 @@ pub const SESSIONS_PAGES_MAX: usize = 40;
 pub const TITLE_CHARS_MAX: usize = 80;
 /// Elements inside each other that are opened in search of a title.
 pub const TITLE_DEPTH_MAX: usize = 8;
-/// Longest JSON Lines record that `run --json -` and `sessions import` take.
+/// Longest JSON Lines record that `run --json -` and `sessions import` take, and longest prompt on standard input.
 pub const INPUT_LINE_BYTES_MAX: usize = FRAME_BYTES_MAX;
+/// How long standard input may take to end before `run` says that it waits for it.
+pub const INPUT_NOTICE: Duration = Duration::from_secs(2);
+/// How long a socket as standard input may stay silent before `run` goes on with the prompt that it has.
+pub const INPUT_SOCKET: Duration = Duration::from_secs(3);
+/// How long the model may take to begin its answer to `doctor`.
+pub const DOCTOR_MODEL: Duration = Duration::from_secs(30);
 /// Longest key that an `api_key_command` may print.
 pub const KEY_BYTES_MAX: usize = 16 << 10;
 /// Threads for work that blocks: files, the store.

@@ -5,6 +5,7 @@ use std::io::{BufRead, IsTerminal, Write};
 use crate::content::{PermissionOption, PermissionOptionKind};
 use crate::id::PermissionId;
 use crate::session::Session;
+use crate::terminal_text::question_line;
 
 /// How questions are answered here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,13 +50,20 @@ pub fn answer(answers: Answers, session: &Session, id: &PermissionId, title: &st
     }
 }
 
-/// Asks at the terminal until there is an answer, one question after the other; the end of the input is a no.
+/// Asks at the terminal until there is an answer that is offered, one question after the other; the end of the input is a no.
 pub fn ask(title: &str, options: &[PermissionOption]) -> PermissionOptionKind {
-    let always = options.iter().find(|option| option.kind == PermissionOptionKind::AllowAlways);
-    let always = always.map_or(String::new(), |option| option.name.to_lowercase());
+    let offered = |kind| options.iter().find(|option: &&PermissionOption| option.kind == kind);
+    let mut question = format!("Allow {}?  [y]es  [n]o", question_line(title));
+    if let Some(option) = offered(PermissionOptionKind::AllowAlways) {
+        question += &format!("  [a] {}", question_line(&option.name).replacen("Always", "always", 1));
+    }
+    if offered(PermissionOptionKind::RejectAlways).is_some() {
+        question += "  [r] always reject";
+    }
     let mut input = std::io::stdin().lock();
     loop {
-        eprint!("Allow {title}?  [y]es  [n]o  [a] {always}  [r] always reject: ");
+        // At once: nothing of somebody else's comes between.
+        eprint!("{question}: ");
         let _ = std::io::stderr().flush();
         let mut line = String::new();
         match input.read_line(&mut line) {
@@ -65,8 +73,8 @@ pub fn ask(title: &str, options: &[PermissionOption]) -> PermissionOptionKind {
         match line.trim().to_lowercase().as_str() {
             "y" | "yes" => return PermissionOptionKind::AllowOnce,
             "n" | "no" => return PermissionOptionKind::RejectOnce,
-            "a" => return PermissionOptionKind::AllowAlways,
-            "r" => return PermissionOptionKind::RejectAlways,
+            "a" if offered(PermissionOptionKind::AllowAlways).is_some() => return PermissionOptionKind::AllowAlways,
+            "r" if offered(PermissionOptionKind::RejectAlways).is_some() => return PermissionOptionKind::RejectAlways,
             _ => {}
         }
     }

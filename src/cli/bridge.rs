@@ -9,6 +9,7 @@ use crate::app::{self, BridgeFlags, Ground};
 use crate::error::{Error, Result};
 use crate::http::Tokens;
 use crate::session::now_ms;
+use crate::terminal_text::output_line;
 
 fn flags(address: String, options: BridgeOptions) -> BridgeFlags {
     let BridgeOptions { allow_public, behind_proxy, hosts, origins } = options;
@@ -16,17 +17,36 @@ fn flags(address: String, options: BridgeOptions) -> BridgeFlags {
 }
 
 pub async fn serve(ground: Ground, address: String, options: BridgeOptions) -> Result<u8> {
+    let token_file = Tokens::new(&ground.places.data).owner_file().display().to_string();
     let (_, bridge) = app::bridge(ground, flags(address, options)).await?;
     // The token is for eyes only: not for a file or a pipe that output goes to.
-    let url = if std::io::stdout().is_terminal() { bridge.ready_url()? } else { bridge.url()? };
-    app::serve(bridge, || print(format!("nuncio listens on {url}\n"))).await.map(|()| 0)
+    let terminal = std::io::stdout().is_terminal();
+    let url = if terminal { bridge.ready_url()? } else { bridge.url()? };
+    let tell = || {
+        print(format!("nuncio listens on {url}\n"))?;
+        if terminal {
+            return print(format!("the owner's token is in {token_file}\n"));
+        }
+        tracing::info!(url, token_file, "listening");
+        Ok(())
+    };
+    app::serve(bridge, tell).await.map(|()| 0)
 }
 
 /// Standard output is the protocol's: the address is told on standard error.
 pub async fn beside(ground: Ground, address: String, options: BridgeOptions) -> Result<u8> {
+    let token_file = Tokens::new(&ground.places.data).owner_file().display().to_string();
     let (nuncio, bridge) = app::bridge(ground, flags(address, options)).await?;
-    let url = if std::io::stderr().is_terminal() { bridge.ready_url()? } else { bridge.url()? };
-    app::acp_and_bridge(nuncio, bridge, || eprintln!("nuncio listens on {url}")).await.map(|()| 0)
+    let terminal = std::io::stderr().is_terminal();
+    let url = if terminal { bridge.ready_url()? } else { bridge.url()? };
+    let tell = || {
+        eprintln!("nuncio listens on {url}");
+        match terminal {
+            true => eprintln!("the owner's token is in {}", output_line(&token_file)),
+            false => tracing::info!(url, token_file, "listening"),
+        }
+    };
+    app::acp_and_bridge(nuncio, bridge, tell).await.map(|()| 0)
 }
 
 pub fn token(ground: &Ground, command: TokenCommand) -> Result<u8> {

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::ask::Answers;
-use super::print;
 use super::run::{Show, Work};
-use super::text::Text;
+use super::text::{Look, Text};
+use super::{Colours, print};
 use crate::api::{Client, Cx, Method, NewSession};
 use crate::app::{self, Setup};
 use crate::config::Environment;
@@ -30,6 +30,7 @@ pub async fn run(environment: Environment, mut setup: Setup, yes: bool, keep: Op
     write(&script, SCRIPT)?;
     setup.cwd = Some(dir.clone());
     setup.overrides.model = Some(format!("scripted:{}", script.display()));
+    let colours = Colours::new(&environment);
     let nuncio = app::nuncio(app::ground(environment, setup)?)?;
     let cx = Cx::new(nuncio.clone(), Arc::new(Client::new("terminal")), CancellationToken::new());
     let made = NewSession::call(cx, acp::NewSessionRequest::new(nuncio.cwd.clone())).await?;
@@ -37,8 +38,8 @@ pub async fn run(environment: Environment, mut setup: Setup, yes: bool, keep: Op
     let session = nuncio.sessions().await?.get(&id).await?;
 
     let answers = if yes { Answers::Yes } else { Answers::here() };
-    let colour = std::io::IsTerminal::is_terminal(&std::io::stdout());
-    let mut work = Work::new(nuncio.clone(), session, 0, Show::Text(Text::new(colour, false, &dir)), answers);
+    let look = Look { colour: colours.stderr, ..Look::default() };
+    let mut work = Work::new(nuncio.clone(), session, 0, Show::Text(Text::new(look, &dir)), answers);
     let worked = work.prompts([PROMPT.to_string()].into()).await;
     nuncio.shut_down().await;
     // The script does not know what to do with a no: what it says then helps nobody.

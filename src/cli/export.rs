@@ -7,8 +7,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::print;
 use super::sessions::{each_event, line};
+use super::{print, print_json};
 use crate::api::{Nuncio, timestamp};
 use crate::content::{Location, Part, ProviderState, Role, StopReason, ToolContent, ToolKind, ToolStatus};
 use crate::error::{Error, Result};
@@ -83,7 +83,7 @@ pub fn export(nuncio: &Nuncio, sessions: &Sessions, id: &str, layout: Option<&Pa
 
 fn write_line(line: &Line) -> Result<()> {
     let text = serde_json::to_string(line).map_err(|error| Error::internal(format!("writing an export: {error}")))?;
-    print(text + "\n")
+    print_json(text + "\n")
 }
 
 fn session_line(id: &SessionId, state: &SessionState, created_at_ms: u64) -> Line {

@@ -135,7 +135,7 @@ pub enum Command {
         #[arg(default_value = ".")]
         dir: PathBuf,
     },
-    /// What works here, and what to do about the rest
+    /// Check what works here: settings, the store, the model (with one short request), the shell
     Doctor,
 }
 
@@ -172,7 +172,11 @@ pub enum TokenCommand {
 
 #[derive(Debug, Args)]
 pub struct RunOptions {
-    /// Prompts; none, or `-`: standard input
+    /// The prompt; none, or `-`: standard input. Piped input is appended to the prompt
+    #[arg(value_name = "WORD")]
+    pub words: Vec<String>,
+    /// A prompt, instead of words; repeated, one after the other
+    #[arg(short, long = "prompt", value_name = "TEXT", conflicts_with = "words")]
     pub prompts: Vec<String>,
     /// Events as JSON lines; with `-`, messages and interrupts are read as JSON lines
     #[arg(long)]
@@ -190,7 +194,8 @@ pub struct RunOptions {
 
 #[derive(Debug, Args)]
 pub struct ToolOptions {
-    pub name: String,
+    /// Without a name: list the tools and what they take
+    pub name: Option<String>,
     /// The input as JSON; `-`: from standard input
     #[arg(default_value = "{}")]
     pub input: String,

@@ -3,12 +3,16 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use futures_util::StreamExt;
+
 use super::flags::ConfigCommand;
 use super::print;
 use crate::app::{self, Ground};
 use crate::config::{Loaded, Trust, load_project};
+use crate::content::Part;
 use crate::error::{Error, Result};
-use crate::model::catalog;
+use crate::limits;
+use crate::model::{Again, Chunk, Message, Model, ModelError, Request, Thinking, catalog};
 use crate::store::Store;
 
 fn with_project(ground: &Ground) -> Result<Loaded> {
@@ -70,13 +74,16 @@ pub async fn doctor(ground: Ground) -> Result<u8> {
     for provider in catalog::PROVIDERS.iter().filter(|provider| !provider.local) {
         let found = provider.key_env.iter().find(|name| ground.environment.get(name).is_some());
         if let Some(name) = found {
-            line("key", Ok(format!("{} (${name})", provider.name)))?;
+            line("key", Ok(format!("{}: ${name} is set", provider.name)))?;
         }
     }
     let nuncio: Arc<_> = app::nuncio(ground)?;
     let (models, settings) = (&nuncio.agents.models, &nuncio.agents.user.settings);
     let model = match models.default_id(settings).await {
-        Ok(id) => models.open(&id, settings).await.map(|_| id),
+        Ok(id) => match models.open(&id, settings).await {
+            Ok(model) => answers(&*model).await.map(|answer| format!("{id}: {answer}")),
+            Err(error) => Err(error),
+        },
         Err(error) => Err(error),
     };
     line(
@@ -86,6 +93,29 @@ pub async fn doctor(ground: Ground) -> Result<u8> {
     let shell = nuncio.agents.supervisor.spawn(&crate::process::Command::shell("command -v bash || command -v sh", &nuncio.cwd));
     line("shell", shell_line(shell).await)?;
     Ok(if broken > 0 { 1 } else { 0 })
+}
+
+/// Sends the model one short request, which proves its address, the key and the name together, and waits for the answer to begin. It is
+/// sent once: a provider that is busy is a failure here.
+async fn answers(model: &dyn Model) -> std::result::Result<&'static str, ModelError> {
+    if model.id().starts_with("scripted:") {
+        return Ok("a script");
+    }
+    let mut stream = model.stream(Request {
+        system: String::new(),
+        messages: vec![Arc::new(Message::User(vec![Part::text("Answer with the word ok.")]))],
+        tools: Arc::new([]),
+        thinking: Thinking::Off,
+        cache_key: "doctor".into(),
+    });
+    let failed = |why: String| ModelError::new(Again::Never, why);
+    match tokio::time::timeout(limits::DOCTOR_MODEL, stream.next()).await {
+        Ok(Some(Ok(Chunk::Retry { reason, .. }))) => Err(failed(reason)),
+        Ok(Some(Ok(_))) => Ok("answers"),
+        Ok(Some(Err(error))) => Err(error),
+        Ok(None) => Err(failed(format!("{}: the answer is empty", model.id()))),
+        Err(_) => Err(failed(format!("{}: no answer within {} s", model.id(), limits::DOCTOR_MODEL.as_secs()))),
+    }
 }
 
 fn settings_line(ground: &Ground, loaded: &Loaded) -> String {

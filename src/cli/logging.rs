@@ -1,4 +1,6 @@
-//! Logs as JSON lines on standard error, and traces to a collector where the settings name one.
+//! Logs on standard error, as JSON lines or, on a terminal, as lines for people; and traces to a collector where the settings name one.
+
+use std::io::IsTerminal;
 
 use opentelemetry::trace::TracerProvider;
 use opentelemetry_otlp::{SpanExporter, WithExportConfig};
@@ -7,6 +9,7 @@ use opentelemetry_sdk::trace::SdkTracerProvider;
 use tracing_subscriber::filter::{FilterExt, LevelFilter, Targets};
 use tracing_subscriber::prelude::*;
 
+use super::log_lines::LogLines;
 use crate::config::{Environment, Telemetry};
 use crate::error::{Error, Result};
 use crate::limits;
@@ -22,7 +25,12 @@ pub fn start(environment: &Environment, serves: bool, telemetry: &Telemetry) -> 
     let wanted = environment.get("NUNCIO_LOG").and_then(|wanted| wanted.parse::<Targets>().ok());
     let targets = wanted.unwrap_or_else(|| Targets::new().with_default(usual));
     let ours = Targets::new().with_default(LevelFilter::INFO).with_target("nuncio", LevelFilter::TRACE);
-    let lines = tracing_subscriber::fmt::layer().json().with_writer(std::io::stderr).with_filter(targets.and(ours));
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let lines = match std::io::stderr().is_terminal() {
+        true => lines.event_format(LogLines).boxed(),
+        false => lines.json().boxed(),
+    };
+    let lines = lines.with_filter(targets.and(ours));
     let provider = telemetry.otlp_endpoint.as_deref().map(provider).transpose()?;
     let traces = provider.as_ref().map(|provider| {
         let spans = Targets::new().with_target("nuncio", LevelFilter::INFO);

@@ -1,7 +1,7 @@
 //! `nuncio run`: prompts, one after the other, in a session of this process.
 
 use std::collections::{HashMap, VecDeque};
-use std::io::{IsTerminal, Read, Write};
+use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -10,13 +10,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::ask::{self, Answers};
 use super::flags::RunOptions;
-use super::text::{Out, Text};
-use super::{print, report};
+use super::text::{Look, Out, Text};
+use super::{Colours, input, print_exact, print_json, report};
 use crate::api::{Client, Cx, Method, NewSession, Nuncio, Prompt};
 use crate::app::on_signal;
+use crate::content::{PermissionOption, ToolContent};
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Event, SessionChange};
-use crate::id::{Seq, SessionId, ToolCallId};
+use crate::id::{PermissionId, Seq, SessionId, ToolCallId};
 use crate::limits;
 use crate::protocol::acp;
 use crate::rpc::lines::{Line, Lines};
@@ -41,12 +42,12 @@ impl Show {
         match self {
             Show::Json => {
                 let line = serde_json::to_string(event).map_err(|error| Error::internal(error.to_string()))?;
-                print(line + "\n")
+                print_json(line + "\n")
             }
             Show::Text(text) => {
                 for out in text.on(event) {
                     match out {
-                        Out::Answer(answer) => print(answer)?,
+                        Out::Answer(answer) => print_exact(answer)?,
                         Out::Aside(aside) => {
                             let mut stderr = std::io::stderr().lock();
                             let _ = stderr.write_all(aside.as_bytes());
@@ -59,33 +60,20 @@ impl Show {
     }
 }
 
-pub async fn run(nuncio: Arc<Nuncio>, options: RunOptions) -> Result<u8> {
-    let lines = options.json && options.prompts.first().is_some_and(|prompt| prompt == "-");
-    let mut prompts: VecDeque<String> = options.prompts.iter().cloned().collect();
-    if !lines && (prompts.is_empty() || prompts == ["-"]) {
-        prompts = [standard_input()?].into();
-    }
+pub async fn run(nuncio: Arc<Nuncio>, options: RunOptions, colours: Colours) -> Result<u8> {
+    let input = input::read(&options).await?;
     let (session, after) = open(&nuncio, &options).await?;
-    let colour = !options.plain && std::io::stdout().is_terminal();
-    let show = if options.json { Show::Json } else { Show::Text(Text::new(colour, false, &nuncio.cwd)) };
-    let answers = if lines { Answers::None } else { Answers::here() };
+    // A pipe or a file gets the model's text as it is.
+    let look = Look { colour: colours.stderr && !options.plain, exact: !std::io::stdout().is_terminal(), ..Look::default() };
+    let show = if options.json { Show::Json } else { Show::Text(Text::new(look, &nuncio.cwd)) };
+    let answers = if matches!(input, input::Input::Lines) { Answers::None } else { Answers::here() };
     let mut work = Work::new(nuncio, session, after, show, answers);
-    let code = if lines { work.lines().await } else { work.prompts(prompts).await };
+    let code = match input {
+        input::Input::Lines => work.lines().await,
+        input::Input::Prompts(prompts) => work.prompts(prompts).await,
+    };
     work.nuncio.shut_down().await;
     code
-}
-
-fn standard_input() -> Result<String> {
-    let mut text = String::new();
-    if std::io::stdin().is_terminal() {
-        return Err(Error::invalid_params("no prompt").hint("nuncio run \"fix the failing test\""));
-    }
-    let bounded = std::io::stdin().take(limits::INPUT_LINE_BYTES_MAX as u64).read_to_string(&mut text);
-    bounded.map_err(|error| Error::io("reading the prompt from standard input", error))?;
-    if text.trim().is_empty() {
-        return Err(Error::invalid_params("the prompt on standard input is empty"));
-    }
-    Ok(text)
 }
 
 /// The session, and the event after which it is shown: a new one from its beginning.
@@ -141,6 +129,9 @@ pub struct Work {
     interrupted: CancellationToken,
     /// A call was denied, by whomever.
     pub denied: bool,
+    /// The question that is open at the terminal, and what happened since: it is shown once the question is resolved.
+    open: Option<PermissionId>,
+    held: VecDeque<Event>,
 }
 
 impl Work {
@@ -158,6 +149,8 @@ impl Work {
             titles: HashMap::new(),
             interrupted,
             denied: false,
+            open: None,
+            held: VecDeque::new(),
         }
     }
 
@@ -229,23 +222,67 @@ impl Work {
         for event in self.follow.ready()? {
             self.event(&event)?;
         }
+        // The turn has ended: whatever is still open is asked no more.
+        self.open = None;
+        self.show_held()?;
         let stop = end?.result?.stop_reason;
         Ok(stop)
     }
 
+    /// Shows an event, or holds it back while a question is open at the terminal, whose lines stay together.
     fn event(&mut self, event: &Event) -> Result<()> {
+        if let Body::PermissionResolved { permission_id, outcome, .. } = &event.body {
+            self.denied |= !outcome.allows();
+            self.open.take_if(|open| permission_id.as_ref() == Some(open));
+        }
+        if self.open.is_none() && self.held.is_empty() {
+            return self.show(event);
+        }
+        self.held.push_back(event.clone());
+        self.show_held()
+    }
+
+    fn show_held(&mut self) -> Result<()> {
+        while self.open.is_none()
+            && let Some(event) = self.held.pop_front()
+        {
+            self.show(&event)?;
+        }
+        Ok(())
+    }
+
+    fn show(&mut self, event: &Event) -> Result<()> {
         self.show.event(event)?;
         match &event.body {
             Body::ToolStarted { tool_call_id, title, .. } => drop(self.titles.insert(tool_call_id.clone(), title.clone())),
             Body::ToolCompleted { tool_call_id, .. } => drop(self.titles.remove(tool_call_id)),
-            Body::PermissionRequested { permission_id, tool_call_id, options, .. } => {
-                let title = self.titles.get(tool_call_id).map_or("it", String::as_str);
-                ask::answer(self.answers, &self.session, permission_id, title, options);
+            Body::PermissionRequested { permission_id, tool_call_id, content, options, .. } => {
+                self.ask(permission_id, tool_call_id, content, options);
             }
-            Body::PermissionResolved { outcome, .. } if !outcome.allows() => self.denied = true,
             _ => {}
         }
         Ok(())
+    }
+
+    fn ask(&mut self, id: &PermissionId, call: &ToolCallId, content: &[ToolContent], options: &[PermissionOption]) {
+        let resolved = |event: &Event| matches!(&event.body, Body::PermissionResolved { permission_id: Some(of), .. } if of == id);
+        if self.held.iter().any(resolved) {
+            return;
+        }
+        let title = self.titles.get(call).map_or("it", String::as_str);
+        if self.answers == Answers::Terminal {
+            match &self.show {
+                Show::Text(_) => self.open = Some(id.clone()),
+                // The lines on standard output are for a program; who is asked reads the terminal.
+                Show::Json => {
+                    let text = Text::new(Look::default(), &self.nuncio.cwd);
+                    for Out::Answer(shown) | Out::Aside(shown) in text.asked(title, content) {
+                        eprint!("{shown}");
+                    }
+                }
+            }
+        }
+        ask::answer(self.answers, &self.session, id, title, options);
     }
 }
 

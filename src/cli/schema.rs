@@ -4,7 +4,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 
-use super::print;
+use super::{print, print_json};
 use crate::api::{METHODS, openapi};
 use crate::config::Settings;
 use crate::error::{Error, Result};
@@ -53,7 +53,7 @@ pub fn print_named(name: &str) -> Result<u8> {
         let names: Vec<&str> = SCHEMAS.iter().map(|(name, _)| *name).collect();
         Error::invalid_params(format!("there is no schema {name}")).hint(format!("there are {}", names.join(", ")))
     })?;
-    print(text).map(|()| 0)
+    print_json(text).map(|()| 0)
 }
 
 pub fn print_names() -> Result<u8> {

@@ -1,24 +1,24 @@
 //! `nuncio sessions`: the store, from outside.
 
-use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::export;
 use super::flags::SessionsCommand;
-use super::print;
-use super::text::{Out, Text};
+use super::text::{Look, Out, Text};
+use super::{Colours, print, print_exact, print_json};
 use crate::api::{Nuncio, timestamp};
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::id::SessionId;
 use crate::session::Sessions;
+use crate::terminal_text::output_line;
 
-pub async fn run(nuncio: Arc<Nuncio>, command: SessionsCommand) -> Result<u8> {
+pub async fn run(nuncio: Arc<Nuncio>, command: SessionsCommand, colours: Colours) -> Result<u8> {
     let sessions = nuncio.sessions().await?.clone();
     let done = match command {
         SessionsCommand::List { here, json } => list(&sessions, here.then_some(nuncio.cwd.as_path()), json),
-        SessionsCommand::Show { id, json } => show(&sessions, &id, json),
+        SessionsCommand::Show { id, json } => show(&sessions, &id, json, colours),
         SessionsCommand::Export { id, layout } => export::export(&nuncio, &sessions, &id, layout.as_deref()),
         SessionsCommand::Import { file } => export::import(&nuncio, &sessions, &file).await,
         SessionsCommand::Rm { ids } => remove(&sessions, &ids).await,
@@ -34,12 +34,13 @@ fn list(sessions: &Sessions, cwd: Option<&Path>, json: bool) -> Result<()> {
         for row in &page.sessions {
             let title = row.title.as_deref().unwrap_or("");
             let updated = timestamp(row.updated_ms);
-            print(if json {
+            if json {
                 let line = serde_json::json!({ "sessionId": row.id, "cwd": row.cwd, "title": row.title, "updatedAt": updated, "events": row.head });
-                format!("{line}\n")
+                print_json(format!("{line}\n"))?;
             } else {
-                format!("{}  {}  {}  {title}\n", row.id, &updated[..16].replace('T', " "), row.cwd.display())
-            })?;
+                let (cwd, title) = (output_line(&row.cwd.to_string_lossy()), output_line(title));
+                print(format!("{}  {}  {cwd}  {title}\n", row.id, &updated[..16].replace('T', " ")))?;
+            }
         }
         after = page.next;
         if after.is_none() {
@@ -48,16 +49,17 @@ fn list(sessions: &Sessions, cwd: Option<&Path>, json: bool) -> Result<()> {
     }
 }
 
-fn show(sessions: &Sessions, id: &str, json: bool) -> Result<()> {
+fn show(sessions: &Sessions, id: &str, json: bool, colours: Colours) -> Result<()> {
     let id = SessionId::from(id);
-    let mut text = Text::new(std::io::stdout().is_terminal(), true, &sessions.row(&id)?.cwd);
+    let look = Look { colour: colours.stdout, replay: true, ..Look::default() };
+    let mut text = Text::new(look, &sessions.row(&id)?.cwd);
     let put = |out: Vec<Out>| {
         for Out::Answer(shown) | Out::Aside(shown) in out {
-            print(shown)?;
+            print_exact(shown)?;
         }
         Ok(())
     };
-    each_event(sessions, &id, |event| if json { print(line(event)? + "\n") } else { put(text.on(event)) })?;
+    each_event(sessions, &id, |event| if json { print_json(line(event)? + "\n") } else { put(text.on(event)) })?;
     put(text.rest())
 }
 

@@ -6,21 +6,29 @@ use std::path::{Path, PathBuf};
 use crate::content::{Part, PlanStatus, Role, StopReason, ToolContent, ToolStatus};
 use crate::event::{Body, Event, PermissionOutcome, Severity};
 use crate::id::{MessageId, ToolCallId};
-use crate::limits;
 use crate::patch::{self, Side};
+use crate::terminal_text::{OutputFilter, output, output_line, question};
 
-/// A piece of output: the answer itself, or a word about what happens.
+/// A piece of output, without control sequences but our own colours: the answer itself, or a word about what happens.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Out {
     Answer(String),
     Aside(String),
 }
 
+/// How events are shown.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Look {
+    pub colour: bool,
+    /// Leaves the answer as it is: for a pipe or a file.
+    pub exact: bool,
+    /// Shows what the user said, too: for a session of the past.
+    pub replay: bool,
+}
+
 /// A fold over events. Text is shown once, whether it comes in pieces or whole.
 pub struct Text {
-    colour: bool,
-    /// Shows what the user said, too: for a session of the past.
-    replay: bool,
+    look: Look,
     /// What paths are shown relative to.
     cwd: PathBuf,
     /// Messages that are not whole yet.
@@ -29,10 +37,13 @@ pub struct Text {
     writing: Option<MessageId>,
     /// Calls of which nothing more needs to be shown: what was asked about, or what has events of its own.
     told: HashSet<ToolCallId>,
+    /// Titles of the calls that run.
+    titles: HashMap<ToolCallId, String>,
 }
 
 struct Shown {
     role: Role,
+    filter: OutputFilter,
     /// Kept in a session of the past only.
     text: String,
     bytes: usize,
@@ -48,16 +59,25 @@ enum Style {
     Cyan,
 }
 
-/// Lines of a tool's output that are shown.
+/// Lines of a tool's output that are shown: the first ones, or of a command that failed the last ones.
 const OUTPUT_LINES: usize = 12;
 
+/// How a call ended.
+enum Ended {
+    Well,
+    Failed,
+    /// A command, with this exit code.
+    Exited(i64),
+}
+
 impl Text {
-    pub fn new(colour: bool, replay: bool, cwd: &Path) -> Text {
-        Text { colour, replay, cwd: cwd.into(), messages: HashMap::new(), writing: None, told: HashSet::new() }
+    pub fn new(look: Look, cwd: &Path) -> Text {
+        Text { look, cwd: cwd.into(), messages: HashMap::new(), writing: None, told: HashSet::new(), titles: HashMap::new() }
     }
 
+    /// Adds colours. The text must be safe for a terminal already.
     fn paint(&self, style: Style, text: &str) -> String {
-        if !self.colour {
+        if !self.look.colour {
             return text.into();
         }
         let code = match style {
@@ -81,21 +101,31 @@ impl Text {
                 self.told.insert(tool_call_id.clone());
                 Vec::new()
             }
-            Body::ToolStarted { title, .. } => vec![self.aside(&format!("{} {title}", self.paint(Style::Cyan, "●")))],
+            Body::ToolStarted { tool_call_id, title, .. } => {
+                self.titles.insert(tool_call_id.clone(), title.clone());
+                vec![self.aside(&format!("{} {}", self.paint(Style::Cyan, "●"), output_line(title)))]
+            }
             Body::PermissionRequested { tool_call_id, content, .. } => {
                 if content.iter().any(|content| matches!(content, ToolContent::Diff { .. })) {
                     self.told.insert(tool_call_id.clone());
                 }
-                self.asked(content)
+                self.asked(self.titles.get(tool_call_id).map_or("", String::as_str), content)
             }
-            Body::ToolCompleted { tool_call_id, status, content, .. } => {
+            Body::ToolCompleted { tool_call_id, status, content, details, .. } => {
+                self.titles.remove(tool_call_id);
+                let code = details.as_ref().and_then(|details| details["exitCode"].as_i64());
+                let ended = match (status, code) {
+                    (ToolStatus::Failed, _) => Ended::Failed,
+                    (_, Some(code)) if code != 0 => Ended::Exited(code),
+                    _ => Ended::Well,
+                };
                 let told = self.told.remove(tool_call_id) && *status == ToolStatus::Completed;
-                if told { Vec::new() } else { self.contents(*status == ToolStatus::Failed, content) }
+                if told { Vec::new() } else { self.contents(&ended, content) }
             }
             Body::PermissionResolved { outcome, by, reason, .. } if !outcome.allows() => {
                 let word = if *outcome == PermissionOutcome::Cancelled { "cancelled" } else { "denied" };
                 let why = reason.clone().unwrap_or_else(|| format!("by {by}"));
-                vec![self.aside(&self.paint(Style::Yellow, &format!("  {word}: {why}")))]
+                vec![self.aside(&self.paint(Style::Yellow, &format!("  {word}: {}", output(&why))))]
             }
             Body::PlanUpdated { entries } => {
                 let lines = entries.iter().map(|entry| {
@@ -104,7 +134,7 @@ impl Text {
                         PlanStatus::InProgress => "▶",
                         PlanStatus::Pending => "·",
                     };
-                    self.aside(&format!("  {mark} {}", entry.content))
+                    self.aside(&format!("  {mark} {}", output_line(&entry.content)))
                 });
                 lines.collect()
             }
@@ -115,11 +145,11 @@ impl Text {
                     Severity::Error => Style::Red,
                 };
                 let more = description.as_ref().map(|more| format!(" ({more})")).unwrap_or_default();
-                vec![self.aside(&self.paint(style, &format!("! {title}{more}")))]
+                vec![self.aside(&self.paint(style, &output(&format!("! {title}{more}"))))]
             }
-            Body::TurnFailed { message, hint, .. } if self.replay => {
+            Body::TurnFailed { message, hint, .. } if self.look.replay => {
                 let hint = hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
-                vec![self.aside(&self.paint(Style::Red, &format!("✗ {message}{hint}")))]
+                vec![self.aside(&self.paint(Style::Red, &output(&format!("✗ {message}{hint}"))))]
             }
             Body::TurnCompleted { stop_reason } if *stop_reason != StopReason::EndTurn => {
                 let why = match stop_reason {
@@ -144,23 +174,27 @@ impl Text {
 
     /// Text of a message as it comes, on lines of its own. A session of the past shows only what is whole, and at the end what never was.
     fn piece(&mut self, id: &MessageId, role: Role, offset: usize, text: &str) -> Vec<Out> {
-        let message = self.messages.entry(id.clone()).or_insert_with(|| Shown { role, text: String::new(), bytes: 0 });
+        let new = || Shown { role, filter: OutputFilter::default(), text: String::new(), bytes: 0 };
+        let message = self.messages.entry(id.clone()).or_insert_with(new);
         // A piece before this one is gone: the whole message is on its way.
         if offset > message.bytes {
             return Vec::new();
         }
         let Some(fresh) = text.get(message.bytes - offset..).filter(|fresh| !fresh.is_empty()) else { return Vec::new() };
         message.bytes = offset + text.len();
-        if self.replay {
+        if self.look.replay {
             message.text.push_str(fresh);
             return Vec::new();
         }
+        let exact = self.look.exact && role == Role::Assistant;
+        let fresh = if exact { fresh.to_string() } else { message.filter.push(fresh) };
         let mut out = if self.writing.as_ref() == Some(id) { Vec::new() } else { self.end_line() };
         self.writing = Some(id.clone());
-        out.extend(self.said(role, fresh));
+        out.extend(self.said(role, &fresh));
         out
     }
 
+    /// The text must be safe for where it goes.
     fn said(&self, role: Role, text: &str) -> Option<Out> {
         match role {
             Role::Assistant => Some(Out::Answer(text.into())),
@@ -181,7 +215,8 @@ impl Text {
 
     fn completed(&mut self, id: &MessageId, role: Role, parts: &[Part], discarded: bool) -> Vec<Out> {
         let text = crate::content::plain_text(parts);
-        if self.replay {
+        if self.look.replay {
+            let text = output(&text);
             self.messages.remove(id);
             return match role {
                 _ if discarded || text.is_empty() => Vec::new(),
@@ -206,19 +241,23 @@ impl Text {
     /// What was said and never became whole, for the end of a session of the past.
     pub fn rest(&mut self) -> Vec<Out> {
         let open: Vec<Shown> = self.messages.drain().map(|(_, message)| message).collect();
-        open.iter().filter_map(|message| self.said(message.role, &format!("{}\n", message.text))).collect()
+        open.iter().filter_map(|message| self.said(message.role, &format!("{}\n", output(&message.text)))).collect()
     }
 
-    /// What is asked about, all of it; a text that is no more than the call's title stands in the question itself.
-    pub fn asked(&self, contents: &[ToolContent]) -> Vec<Out> {
+    /// What is asked about, all of it and nothing hidden; only a text that is the call's title stands in the question itself.
+    pub fn asked(&self, title: &str, contents: &[ToolContent]) -> Vec<Out> {
         let mut out = Vec::new();
         for content in contents {
             match content {
-                ToolContent::Diff { .. } => out.extend(self.contents(false, [content])),
+                ToolContent::Diff { path, old_text, new_text } => {
+                    let diff = self.diff(path, old_text.as_deref(), new_text);
+                    out.extend(question(&diff).trim_end_matches('\n').split('\n').map(|line| self.diff_line(line)));
+                }
                 ToolContent::Content { content } => {
                     let text = content.as_text();
-                    if text.lines().count() > 1 || text.chars().count() > limits::BASH_TITLE_CHARS_MAX {
-                        out.extend(text.lines().map(|line| self.aside(&format!("  {line}"))));
+                    if title != format!("`{}`", text.trim()) {
+                        let text = question(&text);
+                        out.extend(text.trim_end_matches('\n').split('\n').map(|line| self.aside(&format!("  {line}"))));
                     }
                 }
                 // It has not begun.
@@ -228,33 +267,51 @@ impl Text {
         out
     }
 
-    fn contents<'a>(&self, failed: bool, contents: impl IntoIterator<Item = &'a ToolContent>) -> Vec<Out> {
+    fn contents<'a>(&self, ended: &Ended, contents: impl IntoIterator<Item = &'a ToolContent>) -> Vec<Out> {
         let mut out = Vec::new();
         for content in contents {
             match content {
-                ToolContent::Content { content } => out.push(self.output(failed, &content.as_text())),
-                ToolContent::Terminal { output, .. } => out.push(self.output(failed, output)),
+                ToolContent::Content { content } => out.push(self.output(ended, &content.as_text())),
+                ToolContent::Terminal { output, .. } => out.push(self.output(ended, output)),
                 ToolContent::Diff { path, old_text, new_text } => {
-                    let name = path.strip_prefix(&self.cwd).unwrap_or(path).display().to_string();
-                    let side = |text| Side::text(name.trim_start_matches('/'), text);
-                    let diff = patch::unified(old_text.as_deref().map(side), Some(side(new_text)));
-                    out.extend(diff.text.lines().map(|line| self.diff_line(line)));
+                    let diff = output(&self.diff(path, old_text.as_deref(), new_text));
+                    out.extend(diff.lines().map(|line| self.diff_line(line)));
                 }
             }
         }
         out
     }
 
-    /// The beginning of a text.
-    fn output(&self, failed: bool, text: &str) -> Out {
-        let mut lines: Vec<String> = text.lines().take(OUTPUT_LINES).map(|line| format!("  {line}")).collect();
-        let more = text.lines().count().saturating_sub(OUTPUT_LINES);
-        if more > 0 {
-            lines.push(format!("  … {more} more lines"));
-        }
-        self.aside(&self.paint(if failed { Style::Red } else { Style::Dim }, &lines.join("\n")))
+    fn diff(&self, path: &Path, old_text: Option<&str>, new_text: &str) -> String {
+        let name = path.strip_prefix(&self.cwd).unwrap_or(path).display().to_string();
+        let side = |text| Side::text(name.trim_start_matches('/'), text);
+        patch::unified(old_text.map(side), Some(side(new_text))).text
     }
 
+    /// The beginning of a text; the end where something failed, and of a command its exit code.
+    fn output(&self, ended: &Ended, text: &str) -> Out {
+        let text = output(text);
+        let (text, code) = match ended {
+            Ended::Exited(code) => {
+                let code = format!("exit code: {code}");
+                (text.trim_end().strip_suffix(&code).unwrap_or(&text), Some(code))
+            }
+            Ended::Well | Ended::Failed => (text.as_str(), None),
+        };
+        let lines: Vec<&str> = text.lines().collect();
+        let hidden = lines.len().saturating_sub(OUTPUT_LINES);
+        let note = |which: &str| (hidden > 0).then(|| format!("… {hidden} {which} lines"));
+        let (before, shown, after) = match ended {
+            Ended::Well => (None, &lines[..lines.len() - hidden], note("more")),
+            Ended::Failed | Ended::Exited(_) => (note("earlier"), &lines[hidden..], code),
+        };
+        let lines = before.as_deref().into_iter().chain(shown.iter().copied()).chain(after.as_deref());
+        let lines: Vec<String> = lines.map(|line| format!("  {line}")).collect();
+        let style = if matches!(ended, Ended::Failed) { Style::Red } else { Style::Dim };
+        self.aside(&self.paint(style, &lines.join("\n")))
+    }
+
+    /// The line must be safe for a terminal already.
     fn diff_line(&self, line: &str) -> Out {
         let style = match line.as_bytes().first() {
             Some(b'+') => Style::Green,

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::ask::{self, Answers};
 use super::flags::ToolOptions;
-use super::print;
-use super::text::{Out, Text};
+use super::text::{Look, Out, Text};
+use super::{Colours, print, print_json};
 use crate::agent::gate;
 use crate::api::Nuncio;
 use crate::app::on_signal;
@@ -20,8 +20,9 @@ use crate::permission::rules::Mode;
 use crate::session::SessionState;
 use crate::tools::{self, Output, ToolError};
 
-/// Prints `{"ok","output","details"}`. Exit codes: 0 ok, 1 the tool failed, 2 usage, 4 denied.
-pub async fn run(nuncio: Arc<Nuncio>, options: ToolOptions) -> Result<u8> {
+/// Prints `{"ok","output","details"}`, or without a name the tools. Exit codes: 0 ok, 1 the tool failed, 2 usage, 4 denied.
+pub async fn run(nuncio: Arc<Nuncio>, options: ToolOptions, colours: Colours) -> Result<u8> {
+    let Some(name) = &options.name else { return list(&nuncio) };
     let text = match options.input.as_str() {
         "-" => read_input()?,
         text => text.to_string(),
@@ -34,13 +35,11 @@ pub async fn run(nuncio: Arc<Nuncio>, options: ToolOptions) -> Result<u8> {
     let mut context = desk.tool_context(&nuncio.agents);
     tokio::spawn(on_signal(context.cancel.clone()));
     let tools = nuncio.agents.tools();
-    if tools.get(&options.name).is_none() {
+    if tools.get(name).is_none() {
         let names: Vec<&str> = tools.names().collect();
-        return Err(
-            Error::invalid_params(format!("there is no tool {}", options.name)).hint(format!("there are {}", names.join(", ")))
-        );
+        return Err(Error::invalid_params(format!("there is no tool {name}")).hint(format!("there are {}", names.join(", "))));
     }
-    let prepared = match tools.prepare(&options.name, input, &context) {
+    let prepared = match tools.prepare(name, input, &context) {
         Ok(prepared) => prepared,
         Err(error) => return tell(Err(error), 2),
     };
@@ -63,11 +62,12 @@ pub async fn run(nuncio: Arc<Nuncio>, options: ToolOptions) -> Result<u8> {
                 Err(error) => return tell(Err(error), 1),
                 Ok(content) => content,
             };
-            for shown in Text::new(true, false, &nuncio.cwd).asked(&content) {
+            let title = prepared.title.clone();
+            let look = Look { colour: colours.stderr, ..Look::default() };
+            for shown in Text::new(look, &nuncio.cwd).asked(&title, &content) {
                 let (Out::Answer(text) | Out::Aside(text)) = shown;
                 eprint!("{text}");
             }
-            let title = prepared.title.clone();
             let kind = tokio::task::spawn_blocking(move || ask::ask(&title, &options)).await;
             if !matches!(kind, Ok(PermissionOptionKind::AllowOnce | PermissionOptionKind::AllowAlways)) {
                 return tell(Err(ToolError::new("denied by the user")), 4);
@@ -91,6 +91,32 @@ pub async fn run(nuncio: Arc<Nuncio>, options: ToolOptions) -> Result<u8> {
     }
 }
 
+/// A tool, what it takes, and what it does; `?` follows the name of what may be left out.
+fn list(nuncio: &Nuncio) -> Result<u8> {
+    for tool in nuncio.agents.tools().iter() {
+        let schema = &tool.spec().input_schema;
+        let required = |name: &str| schema["required"].as_array().is_some_and(|names| names.iter().any(|one| one == name));
+        let fields = schema["properties"].as_object().into_iter().flatten();
+        let fields: Vec<String> = fields.map(|(name, _)| format!("{name}{}", if required(name) { "" } else { "?" })).collect();
+        print(wrapped(&format!("{:14}{}", tool.name(), fields.join(", "))))?;
+        print(wrapped(&format!("{:14}{}", "", tool.spec().description)))?;
+    }
+    Ok(0)
+}
+
+/// Lines of at most 100 columns; the following ones stand below the second column.
+fn wrapped(text: &str) -> String {
+    let (mut lines, mut line) = (String::new(), text[..14].to_string());
+    for word in text[14..].split_whitespace() {
+        if line.chars().count() + word.chars().count() > 99 {
+            lines += &(line + "\n");
+            line = " ".repeat(14);
+        }
+        line += &format!("{}{word}", if line.len() > 14 { " " } else { "" });
+    }
+    lines + &line + "\n"
+}
+
 fn read_input() -> Result<String> {
     let mut text = String::new();
     if std::io::stdin().is_terminal() {
@@ -106,5 +132,5 @@ fn tell(result: Result<Output, ToolError>, code: u8) -> Result<u8> {
         Ok(output) => json!({ "ok": true, "output": plain_text(&output.parts), "details": output.details }),
         Err(ToolError(message)) => json!({ "ok": false, "output": message, "details": null }),
     };
-    print(format!("{line}\n")).map(|()| code)
+    print_json(format!("{line}\n")).map(|()| code)
 }

@@ -50,6 +50,11 @@ impl Tokens {
         Tokens { owner: data.join("token"), named: data.join("tokens.json"), known: Mutex::default() }
     }
 
+    /// The file of the owner's token.
+    pub fn owner_file(&self) -> &Path {
+        &self.owner
+    }
+
     /// The owner's token; made when there is none.
     pub fn owner(&self) -> Result<String> {
         match std::fs::read_to_string(&self.owner) {

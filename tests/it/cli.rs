@@ -1,9 +1,12 @@
 //! The command line: what each command prints, and the code it ends with.
 
+mod doctor;
 mod import;
+mod input;
 mod run;
 mod show;
 mod stops;
+mod terminal;
 
 use serde_json::{Value, json};
 
@@ -30,7 +33,6 @@ async fn usage_errors_are_two() {
         (&["run", "--continue", "--resume", "x", "go"], &["--resume"]),
         (&["run", "--resume", "sess_none", "--model", "scripted:none", "go"], &["sess_none"]),
         (&["run", "--continue", "--model", "scripted:none", "go"], &["continue"]),
-        (&["tool"], &["NAME"]),
         (&["tool", "no_such", "{}"], &["no_such", "bash"]),
         (&["tool", "read", "{"], &["JSON"]),
         (&["tool", "read", "{}"], &["file_path"]),

@@ -11,6 +11,7 @@ mod random;
 mod server;
 mod site;
 mod socket;
+mod terminal;
 mod updates;
 
 use std::collections::{HashMap, VecDeque};
@@ -31,6 +32,7 @@ pub use random::Random;
 pub use server::Server;
 pub use site::Site;
 pub use socket::Socket;
+pub use terminal::Terminal;
 pub use updates::{kinds, notices, of, text, tool};
 
 use crate::process::marked;

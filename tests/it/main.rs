@@ -20,5 +20,6 @@ mod rows;
 mod sandbox;
 mod schema;
 mod stdio;
+mod terminal_text;
 mod tidy;
 mod tools;

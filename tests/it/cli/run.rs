@@ -34,7 +34,7 @@ async fn prompts_come_as_arguments_or_on_standard_input() {
     let echo =
         |words: &[&str]| json!(words.iter().map(|word| json!({"expect": word, "text": format!("got {word}")})).collect::<Vec<_>>());
     let model = home.script(echo(&["alpha", "beta"]));
-    check(&home.run(&["run", "--model", &model, "alpha", "beta"], "").await, 0, &["got alpha\ngot beta\n"]);
+    check(&home.run(&["run", "--model", &model, "-p", "alpha", "-p", "beta"], "").await, 0, &["got alpha\ngot beta\n"]);
     let model = home.script(echo(&["piped words"]));
     check(&home.run(&["run", "--model", &model], "piped words\n").await, 0, &["got piped words"]);
     check(&home.run(&["run", "--model", &model, "-"], "piped words\n").await, 0, &["got piped words"]);
@@ -176,6 +176,8 @@ async fn a_signal_interrupts() {
     for signal in [Signal::INT, Signal::TERM] {
         let model = home.script(json!([{"text": "words ".repeat(1000), "delay_ms": 20}]));
         let mut running = Running::new(&home, &["run", "--model", &model, "--json", "go"]);
+        // Piped input belongs to the prompt: it ends before the turn begins.
+        drop(running.stdin.take());
         running.until("message.delta").await;
         kill_process(Pid::from_raw(running.child.id().unwrap() as i32).unwrap(), signal).unwrap();
         running.until("turn.cancelled").await;

@@ -1,0 +1,153 @@
+//! Text of models, tools and files for a terminal, which obeys control sequences that it is sent. [`OutputFilter`] and [`output`]
+//! drop them; [`question`] shows them, because a question must not hide what it asks about.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// Drops what a terminal would obey from a text that arrives in pieces, which may be cut anywhere: CSI, OSC, DCS, APC, PM, SOS and
+/// all other escape sequences (ECMA-48), C0 except newline and tab, DEL, C1, and controls of writing direction. A carriage return
+/// ends the line before it. No sequence goes on behind the end of its line, so that none can hide more than that.
+#[derive(Clone, Debug, Default)]
+pub struct OutputFilter {
+    state: State,
+    /// Something was shown on the current line.
+    line_begun: bool,
+    /// A carriage return ended the last line: a newline that follows belongs to it.
+    after_return: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Text,
+    /// After ESC.
+    Escape,
+    /// After ESC and an intermediate byte: one byte follows that ends it.
+    Intermediate,
+    /// In a control sequence: parameters until a final byte.
+    Csi,
+    /// In a control string: anything until ST or BEL.
+    String,
+    /// After ESC in a control string.
+    StringEscape,
+}
+
+impl OutputFilter {
+    /// What is to be shown of the next piece.
+    pub fn push(&mut self, piece: &str) -> String {
+        let mut shown = String::with_capacity(piece.len());
+        for character in piece.chars() {
+            self.state = self.next(character, &mut shown);
+        }
+        shown
+    }
+
+    fn next(&mut self, character: char, shown: &mut String) -> State {
+        match (self.state, character) {
+            (_, '\n') => {
+                if !std::mem::take(&mut self.after_return) {
+                    shown.push('\n');
+                }
+                self.line_begun = false;
+                State::Text
+            }
+            (_, '\r') => {
+                if std::mem::take(&mut self.line_begun) {
+                    shown.push('\n');
+                    self.after_return = true;
+                }
+                State::Text
+            }
+            // CAN and SUB cancel a sequence.
+            (_, '\u{18}' | '\u{1a}') => State::Text,
+            (State::String | State::StringEscape, '\u{1b}') => State::StringEscape,
+            (State::String, '\u{7}' | '\u{9c}') | (State::StringEscape, '\\') => State::Text,
+            (State::String, _) => State::String,
+            (_, '\u{1b}') => State::Escape,
+            (_, '\u{9b}') => State::Csi,
+            (_, '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}') => State::String,
+            (State::Escape | State::StringEscape, '[') => State::Csi,
+            (State::Escape | State::StringEscape, ']' | 'P' | 'X' | '^' | '_') => State::String,
+            (State::Escape | State::StringEscape | State::Intermediate, ' '..='/') => State::Intermediate,
+            (State::Escape | State::StringEscape | State::Intermediate, '0'..='~') => State::Text,
+            (State::Csi, ' '..='?') => State::Csi,
+            (State::Csi, '@'..='~') => State::Text,
+            (state @ (State::Escape | State::Intermediate | State::Csi), character) if character.is_control() => state,
+            (_, character) => {
+                if character == '\t' || !(character.is_control() || is_direction(character)) {
+                    shown.push(character);
+                    self.line_begun = true;
+                    self.after_return = false;
+                }
+                State::Text
+            }
+        }
+    }
+}
+
+/// A whole text as [`OutputFilter`] lets it through.
+pub fn output(text: &str) -> String {
+    OutputFilter::default().push(text)
+}
+
+/// The same for a text that shall stay on one line: a title, a path.
+pub fn output_line(text: &str) -> String {
+    output(text).trim_end().replace(['\n', '\t'], " ")
+}
+
+/// A text that somebody is asked about: everything in it is shown, and nothing is dropped. Control characters become `^[` or `^M`, what
+/// is invisible or changes the writing direction `<U+202E>`. Newlines and tabs stay.
+pub fn question(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\n' | '\t' => shown.push(character),
+            '\0'..='\u{1f}' => shown.extend(['^', char::from(character as u8 + b'@')]),
+            '\u{7f}' => shown.push_str("^?"),
+            character if character.is_control() || is_invisible(character) => {
+                // Cannot fail: it writes to a String.
+                let _ = write!(shown, "<U+{:04X}>", u32::from(character));
+            }
+            character => shown.push(character),
+        }
+    }
+    shown
+}
+
+/// The same for a text that shall stay on one line: newlines and tabs are shown as `^J` and `^I`.
+pub fn question_line(text: &str) -> String {
+    question(text).replace('\n', "^J").replace('\t', "^I")
+}
+
+/// A JSON text with the same value, in which what a terminal would obey is escaped. JSON itself requires that only of C0.
+pub fn json(text: &str) -> Cow<'_, str> {
+    let acts = |character: char| (character.is_control() && character >= '\u{7f}') || is_direction(character);
+    if !text.contains(acts) {
+        return Cow::Borrowed(text);
+    }
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match acts(character) {
+            // Cannot fail: it writes to a String. All of them have four digits.
+            true => drop(write!(escaped, "\\u{:04x}", u32::from(character))),
+            false => escaped.push(character),
+        }
+    }
+    Cow::Owned(escaped)
+}
+
+/// Controls of the writing direction (Unicode Standard Annex 9), by which text looks like another.
+fn is_direction(character: char) -> bool {
+    matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Characters that take no room, or look like a space and are none.
+fn is_invisible(character: char) -> bool {
+    match character {
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' => true,
+        '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' => true,
+        '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' => true,
+        '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}' => true,
+        character => !character.is_ascii() && character.is_whitespace(),
+    }
+}

@@ -1,0 +1,332 @@
+//! What a terminal is given: no control sequences of models, tools or files, and questions that hide nothing.
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use super::check;
+use crate::harness::{Home, Terminal};
+
+/// Sequences and characters that act on a terminal instead of being shown.
+const HOSTILE: &[&str] = &[
+    "\u{1b}[2K",
+    "\u{1b}[1;31m",
+    "\u{1b}]0;title\u{7}",
+    "\u{1b}]52;c;Y3VybA==\u{1b}\\",
+    "\u{1b}P1$r0m\u{1b}\\",
+    "\u{1b}_app\u{1b}\\",
+    "\u{1b}^private\u{1b}\\",
+    "\u{1b}Xstart\u{1b}\\",
+    "\u{1b}c",
+    "\u{1b}(0",
+    "\u{8}\u{8}",
+    "\u{7f}",
+    "\u{9b}31m",
+    "\u{9d}0;title\u{9c}",
+    "\u{85}",
+    "\u{202e}",
+    "\u{2066}",
+    "\u{200f}",
+    "\u{61c}",
+    "\r",
+];
+
+fn hostile(marker: &str) -> String {
+    HOSTILE.iter().map(|piece| format!("{piece}{marker}")).collect()
+}
+
+/// Nothing in it acts on a terminal.
+#[track_caller]
+fn assert_plain(shown: &str) {
+    let acts = |character: char| match character {
+        '\n' | '\t' => false,
+        '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
+        character => character.is_control(),
+    };
+    let found: Vec<char> = shown.chars().filter(|character| acts(*character)).collect();
+    assert!(found.is_empty(), "{found:?} in {shown:?}");
+}
+
+/// A home whose terminals have no colours, so that every escape is somebody else's.
+fn home() -> Home {
+    let home = Home::new();
+    home.env("NO_COLOR", "1");
+    home
+}
+
+fn bash(command: &str) -> Value {
+    json!({"name": "bash", "input": {"command": command}})
+}
+
+#[tokio::test]
+async fn forged_question_shows_the_whole_command() {
+    let home = home();
+    home.put("victim/file", "");
+    let command = "rm -rf victim #\u{1b}[2K\rls -la";
+    let model = home.script(json!([{"tool_calls": [bash(command)]}, {"text": "so be it"}]));
+    let mut terminal = home.terminal(&["run", "--model", &model, "go"]);
+    let shown = terminal.until("[r] always reject: ").await;
+    assert!(shown.contains("Allow `rm -rf victim #^[[2K^Mls -la`?"), "{shown:?}");
+    terminal.say("n\n").await;
+    let (code, shown) = terminal.end().await;
+    assert_plain(&shown);
+    assert_eq!((code, home.get("victim/file").is_some()), (4, true), "{shown}");
+}
+
+#[tokio::test]
+async fn question_shows_every_line_and_every_invisible_character() {
+    let home = home();
+    let long = format!("echo {}", "x".repeat(500));
+    let odd = "echo a\u{202e}b\u{200b}c\u{a0}d\u{9b}e\u{7f}f\u{e0041}g\u{feff}h";
+    // A call, and what its question has to show.
+    let cases = [
+        (bash(odd), vec!["echo a<U+202E>b<U+200B>c<U+00A0>d<U+009B>e^?f<U+E0041>g<U+FEFF>h"]),
+        (
+            bash("echo one\n\u{1b}[1A\u{1b}[2Kecho two\r\necho three"),
+            vec!["  echo one\n", "  ^[[1A^[[2Kecho two^M\n", "  echo three\n"],
+        ),
+        (bash(&long), vec![long.as_str()]),
+        (
+            json!({"name": "bash", "input": {"command": "ls", "env": {"LD_PRELOAD": "./evil\u{1b}[8m.so"}}}),
+            vec!["LD_PRELOAD", "evil", "^[[8m", ".so"],
+        ),
+        (
+            json!({"name": "write", "input": {"file_path": "a\nb\u{1b}[2K.sh", "content": "one\u{202e}\r\ntwo\u{1b}[1A\n"}}),
+            vec!["Allow Write a^Jb^[[2K.sh?", "+one<U+202E>^M\n", "+two^[[1A\n"],
+        ),
+    ];
+    for flags in [&[][..], &["--json"]] {
+        for (call, words) in &cases {
+            let model = home.script(json!([{"tool_calls": [call]}, {"text": "so be it"}]));
+            let mut terminal = home.terminal(&[&["run", "--model", &model], flags, &["go"]].concat());
+            let shown = terminal.until("[r] always reject: ").await;
+            for word in words {
+                assert!(shown.contains(word), "{flags:?}: no {word:?} in {shown:?}");
+            }
+            terminal.say("n\n").await;
+            let (code, shown) = terminal.end().await;
+            assert_plain(&shown);
+            assert_eq!(code, 4, "{shown}");
+        }
+    }
+    // The same question, asked for a tool that is called by hand.
+    let input = json!({"command": odd}).to_string();
+    let mut terminal = home.terminal(&["tool", "bash", &input]);
+    let shown = terminal.until("[r] always reject: ").await;
+    assert!(shown.contains(cases[0].1[0]), "{shown:?}");
+    terminal.say("n\n").await;
+    let (code, shown) = terminal.end().await;
+    assert_plain(&shown);
+    assert_eq!(code, 4, "{shown}");
+}
+
+#[tokio::test]
+async fn only_offered_answers_are_listed() {
+    let home = home();
+    // A call that changes two files is not remembered.
+    let patch = "*** Begin Patch\n*** Add File: a\n+a\n*** Add File: b\n+b\n*** End Patch";
+    let call = json!({"name": "apply_patch", "input": {"patch": patch}});
+    let model = home.script(json!([{"tool_calls": [call]}, {"text": "so be it"}]));
+    let mut terminal = home.terminal(&["run", "--model", &model, "go"]);
+    terminal.until("[n]o").await;
+    // What is not offered is not taken for an answer.
+    terminal.say("a\n").await;
+    terminal.say("n\n").await;
+    let (code, shown) = terminal.end().await;
+    assert_eq!(code, 4, "{shown}");
+    assert!(!shown.contains("[a]") && !shown.contains("[r]"), "{shown}");
+    assert!(home.get("a").is_none(), "{shown}");
+}
+
+async fn only_session(home: &Home) -> String {
+    home.run(&["sessions", "list", "--json"], "").await.lines()[0]["sessionId"].as_str().unwrap().into()
+}
+
+#[tokio::test]
+async fn output_on_a_terminal_has_no_control_sequences() {
+    let home = home();
+    let file = format!("f{}.txt", "\u{1b}]0;t\u{7}\u{202e}x");
+    home.put(&file, "one\n");
+    home.put("raw", &hostile("R"));
+    let steps = json!([
+        {"thinking": hostile("T"), "text": hostile("A"), "chunk_chars": 1, "tool_calls": [
+            {"name": "read", "input": {"file_path": "raw"}},
+            bash("cat raw; exit 1"),
+            {"name": "edit", "input": {"file_path": file, "old_string": "one", "new_string": hostile("E")}},
+            {"name": "edit", "input": {"file_path": hostile("missing"), "old_string": "one", "new_string": "two"}},
+            {"name": "plan", "input": {"entries": [{"content": hostile("P"), "status": "pending"}]}},
+            {"name": hostile("unknown"), "input": {}},
+        ]},
+        {"text": "the end"},
+    ]);
+    let model = home.script(steps);
+    let prompt = format!("{}\nmore", hostile("U"));
+    let (code, shown) = home.terminal(&["run", "--model", &model, "--mode", "auto", &prompt]).end().await;
+    assert_plain(&shown);
+    assert_eq!(code, 0, "{shown}");
+    for letter in ["T", "A", "R", "E", "P"] {
+        assert!(shown.contains(&letter.repeat(3)), "no {letter}: {shown}");
+    }
+    let session = only_session(&home).await;
+    for command in [&["sessions", "show", &session][..], &["sessions", "list"]] {
+        let (code, shown) = home.terminal(command).end().await;
+        assert_plain(&shown);
+        assert!(code == 0 && shown.contains("UUU"), "{shown}");
+        // These are for people wherever they are read.
+        let piped = home.run(command, "").await;
+        assert_plain(&piped.stdout);
+    }
+    // JSON has the same values, whatever has to be escaped for a terminal.
+    for command in
+        [&["sessions", "show", &session, "--json"][..], &["sessions", "list", "--json"], &["sessions", "export", &session]]
+    {
+        let (code, shown) = home.terminal(command).end().await;
+        assert_plain(&shown);
+        let values = |text: &str| -> Vec<Value> { text.lines().map(|line| serde_json::from_str(line).unwrap()).collect() };
+        assert_eq!((code, values(&shown)), (0, values(&home.run(command, "").await.stdout)));
+    }
+    // A list has a line for each session.
+    assert_eq!(home.run(&["sessions", "list"], "").await.stdout.lines().count(), 1);
+}
+
+#[tokio::test]
+async fn messages_that_quote_input_have_no_control_sequences() {
+    let home = home();
+    let name = hostile("N");
+    let commands: &[&[&str]] = &[
+        &[&name],
+        &["run", "--mode", &name, "go"],
+        &["run", "--model", &format!("{name}/x"), "go"],
+        &["run", "--cwd", &name, "go"],
+        &["sessions", "show", &name],
+        &["tool", &name],
+        &["schema", &name],
+        &["token", "revoke", &name],
+        &["doctor", "--model", &format!("scripted:{name}")],
+        &["trust", &name],
+    ];
+    for command in commands {
+        let (code, shown) = home.terminal(command).end().await;
+        assert_plain(&shown);
+        assert!(code != 0 && shown.contains("NNN"), "{command:?}: {shown}");
+    }
+}
+
+/// A pipe or a file gets the model's text as it is.
+#[tokio::test]
+async fn answer_on_a_pipe_is_exact() {
+    let home = home();
+    let model = home.script(json!([{"text": hostile("A"), "chunk_chars": 1}]));
+    let ran = home.run(&["run", "--model", &model, "go"], "").await;
+    assert_eq!(ran.stdout, hostile("A") + "\n");
+}
+
+#[tokio::test]
+async fn no_color_and_dumb_terminals_get_no_colours() {
+    let steps = json!([{"thinking": "hm", "text": "hello", "tool_calls": [{"name": "list", "input": {}}]}, {"text": "bye"}]);
+    // A variable, its value, flags, whether there are colours.
+    let cases = [
+        ("TERM", "xterm", &[][..], true),
+        ("NO_COLOR", "", &[], true),
+        ("NO_COLOR", "1", &[], false),
+        ("TERM", "dumb", &[], false),
+        ("TERM", "xterm", &["--plain"], false),
+    ];
+    for (name, value, flags, colours) in cases {
+        let home = Home::new();
+        home.env(name, value);
+        let model = home.script(steps.clone());
+        let (code, shown) = home.terminal(&[&["run", "--model", &model], flags, &["go"]].concat()).end().await;
+        assert_eq!((code, shown.contains('\u{1b}')), (0, colours), "{name}={value} {flags:?}: {shown:?}");
+        let (code, shown) = home.terminal(&["sessions", "show", &only_session(&home).await]).end().await;
+        assert_eq!((code, shown.contains('\u{1b}')), (0, colours || !flags.is_empty()), "{name}={value}: {shown:?}");
+    }
+}
+
+#[tokio::test]
+async fn failed_command_shows_its_last_lines_and_its_exit_code() {
+    let home = Home::new();
+    let model =
+        home.script(json!([{"tool_calls": [bash("seq 1 40; exit 3")]}, {"tool_calls": [bash("seq 101 140")]}, {"text": "bye"}]));
+    let ran = home.run(&["run", "--model", &model, "--mode", "auto", "--sandbox", "off", "go"], "").await;
+    check(&ran, 0, &["  29\n", "  40\n", "exit code: 3\n", "28 earlier lines"]);
+    assert!(!ran.stderr.contains("  28\n"), "{ran:?}");
+    // Of one that did not fail, the first ones.
+    check(&ran, 0, &["  101\n", "  112\n", "more lines"]);
+    assert!(!ran.stderr.contains("  113\n"), "{ran:?}");
+}
+
+/// The follower is another process: what it has read was shown long before, if it was.
+#[tokio::test]
+async fn question_is_not_interleaved_with_a_parallel_result() {
+    let home = home();
+    home.put("a.txt", "what the file holds\n");
+    let model = home.script(json!([
+        {"tool_calls": [bash("echo ran"), {"name": "read", "input": {"file_path": "a.txt"}}]},
+        {"text": "bye"},
+    ]));
+    let server = home.serve(&[]).await;
+    let mut terminal = home.terminal(&["run", "--model", &model, "go"]);
+    terminal.until("[r] always reject: ").await;
+    let mut events = server.follow(&only_session(&home).await).events().await;
+    events.until("tool.completed").await;
+    drop(events);
+    server.stop().await;
+    let question = terminal.so_far();
+    assert!(question.ends_with(": ") && !question.contains("what the file holds"), "{question}");
+    terminal.say("y\n").await;
+    let (code, shown) = terminal.end().await;
+    assert_eq!(code, 0, "{shown}");
+    let after = &shown[question.len()..];
+    assert!(["what the file holds", "ran", "bye"].iter().all(|words| after.contains(words)), "{shown}");
+}
+
+#[tokio::test]
+async fn input_that_is_not_json_gets_a_hint_on_standard_error() {
+    let home = Home::new();
+    let ran = home.run(&[], "hello\n").await;
+    check(&ran, 0, &["parse_error"]);
+    assert!(ran.stderr.contains("nuncio run"), "{ran:?}");
+    for (arguments, input) in [
+        (&[][..], " \n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":1}}\n"),
+        (&["acp"], "hello\n"),
+    ] {
+        let ran = home.run(arguments, input).await;
+        assert!(!ran.stderr.contains("nuncio run"), "{ran:?}");
+    }
+}
+
+#[tokio::test]
+async fn prompt_as_a_command_suggests_run() {
+    let home = Home::new();
+    check(&home.run(&["fix the bug"], "").await, 2, &["fix the bug", "nuncio run \"fix the bug\""]);
+}
+
+/// On a terminal, a line a request that people can read; the address and the place of the token come first.
+#[tokio::test]
+async fn serve_logs_readable_lines_on_a_terminal() {
+    let home = home();
+    let mut terminal: Terminal = home.terminal(&["serve", "--http", "127.0.0.1:0"]);
+    let shown = terminal.until("/token\n").await;
+    let (url, place) = shown.split_once('\n').unwrap();
+    assert!(place.contains(home.data().join("token").to_str().unwrap()), "{shown}");
+    let address = url.strip_prefix("nuncio listens on http://").and_then(|rest| rest.split('/').next()).unwrap();
+    let bridge = crate::harness::Bridge { address: address.parse().unwrap(), token: home.token() };
+    bridge.get("/v1/sessions").expect(200).await;
+    terminal.until("GET /v1/sessions 200").await;
+    kill_process(Pid::from_raw(terminal.pid as i32).unwrap(), Signal::TERM).unwrap();
+    let (code, shown) = terminal.end().await;
+    assert_plain(&shown);
+    assert!(code == 0 && !shown.contains('{'), "{shown}");
+}
+
+/// Elsewhere, JSON lines; one of them names the token's file.
+#[tokio::test]
+async fn serve_names_the_file_of_the_token_off_a_terminal() {
+    let home = Home::new();
+    let server = home.serve(&[]).await;
+    let (token, said) = (server.token.clone(), server.stop().await);
+    let lines: Vec<Value> = said.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let file = home.data().join("token").display().to_string();
+    assert!(lines.iter().any(|line| line["fields"]["token_file"] == file), "{said}");
+    assert!(!said.contains(&token), "{said}");
+}

@@ -1,0 +1,124 @@
+//! A command on a pseudo terminal in raw mode: what it writes arrives byte by byte, and nothing is echoed.
+
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::process::Stdio;
+
+use tokio::io::unix::AsyncFd;
+use tokio::process::Child;
+
+use super::{Home, bounded};
+
+pub struct Terminal {
+    child: Child,
+    pub pid: u32,
+    /// The write end of its standard input, where that is a pipe.
+    pub stdin: Option<tokio::process::ChildStdin>,
+    master: AsyncFd<OwnedFd>,
+    shown: Vec<u8>,
+}
+
+impl Home {
+    /// A command with all three standard streams on a terminal. `TERM` is set, unless the home sets it.
+    pub fn terminal(&self, arguments: &[&str]) -> Terminal {
+        Terminal::start(self, arguments, None)
+    }
+
+    /// The same, with something else as its standard input.
+    pub fn terminal_with_input(&self, arguments: &[&str], stdin: Stdio) -> Terminal {
+        Terminal::start(self, arguments, Some(stdin))
+    }
+}
+
+impl Terminal {
+    fn start(home: &Home, arguments: &[&str], stdin: Option<Stdio>) -> Terminal {
+        let (master, slave) = open();
+        let mut command = home.command(arguments);
+        if !command.as_std().get_envs().any(|(name, _)| name == "TERM") {
+            command.env("TERM", "xterm-256color");
+        }
+        command.stdin(stdin.unwrap_or_else(|| slave.try_clone().unwrap().into()));
+        command.stdout(slave.try_clone().unwrap()).stderr(slave);
+        let mut child = command.spawn().unwrap();
+        // It holds the terminal's other end: without that, the end of the output would not be seen.
+        drop(command);
+        // SAFETY: the descriptor is owned, and never replaced.
+        let master = unsafe { AsyncFd::register(master) }.unwrap();
+        Terminal { pid: child.id().unwrap(), stdin: child.stdin.take(), child, master, shown: Vec::new() }
+    }
+
+    /// False at the end of the output.
+    async fn read(&mut self) -> bool {
+        let mut bytes = [0; 4096];
+        let read = self.master.async_io(tokio::io::Interest::READABLE, |fd| Ok(rustix::io::read(fd, &mut bytes[..])?)).await;
+        match read {
+            Ok(count) if count > 0 => {
+                self.shown.extend_from_slice(&bytes[..count]);
+                true
+            }
+            // EIO: no process has the terminal open any more.
+            _ => false,
+        }
+    }
+
+    /// Reads until `words` were shown, and returns everything that was shown so far.
+    pub async fn until(&mut self, words: &str) -> String {
+        bounded(words, async {
+            loop {
+                let shown = String::from_utf8_lossy(&self.shown).into_owned();
+                if shown.contains(words) {
+                    return shown;
+                }
+                assert!(self.read().await, "ended before {words:?}: {shown:?}");
+            }
+        })
+        .await
+    }
+
+    /// Everything that was shown so far, without waiting for more.
+    pub fn so_far(&mut self) -> String {
+        let mut bytes = [0; 4096];
+        while let Ok(count) = rustix::io::read(self.master.get_ref(), &mut bytes[..])
+            && count > 0
+        {
+            self.shown.extend_from_slice(&bytes[..count]);
+        }
+        String::from_utf8_lossy(&self.shown).into_owned()
+    }
+
+    pub async fn say(&mut self, text: &str) {
+        let bytes = text.as_bytes();
+        let written = self.master.async_io(tokio::io::Interest::WRITABLE, |fd| Ok(rustix::io::write(fd, bytes)?)).await;
+        assert_eq!(written.unwrap(), bytes.len());
+    }
+
+    /// Waits for the end: the exit code, and everything that was shown.
+    pub async fn end(mut self) -> (i32, String) {
+        drop(self.stdin.take());
+        bounded("the end of the output", async { while self.read().await {} }).await;
+        let status = bounded("the exit", self.child.wait()).await.unwrap();
+        (status.code().unwrap_or(-1), String::from_utf8(self.shown).unwrap())
+    }
+}
+
+/// Both ends of a new terminal, in raw mode; the first does not block.
+fn open() -> (OwnedFd, OwnedFd) {
+    let (mut master, mut slave) = (-1, -1);
+    let nothing = std::ptr::null_mut();
+    // SAFETY: openpty(3) writes two descriptors, and takes null for what it shall not set.
+    let opened = unsafe { libc::openpty(&mut master, &mut slave, nothing, nothing.cast(), nothing.cast()) };
+    assert_eq!(opened, 0, "openpty: {}", std::io::Error::last_os_error());
+    // SAFETY: both were just opened, and nobody else has them.
+    let (master, slave) = unsafe { (OwnedFd::from_raw_fd(master), OwnedFd::from_raw_fd(slave)) };
+    // SAFETY: an all-zero termios is valid, and tcgetattr(3) fills it before it is used.
+    unsafe {
+        let mut modes: libc::termios = std::mem::zeroed();
+        assert_eq!(libc::tcgetattr(slave.as_raw_fd(), &mut modes), 0);
+        libc::cfmakeraw(&mut modes);
+        assert_eq!(libc::tcsetattr(slave.as_raw_fd(), libc::TCSANOW, &modes), 0);
+    }
+    for end in [&master, &slave] {
+        rustix::io::fcntl_setfd(end, rustix::io::FdFlags::CLOEXEC).unwrap();
+    }
+    rustix::fs::fcntl_setfl(&master, rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NONBLOCK).unwrap();
+    (master, slave)
+}
