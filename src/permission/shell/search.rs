@@ -16,14 +16,24 @@ pub fn may_run(operands: &[Text], pattern: &str) -> bool {
     if may_be_program(operands, program) {
         return true;
     }
-    // Wildcards say nothing.
-    let mut wanted = words.filter(|word| word.chars().all(is_part)).peekable();
+    // As it stands, and as a shell that is given it would take it: without quotes.
+    let quotes = |character: &Option<char>| character.is_some_and(|character| "\\'\"".contains(character));
+    let plain = |operand: &Text| operand.iter().filter(|character| !quotes(character)).copied().collect();
+    let unquoted: Vec<Text> = operands.iter().map(plain).collect();
+    let rest: Vec<&str> = words.collect();
+    stands_among(operands, name, name != program, &rest) || stands_among(&unquoted, name, name != program, &rest)
+}
+
+/// Whether `name`, or what begins with it if it is only a `beginning`, stands among the operands, and behind it all words of `rest`
+/// that are plain: wildcards say nothing.
+fn stands_among(operands: &[Text], name: &str, beginning: bool, rest: &[&str]) -> bool {
+    let mut wanted = rest.iter().filter(|word| word.chars().all(is_part)).peekable();
     let mut found = false;
     for token in operands.iter().flat_map(|operand| tokens(operand)) {
         if found {
-            wanted.next_if(|word| token.as_deref().is_none_or(|token| token == *word));
+            wanted.next_if(|word| token.as_deref().is_none_or(|token| token == **word));
         } else {
-            found = token.is_some_and(|token| token == name || (name != program && token.starts_with(name)));
+            found = token.is_some_and(|token| token == name || (beginning && token.starts_with(name)));
         }
         if found && wanted.peek().is_none() {
             return true;

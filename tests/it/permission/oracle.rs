@@ -208,8 +208,8 @@ const WRAPPINGS: &[&str] = &[
     "((PATH=5)); {}",
     // One that runs whatever it is given.
     "./run {}",
-    "./run {q}",
     "./run env {}",
+    "./run a {} b",
     "./run sh -c {q}",
     "./run bash5 -c {q}",
     "xargs ./run <<< {q}",
@@ -274,7 +274,7 @@ impl Bash {
         let log = self.directory.path().join("log").display().to_string();
         // A line is one of many words, and each may hold anything: all have an end of their own.
         let logs = |name: &str| format!("#!/bin/sh\n{{ printf '%s\\037' {name} \"$@\"; printf '\\000'; }} >> {log}\n");
-        let runs = "#!/bin/sh\nif [ $# = 1 ]; then eval \"$1\"; else \"$@\"; fi\n".to_owned();
+        let runs = "#!/bin/sh\n\"$@\"\n".to_owned();
         let local = ["env", "sh", "exec", "eval", "busybox", "sub/timeout"].map(|name| (name, logs("local")));
         let all = [("bin/rm", logs("rm")), ("bin/git", logs("git")), ("run", runs)].into_iter().chain(local);
         for (name, script) in all {

@@ -156,6 +156,8 @@ pub const ASKED: &[&str] = &[
     "unheard-of 'a=1 /bin/rm x'",
     "unheard-of \"git -C . push\"",
     "unheard-of git -C . push",
+    "unheard-of 'r\\m x'",
+    "unheard-of \"'r'm x\"",
     "unheard-of $x",
     "unheard-of \"$x\" y",
     "unheard-of --in \"$x\"",
