@@ -16,6 +16,7 @@ use crate::http::{self, Bridge};
 use crate::permission::rules::{MODES, Mode};
 use crate::process::Supervisor;
 use crate::session::Room;
+use crate::tools::Tools;
 
 /// What the command line says about all commands.
 #[derive(Clone, Debug, Default)]
@@ -56,6 +57,7 @@ pub fn ground(environment: Environment, setup: Setup) -> Result<Ground> {
     let mut places = Places::new(&environment, setup.data.as_deref())?;
     places.file = setup.config.as_ref().map(|file| here.join(file)).unwrap_or(places.file);
     let loaded = load_user(&places, setup.config.is_some(), &environment, &overrides)?;
+    loaded.check_tools(&Tools::native().known(), &places, &cwd)?;
     // From here on they are known here alone: what we start inherits none of them, and nobody reads them in /proc.
     let project = load_project(&loaded, &places, &cwd, &environment, &overrides).unwrap_or_else(|_| loaded.clone());
     let secrets = Models::secret_names(&project.settings);

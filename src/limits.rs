@@ -110,9 +110,8 @@ pub const SHELL_PARSE_STEPS_MAX: usize = 50_000;
 pub const SHELL_COMMANDS_MAX: usize = 500;
 pub const SHELL_LEVELS_MAX: usize = 200;
 pub const SHELL_DEPTH_MAX: usize = 8;
-/// The same: characters of the names by which commands are known, and operands of one that may be commands themselves.
+/// The same: characters of the names by which commands are known.
 pub const SHELL_NAMES_CHARS_MAX: usize = 16 * SHELL_BYTES_MAX;
-pub const SHELL_OPERANDS_MAX: usize = 8;
 /// Output of a command that the model sees (head and tail), and that is kept at all.
 pub const BASH_MODEL_BYTES_MAX: usize = 50 << 10;
 pub const BASH_OUTPUT_BYTES_MAX: usize = 16 << 20;

@@ -108,6 +108,11 @@ impl Tools {
         self.tools.iter()
     }
 
+    /// The name of each, with its aliases.
+    pub fn known(&self) -> Vec<(&str, &[&str])> {
+        self.tools.iter().map(|tool| (tool.name(), tool.aliases())).collect()
+    }
+
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.tools.iter().map(|tool| tool.name())
     }

@@ -75,7 +75,9 @@ impl NativeAgents {
 
     /// The settings that hold in `cwd`.
     pub fn settings(&self, cwd: &Path) -> Result<Loaded> {
-        load_project(&self.user, &self.places, cwd, &self.environment, &self.overrides)
+        let loaded = load_project(&self.user, &self.places, cwd, &self.environment, &self.overrides)?;
+        loaded.check_tools(&self.tools.known(), &self.places, cwd)?;
+        Ok(loaded)
     }
 
     /// Whether the settings that hold in `cwd` know the provider of `model`.

@@ -14,9 +14,12 @@ use crate::error::{Error, Result};
 use crate::limits;
 use crate::model::{Again, Chunk, Message, Model, ModelError, Request, Thinking, catalog};
 use crate::store::Store;
+use crate::tools::Tools;
 
 fn with_project(ground: &Ground) -> Result<Loaded> {
-    load_project(&ground.loaded, &ground.places, &ground.cwd, &ground.environment, &ground.overrides)
+    let loaded = load_project(&ground.loaded, &ground.places, &ground.cwd, &ground.environment, &ground.overrides)?;
+    loaded.check_tools(&Tools::native().known(), &ground.places, &ground.cwd)?;
+    Ok(loaded)
 }
 
 pub fn config(ground: &Ground, command: Option<ConfigCommand>) -> Result<u8> {

@@ -219,6 +219,26 @@ impl Loaded {
         join(&mut self.table, table, "", &mut self.origins, origin);
     }
 
+    /// Fails for a rule about a tool that does not exist, which would match nothing. `tools`: their names, each with its aliases, which
+    /// rules do not know. Patterns, and the tools of MCP servers, are not checked.
+    pub fn check_tools(&self, tools: &[(&str, &[&str])], places: &Places, cwd: &Path) -> Result<()> {
+        let project = project_file(cwd);
+        let rules = [(&self.settings.permissions.rules, &places.file), (&self.project_rules, &project)];
+        for (name, file) in rules.into_iter().flat_map(|(rules, file)| rules.iter().map(move |rule| (rule.tool.as_deref(), file))) {
+            let Some(name) = name else { continue };
+            if name.contains(['*', '?', '[', '{']) || name.starts_with("mcp__") || tools.iter().any(|(tool, _)| *tool == name) {
+                continue;
+            }
+            let aliased =
+                tools.iter().find(|(_, aliases)| aliases.contains(&name)).map(|(tool, _)| format!("did you mean `{tool}`?"));
+            let names: Vec<&str> = tools.iter().map(|(tool, _)| *tool).collect();
+            let mut error = invalid(file, format!("permissions.rules: unknown tool `{name}`"));
+            error.hint = aliased.or_else(|| closest(name, &names)).or_else(|| Some(format!("the tools are {}", names.join(", "))));
+            return Err(error);
+        }
+        Ok(())
+    }
+
     fn top(&mut self, environment: &Environment, overrides: &Overrides) {
         let one = |name: &str, value: Value| Table::from_iter([(name.to_string(), value)]);
         let mut set = |value: Option<&str>, origin: Origin| {
@@ -280,12 +300,17 @@ fn invalid(path: &Path, problem: impl fmt::Display) -> Error {
     Error::new(Kind::InvalidParams, format!("reading config {}: {problem}", path.display()))
 }
 
-/// For serde's "unknown field `x`, expected one of `a`, `b`": the name that was probably meant.
+/// For serde's "unknown field `x`, expected one of `a`, `b`", and the same for variants: the name that was probably meant.
 fn nearest(message: &str) -> Option<String> {
-    let mut names = message.strip_prefix("unknown field ")?.split('`').skip(1).step_by(2);
+    let rest = ["unknown field ", "unknown variant "].iter().find_map(|start| message.strip_prefix(start))?;
+    let mut names = rest.lines().next()?.split('`').skip(1).step_by(2);
     let unknown = names.next()?;
     let known: Vec<&str> = names.collect();
-    let best = similar::get_close_matches(unknown, &known, 1, 0.5);
+    closest(unknown, &known)
+}
+
+fn closest(unknown: &str, known: &[&str]) -> Option<String> {
+    let best = similar::get_close_matches(unknown, known, 1, 0.5);
     best.first().map(|name| format!("did you mean `{name}`?"))
 }
 

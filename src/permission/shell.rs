@@ -1,21 +1,25 @@
 //! Shell commands as rules see them: every command in a line, judged by itself. It is a fence and not a wall: what a script does that a
 //! command starts, no rule sees.
 
+mod arithmetic;
+mod assign;
 mod code;
 mod git;
 mod grammar;
 mod pattern;
 mod plain;
+mod programs;
 mod read;
+mod redirect;
 mod runs;
+mod scripts;
+mod search;
 mod test;
 mod word;
 
 pub use pattern::{Fit, escape, wildcard};
 use pattern::{Text, fits, known};
 use word::Word;
-
-use crate::limits;
 
 /// A line that is to be run by bash.
 #[derive(Clone, Debug)]
@@ -61,7 +65,7 @@ pub fn assignment(name: &str, value: &str) -> String {
 
 /// Whether a variable says which programs run, or how they behave, so that a command is not the same under another value of it.
 pub fn decides_what_runs(name: &str) -> bool {
-    runs::variable(name, true) == Some(Nature::Opaque)
+    runs::variable(name, true, None) == Some(Nature::Opaque)
 }
 
 impl Line {
@@ -141,31 +145,14 @@ impl Command {
     fn fit(&self, pattern: &str) -> Fit {
         if self.names.iter().any(|name| fits(pattern, name, false)) {
             Fit::Yes
-        } else if self.nature == Nature::Opaque || self.names.iter().any(|name| fits(pattern, name, true)) || self.may_run(pattern)
+        } else if self.nature == Nature::Opaque
+            || self.names.iter().any(|name| fits(pattern, name, true))
+            || search::may_run(&self.operands, pattern)
         {
             Fit::Maybe
         } else {
             Fit::No
         }
-    }
-
-    /// Whether among its operands are the program of a pattern and what the pattern says behind it.
-    fn may_run(&self, pattern: &str) -> bool {
-        let program = pattern.split(' ').next().unwrap_or_default();
-        let plain = |character: char| character.is_ascii_alphanumeric() || "-_.+".contains(character);
-        if program.is_empty() || !program.chars().all(plain) {
-            return false;
-        }
-        let is_program = |operand: &Text| {
-            let name = operand.rsplit(|character| *character == Some('/')).next().unwrap_or_default();
-            name.iter().copied().eq(program.chars().map(Some))
-        };
-        let mut places = (0..self.operands.len()).filter(|place| is_program(&self.operands[*place]));
-        let behind = |place: usize| {
-            let rest = self.operands[place + 1..].iter().flat_map(|operand| [Some(' ')].into_iter().chain(operand.iter().copied()));
-            known(program).into_iter().chain(rest).collect::<Text>()
-        };
-        places.by_ref().take(limits::SHELL_OPERANDS_MAX).any(|place| fits(pattern, &behind(place), true)) || places.next().is_some()
     }
 }
 

@@ -6,6 +6,7 @@ mod hostile;
 mod oracle;
 mod reach;
 mod secrets;
+mod settings;
 mod trust;
 mod web;
 

@@ -1,19 +1,23 @@
 //! Programs that are given code: what is in it, only they know.
 
-use super::Nature;
-use super::runs::{Runs, is_one_of};
+use super::arithmetic::is_integer;
+use super::programs::{self, Program};
+use super::runs::{self, Runs, is_one_of};
 use super::word::Word;
+use super::{Nature, scripts};
 
 /// Shells whose lines we can read.
 const SHELLS: &[&str] = &["ash", "bash", "dash", "rbash", "sh"];
 
 /// They run what they are told in ways of their own, or on other machines and terminals.
 const UNREADABLE: &str = "\
-    alias at batch bind bwrap capsh catchsegv choom chroot chrt compgen complete crontab csh dbus-run-session dc declare docker ed emacs enable entr ex \
-    expect export fakeroot fc fish flock gdb hash hyperfine inotifywait ksh kubectl let linux32 linux64 lldb local ltrace lxc \
-    machinectl mapfile mksh nix-shell nsenter numactl nvim parallel perf pkexec podman prlimit pwsh readarray readonly rlwrap rsh \
-    run-parts runuser rush screen script setarch setpriv sg shopt socat ssh ssh-agent start-stop-daemon strace su systemd-run taskset tclsh \
-    tcsh tmux trap typeset unbuffer unshare valgrind vi vim watch zsh";
+    alias at batch bind bwrap capsh catchsegv choom chroot chrt compgen complete crontab csh dbus-run-session dc declare docker ed \
+    editor emacs emacs-gtk emacs-lucid emacs-nox emacs-pgtk emacsclient enable entr ex expect export fakeroot fc fish flock gdb gview \
+    gvim hash hyperfine i386 i486 i586 i686 inotifywait jed joe ksh kubectl ld.so let linux32 linux64 lldb local ltrace lxc \
+    machinectl mg mksh nano ne nix-shell nsenter numactl nvim parallel perf pico pkexec prlimit pwsh readonly rlwrap rsh run-parts \
+    runcon runuser rush rview rvim screen script select-editor sensible-editor sensible-pager setarch setpriv sg shopt socat ssh \
+    ssh-agent start-stop-daemon strace su systemd-run taskset tclsh tcsh tmux typeset uname26 unbuffer unshare valgrind vi view vim \
+    vimdiff watch wish x86_64 zsh";
 
 /// Interpreters with the letters of their options that bring code, and of those that have a value.
 const INTERPRETERS: &[(&str, &str, &str)] = &[
@@ -37,54 +41,45 @@ const INTERPRETERS: &[(&str, &str, &str)] = &[
 /// Modules of Python that take code.
 const MODULES: &str = "IPython asyncio bdb cProfile code idlelib pdb profile ptpython runpy timeit trace";
 
-/// Programs whose operands are data and never commands, except as options say.
-pub const READERS: &str = "\
-    : [ apk apt apt-get basename brew cat cd chmod chown cmp comm cp curl cut df diff dirname dnf du echo egrep export false fgrep \
-    file find git grep gzip hash head hg id info jobs jq kill killall less ln ls man md5sum mkdir more mv pgrep pip pip3 pkill popd \
-    printf ps pushd pwd read readlink realpath rev rg rm rmdir sed seq set sha256sum sort stat svn tail tar tee test touch tr true \
-    type uniq unset wc wget whatis whereis which yum zip unzip";
+/// Builtins that evaluate what stands in the brackets of a name, and so may run it.
+const EVALUATING: &[&str] = &["[", "getopts", "mapfile", "printf", "read", "readarray", "test", "unset", "wait"];
 
-/// Builtins that reckon what stands in brackets, and so may run it.
-const RECKONING: &[&str] = &["[", "getopts", "printf", "read", "test", "unset", "wait"];
+/// Those of them that assign to the variables that are named.
+const ASSIGNING: &str = "getopts mapfile read readarray unset wait";
 
-/// Options of programs that are commands, or make them run some: the beginnings of words.
-const COMMANDS_IN_OPTIONS: &[(&str, &[&str])] = &[
-    ("cargo", &["--config"]),
-    ("fd", &["-x", "-X", "--exec"]),
-    ("fdfind", &["-x", "-X", "--exec"]),
-    ("find", &["-fprint", "-fls", "-delete"]),
-    ("jobs", &["-x"]),
-    ("make", &["--eval", "-E"]),
-    ("man", &["-P", "--pager", "-H"]),
-    ("npm", &["-c", "--call", "--script-shell"]),
-    ("npx", &["-c", "--call"]),
-    ("rg", &["--pre", "--hostname-bin"]),
-    ("rsync", &["-e", "--rsh", "--rsync-path"]),
-    ("scp", &["-S", "-o"]),
-    ("sftp", &["-S", "-o"]),
-    ("sort", &["--compress-program"]),
-    ("split", &["--filter"]),
-    ("sqlite3", &[".s", ".read", "-cmd", "-init"]),
-    (
-        "tar",
-        &[
-            "--checkpoint-action",
-            "--to-command",
-            "--use-compress-program",
-            "-I",
-            "--rsh",
-            "--rmt",
-            "-F",
-            "--info-script",
-            "--new-volume",
-        ],
-    ),
-    ("wget", &["--use-askpass"]),
-    ("zip", &["-T", "--unzip-command"]),
-];
+pub fn is_shell(name: &str) -> bool {
+    SHELLS.contains(&name)
+}
 
-pub fn runs(name: &str, arguments: &[Word]) -> Runs {
-    if is_one_of(UNREADABLE, name) {
+/// Whether the program is known by this name, in any table.
+pub fn is_named(name: &str) -> bool {
+    is_one_of(UNREADABLE, name)
+        || SHELLS.contains(&name)
+        || INTERPRETERS.iter().any(|(interpreter, ..)| *interpreter == name)
+        || ["git", "sqlite3"].contains(&name)
+        || runs::is_wrapper(name)
+        || programs::is_listed(name)
+}
+
+/// The variables that a builtin assigns to; none where they are unknown.
+pub fn assigned_names(name: &str, arguments: &[Word]) -> Option<Vec<String>> {
+    if !is_one_of(ASSIGNING, name) {
+        return if is_one_of(". eval source trap", name) { None } else { Some(Vec::new()) };
+    }
+    let names: Option<Vec<String>> = arguments.iter().map(Word::value).collect();
+    let implied = ["MAPFILE", "OPTARG", "REPLY"].map(String::from);
+    // An unknown word of `wait` is a process, unless an option says more; then it cannot be read anyway.
+    let names = if name == "wait" { Some(names.unwrap_or_default()) } else { names };
+    names.map(|names| names.into_iter().chain(implied).collect())
+}
+
+pub fn runs(program: &Program<'_>, arguments: &[Word]) -> Runs {
+    let name = program.name;
+    if program.prints_version(arguments) {
+        return Runs::Nothing;
+    }
+    let loader = ["ld-linux", "ld-musl"].iter().any(|loader| name.starts_with(loader));
+    if loader || (is_one_of(UNREADABLE, name) && !program.runs_no_other(arguments)) {
         return Runs::Unknown;
     }
     if SHELLS.contains(&name) {
@@ -104,46 +99,44 @@ pub fn runs(name: &str, arguments: &[Word]) -> Runs {
             };
             if arguments.iter().all(harmless) { Runs::Itself } else { Runs::Unknown }
         }
-        "awk" | "gawk" | "mawk" | "nawk" => given(arguments, "", "Fv", is_plain_awk),
-        "sed" | "gsed" => given(arguments, "nrEisuz", "", is_plain_sed),
-        _ => match INTERPRETERS.iter().find(|(interpreter, ..)| without_version(name) == *interpreter || name == *interpreter) {
+        "trap" => handler(arguments),
+        "mapfile" | "readarray" if !reads_lines(arguments) => Runs::Unknown,
+        "awk" | "gawk" | "mawk" | "nawk" => scripts::given(arguments, "", "Fv", scripts::is_plain_awk),
+        "sed" | "gsed" => scripts::given(arguments, "nrEisuz", "", scripts::is_plain_sed),
+        "sqlite3" if !scripts::is_plain_sqlite(arguments) => Runs::Unknown,
+        "make" if !has_seen_makefiles(arguments) || !arguments.iter().all(sets_plainly) => Runs::Unknown,
+        _ => match INTERPRETERS.iter().find(|(interpreter, ..)| *interpreter == name) {
             Some((_, code, valued)) => interpreter(code, valued, arguments),
-            None if name == "make" && !has_seen_makefiles(arguments) => Runs::Unknown,
             None => Runs::Itself,
         },
     }
 }
 
-/// `python3.12` as `python3`.
-fn without_version(name: &str) -> &str {
-    name.split_once('.').filter(|(_, minor)| minor.chars().all(|digit| digit.is_ascii_digit())).map_or(name, |(name, _)| name)
-}
-
 /// Of a command that runs no other.
-pub fn nature(name: &str, arguments: &[Word]) -> Nature {
-    let prefixes =
-        COMMANDS_IN_OPTIONS.iter().find(|(program, _)| *program == name).map_or::<&[&str], _>(&[], |(_, prefixes)| prefixes);
-    // The letters of tar's options may stand without a dash.
-    let bare = arguments.first().filter(|_| name == "tar").map(|word| Word::literal(&format!("-{}", word.begun())));
-    let brings = |word: &Word| prefixes.iter().any(|prefix| word.may_be(prefix));
-    let brings = arguments.iter().chain(&bare).any(brings) || reckons(name, arguments);
-    match brings || (!is_one_of(READERS, name) && hands_code_on(arguments)) {
-        true if name == "find" => Nature::More,
+pub fn nature(program: &Program<'_>, arguments: &[Word]) -> Nature {
+    let brings = program.runs_by_option(arguments) || evaluates(program.name, arguments);
+    match brings || (!program.runs_no_other(arguments) && hands_code_on(arguments)) {
+        true if program.name == "find" => Nature::More,
         true => Nature::Opaque,
         false => Nature::Plain,
     }
 }
 
-/// Whether names of variables among the words may have brackets with something in them.
-fn reckons(name: &str, arguments: &[Word]) -> bool {
+/// Whether names of variables among the words may have brackets with something in them, or be of those that evaluate what they get.
+fn evaluates(name: &str, arguments: &[Word]) -> bool {
     let unknown = |word: &Word| word.value().is_none();
     let is = |word: &Word, options: &str| word.value().is_some_and(|word| is_one_of(options, &word));
     let before = |place: usize| place.checked_sub(1).map(|place| &arguments[place]);
-    RECKONING.contains(&name)
+    if name == "printf" {
+        return arguments.first().is_some_and(|word| word.may_be("-v"));
+    }
+    let integer = |word: &Word| is_one_of(ASSIGNING, name) && word.value().is_some_and(|word| is_integer(&word));
+    EVALUATING.contains(&name)
         && arguments.iter().enumerate().any(|(place, word)| {
             word.raw.contains('[')
+                || word.text.contains(&Some('['))
+                || integer(word)
                 || match name {
-                    "printf" => place == 0 && word.may_be("-v"),
                     "read" => unknown(word) && !before(place).is_some_and(|word| is(word, "-p -t -n -N -d -u -i")),
                     "test" => unknown(word) && before(place).is_some_and(|word| is(word, "-v -R") || (place == 1 && unknown(word))),
                     "getopts" => place == 1 && unknown(word),
@@ -157,10 +150,54 @@ fn reckons(name: &str, arguments: &[Word]) -> bool {
 fn hands_code_on(arguments: &[Word]) -> bool {
     arguments.windows(2).enumerate().any(|(place, pair)| {
         let value = pair[0].value().unwrap_or_default();
-        let name = value.rsplit('/').next().unwrap_or_default();
-        let takes_code = SHELLS.contains(&name) || INTERPRETERS.iter().any(|(one, ..)| *one == without_version(name));
-        takes_code && pair[1].begun().starts_with('-') && !matches!(runs(name, &arguments[place + 1..]), Runs::Itself)
+        let program = Program::of(&value);
+        let name = program.name;
+        let takes_code = SHELLS.contains(&name) || INTERPRETERS.iter().any(|(one, ..)| *one == name);
+        let rest = &arguments[place + 1..];
+        takes_code && pair[1].begun().starts_with('-') && !matches!(runs(&program, rest), Runs::Itself | Runs::Nothing)
     })
+}
+
+/// `trap`: a line that is run later, unless signals are only reset, ignored or listed.
+fn handler(arguments: &[Word]) -> Runs {
+    let words: Option<Vec<String>> = arguments.iter().map(Word::value).collect();
+    let Some(words) = words else { return Runs::Unknown };
+    let words = &words[usize::from(words.first().is_some_and(|word| word == "--"))..];
+    match words {
+        [] | [_] => Runs::Itself,
+        [action, ..] if ["", "-", "-p", "-l"].contains(&action.as_str()) => Runs::Itself,
+        [action, ..] if action.starts_with('-') => Runs::Unknown,
+        [action, ..] => Runs::Script(action.clone()),
+    }
+}
+
+/// `mapfile`: its options have no command, and the array is named.
+fn reads_lines(arguments: &[Word]) -> bool {
+    let mut rest = arguments.iter().map(Word::value);
+    while let Some(word) = rest.next() {
+        let Some(word) = word else { return false };
+        let Some(option) = word.strip_prefix('-') else {
+            return word.chars().all(|one| one.is_ascii_alphanumeric() || one == '_') && rest.next().is_none();
+        };
+        let value = option.trim_start_matches('t');
+        match value.chars().next() {
+            None => {}
+            Some('d' | 'n' | 'O' | 's' | 'u') if value.len() > 1 => {}
+            Some('d' | 'n' | 'O' | 's' | 'u') if rest.next().flatten().is_some() => {}
+            Some(_) => return false,
+        }
+    }
+    true
+}
+
+/// Whether a word of `make` is no variable, or one whose value is no command of several words, nor the shell that runs all others.
+fn sets_plainly(word: &Word) -> bool {
+    let known: String = word.text.iter().flatten().collect();
+    let Some((name, value)) = known.split_once('=') else { return true };
+    let name = name.trim_end_matches([':', '+', '?', '!']);
+    let plain = |character: char| character.is_ascii_alphanumeric() || "-_./:,+=@%".contains(character);
+    known.starts_with('-')
+        || (word.value().is_some() && value.chars().all(plain) && !name.contains("SHELL") && !name.starts_with("MAKE"))
 }
 
 /// Whether `make` is given no rules that come in by a pipe.
@@ -196,6 +233,11 @@ fn script(file: Option<&Word>) -> Runs {
 
 fn shell(arguments: &[Word]) -> Runs {
     let mut code = false;
+    // `-n`: the commands are read, and none is run.
+    let only_reads = |word: &Word| word.value().is_some_and(|word| word == "-n");
+    if matches!(arguments, [option, file] if only_reads(option) && !file.may_be_option() && !file.begun().starts_with(['-', '+'])) {
+        return Runs::Nothing;
+    }
     let mut rest = arguments.iter();
     loop {
         let word = rest.next();
@@ -248,53 +290,4 @@ fn interpreter(code: &str, valued: &str, arguments: &[Word]) -> Runs {
         }
     }
     Runs::Unknown
-}
-
-/// Programs whose first operand is code, unless options bring it. `flags`, `valued`: letters of options that are known; `e` brings code
-/// where there are flags.
-fn given(arguments: &[Word], flags: &str, valued: &str, is_plain: impl Fn(&str) -> bool) -> Runs {
-    let mut seen = false;
-    let mut rest = arguments.iter();
-    while let Some(word) = rest.next() {
-        let Some(value) = word.value() else {
-            if seen && !word.begun().starts_with('-') && !word.may_be_option() {
-                continue;
-            }
-            return Runs::Unknown;
-        };
-        match value.strip_prefix('-').filter(|option| !option.is_empty()) {
-            None if seen => {}
-            None if is_plain(&value) => seen = true,
-            None => return Runs::Unknown,
-            Some(option) if option.chars().all(|flag| flags.contains(flag)) => {}
-            Some(option) if option.strip_suffix('e').is_some_and(|option| option.chars().all(|flag| flags.contains(flag))) => {
-                if flags.is_empty() || !rest.next().and_then(Word::value).is_some_and(|code| is_plain(&code)) {
-                    return Runs::Unknown;
-                }
-                seen = true;
-            }
-            Some(option) if !seen && option.starts_with(|letter| valued.contains(letter)) => {
-                let known = option.len() > 1 || rest.next().and_then(Word::value).is_some();
-                if !known {
-                    return Runs::Unknown;
-                }
-            }
-            Some(_) => return Runs::Unknown,
-        }
-    }
-    Runs::Itself
-}
-
-fn is_plain_awk(code: &str) -> bool {
-    !["system", "|", "getline", ">", "@", "\\"].iter().any(|word| code.contains(word))
-}
-
-/// Printing, deleting and quitting at lines by number, and one substitution, without the flags that run or write something.
-fn is_plain_sed(code: &str) -> bool {
-    let command = code.trim_start_matches(|character: char| character.is_ascii_digit() || ",$ ".contains(character));
-    let Some(rest) = command.strip_prefix('s') else { return ["p", "d", "q"].contains(&command) };
-    let Some(delimiter) = rest.chars().next().filter(|delimiter| "/|#,:@!".contains(*delimiter)) else { return false };
-    let parts: Vec<&str> = rest[1..].split(delimiter).collect();
-    let plain = |part: &str| !part.contains(['\n', '\\', '[', ';', '{', '}']);
-    parts.len() == 3 && parts.iter().all(|part| plain(part)) && parts[2].chars().all(|flag| "gpIi0123456789".contains(flag))
 }

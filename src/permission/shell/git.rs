@@ -1,36 +1,56 @@
 //! What git is told to do, behind its many options.
 
-use super::Nature;
+use super::runs::is_one_of;
 use super::word::Word;
+use super::{Command, Nature};
 
 /// Options before the subcommand that have their value in the next word.
-const VALUED: &[&str] = &["-C", "--git-dir", "--work-tree", "--namespace", "--super-prefix", "--attr-source"];
+const VALUED: &[&str] =
+    &["-C", "--git-dir", "--work-tree", "--namespace", "--super-prefix", "--attr-source", "--shallow-file", "--list-cmds"];
+
+/// Options before the subcommand that stand alone. `--git-dir=…` and its like stand in [`VALUED`].
+const FLAGS: &str = "\
+    --bare --exec-path --glob-pathspecs --help --html-path --icase-pathspecs --info-path --literal-pathspecs --man-path --no-advice \
+    --no-lazy-fetch --no-optional-locks --no-pager --no-replace-objects --noglob-pathspecs --paginate --version -P -h -p -v";
+
+/// Git's own subcommands. Any other may be an alias, or a program of that name.
+const SUBCOMMANDS: &str = "\
+    add am annotate apply archive bisect blame branch bundle cat-file check-attr check-ignore check-mailmap check-ref-format checkout \
+    checkout-index cherry cherry-pick clean clone column commit commit-graph commit-tree config count-objects describe diff \
+    diff-files diff-index diff-tree fast-export fast-import fetch fetch-pack fmt-merge-msg for-each-ref format-patch fsck gc \
+    get-tar-commit-id grep hash-object help index-pack init init-db interpret-trailers lfs log ls-files ls-remote ls-tree mailinfo \
+    mailsplit maintenance merge merge-base merge-file merge-tree mktag mktree multi-pack-index mv name-rev notes pack-objects pack-refs \
+    patch-id prune prune-packed pull push range-diff read-tree rebase reflog remote repack replace rerere reset restore rev-list \
+    rev-parse revert rm shortlog show show-branch show-index show-ref sparse-checkout stage stash status stripspace submodule switch \
+    symbolic-ref tag unpack-file unpack-objects update-index update-ref update-server-info var verify-commit verify-pack verify-tag \
+    version whatchanged worktree write-tree";
+
+/// Settings that say who the user is and nothing else.
+const PERSONAL: &str = "init.defaultbranch user.email user.name";
 
 /// Options of subcommands that are commands, or name a program: the beginnings of words.
 const COMMANDS: &[(&str, &[&str])] = &[
     ("archive", &["--exec", "--remote"]),
     ("clone", &["-u", "--upload-pack", "-c", "--config", "--template", "ext::"]),
-    ("difftool", &[""]),
     ("fetch", &["--upload-pack", "ext::"]),
     ("fetch-pack", &["--upload-pack", "--exec"]),
-    ("filter-branch", &[""]),
-    ("for-each-repo", &[""]),
     ("grep", &["-O", "--open-files-in-pager"]),
-    ("hook", &[""]),
     ("ls-remote", &["--upload-pack", "--exec", "ext::"]),
-    ("mergetool", &[""]),
     ("pull", &["--upload-pack", "ext::"]),
     ("push", &["--receive-pack", "--exec", "ext::"]),
     ("rebase", &["-x", "--exec"]),
     ("remote", &["ext::"]),
-    ("remote-ext", &[""]),
-    ("send-email", &[""]),
-    ("send-pack", &["--receive-pack", "--exec", "ext::"]),
-    ("shell", &[""]),
 ];
 
+/// The command `git` with these arguments, written as `words`. Rules that deny or ask see it without the options before its subcommand,
+/// too.
+pub fn command(arguments: &[Word], words: &[Word], raw: &str) -> Command {
+    let (nature, plain) = subcommand(arguments);
+    Command::new(nature, words, raw).also(&plain)
+}
+
 /// How much the words after `git` tell, and the command without what stands before its subcommand.
-pub fn subcommand(arguments: &[Word]) -> (Nature, Vec<Word>) {
+fn subcommand(arguments: &[Word]) -> (Nature, Vec<Word>) {
     let mut nature = Nature::Plain;
     let mut rest = arguments;
     while let Some((word, after)) = rest.split_first() {
@@ -48,7 +68,8 @@ pub fn subcommand(arguments: &[Word]) -> (Nature, Vec<Word>) {
                 rest = after.get(1..).unwrap_or_default();
             }
             Some(option) if option.starts_with('-') => {
-                if ["-c", "--config-env", "--exec-path="].iter().any(|prefix| option.starts_with(prefix)) {
+                let valued = option.split_once('=').is_some_and(|(name, _)| VALUED.contains(&name));
+                if !valued && !is_one_of(FLAGS, option) {
                     nature = Nature::Opaque;
                 }
                 rest = after;
@@ -58,16 +79,32 @@ pub fn subcommand(arguments: &[Word]) -> (Nature, Vec<Word>) {
     }
     let name = rest.first().and_then(Word::value);
     let operands = rest.get(1..).unwrap_or_default();
-    let brings = |prefix: &str| operands.iter().any(|word| word.may_be(prefix));
+    let options = operands.iter().take_while(|word| word.value().is_none_or(|word| word != "--"));
+    let brings = |prefix: &str| options.clone().any(|word| word.may_be(prefix));
     let is = |word: &str| operands.first().and_then(Word::value).is_some_and(|operand| operand == word);
     let runs = match name.as_deref() {
         Some("bisect") => is("run"),
         Some("submodule") => operands.iter().any(|word| word.value().is_none_or(|word| word == "foreach")),
-        // Reading a setting is harmless.
-        Some("config") => !["get", "list", "-l", "--get", "--list", "--get-all", "--get-regexp"].into_iter().any(is),
+        Some("config") => !is_harmless_setting(operands),
+        Some(name) if !is_one_of(SUBCOMMANDS, name) => true,
         Some(name) => COMMANDS.iter().any(|(command, prefixes)| *command == name && prefixes.iter().any(|prefix| brings(prefix))),
         None => false,
     };
     let plain = [Word::literal("git")].into_iter().chain(rest.iter().cloned()).collect();
     (if runs { Nature::Opaque } else { nature }, plain)
+}
+
+/// Reading a setting, or saying who the user is.
+fn is_harmless_setting(operands: &[Word]) -> bool {
+    let scope = |word: &&Word| word.value().is_some_and(|word| is_one_of("--global --local --system --worktree", &word));
+    let words: Vec<Option<String>> = operands.iter().skip_while(scope).map(Word::value).collect();
+    let is_name = |word: &str| !word.starts_with('-');
+    let personal = |word: &str| is_one_of(PERSONAL, &word.to_ascii_lowercase());
+    match words.as_slice() {
+        [Some(word), ..] if is_one_of("get list -l --get --list --get-all --get-regexp", word) => true,
+        // One of the verbs would ask for more.
+        [Some(name)] => is_name(name) && name.contains('.'),
+        [Some(name), Some(value)] => personal(name) && is_name(value),
+        _ => false,
+    }
 }

@@ -29,20 +29,39 @@ fn is_name(text: &str) -> bool {
     text.chars().all(|character| character.is_ascii_alphanumeric() || character == '_')
 }
 
-/// `${name}`, `${#name}`, `${name:-word}` and the like with nothing in it that is expanded again; sums of numbers.
+/// `${name}`, `${#name}`, `${name:-word}`, `${name^^}`, `${name:0:8}`, `${name[@]}` and the like with nothing in it that is
+/// expanded or evaluated again.
 pub fn is_harmless_expansion(text: &str) -> bool {
-    if let Some(sum) = text.strip_prefix("$((").and_then(|text| text.strip_suffix("))")) {
-        return sum.chars().all(|character| character.is_ascii_digit() || " +-*/%()<>=".contains(character));
-    }
     let Some(inner) = text.strip_prefix("${").and_then(|text| text.strip_suffix('}')) else { return false };
     let inner = inner.strip_prefix('#').filter(|name| !name.is_empty()).unwrap_or(inner);
     let name = |character: char| character.is_ascii_alphanumeric() || character == '_';
     let rest = inner.trim_start_matches(name);
-    let rest = if rest.len() == inner.len() { inner.strip_prefix(['@', '*', '?', '#']) } else { Some(rest) };
-    let operator =
-        |rest: &str| rest.is_empty() || [":-", ":+", "-", "+", "#", "%"].iter().any(|operator| rest.starts_with(operator));
-    let word = |rest: &str| rest.trim_start_matches(':').chars().all(|one| name(one) || "_./* ,+-#%".contains(one));
+    let rest = if rest.len() == inner.len() { inner.strip_prefix(['@', '*', '?', '#']) } else { Some(subscripted(rest)) };
+    let operator = |rest: &str| {
+        let operators = [":-", ":+", "-", "+", "#", "%", "^", ",", "/"];
+        rest.is_empty() || operators.iter().any(|operator| rest.starts_with(operator)) || is_range(rest)
+    };
+    let word = |rest: &str| rest.trim_start_matches(':').chars().all(|one| name(one) || "_./* ,+-#%^:".contains(one));
     rest.is_some_and(|rest| operator(rest) && word(rest))
+}
+
+/// Behind a subscript that is not evaluated: `[@]`, `[*]` and numbers.
+fn subscripted(rest: &str) -> &str {
+    let inner = |rest: &str| rest.split_once(']').map(|(subscript, rest)| (subscript.len(), rest.len()));
+    let Some((length, left)) = rest.strip_prefix('[').and_then(inner) else { return rest };
+    let subscript = &rest[1..=length];
+    let number = length > 0 && length < 19 && subscript.chars().all(|character| character.is_ascii_digit());
+    if number || ["@", "*"].contains(&subscript) { &rest[rest.len() - left..] } else { rest }
+}
+
+/// `:0:8`, `:2`, `: -3`
+fn is_range(rest: &str) -> bool {
+    let number = |text: &str| {
+        let digits = text.trim_start_matches(' ');
+        let digits = digits.strip_prefix('-').unwrap_or(digits);
+        !digits.is_empty() && digits.chars().all(|character| character.is_ascii_digit())
+    };
+    rest.strip_prefix(':').is_some_and(|rest| rest.split(':').count() < 3 && rest.split(':').all(number))
 }
 
 /// Whether the grammar ends a here-document where bash does, and finds in it what bash does. There is one in a line at most.

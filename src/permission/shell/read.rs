@@ -5,8 +5,9 @@ use std::ops::Range;
 
 use tree_sitter::Node;
 
+use super::arithmetic::{self, Variables};
 use super::grammar::{is_literal, parse};
-use super::plain::{is_harmless_expansion, is_plain, is_plain_heredoc, is_variable};
+use super::plain::{is_harmless_expansion, is_plain, is_variable};
 use super::word::Word;
 use super::{Command, Nature, runs};
 use crate::limits;
@@ -43,12 +44,23 @@ pub struct Reader<'a> {
     /// Characters of the names of what was found.
     named: usize,
     /// A variable that stands alone here is given to programs.
-    prefixed: bool,
+    pub prefixed: bool,
+    /// What is assigned, and relied on.
+    pub variables: Variables,
 }
 
 impl<'a> Reader<'a> {
     fn new(source: &'a str) -> Reader<'a> {
-        Reader { source, found: Vec::new(), opaque: false, depth: 0, level: 0, named: 0, prefixed: false }
+        Reader {
+            source,
+            found: Vec::new(),
+            opaque: false,
+            depth: 0,
+            level: 0,
+            named: 0,
+            prefixed: false,
+            variables: Variables::default(),
+        }
     }
 
     /// What a shell does that is given `script` here.
@@ -59,7 +71,7 @@ impl<'a> Reader<'a> {
     }
 
     pub fn done(mut self) -> Vec<Command> {
-        if self.opaque {
+        if self.opaque || !self.variables.hold() {
             self.found.push(Command::new(Nature::Opaque, &[Word::unknown()], self.source));
         }
         self.found
@@ -107,7 +119,11 @@ impl<'a> Reader<'a> {
         let parts: Vec<Node<'t>> = node.children(&mut node.walk()).collect();
         let mut end = node.start_byte();
         for part in &parts {
-            self.gap(end..part.start_byte(), lines);
+            // The grammar drops a `-` before a here-document: `redirect` takes it.
+            let dash = part.kind() == "heredoc_redirect" && self.source[end..part.start_byte()].trim_matches([' ', '\t']) == "-";
+            if !dash {
+                self.gap(end..part.start_byte(), lines);
+            }
             end = part.end_byte();
         }
         self.gap(end..node.end_byte(), lines);
@@ -145,19 +161,27 @@ impl<'a> Reader<'a> {
             | "case_item"
             | "negated_command"
             | "function_definition"
-            | "process_substitution"
-            | "array" => {
+            | "process_substitution" => {
                 self.visit_all(node, true);
             }
+            "array" => self.array(node),
+            // The pattern of a case.
+            "extglob_pattern" => self.opaque |= !is_plain_pattern(self.text(node)),
             "compound_statement" => {
-                self.opaque |= self.text(node).starts_with("((");
-                self.visit_all(node, true);
+                let sum = self.text(node).strip_prefix("((").map(|text| text.strip_suffix("))").unwrap_or("["));
+                if !sum.is_some_and(|text| self.arithmetic(text, node)) {
+                    self.visit_all(node, true);
+                }
             }
             "command_substitution" => {
                 // Within backticks a backslash means something else.
-                let text = self.text(node);
+                let text = self.expansion(node);
                 self.opaque |= !text.starts_with("$(") && text.contains('\\');
-                self.visit_all(node, true);
+                // In a here-document the grammar takes `$((1))` for a substitution.
+                let sum = text.strip_prefix("$((").map(|text| text.strip_suffix("))").unwrap_or("["));
+                if !sum.is_some_and(|text| self.arithmetic(text, node)) {
+                    self.visit_all(node, true);
+                }
             }
             "variable_assignments" => self.visit_all(node, false),
             "variable_assignment" => self.assignment(node, self.prefixed),
@@ -166,8 +190,7 @@ impl<'a> Reader<'a> {
             "declaration_command" | "unset_command" => self.declaration(node),
             "test_command" => self.test(node),
             "for_statement" => {
-                let variable = node.child_by_field_name("variable").map_or("", |variable| self.text(variable));
-                self.variable(variable, false, node);
+                self.loop_variable(node);
                 self.visit_all(node, true);
             }
             "file_redirect" | "heredoc_redirect" | "herestring_redirect" => {
@@ -207,20 +230,25 @@ impl<'a> Reader<'a> {
         word
     }
 
-    fn holes(&mut self, node: Node<'_>, holes: &mut Vec<Range<usize>>) {
+    pub fn holes(&mut self, node: Node<'_>, holes: &mut Vec<Range<usize>>) {
+        let text = self.expansion(node);
+        let range = node.end_byte() - text.len()..node.end_byte();
         match node.kind() {
             "simple_expansion" => {
-                holes.push(node.byte_range());
-                self.opaque |= !is_variable(self.text(node));
+                holes.push(range);
+                self.opaque |= !is_variable(text);
             }
             "command_substitution" | "process_substitution" => {
-                holes.push(node.byte_range());
+                holes.push(range);
                 self.visit(node);
             }
             "expansion" | "arithmetic_expansion" => {
-                holes.push(node.byte_range());
+                holes.push(range);
                 // Both may run what stands in a variable: `${x@P}`, `$((x))` with x='a[$(…)]'.
-                self.opaque |= !is_harmless_expansion(self.text(node));
+                match text.strip_prefix("$((").and_then(|text| text.strip_suffix("))")) {
+                    Some(text) => drop(self.arithmetic(text, node)),
+                    None => self.opaque |= !is_harmless_expansion(text),
+                }
                 for part in node.children(&mut node.walk()).filter(Node::is_named) {
                     self.within(|reader| reader.holes(part, &mut Vec::new()));
                 }
@@ -231,6 +259,25 @@ impl<'a> Reader<'a> {
                 }
             }
         }
+    }
+
+    /// The text of an expansion: behind a quote, the grammar takes the blanks before it for a part of it.
+    fn expansion(&self, node: Node<'_>) -> &'a str {
+        self.text(node).trim_start_matches([' ', '\t', '\n'])
+    }
+
+    /// What stands between `((` and `))` in `node`; false where it cannot be read.
+    fn arithmetic(&mut self, text: &str, node: Node<'_>) -> bool {
+        let names = arithmetic::variables(text);
+        let plain = names.is_some();
+        self.opaque |= !plain;
+        for name in names.into_iter().flatten() {
+            if arithmetic::assigns(text) {
+                self.variable(name, false, None, node);
+            }
+            self.variables.use_number(name, node.start_byte());
+        }
+        plain
     }
 
     fn redirected(&mut self, node: Node<'_>) {
@@ -280,102 +327,9 @@ impl<'a> Reader<'a> {
         }
         self.depth -= 1;
     }
+}
 
-    /// `words`: takes what the grammar took for targets.
-    fn redirect(&mut self, node: Node<'_>, words: &mut Vec<Word>) {
-        let parts = self.parts(node, true);
-        match node.kind() {
-            "file_redirect" => {
-                let operator = parts.iter().find(|part| !part.is_named()).map_or("", |part| part.kind());
-                let mut targets =
-                    parts.iter().filter(|part| is_literal(part.kind())).map(|part| self.word(*part)).collect::<Vec<_>>();
-                let first = if targets.is_empty() { None } else { Some(targets.remove(0)) };
-                self.opaque |=
-                    parts.iter().any(|part| part.is_named() && !is_literal(part.kind()) && part.kind() != "file_descriptor");
-                if let Some(target) = first {
-                    self.target(operator, &target, node);
-                }
-                words.extend(targets);
-            }
-            "heredoc_redirect" => {
-                self.opaque |= !is_plain_heredoc(self.source, &parts);
-                for part in parts {
-                    // Words behind it are the command's, as far as we know.
-                    self.opaque |= is_literal(part.kind());
-                    match part.kind() {
-                        "file_redirect" | "herestring_redirect" => self.within(|reader| reader.redirect(part, words)),
-                        "heredoc_body" => self.holes(part, &mut Vec::new()),
-                        _ => self.visit(part),
-                    }
-                }
-            }
-            _ => parts.into_iter().for_each(|part| self.visit(part)),
-        }
-    }
-
-    fn target(&mut self, operator: &str, target: &Word, node: Node<'_>) {
-        let name = target.value();
-        let is = |test: fn(&str) -> bool| name.as_deref().is_some_and(test);
-        // The shell makes connections of these.
-        let begun = target.begun();
-        let may_be = |place: &str| begun.starts_with(place) || (name.is_none() && !begun.is_empty() && place.starts_with(&begun));
-        self.opaque |= may_be("/dev/tcp/") || may_be("/dev/udp/");
-        let harmless = match operator {
-            // Nor does it write anything.
-            "<" if name.is_none() => return self.push(Command::new(Nature::More, &[], self.text(node))),
-            "<" | "<&" | "<&-" | ">&-" => true,
-            ">&" => is(|name| name.chars().all(|digit| digit.is_ascii_digit() || digit == '-') || name == "/dev/null"),
-            _ => is(|name| ["/dev/null", "/dev/stdout", "/dev/stderr"].contains(&name)),
-        };
-        if !harmless {
-            let command = Command { writes: Some(name.unwrap_or_default()), ..Command::new(Nature::More, &[], self.text(node)) };
-            self.push(command);
-        }
-    }
-
-    /// `prefixed`: it is given to a program.
-    fn assignment(&mut self, node: Node<'_>, prefixed: bool) {
-        for part in self.parts(node, false) {
-            match part.kind() {
-                "variable_name" => self.variable(self.text(part), prefixed, node),
-                // What stands in brackets is reckoned, and may run something then.
-                "subscript" => self.opaque = true,
-                _ => {}
-            }
-            if part.kind() == "array" {
-                self.visit(part);
-            } else if is_literal(part.kind()) {
-                let value = self.word(part);
-                self.opaque |= value.value().is_some_and(|value| value.contains("$(") || value.contains('`'));
-            }
-        }
-    }
-
-    fn variable(&mut self, name: &str, prefixed: bool, node: Node<'_>) {
-        if let Some(nature) = runs::variable(name, prefixed) {
-            self.push(Command::new(nature, &[], self.text(node)));
-        }
-    }
-
-    fn declaration(&mut self, node: Node<'_>) {
-        let mut words = Vec::new();
-        for part in self.parts(node, false) {
-            match part.kind() {
-                "variable_assignment" => {
-                    self.assignment(part, true);
-                    words.push(Word::literal(self.text(part)));
-                }
-                "variable_name" => words.push(Word::literal(self.text(part))),
-                kind if is_literal(kind) => {
-                    let word = self.word(part);
-                    // An option, or a name that is not plain: `-i` reckons, `-n` points elsewhere, `a[…]` runs.
-                    self.opaque |=
-                        !word.value().is_some_and(|word| word.chars().all(|one| one.is_ascii_alphanumeric() || one == '_'));
-                    words.push(word);
-                }
-                kind => words.push(Word::literal(kind)),
-            }
-        }
-        self.push(Command::new(Nature::Plain, &words, self.text(node)));
-    }
+/// Whether a pattern consists of letters, wildcards and classes only.
+pub fn is_plain_pattern(text: &str) -> bool {
+    text.chars().all(|character| character.is_ascii_alphanumeric() || "_-./*?^+[]!:,=@%".contains(character))
 }

@@ -1,13 +1,17 @@
 //! What a command has others do: programs that run another program, shells within the shell, variables that programs obey.
 
+use super::arithmetic::{Value, is_integer};
+use super::programs::Program;
 use super::read::Reader;
 use super::word::Word;
 use super::{Command, Nature, code, git};
 
 /// What is known of a command by its words.
 pub enum Runs {
-    /// No other.
+    /// No other that is known.
     Itself,
+    /// No other, whatever its operands are.
+    Nothing,
     /// Nobody can tell.
     Unknown,
     /// The words of another, and it does nothing else.
@@ -95,11 +99,23 @@ const SENSITIVE: &str = "\
     PERL PRELOAD PROMPT PROXY PS4 PYTHON RUBY RUST SHELL SSH VISUAL WRAPPER";
 const SENSITIVE_PARTS: &str = "AR CC CXX ENV GIT LD MAN OPT RSH TAR UNZIP ZIPOPT";
 
-/// What it means that a variable is set. None: nothing to programs. `given`: to a program, not only to the shell itself.
-pub fn variable(name: &str, given: bool) -> Option<Nature> {
+/// Options of the compiler: plain where they name no program and load none.
+const COMPILER_FLAGS: &str = "RUSTFLAGS RUSTDOCFLAGS";
+
+/// What it means that a variable is set. None: nothing to programs. `given`: to a program, not only to the shell itself. `value`: if it
+/// is known.
+pub fn variable(name: &str, given: bool, value: Option<&str>) -> Option<Nature> {
     let upper = name.to_ascii_uppercase();
-    if is_one_of(HARMLESS, name) || (!given && upper != name && !upper.contains("PROXY")) {
+    let plain_flags = |flags: &str| {
+        let plain = |character: char| character.is_ascii_alphanumeric() || " -_=,+.:".contains(character);
+        flags.chars().all(plain) && !["link", "codegen-backend", "-Z"].iter().any(|part| flags.contains(part))
+    };
+    if is_integer(name) {
+        Some(Nature::Opaque)
+    } else if is_one_of(HARMLESS, name) || (!given && upper != name && !upper.contains("PROXY")) {
         None
+    } else if name == "CARGO_TARGET_DIR" || (is_one_of(COMPILER_FLAGS, name) && value.is_some_and(plain_flags)) {
+        Some(Nature::More)
     } else if SENSITIVE.split(' ').any(|part| upper.contains(part)) || upper.split('_').any(|part| is_one_of(SENSITIVE_PARTS, part))
     {
         Some(Nature::Opaque)
@@ -108,45 +124,64 @@ pub fn variable(name: &str, given: bool) -> Option<Nature> {
     }
 }
 
-/// Adds to `reader` what a command of these words does.
+pub fn is_wrapper(name: &str) -> bool {
+    WRAPPERS.iter().any(|wrapper| wrapper.name == name)
+}
+
+/// Adds to `reader` what a command of these words does. A wrapper or a shell that is not the system's own is a program like any
+/// other for rules that allow, while rules that deny or ask see through it all the same.
 pub fn run(reader: &mut Reader<'_>, words: &[Word], raw: &str) {
-    let Some((program, arguments)) = words.split_first() else { return };
-    let Some(path) = program.value() else {
+    let Some((first, arguments)) = words.split_first() else { return };
+    let Some(path) = first.value() else {
         return reader.push(Command::new(Nature::Opaque, words, raw));
     };
-    reader.opaque |= is_one_of(RESERVED, &program.raw) || is_assignment(&program.raw);
-    let name = path.rsplit('/').next().unwrap_or(&path);
-    let runs = match WRAPPERS.iter().find(|wrapper| wrapper.name == name) {
+    reader.opaque |= is_one_of(RESERVED, &first.raw) || is_assignment(&first.raw);
+    let program = Program::of(&path);
+    match code::assigned_names(program.name, arguments) {
+        Some(names) => names.iter().for_each(|name| reader.variables.assign(name, Value::default(), 0..0)),
+        None => reader.variables.unknown = true,
+    }
+    let found = match WRAPPERS.iter().find(|wrapper| wrapper.name == program.name) {
         Some(wrapper) => wrapped(reader, wrapper, arguments, raw),
-        None if name == "find" => found(arguments),
-        None => code::runs(name, arguments),
+        None if program.name == "find" => found(arguments),
+        None => code::runs(&program, arguments),
     };
-    match runs {
-        Runs::Itself if name == "git" => {
-            let (nature, plain) = git::subcommand(arguments);
-            reader.push(Command::new(nature, words, raw).also(&plain));
+    let around = if program.standard { Nature::Around } else { Nature::Plain };
+    let searched = |command: Command| if program.standard { command } else { command.with_operands(arguments) };
+    match found {
+        Runs::Nothing => reader.push(Command::new(Nature::Plain, words, raw)),
+        Runs::Itself if program.name == "git" => reader.push(git::command(arguments, words, raw)),
+        Runs::Itself if path_name(&path).starts_with("git-") => {
+            let subcommand = Word::literal(&path_name(&path)["git-".len()..]);
+            let arguments: Vec<Word> = [subcommand].into_iter().chain(arguments.iter().cloned()).collect();
+            reader.push(git::command(&arguments, words, raw));
         }
         Runs::Itself => {
-            let command = Command::new(code::nature(name, arguments), words, raw);
-            reader.push(if is_one_of(code::READERS, name) { command } else { command.with_operands(arguments) });
+            let command = Command::new(code::nature(&program, arguments), words, raw);
+            reader.push(if program.runs_no_other(arguments) { command } else { command.with_operands(arguments) });
         }
         Runs::Unknown => reader.push(Command::new(Nature::Opaque, words, raw)),
         Runs::Only(inner) => {
-            reader.push(Command::new(Nature::Around, words, raw));
+            reader.push(searched(Command::new(around, words, raw)));
             reader.inside(|reader| run(reader, &inner, raw));
         }
         Runs::Others(commands) => {
-            reader.push(Command::new(Nature::Plain, words, raw));
+            reader.push(searched(Command::new(Nature::Plain, words, raw)));
             for inner in commands {
                 reader.inside(|reader| run(reader, &inner, raw));
             }
         }
         Runs::Script(script) => reader.inside(|reader| {
             let commands = reader.script(&script);
-            reader.push(Command::new(if commands.is_empty() { Nature::Plain } else { Nature::Around }, words, raw));
+            reader.push(searched(Command::new(if commands.is_empty() { Nature::Plain } else { around }, words, raw)));
             commands.into_iter().for_each(|command| reader.push(command));
         }),
     }
+}
+
+/// The last part of a path.
+fn path_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 fn wrapped(reader: &mut Reader<'_>, wrapper: &Wrapper, arguments: &[Word], raw: &str) -> Runs {
@@ -183,9 +218,10 @@ fn wrapped(reader: &mut Reader<'_>, wrapper: &Wrapper, arguments: &[Word], raw: 
     }
     rest = &rest[operands.len()..];
     while let (true, Some((word, after))) = (wrapper.variables, rest.split_first()) {
-        let name = word.value().and_then(|value| value.split_once('=').map(|(name, _)| name.to_owned()));
-        let Some(name) = name else { break };
-        if let Some(nature) = variable(&name, true) {
+        let begun = word.begun();
+        let Some((name, _)) = begun.split_once('=') else { break };
+        let value = word.value().and_then(|value| value.split_once('=').map(|(_, value)| value.to_owned()));
+        if let Some(nature) = variable(name, true, value.as_deref()) {
             reader.push(Command::new(nature, &[], raw));
         }
         rest = after;

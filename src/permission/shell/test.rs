@@ -2,35 +2,62 @@
 
 use tree_sitter::Node;
 
-use super::read::Reader;
+use super::arithmetic::{assigns, variables};
+use super::read::{Reader, is_plain_pattern};
 use super::word::Word;
 use super::{Command, Nature};
+
+/// Operators that evaluate both sides as arithmetic, in `[[ … ]]`.
+const NUMERIC: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
 
 impl Reader<'_> {
     pub fn test(&mut self, node: Node<'_>) {
         let text = self.text(node);
         let double = text.starts_with("[[");
         let inner = text.trim_matches(['[', ']']);
-        // A test of numbers reckons, and what is reckoned may run something; so does a test of a variable.
-        let words = ["-v", "-R", "-o"].into_iter().chain(["-eq", "-ne", "-lt", "-le", "-gt", "-ge"].into_iter().filter(|_| double));
-        self.opaque |= inner.contains('[') || words.into_iter().any(|word| inner.contains(word));
-        self.tested(node);
+        // A test of a variable evaluates its subscript, a test of numbers what it compares.
+        self.opaque |= ["-v", "-R", "-o"].into_iter().any(|word| inner.contains(word));
+        let compares = NUMERIC.iter().map(|operator| inner.matches(operator).count()).sum::<usize>();
+        let (brackets, compared) = self.tested(node, double);
+        self.opaque |= inner.matches('[').count() != brackets || (double && compares != compared);
         self.push(Command::new(Nature::Plain, &text.split_ascii_whitespace().map(Word::literal).collect::<Vec<_>>(), text));
     }
 
-    fn tested(&mut self, node: Node<'_>) {
+    /// Returns the brackets in patterns and the plain comparisons of numbers that it found. `double`: in `[[`.
+    fn tested(&mut self, node: Node<'_>, double: bool) -> (usize, usize) {
+        let (mut brackets, mut compared) = (0, 0);
         for part in self.parts(node, true) {
             match part.kind() {
                 "unary_expression" | "binary_expression" | "parenthesized_expression" => {
-                    self.within(|reader| reader.tested(part));
+                    compared += usize::from(double && self.compares_numbers(part));
+                    self.within(|reader| {
+                        let (more, others) = reader.tested(part, double);
+                        brackets += more;
+                        compared += others;
+                    });
                 }
                 "test_operator" => {}
                 "extglob_pattern" | "regex" => {
-                    let plain = |character: char| character.is_ascii_alphanumeric() || "_-./*?^+".contains(character);
-                    self.opaque |= !self.text(part).chars().all(plain);
+                    let pattern = self.text(part).strip_suffix('$').unwrap_or(self.text(part));
+                    brackets += pattern.matches('[').count();
+                    self.opaque |= !is_plain_pattern(pattern);
                 }
                 _ => self.visit(part),
             }
         }
+        (brackets, compared)
+    }
+
+    /// Whether it compares numbers, or variables, which then have to hold numbers.
+    fn compares_numbers(&mut self, node: Node<'_>) -> bool {
+        let operator = (0..node.child_count()).filter_map(|place| node.child(place)).find(|part| part.kind() == "test_operator");
+        let Some(operator) = operator.filter(|operator| NUMERIC.contains(&self.text(*operator))) else { return false };
+        for side in [operator.prev_sibling(), operator.next_sibling()] {
+            let text = side.map_or("", |side| self.text(side));
+            let bare = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text);
+            let Some(names) = variables(bare).filter(|_| !bare.is_empty() && !assigns(bare)) else { return false };
+            names.into_iter().for_each(|name| self.variables.use_number(name, node.start_byte()));
+        }
+        true
     }
 }

@@ -33,9 +33,9 @@ impl Word {
         self.text.iter().map_while(|character| *character).collect()
     }
 
-    /// It begins with what only the shell knows, and that is no name of a file: it might be an option.
+    /// It begins with what only the shell knows: it might be an option, also as the name of a file that a wildcard matches.
     pub fn may_be_option(&self) -> bool {
-        self.text.first() == Some(&None) && !self.raw.starts_with(['~', '*', '?', '['])
+        self.text.first() == Some(&None) && !self.raw.starts_with('~')
     }
 
     /// It may be an option that begins with `option`: abbreviated, among other letters, or with a part that only the shell knows.

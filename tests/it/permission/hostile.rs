@@ -1,6 +1,9 @@
 //! Lines that want to look like others, against `deny rm *`, `ask git push *`, `allow git status *`: none slips through.
 
+mod arithmetic;
 mod lines;
+mod ordinary;
+mod programs;
 mod slipped;
 
 use nuncio::config::{AccessKind, Policy, Rule};
@@ -69,7 +72,6 @@ const HARMLESS: &[&str] = &[
     "echo 'rm x; git push'",
     "rmdir x",
     "git rm x",
-    "git pushd",
     "git commit -m 'git push'",
     "grep -r 'rm ' . | head -5",
     "cat <<'E' > x.sh\nrm $x `x`\nE",
@@ -168,4 +170,42 @@ async fn the_tool_judges_as_the_table_says() {
         }
     }
     assert!(home.get("x").is_some());
+}
+
+/// The lines of `lines` for which the answer is not `expected`.
+fn unexpected(rules: &Rules, mode: Mode, lines: &[&str], expected: impl Fn(Policy) -> bool) -> Vec<String> {
+    let answers = lines.iter().map(|line| (line, judged(rules, mode, "", line)));
+    answers.filter(|(_, policy)| !expected(*policy)).map(|(line, policy)| format!("{mode:?} {line:?}: {policy:?}")).collect()
+}
+
+#[test]
+fn arithmetic_that_executes_is_asked_about() {
+    let mut wrong = unexpected(&rules(), Mode::Auto, arithmetic::EXECUTES, |policy| policy == Policy::Ask);
+    let names = ["ls", "echo", "read", "true", "test", "cat", "unset", "getopts", "mapfile", "readarray", "wait", "command", "f"];
+    let names = names.iter().chain(&["printf", "export", "local", "git status", "x", "select", "eval", "source", "trap"]);
+    let allowing = Rules { user: names.map(|name| rule(Policy::Allow, &format!("{name} *"))).collect(), ..Rules::default() };
+    wrong.extend(unexpected(&allowing, Mode::Ask, arithmetic::EXECUTES, |policy| policy == Policy::Ask));
+    wrong.extend(unexpected(&rules(), Mode::Auto, arithmetic::PLAIN, |policy| policy == Policy::Allow));
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_program_of_the_repository_is_not_a_wrapper() {
+    let allowing = Rules { user: vec![rule(Policy::Allow, "ls *")], ..Rules::default() };
+    let mut wrong = unexpected(&allowing, Mode::Ask, programs::LOCAL, |policy| policy == Policy::Ask);
+    wrong.extend(unexpected(&allowing, Mode::Ask, programs::STANDARD, |policy| policy == Policy::Allow));
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn programs_that_run_others_are_asked_about_where_a_rule_denies() {
+    let mut wrong = unexpected(&rules(), Mode::Auto, programs::ASKED, |policy| policy == Policy::Ask);
+    wrong.extend(unexpected(&rules(), Mode::Auto, programs::DENIED, |policy| policy == Policy::Deny));
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn ordinary_lines_are_not_asked_about_where_a_rule_denies() {
+    let wrong = unexpected(&rules(), Mode::Auto, ordinary::LINES, |policy| policy == Policy::Allow);
+    assert!(wrong.is_empty(), "{} of {} lines:\n{}", wrong.len(), ordinary::LINES.len(), wrong.join("\n"));
 }

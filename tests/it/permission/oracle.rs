@@ -150,6 +150,69 @@ const WRAPPINGS: &[&str] = &[
     "echo x | while read -r _; do {}; done",
     "until {}; do break; done",
     "((1)) && {}",
+    // Subscripts and other arithmetic, by all ways in which a value comes to it.
+    "x='a[$({})]'; true {y[x]}>log",
+    "x='a[$({})]'; true {y[x]}<<< a",
+    "x='a[$'; x+='({})]'; true {y[x]}>log",
+    "x='a[$'; x+='({})]'; y=([x]=1)",
+    "x='a[$'; x+='({})]'; y+=([x]=1)",
+    "x='a[$'; x+='({})]'; y=([$x]=1)",
+    "x='a[$'; x+='({})]'; y[x]=1",
+    "y=(['a[$'\"({})]\"]=1)",
+    "x='a[$'; x+='({})]'; echo $((x))",
+    "x='a[$'; x+='({})]'; ((x))",
+    "x='a[$'; x+='({})]'; [[ x -eq 1 ]]",
+    "x='a[$'; x+='({})]'; [[ 3 -gt \"$x\" ]]",
+    "x='a[$'; x+='({})]'; y=abc; echo ${y:x} ${y:0:x}",
+    "x='a[$'; x+='({})]'; for ((x; 0; )); do true; done",
+    "x='a[$'; x+='({})]'; let x",
+    "read -r x <<'E'\na[$({})]\nE\nOPTIND=$x",
+    "read -r x <<< 'a[$({})]'; echo $((x + 1))",
+    "read -r x <<< 'a[$({})]'; RANDOM=$x",
+    "read -r x <<< 'a[$({})]'; SRANDOM=x",
+    "read -r x <<< 'a[$({})]'; SECONDS=1; true $SECONDS; SECONDS=$x",
+    "read -r x <<< 'a[$({})]'; for RANDOM in \"$x\"; do true; done",
+    "read -r x <<< 'a[$({})]'; for SECONDS in x; do true; done",
+    "read -r RANDOM <<< 'a[$({})]'",
+    "read -r x <<< 'a[$({})]'; printf -v RANDOM %s \"$x\"",
+    "mapfile -t RANDOM <<< 'a[$({})]'",
+    "read -r x <<< 'a[$({})]'; declare -i n; n=$x",
+    "n=1; read -r n <<< 'a[$({})]'; echo $((n+1))",
+    "n=1; mapfile -t n <<< 'a[$({})]'; echo $((n+1))",
+    "n=1; n=$x; f() { echo $((n)); }; x='a[$({})]'; n=$x; f",
+    "x='a[$'; x+='({})]'; n=1; eval 'n=$x'; echo $((n))",
+    "x='a[$'; x+='({})]'; n=1; f() { n=$1; }; f \"$x\"; [[ $n -eq 1 ]]",
+    "x='a[$'; x+='({})]'; f() { local \"$x=1\"; }; f",
+    "n=1; {}; echo $((n + 1))",
+    "for n in 1 2; do {}; ((n > 1)); done",
+    "x=5; [[ \"$x\" -gt 3 ]] && {}",
+    "case x in [a-z]) {};; esac",
+    "arr=(a b); for x in \"${arr[@]}\"; do {}; done",
+    "trap {q} EXIT; true",
+    "cat - <<'E'\n{}\nE",
+    "cat - <<E\n$({})\nE",
+    // Programs of the repository by the names of wrappers and shells.
+    "./env {}",
+    "./sh -c {q}",
+    "./exec {}",
+    "./eval {q}",
+    "./busybox {}",
+    "sub/timeout 5 {}",
+    "sub/../env {}",
+    "../work/env {}",
+    "bin/env {}",
+    "bin/../env {}",
+    "env ./env {}",
+    "PATH=. env {}",
+    "PATH=.:$PATH; env {}",
+    "((PATH=5)); {}",
+    // One that runs whatever it is given.
+    "./run {}",
+    "./run env {}",
+    "./run a {} b",
+    "./run sh -c {q}",
+    "./run bash5 -c {q}",
+    "xargs ./run <<< {q}",
 ];
 
 /// What is thrown in between, to find where the grammar and bash do not agree.
@@ -157,6 +220,7 @@ const NOISE: &[&str] = &[
     " ", "  ", "\t", "\n", "\\\n", " \\\n", ";", "&", "&&", "|", "(", ")", "{", "}", "$", "`", "'", "\"", "\\", "#", " #", "<",
     ">", "<<E\n", "\nE\n", "<<'E'\n", "<<-E\n", "$(", "${", "$'", "$\"", "=", "!", "*", "?", "[", "]", "~", "x", "2", "-", ",",
     "..", "@", "[[ ", " ]]", "((", "))", "esac", "\r", "\u{a0}", "'\\''", "\\'", "x=", "do ", "; done", "; fi", "then ", "in ",
+    "[x]", "{x}>", "+=", "((n))", "$((n))", "$((", "RANDOM=", "n=", "./", "[@]", ":0:1", "-n ", " -eq ",
 ];
 
 #[derive(Clone, Debug)]
@@ -195,22 +259,43 @@ struct Bash {
 
 impl Bash {
     fn new() -> Bash {
-        use std::os::unix::fs::{PermissionsExt, symlink};
         let directory = tempfile::tempdir().unwrap();
         let bin = directory.path().join("work/bin");
         std::fs::create_dir_all(&bin).unwrap();
-        for name in ["rm", "git"] {
-            let log = directory.path().join("log");
-            // A line is one of many words, and each may hold anything: all have an end of their own.
-            let script = format!("#!/bin/sh\n{{ printf '%s\\037' {name} \"$@\"; printf '\\000'; }} >> {}\n", log.display());
-            std::fs::write(bin.join(name), script).unwrap();
-            std::fs::set_permissions(bin.join(name), PermissionsExt::from_mode(0o755)).unwrap();
-        }
-        for name in ["awk", "bash", "cat", "env", "find", "nice", "nohup", "setsid", "sh", "timeout", "xargs"] {
-            let found = ["/usr/bin", "/bin"].iter().map(|place| Path::new(place).join(name)).find(|path| path.exists());
-            symlink(found.unwrap(), bin.join(name)).unwrap();
-        }
+        std::fs::create_dir_all(directory.path().join("work/sub")).unwrap();
         Bash { directory }
+    }
+
+    /// Writes the programs anew, as a line may have overwritten them. Those of the repository are called `local`, except for one that
+    /// runs its operands.
+    fn programs(&self) {
+        use std::os::unix::fs::PermissionsExt;
+        let work = self.directory.path().join("work");
+        let log = self.directory.path().join("log").display().to_string();
+        // A line is one of many words, and each may hold anything: all have an end of their own.
+        let logs = |name: &str| format!("#!/bin/sh\n{{ printf '%s\\037' {name} \"$@\"; printf '\\000'; }} >> {log}\n");
+        let runs = "#!/bin/sh\n\"$@\"\n".to_owned();
+        let local = ["env", "sh", "exec", "eval", "busybox", "sub/timeout"].map(|name| (name, logs("local")));
+        let all = [("bin/rm", logs("rm")), ("bin/git", logs("git")), ("run", runs)].into_iter().chain(local);
+        for (name, script) in all {
+            let path = work.join(name);
+            if std::fs::read_to_string(&path).is_ok_and(|text| text == script) {
+                continue;
+            }
+            let _ = std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir_all(&path));
+            std::fs::write(&path, script).unwrap();
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        }
+        // Copies: a line may write to `bin/env`.
+        for name in ["awk", "bash", "cat", "env", "find", "nice", "nohup", "setsid", "sh", "timeout", "xargs"] {
+            let found = ["/usr/bin", "/bin"].iter().map(|place| Path::new(place).join(name)).find(|path| path.exists()).unwrap();
+            let copy = work.join("bin").join(name);
+            let length = |path: &Path| std::fs::metadata(path).map(|metadata| metadata.len()).ok();
+            if length(&copy) != length(&found) {
+                let _ = std::fs::remove_file(&copy).or_else(|_| std::fs::remove_dir_all(&copy));
+                std::fs::copy(&found, &copy).unwrap();
+            }
+        }
     }
 
     /// What `line` really starts, of `rm` and `git`: words, each with U+001F behind it.
@@ -218,6 +303,7 @@ impl Bash {
         let work = self.directory.path().join("work");
         let log = self.directory.path().join("log");
         std::fs::write(&log, "").unwrap();
+        self.programs();
         let mut bash = Command::new("/usr/bin/timeout");
         bash.args(["-s", "KILL", "3", "/bin/bash", "-c", line]).current_dir(&work).env_clear();
         bash.env("PATH", work.join("bin")).env("HOME", &work).stdin(Stdio::null());

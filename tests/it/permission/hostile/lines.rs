@@ -249,7 +249,6 @@ pub const ASKED: &[&str] = &[
     "${!x} y",
     "alias git='rm x'\ngit status",
     "shopt -s expand_aliases",
-    "trap 'rm x' EXIT",
     "hash -p /bin/rm git",
     "enable -n test",
     "eval $x",

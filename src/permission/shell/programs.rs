@@ -1,0 +1,221 @@
+//! What is known about programs by their names: which ones run no others, and with which options they do.
+
+use super::code::is_named;
+use super::runs::is_one_of;
+use super::word::Word;
+
+/// Directories whose programs are the system's own.
+const SYSTEM: &str = "/bin /sbin /usr/bin /usr/sbin /usr/local/bin /usr/local/sbin /opt/homebrew/bin /run/current-system/sw/bin";
+
+/// Words that bash runs itself: there is no program of that name.
+const BUILTINS: &str = "\
+    . alias bind builtin compgen complete coproc declare enable eval exec export hash let local mapfile readarray readonly set shopt \
+    source trap typeset unset";
+
+/// Programs that behave like others.
+const SAME: &[(&str, &str)] = &[
+    ("gmake", "make"),
+    ("bmake", "make"),
+    ("gtar", "tar"),
+    ("bsdtar", "tar"),
+    ("gfind", "find"),
+    ("gxargs", "xargs"),
+    ("cc", "gcc"),
+    ("c++", "gcc"),
+    ("g++", "gcc"),
+    ("cpp", "gcc"),
+    ("clang", "gcc"),
+    ("clang++", "gcc"),
+    ("apt", "apt-get"),
+    ("yum", "dnf"),
+    ("podman", "docker"),
+];
+
+/// Programs that run no others, except by the options of the row: the beginnings of words. What their other operands say is data.
+const KNOWN: &[(&str, &[&str])] = &[
+    // The shell's own.
+    (
+        ": [ bg break caller cd continue dirs disown echo exit false fg getopts help history logout mapfile popd \
+         printf pushd pwd read readarray return set shift suspend test times true type ulimit umask unalias unset wait",
+        &[],
+    ),
+    // Files and text.
+    (
+        "arch b2sum base32 base64 basename basenc bzcat bzip2 cal cat chattr chcon chgrp chmod chown cksum cmp column comm cp csplit \
+         cut date dd df diff diff3 dir dircolors dirname du expand expr factor file fmt fold getconf getfacl gunzip gzip head hexdump \
+         iconv join jq link ln locale look ls lsattr md5 md5sum mkdir mkfifo mknod mktemp mv nl numfmt od paste patch \
+         pathchk pr ptx readelf readlink realpath rev rm rmdir seq setfacl sha1sum sha224sum sha256sum sha384sum sha512sum shasum \
+         shred shuf sleep strings stty sum sync tac tail tee touch tr tree truncate tsort tty unexpand uniq unlink unxz \
+         unzip unzstd uuidgen vdir wc whatis xxd xz xzcat yes zcat zipinfo zstd zstdcat",
+        &[],
+    ),
+    ("awk egrep fgrep gawk grep mawk nawk zgrep", &[]),
+    ("nm objdump size strip", &["--plugin"]),
+    ("rg", &["--pre", "--hostname-bin"]),
+    ("fd fdfind", &["-x", "-X", "--exec"]),
+    ("find", &["-fprint", "-fls", "-delete"]),
+    ("install", &["--strip-program"]),
+    ("less", &["+", "-k", "--lesskey", "--pattern"]),
+    ("more", &["+"]),
+    ("man", &["-P", "--pager", "-H", "--html", "-p", "--preprocessor"]),
+    ("sed gsed", &[]),
+    ("sort", &["--compress-program"]),
+    ("split", &["--filter"]),
+    (
+        "tar",
+        &[
+            "--checkpoint-action",
+            "--to-command",
+            "--use-compress-program",
+            "-I",
+            "--rsh",
+            "--rmt",
+            "-F",
+            "--info-script",
+            "--new-volume",
+        ],
+    ),
+    ("zip", &["-T", "--unzip-command"]),
+    // The system.
+    (
+        "arp cpuid dig dmesg free groups host hostid hostname id info kill killall last logname lsblk lscpu lsof lspci lsusb \
+         netstat nproc nslookup pgrep pidof pinky ping pkill printenv ps pstree ss tput traceroute uname uptime users vmstat w \
+         whereis which who whoami",
+        &[],
+    ),
+    ("apk dpkg-query", &[]),
+    ("apt-get apt-cache", &["-o", "--option", "-c", "--config-file"]),
+    ("dnf", &["--setopt", "-c", "--config"]),
+    ("dpkg", &["--pre-invoke", "--post-invoke", "--status-logger"]),
+    ("pip pip3", &["--editor", "--python"]),
+    // Other machines.
+    ("curl", &[]),
+    ("wget", &["--use-askpass", "-e", "--execute"]),
+    ("rsync", &["-e", "--rsh", "--rsync-path"]),
+    ("scp sftp", &["-S", "-o", "-F", "-D", "-b"]),
+    // Compilers: they run their own parts.
+    (
+        "gcc",
+        &["-wrapper", "-fplugin", "-fpass-plugin", "-specs", "--specs", "-B=", "-fuse-ld", "--ld-path", "-Xclang", "*plugin", "@"],
+    ),
+    ("rustc rustdoc", &["*linker", "*link-arg", "*codegen-backend", "-Z", "--test-runtool", "--runtool", "@"]),
+    ("javac rustfmt gofmt", &["-J", "@"]),
+];
+
+/// Programs with subcommands: those that run no others, except by the options.
+const SUBCOMMANDS: &[(&str, &str, &[&str])] = &[
+    (
+        "cargo",
+        "add b bench build c check clean clippy d doc fetch fix fmt generate-lockfile help info init install locate-project login \
+         logout metadata new nextest owner package pkgid publish r remove report rm run search t test tree uninstall update vendor \
+         verify-project version yank",
+        &["--config"],
+    ),
+    (
+        "docker",
+        "history images info inspect logs pause port ps pull push rename rm rmi start stats stop tag top unpause version wait",
+        &[],
+    ),
+    (
+        "go",
+        "build clean doc env fmt generate get help install list mod run test version vet work",
+        &["-exec", "--exec", "-toolexec", "--toolexec", "-vettool", "--vettool", "-w=", "*extld"],
+    ),
+    ("systemctl", "cat is-active is-enabled is-failed list-timers list-unit-files list-units show status", &[]),
+];
+
+/// Programs that run others by an option, and for other reasons too.
+const OTHERS: &[(&str, &[&str])] =
+    &[("jobs", &["-x"]), ("make", &["--eval", "-E"]), ("npm", &["-c", "--call", "--script-shell"]), ("npx", &["-c", "--call"])];
+
+/// Their options may stand behind `--`.
+const NO_END_OF_OPTIONS: &str = "find go jobs npm npx zip";
+
+/// Programs that only print their version when asked, though they run anything otherwise.
+const VERSIONED: &str = "\
+    bash docker emacs fish gdb kubectl lldb ltrace nvim parallel perf podman rvim screen strace tmux valgrind vi view vim vimdiff \
+    watch zsh";
+
+/// Whether a table of this file has the program.
+pub fn is_listed(name: &str) -> bool {
+    let listed = KNOWN.iter().chain(OTHERS).any(|(names, _)| is_one_of(names, name));
+    listed || SUBCOMMANDS.iter().any(|(program, ..)| *program == name)
+}
+
+/// A program by its name.
+#[derive(Clone, Copy, Debug)]
+pub struct Program<'a> {
+    /// Without its directory and its version, and the usual one of several.
+    pub name: &'a str,
+    /// Bash or the system provides it by this name.
+    pub standard: bool,
+}
+
+impl<'a> Program<'a> {
+    pub fn of(path: &'a str) -> Program<'a> {
+        let (directory, base) = path.rsplit_once('/').map_or((None, path), |(directory, base)| (Some(directory), base));
+        let system = |directory: &str| {
+            let names: Vec<&str> = directory.split('/').filter(|name| !name.is_empty()).collect();
+            directory.starts_with('/') && is_one_of(SYSTEM, &format!("/{}", names.join("/")))
+        };
+        let placed = directory.is_none_or(|directory| system(directory) && !is_one_of(BUILTINS, base));
+        let same = |name: &'a str| SAME.iter().find(|(one, _)| *one == name).map_or(name, |(_, other)| *other);
+        if is_named(base) || same(base) != base {
+            return Program { name: same(base), standard: placed };
+        }
+        let name = same(unversioned(base));
+        Program { name, standard: placed && name == base }
+    }
+
+    /// It runs no other, whatever its operands are, except by its options: see [`Program::runs_by_option`].
+    pub fn runs_no_other(&self, arguments: &[Word]) -> bool {
+        let row = |names: &str| is_one_of(names, self.name);
+        let subcommand = || {
+            // `cargo +nightly`
+            let skipped = usize::from(self.name == "cargo" && arguments.first().is_some_and(|word| word.begun().starts_with('+')));
+            arguments.get(skipped).and_then(Word::value)
+        };
+        self.standard
+            && (KNOWN.iter().any(|(names, _)| row(names))
+                || SUBCOMMANDS
+                    .iter()
+                    .any(|(program, known, _)| *program == self.name && subcommand().is_some_and(|word| is_one_of(known, &word))))
+    }
+
+    /// Whether an option among the words is a command, or makes the program run some.
+    pub fn runs_by_option(&self, arguments: &[Word]) -> bool {
+        let listed = KNOWN.iter().chain(OTHERS).find(|(names, _)| is_one_of(names, self.name)).map(|(_, options)| *options);
+        let subcommands = || SUBCOMMANDS.iter().find(|(program, ..)| *program == self.name).map(|(.., options)| *options);
+        let options = listed.or_else(subcommands).unwrap_or_default();
+        let ends = |word: &Word| word.value().is_some_and(|word| word == "--") && !is_one_of(NO_END_OF_OPTIONS, self.name);
+        // The letters of tar's options may stand without a dash.
+        let bare = arguments.first().filter(|_| self.name == "tar").map(|word| Word::literal(&format!("-{}", word.begun())));
+        let runs = |word: &Word| options.iter().any(|option| is_option(word, option));
+        arguments.iter().take_while(|word| !ends(word)).chain(&bare).any(runs)
+    }
+
+    /// It only prints its version.
+    pub fn prints_version(&self, arguments: &[Word]) -> bool {
+        let asks = |word: &Word| word.value().is_some_and(|word| word == "--version");
+        self.standard && is_one_of(VERSIONED, self.name) && matches!(arguments, [word] if asks(word))
+    }
+}
+
+/// Whether `word` may be `option`. One that begins with `*` may stand anywhere in the word; one that ends with `=` is not
+/// abbreviated, nor among other letters.
+fn is_option(word: &Word, option: &str) -> bool {
+    if let Some(part) = option.strip_prefix('*') {
+        return word.may_be_option() || word.text.iter().flatten().collect::<String>().contains(part);
+    }
+    match option.strip_suffix('=') {
+        Some(option) => word.may_be_option() || word.begun().starts_with(option),
+        None => word.may_be(option),
+    }
+}
+
+/// `python3.12`, `perl5.36.0`, `gcc-12` and `vim.basic` without what stands behind the name.
+fn unversioned(name: &str) -> &str {
+    let variant = name.split_once('.').filter(|(name, _)| is_named(name)).map(|(name, _)| name);
+    let plain = || name.trim_end_matches(|last: char| last.is_ascii_digit() || ".-_".contains(last));
+    Some(variant.unwrap_or_else(plain)).filter(|name| !name.is_empty()).unwrap_or(name)
+}
