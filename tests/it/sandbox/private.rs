@@ -159,3 +159,23 @@ async fn a_command_reads_the_output_that_its_session_kept() {
     assert!(told.contains("100000"), "{told}");
     agent.finish().await;
 }
+
+#[test]
+fn without_namespaces_what_is_nuncios_stays_private_in_a_root_that_contains_it() {
+    let home = home("");
+    home.put("../file", "text\n");
+    let top = home.work().parent().unwrap().display().to_string();
+    let told = |command: &str| {
+        let input = json!({ "command": command }).to_string();
+        let arguments = ["bash", "--mode", "auto", "--cwd", &top, &input];
+        super::tool_without(libc::SYS_unshare, libc::EPERM, &home, &arguments)
+    };
+    for command in ["cat home/token", "flock -n home/locks/one true", "ls home", "mv home elsewhere", "echo x > home/trusted"] {
+        let told = told(command);
+        let output = told["output"].as_str().unwrap();
+        assert!(told["details"]["exitCode"] != 0 && !output.contains("owner-token"), "{command}: {told}");
+    }
+    let told = told("cat file && echo x >> file && echo x > work/new && cat work/new && echo x > $TMPDIR/a && cat $TMPDIR/a");
+    assert_eq!(told["details"]["exitCode"], 0, "{told}");
+    assert_eq!(home.get("../home/trusted").as_deref(), Some("trusted-list\n"));
+}
