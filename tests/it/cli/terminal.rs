@@ -91,7 +91,7 @@ async fn question_shows_every_line_and_every_invisible_character() {
         ),
         (
             json!({"name": "write", "input": {"file_path": "a\nb\u{1b}[2K.sh", "content": "one\u{202e}\r\ntwo\u{1b}[1A\n"}}),
-            vec!["Allow Write a^Jb^[[2K.sh?", "+one<U+202E>^M\n", "+two^[[1A\n"],
+            vec![r#"Allow Write "a\nb\u{1b}[2K.sh"?"#, "+one<U+202E>^M\n", "+two^[[1A\n"],
         ),
     ];
     for flags in [&[][..], &["--json"]] {

@@ -56,7 +56,7 @@ def probe():
             open_to_it.append(name)
         except OSError:
             pass
-    return "open: " + " ".join(open_to_it)
+    return "open: " + (" ".join(open_to_it) or "nothing")
 
 
 def publish(uri, version):
