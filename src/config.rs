@@ -3,11 +3,13 @@
 
 mod load;
 mod places;
+mod secret;
 mod settings;
 mod trust;
 
 pub use load::{Loaded, Origin, Overrides, load_project, load_user};
 pub use places::{Environment, Places};
+pub use secret::{CREDENTIALS_HINT, has_credentials, mask_urls};
 pub use settings::{
     AccessKind, Durability, HttpSettings, Instructions, LanguageServer, Permissions, Policy, Protocol, Provider, Rule, SandboxMode,
     SandboxSettings, Settings, Telemetry, ToolSettings,
