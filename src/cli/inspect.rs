@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::flags::ConfigCommand;
 use super::print;
 use crate::app::{self, Ground};
-use crate::config::{Loaded, Trust, load_project};
+use crate::config::{Loaded, Trust, load_project, mask_urls};
 use crate::error::{Error, Result};
 use crate::model::catalog;
 use crate::store::Store;
@@ -29,7 +29,7 @@ pub fn config(ground: &Ground, command: Option<ConfigCommand>) -> Result<u8> {
             let loaded = with_project(ground)?;
             let text = toml::to_string_pretty(&loaded.settings)
                 .map_err(|error| Error::internal(format!("showing the settings: {error}")))?;
-            print(text)?;
+            print(mask_urls(&text))?;
             for (name, origin) in &loaded.origins {
                 print(format!("# {name}: {origin}\n"))?;
             }
@@ -73,7 +73,10 @@ pub async fn doctor(ground: Ground) -> Result<u8> {
     let nuncio: Arc<_> = app::nuncio(ground)?;
     let (models, settings) = (&nuncio.agents.models, &nuncio.agents.user.settings);
     let model = match models.default_id(settings).await {
-        Ok(id) => models.open(&id, settings).await.map(|_| id),
+        Ok(id) => models.open(&id, settings).await.map(|_| match models.found_at(&id) {
+            Some(base_url) => format!("{id} (a local server at {base_url})"),
+            None => id,
+        }),
         Err(error) => Err(error),
     };
     line(

@@ -2,6 +2,7 @@
 
 mod import;
 mod run;
+mod script;
 mod show;
 mod stops;
 
