@@ -4,12 +4,14 @@
 mod git;
 mod load;
 mod places;
+mod secret;
 mod settings;
 mod trust;
 
 pub use git::excludes;
 pub use load::{Loaded, Origin, Overrides, load_project, load_user};
 pub use places::{Environment, Places};
+pub use secret::{CREDENTIALS_HINT, has_credentials, mask_urls};
 pub use settings::{
     AccessKind, Durability, HttpSettings, Instructions, LanguageServer, Permissions, Policy, Protocol, Provider, Rule, SandboxMode,
     SandboxSettings, Settings, Telemetry, ToolSettings,

@@ -30,6 +30,18 @@ pub const FOREIGN_ORPHANS: u64 = 20;
 /// How long a write waits for another process's transaction.
 pub const STORE_BUSY: Duration = Duration::from_secs(5);
 
+/// How long writes are retried while another process locks the store; then they are lost.
+pub const STORE_LOCKED_MAX: Duration = Duration::from_secs(15);
+/// Pause between two attempts to write to a locked store.
+pub const STORE_RETRY: Duration = Duration::from_millis(50);
+/// Pause between two attempts to go on with a session whose log was lost.
+pub const STORE_RECOVERY: Duration = Duration::from_millis(500);
+
+/// How long artifacts are kept after the last event of their session.
+pub const ARTIFACTS_KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
+/// Artifacts that a closed session keeps; the oldest beyond that are removed.
+pub const ARTIFACTS_BYTES_MAX: u64 = 256 << 20;
+
 /// Model requests in one turn; then the turn stops with `max_turn_requests`.
 pub const TURN_REQUESTS_MAX: u32 = 200;
 /// Messages of a session that wait for its turn; more are answered `overloaded`.
@@ -60,8 +72,20 @@ pub const MODEL_EVENT_BYTES_MAX: usize = 16 << 20;
 pub const MODEL_ERROR_BYTES_MAX: usize = 64 << 10;
 /// Characters of a model's error answer that are shown.
 pub const MODEL_ERROR_CHARS_MAX: usize = 1000;
+/// Text, thinking, arguments and provider state of one answer, all together.
+pub const MODEL_ANSWER_BYTES_MAX: usize = 8 << 20;
+/// Tool calls of one answer.
+pub const MODEL_ANSWER_CALLS_MAX: usize = 256;
+/// Blocks of text and of thinking in one answer.
+pub const MODEL_ANSWER_BLOCKS_MAX: usize = 1024;
+/// Bytes received for one answer, with all that is not part of it.
+pub const MODEL_STREAM_BYTES_MAX: usize = 512 << 20;
+/// Size of a scripted model's file.
+pub const SCRIPT_BYTES_MAX: u64 = 16 << 20;
 /// Looking for local model servers, all together.
 pub const MODEL_PROBE: Duration = Duration::from_millis(300);
+/// Size of an answer that identifies a local model server.
+pub const MODEL_PROBE_BYTES_MAX: usize = 1 << 20;
 
 /// Time between TERM and KILL for a command's processes.
 pub const KILL_GRACE: Duration = Duration::from_millis(200);

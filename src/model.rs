@@ -1,10 +1,12 @@
 //! Language models: one request in, a stream of chunks out. Each provider protocol is one file; none of them is known above.
 
+mod allowance;
 mod anthropic;
 pub mod catalog;
 pub mod endpoint;
 mod gemini;
 mod http;
+pub mod local;
 mod openai_chat;
 mod openai_responses;
 mod refusal;
@@ -117,6 +119,11 @@ pub enum Chunk {
         state: Option<ProviderState>,
     },
     Usage(Usage),
+    /// The answer exceeds this bound (limits.rs) and is cut: `Stop(MaxTokens)` follows, and none
+    /// of its calls may run.
+    Truncated {
+        bound: String,
+    },
     /// What came so far of this answer is void: it is being asked for again after `delay`.
     Retry {
         attempt: u32,

@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod all;
+mod artifacts;
 pub mod broker;
 pub mod counts;
 pub mod files;

@@ -3,6 +3,7 @@
 mod answers;
 mod events;
 mod migrations;
+mod read_only;
 mod sessions;
 
 use std::path::{Path, PathBuf};
@@ -22,13 +23,27 @@ use crate::limits;
 pub struct Store {
     path: PathBuf,
     pool: Mutex<Vec<Connection>>,
+    access: Access,
+}
+
+/// How the database file can be opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Access {
+    Write,
+    Read,
+    /// Read without locks: there is no WAL file, and none can be created.
+    Immutable,
 }
 
 impl Store {
-    /// Opens `nuncio.db` in `dir`, making both if they are missing, and brings its tables up to date.
+    /// Opens `nuncio.db` in `dir`, creating both if they are missing, and migrates its tables.
+    /// A database that cannot be written is opened for reading ([`Store::is_read_only`]).
     pub fn open(dir: &Path) -> Result<Store> {
         create_private_dir(dir)?;
-        let store = Store { path: dir.join("nuncio.db"), pool: Mutex::default() };
+        let store = Store { path: dir.join("nuncio.db"), pool: Mutex::default(), access: Access::Write };
+        if read_only::is_protected(&store.path) {
+            return store.protected();
+        }
         make_private(&store.path);
         let mut db = store.connect()?;
         migrations::run(&mut db).map_err(|error| store.failed("bringing the tables up to date", error))?;
@@ -38,6 +53,9 @@ impl Store {
 
     fn connect(&self) -> Result<Connection> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        if self.access != Access::Write {
+            return read_only::open(&self.path, self.access).map_err(|error| self.failed("opening", error));
+        }
         let open = || -> rusqlite::Result<Option<Connection>> {
             let db = Connection::open_with_flags(&self.path, flags)?;
             db.busy_timeout(limits::STORE_BUSY)?;
@@ -80,7 +98,10 @@ impl Store {
     fn failed(&self, doing: &str, error: rusqlite::Error) -> Error {
         let message = format!("{doing} {}: {error}", self.path.display());
         match error.sqlite_error_code() {
-            Some(rusqlite::ErrorCode::DatabaseBusy) => Error::new(Kind::Overloaded, message),
+            code if is_busy(code) => Error::new(Kind::Overloaded, message),
+            Some(rusqlite::ErrorCode::ReadOnly) => {
+                Error::internal(format!("{doing} {}: it cannot be written: {error}", self.path.display()))
+            }
             _ => Error::internal(message),
         }
         .source(error)
@@ -90,6 +111,12 @@ impl Store {
     pub fn watch(&self) -> Result<Watch> {
         Ok(Watch { db: self.connect()? })
     }
+}
+
+/// Whether the error means that another process holds a lock.
+fn is_busy(code: Option<rusqlite::ErrorCode>) -> bool {
+    use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked, FileLockingProtocolFailed};
+    matches!(code, Some(DatabaseBusy | DatabaseLocked | FileLockingProtocolFailed))
 }
 
 /// Sees that somebody else wrote.

@@ -41,7 +41,7 @@ pub use context::{Progress, Reach, ToolContext};
 pub use diagnostics::after_edit;
 pub use files_seen::{FilesSeen, PathLocks};
 pub use repo_map::MapCache;
-pub use shell::{Shell, Start};
+pub use shell::{Shell, Start, remove_orphans};
 pub use tool::{AnyCall, AnyTool, Output, Prepared, Tool, ToolError};
 
 use crate::model::ToolSpec;

@@ -1,15 +1,18 @@
 //! From `PROVIDER/NAME` to a model that can be asked: settings over what is known of providers, keys from where they are kept.
 
-use std::path::PathBuf;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::config::{Environment, Protocol, Provider, Settings};
+use crate::config::{CREDENTIALS_HINT, Environment, Protocol, Provider, Settings, has_credentials};
 use crate::limits;
 use crate::model::catalog::{self, KnownProvider};
 use crate::model::endpoint::{self, Endpoint, Http, Key};
+use crate::model::local::{self, Found};
 use crate::model::scripted::{self, Script};
 use crate::model::{Again, Model, ModelError};
 use crate::process::{Command, Supervisor};
+use crate::workspace;
 
 /// A model that a session may be set to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,8 +30,8 @@ pub struct Models {
     /// What a script's path is relative to.
     cwd: PathBuf,
     http: Http,
-    /// The model of a local server that was found.
-    found: tokio::sync::OnceCell<String>,
+    /// The local server that was found.
+    found: tokio::sync::OnceCell<Found>,
 }
 
 /// An id taken apart: what the settings say of its provider, and what is known of it.
@@ -52,18 +55,25 @@ impl Models {
         self.environment.get(name).map(String::from)
     }
 
-    /// The model of the settings, or of the first provider that has a key, or of a local server that answers.
+    /// The model of the settings, of the first provider that has a key, or of a local server.
     pub async fn default_id(&self, settings: &Settings) -> Result<String, ModelError> {
-        if let Some(model) = &settings.model {
-            return Ok(model.clone());
-        }
-        let variable = |name: &str| self.variable(name);
-        if let Some(model) = catalog::default_model(&variable) {
+        if let Some(model) = self.known_default(settings) {
             return Ok(model);
         }
-        let found =
-            self.found.get_or_try_init(|| async { catalog::probe(&self.http, &variable).await.ok_or_else(catalog::nothing) });
-        found.await.cloned()
+        let variable = |name: &str| self.variable(name);
+        let found = self.found.get_or_try_init(|| async { local::probe(&self.http, &variable).await.ok_or_else(catalog::nothing) });
+        found.await.map(|found| found.id.clone())
+    }
+
+    /// The default model, if it is known without a request to a server.
+    pub fn known_default(&self, settings: &Settings) -> Option<String> {
+        let keyed = || catalog::default_model(&|name: &str| self.variable(name));
+        settings.model.clone().or_else(keyed).or_else(|| self.found.get().map(|found| found.id.clone()))
+    }
+
+    /// The address of the local server that was found without a setting, if `id` is its model.
+    pub fn found_at(&self, id: &str) -> Option<&str> {
+        self.found.get().filter(|found| found.id == id).map(|found| found.base_url.as_str())
     }
 
     /// Whether `id` names a provider that is known, here or in the settings.
@@ -83,6 +93,14 @@ impl Models {
             let hint = format!("there are {}; others need [providers.{provider}] with a base_url", names.join(", "));
             return Err(never(format!("model {id}: there is no provider {provider}")).hint(hint));
         }
+        let address = known.and_then(|known| known.base_env).filter(|name| self.environment.get(name).is_some_and(has_credentials));
+        if let Some(variable) = address {
+            let key = known.and_then(|known| known.key_env.first()).unwrap_or(&"api_key_env");
+            return Err(never(format!("{variable} has a user name or password")).hint(format!("leave them out, and set {key}")));
+        }
+        if self.base_url.as_deref().is_some_and(has_credentials) {
+            return Err(never("--base-url has a user name or password").hint(CREDENTIALS_HINT));
+        }
         Ok(Named { provider, name, own, known })
     }
 
@@ -90,8 +108,7 @@ impl Models {
     pub async fn open(&self, id: &str, settings: &Settings) -> Result<Arc<dyn Model>, ModelError> {
         if let Some(file) = id.strip_prefix("scripted:") {
             let path = self.cwd.join(file);
-            let text =
-                std::fs::read_to_string(&path).map_err(|error| never(format!("reading script {}: {error}", path.display())))?;
+            let text = read_script(&path).map_err(|error| never(format!("reading script {}: {error}", path.display())))?;
             let script =
                 Script::parse(&text).map_err(|error| never(format!("reading script {}: {}", path.display(), error.message)))?;
             return Ok(scripted::open(id, script));
@@ -166,19 +183,37 @@ impl Models {
         }
     }
 
-    /// What can be used now without looking around, and `current`.
+    /// The models to choose from, without a request to a server: `current`, the models of the
+    /// settings, the known models of providers with a key, and that of a local server in use.
     pub fn choices(&self, settings: &Settings, current: &str) -> Vec<ModelChoice> {
-        let variable = |name: &str| self.variable(name);
-        let keyed = catalog::PROVIDERS.iter().filter(|provider| provider.key(&variable).is_some());
-        let known = keyed.filter_map(|provider| provider.model.map(|model| format!("{}/{model}", provider.name)));
+        let configured = settings
+            .providers
+            .iter()
+            .flat_map(|(provider, own)| own.models.iter().map(move |model| (provider.as_str(), model.as_str())));
+        let known = catalog::PROVIDERS.iter().filter(|provider| {
+            let own = settings.providers.get(provider.name);
+            own.is_none_or(|own| own.models.is_empty()) && self.has_key(provider, own)
+        });
+        let known = known.flat_map(|provider| provider.models.iter().map(|model| (provider.name, *model)));
+        let listed = configured.chain(known).map(|(provider, model)| format!("{provider}/{model}"));
+        let found = self.found.get().map(|found| found.id.clone());
         let mut choices: Vec<ModelChoice> = Vec::new();
-        for id in [current.to_string()].into_iter().chain(settings.model.clone()).chain(known).chain(self.found.get().cloned()) {
+        for id in [current.to_string()].into_iter().chain(settings.model.clone()).chain(listed).chain(found) {
             if !id.is_empty() && !choices.iter().any(|choice| choice.id == id) {
                 let name = id.split_once('/').map_or(id.as_str(), |(_, name)| name).to_string();
                 choices.push(ModelChoice { id, name });
             }
         }
         choices
+    }
+
+    /// Whether there is a key for the provider, or a command that gives one.
+    fn has_key(&self, provider: &KnownProvider, own: Option<&Provider>) -> bool {
+        match own {
+            Some(Provider { api_key_command: Some(_), .. }) => true,
+            Some(Provider { api_key_env: Some(name), .. }) => self.environment.get(name).is_some(),
+            _ => provider.key(&|name: &str| self.variable(name)).is_some(),
+        }
     }
 
     /// Names of all environment variables that hold keys or tokens.
@@ -200,4 +235,16 @@ fn bare(id: &str, name: &str, protocol: Protocol, base_url: String) -> Endpoint 
         max_output_tokens: None,
         headers: Vec::new(),
     }
+}
+
+/// Reads a regular file of at most [`limits::SCRIPT_BYTES_MAX`]; anything else is an error. Never
+/// blocks.
+fn read_script(path: &Path) -> io::Result<String> {
+    let file = workspace::open(&path.canonicalize()?)?;
+    let mut text = String::new();
+    file.take(limits::SCRIPT_BYTES_MAX + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > limits::SCRIPT_BYTES_MAX {
+        return Err(io::Error::other(format!("it is larger than {} MiB", limits::SCRIPT_BYTES_MAX >> 20)));
+    }
+    Ok(text)
 }

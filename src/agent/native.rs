@@ -312,6 +312,10 @@ impl NativeAgent {
             return Ok(model.clone());
         }
         let model = self.shared.models.open(&id, &desk.loaded.settings).await.map_err(model_error)?;
+        if let Some(base_url) = self.shared.models.found_at(&id) {
+            let description = format!("no model is set and no API key was found; a local server at {base_url} has it");
+            turn.emit(Body::notice(Severity::Info, format!("Using {id}"), description)).await;
+        }
         *self.model.lock().unwrap_or_else(PoisonError::into_inner) = Some((id, model.clone()));
         Ok(model)
     }

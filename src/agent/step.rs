@@ -64,6 +64,10 @@ async fn answer(turn: &Turn, model: &dyn Model, request: Request) -> Result<Answ
                 writing.end(if thinking { Role::Thought } else { Role::Assistant }, state)
             }
             Some(Ok(Chunk::ToolCall { id, name, input, state })) => writing.call(&id, name, input, state),
+            Some(Ok(Chunk::Truncated { bound })) => {
+                let description = format!("it was cut at {bound}; none of its tool calls runs");
+                turn.emit(Body::notice(Severity::Warning, "The model's answer is too long", description)).await;
+            }
             Some(Ok(Chunk::Usage(usage))) => told_usage(turn, model, usage).await,
             Some(Ok(Chunk::Retry { attempt, delay, reason })) => {
                 writing.discard().await;

@@ -6,12 +6,19 @@ use serde::Serialize;
 use super::files::{FileParams, FileView, FilesParams, blocking};
 use super::method::{Method, Reply, Route};
 use super::{Cx, Role};
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 use crate::id::SessionId;
+use crate::limits;
 use crate::session::files::Files;
 
 fn artifacts(cx: &Cx, session: &SessionId) -> Files {
     Files::new(cx.nuncio.places.artifacts(session.as_str()))
+}
+
+/// Describes how long artifacts are kept.
+fn kept() -> String {
+    let (days, mib) = (limits::ARTIFACTS_KEPT.as_secs() / 86_400, limits::ARTIFACTS_BYTES_MAX >> 20);
+    format!("artifacts are removed {days} days after the last event of their session, the oldest also where they exceed {mib} MiB")
 }
 
 /// `size` in bytes, `modifiedAtMs` in milliseconds since the Unix epoch.
@@ -67,6 +74,10 @@ impl Method for Get {
 
     async fn call(cx: Cx, params: FileParams) -> Result<Reply<FileView>> {
         let files = artifacts(&cx, &params.session_id);
-        FileView::read(&cx, files, params).await.map(Reply::new)
+        let missing = |error: Error| match error.kind {
+            Kind::NotFound if error.hint.is_none() => error.hint(kept()),
+            _ => error,
+        };
+        FileView::read(&cx, files, params).await.map(Reply::new).map_err(missing)
     }
 }

@@ -25,7 +25,8 @@ pub fn modes_with(current: &str) -> acp::SessionModeState {
     acp::SessionModeState::new(current.to_string(), available.collect())
 }
 
-/// All options with their current values. The model's choices are those that can be used now, and the current one.
+/// All options with their current values. Sends no request to a server: the model of a local
+/// server is listed once a turn has found it.
 pub async fn config_options(nuncio: &Nuncio, session: &Arc<Session>) -> Vec<acp::SessionConfigOption> {
     let (mode, model, thinking) = session.log.state(|state| (state.mode.clone(), state.model.clone(), state.thinking.clone()));
     let loaded = nuncio.agents.settings(&session.log.state(|state| state.cwd.clone()));
@@ -34,7 +35,7 @@ pub async fn config_options(nuncio: &Nuncio, session: &Arc<Session>) -> Vec<acp:
     let models = &nuncio.agents.models;
     let model = match model {
         Some(model) => model,
-        None => models.default_id(settings).await.unwrap_or_default(),
+        None => models.known_default(settings).unwrap_or_default(),
     };
     let thinking = thinking.or(nuncio.agents.overrides.thinking.clone()).unwrap_or_else(|| Thinking::default().as_str().into());
     let mode_choices =

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use super::{print, print_json};
 use crate::api::{Nuncio, timestamp};
 use crate::content::{Location, Part, ProviderState, Role, StopReason, ToolContent, ToolKind, ToolStatus};
 use crate::error::{Error, Result};
-use crate::event::{Body, Event, SessionChange};
+use crate::event::{Body, Event, SessionChange, Severity};
 use crate::id::{MessageId, SessionId, ToolCallId, TurnId};
 use crate::limits;
 use crate::session::{SessionState, Sessions};
@@ -144,8 +144,8 @@ fn lay_out(nuncio: &Nuncio, sessions: &Sessions, id: &SessionId, dir: &Path) -> 
     fs::write(dir.join("session.json"), format!("{session:#}\n")).map_err(failed)
 }
 
-/// Makes a session of an export, with an id of its own, and prints that. Its mode is that of this call: a file from somebody else does
-/// not decide what may be done here.
+/// Creates a session from an export and prints its new id. The mode is that of this call, and the
+/// session works in the directory of this call: the file does not decide what may be done here.
 pub async fn import(nuncio: &Nuncio, sessions: &Sessions, file: &Path) -> Result<()> {
     let reader: Box<dyn Read> = match file.to_str() {
         Some("-") => Box::new(std::io::stdin()),
@@ -168,7 +168,12 @@ pub async fn import(nuncio: &Nuncio, sessions: &Sessions, file: &Path) -> Result
     let Some(Line::Session { cwd, change, .. }) = lines.next() else {
         return Err(Error::invalid_params(format!("{}, line 1: not the metadata of a session", file.display())));
     };
+    let (cwd, change, dropped) = confined(nuncio, cwd, change);
     let session = sessions.create(cwd, nuncio.mode.clone(), change).await?;
+    for what in dropped {
+        eprintln!("nuncio: not imported: {what}");
+        session.log.emit(None, Body::notice(Severity::Warning, "Not imported", what)).await;
+    }
     let mut turn: Option<TurnId> = None;
     for line in lines {
         let Some((of_turn, body)) = event_body(line) else {
@@ -191,6 +196,29 @@ pub async fn import(nuncio: &Nuncio, sessions: &Sessions, file: &Path) -> Result
     let id = session.log.id.clone();
     sessions.close(&id).await?;
     print(format!("{id}\n"))
+}
+
+/// Drops metadata of an imported session that would widen what it can reach: a directory outside
+/// the one of this call, additional directories, a scripted model. Also returns descriptions of
+/// what was dropped.
+fn confined(nuncio: &Nuncio, cwd: PathBuf, mut change: SessionChange) -> (PathBuf, SessionChange, Vec<String>) {
+    let mut dropped = Vec::new();
+    let here = fs::canonicalize(&nuncio.cwd).unwrap_or_else(|_| nuncio.cwd.clone());
+    let cwd = match fs::canonicalize(&cwd) {
+        Ok(real) if real.starts_with(&here) => real,
+        _ => {
+            dropped.push(format!("its directory {cwd:?}: it works in {here:?} (--cwd names another)"));
+            here
+        }
+    };
+    if let Some(directories) = change.additional_directories.take().filter(|directories| !directories.is_empty()) {
+        dropped.push(format!("its additional directories {directories:?}"));
+    }
+    if let Some(model) = change.model.take_if(|model| model.starts_with("scripted:")) {
+        dropped.push(format!("its scripted model {model:?}"));
+    }
+    change.cwd = None;
+    (cwd, change, dropped)
 }
 
 fn event_body(line: Line) -> Option<(Option<TurnId>, Body)> {

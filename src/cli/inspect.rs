@@ -8,7 +8,7 @@ use futures_util::StreamExt;
 use super::flags::ConfigCommand;
 use super::print;
 use crate::app::{self, Ground};
-use crate::config::{Loaded, Trust, load_project};
+use crate::config::{Loaded, Trust, load_project, mask_urls};
 use crate::content::Part;
 use crate::error::{Error, Result};
 use crate::limits;
@@ -39,7 +39,7 @@ pub fn config(ground: &Ground, command: Option<ConfigCommand>) -> Result<u8> {
             let loaded = with_project(ground)?;
             let text = toml::to_string_pretty(&loaded.settings)
                 .map_err(|error| Error::internal(format!("showing the settings: {error}")))?;
-            print(text)?;
+            print(mask_urls(&text))?;
             for (name, origin) in &loaded.origins {
                 print(format!("# {name}: {origin}\n"))?;
             }
@@ -84,7 +84,10 @@ pub async fn doctor(ground: Ground) -> Result<u8> {
     let (models, settings) = (&nuncio.agents.models, &nuncio.agents.user.settings);
     let model = match models.default_id(settings).await {
         Ok(id) => match models.open(&id, settings).await {
-            Ok(model) => answers(&*model).await.map(|answer| format!("{id}: {answer}")),
+            Ok(model) => answers(&*model).await.map(|answer| match models.found_at(&id) {
+                Some(base_url) => format!("{id} (a local server at {base_url}): {answer}"),
+                None => format!("{id}: {answer}"),
+            }),
             Err(error) => Err(error),
         },
         Err(error) => Err(error),

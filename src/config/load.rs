@@ -7,7 +7,8 @@ use std::path::{Component, Path, PathBuf};
 use toml::{Table, Value};
 
 use super::places::{Environment, Places};
-use super::settings::{Policy, Rule, SandboxMode, Settings};
+use super::secret::{CREDENTIALS_HINT, has_credentials, mask_urls};
+use super::settings::{Policy, Provider, Rule, SandboxMode, Settings};
 use super::trust::{Trust, Trusted};
 use crate::error::{Error, Kind, Result, out_of_files};
 use crate::workspace::read_small_text;
@@ -62,6 +63,9 @@ pub struct Loaded {
 
 /// Defaults, the user's file (which may be missing unless it is `required`), the environment and the flags.
 pub fn load_user(places: &Places, required: bool, environment: &Environment, overrides: &Overrides) -> Result<Loaded> {
+    if overrides.base_url.as_deref().is_some_and(has_credentials) {
+        return Err(Error::invalid_params("--base-url has a user name or password").hint(CREDENTIALS_HINT));
+    }
     let path = places.file.clone();
     let mut loaded = Loaded::default();
     if let Some((mut table, _)) = read(&path, required)? {
@@ -280,6 +284,10 @@ fn parse(table: &Table, path: &Path) -> Result<Settings> {
         error
     })?;
     check_servers(&settings).map_err(|problem| invalid(path, problem))?;
+    let has_credentials = |provider: &Provider| provider.base_url.as_deref().is_some_and(has_credentials);
+    if let Some((name, _)) = settings.providers.iter().find(|(_, provider)| has_credentials(provider)) {
+        return Err(invalid(path, format!("providers.{name}.base_url has a user name or password")).hint(CREDENTIALS_HINT));
+    }
     Ok(settings)
 }
 
@@ -297,6 +305,8 @@ fn check_servers(settings: &Settings) -> Result<(), String> {
 }
 
 fn invalid(path: &Path, problem: impl fmt::Display) -> Error {
+    // The problem may quote the file.
+    let problem = mask_urls(&problem.to_string());
     Error::new(Kind::InvalidParams, format!("reading config {}: {problem}", path.display()))
 }
 

@@ -59,6 +59,9 @@ pub struct Provider {
     /// A command whose standard output is the key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_key_command: Option<Vec<String>>,
+    /// Names of its models that clients can choose from; replaces the known ones.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<String>,
     /// Tokens that a conversation may take.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,

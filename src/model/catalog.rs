@@ -2,13 +2,8 @@
 
 use std::borrow::Cow;
 
-use futures_util::StreamExt;
-use futures_util::stream::FuturesOrdered;
-use serde_json::Value;
-
-use super::endpoint::{Endpoint, Http, Key, Protocol};
+use super::endpoint::{Endpoint, Key, Protocol};
 use super::{Again, ModelError};
-use crate::limits::MODEL_PROBE;
 
 /// What an environment variable says; empty ones count as not set.
 pub type Environment<'a> = &'a (dyn Fn(&str) -> Option<String> + Sync);
@@ -21,10 +16,25 @@ pub struct KnownProvider {
     pub key_env: &'static [&'static str],
     /// Overrides `base_url`.
     pub base_env: Option<&'static str>,
-    /// The model that is taken where only the provider is known; none for servers that know their own.
-    pub model: Option<&'static str>,
+    /// Known models; the first is the default. Empty for local servers, which list their own.
+    pub models: &'static [&'static str],
     /// Runs on this machine and needs no key.
     pub local: bool,
+    /// Identifies a local server.
+    pub mark: Mark,
+}
+
+/// How a server identifies itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    None,
+    /// `owned_by` of its models.
+    Owner(&'static str),
+    /// A path next to `/v1` answers an object with a string in this field.
+    Answer {
+        path: &'static str,
+        field: &'static str,
+    },
 }
 
 const fn remote(
@@ -33,9 +43,9 @@ const fn remote(
     base_url: &'static str,
     key_env: &'static [&'static str],
     base_env: &'static str,
-    model: &'static str,
+    models: &'static [&'static str],
 ) -> KnownProvider {
-    KnownProvider { name, protocol, base_url, key_env, base_env: Some(base_env), model: Some(model), local: false }
+    KnownProvider { name, protocol, base_url, key_env, base_env: Some(base_env), models, local: false, mark: Mark::None }
 }
 
 const fn local(
@@ -43,25 +53,34 @@ const fn local(
     base_url: &'static str,
     key_env: &'static [&'static str],
     base_env: Option<&'static str>,
+    mark: Mark,
 ) -> KnownProvider {
-    KnownProvider { name, protocol: Protocol::OpenaiChat, base_url, key_env, base_env, model: None, local: true }
+    KnownProvider { name, protocol: Protocol::OpenaiChat, base_url, key_env, base_env, models: &[], local: true, mark }
 }
 
 /// In the order in which a model is looked for.
 #[rustfmt::skip]
 pub const PROVIDERS: &[KnownProvider] = &[
-    remote("anthropic", Protocol::Anthropic, "https://api.anthropic.com", &["ANTHROPIC_API_KEY"], "ANTHROPIC_BASE_URL", "claude-sonnet-5-5"),
-    remote("openai", Protocol::OpenaiResponses, "https://api.openai.com/v1", &["OPENAI_API_KEY"], "OPENAI_BASE_URL", "gpt-6.1-sol"),
-    remote("gemini", Protocol::Gemini, "https://generativelanguage.googleapis.com/v1beta", &["GEMINI_API_KEY", "GOOGLE_API_KEY"], "GEMINI_BASE_URL", "gemini-3.8-flash"),
-    remote("openrouter", Protocol::OpenaiChat, "https://openrouter.ai/api/v1", &["OPENROUTER_API_KEY"], "OPENROUTER_BASE_URL", "anthropic/claude-sonnet-5.5"),
-    remote("groq", Protocol::OpenaiChat, "https://api.groq.com/openai/v1", &["GROQ_API_KEY"], "GROQ_BASE_URL", "openai/gpt-oss-120b"),
-    remote("mistral", Protocol::OpenaiChat, "https://api.mistral.ai/v1", &["MISTRAL_API_KEY"], "MISTRAL_BASE_URL", "mistral-medium-latest"),
-    remote("deepseek", Protocol::OpenaiChat, "https://api.deepseek.com/v1", &["DEEPSEEK_API_KEY"], "DEEPSEEK_BASE_URL", "deepseek-v4-pro"),
-    remote("xai", Protocol::OpenaiChat, "https://api.x.ai/v1", &["XAI_API_KEY"], "XAI_BASE_URL", "grok-4.7"),
-    local("ollama", "http://127.0.0.1:11434/v1", &["OLLAMA_API_KEY"], Some("OLLAMA_HOST")),
-    local("lmstudio", "http://127.0.0.1:1234/v1", &["LM_API_TOKEN"], None),
-    local("llamacpp", "http://127.0.0.1:8080/v1", &["LLAMA_API_KEY"], None),
-    local("vllm", "http://127.0.0.1:8000/v1", &["VLLM_API_KEY"], None),
+    remote("anthropic", Protocol::Anthropic, "https://api.anthropic.com", &["ANTHROPIC_API_KEY"], "ANTHROPIC_BASE_URL",
+        &["claude-sonnet-5-5", "claude-opus-5-5", "claude-haiku-5-5", "claude-sonnet-5", "claude-opus-5", "claude-haiku-4-5"]),
+    remote("openai", Protocol::OpenaiResponses, "https://api.openai.com/v1", &["OPENAI_API_KEY"], "OPENAI_BASE_URL",
+        &["gpt-6.1-sol", "gpt-6-sol", "gpt-6-luna", "gpt-5.6-sol", "gpt-5.6-luna", "gpt-5.3-codex", "gpt-5.4-mini"]),
+    remote("gemini", Protocol::Gemini, "https://generativelanguage.googleapis.com/v1beta", &["GEMINI_API_KEY", "GOOGLE_API_KEY"], "GEMINI_BASE_URL",
+        &["gemini-3.8-flash", "gemini-4-argon", "gemini-3.1-pro-preview", "gemini-3.5-flash-lite", "gemini-2.5-pro"]),
+    remote("openrouter", Protocol::OpenaiChat, "https://openrouter.ai/api/v1", &["OPENROUTER_API_KEY"], "OPENROUTER_BASE_URL",
+        &["anthropic/claude-sonnet-5.5", "openai/gpt-oss-120b"]),
+    remote("groq", Protocol::OpenaiChat, "https://api.groq.com/openai/v1", &["GROQ_API_KEY"], "GROQ_BASE_URL",
+        &["openai/gpt-oss-120b", "openai/gpt-oss-20b", "qwen/qwen3.8-27b"]),
+    remote("mistral", Protocol::OpenaiChat, "https://api.mistral.ai/v1", &["MISTRAL_API_KEY"], "MISTRAL_BASE_URL",
+        &["mistral-medium-latest", "mistral-large-latest", "mistral-small-latest", "devstral-medium-latest", "codestral-latest"]),
+    remote("deepseek", Protocol::OpenaiChat, "https://api.deepseek.com/v1", &["DEEPSEEK_API_KEY"], "DEEPSEEK_BASE_URL",
+        &["deepseek-v4-pro", "deepseek-v4-flash"]),
+    remote("xai", Protocol::OpenaiChat, "https://api.x.ai/v1", &["XAI_API_KEY"], "XAI_BASE_URL",
+        &["grok-4.7", "grok-4.6", "grok-4.5", "grok-code-fast-1"]),
+    local("ollama", "http://127.0.0.1:11434/v1", &["OLLAMA_API_KEY"], Some("OLLAMA_HOST"), Mark::Answer { path: "/api/version", field: "version" }),
+    local("lmstudio", "http://127.0.0.1:1234/v1", &["LM_API_TOKEN"], None, Mark::Owner("organization_owner")),
+    local("llamacpp", "http://127.0.0.1:8080/v1", &["LLAMA_API_KEY"], None, Mark::Owner("llamacpp")),
+    local("vllm", "http://127.0.0.1:8000/v1", &["VLLM_API_KEY"], None, Mark::Owner("vllm")),
 ];
 
 pub fn provider(name: &str) -> Option<&'static KnownProvider> {
@@ -134,39 +153,10 @@ fn local_url(host: &str, default: &str) -> String {
 /// The model of the first provider that has a key, as `PROVIDER/NAME`.
 pub fn default_model(environment: Environment<'_>) -> Option<String> {
     let provider = PROVIDERS.iter().find(|provider| !provider.local && provider.key(environment).is_some())?;
-    provider.model.map(|model| format!("{}/{model}", provider.name))
+    provider.models.first().map(|model| format!("{}/{model}", provider.name))
 }
 
-/// Asks the local servers all at once what models they have, for [`MODEL_PROBE`] at most: the first model of the first that has one.
-pub async fn probe(http: &Http, environment: Environment<'_>) -> Option<String> {
-    let servers = PROVIDERS.iter().filter(|provider| provider.local);
-    let asked: FuturesOrdered<_> = servers
-        .map(|provider| {
-            let (base_url, key) = (provider.base_url(environment), provider.key(environment));
-            async move {
-                let model = tokio::time::timeout(MODEL_PROBE, first_model(http, &base_url, key)).await.ok()??;
-                Some(format!("{}/{model}", provider.name))
-            }
-        })
-        .collect();
-    let found = asked.filter_map(|model| async { model });
-    std::pin::pin!(found).next().await
-}
-
-/// `GET {base}/models`, which all compatible servers answer with `{"data":[{"id"}]}`.
-async fn first_model(http: &Http, base_url: &str, key: Option<Key>) -> Option<String> {
-    let url = format!("{base_url}/models");
-    let mut get = http.client(&url).ok()?.get(&url);
-    if let Some(key) = &key {
-        get = get.bearer_auth(key.secret());
-    }
-    let body = get.send().await.ok()?.error_for_status().ok()?.bytes().await.ok()?;
-    let models: Value = serde_json::from_slice(&body).ok()?;
-    let names = models.get("data")?.as_array()?.iter().filter_map(|model| model.get("id")?.as_str());
-    names.into_iter().find(|name| !name.contains("embed")).map(str::to_owned)
-}
-
-/// No provider has a key, and [`probe`] found nobody.
+/// The error when no provider has a key and no local server was found.
 pub fn nothing() -> ModelError {
     ModelError::new(Again::Never, "no model: no API key was found and no local server answers")
         .hint("set ANTHROPIC_API_KEY, or use --model ollama/NAME")

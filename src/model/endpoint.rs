@@ -7,6 +7,7 @@ use super::http::Provider;
 use super::retry::Retrying;
 use super::{Again, Model, ModelError};
 pub use crate::config::Protocol;
+use crate::config::mask_urls;
 use crate::limits::{MODEL_CONNECT, MODEL_IDLE, MODEL_KEEP_ALIVE, MODEL_LOCAL_IDLE};
 use crate::web;
 
@@ -67,6 +68,14 @@ impl Endpoint {
         format!("{}/{path}", self.base_url.trim_end_matches('/'))
     }
 
+    /// Masks the key and credentials of URLs in `text`. All messages about a request pass it.
+    pub(super) fn masked(&self, text: &str) -> String {
+        match self.key.as_ref().map(Key::secret).filter(|secret| !secret.is_empty()) {
+            Some(secret) => mask_urls(&text.replace(secret, "[key]")),
+            None => mask_urls(text),
+        }
+    }
+
     /// Whether it is on this machine.
     pub fn is_local(&self) -> bool {
         is_loopback(&self.base_url)
@@ -77,7 +86,8 @@ impl fmt::Debug for Endpoint {
     /// Without the values of headers, which may be secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let headers: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
-        write!(f, "{} as {} at {} with {:?} and {headers:?}", self.id, self.protocol.as_str(), self.base_url, self.key)
+        let base_url = mask_urls(&self.base_url);
+        write!(f, "{} as {} at {base_url} with {:?} and {headers:?}", self.id, self.protocol.as_str(), self.key)
     }
 }
 

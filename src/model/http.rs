@@ -9,11 +9,13 @@ use futures_util::stream::{self, BoxStream};
 use futures_util::{StreamExt, TryStreamExt};
 use reqwest::header::{CONTENT_TYPE, HeaderValue};
 
+use super::allowance::Allowance;
 use super::endpoint::{Endpoint, Http, Protocol, is_loopback};
 use super::refusal::refusal;
 use super::sse::Decoder;
 use super::wire::{Out, Reader, Sent, cut};
 use super::{Again, Chunk, ChunkStream, Model, ModelError, Request, anthropic, gemini, openai_chat, openai_responses};
+use crate::content::StopReason;
 use crate::limits::{MODEL_ERROR_BYTES_MAX, MODEL_EVENT_BYTES_MAX};
 use crate::web::{causes, chain};
 
@@ -44,7 +46,10 @@ impl Model for Provider {
         let answer = async move { ask(&endpoint, &http, request).await.map(Answer::stream) };
         stream::once(answer)
             .try_flatten()
-            .map_err(move |error| ModelError { message: format!("{}: {}", named.id, error.message), ..error })
+            .map_err(move |error| {
+                let message = named.masked(&format!("{}: {}", named.id, error.message));
+                ModelError { message, hint: error.hint.map(|hint| named.masked(&hint)), ..error }
+            })
             .boxed()
     }
 }
@@ -73,7 +78,8 @@ async fn ask(endpoint: &Endpoint, http: &Http, request: Request) -> Result<Answe
         return Err(refused(endpoint, response).await);
     }
     let bytes = response.bytes_stream().boxed();
-    Ok(Answer { bytes, decoder: Decoder::default(), reader, out: VecDeque::new(), failed: None, over: false })
+    let allowance = Allowance::default();
+    Ok(Answer { bytes, decoder: Decoder::default(), reader, out: VecDeque::new(), allowance, failed: None, over: false })
 }
 
 /// The header that carries the key, each protocol's own.
@@ -98,6 +104,7 @@ struct Answer {
     decoder: Decoder,
     reader: Box<dyn Reader>,
     out: Out,
+    allowance: Allowance,
     /// Comes after what is in `out`.
     failed: Option<ModelError>,
     over: bool,
@@ -110,7 +117,13 @@ impl Answer {
 
     async fn next(&mut self) -> Option<Result<Chunk, ModelError>> {
         loop {
-            if let Some(chunk) = self.out.pop_front() {
+            if let Some(mut chunk) = self.out.pop_front() {
+                if let Some(bound) = self.allowance.take(&mut chunk) {
+                    self.cut_off(bound);
+                    if matches!(chunk, Chunk::ToolCall { .. }) {
+                        continue;
+                    }
+                }
                 return Some(Ok(chunk));
             }
             if let Some(error) = self.failed.take() {
@@ -122,7 +135,10 @@ impl Answer {
             let end = match self.bytes.next().await {
                 Some(Ok(bytes)) => {
                     self.decoder.push(&bytes);
-                    self.read();
+                    match self.allowance.receive(bytes.len()) {
+                        Some(bound) => self.cut_off(bound),
+                        None => self.read(),
+                    }
                     continue;
                 }
                 Some(Err(error)) => cut(causes(&error)),
@@ -133,6 +149,20 @@ impl Answer {
                 self.failed = Some(end);
             }
         }
+    }
+
+    /// Ends the answer at the chunk that exceeds a bound.
+    fn cut_off(&mut self, bound: String) {
+        self.out.retain(|chunk| matches!(chunk, Chunk::Usage(_)));
+        self.truncate(bound);
+    }
+
+    /// Ends the answer after what was read.
+    fn truncate(&mut self, bound: String) {
+        self.out.push_back(Chunk::Truncated { bound });
+        self.out.push_back(Chunk::Stop(StopReason::MaxTokens));
+        self.failed = None;
+        self.over = true;
     }
 
     /// Reads the events that are whole.
@@ -149,6 +179,9 @@ impl Answer {
             if matches!(self.out.back(), Some(Chunk::Stop(_))) {
                 self.over = true;
                 return;
+            }
+            if let Some(bound) = self.allowance.exceeded(self.reader.held()) {
+                return self.truncate(bound);
             }
         };
         self.over = true;
@@ -193,9 +226,5 @@ async fn refused(endpoint: &Endpoint, response: reqwest::Response) -> ModelError
             break;
         }
     }
-    let mut body = String::from_utf8_lossy(&body).into_owned();
-    if let Some(key) = endpoint.key.as_ref().filter(|key| !key.secret().is_empty()) {
-        body = body.replace(key.secret(), "[key]");
-    }
-    refusal(endpoint, status, &headers, &body)
+    refusal(endpoint, status, &headers, &String::from_utf8_lossy(&body))
 }

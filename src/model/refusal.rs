@@ -79,7 +79,9 @@ pub fn again(status: u16, words: &[&str]) -> Again {
 /// What an answer that is no stream means: what it says, whether and when to ask again, and what to do about it.
 pub fn refusal(endpoint: &Endpoint, status: u16, headers: &HeaderMap, body: &str) -> ModelError {
     let refusal = said(body);
-    let message: String = refusal.message.clone().unwrap_or_default().chars().take(MODEL_ERROR_CHARS_MAX).collect();
+    // Masked before it is shortened: a part of a key would not be recognized.
+    let message = endpoint.masked(refusal.message.as_deref().unwrap_or_default());
+    let message: String = message.chars().take(MODEL_ERROR_CHARS_MAX).collect();
     let told = |what: &str| match message.is_empty() {
         true => format!("{what} (HTTP {status})"),
         false => format!("{what} (HTTP {status}): {message}"),

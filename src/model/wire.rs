@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+pub use super::allowance::Held;
 use super::endpoint::Protocol;
 use super::{Again, ModelError, ToolResult};
 use crate::content::{Part, ProviderState, plain_text};
@@ -29,6 +30,11 @@ pub struct Sent {
 pub trait Reader: Send {
     /// Takes the data of one event. [`Chunk::Stop`] in `out` ends the answer, whatever follows.
     fn read(&mut self, data: &str, out: &mut Out) -> Result<(), ModelError>;
+
+    /// What the reader holds of the answer that is not in `out` yet.
+    fn held(&self) -> Held {
+        Held::default()
+    }
 
     /// The connection ended without a stop; true if the answer is whole all the same.
     fn end(&mut self, _out: &mut Out) -> bool {

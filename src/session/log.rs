@@ -64,6 +64,7 @@ impl Log {
             pending: self.pending.clone(),
             store: self.store.clone(),
             catching_up: Mutex::default(),
+            lost: watch::Sender::new(false),
         };
         if row.head > 0 {
             log.restore()?;
@@ -82,6 +83,8 @@ pub struct SessionLog {
     pending: mpsc::Sender<Pending>,
     store: Arc<Store>,
     catching_up: Mutex<()>,
+    /// Whether an append was lost.
+    lost: watch::Sender<bool>,
 }
 
 /// What followers read without the disk, and what is true now. `failed`: an append was lost, so nothing more is taken.
@@ -194,6 +197,13 @@ impl SessionLog {
 
     pub(super) fn fail(&self, error: &Error) {
         self.live().failed.get_or_insert_with(|| error.clone());
+        self.lost.send_replace(true);
+    }
+
+    /// Waits until an append is lost: nothing more is written until the session is owned again.
+    pub(super) async fn lost(&self) {
+        // Cannot fail: `self` holds the sender.
+        let _ = self.lost.subscribe().wait_for(|lost| *lost).await;
     }
 
     pub(super) fn failed(&self) -> Option<Error> {
@@ -204,6 +214,7 @@ impl SessionLog {
     pub(super) fn own(&self, generation: i64) {
         self.generation.store(generation, Ordering::Release);
         self.live().failed = None;
+        self.lost.send_replace(false);
     }
 
     /// Reads what was committed by others since. Only for sessions that this process does not own.

@@ -16,10 +16,11 @@ use super::now_ms;
 use super::prompts::Prompts;
 use super::queue::Message;
 use super::room::Running;
-use super::turn::TurnHandle;
+use super::turn::{TurnHandle, failed};
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Severity};
 use crate::id::{MessageId, TurnId};
+use crate::limits;
 use crate::store::Store;
 
 pub struct Session {
@@ -90,14 +91,14 @@ impl Session {
     /// left open. Else `session_busy`, naming the owner. After a lost append it begins anew the same way.
     pub async fn own(&self) -> Result<()> {
         let mut owner = self.owner.lock().await;
-        let failed = self.log.failed().is_some();
-        if owner.is_some() && !failed {
+        let lost = self.log.failed();
+        if owner.is_some() && lost.is_none() {
             return Ok(());
         }
         if owner.is_none() && self.slot().closing {
             return Err(self.is_closing());
         }
-        if failed {
+        if lost.is_some() {
             // What was on its way is refused with it, and nothing of it comes after the new beginning.
             let _ = self.log.commit(None, Body::notice(Severity::Error, "Events were lost", "the log could not be written")).await;
         }
@@ -106,14 +107,25 @@ impl Session {
             None => SessionLock::take(&self.locks, &self.log.id)?,
         };
         self.owned.store(false, Ordering::Release);
-        let generation = self.store.take_session(self.log.key, std::process::id())?;
-        self.log.catch_up()?;
+        let generation = match self.take().await {
+            Ok(generation) => generation,
+            Err(error) => {
+                // After a lost append the lock is kept until the store can be written again.
+                *owner = Some(lock).filter(|_| lost.is_some());
+                return Err(error);
+            }
+        };
         if self.log.state(|state| state.deleted) {
             return Err(Error::not_found(format!("session {} not found", self.log.id)));
         }
         self.log.own(generation);
         let turn = self.log.state(|state| state.turn.clone());
         for body in self.log.state(|state| state.closing()) {
+            let body = match (body, &lost) {
+                // The turn's process still runs and knows the reason.
+                (Body::TurnInterrupted {}, Some(error)) => failed(error),
+                (body, _) => body,
+            };
             self.log.commit(turn.clone(), body).await?;
         }
         let silent: Vec<Message> = self.log.state(|state| state.silent().cloned().collect());
@@ -123,6 +135,36 @@ impl Session {
         *owner = Some(lock);
         self.owned.store(true, Ordering::Release);
         Ok(())
+    }
+
+    /// Starts a new generation and reads what other processes wrote. May wait for the store.
+    async fn take(&self) -> Result<i64> {
+        let (store, log) = (self.store.clone(), self.log.clone());
+        let taken = tokio::task::spawn_blocking(move || {
+            let generation = store.take_session(log.key, std::process::id())?;
+            log.catch_up().map(|()| generation)
+        });
+        taken.await.map_err(|_| Error::internal("taking a session panicked"))?
+    }
+
+    /// After a lost append: owns the session again once the store can be written, which closes what
+    /// was left open.
+    pub(super) fn recover(self: &Arc<Self>) {
+        let session = self.clone();
+        // A session that another process has taken is left to it.
+        let ours = |error: &Error| error.kind != Kind::SessionBusy && error.kind != Kind::NotFound;
+        self.tasks.spawn(async move {
+            while session.log.failed().as_ref().is_some_and(ours) {
+                tokio::select! {
+                    () = session.shutdown.cancelled() => return,
+                    () = session.gone.cancelled() => return,
+                    () = tokio::time::sleep(limits::STORE_RECOVERY) => {}
+                }
+                if session.own().await.as_ref().is_err_and(|error| !ours(error)) {
+                    return;
+                }
+            }
+        });
     }
 
     /// Closes what a dead owner left open, and leaves the session to whoever works in it next.

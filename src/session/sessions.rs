@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::agent::Agents;
+use super::artifacts;
 use super::broker::Broker;
 use super::foreign;
 use super::lock::SessionLock;
@@ -47,7 +48,12 @@ impl Sessions {
     /// Sessions kept in `dir` (`nuncio.db`, `locks/`, `artifacts/`, `attachments/`).
     pub fn open_store(dir: &Path, agents: Arc<dyn Agents>, durability: Durability, room: Room) -> Result<Arc<Sessions>> {
         let store = Arc::new(Store::open(dir)?);
-        store.forget_deleted(now_ms().saturating_sub(limits::DELETED_KEPT.as_millis() as u64))?;
+        if !store.is_read_only()
+            && let Err(error) = store.forget_deleted(now_ms().saturating_sub(limits::DELETED_KEPT.as_millis() as u64))
+        {
+            // Another process may lock the store; the next start tries again.
+            tracing::warn!(%error, "deleted sessions are still there");
+        }
         let sessions = Arc::new(Sessions {
             log: Log::open(store.clone(), durability)?,
             store,
@@ -62,6 +68,10 @@ impl Sessions {
             tasks: TaskTracker::new(),
             shutdown: CancellationToken::new(),
         });
+        if !sessions.store.is_read_only() {
+            let (store, artifacts) = (sessions.store.clone(), sessions.files[0].clone());
+            sessions.tasks.spawn_blocking(move || artifacts::remove_old(&store, &artifacts));
+        }
         sessions.tasks.spawn(foreign::watch_others(Arc::downgrade(&sessions), sessions.foreign.clone(), sessions.shutdown.clone()));
         Ok(sessions)
     }
@@ -229,6 +239,7 @@ impl Sessions {
         session.agent.close().await;
         let mut closed = Ok(());
         if session.is_owned() {
+            self.trim_artifacts(&session).await;
             closed = session.append(Body::SessionClosed {}).await.and_then(|_| session.log.prune().map(drop));
         }
         self.let_go(&session).await;
@@ -287,8 +298,16 @@ impl Sessions {
         let open: Vec<Arc<Session>> = self.map().drain().map(|(_, session)| session).collect();
         futures_util::future::join_all(open.iter().map(|session| session.agent.close())).await;
         for session in open {
+            if session.is_owned() {
+                self.trim_artifacts(&session).await;
+            }
             session.disown().await;
         }
+    }
+
+    /// Where the artifacts of a session are.
+    pub(super) fn artifacts(&self, id: &SessionId) -> PathBuf {
+        self.files[0].join(id.as_str())
     }
 }
 

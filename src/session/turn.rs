@@ -143,13 +143,24 @@ impl Turn {
             return TurnEnd::lost(error);
         }
         let result = match self.open(start).await {
-            Ok(_) => match AssertUnwindSafe(self.session.agent.run(&self)).catch_unwind().await {
+            Ok(_) => match AssertUnwindSafe(self.work()).catch_unwind().await {
                 Ok(result) => result,
                 Err(panic) => self.clear_up(panic_message(&*panic)).await,
             },
             Err(error) => Err(error),
         };
         self.close(result).await
+    }
+
+    /// Runs the agent. Cancels it when the log is lost: its events would not be recorded.
+    async fn work(&self) -> Result<StopReason> {
+        let mut work = self.session.agent.run(self);
+        tokio::select! {
+            biased;
+            result = &mut work => return result,
+            () = self.session.log.lost() => self.cancel.cancel(),
+        }
+        work.await
     }
 
     /// The prompt is on the disk before anything follows from it.
@@ -186,13 +197,17 @@ impl Turn {
     /// Ends the turn. The claim goes as the end goes into the queue: whatever the next turn appends comes after it, and whoever sees the
     /// end can begin the next turn.
     async fn close(self, result: Result<StopReason>) -> TurnEnd {
-        let result = if self.cancel.is_cancelled() { Ok(StopReason::Cancelled) } else { result };
+        let result = match self.session.log.failed() {
+            Some(error) => Err(error),
+            None if self.cancel.is_cancelled() => Ok(StopReason::Cancelled),
+            None => result,
+        };
         let body = match &result {
             Ok(StopReason::Cancelled) => Body::TurnCancelled {},
             Ok(stop_reason) => Body::TurnCompleted { stop_reason: *stop_reason },
             Err(error) => {
                 tracing::info!(session = %self.session.log.id, turn = %self.id, error = ?error, "turn failed");
-                Body::TurnFailed { code: error.kind.row().code.into(), message: error.message.clone(), hint: error.hint.clone() }
+                failed(error)
             }
         };
         let completed = matches!(body, Body::TurnCompleted { .. });
@@ -216,6 +231,8 @@ impl Turn {
             let mut slot = self.session.slot();
             slot.settling = false;
             slot.prompts.refuse(error);
+            drop(slot);
+            self.session.recover();
         }
         let usage = self.session.log.state(|state| state.turns.get(&self.id).and_then(|turn| turn.usage));
         self.session.settle();
@@ -270,6 +287,11 @@ impl Turn {
         let nobody = || Answer { outcome: PermissionOutcome::Denied, by: "disconnect".into(), reason: None };
         (Some(id), answer.unwrap_or_else(nobody))
     }
+}
+
+/// The end of a turn that failed.
+pub(super) fn failed(error: &Error) -> Body {
+    Body::TurnFailed { code: error.kind.row().code.into(), message: error.message.clone(), hint: error.hint.clone() }
 }
 
 /// What a panic said.

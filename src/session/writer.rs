@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -9,8 +10,8 @@ use super::counts::Counts;
 use super::log::{SessionLog, fenced};
 use super::now_ms;
 use crate::config::Durability;
-use crate::error::Result;
-use crate::event::{Body, Event};
+use crate::error::{Kind, Result};
+use crate::event::{Body, Event, Severity};
 use crate::id::{Seq, TurnId};
 use crate::limits;
 use crate::store::{Append, Writer};
@@ -111,15 +112,20 @@ fn join(last: &mut Body, next: Body) -> Option<Body> {
 }
 
 fn commit(writer: &mut Writer, groups: Vec<Group>, durable: bool, counts: &Counts) {
+    if groups.is_empty() {
+        // All events were refused: an empty transaction would wait for the store's lock.
+        return;
+    }
     let (mut appends, mut others) = (Vec::with_capacity(groups.len()), Vec::with_capacity(groups.len()));
     for Group { log, append, waiting } in groups {
         appends.push(append);
         others.push((log, waiting));
     }
     // What one session cannot write is no reason that the others do not.
-    let owned: Vec<Result<bool>> = match writer.commit(&appends, durable) {
+    let (written, waited) = write(writer, &appends, durable);
+    let owned: Vec<Result<bool>> = match written {
         Ok(owned) => owned.into_iter().map(Ok).collect(),
-        Err(error) if appends.len() == 1 => vec![Err(error)],
+        Err(error) if appends.len() == 1 || error.kind == Kind::Overloaded => appends.iter().map(|_| Err(error.clone())).collect(),
         Err(_) => appends.iter().map(|append| Ok(writer.commit(std::slice::from_ref(append), durable)?[0])).collect(),
     };
     for (index, (append, (log, waiting))) in appends.into_iter().zip(others).enumerate() {
@@ -129,7 +135,14 @@ fn commit(writer: &mut Writer, groups: Vec<Group>, durable: bool, counts: &Count
             Err(error) => Err(error.clone()),
         };
         match &result {
-            Ok(()) => log.publish(append.events, Some(counts)),
+            Ok(()) => {
+                let turn = append.events.last().and_then(|last| last.turn_id.clone().filter(|_| !last.body.ends_turn()));
+                log.publish(append.events, Some(counts));
+                if let Some(waited) = waited {
+                    let description = format!("another process kept it locked for {} s; nothing was lost", waited.as_secs());
+                    log.try_emit(turn, Body::notice(Severity::Warning, "The store was locked", description));
+                }
+            }
             Err(error) => {
                 tracing::error!(session = %log.id, error = %error, "events were not written");
                 log.fail(error);
@@ -137,6 +150,25 @@ fn commit(writer: &mut Writer, groups: Vec<Group>, durable: bool, counts: &Count
         }
         for (seq, done) in waiting {
             let _ = done.send(result.clone().map(|()| seq));
+        }
+    }
+}
+
+/// Commits; retries while another process locks the store, [`limits::STORE_LOCKED_MAX`] at most. Also
+/// returns how long that took, if the first attempt failed.
+fn write(writer: &mut Writer, appends: &[Append], durable: bool) -> (Result<Vec<bool>>, Option<Duration>) {
+    let began = Instant::now();
+    let mut waited = None;
+    loop {
+        match writer.commit(appends, durable) {
+            Err(error) if error.kind == Kind::Overloaded && began.elapsed() < limits::STORE_LOCKED_MAX => {
+                if waited.is_none() {
+                    tracing::warn!(%error, "another process keeps the store locked: trying again");
+                }
+                waited = Some(began.elapsed());
+                std::thread::sleep(limits::STORE_RETRY);
+            }
+            result => return (result, waited.map(|_| began.elapsed())),
         }
     }
 }

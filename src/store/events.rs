@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::Store;
+use super::{Store, is_busy};
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Event};
 use crate::id::{Seq, SessionId};
@@ -124,10 +124,7 @@ impl Writer {
             if !self.db.is_autocommit() {
                 let _ = self.db.execute_batch("ROLLBACK");
             }
-            let kind = match error.sqlite_error_code() {
-                Some(rusqlite::ErrorCode::DatabaseBusy) => Kind::Overloaded,
-                _ => Kind::Internal,
-            };
+            let kind = if is_busy(error.sqlite_error_code()) { Kind::Overloaded } else { Kind::Internal };
             Error::new(kind, format!("writing events: {error}")).source(error)
         })
     }

@@ -64,3 +64,8 @@ pub fn run(db: &mut Connection) -> rusqlite::Result<()> {
     }
     transaction.commit()
 }
+
+/// Whether the tables have the current version.
+pub fn is_current(db: &Connection) -> rusqlite::Result<bool> {
+    Ok(db.pragma_query_value(None, "user_version", |row| row.get::<_, u32>(0))? as usize == STEPS.len())
+}

@@ -89,8 +89,8 @@ impl Drop for Shell {
     }
 }
 
-/// Removes what processes of ours left that are gone.
-fn remove_orphans(artifacts: &Path) {
+/// Removes temporary directories of nuncio processes that no longer run.
+pub fn remove_orphans(artifacts: &Path) {
     for entry in std::fs::read_dir(artifacts).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let process = name.to_str().and_then(|name| name.strip_prefix(TEMP)?.parse::<u32>().ok());

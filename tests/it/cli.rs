@@ -4,6 +4,7 @@ mod doctor;
 mod import;
 mod input;
 mod run;
+mod script;
 mod show;
 mod stops;
 mod terminal;

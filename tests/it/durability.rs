@@ -1,7 +1,10 @@
 //! What survives: a killed nuncio, two of them on one data directory, a log that lost its deltas.
 
+mod artifacts;
+mod locked;
 mod owners;
 mod pruned;
+mod read_only;
 mod store;
 
 use std::collections::HashMap;

@@ -2,6 +2,7 @@
 
 mod catalog;
 mod failures;
+mod local;
 mod quirks;
 mod scripted;
 pub mod wires;
@@ -99,6 +100,7 @@ pub fn shown(chunks: &[Chunk]) -> String {
             let counts = [usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens];
             Some(format!("usage {} {} {} {}", counts[0], counts[1], counts[2], counts[3]))
         }
+        Chunk::Truncated { bound } => Some(format!("truncated at {bound}")),
         Chunk::Retry { attempt, reason, .. } => Some(format!("retry {attempt}: {reason}")),
         Chunk::Stop(reason) => Some(format!("stop {reason:?}")),
     });
@@ -123,7 +125,7 @@ fn blocks(chunks: &[Chunk]) -> Vec<Block> {
                 let input = serde_json::from_str(&input).expect("an object");
                 blocks.push(Block::ToolCall { id: id.into(), name, input, state });
             }
-            (Chunk::Usage(_) | Chunk::Retry { .. } | Chunk::Stop(_), _) => {}
+            (Chunk::Usage(_) | Chunk::Truncated { .. } | Chunk::Retry { .. } | Chunk::Stop(_), _) => {}
         }
         open = matches!(chunk, Chunk::Text(_) | Chunk::Thinking(_));
     }

@@ -31,7 +31,12 @@ enum End {
     Cut,
     /// Nothing more comes until the caller hangs up.
     Hang,
+    /// Repeats the last piece until the caller disconnects, or [`ENDLESS_BYTES`] were sent.
+    Endless,
 }
+
+/// Enough to exceed every bound of an answer.
+const ENDLESS_BYTES: usize = 64 << 20;
 
 impl Exchange {
     pub fn new(status: u16, content_type: &str, pieces: Vec<String>) -> Self {
@@ -58,6 +63,11 @@ impl Exchange {
 
     pub fn hang(self) -> Self {
         Self { end: End::Hang, ..self }
+    }
+
+    /// Repeats the last piece without end.
+    pub fn endless(self) -> Self {
+        Self { end: End::Endless, ..self }
     }
 }
 
@@ -194,12 +204,21 @@ async fn serve(mut stream: TcpStream, connection: usize, log: Arc<Mutex<Log>>, m
         }
         match exchange.end {
             End::Whole => head.push_str("0\r\n\r\n"),
-            End::Cut | End::Hang => {}
+            End::Cut | End::Hang | End::Endless => {}
         }
         stream.write_all(head.as_bytes()).await.expect("the caller listens");
         match exchange.end {
             End::Whole => {}
             End::Cut => return,
+            End::Endless => {
+                let piece = exchange.pieces.last().expect("a piece to repeat");
+                let piece = format!("{:x}\r\n{piece}\r\n", piece.len());
+                let mut sent = 0;
+                while sent < ENDLESS_BYTES && stream.write_all(piece.as_bytes()).await.is_ok() {
+                    sent += piece.len();
+                }
+                return;
+            }
             End::Hang => {
                 let mut rest = [0; 64];
                 assert!(matches!(stream.read(&mut rest).await, Ok(0) | Err(_)), "nothing comes but the end");

@@ -1,8 +1,12 @@
 //! The four protocols through the front door: an editor's prompt, a provider on loopback, and everything between them.
 
+mod choices;
 mod discarded;
+mod endless;
+mod local;
 mod marks;
 mod places;
+mod secrets;
 
 use nuncio::config::Protocol;
 use serde_json::{Value, json};

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::PROTOCOL;
 use crate::content::{StopReason, Usage};
 use crate::model::refusal::Refusal;
-use crate::model::wire::{self, Chunk, Out, Reader, cut};
+use crate::model::wire::{self, Chunk, Held, Out, Reader, cut};
 use crate::model::{Again, ModelError};
 
 #[derive(Default)]
@@ -114,6 +114,17 @@ impl Reader for Answer {
             _ => {}
         }
         Ok(())
+    }
+
+    fn held(&self) -> Held {
+        let bytes = self.open.iter().map(|(_, open)| match open {
+            Open::Thinking { signature } => signature.len(),
+            Open::Redacted { data } => data.len(),
+            Open::ToolUse { id, name, input } => id.len() + name.len() + input.len(),
+            Open::Text | Open::Other => 0,
+        });
+        let calls = self.open.iter().filter(|(_, open)| matches!(open, Open::ToolUse { .. })).count();
+        Held { bytes: bytes.sum(), calls, blocks: self.open.len() - calls }
     }
 }
 

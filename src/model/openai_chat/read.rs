@@ -11,7 +11,7 @@ use crate::id::ToolCallId;
 use crate::model::ModelError;
 use crate::model::endpoint::Endpoint;
 use crate::model::refusal::Refusal;
-use crate::model::wire::{self, Chunk, Out, Reader};
+use crate::model::wire::{self, Chunk, Held, Out, Reader};
 
 pub struct Answer {
     provider: String,
@@ -145,6 +145,15 @@ impl Reader for Answer {
             }
         }
         Ok(())
+    }
+
+    fn held(&self) -> Held {
+        let call = |call: &Call| call.id.len() + call.name.len() + call.arguments.len();
+        let detail = |detail: &Detail| {
+            [&detail.text, &detail.summary, &detail.data, &detail.signature].into_iter().flatten().map(String::len).sum::<usize>()
+        };
+        let bytes = self.calls.iter().map(call).sum::<usize>() + self.details.iter().map(detail).sum::<usize>();
+        Held { bytes, calls: self.calls.len(), blocks: self.details.len() }
     }
 
     /// Whole as soon as a reason came: not every server ends with `[DONE]`.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::PROTOCOL;
 use crate::content::{StopReason, Usage};
 use crate::model::refusal::Refusal;
-use crate::model::wire::{self, Chunk, Out, Reader};
+use crate::model::wire::{self, Chunk, Held, Out, Reader};
 use crate::model::{Again, ModelError};
 
 #[derive(Default)]
@@ -124,6 +124,11 @@ impl Reader for Answer {
             _ => {}
         }
         Ok(())
+    }
+
+    fn held(&self) -> Held {
+        let bytes = self.calls.values().map(|call| call.id.len() + call.name.len() + call.arguments.len()).sum();
+        Held { bytes, calls: self.calls.len(), blocks: 0 }
     }
 }
 

@@ -29,3 +29,73 @@ async fn a_file_does_not_decide_how_much_may_be_done_unasked() {
     }
     assert_eq!(modes, ["ask", "ask"].map(Value::from));
 }
+
+/// Imports a file with this metadata line and one message. Returns the id of the new session.
+async fn import(home: &Home, session: serde_json::Value) -> (String, crate::harness::Ran) {
+    let message = json!({"type": "message", "id": "m", "turnId": "t", "role": "user", "parts": [{"type": "text", "text": "hi"}], "createdAtMs": 1});
+    let imported = home.run(&["sessions", "import", "-"], &format!("{session}\n{message}\n")).await;
+    check(&imported, 0, &["sess_"]);
+    (imported.stdout.trim().to_string(), imported)
+}
+
+#[tokio::test]
+async fn an_imported_session_writes_only_in_the_directory_of_its_import() {
+    let home = Home::new();
+    let elsewhere = home.put("../elsewhere/kept.txt", "kept").parent().unwrap().to_path_buf();
+    let write = |path: &std::path::Path| {
+        let call = json!({"name": "write", "input": {"file_path": path, "content": "overwritten"}});
+        home.script(json!([{"tool_calls": [call]}, {"text": "so be it"}]))
+    };
+    let first = |cwd: &std::path::Path, more: serde_json::Value| {
+        let mut line = json!({"type": "session", "id": "sess_x", "cwd": cwd, "mode": "auto", "createdAtMs": 1});
+        line.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        line
+    };
+    let files = [
+        first(&home.work(), json!({"additionalDirectories": [elsewhere, "/"]})),
+        first(&elsewhere, json!({})),
+        first(std::path::Path::new("/"), json!({})),
+        first(&home.work().join("..").join("elsewhere"), json!({})),
+    ];
+    for file in files {
+        let (id, imported) = import(&home, file.clone()).await;
+        assert!(imported.stderr.contains("elsewhere") || imported.stderr.contains("\"/\""), "not reported: {imported:?}");
+        let model = write(&elsewhere.join("kept.txt"));
+        let ran = home.run(&["run", "--resume", &id, "--mode", "accept-edits", "--model", &model, "go"], "").await;
+        check(&ran, 4, &["so be it"]);
+        assert_eq!(home.get("../elsewhere/kept.txt").as_deref(), Some("kept"), "{file}");
+        // In the directory of the import it can write.
+        let model = write(std::path::Path::new("mine.txt"));
+        let ran = home.run(&["run", "--resume", &id, "--mode", "accept-edits", "--model", &model, "go"], "").await;
+        check(&ran, 0, &["so be it"]);
+        assert_eq!(home.get("mine.txt").as_deref(), Some("overwritten"), "{file}");
+        std::fs::remove_file(home.work().join("mine.txt")).unwrap();
+        // The dropped directory is recorded as text.
+        let log = serde_json::Value::from(home.log(&id).await).to_string();
+        assert!(log.contains("elsewhere") || log.contains("\\\"/\\\""), "{log}");
+    }
+}
+
+#[tokio::test]
+async fn an_imported_session_keeps_its_directory_below_that_of_its_import() {
+    let home = Home::new();
+    let below = home.put("below/a.txt", "a").parent().unwrap().to_path_buf();
+    let file = json!({"type": "session", "id": "sess_x", "cwd": below, "mode": "ask", "title": "T", "model": "ollama/x", "createdAtMs": 1});
+    let (id, imported) = import(&home, file).await;
+    assert_eq!(imported.stderr, "");
+    let log = home.log(&id).await;
+    assert_eq!((&log[0]["body"]["cwd"], &log[0]["body"]["model"]), (&json!(below), &json!("ollama/x")), "{}", log[0]);
+}
+
+#[tokio::test]
+async fn an_imported_session_does_not_bring_a_scripted_model() {
+    let home = Home::new();
+    let bash = json!({"name": "bash", "input": {"command": "touch ran"}});
+    let theirs = home.script(json!([{"tool_calls": [bash]}]));
+    let file = json!({"type": "session", "id": "sess_x", "cwd": home.work(), "mode": "auto", "model": theirs, "createdAtMs": 1});
+    let (id, imported) = import(&home, file).await;
+    assert!(imported.stderr.contains("scripted:"), "not reported: {imported:?}");
+    let ran = home.run(&["run", "--resume", &id, "--mode", "auto", "go"], "").await;
+    check(&ran, 3, &["no model"]);
+    assert_eq!(home.get("ran"), None);
+}

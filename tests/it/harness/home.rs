@@ -1,5 +1,7 @@
 //! A place of its own for one test: settings and data, a directory to work in, scripts for the model.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Mutex;
@@ -126,6 +128,22 @@ impl Home {
         Ran { code, stdout: String::from_utf8(output.stdout).unwrap(), stderr: String::from_utf8(output.stderr).unwrap() }
     }
 
+    /// Runs a command to its end, as a user who can read everything here and write nothing.
+    pub async fn run_without_writing(&self, arguments: &[&str]) -> Ran {
+        let entries = everything(self.dir.path());
+        let mode = |path: &Path, mode: u32| std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        entries.iter().for_each(|path| mode(path, if path.is_dir() { 0o555 } else { 0o444 }));
+        let mut command = self.command(arguments);
+        if rustix::process::geteuid().is_root() {
+            // Permissions do not bind root.
+            command.uid(65_534).gid(65_534);
+        }
+        let output = bounded(&format!("nuncio {arguments:?}"), command.stdin(Stdio::null()).output()).await.unwrap();
+        entries.iter().for_each(|path| mode(path, if path.is_dir() { 0o755 } else { 0o644 }));
+        let code = output.status.code().unwrap_or(-1);
+        Ran { code, stdout: String::from_utf8(output.stdout).unwrap(), stderr: String::from_utf8(output.stderr).unwrap() }
+    }
+
     /// A running command with its pipes, killed when it is dropped.
     pub fn spawn(&self, arguments: &[&str]) -> tokio::process::Child {
         self.command(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap()
@@ -137,4 +155,10 @@ impl Home {
         assert_eq!(ran.code, 0, "{ran:?}");
         ran.lines()
     }
+}
+
+/// `path` and all that is below it.
+fn everything(path: &Path) -> Vec<PathBuf> {
+    let below = std::fs::read_dir(path).into_iter().flatten().flatten().flat_map(|entry| everything(&entry.path()));
+    below.chain([path.to_path_buf()]).collect()
 }

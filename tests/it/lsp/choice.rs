@@ -155,7 +155,7 @@ async fn a_server_is_confined_where_the_mode_confines() {
     let input = json!({ "file_path": "a.x" }).to_string();
     for (flags, open) in [
         (&["--mode", "auto"][..], "open: probe-inside ["),
-        (&["--mode", "auto", "--sandbox", "read-only"], "open: ["),
+        (&["--mode", "auto", "--sandbox", "read-only"], "open: nothing ["),
         (&["--mode", "auto", "--sandbox", "off"], "open: ../probe-outside probe-inside ../home/token ["),
         (&["--mode", "ask"], "open: ../probe-outside probe-inside ../home/token ["),
     ] {

@@ -28,22 +28,3 @@ fn clients_are_made_without_help() {
     let http = Http::new();
     assert!(http.client("https://api.anthropic.com").is_ok() && http.client("http://[::1]:1").is_ok());
 }
-
-#[tokio::test]
-async fn local_servers_are_found() {
-    let body = r#"{"object":"list","data":[{"id":"embed-small"},{"id":"qwen3-coder"}]}"#;
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    let host = listener.local_addr().expect("an address").to_string();
-    let server = tokio::spawn(async move {
-        use tokio::io::{AsyncReadExt, AsyncWriteExt};
-        let (mut stream, _) = listener.accept().await.expect("a connection");
-        let mut head = [0; 1024];
-        let length = stream.read(&mut head).await.expect("a request");
-        let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
-        stream.write_all(answer.as_bytes()).await.expect("the caller listens");
-        String::from_utf8_lossy(&head[..length]).lines().next().map(str::to_owned)
-    });
-    let environment = |name: &str| (name == "OLLAMA_HOST").then(|| host.clone());
-    assert_eq!(catalog::probe(&Http::new(), &environment).await.as_deref(), Some("ollama/qwen3-coder"));
-    assert_eq!(server.await.expect("no panic").as_deref(), Some("GET /v1/models HTTP/1.1"));
-}

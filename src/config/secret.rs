@@ -1,0 +1,95 @@
+//! Credentials in URLs: detects them in settings, and masks them in messages, logs and the store.
+
+/// Replaces a credential.
+const MASK: &str = "***";
+
+/// What to do about a base URL with a user name or a password.
+pub const CREDENTIALS_HINT: &str = "leave them out, and name the environment variable that holds the key with api_key_env";
+
+/// Whether a URL has user information (RFC 3986, section 3.2.1). Accepts what browsers accept:
+/// the slashes after the scheme may be missing or backslashes. A password may have any character.
+pub fn has_credentials(url: &str) -> bool {
+    let rest = url.split_once(':').map_or("", |(_, rest)| rest);
+    credentials(rest.trim_start_matches(['/', '\\'])).is_some()
+}
+
+/// Masks the user information and the query values of all URLs in `text`.
+pub fn mask_urls(text: &str) -> String {
+    let mut masked = String::with_capacity(text.len());
+    let mut left = text;
+    while let Some(at) = left.find("://") {
+        let (before, rest) = left.split_at(at + 3);
+        let end = rest.find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '<' | '>' | '`')).unwrap_or(rest.len());
+        // Punctuation after the URL is not part of it.
+        let end = rest[..end].trim_end_matches([')', ',', '.', ';', ':']).len();
+        masked.push_str(before);
+        mask_url(&rest[..end], &mut masked);
+        left = &rest[end..];
+    }
+    masked + left
+}
+
+/// Appends what follows the slashes of a URL.
+fn mask_url(url: &str, masked: &mut String) {
+    let url = match credentials(url) {
+        Some(at) => {
+            masked.push_str(MASK);
+            &url[at..]
+        }
+        None => url,
+    };
+    let (url, fragment) = url.find('#').map_or((url, ""), |at| url.split_at(at));
+    let (address, query) = url.find('?').map_or((url, ""), |at| url.split_at(at));
+    masked.push_str(address);
+    for (index, pair) in query.split(['?', '&']).enumerate().skip(1) {
+        masked.push(if index == 1 { '?' } else { '&' });
+        let (name, value) = pair.split_once('=').map_or(("", pair), |(name, value)| (&pair[..=name.len()], value));
+        masked.push_str(name);
+        masked.push_str(if value.is_empty() { "" } else { MASK });
+    }
+    masked.push_str(fragment);
+}
+
+/// The place of the `@` that ends the user information in what follows the slashes of a URL.
+fn credentials(rest: &str) -> Option<usize> {
+    let authority = &rest[..rest.find(['/', '\\', '?', '#']).unwrap_or(rest.len())];
+    if let Some(at) = authority.rfind('@') {
+        return Some(at);
+    }
+    // The text after the colon is not a port: the password has a slash or the like in it.
+    let (_, port) = authority.rsplit_once(':').filter(|_| !authority.starts_with('['))?;
+    if port.bytes().all(|byte| byte.is_ascii_digit()) { None } else { rest.rfind('@') }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        assert_eq!(mask_urls(text), expected);
+        assert_eq!(mask_urls(expected), expected, "masked once more");
+    }
+
+    #[test]
+    fn credentials_of_urls_are_masked() {
+        check("no address: at all", "no address: at all");
+        check("see https://host:80/a?b, and (http://x/y).", "see https://host:80/a?***, and (http://x/y).");
+        check("http://me:pw@host/v1", "http://***@host/v1");
+        check("a http://me@host and \"wss://pw@[::1]:1/x\"", "a http://***@host and \"wss://***@[::1]:1/x\"");
+        check("http://me:p/w?x#y@host/v1", "http://***@host/v1");
+        check("https://host/v1?key=secret&alt=sse&empty=#part", "https://host/v1?key=***&alt=***&empty=#part");
+        check("https://host/a/@b/c?d", "https://host/a/@b/c?***");
+        check("[http://h/?k=s](http://h/?k=s)", "[http://h/?k=***](http://h/?k=***)");
+    }
+
+    #[test]
+    fn urls_with_credentials_are_found() {
+        for url in ["http://me:pw@host", "http:me:pw@host", "https:\\\\pw@host/v1", "me:pw@host:1", "http://me:p/w@host"] {
+            assert!(has_credentials(url), "{url}");
+        }
+        for url in ["", "host", "host:1", "http://host:80/@x", "http://[::1]:80/a@b", "http://host/?a@b", "https://host/v1"] {
+            assert!(!has_credentials(url), "{url}");
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Bounds of one answer: bytes, blocks and calls. An answer that exceeds one ends as `MaxTokens`.
+
+use super::Chunk;
+use crate::content::ProviderState;
+use crate::limits::{MODEL_ANSWER_BLOCKS_MAX, MODEL_ANSWER_BYTES_MAX, MODEL_ANSWER_CALLS_MAX, MODEL_STREAM_BYTES_MAX};
+
+/// Bytes, calls and blocks of an answer.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Held {
+    pub bytes: usize,
+    pub calls: usize,
+    pub blocks: usize,
+}
+
+/// Counts what an answer has used of its bounds.
+#[derive(Debug, Default)]
+pub struct Allowance {
+    received: usize,
+    taken: Held,
+    /// Whether the open block is thinking; `None` if no block is open.
+    open: Option<bool>,
+}
+
+impl Allowance {
+    /// Counts bytes from the network. Returns the bound that is exceeded.
+    pub fn receive(&mut self, bytes: usize) -> Option<String> {
+        self.received += bytes;
+        (self.received > MODEL_STREAM_BYTES_MAX).then(|| format!("{} MiB of data", MODEL_STREAM_BYTES_MAX >> 20))
+    }
+
+    /// Counts a chunk and shortens its text to the bound. Returns the bound that is exceeded.
+    pub fn take(&mut self, chunk: &mut Chunk) -> Option<String> {
+        let thinking = matches!(chunk, Chunk::Thinking(_));
+        match chunk {
+            Chunk::Text(text) | Chunk::Thinking(text) => {
+                self.block(Some(thinking));
+                let left = MODEL_ANSWER_BYTES_MAX.saturating_sub(self.taken.bytes);
+                self.taken.bytes += text.len();
+                text.truncate(text.floor_char_boundary(left));
+            }
+            Chunk::BlockEnd { thinking, state } => {
+                self.block(Some(*thinking));
+                self.open = None;
+                self.taken.bytes += size(state);
+            }
+            Chunk::ToolCall { id, name, input, state } => {
+                self.open = None;
+                self.taken.calls += 1;
+                self.taken.bytes += id.len() + name.len() + input.len() + size(state);
+            }
+            Chunk::Usage(_) | Chunk::Retry { .. } | Chunk::Truncated { .. } | Chunk::Stop(_) => return None,
+        }
+        self.exceeded(Held::default())
+    }
+
+    /// The bound that is exceeded, counting what the reader has not emitted yet.
+    pub fn exceeded(&self, held: Held) -> Option<String> {
+        if self.taken.bytes + held.bytes > MODEL_ANSWER_BYTES_MAX {
+            return Some(format!("{} MiB", MODEL_ANSWER_BYTES_MAX >> 20));
+        }
+        if self.taken.calls + held.calls > MODEL_ANSWER_CALLS_MAX {
+            return Some(format!("{MODEL_ANSWER_CALLS_MAX} tool calls"));
+        }
+        let blocks = self.taken.blocks + held.blocks;
+        (blocks > MODEL_ANSWER_BLOCKS_MAX).then(|| format!("{MODEL_ANSWER_BLOCKS_MAX} blocks of text and thinking"))
+    }
+
+    fn block(&mut self, kind: Option<bool>) {
+        if self.open != kind {
+            self.open = kind;
+            self.taken.blocks += 1;
+        }
+    }
+}
+
+fn size(state: &Option<ProviderState>) -> usize {
+    state.as_ref().map_or(0, |state| state.value.to_string().len())
+}

@@ -1,0 +1,97 @@
+//! Discovery of local model servers. A server is used only if its answers identify it.
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesOrdered;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::catalog::{Environment, KnownProvider, Mark, PROVIDERS};
+use super::endpoint::{Http, Key};
+use crate::config::has_credentials;
+use crate::limits::{MODEL_PROBE, MODEL_PROBE_BYTES_MAX};
+
+/// A local server that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// `PROVIDER/NAME` of its first model.
+    pub id: String,
+    pub base_url: String,
+}
+
+/// `GET {base}/models` of compatible servers.
+#[derive(Deserialize)]
+struct List {
+    object: String,
+    data: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    id: String,
+    object: String,
+    #[serde(default)]
+    owned_by: Option<String>,
+}
+
+/// Asks all local servers concurrently, for [`MODEL_PROBE`] at most. Returns the first in the
+/// order of the catalog that identifies itself.
+pub async fn probe(http: &Http, environment: Environment<'_>) -> Option<Found> {
+    // Created before the timeout starts: loading certificates may take longer than the requests.
+    http.client("http://127.0.0.1").ok()?;
+    let servers = PROVIDERS.iter().filter(|provider| provider.local);
+    let asked: FuturesOrdered<_> = servers
+        .map(|provider| {
+            let (base_url, key) = (provider.base_url(environment), provider.key(environment));
+            async move {
+                let model = tokio::time::timeout(MODEL_PROBE, identify(http, provider, &base_url, key)).await.ok()??;
+                Some(Found { id: format!("{}/{model}", provider.name), base_url })
+            }
+        })
+        .collect();
+    let found = asked.filter_map(|found| async { found });
+    std::pin::pin!(found).next().await
+}
+
+/// The first model of the server at `base_url`, if its list of models has the expected shape and
+/// the server has the mark of `provider`.
+pub async fn identify(http: &Http, provider: &KnownProvider, base_url: &str, key: Option<Key>) -> Option<String> {
+    if has_credentials(base_url) {
+        return None;
+    }
+    let models = format!("{base_url}/models");
+    let native = async {
+        let Mark::Answer { path, field } = provider.mark else { return true };
+        let root = base_url.trim_end_matches('/').trim_end_matches("/v1");
+        let answer: Option<Value> = get(http, &format!("{root}{path}"), None).await;
+        answer.is_some_and(|answer| answer.get(field).is_some_and(Value::is_string))
+    };
+    let (list, native) = tokio::join!(get::<List>(http, &models, key.as_ref()), native);
+    let list = list.filter(|_| native)?;
+    if list.object != "list" || list.data.iter().any(|entry| entry.object != "model") {
+        return None;
+    }
+    if let Mark::Owner(owner) = provider.mark
+        && list.data.iter().any(|entry| entry.owned_by.as_deref() != Some(owner))
+    {
+        return None;
+    }
+    list.data.into_iter().map(|entry| entry.id).find(|name| !name.contains("embed"))
+}
+
+/// Reads a JSON answer of at most [`MODEL_PROBE_BYTES_MAX`].
+async fn get<T: DeserializeOwned>(http: &Http, url: &str, key: Option<&Key>) -> Option<T> {
+    let mut request = http.client(url).ok()?.get(url);
+    if let Some(key) = key {
+        request = request.bearer_auth(key.secret());
+    }
+    let mut pieces = request.send().await.ok()?.error_for_status().ok()?.bytes_stream();
+    let mut body = Vec::new();
+    while let Some(piece) = pieces.next().await {
+        body.extend_from_slice(&piece.ok()?);
+        if body.len() > MODEL_PROBE_BYTES_MAX {
+            return None;
+        }
+    }
+    serde_json::from_slice(&body).ok()
+}

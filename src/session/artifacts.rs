@@ -1,0 +1,104 @@
+//! Retention of artifacts: removed [`limits::ARTIFACTS_KEPT`] after the last event of their
+//! session; a closed session keeps the newest, up to [`limits::ARTIFACTS_BYTES_MAX`].
+
+use std::fs::{self, DirEntry};
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use super::now_ms;
+use super::open::Session;
+use super::sessions::Sessions;
+use crate::error::{Error, Result};
+use crate::event::{Body, Severity};
+use crate::id::SessionId;
+use crate::limits;
+use crate::store::Store;
+use crate::tools::remove_orphans;
+
+/// Removes the artifacts of sessions without recent events, and of sessions that are not in the
+/// store. Blocks.
+pub(super) fn remove_old(store: &Store, artifacts: &Path) {
+    let before_ms = now_ms().saturating_sub(limits::ARTIFACTS_KEPT.as_millis() as u64);
+    for entry in fs::read_dir(artifacts).into_iter().flatten().flatten() {
+        let removed = removed_if_old(store, &entry, before_ms);
+        if let Err(error) = removed {
+            tracing::warn!(path = %entry.path().display(), %error, "artifacts were not removed");
+        }
+    }
+}
+
+fn removed_if_old(store: &Store, entry: &DirEntry, before_ms: u64) -> Result<()> {
+    let failed = |error| Error::io(format_args!("removing {}", entry.path().display()), error);
+    let Some(id) = entry.file_name().to_str().map(SessionId::from) else { return Ok(()) };
+    if !entry.file_type().map_err(failed)?.is_dir() {
+        return Ok(());
+    }
+    let used_ms = match store.session(&id)? {
+        Some(row) => row.updated_ms,
+        None => modified(entry).as_millis() as u64,
+    };
+    if used_ms >= before_ms {
+        return Ok(());
+    }
+    remove_orphans(&entry.path());
+    for (file, ..) in files(&entry.path()) {
+        fs::remove_file(file.path()).map_err(failed)?;
+    }
+    // Fails if temporary directories of running processes are left.
+    let _ = fs::remove_dir(entry.path());
+    tracing::info!(session = %id, "the artifacts of a session that is not used any more were removed");
+    Ok(())
+}
+
+/// Time of the last change since the Unix epoch; now, if it cannot be read.
+fn modified(entry: &DirEntry) -> Duration {
+    let modified = entry.metadata().and_then(|metadata| metadata.modified()).unwrap_or_else(|_| SystemTime::now());
+    modified.duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+/// The files of a directory with the time of their last change and their size, oldest first.
+fn files(dir: &Path) -> Vec<(DirEntry, Duration, u64)> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut files: Vec<_> = entries
+        .filter_map(|entry| {
+            let metadata = entry.metadata().ok().filter(|metadata| !metadata.is_dir())?;
+            let modified = modified(&entry);
+            Some((entry, modified, metadata.len()))
+        })
+        .collect();
+    files.sort_by_key(|(_, modified, _)| *modified);
+    files
+}
+
+/// Removes the oldest artifacts until the rest fits. Returns the removed names. Blocks.
+fn trim(dir: &Path) -> Vec<String> {
+    let files = files(dir);
+    let mut total: u64 = files.iter().map(|(_, _, size)| size).sum();
+    let mut removed = Vec::new();
+    for (file, _, size) in files {
+        if total <= limits::ARTIFACTS_BYTES_MAX {
+            break;
+        }
+        if fs::remove_file(file.path()).is_ok() {
+            removed.push(file.file_name().to_string_lossy().into_owned());
+        }
+        total -= size;
+    }
+    removed
+}
+
+impl Sessions {
+    /// Trims the artifacts of a session before it is closed, and records that in its log.
+    pub(super) async fn trim_artifacts(&self, session: &Session) {
+        let dir = self.artifacts(&session.log.id);
+        let removed = tokio::task::spawn_blocking(move || trim(&dir)).await.unwrap_or_default();
+        if removed.is_empty() {
+            return;
+        }
+        let description = format!("they exceeded {} MiB: {}", limits::ARTIFACTS_BYTES_MAX >> 20, removed.join(", "));
+        let notice = Body::notice(Severity::Warning, "The oldest artifacts were removed", description);
+        if let Err(error) = session.append(notice).await {
+            tracing::warn!(session = %session.log.id, %error, ?removed, "the oldest artifacts were removed");
+        }
+    }
+}

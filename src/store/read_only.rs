@@ -1,0 +1,73 @@
+//! Opens a store whose file or directory cannot be written, for listing and showing sessions.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OpenFlags};
+use rustix::fs::{Access as Right, AtFlags, CWD, accessat};
+
+use super::{Access, Store, migrations};
+use crate::error::{Error, Result};
+use crate::limits;
+
+/// Whether the database exists, and this process cannot write it or its directory.
+pub fn is_protected(path: &Path) -> bool {
+    let writable = |path: &Path| accessat(CWD, path, Right::WRITE_OK, AtFlags::empty()).is_ok();
+    path.exists() && !(writable(path) && path.parent().is_none_or(writable))
+}
+
+/// Opens a read-only connection.
+pub fn open(path: &Path, access: Access) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+    let immutable = if access == Access::Immutable { "&immutable=1" } else { "" };
+    let db = Connection::open_with_flags(format!("file:{}?mode=ro{immutable}", escaped(path)), flags)?;
+    db.busy_timeout(limits::STORE_BUSY)?;
+    db.execute_batch("PRAGMA temp_store = MEMORY; PRAGMA cache_size = -1000;")?;
+    db.set_prepared_statement_cache_capacity(32);
+    Ok(db)
+}
+
+/// Escapes a path for a URI (sqlite.org/uri.html).
+fn escaped(path: &Path) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'.' | b'-' | b'_');
+    let bytes = path.as_os_str().as_bytes().iter();
+    bytes.map(|byte| if plain(*byte) { char::from(*byte).to_string() } else { format!("%{byte:02X}") }).collect()
+}
+
+impl Store {
+    /// Opens the store for reading.
+    pub(super) fn protected(self) -> Result<Store> {
+        let access = self.readable()?;
+        let store = Store { access, ..self };
+        let db = store.connect()?;
+        if !migrations::is_current(&db).map_err(|error| store.failed("reading", error))? {
+            let message = format!("{} is of another version of nuncio, and cannot be written", store.path.display());
+            return Err(Error::internal(message).hint("make it writable once, or copy its directory to where it is"));
+        }
+        store.give_back(db);
+        Ok(store)
+    }
+
+    /// Chooses how to read. SQLite reads a WAL file by its index (`-shm`), which it cannot create
+    /// in a read-only directory. Without a WAL file, or with an empty one, the database is complete
+    /// and can be opened as immutable.
+    fn readable(&self) -> Result<Access> {
+        let log = PathBuf::from(format!("{}-wal", self.path.display()));
+        let logged = log.metadata().is_ok_and(|metadata| metadata.len() > 0);
+        let read = |db: Connection| db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0));
+        match open(&self.path, Access::Read).and_then(read) {
+            Ok(_) => Ok(Access::Read),
+            Err(_) if !logged => Ok(Access::Immutable),
+            Err(error) => {
+                let (log, dir) = (log.display(), self.path.parent().unwrap_or(&self.path).display());
+                let message = format!("{log} cannot be read, as {dir} cannot be written: {error}");
+                Err(Error::internal(message).source(error).hint("make the directory writable, or copy it to where it is"))
+            }
+        }
+    }
+
+    /// Whether the database or its directory cannot be written.
+    pub fn is_read_only(&self) -> bool {
+        self.access != Access::Write
+    }
+}

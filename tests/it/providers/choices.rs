@@ -1,0 +1,62 @@
+//! The models that a client can choose from; listing them needs no network.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Home, Site};
+
+fn ids(options: &Value) -> Vec<String> {
+    let model = options.as_array().unwrap().iter().find(|option| option["id"] == "model");
+    let choices = model.unwrap_or_else(|| panic!("no option model: {options}"))["options"].as_array().unwrap().clone();
+    choices.iter().map(|choice| choice["value"].as_str().unwrap().to_string()).collect()
+}
+
+fn of<'a>(ids: &'a [String], provider: &str) -> Vec<&'a str> {
+    ids.iter().filter_map(|id| id.strip_prefix(provider)?.strip_prefix('/')).collect()
+}
+
+#[tokio::test]
+async fn the_model_option_lists_all_models_of_a_provider() {
+    let home = Home::new();
+    home.env("ANTHROPIC_API_KEY", "k");
+    home.env("MINE", "k");
+    home.config(
+        "[providers.local]\nbase_url = \"http://127.0.0.1:1/v1\"\nmodels = [\"a\", \"b/c\"]\n\
+         [providers.groq]\napi_key_env = \"MINE\"\n\
+         [providers.gemini]\napi_key_env = \"MINE\"\nmodels = [\"gemini-of-mine\"]\n",
+    );
+    let mut agent = home.start(&["--model", "anthropic/claude-of-mine"]).await;
+    agent.call("initialize", json!({"protocolVersion": 1})).await;
+    let made = agent.call("session/new", json!({"cwd": home.work()})).await;
+    let listed = agent.call("_nuncio/model/list", json!({})).await;
+    agent.finish().await;
+    let chosen = ids(&made["configOptions"]);
+    let anthropic = of(&chosen, "anthropic");
+    assert_eq!(anthropic[0], "claude-of-mine", "the current one comes first");
+    assert!(
+        anthropic.len() >= 4 && anthropic.contains(&"claude-sonnet-5-5") && anthropic.contains(&"claude-haiku-5-5"),
+        "{chosen:?}"
+    );
+    assert_eq!(of(&chosen, "local"), ["a", "b/c"]);
+    assert_eq!(of(&chosen, "gemini"), ["gemini-of-mine"], "the setting replaces the known ones");
+    assert!(of(&chosen, "groq").len() > 1, "{chosen:?}");
+    // Without a key there is nothing to choose.
+    assert_eq!(of(&chosen, "openai"), Vec::<&str>::new());
+    let listed: Vec<&str> = listed["models"].as_array().unwrap().iter().map(|model| model["id"].as_str().unwrap()).collect();
+    assert_eq!(listed, chosen);
+    let mut unique = chosen.clone();
+    unique.sort();
+    unique.dedup();
+    assert_eq!(unique.len(), chosen.len(), "{chosen:?}");
+}
+
+#[tokio::test]
+async fn making_a_session_asks_no_server() {
+    let home = Home::new();
+    let site = Site::start().await;
+    home.env("OLLAMA_HOST", &site.host);
+    let mut agent = home.start(&[]).await;
+    agent.call("initialize", json!({"protocolVersion": 1})).await;
+    agent.call("session/new", json!({"cwd": home.work()})).await;
+    agent.finish().await;
+    assert_eq!(site.asked(), Vec::<String>::new());
+}

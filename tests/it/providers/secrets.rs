@@ -1,0 +1,126 @@
+//! Keys and passwords are never printed, shown to a client, logged or stored.
+
+use serde_json::json;
+
+use super::{connect, home};
+use crate::harness::{Home, notices};
+use crate::models::wires::WIRES;
+use crate::provider::{Exchange, KEY, Provider};
+
+const PASSWORD: &str = "hunter2-is-secret";
+
+/// Everything that nuncio wrote in its home directory; the settings are the user's.
+fn stored(home: &Home) -> Vec<u8> {
+    let entries = std::fs::read_dir(home.data()).unwrap().map(|entry| entry.unwrap().path());
+    let files = entries.filter(|path| path.is_file() && !path.ends_with("config.toml"));
+    files.flat_map(|path| std::fs::read(path).unwrap()).collect()
+}
+
+fn assert_not_stored(home: &Home, secret: &str, what: &str) {
+    assert!(memchr::memmem::find(&stored(home), secret.as_bytes()).is_none(), "{what}: {secret} is in the store");
+}
+
+#[tokio::test]
+async fn a_key_that_a_provider_repeats_in_a_stream_is_masked() {
+    for wire in WIRES {
+        let error: Vec<String> =
+            wire.error.iter().map(|event| event.replace("Overloaded", &format!("Overloaded for {KEY}"))).collect();
+        let error: Vec<&str> = error.iter().map(String::as_str).collect();
+        let (home, provider, name) = home(wire, vec![Exchange::events(&error), Exchange::events(wire.plain)]).await;
+        home.env("NUNCIO_LOG", "trace");
+        let mut agent = connect(&home).await;
+        let session = agent.new_session(&home).await;
+        let (stop, updates) = agent.turn(&session, "go").await;
+        assert_eq!(stop, "end_turn", "{name}");
+        let notices = notices(&updates);
+        assert!(notices.iter().any(|notice| notice.contains("Overloaded for [key]")), "{name}: {notices:?}");
+        agent.finish().await;
+        provider.finish().await;
+        assert_not_stored(&home, KEY, &name);
+    }
+}
+
+#[tokio::test]
+async fn a_key_in_an_error_that_ends_the_turn_is_masked() {
+    for wire in WIRES {
+        let body = json!({"error": {"type": "invalid_request_error", "message": format!("no such key: {KEY}")}}).to_string();
+        let (home, provider, name) = home(wire, vec![Exchange::error(400, &body)]).await;
+        home.env("NUNCIO_LOG", "trace");
+        let ran = home.run(&["run", "go"], "").await;
+        assert_eq!(ran.code, 1, "{name}: {ran:?}");
+        assert!(ran.stderr.contains("no such key: [key]") && !ran.stderr.contains(KEY), "{name}: {ran:?}");
+        provider.finish().await;
+        assert_not_stored(&home, KEY, &name);
+    }
+}
+
+#[tokio::test]
+async fn a_base_url_with_a_password_is_refused() {
+    let home = Home::new();
+    for url in [
+        "http://me:hunter2-is-secret@127.0.0.1:1/v1",
+        "https://hunter2-is-secret@host/v1",
+        "http:me:hunter2-is-secret@127.0.0.1:1/v1",
+        "http://me:hunter2-is-secret/with#?signs@127.0.0.1:1/v1",
+        "http:\\\\me:hunter2-is-secret@127.0.0.1:1/v1",
+    ] {
+        home.config(&format!("model = \"mine/x\"\n[providers.mine]\nbase_url = '{url}'\n"));
+        for command in [&["config", "show"][..], &["config", "check"], &["run", "go"], &["doctor"]] {
+            let ran = home.run(command, "").await;
+            assert_eq!(ran.code, 2, "{url}, {command:?}: {ran:?}");
+            assert!(ran.stderr.contains("providers.mine.base_url") && ran.stderr.contains("api_key_env"), "{url}: {ran:?}");
+            assert!(!format!("{ran:?}").contains(PASSWORD), "{url}, {command:?}: {ran:?}");
+        }
+    }
+    // As a flag, and in a variable.
+    let url = format!("http://me:{PASSWORD}@127.0.0.1:1/v1");
+    home.config("");
+    let flag = home.run(&["run", "--model", "mine/x", "--base-url", &url, "go"], "").await;
+    home.env("OPENAI_BASE_URL", &url);
+    let variable = home.run(&["run", "--model", "openai/gpt-5", "go"], "").await;
+    for ran in [flag, variable] {
+        assert_eq!(ran.code, 2, "{ran:?}");
+        assert!(ran.stderr.contains("user name or password") && ran.stderr.to_lowercase().contains("api_key"), "{ran:?}");
+        assert!(!format!("{ran:?}").contains(PASSWORD), "{ran:?}");
+    }
+    assert_not_stored(&home, PASSWORD, "a base_url that was refused");
+}
+
+/// An `@` in the path of a `base_url` is not a password.
+#[tokio::test]
+async fn a_base_url_with_an_at_sign_in_its_path_is_taken() {
+    let home = Home::new();
+    home.config("[providers.mine]\nbase_url = \"https://127.0.0.1:1/v1/@cf/meta\"\n");
+    assert_eq!(home.run(&["config", "check"], "").await.code, 0);
+}
+
+#[tokio::test]
+async fn a_key_in_the_query_of_a_base_url_is_masked() {
+    let wire = &WIRES[1];
+    let provider = Provider::start(wire.protocol, vec![Exchange::error(404, r#"{"error":{"message":"nothing here"}}"#)]).await;
+    let home = Home::new();
+    let settings = |base_url: &str| {
+        home.config(&format!(
+            "model = \"mine/x\"\n[providers.mine]\nbase_url = \"{base_url}\"\napi_key_command = [\"echo\", \"{KEY}\"]\n"
+        ));
+    };
+    settings(&format!("{}/v1?key={PASSWORD}&x=", provider.base_url));
+    home.env("NUNCIO_LOG", "trace");
+    let shown = home.run(&["config", "show"], "").await;
+    assert!(shown.code == 0 && shown.stdout.contains("/v1?key=***"), "{shown:?}");
+    let refused = home.run(&["run", "go"], "").await;
+    assert!(refused.code == 1 && refused.stderr.contains("nothing here"), "{refused:?}");
+    provider.finish().await;
+    // No server at the address, and an invalid address.
+    settings(&format!("http://127.0.0.1:1/v1?key={PASSWORD}"));
+    let unreachable = home.run(&["run", "go"], "").await;
+    settings(&format!("http://[::/v1?key={PASSWORD}"));
+    let invalid = home.run(&["run", "go"], "").await;
+    // A file that cannot be read is quoted in the error.
+    home.config(&format!("[providers.mine]\nbase_url = \"http://127.0.0.1:1/v1?key={PASSWORD}\n"));
+    let unreadable = home.run(&["config", "check"], "").await;
+    for ran in [shown, refused, unreachable, invalid, unreadable] {
+        assert!(!format!("{ran:?}").contains(PASSWORD), "{ran:?}");
+    }
+    assert_not_stored(&home, PASSWORD, "a key in a query");
+}
