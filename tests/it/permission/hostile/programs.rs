@@ -162,6 +162,8 @@ pub const ASKED: &[&str] = &[
     "unheard-of \"$x\" y",
     "unheard-of --in \"$x\"",
     "unheard-of git $x",
+    "unheard-of rm$IFS-f",
+    "unheard-of a env$IFS'rm' x",
     "unheard-of env \"$x\" y",
     "unheard-of timeout 5 $x",
     "unheard-of \"$@\"",
