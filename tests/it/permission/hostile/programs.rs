@@ -163,6 +163,8 @@ pub const ASKED: &[&str] = &[
     "unheard-of --in \"$x\"",
     "unheard-of git $x",
     "unheard-of rm$IFS-f",
+    "unheard-of bash <<< 'r\\m x'",
+    "unheard-of --quiet env python3 < a",
     "unheard-of a env$IFS'rm' x",
     "unheard-of env \"$x\" y",
     "unheard-of timeout 5 $x",
