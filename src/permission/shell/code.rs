@@ -146,15 +146,19 @@ fn evaluates(name: &str, arguments: &[Word]) -> bool {
         })
 }
 
-/// Whether a shell or an interpreter stands among the words, with options that bring code.
+/// Whether a shell or an interpreter stands among the words, with options that bring code; as the first operand, or behind a wrapper,
+/// also one that reads its code from elsewhere.
 fn hands_code_on(arguments: &[Word]) -> bool {
-    arguments.windows(2).enumerate().any(|(place, pair)| {
-        let value = pair[0].value().unwrap_or_default();
+    let mut first = true;
+    arguments.iter().enumerate().any(|(place, word)| {
+        let value = word.value().unwrap_or_default();
         let program = Program::of(&value);
-        let name = program.name;
-        let takes_code = SHELLS.contains(&name) || INTERPRETERS.iter().any(|(one, ..)| *one == name);
         let rest = &arguments[place + 1..];
-        takes_code && pair[1].begun().starts_with('-') && !matches!(runs(&program, rest), Runs::Itself | Runs::Nothing)
+        let takes_code = is_shell(program.name) || INTERPRETERS.iter().any(|(one, ..)| *one == program.name);
+        let options = rest.first().is_some_and(|word| word.begun().starts_with('-'));
+        let found = takes_code && (first || options) && !matches!(runs(&program, rest), Runs::Itself | Runs::Nothing);
+        first &= value.starts_with('-') || runs::is_wrapper(program.name);
+        found
     })
 }
 

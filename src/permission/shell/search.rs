@@ -48,7 +48,7 @@ fn may_be_program(operands: &[Text], program: &str) -> bool {
     for operand in operands.iter().filter(|operand| operand.first() != Some(&Some('-'))) {
         let name = name_of(operand);
         match name.iter().copied().collect::<Option<String>>() {
-            None if fits(program, name, true) => return true,
+            None if fits(&format!("{program} *"), name, true) => return true,
             Some(name) if is_wrapper(&name) || is_shell(&name) => behind_wrapper = true,
             _ if !behind_wrapper => return false,
             _ => {}
@@ -67,11 +67,15 @@ fn name_of(operand: &[Option<char>]) -> &[Option<char>] {
     operand.rsplit(|character| *character == Some('/')).next().unwrap_or_default()
 }
 
-/// The names in an operand, without those of directories; none for one of which a part is unknown.
+/// The names in an operand, without those of directories; none for a part that is unknown, which may hold blanks.
 fn tokens(operand: &[Option<char>]) -> impl Iterator<Item = Option<String>> {
     operand
-        .split_inclusive(|character| character.is_some_and(|character| !is_part(character)))
+        .split_inclusive(|character| character.is_none_or(|character| !is_part(character)))
         .filter(|part| part.last() != Some(&Some('/')))
-        .map(|part| part.iter().copied().collect::<Option<String>>())
-        .map(|token| token.map(|token| token.trim_end_matches(|last| !is_part(last)).to_owned()))
+        .flat_map(|part| {
+            let known: String = part.iter().flatten().collect();
+            let token = known.trim_end_matches(|last| !is_part(last)).to_owned();
+            let unknown = part.last() == Some(&None);
+            [Some(Some(token)), unknown.then_some(None)].into_iter().flatten()
+        })
 }
