@@ -20,6 +20,8 @@ pub fn mask_urls(text: &str) -> String {
     while let Some(at) = left.find("://") {
         let (before, rest) = left.split_at(at + 3);
         let end = rest.find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '<' | '>' | '`')).unwrap_or(rest.len());
+        // A Markdown link repeats its URL: each of the two ends by itself.
+        let end = rest[..end].find("](http").unwrap_or(end);
         // Punctuation after the URL is not part of it.
         let end = rest[..end].trim_end_matches([')', ',', '.', ';', ':']).len();
         masked.push_str(before);
