@@ -1,4 +1,5 @@
-//! What messages and tool calls consist of. Inside the house these are the only shapes; ACP's and the models' own stop at their doors.
+//! The parts of messages and tool calls. ACP and the model protocols convert to and from these types
+//! at their edges.
 
 use std::path::PathBuf;
 
@@ -6,14 +7,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Who speaks.
+/// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "MessageRole")]
 pub enum Role {
     User,
     Assistant,
-    /// The model's reasoning, as far as its provider shows it.
+    /// The model's reasoning, if its provider returns it.
     Thought,
     System,
 }
@@ -30,14 +31,14 @@ pub enum Part {
         mime_type: String,
         data: String,
     },
-    /// A document whose text came along with the prompt.
+    /// A document with its text.
     Resource {
         uri: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mime_type: Option<String>,
         text: String,
     },
-    /// A document that is only named.
+    /// A reference to a document.
     ResourceLink {
         uri: String,
         name: String,
@@ -49,11 +50,12 @@ pub enum Part {
 }
 
 impl Part {
+    /// A text part.
     pub fn text(text: impl Into<String>) -> Part {
         Part::Text { text: text.into() }
     }
 
-    /// The part as a model without that kind of input would read it.
+    /// The part as text, for models without this kind of input.
     pub fn as_text(&self) -> String {
         match self {
             Part::Text { text } => text.clone(),
@@ -67,14 +69,14 @@ impl Part {
     }
 }
 
-/// All parts as one text, a line apart.
+/// All parts as text, joined by newlines.
 pub fn plain_text(parts: &[Part]) -> String {
     let texts: Vec<String> = parts.iter().map(Part::as_text).collect();
     texts.join("\n")
 }
 
-/// What a tool call is about, in ACP's words (ToolKind): what clients choose an icon by. What may run is decided by
-/// `permission::Access`, not by this.
+/// The category of a tool call (ACP `ToolKind`), from which clients choose an icon. Permissions use
+/// `permission::Access` instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolKind {
@@ -87,6 +89,7 @@ pub enum ToolKind {
     Other,
 }
 
+/// The status of a tool call (ACP `ToolCallStatus`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolStatus {
@@ -96,55 +99,56 @@ pub enum ToolStatus {
     Failed,
 }
 
-/// A place in a file that a tool call is about.
+/// A file, and optionally a line, that a tool call works on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Location {
-    /// Absolute.
+    /// Absolute path.
     pub path: PathBuf,
-    /// From 1.
+    /// Line number, starting at 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
 }
 
-/// What a tool call shows to people.
+/// Content of a tool call that is shown to users.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum ToolContent {
     Content {
         content: Part,
     },
-    /// A file as it was (none: it is new) and as it will be or is.
+    /// A file before (absent for a new file) and after the change.
     Diff {
         path: PathBuf,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         old_text: Option<String>,
         new_text: String,
     },
-    /// A command in the terminal of a client, which alone knows that one by its id.
+    /// A command in a terminal of a client. The id is valid only for that client.
     Terminal {
         client: String,
         terminal_id: String,
-        /// What the command wrote so far, as far as it is known.
+        /// Output of the command so far, if known.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         output: String,
     },
 }
 
 impl ToolContent {
+    /// Text content.
     pub fn text(text: impl Into<String>) -> ToolContent {
         ToolContent::Content { content: Part::text(text) }
     }
 }
 
-/// What a provider wants handed back unchanged with the block it came with: a thinking signature, encrypted reasoning, an item's id.
-/// Only the protocol that wrote it reads it.
+/// Data that a provider requires back unchanged with its block: a thinking signature, encrypted
+/// reasoning, an item id. It is sent only to the protocol that produced it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProviderState {
     pub protocol: String,
     pub value: Value,
 }
 
-/// One option of a permission question, in ACP's words (PermissionOptionKind).
+/// The kind of an option of a permission request (ACP `PermissionOptionKind`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PermissionOptionKind {
@@ -154,6 +158,7 @@ pub enum PermissionOptionKind {
     RejectAlways,
 }
 
+/// An option of a permission request (ACP `PermissionOption`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PermissionOption {
@@ -162,7 +167,7 @@ pub struct PermissionOption {
     pub kind: PermissionOptionKind,
 }
 
-/// A step of the agent's plan, in ACP's words (PlanEntry).
+/// A step of the agent's plan (ACP `PlanEntry`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanEntry {
     pub content: String,
@@ -170,6 +175,7 @@ pub struct PlanEntry {
     pub status: PlanStatus,
 }
 
+/// The priority of a plan step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanPriority {
@@ -178,6 +184,7 @@ pub enum PlanPriority {
     Low,
 }
 
+/// The status of a plan step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanStatus {
@@ -186,17 +193,17 @@ pub enum PlanStatus {
     Completed,
 }
 
-/// Tokens of one model request, as its provider counted them.
+/// Tokens of one model request, as counted by the provider.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Usage {
-    /// All input, cached or not.
+    /// All input tokens, cached or not.
     pub input_tokens: u64,
     pub output_tokens: u64,
-    /// The part of the input that came from the provider's cache.
+    /// Input tokens read from the provider's cache.
     #[serde(default)]
     pub cache_read_tokens: u64,
-    /// The part of the input that was written to the provider's cache.
+    /// Input tokens written to the provider's cache.
     #[serde(default)]
     pub cache_write_tokens: u64,
 }
@@ -210,7 +217,7 @@ impl std::ops::AddAssign for Usage {
     }
 }
 
-/// Why a turn stopped, in ACP's words (StopReason).
+/// Why a turn stopped (ACP `StopReason`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {

@@ -1,4 +1,5 @@
-//! The one error of the whole house, and the one table that gives it a code, a JSON-RPC number, an HTTP status and an exit code.
+//! The error type of the crate, and the table that maps each kind of error to its code, JSON-RPC
+//! number, HTTP status and exit code.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -6,9 +7,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+/// `Result` with [`Error`] as the default error.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong, for branching; see [`KINDS`].
+/// The kind of an error, for branching. [`KINDS`] describes each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     ParseError,
@@ -30,13 +32,15 @@ pub enum Kind {
     Internal,
 }
 
-/// A row of the table of errors.
+/// A row of the error table.
 pub struct Row {
+    /// The kind that the row describes.
     pub kind: Kind,
-    /// Stable word for machines: `error.data.code` on JSON-RPC, `error.code` on REST.
+    /// Stable code for clients: `error.data.code` on JSON-RPC, `error.code` on REST.
     pub code: &'static str,
-    /// JSON-RPC 2.0, section 5.1, and ACP's own numbers; 0 where it is only of HTTP.
+    /// Number on JSON-RPC (JSON-RPC 2.0, section 5.1, and ACP); 0 for errors of HTTP only.
     pub rpc: i32,
+    /// HTTP status.
     pub http: u16,
     /// Exit code of the command line.
     pub exit: u8,
@@ -46,7 +50,7 @@ const fn row(kind: Kind, code: &'static str, rpc: i32, http: u16, exit: u8) -> R
     Row { kind, code, rpc, http, exit }
 }
 
-/// In the order of [`Kind`].
+/// All rows, in the order of [`Kind`].
 pub const KINDS: &[Row] = &[
     row(Kind::ParseError, "parse_error", -32700, 400, 2),
     row(Kind::InvalidRequest, "invalid_request", -32600, 400, 2),
@@ -68,62 +72,72 @@ pub const KINDS: &[Row] = &[
 ];
 
 impl Kind {
+    /// The row of this kind.
     pub fn row(self) -> &'static Row {
         &KINDS[self as usize]
     }
 
-    /// The kind whose stable word is `code`.
+    /// The kind with this stable code.
     pub fn from_code(code: &str) -> Option<Kind> {
         KINDS.iter().find(|row| row.code == code).map(|row| row.kind)
     }
 }
 
-/// `kind` is for branching, `message` for people, `source` for logs.
+/// An error: `kind` is for branching, `message` and `hint` are for people, `source` is for logs.
 #[derive(Clone)]
 pub struct Error {
     pub kind: Kind,
-    /// Lower case, no full stop: what was being done, with what, and why it failed.
+    /// What failed, with what, and why. Lower case, without a full stop.
     pub message: String,
-    /// What to do about it.
+    /// What to do next: a command or a setting.
     pub hint: Option<String>,
+    /// Data for clients.
     pub details: Option<Value>,
+    /// The underlying error.
     pub source: Option<Arc<dyn StdError + Send + Sync>>,
 }
 
 impl Error {
+    /// An error without hint, details and source.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), hint: None, details: None, source: None }
     }
 
+    /// Sets the hint.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
+    /// Sets the details.
     pub fn details(mut self, details: Value) -> Self {
         self.details = Some(details);
         self
     }
 
+    /// Sets the underlying error.
     pub fn source(mut self, source: impl StdError + Send + Sync + 'static) -> Self {
         self.source = Some(Arc::new(source));
         self
     }
 
+    /// An error of kind [`Kind::InvalidParams`].
     pub fn invalid_params(message: impl Into<String>) -> Self {
         Self::new(Kind::InvalidParams, message)
     }
 
+    /// An error of kind [`Kind::NotFound`].
     pub fn not_found(message: impl Into<String>) -> Self {
         Self::new(Kind::NotFound, message)
     }
 
+    /// An error of kind [`Kind::Internal`].
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(Kind::Internal, message)
     }
 
-    /// An I/O failure: what was being done, and what the system said.
-    /// Without a free file descriptor it is `overloaded`: the same call may succeed later.
+    /// An I/O error: `doing` names the operation. Without a free file descriptor its kind is
+    /// [`Kind::Overloaded`], because the same call may succeed later.
     pub fn io(doing: impl fmt::Display, error: std::io::Error) -> Self {
         let failed = Self::internal(format!("{doing}: {error}"));
         let failed = match out_of_files(&error) {

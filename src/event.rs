@@ -1,22 +1,27 @@
-//! The one vocabulary of what happens: disk format, SSE payload, JSONL line. Additive only; `schema/event.json` guards it.
+//! The event vocabulary: database format, SSE payload and JSON line. Additive only; a test compares
+//! it with `schema/event.json`.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::content::{
     Location, Part, PermissionOption, PlanEntry, ProviderState, Role, StopReason, ToolContent, ToolKind, ToolStatus, Usage,
 };
 use crate::id::{MessageId, PermissionId, Seq, SessionId, ToolCallId, TurnId};
 
-/// Something that happened in a session. Facts stay; a `message.delta` may vanish once its `message.completed` is old.
+/// An event of a session. Facts are kept; a `message.delta` may be removed after its
+/// `message.completed`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Event {
     pub session_id: SessionId,
-    /// Gap-free per session when it is committed; starts at 1.
+    /// Position in the session: starts at 1, without gaps when it is committed.
     pub seq: Seq,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_id: Option<TurnId>,
@@ -25,7 +30,7 @@ pub struct Event {
     pub body: Body,
 }
 
-/// Settings that a session keeps; a field that is absent did not change.
+/// Settings of a session. An absent field did not change.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SessionChange {
@@ -41,7 +46,7 @@ pub struct SessionChange {
     pub cwd: Option<PathBuf>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub additional_directories: Option<Vec<PathBuf>>,
-    /// Instead of nuncio's own prompt.
+    /// Replaces nuncio's own system prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
     /// Added to the system prompt, whichever that is.
@@ -49,6 +54,7 @@ pub struct SessionChange {
     pub system_prompt_append: Option<String>,
 }
 
+/// How serious a notice is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
@@ -57,18 +63,18 @@ pub enum Severity {
     Error,
 }
 
-/// How a message reaches a session that is busy.
+/// How a message reaches a busy session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Delivery {
-    /// After the running turn, in one of its own.
+    /// In a turn of its own, after the running turn.
     #[default]
     Queue,
-    /// Into the running turn, before its next request to the model.
+    /// In the running turn, before its next model request.
     Steer,
 }
 
-/// How a permission question ended.
+/// How a permission request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PermissionOutcome {
@@ -76,13 +82,14 @@ pub enum PermissionOutcome {
     AllowAlways,
     RejectOnce,
     RejectAlways,
-    /// Nobody answered in time, or nobody could.
+    /// The request timed out, or no client could answer it.
     Denied,
-    /// The turn was cancelled while it was open.
+    /// The turn was cancelled while the request was open.
     Cancelled,
 }
 
 impl PermissionOutcome {
+    /// Whether the call may run.
     pub fn allows(self) -> bool {
         matches!(self, Self::AllowOnce | Self::AllowAlways)
     }
@@ -90,7 +97,7 @@ impl PermissionOutcome {
 
 /// The body of an event; `type` names it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "type", rename_all_fields = "camelCase")]
+#[serde(tag = "type", rename_all_fields = "camelCase", remote = "Self")]
 pub enum Body {
     #[serde(rename = "session.created")]
     SessionCreated {
@@ -120,7 +127,7 @@ pub enum Body {
     },
     #[serde(rename = "turn.completed")]
     TurnCompleted { stop_reason: StopReason },
-    /// `code` is a word of the table of errors.
+    /// `code` is a code of the error table.
     #[serde(rename = "turn.failed")]
     TurnFailed {
         code: String,
@@ -130,14 +137,15 @@ pub enum Body {
     },
     #[serde(rename = "turn.cancelled")]
     TurnCancelled {},
-    /// The process that ran it is gone; never resumed unasked.
+    /// The process that ran the turn died. The turn is not resumed.
     #[serde(rename = "turn.interrupted")]
     TurnInterrupted {},
 
-    /// `text` belongs at byte `offset` of the message.
+    /// A piece of a message that starts at byte `offset` of its text.
     #[serde(rename = "message.delta")]
     MessageDelta { message_id: MessageId, role: Role, offset: u64, text: String },
-    /// The whole message. `discarded`: it is the beginning of an answer that broke off and was asked for again; models do not see it.
+    /// A whole message. `discarded`: the start of an answer that was interrupted and requested
+    /// again; it is not sent to models.
     #[serde(rename = "message.completed")]
     MessageCompleted {
         message_id: MessageId,
@@ -148,7 +156,8 @@ pub enum Body {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         provider_state: Option<ProviderState>,
     },
-    /// A message waits for the running turn; its `message.completed` comes when it has a place. `by` is the client that sent it.
+    /// A message that waits while a turn runs; `message.completed` follows when it is delivered.
+    /// `by` is the client that sent it.
     #[serde(rename = "message.queued")]
     MessageQueued {
         message_id: MessageId,
@@ -160,7 +169,7 @@ pub enum Body {
         by: Option<String>,
     },
 
-    /// The model asked for it; nothing has happened yet (pending). `input` is what the model wrote.
+    /// The model requested a tool call; it is pending. `input` is as the model wrote it.
     #[serde(rename = "tool.started")]
     ToolStarted {
         tool_call_id: ToolCallId,
@@ -173,7 +182,7 @@ pub enum Body {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         provider_state: Option<ProviderState>,
     },
-    /// What changed; `content` replaces the content shown so far.
+    /// Changed fields of a tool call. `content` replaces the content shown so far.
     #[serde(rename = "tool.updated")]
     ToolUpdated {
         tool_call_id: ToolCallId,
@@ -182,7 +191,8 @@ pub enum Body {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         content: Option<Vec<ToolContent>>,
     },
-    /// `output` is what the model is told, `content` what people are shown, `details` the tool's typed result.
+    /// `output` is sent to the model, `content` is shown to users, `details` is the tool's typed
+    /// result.
     #[serde(rename = "tool.completed")]
     ToolCompleted {
         tool_call_id: ToolCallId,
@@ -194,7 +204,7 @@ pub enum Body {
         locations: Vec<Location>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         details: Option<Value>,
-        /// `unknown`: its process is gone, and nobody can say how far it came.
+        /// `unknown`: the process that ran the call died, so the call may have had an effect.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         effect: Option<String>,
     },
@@ -203,13 +213,14 @@ pub enum Body {
     PermissionRequested {
         permission_id: PermissionId,
         tool_call_id: ToolCallId,
-        /// What will be done, shown with the question: a diff, a command.
+        /// The change or command to approve.
         content: Vec<ToolContent>,
         options: Vec<PermissionOption>,
-        /// Milliseconds since the Unix epoch; then it is denied.
+        /// Milliseconds since the Unix epoch. The request is denied at this time.
         deadline_ms: u64,
     },
-    /// A decision on a tool call: by somebody who was asked (`permission_id`), or by a rule or the mode (none).
+    /// The decision on a tool call: the answer to a permission request (`permission_id`), or the
+    /// result of a rule or the mode (no `permission_id`).
     #[serde(rename = "permission.resolved")]
     PermissionResolved {
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -218,16 +229,16 @@ pub enum Body {
         outcome: PermissionOutcome,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
-        /// Who decided: a principal, `rule`, `mode`, `deadline`, `disconnect`.
+        /// A principal, `rule`, `mode`, `deadline` or `disconnect`.
         by: String,
-        /// The rule that decided, or the one that `always` made for this session.
+        /// The rule that decided, or the session rule that an "always" answer created.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rule: Option<Value>,
     },
 
     #[serde(rename = "plan.updated")]
     PlanUpdated { entries: Vec<PlanEntry> },
-    /// After each model request. `context_tokens` is what the conversation takes of the model's `context_window` now.
+    /// Usage of one model request. `context_tokens` of the model's `context_window` are in use.
     #[serde(rename = "usage.updated")]
     UsageUpdated {
         model: String,
@@ -245,78 +256,158 @@ pub enum Body {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         description: Option<String>,
     },
-    /// What a newer nuncio wrote: kept, and not understood here.
-    #[serde(other)]
-    Unknown,
+    /// An event of a newer version.
+    #[serde(skip)]
+    Unknown(UnknownEvent),
 }
 
+/// An event whose type this version does not know. Every output passes on its stored text.
+#[derive(Clone, Debug)]
+pub struct UnknownEvent {
+    name: String,
+    stored: Arc<RawValue>,
+}
+
+impl PartialEq for UnknownEvent {
+    fn eq(&self, other: &Self) -> bool {
+        self.stored.get() == other.stored.get()
+    }
+}
+
+impl Serialize for Body {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Body::Unknown(event) => event.stored.serialize(serializer),
+            known => Body::serialize(known, serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Body {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Body, D::Error> {
+        let stored = Box::<RawValue>::deserialize(deserializer)?;
+        Body::parse(stored.get()).map_err(D::Error::custom)
+    }
+}
+
+/// How an event is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Durability {
+    /// On disk before anything follows from it, because it precedes an effect or ends a turn.
+    Synced,
+    /// Committed with the next batch.
+    Batched,
+}
+
+/// How long an event is kept, and what it does to the turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Class {
+    /// Kept for good.
+    Fact,
+    /// A fact that ends its turn.
+    TurnEnd,
+    /// A piece of a later event, which contains it whole. May be removed once that event is old.
+    Delta,
+}
+
+/// The types of events that this version knows.
+pub const TYPES: &[&str] = &[
+    "session.created",
+    "session.updated",
+    "session.closed",
+    "session.deleted",
+    "turn.started",
+    "turn.completed",
+    "turn.failed",
+    "turn.cancelled",
+    "turn.interrupted",
+    "message.delta",
+    "message.completed",
+    "message.queued",
+    "tool.started",
+    "tool.updated",
+    "tool.completed",
+    "permission.requested",
+    "permission.resolved",
+    "plan.updated",
+    "usage.updated",
+    "mode.changed",
+    "notice",
+];
+
 impl Body {
-    /// Its `type`.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Body::SessionCreated { .. } => "session.created",
-            Body::SessionUpdated { .. } => "session.updated",
-            Body::SessionClosed {} => "session.closed",
-            Body::SessionDeleted {} => "session.deleted",
-            Body::TurnStarted { .. } => "turn.started",
-            Body::TurnCompleted { .. } => "turn.completed",
-            Body::TurnFailed { .. } => "turn.failed",
-            Body::TurnCancelled {} => "turn.cancelled",
-            Body::TurnInterrupted {} => "turn.interrupted",
-            Body::MessageDelta { .. } => "message.delta",
-            Body::MessageCompleted { .. } => "message.completed",
-            Body::MessageQueued { .. } => "message.queued",
-            Body::ToolStarted { .. } => "tool.started",
-            Body::ToolUpdated { .. } => "tool.updated",
-            Body::ToolCompleted { .. } => "tool.completed",
-            Body::PermissionRequested { .. } => "permission.requested",
-            Body::PermissionResolved { .. } => "permission.resolved",
-            Body::PlanUpdated { .. } => "plan.updated",
-            Body::UsageUpdated { .. } => "usage.updated",
-            Body::ModeChanged { .. } => "mode.changed",
-            Body::Notice { .. } => "notice",
-            Body::Unknown => "unknown",
+    /// Reads the JSON text of a body. A known type with wrong fields is an error; an unknown type
+    /// is kept as its text.
+    pub fn parse(text: &str) -> serde_json::Result<Body> {
+        #[derive(Deserialize)]
+        struct Tag {
+            #[serde(rename = "type")]
+            name: String,
+        }
+        let known = Body::deserialize(&mut serde_json::Deserializer::from_str(text));
+        let Err(error) = known else { return known };
+        match serde_json::from_str::<Tag>(text) {
+            Ok(Tag { name }) if !TYPES.contains(&name.as_str()) => {
+                let stored = RawValue::from_string(text.into())?.into();
+                Ok(Body::Unknown(UnknownEvent { name, stored }))
+            }
+            _ => Err(error),
         }
     }
 
-    /// A piece of what a later event holds whole: text of a message, output of a running call. It may vanish once that is old.
+    /// The event table: name, durability and class of each type.
+    fn row(&self) -> (&str, Durability, Class) {
+        use Class::{Delta, Fact, TurnEnd};
+        use Durability::{Batched, Synced};
+        match self {
+            Body::SessionCreated { .. } => ("session.created", Synced, Fact),
+            Body::SessionUpdated { .. } => ("session.updated", Batched, Fact),
+            Body::SessionClosed {} => ("session.closed", Batched, Fact),
+            Body::SessionDeleted {} => ("session.deleted", Synced, Fact),
+            Body::TurnStarted { .. } => ("turn.started", Synced, Fact),
+            Body::TurnCompleted { .. } => ("turn.completed", Synced, TurnEnd),
+            Body::TurnFailed { .. } => ("turn.failed", Synced, TurnEnd),
+            Body::TurnCancelled {} => ("turn.cancelled", Synced, TurnEnd),
+            Body::TurnInterrupted {} => ("turn.interrupted", Synced, TurnEnd),
+            Body::MessageDelta { .. } => ("message.delta", Batched, Delta),
+            Body::MessageCompleted { .. } => ("message.completed", Batched, Fact),
+            Body::MessageQueued { .. } => ("message.queued", Synced, Fact),
+            Body::ToolStarted { .. } => ("tool.started", Batched, Fact),
+            Body::ToolUpdated { status: None, .. } => ("tool.updated", Batched, Delta),
+            Body::ToolUpdated { status: Some(_), .. } => ("tool.updated", Batched, Fact),
+            Body::ToolCompleted { .. } => ("tool.completed", Batched, Fact),
+            Body::PermissionRequested { .. } => ("permission.requested", Batched, Fact),
+            Body::PermissionResolved { permission_id: Some(_), .. } => ("permission.resolved", Synced, Fact),
+            Body::PermissionResolved { permission_id: None, .. } => ("permission.resolved", Batched, Fact),
+            Body::PlanUpdated { .. } => ("plan.updated", Batched, Fact),
+            Body::UsageUpdated { .. } => ("usage.updated", Batched, Fact),
+            Body::ModeChanged { .. } => ("mode.changed", Batched, Fact),
+            Body::Notice { .. } => ("notice", Batched, Fact),
+            Body::Unknown(event) => (&event.name, Batched, Fact),
+        }
+    }
+
+    /// The `type` of the event.
+    pub fn name(&self) -> &str {
+        self.row().0
+    }
+
+    /// Whether a later event contains this one whole, so that this one may be removed.
     pub fn is_delta(&self) -> bool {
-        matches!(self, Body::MessageDelta { .. } | Body::ToolUpdated { status: None, .. })
+        self.row().2 == Class::Delta
     }
 
-    /// Facts that precede an effect or end a turn: they are on the disk before anything follows from them.
+    /// Whether the event must be on disk before anything follows from it.
     pub fn is_durable(&self) -> bool {
-        match self {
-            Body::SessionCreated { .. }
-            | Body::SessionDeleted {}
-            | Body::MessageQueued { .. }
-            | Body::TurnStarted { .. }
-            | Body::TurnCompleted { .. }
-            | Body::TurnFailed { .. }
-            | Body::TurnCancelled {}
-            | Body::TurnInterrupted {}
-            | Body::PermissionResolved { permission_id: Some(_), .. } => true,
-            Body::SessionUpdated { .. }
-            | Body::SessionClosed {}
-            | Body::MessageDelta { .. }
-            | Body::MessageCompleted { .. }
-            | Body::ToolStarted { .. }
-            | Body::ToolUpdated { .. }
-            | Body::ToolCompleted { .. }
-            | Body::PermissionRequested { .. }
-            | Body::PermissionResolved { permission_id: None, .. }
-            | Body::PlanUpdated { .. }
-            | Body::UsageUpdated { .. }
-            | Body::ModeChanged { .. }
-            | Body::Notice { .. }
-            | Body::Unknown => false,
-        }
+        self.row().1 == Durability::Synced
     }
 
+    /// Whether the event ends its turn.
     pub fn ends_turn(&self) -> bool {
-        matches!(self, Body::TurnCompleted { .. } | Body::TurnFailed { .. } | Body::TurnCancelled {} | Body::TurnInterrupted {})
+        self.row().2 == Class::TurnEnd
     }
 
+    /// A notice with a description.
     pub fn notice(severity: Severity, title: impl Into<String>, description: impl Into<String>) -> Body {
         Body::Notice { severity, title: title.into(), description: Some(description.into()) }
     }

@@ -1,4 +1,4 @@
-//! Identifiers: newtypes over shared strings, so that a turn is never taken for a session.
+//! Identifiers: one newtype per kind, so that the compiler tells a turn id from a session id.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Position of an event in its session's log: gap-free when committed, the first is 1.
+/// Position of an event in its session's log: starts at 1, without gaps when it is committed.
 pub type Seq = u64;
 
 macro_rules! ids {
@@ -18,12 +18,13 @@ macro_rules! ids {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// A fresh identifier; those made later sort later (UUID version 7, RFC 9562).
+            /// A new identifier. Later ones sort after earlier ones (UUID version 7, RFC 9562).
             #[allow(clippy::new_without_default)]
             pub fn new() -> Self {
                 Self(format!(concat!($prefix, "{}"), uuid::Uuid::now_v7().simple()).into())
             }
 
+            /// The identifier with its prefix.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -62,14 +63,14 @@ macro_rules! ids {
 }
 
 ids! {
-    /// A conversation with its log.
+    /// A conversation and its log.
     SessionId "sess_",
     /// The work between one prompt and its stop.
     TurnId "turn_",
-    /// One message of a conversation; every chunk of it carries the same id.
+    /// A message of a conversation. All of its deltas carry the same id.
     MessageId "msg_",
-    /// One question to whoever decides.
+    /// A permission request.
     PermissionId "perm_",
-    /// One tool call; the model's own id for it, made unique within the session.
+    /// A tool call: the model's id, made unique within the session.
     ToolCallId "call_",
 }

@@ -1,4 +1,4 @@
-//! The Agent Client Protocol's own types, and their translation to and from ours.
+//! The types of the Agent Client Protocol, and their conversion to and from nuncio's own.
 
 pub mod content;
 

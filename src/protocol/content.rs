@@ -1,4 +1,4 @@
-//! Content blocks, tool calls and plans: ACP's shapes at the door, ours inside.
+//! Conversion of content blocks, tool calls and plans between ACP and nuncio's own types.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::content::{
     ToolStatus, Usage,
 };
 
-/// A block of a prompt; the error says what is wrong with it.
+/// Converts a block of a prompt. The error says why it is not accepted.
 pub fn part(block: acp::ContentBlock) -> Result<Part, &'static str> {
     match block {
         acp::ContentBlock::Text(text) => Ok(Part::Text { text: text.text }),
@@ -45,7 +45,7 @@ pub fn block(part: &Part) -> acp::ContentBlock {
     }
 }
 
-/// As the client of that id knows it.
+/// Converts tool content for the client `client`: a terminal of another client becomes its output.
 fn tool_content(content: &ToolContent, client: &str) -> acp::ToolCallContent {
     match content {
         ToolContent::Content { content } => acp::ToolCallContent::Content(acp::Content::new(block(content))),

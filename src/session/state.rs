@@ -136,7 +136,7 @@ impl SessionState {
             Body::PlanUpdated { entries } => self.plan = entries.clone(),
             Body::UsageUpdated { context_tokens, .. } => self.context_tokens = *context_tokens,
             Body::ModeChanged { mode } => self.mode = mode.clone(),
-            Body::Notice { .. } | Body::Unknown => {}
+            Body::Notice { .. } | Body::Unknown(_) => {}
         }
         self.turns.on(event);
         self.history.on(event);

@@ -149,7 +149,7 @@ impl Projection {
                 self.update(acp::SessionUpdate::Notice(notice), buffer);
             }
             Body::Notice { .. }
-            | Body::Unknown
+            | Body::Unknown(_)
             | Body::MessageDelta { .. }
             | Body::SessionClosed {}
             | Body::SessionDeleted {}

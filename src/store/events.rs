@@ -104,7 +104,7 @@ impl Store {
 
 fn event(session: &SessionId, row: &Row<'_>) -> rusqlite::Result<Event> {
     let body: &str = row.get_ref(3)?.as_str()?;
-    let body: Body = serde_json::from_str(body)
+    let body = Body::parse(body)
         .map_err(|error| rusqlite::Error::FromSqlConversionFailure(3, rusqlite::types::Type::Text, Box::new(error)))?;
     Ok(Event {
         session_id: session.clone(),

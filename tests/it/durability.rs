@@ -1,5 +1,6 @@
 //! What survives: a killed nuncio, two of them on one data directory, a log that lost its deltas.
 
+mod newer;
 mod artifacts;
 mod locked;
 mod owners;

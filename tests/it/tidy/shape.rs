@@ -1,0 +1,127 @@
+//! How large files and functions are, which names are taken twice, and where a doc comment is missing.
+
+use std::collections::BTreeMap;
+
+use super::source::{Source, assert_none, sources};
+
+/// Longest file, in lines.
+const FILE_MAX: usize = 400;
+
+/// Longest function, in lines.
+const FUNCTION_MAX: usize = 70;
+
+/// Files and functions (`file::function`) that may be longer, each with its reason.
+const LONGER: &[(&str, &str)] = &[];
+
+/// Modules in which every `pub` item has a doc comment and no type name is used twice.
+const DOCUMENTED: &[&str] = &[];
+
+#[test]
+fn files_start_with_a_header_and_fit_their_limit() {
+    let mut findings = Vec::new();
+    for source in sources("src").iter().chain(&sources("tests")) {
+        if !source.text.starts_with("//! ") {
+            findings.push(format!("{} does not start with //!", source.path));
+        }
+        let lines = source.text.lines().count();
+        let listed = LONGER.iter().any(|(path, _)| *path == source.path);
+        if listed != (lines > FILE_MAX) {
+            findings.push(format!("{} has {lines} lines and is {}listed", source.path, if listed { "" } else { "not " }));
+        }
+    }
+    assert_none("files", findings);
+}
+
+/// Name, first line and number of lines of each function.
+fn functions(source: &Source) -> Vec<(String, usize, usize)> {
+    let code: String = source.lines().map(|(_, line)| format!("{line}\n")).collect();
+    let mut found = Vec::new();
+    for (place, _) in code.match_indices("fn ") {
+        if code[..place].ends_with(|before: char| before.is_alphanumeric() || before == '_') {
+            continue;
+        }
+        let name: String =
+            code[place + 3..].chars().take_while(|character| character.is_alphanumeric() || *character == '_').collect();
+        let Some(open) = code[place..].find(['{', ';']).filter(|open| !name.is_empty() && code[place + open..].starts_with('{'))
+        else {
+            continue;
+        };
+        let mut depth = 0;
+        let body = code[place + open..].char_indices().find(|(_, character)| {
+            depth += match character {
+                '{' => 1,
+                '}' => -1,
+                _ => 0,
+            };
+            depth == 0
+        });
+        let Some((length, _)) = body else { continue };
+        let first = code[..place].matches('\n').count() + 1;
+        found.push((name, first, code[place..place + open + length].matches('\n').count() + 1));
+    }
+    found
+}
+
+#[test]
+fn functions_fit_a_screen() {
+    let mut findings = Vec::new();
+    for source in sources("src") {
+        for (name, line, length) in functions(&source) {
+            let listed = LONGER.iter().any(|(path, _)| *path == format!("{}::{name}", source.path));
+            if length > FUNCTION_MAX && !listed {
+                findings.push(format!("{}:{line}: {name} has {length} lines", source.path));
+            }
+        }
+    }
+    assert_none("functions fit a screen", findings);
+}
+
+/// The kind and name of the item that a line declares after its visibility.
+fn item(line: &str) -> Option<(&str, String)> {
+    let words = line.trim_start_matches("const fn ").trim_start_matches("async ").trim_start_matches("unsafe ");
+    let kinds = ["fn ", "struct ", "enum ", "trait ", "type ", "const ", "static ", "union "];
+    let kind = kinds.iter().find(|kind| words.starts_with(**kind))?;
+    let name = words[kind.len()..].chars().take_while(|character| character.is_alphanumeric() || *character == '_').collect();
+    Some((kind.trim(), name))
+}
+
+#[test]
+fn public_items_have_a_doc_comment() {
+    let mut findings = Vec::new();
+    for source in sources("src").iter().filter(|source| DOCUMENTED.contains(&source.module())) {
+        let text: Vec<&str> = source.text.lines().collect();
+        for (number, line) in source.lines() {
+            let Some((_, name)) = line.trim_start().strip_prefix("pub ").and_then(item) else { continue };
+            let attribute = |line: &str| line.starts_with("#[") || line.ends_with(")]") && !line.starts_with("//");
+            let before = text[..number - 1].iter().rev().map(|line| line.trim()).find(|line| !attribute(line));
+            if !before.is_some_and(|before| before.starts_with("///")) {
+                findings.push(format!("{}:{number}: {name} has no doc comment", source.path));
+            }
+        }
+    }
+    assert_none("public items are documented", findings);
+}
+
+#[test]
+fn a_type_name_means_one_type() {
+    let mut names: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for source in sources("src").iter().filter(|source| DOCUMENTED.contains(&source.module())) {
+        for (number, line) in source.lines() {
+            let line = line.trim_start();
+            let shared = ["pub(crate) ", "pub(super) ", "pub "].iter().find_map(|visible| line.strip_prefix(visible));
+            if let Some((kind, name)) = shared.and_then(item)
+                && ["struct", "enum", "trait", "union"].contains(&kind)
+            {
+                names.entry(name).or_default().push(format!("{}:{number}", source.path));
+            }
+        }
+    }
+    let twice = names.into_iter().filter(|(_, places)| places.len() > 1);
+    assert_none("one name, one type", twice.map(|(name, places)| format!("{name}: {}", places.join(", "))).collect());
+}
+
+#[test]
+fn functions_are_measured() {
+    let source = Source::new("src/a.rs", "fn a() {\n    b(\"}\");\n}\ntrait T { fn c(); }\npub(crate) fn d() {}\n");
+    assert_eq!(functions(&source), [("a".to_string(), 1, 3), ("d".to_string(), 5, 1)]);
+}
