@@ -237,7 +237,7 @@ impl Text {
                 ToolContent::Diff { path, old_text, new_text } => {
                     let name = path.strip_prefix(&self.cwd).unwrap_or(path).display().to_string();
                     let side = |text| Side::text(name.trim_start_matches('/'), text);
-                    let diff = patch::unified(old_text.as_deref().map(side), Some(side(new_text)));
+                    let diff = patch::unified_diff(old_text.as_deref().map(side), Some(side(new_text)));
                     out.extend(diff.text.lines().map(|line| self.diff_line(line)));
                 }
             }
