@@ -1,16 +1,17 @@
-//! Changing text and showing what changed. Pure: no files, no clock but a diff's time limit.
+//! Edits and patches of text, and unified diffs of the changes. Pure: no file access; the clock is
+//! read only for the time limit of a diff.
 
 pub mod apply_patch;
 mod block;
+mod diff;
 pub mod edit;
+mod edit_error;
 mod indentation;
 mod lines;
 mod locate;
 mod nearest;
-mod refusal;
+mod normalized;
 mod splice;
-mod unified;
-mod view;
 
-pub use refusal::EditError;
-pub use unified::{Diff, Side, unified};
+pub use diff::{Diff, Side, unified_diff};
+pub use edit_error::EditError;

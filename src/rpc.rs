@@ -1,4 +1,5 @@
-//! JSON-RPC 2.0 between two peers over lines of bytes: both may ask, both may cancel. Knows no method.
+//! JSON-RPC 2.0 between two peers over a byte stream: both may send requests and cancel them.
+//! Independent of the methods.
 
 pub mod lines;
 pub mod message;

@@ -1,4 +1,4 @@
-//! The ACP door: JSON-RPC lines in and out. Lines become calls of the method table; events become `session/update`.
+//! The ACP door: JSON-RPC lines in and out. LineReader become calls of the method table; events become `session/update`.
 
 mod caller;
 mod hands;
@@ -23,8 +23,8 @@ pub use pipes::standard;
 use crate::api::{self, Client, Cx, Follow, Nuncio, Reply};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
-use crate::rpc::lines::{Line, Lines};
-use crate::rpc::message::{Id, Incoming, Rejected, frame};
+use crate::rpc::lines::{Line, LineReader};
+use crate::rpc::message::{Id, Incoming, InvalidMessage, frame};
 use crate::rpc::peer::Peer;
 use caller::Caller;
 use outbox::{Out, Outbox};
@@ -96,7 +96,7 @@ pub async fn serve(
 
 impl Connection {
     async fn read(&self, input: impl AsyncRead + Unpin) -> Result<()> {
-        let mut lines = Lines::new(input, limits::FRAME_BYTES_MAX);
+        let mut lines = LineReader::new(input, limits::FRAME_BYTES_MAX);
         loop {
             // A client that does not read its answers is not read either, once enough of them wait.
             if self.out.capacity() == 0 && tokio::time::timeout(limits::STALLED, self.out.reserve()).await.is_err() {
@@ -125,7 +125,7 @@ impl Connection {
                     tracing::debug!(%id, "an answer that nobody waits for");
                 }
             }
-            Err(Rejected { id, error }) => self.reply(&id, Err(error)),
+            Err(InvalidMessage { id, error }) => self.reply(&id, Err(error)),
         }
     }
 

@@ -56,7 +56,7 @@ pub async fn run(environment: Environment, mut setup: Setup, yes: bool, keep: Op
     }
     print(format!(
         "\nWhat it changed:\n{}\nSee the session again:  nuncio sessions show {id}\n",
-        patch::unified(Some(Side::text("mean.sh", MEAN)), Some(Side::text("mean.sh", &mended))).text
+        patch::unified_diff(Some(Side::text("mean.sh", MEAN)), Some(Side::text("mean.sh", &mended))).text
     ))?;
     Ok(0)
 }

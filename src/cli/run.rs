@@ -20,7 +20,7 @@ use crate::event::{Body, Event, SessionChange};
 use crate::id::{PermissionId, Seq, SessionId, ToolCallId};
 use crate::limits;
 use crate::protocol::acp;
-use crate::rpc::lines::{Line, Lines};
+use crate::rpc::lines::{Line, LineReader};
 use crate::session::{Follow, Session};
 
 /// A line of `run --json -`.
@@ -307,7 +307,7 @@ async fn during(inputs: &mut During<'_>) -> Option<Result<Input>> {
 }
 
 async fn read_lines(inputs: mpsc::Sender<Result<Input>>) {
-    let mut lines = Lines::new(tokio::io::stdin(), limits::INPUT_LINE_BYTES_MAX);
+    let mut lines = LineReader::new(tokio::io::stdin(), limits::INPUT_LINE_BYTES_MAX);
     let mut number = 0;
     loop {
         number += 1;

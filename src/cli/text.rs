@@ -285,7 +285,7 @@ impl Text {
     fn diff(&self, path: &Path, old_text: Option<&str>, new_text: &str) -> String {
         let name = path.strip_prefix(&self.cwd).unwrap_or(path).display().to_string();
         let side = |text| Side::text(name.trim_start_matches('/'), text);
-        patch::unified(old_text.map(side), Some(side(new_text))).text
+        patch::unified_diff(old_text.map(side), Some(side(new_text))).text
     }
 
     /// The beginning of a text; the end where something failed, and of a command its exit code.

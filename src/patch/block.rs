@@ -1,4 +1,5 @@
-//! Blocks of which both ends are those looked for, and what is between is alike: where they are, and which of their lines are which.
+//! Block matching: finds blocks of lines whose first and last line equal those of the wanted text
+//! and whose middle is similar, and aligns the lines of such a block with the wanted lines.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -11,20 +12,22 @@ use super::lines::{Lines, trim, words};
 use super::splice::LineChange;
 use crate::limits;
 
-/// How alike the middles of two blocks must be, or two lines of them, by normalized Levenshtein distance.
-const ALIKE: f64 = 0.75;
-/// Lines of a block: its anchors and something between.
+/// Least normalized Levenshtein similarity of the middles of two blocks, or of two lines in them.
+const SIMILARITY_MIN: f64 = 0.75;
+/// Shortest block: two anchor lines and one line between them.
 const BLOCK_LINES_MIN: usize = 3;
-/// Of blocks that have this many lines only those are compared of which so much is in the same lines, but for blanks: to compare is
-/// slow, and there are many where an anchor is a bracket.
+/// Blocks with at least this many lines are compared only if `SHARED_MIN` of their text is in equal
+/// lines: the comparison is slow, and an anchor such as a bracket gives many candidates.
 const LONG_BLOCK_LINES: usize = 10;
-const SHARED: f64 = 0.5;
-/// What a place that is remembered counts, in steps, so that they do not become too many.
-const PLACE_STEPS: usize = 64;
+/// Least share of a long block's bytes in lines that also occur in the wanted text, from 0 to 1.
+const SHARED_MIN: f64 = 0.5;
+/// Steps charged for each candidate, which bounds the number of candidates.
+const CANDIDATE_STEPS: usize = 64;
 
-/// Blocks whose first and last line are those of `wanted`, and whose middle is at least `ALIKE`. Of blocks that overlap the most
-/// alike counts. Gives up, with nothing found, when there is more to compare than `limits::EDIT_COMPARE_STEPS_MAX`.
-pub fn blocks(lines: &Lines<'_>, wanted: &[&[u8]]) -> Vec<Range<usize>> {
+/// Blocks whose first and last line equal those of `wanted` and whose middle has a similarity of at
+/// least `SIMILARITY_MIN`, as line ranges in ascending order. Of overlapping blocks the most
+/// similar remains. Returns no blocks if the search exceeds `limits::EDIT_COMPARE_STEPS_MAX`.
+pub(crate) fn blocks(lines: &Lines<'_>, wanted: &[&[u8]]) -> Vec<Range<usize>> {
     let [first, between @ .., last] = wanted else { return Vec::new() };
     let (first, last) = (trim(first), trim(last));
     if wanted.len() < BLOCK_LINES_MIN || first.is_empty() || last.is_empty() {
@@ -32,12 +35,12 @@ pub fn blocks(lines: &Lines<'_>, wanted: &[&[u8]]) -> Vec<Range<usize>> {
     }
     let middle = joined(between.iter().copied());
     let comparator = BatchComparator::new(middle.iter().copied());
-    let at_least = Args::default().score_cutoff(ALIKE);
+    let at_least = Args::default().score_cutoff(SIMILARITY_MIN);
     let mut steps = limits::EDIT_COMPARE_STEPS_MAX;
-    let Some(places) = places(lines, (first, between, last), middle.len(), &mut steps) else { return Vec::new() };
+    let Some(places) = candidates(lines, (first, between, last), middle.len(), &mut steps) else { return Vec::new() };
     let mut found: Vec<(f64, f64, Range<usize>)> = Vec::new();
     for (shared, place) in places {
-        // Of blocks that overlap the one that shares most is the most alike.
+        // Of overlapping blocks the one with the largest shared part is the most similar.
         if found.iter().any(|(more, _, other)| *more > shared && overlap(other, &place)) {
             continue;
         }
@@ -53,23 +56,25 @@ pub fn blocks(lines: &Lines<'_>, wanted: &[&[u8]]) -> Vec<Range<usize>> {
             break;
         }
     }
-    most_alike(found.into_iter().map(|(_, score, place)| (score, place)).collect())
+    most_similar(found.into_iter().map(|(_, score, place)| (score, place)).collect())
 }
 
-/// Blocks with these ends whose middle has about `bytes`, and for long ones how much of it is in lines of `between`, of 1; those
-/// that share most come first. None: more steps are needed than there are.
-fn places(
+/// Blocks that start with `first` and end with `last` and whose middle is about `bytes` long, each
+/// with the share of its middle that is in lines of `between` (0 for short blocks), largest share
+/// first. `None` if the search exceeds `steps`.
+fn candidates(
     lines: &Lines<'_>,
     (first, between, last): (&[u8], &[&[u8]], &[u8]),
     bytes: usize,
     steps: &mut usize,
 ) -> Option<Vec<(f64, Range<usize>)>> {
-    // What is longer or shorter cannot be alike enough.
-    let (least, most) = ((bytes as f64 * ALIKE).ceil() as usize, (bytes as f64 / ALIKE) as usize);
+    // A middle outside these lengths cannot reach the least similarity.
+    let (least, most) = ((bytes as f64 * SIMILARITY_MIN).ceil() as usize, (bytes as f64 / SIMILARITY_MIN) as usize);
     let long = between.len() + 2 >= LONG_BLOCK_LINES;
     let known: HashSet<&[u8]> = between.iter().map(|line| trim(line)).collect();
     let (mut starts, mut ends) = (Vec::new(), Vec::new());
-    // Bytes of the lines before each one, with their endings, and those of them that are in lines of `between`.
+    // For each line: the bytes of all lines before it, and of those lines before it that are also
+    // in `between`, line endings included.
     let mut before = vec![(0, 0)];
     let (mut all, mut same) = (0, 0);
     for (number, text) in lines.texts(0..lines.count()).map(trim).enumerate() {
@@ -89,9 +94,9 @@ fn places(
         let nearest = ends.partition_point(|end| *end < start + 2 || length(*end) < least);
         for end in ends[nearest..].iter().copied().take_while(|end| length(*end) <= most) {
             let shared = (before[end].1 - before[start + 1].1) as f64 / (length(end).max(bytes) + 1) as f64;
-            let worth_it = !long || shared >= SHARED;
-            *steps = steps.checked_sub(if worth_it { PLACE_STEPS } else { 1 })?;
-            if worth_it {
+            let eligible = !long || shared >= SHARED_MIN;
+            *steps = steps.checked_sub(if eligible { CANDIDATE_STEPS } else { 1 })?;
+            if eligible {
                 places.push((if long { shared } else { 0.0 }, start..end + 1));
             }
         }
@@ -108,8 +113,8 @@ fn joined<'l>(lines: impl Iterator<Item = &'l [u8]>) -> Vec<u8> {
     lines.map(trim).collect::<Vec<_>>().join(&b'\n')
 }
 
-/// Without those that overlap one that is more alike.
-fn most_alike(mut found: Vec<(f64, Range<usize>)>) -> Vec<Range<usize>> {
+/// Removes the blocks that overlap a more similar one; the rest in ascending order.
+fn most_similar(mut found: Vec<(f64, Range<usize>)>) -> Vec<Range<usize>> {
     found.sort_by(|(one, _), (other, _)| other.total_cmp(one));
     let mut kept: Vec<(f64, Range<usize>)> = Vec::new();
     for (score, place) in found {
@@ -121,15 +126,16 @@ fn most_alike(mut found: Vec<(f64, Range<usize>)>) -> Vec<Range<usize>> {
     kept.into_iter().map(|(_, place)| place).collect()
 }
 
-/// For each line of `wanted` the index of the line of `block` that it is: the same but for blanks, or one that is alike enough and
-/// stands next to such ones.
-pub fn pairs(wanted: &[&[u8]], block: &[&[u8]]) -> Vec<Option<usize>> {
+/// For each line of `wanted` the index of the corresponding line of `block`: a line that is equal
+/// except for whitespace, or a similar line next to such lines. `None` without a corresponding
+/// line.
+pub(crate) fn align(wanted: &[&[u8]], block: &[&[u8]]) -> Vec<Option<usize>> {
     let deadline = Instant::now() + limits::DIFF_TIME;
     let (before, after) = (keys(wanted), keys(block));
     let mut pairs = vec![None; wanted.len()];
     for operation in capture_diff_slices_deadline(Algorithm::Myers, &before, &after, Some(deadline)) {
         let (tag, mut before, mut after) = operation.as_tag_tuple();
-        let same = |one: usize, other: usize| tag == DiffTag::Equal || alike(wanted[one], block[other]);
+        let same = |one: usize, other: usize| tag == DiffTag::Equal || similar(wanted[one], block[other]);
         while !before.is_empty() && !after.is_empty() && same(before.start, after.start) {
             pairs[before.start] = Some(after.start);
             (before.start, after.start) = (before.start + 1, after.start + 1);
@@ -146,23 +152,25 @@ fn keys<'l>(lines: &[&'l [u8]]) -> Vec<Vec<&'l [u8]>> {
     lines.iter().map(|line| words(line).collect()).collect()
 }
 
-fn alike(one: &[u8], other: &[u8]) -> bool {
+fn similar(one: &[u8], other: &[u8]) -> bool {
     let (one, other) = (trim(one).iter().copied(), trim(other).iter().copied());
-    levenshtein::normalized_similarity_with_args(one, other, &Args::default().score_cutoff(ALIKE)).is_some()
+    levenshtein::normalized_similarity_with_args(one, other, &Args::default().score_cutoff(SIMILARITY_MIN)).is_some()
 }
 
-/// From `wanted` to `new` where `block` is what `wanted` was found as. `add` makes a line of one of `new`, given the index of the
-/// line of `wanted` in whose place or after which it comes.
+/// Applies the change from `wanted` to `new` to `block`, the lines that matched `wanted`. `add`
+/// makes a new line from a line of `new` and the index of the line of `wanted` that it replaces or
+/// follows.
 ///
-/// Lines of the block that are none of `wanted` stay, unless all between its ends is replaced. The error is the index of a line of
-/// `wanted` and that of the line of the block in its place, when they are different ones and the change touches them.
-pub fn merged(
+/// Lines of the block without a counterpart in `wanted` stay, unless everything between the ends is
+/// replaced. The error is the index of a line of `wanted` and of the differing line of the block in
+/// its position, if the change touches them.
+pub(crate) fn merge(
     wanted: &[&[u8]],
     new: &[&[u8]],
     block: &[&[u8]],
     add: impl Fn(&[u8], usize) -> LineChange,
 ) -> Result<Vec<LineChange>, (usize, usize)> {
-    let pairs = pairs(wanted, block);
+    let pairs = align(wanted, block);
     let operations = capture_diff_slices_deadline(Algorithm::Myers, wanted, new, Some(Instant::now() + limits::DIFF_TIME));
     let mut removed = vec![true; wanted.len()];
     for operation in operations.iter().filter(|operation| operation.tag() == DiffTag::Equal) {
@@ -170,12 +178,13 @@ pub fn merged(
     }
     let differs = wanted.len() != block.len() || pairs.contains(&None);
     if differs && !removed[1..wanted.len() - 1].contains(&false) {
-        return Ok(rewritten(wanted, new, block.len(), add));
+        return Ok(replace_middle(wanted, new, block.len(), add));
     }
     let mut changes = Vec::new();
-    // The first line of the block, and of `wanted`, after the last one that both have, and whether that one goes.
-    let (mut next, mut since, mut goes) = (0, 0, false);
-    // Whether a line of `wanted` changes since then, or one comes after it.
+    // The first line of the block and of `wanted` after the last aligned line, and whether the
+    // change removes that aligned line.
+    let (mut next, mut since, mut last_removed) = (0, 0, false);
+    // True if the change removes a line of `wanted` from `since` on or adds one after it.
     let mut touched = false;
     for operation in &operations {
         let (tag, before, after) = operation.as_tag_tuple();
@@ -184,12 +193,12 @@ pub fn merged(
                 touched |= removed[index];
                 continue;
             };
-            if next < line && (touched || goes && removed[index]) {
+            if next < line && (touched || last_removed && removed[index]) {
                 return Err((since, next));
             }
             changes.extend((next..line).map(|_| LineChange::Keep));
             changes.push(if removed[index] { LineChange::Remove } else { LineChange::Keep });
-            (next, since, goes, touched) = (line + 1, index + 1, removed[index], false);
+            (next, since, last_removed, touched) = (line + 1, index + 1, removed[index], false);
         }
         if tag != DiffTag::Equal {
             touched |= !after.is_empty() && since < before.end;
@@ -204,8 +213,8 @@ pub fn merged(
     Ok(changes)
 }
 
-/// The same for a block of `count` lines of which only the ends matter.
-fn rewritten(wanted: &[&[u8]], new: &[&[u8]], count: usize, add: impl Fn(&[u8], usize) -> LineChange) -> Vec<LineChange> {
+/// Changes for a block of `count` lines whose middle is replaced as a whole.
+fn replace_middle(wanted: &[&[u8]], new: &[&[u8]], count: usize, add: impl Fn(&[u8], usize) -> LineChange) -> Vec<LineChange> {
     let first = usize::from(new.first() == wanted.first());
     let last = usize::from(new.len() > 1 && new.last() == wanted.last());
     let mut changes = Vec::new();

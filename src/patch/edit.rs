@@ -1,121 +1,129 @@
-//! Replacing a piece of a file by another. Finds the piece, if need be by looser and looser matchers, and leaves every other byte
-//! as it was.
+//! String replacement in a file. The old text is searched for literally, then by increasingly
+//! tolerant matchers; all other bytes of the file stay unchanged.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use memchr::memmem;
 
-use super::block::merged;
-use super::indentation::{Adoption, Style};
+use super::block::merge;
+use super::edit_error::EditError;
+use super::indentation::{IndentationStyle, Reindenter};
 use super::lines::{Lines, is_blank, words};
-use super::locate::{Strategy, single_out};
+use super::locate::{Strategy, with_same_shape};
 use super::nearest::{Nearest, nearest};
-use super::refusal::EditError;
+use super::normalized::NormalizedContent;
 use super::splice::{LineChange, Splice, splice};
-use super::view::View;
 use crate::limits;
 
 /// A file after an edit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Edited {
+pub struct EditOutcome {
+    /// The new content.
     pub bytes: Vec<u8>,
-    /// How the piece was found.
+    /// Name of the matcher that found the old text, see [`Strategy::name`].
     pub strategy: &'static str,
+    /// Number of replaced matches, at least 1.
     pub match_count: usize,
     /// Line of the first match, from 1.
     pub line: usize,
 }
 
-/// Replaces `old` by `new` at its only place. Line endings and byte order marks never count, and what is put in takes the
-/// endings of the place.
+/// Replaces the only match of `old` in `content` by `new`. Line endings and byte order marks are
+/// ignored in the search, and inserted text takes the line endings of the matched lines.
 ///
-/// What is not there literally is looked for as whole lines, with and then without their blanks, then (if it is one line) as words
-/// inside a line, then as a block of which both ends fit. Of whole lines the ending belongs to both sides or to none; what is put
-/// in is indented as the file is, and lines that `old` and `new` share stay as the file has them; so do lines of a block that `old`
-/// does not have, unless all of the block is new. Of several places the only one that is indented like `old` is taken, if there is
-/// one.
+/// Matchers, in this order: literal text; whole lines with surrounding whitespace ignored; whole
+/// lines with all whitespace normalized; words inside one line; a block with equal first and last
+/// line. Matchers of whole lines ignore whether `old` and `new` end with a line ending. Inserted
+/// lines take the indentation of the file, and lines that `old` and `new` share keep the text of
+/// the file. Lines of a matched block that `old` lacks stay, unless the whole block is replaced. Of
+/// several matches the only one indented like `old` is replaced, if there is one.
 ///
-/// With `replace_all`, all places are replaced that the first matcher finds which finds any; blocks must still be unique.
-pub fn edit(content: &[u8], old: &str, new: &str, replace_all: bool) -> Result<Edited, EditError> {
+/// With `replace_all`, all matches of the first matcher that has any are replaced; a match of a
+/// block must still be unique.
+pub fn edit(content: &[u8], old: &str, new: &str, replace_all: bool) -> Result<EditOutcome, EditError> {
     if old.is_empty() {
         return Err(EditError::Empty);
     }
     if old == new {
         return Err(EditError::Identical);
     }
-    let (old, new) = (plain(old), plain(new));
+    let (old, new) = (normalize(old), normalize(new));
     if old == new {
         return Err(EditError::EndingsOnly);
     }
-    let edited = match literal(content, &old, &new, replace_all)? {
+    let edited = match replace_literal(content, &old, &new, replace_all)? {
         Some(edited) => edited,
-        None => loose(content, &old, &new, replace_all)?,
+        None => replace_tolerant(content, &old, &new, replace_all)?,
     };
     if edited.bytes == content { Err(EditError::Unchanged { line: edited.line }) } else { Ok(edited) }
 }
 
-fn plain(text: &str) -> Cow<'_, str> {
+/// `text` without a byte order mark and with `\n` line endings.
+fn normalize(text: &str) -> Cow<'_, str> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.contains("\r\n") { text.replace("\r\n", "\n").into() } else { text.into() }
 }
 
-fn literal(content: &[u8], old: &str, new: &str, replace_all: bool) -> Result<Option<Edited>, EditError> {
+/// The literal matcher. `None` without a match.
+fn replace_literal(content: &[u8], old: &str, new: &str, replace_all: bool) -> Result<Option<EditOutcome>, EditError> {
     if old.is_empty() {
         return Err(EditError::Empty);
     }
-    let view = View::of(content);
+    let normalized = NormalizedContent::of(content);
     let finder = memmem::Finder::new(old);
     let mut places: Vec<Range<usize>> = Vec::new();
     let mut from = 0;
-    while let Some(place) = finder.find(&view.bytes[from..])
+    while let Some(place) = finder.find(&normalized.bytes[from..])
         && (replace_all || places.len() < limits::EDIT_PLACES_MAX)
     {
         let start = from + place;
         places.push(start..start + old.len());
-        // Places that overlap are several, too; but only one of them can be replaced.
+        // Overlapping matches count as several, but `replace_all` replaces only the first of them.
         from = if replace_all { start + old.len() } else { start + 1 };
     }
     if places.is_empty() {
         return Ok(None);
     }
-    replace(content, &view, places, new, Strategy::Exact, replace_all).map(Some)
+    replace(content, &normalized, places, new, Strategy::Exact, replace_all).map(Some)
 }
 
-fn loose(content: &[u8], old: &str, new: &str, replace_all: bool) -> Result<Edited, EditError> {
+/// The tolerant matchers, in order.
+fn replace_tolerant(content: &[u8], old: &str, new: &str, replace_all: bool) -> Result<EditOutcome, EditError> {
     let lines = Lines::of(content);
     let wanted: Vec<&[u8]> = old.strip_suffix('\n').unwrap_or(old).split('\n').map(str::as_bytes).collect();
     for strategy in [Strategy::LineTrimmed, Strategy::WhitespaceNormalized, Strategy::BlockAnchor] {
-        let found = strategy.places(&lines, &wanted);
+        let found = strategy.find_all(&lines, &wanted);
         let all = replace_all && strategy != Strategy::BlockAnchor;
         match found.as_slice() {
             [] if strategy == Strategy::WhitespaceNormalized => {
-                let view = View::of(content);
-                let runs = runs(&view.bytes, old);
-                let runs = if replace_all { apart(runs) } else { runs };
+                let normalized = NormalizedContent::of(content);
+                let runs = word_runs(&normalized.bytes, old);
+                let runs = if replace_all { without_overlaps(runs) } else { runs };
                 if !runs.is_empty() {
-                    return replace(content, &view, runs, unpadded(old, new), strategy, replace_all);
+                    return replace(content, &normalized, runs, without_padding(old, new), strategy, replace_all);
                 }
             }
             [] => {}
             [_] => return replace_lines(&lines, &found, &wanted, old, new, strategy),
-            _ if all => return replace_lines(&lines, &apart(found), &wanted, old, new, strategy),
+            _ if all => return replace_lines(&lines, &without_overlaps(found), &wanted, old, new, strategy),
             _ => {
                 let numbers = found.iter().map(|place| place.start + 1).collect();
-                let alike = single_out(&lines, &wanted, found);
+                let alike = with_same_shape(&lines, &wanted, found);
                 if alike.len() == 1 {
                     return replace_lines(&lines, &alike, &wanted, old, new, Strategy::IndentationFlexible);
                 }
-                return Err(EditError::Several { lines: numbers, strategy: strategy.name() });
+                return Err(EditError::Ambiguous { lines: numbers, strategy: strategy.name() });
             }
         }
     }
     Err(EditError::NotFound(nearest(&lines, &wanted)))
 }
 
-/// The words of `old` inside lines, at least two of them, whatever blanks are between; a name at an end of `old` is a whole one.
-/// Gives up, with nothing found, when there is more to compare than `limits::EDIT_COMPARE_STEPS_MAX`.
-fn runs(bytes: &[u8], old: &str) -> Vec<Range<usize>> {
+/// Byte ranges inside single lines that consist of the words of `old` with any whitespace between
+/// them. `old` must be one line of at least two words; an identifier at one of its ends matches
+/// whole identifiers only. Returns nothing if the search exceeds `limits::EDIT_COMPARE_STEPS_MAX`.
+fn word_runs(bytes: &[u8], old: &str) -> Vec<Range<usize>> {
     let wanted: Vec<&[u8]> = words(old.as_bytes()).collect();
     let [first, _, ..] = wanted.as_slice() else { return Vec::new() };
     if old.contains('\n') {
@@ -137,34 +145,35 @@ fn runs(bytes: &[u8], old: &str) -> Vec<Range<usize>> {
         let Some(end) = end else { continue };
         let (before, after) = (start.checked_sub(1).and_then(|before| bytes.get(before)), bytes.get(end));
         let fits = (!old.starts_with([' ', '\t']) || padded(before)) && (!old.ends_with([' ', '\t']) || padded(after));
-        if fits && !inside_name(before, bytes.get(start)) && !inside_name(bytes.get(end - 1), after) {
+        if fits && !inside_identifier(before, bytes.get(start)) && !inside_identifier(bytes.get(end - 1), after) {
             found.push(start..end);
         }
     }
     found
 }
 
-/// Whether two bytes that follow each other belong to one name.
-fn inside_name(one: Option<&u8>, other: Option<&u8>) -> bool {
-    let of_name = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_' || !byte.is_ascii());
-    of_name(one) && of_name(other)
+/// True if two adjacent bytes belong to one identifier.
+fn inside_identifier(one: Option<&u8>, other: Option<&u8>) -> bool {
+    let in_name = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_' || !byte.is_ascii());
+    in_name(one) && in_name(other)
 }
 
-/// Without those that overlap the one before.
-fn apart(mut places: Vec<Range<usize>>) -> Vec<Range<usize>> {
+/// `places` without those that overlap the previous remaining one.
+fn without_overlaps(mut places: Vec<Range<usize>>) -> Vec<Range<usize>> {
     let mut end = 0;
     places.retain(|place| {
-        let apart = place.start >= end;
-        if apart {
+        let separate = place.start >= end;
+        if separate {
             end = place.end;
         }
-        apart
+        separate
     });
     places
 }
 
-/// `new` without the blanks at the ends at which `old` has some, too: those of the file stay.
-fn unpadded<'n>(old: &str, mut new: &'n str) -> &'n str {
+/// `new` without the leading and trailing whitespace that `old` has at the same end: the whitespace
+/// of the file stays there.
+fn without_padding<'n>(old: &str, mut new: &'n str) -> &'n str {
     if old.starts_with([' ', '\t']) {
         new = new.trim_start_matches([' ', '\t']);
     }
@@ -174,34 +183,36 @@ fn unpadded<'n>(old: &str, mut new: &'n str) -> &'n str {
     new
 }
 
-/// Puts `new` at `places` of the view.
+/// Replaces `places`, which are byte ranges of `normalized`, by `new`.
 fn replace(
     content: &[u8],
-    view: &View<'_>,
+    normalized: &NormalizedContent<'_>,
     places: Vec<Range<usize>>,
     new: &str,
     strategy: Strategy,
     replace_all: bool,
-) -> Result<Edited, EditError> {
+) -> Result<EditOutcome, EditError> {
     if places.len() > 1 && !replace_all {
-        return Err(EditError::Several { lines: view.lines(places.iter().map(|place| place.start)), strategy: strategy.name() });
+        let lines = normalized.lines(places.iter().map(|place| place.start));
+        return Err(EditError::Ambiguous { lines, strategy: strategy.name() });
     }
     let mut bytes = Vec::with_capacity(content.len() + places.len() * new.len());
     let mut done = 0;
-    // A line of it needs none.
-    let breaks = if new.contains('\n') { view.breaks() } else { Vec::new() };
+    // Text within one line needs no line endings.
+    let breaks = if new.contains('\n') { normalized.breaks() } else { Vec::new() };
     for place in &places {
-        bytes.extend_from_slice(&content[done..view.origin(place.start)]);
-        put(&mut bytes, new, &view.endings(place.clone(), &breaks));
-        done = view.origin(place.end);
+        bytes.extend_from_slice(&content[done..normalized.origin(place.start)]);
+        push_with_endings(&mut bytes, new, &normalized.endings(place.clone(), &breaks));
+        done = normalized.origin(place.end);
     }
     bytes.extend_from_slice(&content[done..]);
-    let line = view.lines(places.iter().take(1).map(|place| place.start)).first().copied().unwrap_or(1);
-    Ok(Edited { bytes, strategy: strategy.name(), match_count: places.len(), line })
+    let line = normalized.lines(places.iter().take(1).map(|place| place.start)).first().copied().unwrap_or(1);
+    Ok(EditOutcome { bytes, strategy: strategy.name(), match_count: places.len(), line })
 }
 
-/// Each line of `new` takes the ending of the line whose place it has; what is more, the last one.
-fn put(bytes: &mut Vec<u8>, new: &str, endings: &[&str]) {
+/// Appends `new`; each of its lines takes the ending of the line it replaces, further lines the
+/// last of `endings`.
+fn push_with_endings(bytes: &mut Vec<u8>, new: &str, endings: &[&str]) {
     let mut endings = endings.iter();
     let mut ending = "\n";
     for (number, line) in new.split('\n').enumerate() {
@@ -213,6 +224,7 @@ fn put(bytes: &mut Vec<u8>, new: &str, endings: &[&str]) {
     }
 }
 
+/// Replaces `places`, which are line ranges, by `new`.
 fn replace_lines(
     lines: &Lines<'_>,
     places: &[Range<usize>],
@@ -220,22 +232,22 @@ fn replace_lines(
     old: &str,
     new: &str,
     strategy: Strategy,
-) -> Result<Edited, EditError> {
+) -> Result<EditOutcome, EditError> {
     let mut new_lines: Vec<&[u8]> = new.strip_suffix('\n').unwrap_or(new).split('\n').map(str::as_bytes).collect();
     if new.is_empty() && old.ends_with('\n') {
         new_lines.clear();
     }
-    let style = Style::of(lines);
+    let style = IndentationStyle::of(lines);
     let splice_at = |place: &Range<usize>| {
-        let adoption = Adoption::new(wanted, &new_lines, lines, place.clone(), &style);
-        let add = |line: &[u8], index| LineChange::Add { text: adoption.adopt(line, index), ending: None };
+        let reindenter = Reindenter::new(wanted, &new_lines, lines, place.clone(), &style);
+        let add = |line: &[u8], index| LineChange::Add { text: reindenter.reindent(line, index), ending: None };
         let found: Vec<&[u8]> = lines.texts(place.clone()).collect();
-        let another =
+        let mismatch =
             |(index, line): (usize, usize)| EditError::NotFound(Some(Nearest::new(lines, place.start + line, wanted[index])));
-        let changes = merged(wanted, &new_lines, &found, add).map_err(another)?;
+        let changes = merge(wanted, &new_lines, &found, add).map_err(mismatch)?;
         Ok(Splice { at: place.start, changes, terminated: None })
     };
     let splices: Vec<Splice> = places.iter().map(splice_at).collect::<Result<_, EditError>>()?;
     let line = places.first().map_or(1, |place| place.start + 1);
-    Ok(Edited { bytes: splice(lines, &splices), strategy: strategy.name(), match_count: places.len(), line })
+    Ok(EditOutcome { bytes: splice(lines, &splices), strategy: strategy.name(), match_count: places.len(), line })
 }

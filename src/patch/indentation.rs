@@ -1,22 +1,23 @@
-//! How lines are indented, and how new ones are so that they fit between those of a file.
+//! Indentation: detects the style of a file, and converts the indentation of new lines to it.
 
 use std::ops::Range;
 
 use super::lines::{Lines, indented, trim, words};
 
-/// Columns of a tab when nothing tells: those that people mostly take.
+/// Columns of a tab if neither the file nor the edit shows its width.
 const TAB_COLUMNS: usize = 4;
-/// Widths of a tab under which two texts may have the same shape.
+/// Tab widths under which two texts are compared for the same shape.
 const TAB_WIDTHS: [usize; 4] = [TAB_COLUMNS, 2, 8, 3];
-/// Lines of a file that are looked at to see what it is indented with.
-const LINES_LOOKED_AT: usize = 10_000;
+/// Number of lines at the start of a file from which its style is detected.
+const STYLE_LINES_MAX: usize = 10_000;
 
 fn columns(indentation: &[u8], tab: usize) -> usize {
     indentation.iter().map(|byte| if *byte == b'\t' { tab } else { 1 }).sum()
 }
 
-/// Whether the lines of both are indented alike, but for one shift of all. Blank lines do not count.
-pub fn same_shape<'l>(wanted: &[&[u8]], lines: impl Iterator<Item = &'l [u8]>) -> bool {
+/// True if all lines differ in their indentation by the same number of columns. Blank lines are
+/// ignored.
+pub(crate) fn same_shape<'l>(wanted: &[&[u8]], lines: impl Iterator<Item = &'l [u8]>) -> bool {
     let pairs: Vec<_> = wanted.iter().copied().zip(lines).filter(|(_, line)| !trim(line).is_empty()).collect();
     TAB_WIDTHS.iter().any(|tab| {
         let shift =
@@ -25,46 +26,56 @@ pub fn same_shape<'l>(wanted: &[&[u8]], lines: impl Iterator<Item = &'l [u8]>) -
     })
 }
 
-/// What a file is indented with.
-pub struct Style {
-    /// Tabs, or spaces; none: it has no indentation.
+/// Indentation style of a file or of a part of it.
+pub(crate) struct IndentationStyle {
+    /// True for tabs, false for spaces, `None` without indented lines.
     tabs: Option<bool>,
-    /// Spaces of a level.
+    /// Spaces per level.
     step: Option<usize>,
 }
 
-impl Style {
-    pub fn of(lines: &Lines<'_>) -> Style {
-        Style::among(lines.texts(0..lines.count().min(LINES_LOOKED_AT)))
+impl IndentationStyle {
+    /// The style of a whole file.
+    pub(crate) fn of(lines: &Lines<'_>) -> IndentationStyle {
+        IndentationStyle::detect(lines.texts(0..lines.count().min(STYLE_LINES_MAX)))
     }
 
-    fn among<'l>(lines: impl Iterator<Item = &'l [u8]>) -> Style {
+    fn detect<'l>(lines: impl Iterator<Item = &'l [u8]>) -> IndentationStyle {
         let indentations: Vec<&[u8]> = lines.filter(|line| !trim(line).is_empty()).map(|line| indented(line).0).collect();
-        Style { tabs: has_tabs(&indentations), step: step(&indentations) }
+        IndentationStyle { tabs: has_tabs(&indentations), step: step(&indentations) }
     }
 }
 
-/// From how somebody indented lines to how they are in the file.
-pub struct Adoption<'a> {
-    /// Of lines that are in both.
+/// Converts the indentation that an edit uses to the indentation of the file.
+pub(crate) struct Reindenter<'a> {
+    /// Indentations of the lines that are both in the edit and in the file.
     pairs: Vec<Pair<'a>>,
-    /// The file has tabs, or spaces; none: it has no indentation.
+    /// True for tabs, false for spaces, `None` without indented lines in the file.
     tabs: Option<bool>,
     /// Columns of a tab.
     tab: usize,
 }
 
-/// The indentation of a line.
+/// Two indentations of the same line.
 struct Pair<'a> {
-    /// Which one of those looked for.
+    /// Index among the wanted lines.
     index: usize,
+    /// Indentation in the edit.
     written: &'a [u8],
+    /// Indentation in the file.
     there: &'a [u8],
 }
 
-impl<'a> Adoption<'a> {
-    /// `wanted` was found at `place`, a line for a line unless their numbers differ; `new` are the lines to come.
-    pub fn new(wanted: &[&'a [u8]], new: &[&'a [u8]], lines: &Lines<'a>, place: Range<usize>, style: &Style) -> Adoption<'a> {
+impl<'a> Reindenter<'a> {
+    /// `wanted` matched the lines `place` of `lines`, line by line if their numbers are equal.
+    /// `new` are the lines that will be inserted, `style` is the style of the whole file.
+    pub(crate) fn new(
+        wanted: &[&'a [u8]],
+        new: &[&'a [u8]],
+        lines: &Lines<'a>,
+        place: Range<usize>,
+        style: &IndentationStyle,
+    ) -> Reindenter<'a> {
         let alike = if place.len() == wanted.len() { wanted.len() } else { 1 };
         let numbered = || wanted.iter().copied().enumerate();
         let pairs: Vec<Pair<'a>> = (numbered().zip(lines.texts(place.clone())).take(alike))
@@ -72,45 +83,45 @@ impl<'a> Adoption<'a> {
             .filter(|((_, wanted), line)| !trim(line).is_empty() && words(wanted).eq(words(line)))
             .map(|((index, wanted), line)| Pair { index, written: indented(wanted).0, there: indented(line).0 })
             .collect();
-        let here = Style::among(lines.texts(place));
-        let written = Style::among(wanted.iter().chain(new).copied());
+        let here = IndentationStyle::detect(lines.texts(place));
+        let written = IndentationStyle::detect(wanted.iter().chain(new).copied());
         let tabs = here.tabs.or(style.tabs);
         let spaces = if tabs == Some(true) { written.step } else { here.step.or(style.step) };
-        Adoption { tab: ratio(&pairs).or(spaces).unwrap_or(TAB_COLUMNS), pairs, tabs }
+        Reindenter { tab: ratio(&pairs).or(spaces).unwrap_or(TAB_COLUMNS), pairs, tabs }
     }
 
-    /// `line`, which comes in the place of the line `index` of those looked for, or after it, as it should stand in the file: like a
-    /// line that was indented as it is, or as far from the nearest such one.
-    pub fn adopt(&self, line: &[u8], index: usize) -> Vec<u8> {
+    /// `line` with the indentation of the file. `index` is the wanted line that it replaces or
+    /// follows. The pair with the nearest indentation gives the base; the difference to it is kept.
+    pub(crate) fn reindent(&self, line: &[u8], index: usize) -> Vec<u8> {
         let (own, rest) = indented(line);
         if rest.is_empty() || self.fits(own) {
             return line.to_vec();
         }
         let wide = columns(own, self.tab);
-        let far =
+        let distance =
             |pair: &&Pair<'_>| (wide.abs_diff(columns(pair.written, self.tab)), pair.written != own, pair.index.abs_diff(index));
-        let Some(pair) = self.pairs.iter().min_by_key(far) else { return line.to_vec() };
-        let mut adopted = pair.there.to_vec();
+        let Some(pair) = self.pairs.iter().min_by_key(distance) else { return line.to_vec() };
+        let mut indented = pair.there.to_vec();
         match own.strip_prefix(pair.written) {
-            // Tabs stay tabs, and spaces after them are there to align, unless the file has spaces for them.
+            // Tabs, and alignment spaces after them, are copied, unless the file has spaces there.
             Some(more) if self.tabs.is_none() || (own.contains(&b'\t') && !self.has_spaces_for_tabs()) => {
-                adopted.extend_from_slice(more);
+                indented.extend_from_slice(more);
             }
             _ => {
                 let from = columns(pair.written, self.tab);
                 if wide >= from {
-                    self.widen(&mut adopted, wide - from);
+                    self.widen(&mut indented, wide - from);
                 } else {
-                    self.narrow(&mut adopted, from - wide);
+                    self.narrow(&mut indented, from - wide);
                 }
             }
         }
-        adopted.extend_from_slice(rest);
-        adopted
+        indented.extend_from_slice(rest);
+        indented
     }
 
-    /// Whether lines are written as the file has them, so that one that is indented by `own` is right, too. It is not when the
-    /// file has tabs where it has spaces.
+    /// True if the edit and the file agree in their indentation, so that `own` needs no conversion.
+    /// They do not agree if `own` has spaces where the file has tabs.
     fn fits(&self, own: &[u8]) -> bool {
         let spaces_are_right = self.tabs != Some(true) || self.pairs.iter().any(|pair| pair.there.starts_with(b" "));
         (spaces_are_right || own.contains(&b'\t')) && self.pairs.iter().all(|pair| pair.written == pair.there)
@@ -136,21 +147,22 @@ impl<'a> Adoption<'a> {
     }
 }
 
-/// None: nothing is indented.
+/// True for tabs, false for spaces, `None` if nothing is indented.
 fn has_tabs(indentations: &[&[u8]]) -> Option<bool> {
     let tabs = indentations.iter().filter(|indentation| indentation.contains(&b'\t')).count();
     let spaces = indentations.iter().filter(|indentation| indentation.starts_with(b"  ")).count();
     (tabs + spaces > 0).then_some(tabs > 0 && tabs >= spaces)
 }
 
-/// The smallest step from one indentation to the next, of those that are all spaces.
+/// The smallest difference, above one, between successive indentations that consist of spaces.
 fn step(indentations: &[&[u8]]) -> Option<usize> {
     let wide = |pair: &[&[u8]]| pair[0].len().abs_diff(pair[1].len());
     let spaces: Vec<&[u8]> = indentations.iter().copied().filter(|indentation| !indentation.contains(&b'\t')).collect();
     spaces.windows(2).map(wide).filter(|step| *step > 1).min()
 }
 
-/// Spaces of one side for a tab of the other, as the steps between lines tell.
+/// Spaces of one side per tab of the other, derived from successive lines indented by tabs on one
+/// side and by spaces on the other.
 fn ratio(pairs: &[Pair<'_>]) -> Option<usize> {
     pairs.windows(2).find_map(|two| {
         let step = |side: fn(&Pair<'_>) -> usize| side(&two[0]).abs_diff(side(&two[1]));

@@ -1,4 +1,4 @@
-//! Finding lines in a file although they were not written down exactly: the matchers that look at whole lines.
+//! The matchers that find a sequence of whole lines in a file, exactly or with tolerance.
 
 use std::ops::Range;
 
@@ -6,22 +6,24 @@ use super::block::blocks;
 use super::indentation::same_shape;
 use super::lines::{Lines, trim, words};
 
-/// How something was found, by the name that `details` have.
+/// How a text was matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Strategy {
+pub(crate) enum Strategy {
+    /// All bytes of each line are equal.
     Exact,
-    /// Blanks at both ends of a line do not count.
+    /// Lines are equal except for whitespace at both ends.
     LineTrimmed,
-    /// Nor how many there are between words.
+    /// Lines consist of the same words; any whitespace separates them.
     WhitespaceNormalized,
-    /// One of several places whose lines are indented as those looked for, all of them shifted by the same: [`single_out`].
+    /// The only one of several matches with the same relative indentation, see [`with_same_shape`].
     IndentationFlexible,
-    /// The first and the last line fit, and what is between is alike.
+    /// The first and the last line are equal, and the lines between are similar.
     BlockAnchor,
 }
 
 impl Strategy {
-    pub fn name(self) -> &'static str {
+    /// The name in `details` and in messages.
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Strategy::Exact => "exact",
             Strategy::LineTrimmed => "line_trimmed",
@@ -31,29 +33,33 @@ impl Strategy {
         }
     }
 
-    /// The places of `wanted`, one or more lines, in their order; they may overlap.
-    pub fn places(self, lines: &Lines<'_>, wanted: &[&[u8]]) -> Vec<Range<usize>> {
+    /// All matches of `wanted`, which has at least one line, as line ranges in ascending order;
+    /// they may overlap.
+    pub(crate) fn find_all(self, lines: &Lines<'_>, wanted: &[&[u8]]) -> Vec<Range<usize>> {
         match self {
-            Strategy::Exact => repeats(lines, wanted, |one, other| one == other),
-            // Blank lines fit anywhere, so at least one has to say something.
+            Strategy::Exact => find_sequence(lines, wanted, |one, other| one == other),
+            // Blank lines match anywhere, so at least one line must have text.
             _ if wanted.iter().all(|line| trim(line).is_empty()) => Vec::new(),
-            // Of these one is singled out.
-            Strategy::LineTrimmed | Strategy::IndentationFlexible => repeats(lines, wanted, |one, other| trim(one) == trim(other)),
-            Strategy::WhitespaceNormalized => repeats(lines, wanted, |one, other| words(one).eq(words(other))),
+            // The callers of `IndentationFlexible` filter these matches by their shape.
+            Strategy::LineTrimmed | Strategy::IndentationFlexible => {
+                find_sequence(lines, wanted, |one, other| trim(one) == trim(other))
+            }
+            Strategy::WhitespaceNormalized => find_sequence(lines, wanted, |one, other| words(one).eq(words(other))),
             Strategy::BlockAnchor => blocks(lines, wanted),
         }
     }
 }
 
-/// Those of `places` that have the shape of `wanted`.
-pub fn single_out(lines: &Lines<'_>, wanted: &[&[u8]], mut places: Vec<Range<usize>>) -> Vec<Range<usize>> {
+/// The ranges of `places` whose lines have the same relative indentation as `wanted`.
+pub(crate) fn with_same_shape(lines: &Lines<'_>, wanted: &[&[u8]], mut places: Vec<Range<usize>>) -> Vec<Range<usize>> {
     places.retain(|place| place.len() == wanted.len() && same_shape(wanted, lines.texts(place.clone())));
     places
 }
 
-/// All places of `wanted` by Knuth, Morris and Pratt, in linear time; `same` is an equivalence.
-fn repeats(lines: &Lines<'_>, wanted: &[&[u8]], same: impl Fn(&[u8], &[u8]) -> bool) -> Vec<Range<usize>> {
-    // Of each beginning of `wanted`, how long a shorter one is that it ends with.
+/// All matches of `wanted` by the Knuth-Morris-Pratt algorithm, in linear time; `same` must be an
+/// equivalence relation.
+fn find_sequence(lines: &Lines<'_>, wanted: &[&[u8]], same: impl Fn(&[u8], &[u8]) -> bool) -> Vec<Range<usize>> {
+    // For each prefix of `wanted`: the length of its longest proper prefix that is also its suffix.
     let mut borders = vec![0; wanted.len()];
     let mut border = 0;
     for index in 1..wanted.len() {

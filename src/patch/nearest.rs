@@ -1,36 +1,38 @@
-//! What is most like lines that were not found, so that an error can say where to look and what differs.
+//! The most similar part of a file for lines that were not found, which an error message quotes.
 
 use std::collections::HashMap;
 
 use super::lines::{Lines, trim};
 use crate::limits;
 
-/// A line of a file and the one that was looked for there.
+/// A line of a file and the line that was expected there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nearest {
-    /// From 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// None: the file ends before it.
+    /// The line of the file; `None` if the file ends before it.
     pub found: Option<Vec<u8>>,
+    /// The expected line.
     pub wanted: Vec<u8>,
 }
 
 impl Nearest {
-    /// `number` is from 0, and at most the count of the lines.
-    pub fn new(lines: &Lines<'_>, number: usize, wanted: &[u8]) -> Nearest {
+    /// `number` is the line number from 0, at most `lines.count()`.
+    pub(crate) fn new(lines: &Lines<'_>, number: usize, wanted: &[u8]) -> Nearest {
         let found = (number < lines.count()).then(|| lines.text(number).to_vec());
         Nearest { line: number + 1, found, wanted: wanted.to_vec() }
     }
 }
 
-/// How alike two lines must be to be worth telling, of 1.
-const ALIKE: f64 = 0.5;
-/// Lines of the same text that are counted among those looked for.
+/// Least similarity of two lines, by [`similarity`].
+const SIMILARITY_MIN: f64 = 0.5;
+/// Number of equal wanted lines that take part in the vote.
 const SAME_LINES_MAX: usize = 8;
 
-/// The first line that differs at the place that has most of `wanted`; else the line most like its first one. Nothing in a file
-/// of more than `limits::EDIT_NEAREST_BYTES_MAX`.
-pub fn nearest(lines: &Lines<'_>, wanted: &[&[u8]]) -> Option<Nearest> {
+/// The first differing line at the position with most lines of `wanted`; without such a position,
+/// the line most similar to the first line of `wanted`. `None` without a similar line, or if the
+/// file is larger than `limits::EDIT_NEAREST_BYTES_MAX`.
+pub(crate) fn nearest(lines: &Lines<'_>, wanted: &[&[u8]]) -> Option<Nearest> {
     if lines.content().len() > limits::EDIT_NEAREST_BYTES_MAX {
         return None;
     }
@@ -42,12 +44,12 @@ pub fn nearest(lines: &Lines<'_>, wanted: &[&[u8]]) -> Option<Nearest> {
         }
         None => {
             let first = wanted.iter().find(|line| !trim(line).is_empty())?;
-            most_alike(lines, trim(first)).map(|found| Nearest::new(lines, found, first))
+            most_similar(lines, trim(first)).map(|found| Nearest::new(lines, found, first))
         }
     }
 }
 
-/// Where `wanted` would begin by the votes of the lines that are the same; long ones count more.
+/// The line at which `wanted` would start according to most equal lines, weighted by their length.
 fn most_voted(lines: &Lines<'_>, wanted: &[&[u8]]) -> Option<usize> {
     let mut places: HashMap<&[u8], Vec<usize>> = HashMap::new();
     for (index, text) in wanted.iter().map(|line| trim(line)).enumerate().filter(|(_, text)| !text.is_empty()) {
@@ -65,23 +67,23 @@ fn most_voted(lines: &Lines<'_>, wanted: &[&[u8]]) -> Option<usize> {
     votes.into_iter().max_by_key(|(start, votes)| (*votes, std::cmp::Reverse(*start))).map(|(start, _)| start)
 }
 
-fn most_alike(lines: &Lines<'_>, wanted: &[u8]) -> Option<usize> {
+fn most_similar(lines: &Lines<'_>, wanted: &[u8]) -> Option<usize> {
     let mut pairs: HashMap<&[u8], i32> = HashMap::new();
     for pair in wanted.windows(2) {
         *pairs.entry(pair).or_default() += 1;
     }
     let mut best: Option<(f64, usize)> = None;
     for (number, text) in lines.texts(0..lines.count()).map(trim).enumerate() {
-        let score = if text == wanted { 1.0 } else { likeness(&pairs, wanted.len(), text) };
-        if score >= ALIKE && best.is_none_or(|(so_far, _)| score > so_far) {
+        let score = if text == wanted { 1.0 } else { similarity(&pairs, wanted.len(), text) };
+        if score >= SIMILARITY_MIN && best.is_none_or(|(so_far, _)| score > so_far) {
             best = Some((score, number));
         }
     }
     best.map(|(_, number)| number)
 }
 
-/// Dice's coefficient over pairs of bytes.
-fn likeness(pairs: &HashMap<&[u8], i32>, wanted_bytes: usize, line: &[u8]) -> f64 {
+/// Sørensen–Dice coefficient over pairs of bytes, from 0 to 1.
+fn similarity(pairs: &HashMap<&[u8], i32>, wanted_bytes: usize, line: &[u8]) -> f64 {
     let total = (wanted_bytes + line.len()).saturating_sub(2);
     if line.len() < 2 || total == 0 || line.len() > wanted_bytes * 3 || wanted_bytes > line.len() * 3 {
         return 0.0;

@@ -1,39 +1,42 @@
-//! Putting changed lines into a file. All other bytes stay as they are.
+//! Applies line changes to a file; all other bytes stay unchanged.
 
 use super::lines::{Lines, MARK};
 
-/// What becomes of the lines from `at` on.
-pub struct Splice {
-    pub at: usize,
-    pub changes: Vec<LineChange>,
-    /// Whether a new last line of the file has its ending; none: as the last one has now.
-    pub terminated: Option<bool>,
+/// Changes of successive lines.
+pub(crate) struct Splice {
+    /// The first line, from 0.
+    pub(crate) at: usize,
+    pub(crate) changes: Vec<LineChange>,
+    /// True if a new last line of the file gets a line ending; `None` keeps the state of the file.
+    pub(crate) terminated: Option<bool>,
 }
 
-/// The next line of the file, or one that comes before it.
-pub enum LineChange {
+/// A change at the current line of the file. `Keep` and `Remove` advance to the next line.
+pub(crate) enum LineChange {
     Keep,
     Remove,
-    /// Without its ending, which is that of the place, unless it is given.
+    /// Inserts a line before the current one.
     Add {
+        /// The text without a line ending.
         text: Vec<u8>,
+        /// The line ending; `None` takes the ending of the replaced or previous line.
         ending: Option<&'static [u8]>,
     },
 }
 
-/// The content after `splices`, which are in the order of the file and do not overlap. New lines end as those that they replace,
-/// else as the one before them.
-pub fn splice(lines: &Lines<'_>, splices: &[Splice]) -> Vec<u8> {
+/// The content of `lines` after `splices`, which must be in ascending order and must not overlap.
+/// An added line takes the ending of the line that it replaces, else of the line before it.
+pub(crate) fn splice(lines: &Lines<'_>, splices: &[Splice]) -> Vec<u8> {
     let content = lines.content();
     let mut out = Vec::with_capacity(content.len() + 1024);
     let mut done = 0;
-    // Of the line that was put in last, if nothing follows it: the bytes of its ending.
+    // Length of the line ending in bytes, if the last change added a line.
     let mut added = None;
     let mut terminated = None;
     for splice in splices {
         out.extend_from_slice(&content[done..lines.start(splice.at)]);
         let mut next = splice.at;
-        // The line whose place the next new one takes, if it is before `next`.
+        // The removed line that the next added line replaces, if it is before `next`.
         let mut replaced = next;
         for change in &splice.changes {
             added = None;

@@ -1,31 +1,38 @@
-//! Lines from a byte stream, with a limit: one that is too long is skipped and told, and the next one is read as usual.
+//! Reads lines from a byte stream. A line that exceeds the limit is skipped and reported, and
+//! reading continues with the next line.
 
 use std::io;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// A line without its end, or the news that one was too long.
+/// A line of the input.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line {
+    /// The line without its ending (`\n` or `\r\n`).
     Text(Vec<u8>),
+    /// A skipped line that was longer than the limit.
     TooLong,
 }
 
-pub struct Lines<R> {
+/// Reads lines of at most `bytes_max` bytes.
+pub struct LineReader<R> {
     input: R,
     buffer: Vec<u8>,
-    /// The part of the buffer that has no line end.
+    /// Length of the start of the buffer that contains no `\n`.
     searched: usize,
+    /// True while the rest of an overlong line is discarded.
     skipping: bool,
     bytes_max: usize,
 }
 
-impl<R: AsyncRead + Unpin> Lines<R> {
+impl<R: AsyncRead + Unpin> LineReader<R> {
+    /// A reader of `input`. Lines longer than `bytes_max`, without their ending, are skipped.
     pub fn new(input: R, bytes_max: usize) -> Self {
         Self { input, buffer: Vec::new(), searched: 0, skipping: false, bytes_max }
     }
 
-    /// The next line; none at the end of the input. A last line without an end counts. Cancel-safe.
+    /// The next line; `None` at the end of the input. A last line without an ending is returned
+    /// too. Cancel-safe.
     pub async fn next(&mut self) -> io::Result<Option<Line>> {
         loop {
             if let Some(line) = self.take() {
@@ -38,6 +45,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         }
     }
 
+    /// Removes the first complete line from the buffer.
     fn take(&mut self) -> Option<Line> {
         let end = self.buffer[self.searched..].iter().position(|byte| *byte == b'\n');
         let Some(end) = end.map(|end| self.searched + end) else {
@@ -63,6 +71,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         Some(Line::Text(line))
     }
 
+    /// The unterminated last line at the end of the input.
     fn last(&mut self) -> Option<Line> {
         let line = std::mem::take(&mut self.buffer);
         self.searched = 0;

@@ -1,4 +1,5 @@
-//! The messages of JSON-RPC 2.0 (jsonrpc.org/specification), read strictly and written compactly.
+//! Messages of JSON-RPC 2.0 (https://www.jsonrpc.org/specification): a strict parser and a compact
+//! writer.
 
 use std::fmt;
 
@@ -7,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Kind};
 
-/// The id of a request, as its sender chose it.
+/// The id of a request, chosen by its sender.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Id {
@@ -26,34 +27,41 @@ impl fmt::Display for Id {
     }
 }
 
+/// A received message. `params` is null if it is absent.
 #[derive(Debug, PartialEq)]
 pub enum Incoming {
+    /// A call that requires a response.
     Request { id: Id, method: String, params: Value },
+    /// A call without a response.
     Notification { method: String, params: Value },
+    /// The result of a request, or its error object.
     Response { id: Id, result: Result<Value, Value> },
 }
 
-/// What is answered to a line that is no message; `id` is null where it cannot be known.
+/// A line that is not a valid message.
 #[derive(Debug)]
-pub struct Rejected {
+pub struct InvalidMessage {
+    /// The id for the error response; null if the id could not be read.
     pub id: Id,
+    /// The error for the response.
     pub error: Error,
 }
 
-impl Rejected {
+impl InvalidMessage {
     fn new(id: Id, kind: Kind, message: impl Into<String>) -> Self {
         Self { id, error: Error::new(kind, message) }
     }
 }
 
 impl Incoming {
-    pub fn parse(line: &[u8]) -> Result<Incoming, Rejected> {
+    /// Parses one message.
+    pub fn parse(line: &[u8]) -> Result<Incoming, InvalidMessage> {
         let text = std::str::from_utf8(line).map_err(|error| {
-            Rejected::new(Id::Null, Kind::ParseError, format!("message is not UTF-8 after byte {}", error.valid_up_to()))
+            InvalidMessage::new(Id::Null, Kind::ParseError, format!("message is not UTF-8 after byte {}", error.valid_up_to()))
         })?;
         let value: Value = serde_json::from_str(text)
-            .map_err(|error| Rejected::new(Id::Null, Kind::ParseError, format!("message is not JSON: {error}")))?;
-        let invalid = |id: &Id, message: &str| Rejected::new(id.clone(), Kind::InvalidRequest, message);
+            .map_err(|error| InvalidMessage::new(Id::Null, Kind::ParseError, format!("message is not JSON: {error}")))?;
+        let invalid = |id: &Id, message: &str| InvalidMessage::new(id.clone(), Kind::InvalidRequest, message);
         let mut object = match value {
             Value::Object(object) => object,
             Value::Array(_) => return Err(invalid(&Id::Null, "batches are not part of ACP: send one message a line")),
@@ -90,7 +98,7 @@ fn response(id: Id, mut object: Map<String, Value>) -> Result<Incoming, &'static
     }
 }
 
-/// Lines to write, with their ends.
+/// Encodes messages as lines, each with its `\n`.
 pub mod frame {
     use super::*;
 
@@ -108,14 +116,17 @@ pub mod frame {
         into.push(b'\n');
     }
 
+    /// Appends a notification to `into`.
     pub fn notification(method: &str, params: impl Serialize, into: &mut Vec<u8>) {
         line(&Frame { jsonrpc: "2.0", id: None, method, params }, into);
     }
 
+    /// Appends a request to `into`.
     pub fn request(id: &Id, method: &str, params: impl Serialize, into: &mut Vec<u8>) {
         line(&Frame { jsonrpc: "2.0", id: Some(id), method, params }, into);
     }
 
+    /// The response to the request `id`.
     pub fn response(id: &Id, result: &Result<Value, Error>) -> Vec<u8> {
         let mut bytes = Vec::new();
         match result {

@@ -1,4 +1,5 @@
-//! The requests of both sides that are under way: theirs, which may be cancelled, and ours, which wait for an answer.
+//! The pending requests of a connection: outgoing ones, which wait for a response, and incoming
+//! ones, which the other side may cancel.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,61 +12,66 @@ use super::message::Id;
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 
-/// Called once with the answer, or with what came instead of one.
-pub type Answered = Box<dyn FnOnce(Result<Value, Value>) + Send>;
+/// Called once with the result of an outgoing request, or with its error object.
+pub type ResponseHandler = Box<dyn FnOnce(Result<Value, Value>) + Send>;
 
+/// The other side of a connection.
 #[derive(Default)]
 pub struct Peer {
+    /// Id of the next outgoing request.
     next: AtomicU64,
-    ours: Mutex<HashMap<Id, Answered>>,
-    theirs: Mutex<HashMap<Id, CancellationToken>>,
+    outgoing: Mutex<HashMap<Id, ResponseHandler>>,
+    incoming: Mutex<HashMap<Id, CancellationToken>>,
 }
 
 impl Peer {
-    /// Registers a request of ours; returns the id to send it with.
-    pub fn ask(&self, answered: Answered) -> Id {
+    /// Registers an outgoing request. Returns the id to send it with.
+    pub fn ask(&self, handler: ResponseHandler) -> Id {
         let id = Id::Number(self.next.fetch_add(1, Ordering::Relaxed).into());
-        self.ours.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), answered);
+        self.outgoing.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), handler);
         id
     }
 
-    /// Hands an answer to whoever waits for it. False: nobody does.
+    /// Calls the handler of an outgoing request. Returns false if no such request is pending.
     pub fn answer(&self, id: &Id, result: Result<Value, Value>) -> bool {
-        let answered = self.ours.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
-        match answered {
-            Some(answered) => {
-                answered(result);
+        let handler = self.outgoing.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+        match handler {
+            Some(handler) => {
+                handler(result);
                 true
             }
             None => false,
         }
     }
 
-    /// Forgets a request of ours; its answer, if one comes, is nobody's.
+    /// Removes an outgoing request, so that a later response is ignored. Returns false if it was
+    /// not pending.
     pub fn withdraw(&self, id: &Id) -> bool {
-        self.ours.lock().unwrap_or_else(PoisonError::into_inner).remove(id).is_some()
+        self.outgoing.lock().unwrap_or_else(PoisonError::into_inner).remove(id).is_some()
     }
 
-    /// Registers a request of theirs. An id that is in use, or one request too many, is an error.
+    /// Registers an incoming request. Fails if the id is in use or if
+    /// `limits::REQUESTS_RUNNING_MAX` requests are running.
     pub fn begin(&self, id: &Id, cancel: CancellationToken) -> Result<()> {
-        let mut theirs = self.theirs.lock().unwrap_or_else(PoisonError::into_inner);
-        if theirs.len() >= limits::REQUESTS_RUNNING_MAX {
-            return Err(Error::new(Kind::Overloaded, format!("{} requests are running already", theirs.len())));
+        let mut incoming = self.incoming.lock().unwrap_or_else(PoisonError::into_inner);
+        if incoming.len() >= limits::REQUESTS_RUNNING_MAX {
+            return Err(Error::new(Kind::Overloaded, format!("{} requests are running already", incoming.len())));
         }
-        if theirs.contains_key(id) {
+        if incoming.contains_key(id) {
             return Err(Error::new(Kind::InvalidRequest, format!("id: {id} belongs to a request that is still running")));
         }
-        theirs.insert(id.clone(), cancel);
+        incoming.insert(id.clone(), cancel);
         Ok(())
     }
 
+    /// Removes an incoming request after its response.
     pub fn finish(&self, id: &Id) {
-        self.theirs.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+        self.incoming.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
     }
 
-    /// Cancels a request of theirs; one that is over is left alone.
+    /// Cancels an incoming request. Does nothing if it is not running.
     pub fn cancel(&self, id: &Id) {
-        if let Some(cancel) = self.theirs.lock().unwrap_or_else(PoisonError::into_inner).get(id) {
+        if let Some(cancel) = self.incoming.lock().unwrap_or_else(PoisonError::into_inner).get(id) {
             cancel.cancel();
         }
     }

@@ -8,7 +8,7 @@ use super::change::{self, Change, Current, Plan};
 use super::{Output, Tool, ToolContext, ToolError};
 use crate::config::AccessKind;
 use crate::content::{Location, ToolContent, ToolKind};
-use crate::patch::apply_patch::{FilePatch, Hunk, Operation, Patched, apply, parse};
+use crate::patch::apply_patch::{FilePatch, Hunk, Operation, PatchOutcome, apply, parse};
 use crate::permission::Access;
 use crate::workspace::{Placed, Workspace};
 
@@ -119,7 +119,7 @@ fn take(changes: &mut Vec<Change>, file: FilePatch, context: &ToolContext) -> Re
         }
         Operation::Update { move_to, hunks } => {
             let content = there("it does not exist; to make it, add it")?;
-            let Patched { bytes, line } = patched(content, &hunks)?;
+            let PatchOutcome { bytes, line } = patched(content, &hunks)?;
             let to = move_to.map(|path| context.workspace.resolve(&path)).filter(|to| to.real != placed.real);
             if to.is_none() && bytes == content {
                 return Err(ToolError::new("the hunks change nothing"));
@@ -145,7 +145,7 @@ fn concerns(change: &Change, placed: &Placed) -> bool {
     change.placed.real == placed.real || change.from.as_ref().is_some_and(|(from, _)| from.real == placed.real)
 }
 
-fn patched(content: &[u8], hunks: &[Hunk]) -> Result<Patched, ToolError> {
+fn patched(content: &[u8], hunks: &[Hunk]) -> Result<PatchOutcome, ToolError> {
     apply(content, hunks).map_err(ToolError)
 }
 

@@ -291,7 +291,7 @@ impl Change {
     pub fn diff(&self) -> Diff {
         let old_name = self.from.as_ref().map_or(&self.shown, |(_, shown)| shown);
         let old = self.old.bytes.as_deref().map(|bytes| Side { name: old_name, bytes });
-        patch::unified(old, self.new.as_deref().map(|bytes| Side { name: &self.shown, bytes }))
+        patch::unified_diff(old, self.new.as_deref().map(|bytes| Side { name: &self.shown, bytes }))
     }
 
     fn location(&self) -> Location {

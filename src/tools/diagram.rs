@@ -1,4 +1,4 @@
-//! `diagram`: a graph in Graphviz' language, drawn as a picture that the session keeps.
+//! `diagram`: draws a graph in the DOT language as an SVG artifact of the session.
 
 mod dot;
 mod draw;
@@ -16,12 +16,12 @@ use crate::workspace::Workspace;
 
 pub struct Diagram;
 
-/// Draws a graph written in DOT (Graphviz) as an SVG file, and tells its path.
+/// Draws a graph in the DOT language (Graphviz) as an SVG file and returns its path.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Input {
     #[serde(alias = "dot", alias = "content")]
     source: String,
-    /// There is one; models need not be told.
+    /// Only `svg` exists, so the schema for models omits it.
     #[serde(default)]
     #[schemars(skip)]
     format: Option<Format>,
@@ -59,7 +59,7 @@ impl Tool for Diagram {
                 let (nodes, edges) = (graph.nodes.len(), graph.edges.len());
                 let mut text = format!("drew {nodes} nodes and {edges} edges: {}\n", artifact.display());
                 if graph.has_clusters {
-                    text.push_str("[clusters are drawn without their frames]\n");
+                    text.push_str("[clusters are drawn without frames]\n");
                 }
                 let details = json!({ "artifact": artifact, "format": "svg", "bytes": svg.len(), "nodes": nodes, "edges": edges });
                 Ok(Output::text(text, details))

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::change::{self, Change, Plan};
 use super::{Output, Tool, ToolContext, ToolError};
 use crate::content::{Location, ToolContent, ToolKind};
-use crate::patch::edit::{Edited, edit};
+use crate::patch::edit::{EditOutcome, edit};
 use crate::permission::Access;
 use crate::workspace::Workspace;
 
@@ -71,9 +71,9 @@ fn plan(input: &Input, context: &ToolContext) -> Result<Plan, ToolError> {
             edit(content, &input.old_string, &input.new_string, input.replace_all.unwrap_or(false))
                 .map_err(|error| ToolError(error.message(&shown)))?
         }
-        None | Some(_) => Edited { bytes: input.new_string.clone().into_bytes(), strategy: "exact", match_count: 1, line: 1 },
+        None | Some(_) => EditOutcome { bytes: input.new_string.clone().into_bytes(), strategy: "exact", match_count: 1, line: 1 },
     };
-    let Edited { bytes, strategy, match_count, line } = edited;
+    let EditOutcome { bytes, strategy, match_count, line } = edited;
     let change = Change { line: Some(line), ..Change::new(placed, context, old, Some(bytes)) };
     let text = match match_count {
         1 => format!("edited {shown} at line {line}"),

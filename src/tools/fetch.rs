@@ -12,7 +12,7 @@ use super::{Output, Tool, ToolContext, ToolError, artifact};
 use crate::content::{Part, ToolContent, ToolKind};
 use crate::limits;
 use crate::permission::Access;
-use crate::web::{Address, Answer};
+use crate::web::{Address, WebResponse};
 use crate::workspace::Workspace;
 
 pub struct Fetch;
@@ -58,7 +58,7 @@ impl Tool for Fetch {
 }
 
 /// Asks, and asks again where it is sent on, as far as the rules let it.
-async fn follow(mut address: Address, context: &ToolContext) -> Result<(Address, Answer), ToolError> {
+async fn follow(mut address: Address, context: &ToolContext) -> Result<(Address, WebResponse), ToolError> {
     for _ in 0..=limits::FETCH_REDIRECTS_MAX {
         let answer = context.web.get(&address, &context.fetch_hosts).await.map_err(ToolError)?;
         let Some(next) = &answer.redirect else { return Ok((address, answer)) };
@@ -70,9 +70,9 @@ async fn follow(mut address: Address, context: &ToolContext) -> Result<(Address,
     Err(ToolError(format!("more than {} redirections, the last one to {address}", limits::FETCH_REDIRECTS_MAX)))
 }
 
-fn output(address: &Address, answer: Answer, context: &ToolContext) -> Result<Output, ToolError> {
+fn output(address: &Address, answer: WebResponse, context: &ToolContext) -> Result<Output, ToolError> {
     let mut details =
-        json!({ "url": address.as_str(), "status": answer.status, "bytes": answer.body.len(), "truncated": answer.cut });
+        json!({ "url": address.as_str(), "status": answer.status, "bytes": answer.body.len(), "truncated": answer.truncated });
     if let Some(content_type) = &answer.content_type {
         details["contentType"] = json!(content_type);
     }
@@ -86,7 +86,7 @@ fn output(address: &Address, answer: Answer, context: &ToolContext) -> Result<Ou
     }
     match page {
         Page::Other(kind) => Err(ToolError(format!("{address} is {kind}, no text; bash with curl -o can save it to a file"))),
-        Page::Image(_) if answer.cut || answer.body.len() > limits::IMAGE_BYTES_MAX => {
+        Page::Image(_) if answer.truncated || answer.body.len() > limits::IMAGE_BYTES_MAX => {
             Err(ToolError(format!("{address} is an image of more than {} MiB", limits::IMAGE_BYTES_MAX >> 20)))
         }
         Page::Image(image) => {
@@ -107,7 +107,7 @@ fn output(address: &Address, answer: Answer, context: &ToolContext) -> Result<Ou
                 let head = text.floor_char_boundary(limits::FETCH_TEXT_BYTES_MAX);
                 text.truncate(text[..head].rfind('\n').filter(|end| *end > head / 2).unwrap_or(head));
             }
-            if answer.cut {
+            if answer.truncated {
                 notes.push_str(&format!(
                     "[the page is longer than {} MiB; the rest was not fetched]\n",
                     limits::FETCH_BYTES_MAX >> 20

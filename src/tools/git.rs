@@ -1,9 +1,10 @@
-//! The git tools: git itself, under the supervisor, never interactive and bounded in time and output. Here is how it is run; each tool has
-//! its own file.
+//! The git tools. This file runs the program `git`, non-interactively and with limits on time and
+//! output; each tool has its own file.
 //!
-//! Those that read have git run nothing that a repository's settings name: no pager, hook, file system monitor, external diff, text
-//! conversion or signature check, and no fetch of missing objects. What remains are filters (`filter.NAME.clean`), without which git cannot
-//! tell whether a file that has one changed: they run where nothing can be written.
+//! Reading commands do not execute programs from the settings of the repository: no pager, hook,
+//! file system monitor, external diff, text conversion or signature check, and no fetch of missing
+//! objects. The exception are filters (`filter.NAME.clean`), because git needs them to compare
+//! files; they run in a sandbox without write access.
 
 mod branch;
 mod changes;
@@ -21,19 +22,20 @@ use std::time::Duration;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-pub use branch::Branch;
-pub use commit::Commit;
-pub use diff::Diff;
-pub use log::Log;
-pub use status::Status;
+pub use branch::GitBranch;
+pub use commit::GitCommit;
+pub use diff::GitDiff;
+pub use log::GitLog;
+pub use status::GitStatus;
 
 use super::bash::confinement;
 use super::{ToolContext, ToolError};
 use crate::limits;
 use crate::process::{Child, Command, ExitStatus, Sandbox};
 
-/// Nobody is there to be asked or to look at pages, and messages are the ones that are known.
-const UNATTENDED: [(&str, &str); 8] = [
+/// Environment without editor, pager and password prompts. The fixed locale keeps messages of git
+/// in English, because some of them are parsed.
+const NON_INTERACTIVE: [(&str, &str); 8] = [
     ("GIT_TERMINAL_PROMPT", "0"),
     ("GIT_EDITOR", "true"),
     ("GIT_SEQUENCE_EDITOR", "true"),
@@ -44,11 +46,12 @@ const UNATTENDED: [(&str, &str); 8] = [
     ("LC_ALL", "C.UTF-8"),
 ];
 
-/// Reads change nothing by the way.
-const READING: [(&str, &str); 2] = [("GIT_OPTIONAL_LOCKS", "0"), ("GIT_NO_LAZY_FETCH", "1")];
+/// Environment of reading commands: no refresh of the index, no fetch of missing objects.
+const READ_ONLY: [(&str, &str); 2] = [("GIT_OPTIONAL_LOCKS", "0"), ("GIT_NO_LAZY_FETCH", "1")];
 
-/// What would lead git to another repository than that of the directory: we may have been started by a hook.
-const MISLEADING: [&str; 8] = [
+/// Variables that select another repository or program than those of the directory; they are set if
+/// nuncio was started by a git hook.
+const REMOVED: [&str; 8] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
     "GIT_INDEX_FILE",
@@ -59,46 +62,50 @@ const MISLEADING: [&str; 8] = [
     "GIT_EXTERNAL_DIFF",
 ];
 
-/// Settings of git under which it runs no program of a repository's choice, and prints text as UTF-8.
-const HARMLESS: [&str; 4] =
+/// Settings that disable programs from the repository's settings, and select UTF-8 output.
+const SAFE_SETTINGS: [&str; 4] =
     ["core.fsmonitor=false", "core.hooksPath=/dev/null", "log.showSignature=false", "i18n.logOutputEncoding=UTF-8"];
 
-/// Its output alone; what it has to complain about follows only when it fails.
-const OUTPUT_FIRST: &str = r#"exec 3>&1; said=$("$@" 2>&1 >&3 3>&-) || { code=$?; printf '%s\n' "$said"; exit $code; }"#;
+/// Shell script that prints the standard output of a command, and appends its standard error only
+/// if the command fails.
+const OUTPUT_FIRST: &str = r#"exec 3>&1; errors=$("$@" 2>&1 >&3 3>&-) || { code=$?; printf '%s\n' "$errors"; exit $code; }"#;
 
-/// What git printed.
-pub struct Said {
+/// The output of a git command.
+pub struct GitOutput {
     pub bytes: Vec<u8>,
-    /// There was more than `limits::GIT_OUTPUT_BYTES_MAX`.
-    pub cut: bool,
+    /// True if there was more than `limits::GIT_OUTPUT_BYTES_MAX`; `bytes` is truncated then.
+    pub truncated: bool,
+    /// Exit code.
     pub code: i32,
-    /// What is to be told of the sandbox it ran in, in lines.
+    /// Description of the sandbox for the model, in lines; empty without a sandbox.
     pub confinement: String,
 }
 
-impl Said {
+impl GitOutput {
+    /// The output as text without trailing whitespace.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.bytes).trim_end().to_owned()
     }
 
-    /// The fields of an output with `-z`; a last one that was cut is left out.
+    /// The NUL-terminated fields of an output with `-z`; a truncated last one is omitted.
     pub fn fields(&self) -> impl Iterator<Item = &[u8]> {
         let end = memchr::memrchr(0, &self.bytes).unwrap_or(0);
         self.bytes[..end].split(|byte| *byte == 0).filter(move |_| end > 0)
     }
 }
 
-/// The repository of a session's directory.
+/// The repository that contains a session's directory.
 pub struct Git<'c> {
     context: &'c ToolContext,
-    /// Its working tree, without symlinks. The session's directory is in it.
+    /// The working tree, without symlinks. It contains the session's directory.
     pub top: PathBuf,
-    /// Where filters keep what they need to compare files.
+    /// Storage of Git LFS, which its filters write to.
     large_files: Option<PathBuf>,
 }
 
 impl<'c> Git<'c> {
-    /// An error when the directory is in no working tree, or when the repository is not that of the directory.
+    /// Finds the repository. Fails if the directory is not in a working tree, or if the repository
+    /// does not belong to the directory (see [`origin`]).
     pub async fn open(context: &'c ToolContext) -> Result<Git<'c>, ToolError> {
         let mut git = Git { context, top: PathBuf::new(), large_files: None };
         let origin = origin::find(&git).await?;
@@ -107,44 +114,46 @@ impl<'c> Git<'c> {
         Ok(git)
     }
 
-    /// Runs a command that only looks. A failure of git is an error.
-    pub async fn read(&self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result<Said, ToolError> {
-        let said = self.try_read(arguments).await?;
-        if said.code == 0 || said.cut { Ok(said) } else { Err(self.failed(&said)) }
+    /// Runs a reading command. A failure of git is an error.
+    pub async fn read(&self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result<GitOutput, ToolError> {
+        let output = self.try_read(arguments).await?;
+        if output.code == 0 || output.truncated { Ok(output) } else { Err(self.failed(&output)) }
     }
 
-    /// The same, where a failure of git is an answer.
-    pub async fn try_read(&self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result<Said, ToolError> {
-        let settings = HARMLESS.into_iter().flat_map(|setting| ["-c", setting]);
+    /// Runs a reading command. A failure of git is returned as its exit code.
+    pub async fn try_read(&self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result<GitOutput, ToolError> {
+        let settings = SAFE_SETTINGS.into_iter().flat_map(|setting| ["-c", setting]);
         let own = ["sh", "-c", OUTPUT_FIRST, "sh", "git", "--no-pager"].into_iter().chain(settings);
         let all = own.map(OsString::from).chain(arguments.into_iter().map(Into::into));
-        let mut command = self.command(all).sandbox(Some(self.reading()));
-        for (name, value) in READING {
+        let mut command = self.command(all).sandbox(Some(self.read_sandbox()));
+        for (name, value) in READ_ONLY {
             command = command.env(name, value);
         }
         self.run(&command, limits::GIT_READ, &self.context.cancel).await
     }
 
-    /// Runs a command that changes the repository, with its hooks; its output and what it complains about in order. Housekeeping in
-    /// the background is left to others: it would be ended with the command.
-    pub async fn change(&self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result<Said, ToolError> {
-        self.run(&self.changing(arguments), limits::GIT_CHANGE, &self.context.cancel).await
+    /// Runs a command that changes the repository, with its hooks. The output contains standard
+    /// output and standard error in order. Background maintenance is disabled: it would be killed
+    /// with the command.
+    pub async fn change(&self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result<GitOutput, ToolError> {
+        self.run(&self.change_command(arguments), limits::GIT_CHANGE, &self.context.cancel).await
     }
 
-    /// The same to take back what a call did that failed: also when it was cancelled.
+    /// Runs a command that reverts changes of a failed call, even if the call was cancelled.
     pub async fn undo(&self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result<(), ToolError> {
-        let said = self.run(&self.changing(arguments), limits::GIT_UNDO, &CancellationToken::new()).await?;
-        if said.code == 0 { Ok(()) } else { Err(self.failed(&said)) }
+        let output = self.run(&self.change_command(arguments), limits::GIT_UNDO, &CancellationToken::new()).await?;
+        if output.code == 0 { Ok(()) } else { Err(self.failed(&output)) }
     }
 
-    /// Hooks and filters are commands like others.
-    fn changing(&self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Command {
+    /// A changing command. Its hooks and filters run in the sandbox of shell commands.
+    fn change_command(&self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Command {
         let own = ["git", "--no-pager", "-c", "maintenance.auto=false", "-c", "gc.auto=0"].map(OsString::from);
         self.command(own.into_iter().chain(arguments.into_iter().map(Into::into))).sandbox(self.context.sandbox.clone())
     }
 
-    /// Where the kernel has no Landlock and no sandbox is wanted, reads run without.
-    fn reading(&self) -> Sandbox {
+    /// The sandbox of reading commands. Without Landlock in the kernel it is omitted, unless the
+    /// session requires a sandbox.
+    fn read_sandbox(&self) -> Sandbox {
         let temp = self.context.shell.temp().to_owned();
         Sandbox {
             writable: self.large_files.iter().cloned().collect(),
@@ -158,16 +167,16 @@ impl<'c> Git<'c> {
 
     fn command(&self, arguments: impl IntoIterator<Item = OsString>) -> Command {
         let mut command = Command::program(arguments, &self.context.workspace.cwd);
-        for (name, value) in UNATTENDED {
+        for (name, value) in NON_INTERACTIVE {
             command = command.env(name, value);
         }
-        for name in MISLEADING.into_iter().chain(self.context.secrets.iter().map(String::as_str)) {
+        for name in REMOVED.into_iter().chain(self.context.secrets.iter().map(String::as_str)) {
             command = command.env_remove(name);
         }
         command
     }
 
-    async fn run(&self, command: &Command, timeout: Duration, cancel: &CancellationToken) -> Result<Said, ToolError> {
+    async fn run(&self, command: &Command, timeout: Duration, cancel: &CancellationToken) -> Result<GitOutput, ToolError> {
         if cancel.is_cancelled() {
             return Err(ToolError::cancelled());
         }
@@ -177,45 +186,47 @@ impl<'c> Git<'c> {
             biased;
             () = cancel.cancelled() => Err(ToolError::cancelled()),
             () = sleep(timeout) => {
-                Err(ToolError(format!("git did not end within {} s; it and all that it had started was ended", timeout.as_secs())))
+                Err(ToolError(format!("git timed out after {} s; it and its child processes were killed", timeout.as_secs())))
             }
-            ended = whole(&mut child, &mut bytes) => Ok(ended?),
+            ended = read_to_end(&mut child, &mut bytes) => Ok(ended?),
         };
         match ended {
             Ok(Some(status)) => {
-                let wanted = command.sandbox.as_ref().filter(|sandbox| sandbox.required);
-                let confinement = wanted.map(|sandbox| confinement(sandbox, &status)).unwrap_or_default();
-                Ok(Said { bytes, cut: false, code: status.code, confinement })
+                let required = command.sandbox.as_ref().filter(|sandbox| sandbox.required);
+                let confinement = required.map(|sandbox| confinement(sandbox, &status)).unwrap_or_default();
+                Ok(GitOutput { bytes, truncated: false, code: status.code, confinement })
             }
             Ok(None) => {
                 child.end().await?;
                 bytes.truncate(limits::GIT_OUTPUT_BYTES_MAX);
-                Ok(Said { bytes, cut: true, code: 0, confinement: String::new() })
+                Ok(GitOutput { bytes, truncated: true, code: 0, confinement: String::new() })
             }
             Err(ToolError(why)) => {
                 child.end().await?;
-                let said = String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(limits::GIT_ERROR_BYTES_MAX)..]).into_owned();
-                Err(ToolError(format!("{said}{why}")))
+                let output =
+                    String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(limits::GIT_ERROR_BYTES_MAX)..]).into_owned();
+                Err(ToolError(format!("{output}{why}")))
             }
         }
     }
 
-    /// What git said when it failed, the end of it where it is long.
-    pub fn failed(&self, said: &Said) -> ToolError {
-        let text = said.text();
-        if said.code == 127 && text.contains("git: ") {
+    /// The error for a failed command, with the end of its output.
+    pub fn failed(&self, output: &GitOutput) -> ToolError {
+        let text = output.text();
+        if output.code == 127 && text.contains("git: ") {
             return ToolError::new("git is not installed");
         }
         if text.contains("not a git repository") || text.contains("must be run in a work tree") {
             let cwd = self.context.workspace.cwd.display();
-            return ToolError(format!("{cwd} is not in a git repository; git init with bash makes one"));
+            return ToolError(format!("{cwd} is not in a git repository; run git init with bash to create one"));
         }
-        let cut = text.ceil_char_boundary(text.len().saturating_sub(limits::GIT_ERROR_BYTES_MAX));
-        let told = format!("git failed with exit code {}: {}\n{}", said.code, &text[cut..], said.confinement);
-        ToolError(told.trim_end().to_owned())
+        let start = text.ceil_char_boundary(text.len().saturating_sub(limits::GIT_ERROR_BYTES_MAX));
+        let message = format!("git failed with exit code {}: {}\n{}", output.code, &text[start..], output.confinement);
+        ToolError(message.trim_end().to_owned())
     }
 
-    /// How people know a path that git names from the top; that of a directory may end with a slash.
+    /// The displayed form of a path relative to the top of the working tree. A trailing slash of a
+    /// directory stays.
     pub fn show(&self, from_top: &[u8]) -> String {
         let mut shown = self.context.workspace.show(&self.top.join(path(from_top)));
         if from_top.ends_with(b"/") {
@@ -224,13 +235,14 @@ impl<'c> Git<'c> {
         shown
     }
 
-    /// Rules keep it from being read.
+    /// True if rules forbid reading a path relative to the top of the working tree.
     pub fn hides(&self, from_top: &[u8]) -> bool {
         let from_top = from_top.strip_suffix(b"/").unwrap_or(from_top);
         self.context.hidden.as_ref().is_some_and(|hides| hides(&self.top.join(path(from_top))))
     }
 
-    /// What a call looks at, as pathspecs: `path`, or all of the working tree that is inside the roots; none are all of it.
+    /// The pathspecs of a call: `path`, else the parts of the working tree inside the session's
+    /// roots. An empty list means the whole working tree.
     pub fn scope(&self, path: Option<&str>) -> Result<Vec<OsString>, ToolError> {
         if let Some(path) = path {
             return Ok(vec![self.pathspec(path)?]);
@@ -239,24 +251,26 @@ impl<'c> Git<'c> {
         if roots.iter().any(|root| self.top.starts_with(root)) {
             return Ok(Vec::new());
         }
-        let inside: Vec<OsString> = roots.iter().filter(|root| root.starts_with(&self.top)).map(|root| literal(root)).collect();
+        let inside: Vec<OsString> =
+            roots.iter().filter(|root| root.starts_with(&self.top)).map(|root| literal_pathspec(root)).collect();
         if inside.is_empty() {
             return Err(ToolError(format!("the repository {} is outside the roots", self.top.display())));
         }
         Ok(inside)
     }
 
-    /// A path that a model wrote, of which no character means anything to git.
+    /// A pathspec that matches exactly the path of a tool call; no character is special.
     pub fn pathspec(&self, path: &str) -> Result<OsString, ToolError> {
-        Ok(literal(&self.place(path)?))
+        Ok(literal_pathspec(&self.locate(path)?))
     }
 
-    /// Where a path that a model wrote leads, as git knows it: what is a link itself is not followed.
-    pub fn place(&self, path: &str) -> Result<PathBuf, ToolError> {
+    /// The absolute path for a path of a tool call. Symlinks among its parents are resolved, but
+    /// not the path itself, because git tracks symlinks as such.
+    pub fn locate(&self, path: &str) -> Result<PathBuf, ToolError> {
         let placed = self.context.workspace.resolve(path);
         let link = placed.path.file_name().filter(|_| placed.path.is_symlink());
         let directory = placed.path.parent().and_then(|parent| std::fs::canonicalize(parent).ok());
-        // What leads out of the repository by itself is no link of its.
+        // A symlink outside the repository is resolved.
         let own = link.zip(directory).map(|(name, directory)| directory.join(name)).filter(|own| own.starts_with(&self.top));
         let place = own.unwrap_or(placed.real);
         if !place.starts_with(&self.top) {
@@ -266,14 +280,14 @@ impl<'c> Git<'c> {
     }
 }
 
-/// Reads the output to its end and waits for that of the command. None: the output is too long.
-async fn whole(child: &mut Child, bytes: &mut Vec<u8>) -> Result<Option<ExitStatus>, ToolError> {
+/// Reads the whole output and waits for the command to exit. `None` if the output is too long.
+async fn read_to_end(child: &mut Child, bytes: &mut Vec<u8>) -> Result<Option<ExitStatus>, ToolError> {
     loop {
         let read = child.output.read(bytes).await;
         if bytes.len() > limits::GIT_OUTPUT_BYTES_MAX {
             return Ok(None);
         }
-        if read.map_err(|error| ToolError(format!("reading what git prints: {error}")))? == 0 {
+        if read.map_err(|error| ToolError(format!("reading the output of git: {error}")))? == 0 {
             return Ok(Some(child.wait().await?));
         }
     }
@@ -283,22 +297,22 @@ fn path(bytes: &[u8]) -> PathBuf {
     Path::new(OsStr::from_bytes(bytes)).to_owned()
 }
 
-/// A pathspec for an absolute path.
-fn literal(path: &Path) -> OsString {
+/// A pathspec that matches exactly an absolute path.
+fn literal_pathspec(path: &Path) -> OsString {
     pathspec("literal", path.as_os_str().as_bytes())
 }
 
-/// gitglossary(7), "pathspec".
+/// A pathspec with magic words, see gitglossary(7), "pathspec".
 fn pathspec(magic: &str, path: &[u8]) -> OsString {
     OsString::from_vec([format!(":({magic})").as_bytes(), path].concat())
 }
 
-/// Arguments of which some are paths.
-fn words(words: &[&str], paths: &[OsString]) -> Vec<OsString> {
-    words.iter().map(OsString::from).chain(paths.iter().cloned()).collect()
+/// Arguments followed by paths.
+fn with_paths(arguments: &[&str], paths: &[OsString]) -> Vec<OsString> {
+    arguments.iter().map(OsString::from).chain(paths.iter().cloned()).collect()
 }
 
-/// A word as a shell would have to be given it.
+/// A word with quotes for a shell, if it needs them.
 fn quoted(word: &str) -> String {
     let plain = |character: char| character.is_ascii_alphanumeric() || "-_./,:@%+=".contains(character);
     if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }

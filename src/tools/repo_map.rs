@@ -1,4 +1,4 @@
-//! `repo_map`: the definitions of a repository that matter most, as many as fit a budget.
+//! `repo_map`: the highest-ranked definitions of a source tree, as many as fit a token budget.
 
 mod cache;
 mod file;
@@ -59,7 +59,8 @@ impl Tool for RepoMap {
         Access::read(input.path())
     }
 
-    /// details: `{files, definitions, shown, truncated}`: what there is, and how many definitions are shown.
+    /// details: `{files, definitions, shown, truncated}`; `files` and `definitions` count what was
+    /// found, `shown` the definitions in the output.
     async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
         let placed = context.workspace.resolve(input.path());
         let budget = input.budget_tokens.unwrap_or(limits::MAP_TOKENS).clamp(1, limits::MAP_TOKENS_MAX);
@@ -68,13 +69,14 @@ impl Tool for RepoMap {
     }
 }
 
+/// The output for the directory or file `placed`.
 fn map(placed: &Placed, budget_tokens: usize, context: &ToolContext) -> Result<Output, ToolError> {
     std::fs::metadata(&placed.real).map_err(|error| context.failed("mapping", &placed.path, error))?;
-    let Sources { files, left_out } = Sources::read(&placed.real, context);
+    let Sources { files, skipped } = Sources::read(&placed.real, context);
     if files.is_empty() {
         let known: Vec<&str> = LANGUAGES.iter().map(|row| row.name).collect();
         return Err(ToolError(format!(
-            "{} has no source files of a known language ({}); use list",
+            "{} has no source files in a supported language ({}); use list",
             context.workspace.show(&placed.path),
             known.join(", ")
         )));
@@ -83,7 +85,6 @@ fn map(placed: &Placed, budget_tokens: usize, context: &ToolContext) -> Result<O
         files.iter().map(|(path, file)| (path.strip_prefix(&placed.real).unwrap_or(path), file.clone())).collect();
     let ranked = rank::rank(&below);
     let shown = |index: usize| context.workspace.show(placed.path.join(below[index].0).components().as_path());
-    // As many as fit, those that matter most first.
     let mut room = budget_tokens * limits::BYTES_PER_TOKEN;
     let mut chosen: BTreeMap<usize, (f64, Vec<usize>)> = BTreeMap::new();
     for one in &ranked {
@@ -108,13 +109,13 @@ fn map(placed: &Placed, budget_tokens: usize, context: &ToolContext) -> Result<O
         text.push_str(&format!("{}:\n", shown(file)));
         definitions.into_iter().for_each(|index| text.push_str(&line(&below[file].1.definitions[index])));
     }
-    let truncated = count < ranked.len() || left_out > 0;
+    let truncated = count < ranked.len() || skipped > 0;
     if count < ranked.len() {
         let (all, files) = (ranked.len(), below.len());
-        text.push_str(&format!("[{count} of {all} definitions in {files} files; give path or more budget_tokens to see others]\n"));
+        text.push_str(&format!("[{count} of {all} definitions in {files} files; set path or more budget_tokens to see others]\n"));
     }
-    if left_out > 0 {
-        text.push_str(&format!("[{left_out} files were left out: too large, too many or too slow to read; give path]\n"));
+    if skipped > 0 {
+        text.push_str(&format!("[{skipped} files were skipped: too large, too many or too slow to read; set path]\n"));
     }
     Ok(Output::text(text, json!({ "files": below.len(), "definitions": ranked.len(), "shown": count, "truncated": truncated })))
 }
@@ -126,24 +127,24 @@ fn line(definition: &file::Definition) -> String {
 /// The source files below a directory, by real path.
 struct Sources {
     files: Vec<(PathBuf, Arc<FileMap>)>,
-    /// How many were not read.
-    left_out: usize,
+    /// Number of source files that were not read.
+    skipped: usize,
 }
 
 impl Sources {
     fn read(root: &Path, context: &ToolContext) -> Sources {
         let until = Instant::now() + limits::MAP_TIME;
         let found: Mutex<Vec<(PathBuf, Arc<FileMap>)>> = Mutex::default();
-        let (met, left_out) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let (seen, skipped) = (AtomicUsize::new(0), AtomicUsize::new(0));
         context.walk(root).parallel(|| {
             let mut parser = Parser::new();
-            let (found, met, left_out) = (&found, &met, &left_out);
+            let (found, seen, skipped) = (&found, &seen, &skipped);
             move |entry| {
                 let Some(language) = language_of(entry.path()) else { return true };
-                let room = met.fetch_add(1, Ordering::Relaxed) < limits::MAP_FILES_MAX && Instant::now() < until;
+                let room = seen.fetch_add(1, Ordering::Relaxed) < limits::MAP_FILES_MAX && Instant::now() < until;
                 match room.then(|| read(&entry, language, &mut parser, until, context)).flatten() {
                     Some(file) => found.lock().unwrap_or_else(PoisonError::into_inner).push((entry.into_path(), file)),
-                    None => drop(left_out.fetch_add(1, Ordering::Relaxed)),
+                    None => drop(skipped.fetch_add(1, Ordering::Relaxed)),
                 }
                 true
             }
@@ -151,11 +152,11 @@ impl Sources {
         let mut files = found.into_inner().unwrap_or_else(PoisonError::into_inner);
         files.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
         context.maps.trim(&files.iter().map(|(path, _)| path.as_path()).collect());
-        Sources { files, left_out: left_out.into_inner() }
+        Sources { files, skipped: skipped.into_inner() }
     }
 }
 
-/// None: it is too large, or cannot be read.
+/// Parses a file, or takes its cached map. `None` if it is too large or cannot be read.
 fn read(entry: &Entry, language: usize, parser: &mut Parser, until: Instant, context: &ToolContext) -> Option<Arc<FileMap>> {
     let metadata = entry.metadata().ok()?;
     if metadata.len() > limits::MAP_FILE_BYTES_MAX {
@@ -167,7 +168,7 @@ fn read(entry: &Entry, language: usize, parser: &mut Parser, until: Instant, con
     }
     let mut source = Vec::with_capacity(metadata.len() as usize + 1);
     workspace::open(entry.path()).ok()?.take(limits::MAP_FILE_BYTES_MAX).read_to_end(&mut source).ok()?;
-    // Before the clock runs: the first file of a language waits for its grammar.
+    // Loaded before the time limit starts: the first file of a language compiles its queries.
     let grammar = context.maps.grammars.get(language);
     let until = until.min(Instant::now() + limits::MAP_FILE_TIME);
     let stop = || context.cancel.is_cancelled() || Instant::now() > until;

@@ -1,4 +1,5 @@
-//! One request for a page: no cookies, no credentials, no proxy, redirections told and not followed.
+//! GET requests for pages, without cookies, credentials and proxy. Redirections are returned, not
+//! followed.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
@@ -6,36 +7,41 @@ use std::sync::{Arc, OnceLock};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, LOCATION};
 
-use super::{Address, causes, is_public};
+use super::address::{Address, is_public};
+use super::client::{self, causes};
 use crate::limits;
 
-/// The clients of the process for pages: made when they are first needed, shared by all clones.
+/// HTTP clients for pages, created on first use. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Web(Arc<Clients>);
 
 #[derive(Debug, Default)]
 struct Clients {
+    /// Connects to public IP addresses only.
     public: OnceLock<reqwest::Client>,
+    /// Connects anywhere, for hosts that the settings allow.
     any: OnceLock<reqwest::Client>,
 }
 
-/// What a host answered.
-pub struct Answer {
-    pub status: u16,
-    /// `404 Not Found`
-    pub status_text: String,
-    /// Where it says that the page is instead.
-    pub redirect: Option<Address>,
-    pub content_type: Option<String>,
-    pub body: Vec<u8>,
-    /// There is more than `limits::FETCH_BYTES_MAX`.
-    pub cut: bool,
+/// The response to a GET request.
+pub(crate) struct WebResponse {
+    pub(crate) status: u16,
+    /// Status code and reason: `404 Not Found`.
+    pub(crate) status_text: String,
+    /// The target of a redirection.
+    pub(crate) redirect: Option<Address>,
+    pub(crate) content_type: Option<String>,
+    /// At most `limits::FETCH_BYTES_MAX` bytes; empty for a redirection.
+    pub(crate) body: Vec<u8>,
+    /// True if the body was longer.
+    pub(crate) truncated: bool,
 }
 
 impl Web {
-    /// Asks for a page. A host that is not on the public web is asked only if `allowed` names it; which one it is, is seen where it is
-    /// connected to, so that a name cannot lead elsewhere in between. The error says what was wrong.
-    pub async fn get(&self, address: &Address, allowed: &[String]) -> Result<Answer, String> {
+    /// Requests a page. A host that is not on the public web is contacted only if `allowed` names
+    /// it. The check applies to the resolved IP addresses that are connected to, so that a change
+    /// of the name's resolution cannot bypass it. The error is a message for the caller of a tool.
+    pub(crate) async fn get(&self, address: &Address, allowed: &[String]) -> Result<WebResponse, String> {
         let anywhere = address.is_among(allowed);
         if !anywhere && address.ip().is_some_and(|ip| !is_public(ip)) {
             return Err(format!("{address}: {NOT_PUBLIC}"));
@@ -47,7 +53,7 @@ impl Web {
         let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok()).map(String::from);
         let status = response.status();
         if let Some(encoding) = header(CONTENT_ENCODING).filter(|encoding| encoding != "identity") {
-            return Err(format!("fetching {address}: its content is packed as {encoding}, which was not asked for"));
+            return Err(format!("fetching {address}: unsupported content encoding {encoding}"));
         }
         let redirect = match header(LOCATION) {
             Some(location) if status.is_redirection() => Some(address.join(&location)?),
@@ -55,15 +61,15 @@ impl Web {
         };
         let content_type = header(CONTENT_TYPE);
         let mut body = Vec::new();
-        let mut cut = false;
+        let mut truncated = false;
         while redirect.is_none()
-            && !cut
+            && !truncated
             && let Some(chunk) = response.chunk().await.map_err(failed)?
         {
-            cut = body.len() + chunk.len() > limits::FETCH_BYTES_MAX;
+            truncated = body.len() + chunk.len() > limits::FETCH_BYTES_MAX;
             body.extend_from_slice(&chunk[..chunk.len().min(limits::FETCH_BYTES_MAX - body.len())]);
         }
-        Ok(Answer { status: status.as_u16(), status_text: status.to_string(), redirect, content_type, body, cut })
+        Ok(WebResponse { status: status.as_u16(), status_text: status.to_string(), redirect, content_type, body, truncated })
     }
 
     fn client(&self, anywhere: bool) -> Result<reqwest::Client, reqwest::Error> {
@@ -71,7 +77,7 @@ impl Web {
         if let Some(client) = slot.get() {
             return Ok(client.clone());
         }
-        let client = super::client(|| if anywhere { builder() } else { builder().dns_resolver(Arc::new(PublicOnly)) })?;
+        let client = client::client(|| if anywhere { builder() } else { builder().dns_resolver(Arc::new(PublicOnly)) })?;
         Ok(slot.get_or_init(|| client).clone())
     }
 }
@@ -86,10 +92,9 @@ fn builder() -> reqwest::ClientBuilder {
         .connect_timeout(limits::FETCH_CONNECT)
 }
 
-const NOT_PUBLIC: &str =
-    "that host is not on the public web; who may be asked nevertheless stands in the setting tools.fetch_allowed_hosts";
+const NOT_PUBLIC: &str = "the host is not on the public web; the setting tools.fetch_allowed_hosts lists the exceptions";
 
-/// Looks names up, and finds of their addresses only public ones.
+/// A DNS resolver that returns public IP addresses only.
 struct PublicOnly;
 
 impl Resolve for PublicOnly {

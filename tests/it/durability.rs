@@ -1,8 +1,8 @@
 //! What survives: a killed nuncio, two of them on one data directory, a log that lost its deltas.
 
-mod newer;
 mod artifacts;
 mod locked;
+mod newer;
 mod owners;
 mod pruned;
 mod read_only;

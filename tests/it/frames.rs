@@ -1,9 +1,10 @@
-//! The reader of frames against whatever comes in: the same lines however they are cut, and an answer to anything.
+//! Properties of the line reader and the message parser: lines are independent of the chunks in
+//! which they arrive, and any input is parsed or refused.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use nuncio::rpc::lines::{Line, Lines};
+use nuncio::rpc::lines::{Line, LineReader};
 use nuncio::rpc::message::{Incoming, frame};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -11,7 +12,7 @@ use tokio::io::{AsyncRead, ReadBuf};
 
 const BYTES_MAX: usize = 64;
 
-/// Bytes that come in pieces, with waits between them.
+/// An input that arrives in pieces, with a `Pending` before each of them.
 struct Pieces {
     pieces: Vec<Vec<u8>>,
     waited: bool,
@@ -40,7 +41,7 @@ fn read(pieces: Vec<Vec<u8>>) -> Vec<Line> {
     let pieces = pieces.into_iter().filter(|piece| !piece.is_empty()).collect();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
-        let mut lines = Lines::new(Pieces { pieces, waited: false }, BYTES_MAX);
+        let mut lines = LineReader::new(Pieces { pieces, waited: false }, BYTES_MAX);
         let mut found = Vec::new();
         while let Some(line) = lines.next().await.unwrap() {
             found.push(line);
@@ -49,7 +50,7 @@ fn read(pieces: Vec<Vec<u8>>) -> Vec<Line> {
     })
 }
 
-/// What the lines are, said plainly.
+/// The expected lines, by a simpler implementation.
 fn expected(bytes: &[u8]) -> Vec<Line> {
     let mut lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
     let last = lines.pop().unwrap_or_default();
@@ -67,7 +68,7 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
         .prop_map(|lines| lines.into_iter().flat_map(|(line, ends)| line.into_iter().chain(ends.then_some(b'\n'))).collect())
 }
 
-/// Small JSON that looks like a message, or nearly.
+/// A small JSON object that is or resembles a message.
 fn message() -> impl Strategy<Value = String> {
     let scalar =
         prop::sample::select(vec!["null", "1", "-1.5e300", "\"a\"", "\"\\ud800\"", "[]", "{}", "true", "\"2.0\"", "{\"code\":1}"]);
@@ -83,7 +84,7 @@ fn config() -> ProptestConfig {
 }
 
 #[test]
-fn lines_are_the_same_however_they_are_cut() {
+fn lines_do_not_depend_on_chunks() {
     proptest!(config(), |(bytes in bytes(), cuts in vec(0..200_usize, 0..6))| {
         let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(bytes.len())).collect();
         cuts.extend([0, bytes.len()]);
@@ -94,10 +95,10 @@ fn lines_are_the_same_however_they_are_cut() {
 }
 
 #[test]
-fn anything_is_a_message_or_refused() {
+fn parsed_message_survives_a_round_trip() {
     proptest!(config(), |(bytes in vec(any::<u8>(), 0..64), text in message())| {
         let _ = Incoming::parse(&bytes);
-        // What is taken can be written, and is the same when it is read again.
+        // A parsed message is the same after it is written and parsed again.
         if let Ok(incoming) = Incoming::parse(text.as_bytes()) {
             let mut written = Vec::new();
             match &incoming {

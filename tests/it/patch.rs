@@ -1,11 +1,11 @@
-//! Properties of edits and patches, over random files. `PROPTEST_CASES` sets how many are tried.
+//! Properties of edits and patches over random files. `PROPTEST_CASES` sets the number of cases.
 
 use nuncio::patch::apply_patch::{Operation, apply, parse};
 use nuncio::patch::edit::edit;
-use nuncio::patch::{Side, unified};
+use nuncio::patch::{Side, unified_diff};
 use proptest::prelude::*;
 
-/// Few different lines, so that they repeat, with all kinds of blanks and endings.
+/// A line out of few different ones, so that lines repeat, with all kinds of whitespace and endings.
 fn line() -> impl Strategy<Value = String> {
     let text = prop_oneof![
         Just(""),
@@ -32,7 +32,7 @@ fn line() -> impl Strategy<Value = String> {
     (text, ending).prop_map(|(text, ending)| format!("{text}{ending}"))
 }
 
-/// The last line may lack its ending.
+/// A file; its last line may lack its ending.
 fn file() -> impl Strategy<Value = String> {
     (proptest::collection::vec(line(), 0..30), any::<bool>()).prop_map(|(lines, cut)| {
         let mut text = lines.concat();
@@ -43,7 +43,7 @@ fn file() -> impl Strategy<Value = String> {
     })
 }
 
-/// A file, and the same with some of its lines changed.
+/// A file and a changed version of it.
 fn versions() -> impl Strategy<Value = (String, String)> {
     let changes =
         proptest::collection::vec((any::<prop::sample::Index>(), 0..3usize, proptest::collection::vec(line(), 0..3)), 1..4);
@@ -61,7 +61,7 @@ fn versions() -> impl Strategy<Value = (String, String)> {
     })
 }
 
-fn patched(old: &[u8], patch: &str) -> Result<Vec<u8>, String> {
+fn apply_patch(old: &[u8], patch: &str) -> Result<Vec<u8>, String> {
     let files = parse(patch)?;
     let [file] = files.as_slice() else { return Err(format!("{files:?}")) };
     match &file.operation {
@@ -70,8 +70,9 @@ fn patched(old: &[u8], patch: &str) -> Result<Vec<u8>, String> {
     }
 }
 
-/// How an edit can be asked for: a piece of the file, as it is or with other blanks.
-fn pieces() -> impl Strategy<Value = (String, String, String, bool)> {
+/// An edit as content, old text, new text and `replace_all`. The old text is a part of the file, as
+/// it is or with different whitespace.
+fn edits() -> impl Strategy<Value = (String, String, String, bool)> {
     (file(), any::<prop::sample::Index>(), 1..4usize, file(), 0..5u8, any::<bool>()).prop_map(
         |(content, place, count, new, how, all)| {
             let lines: Vec<&str> = content.split_inclusive('\n').collect();
@@ -93,27 +94,27 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_diff_applied_to_the_old_gives_the_new((old, new) in versions()) {
+    fn diff_applied_to_the_old_file_gives_the_new_file((old, new) in versions()) {
         let side = |text| Some(Side::text("f", text));
-        let diff = unified(side(&old), side(&new)).text;
+        let diff = unified_diff(side(&old), side(&new)).text;
         if old == new {
             prop_assert_eq!(diff, "");
         } else {
-            let found = patched(old.as_bytes(), &diff);
+            let found = apply_patch(old.as_bytes(), &diff);
             prop_assert_eq!(found.as_deref(), Ok(new.as_bytes()), "\n{}", diff);
         }
-        let made = unified(None, side(&new)).text;
-        prop_assert!(new.is_empty() || patched(b"", &made).as_deref() == Ok(new.as_bytes()), "\n{}", made);
-        let deleted = unified(side(&old), None).text;
-        prop_assert!(old.is_empty() || patched(old.as_bytes(), &deleted).as_deref() == Ok(b""), "\n{}", deleted);
+        let added = unified_diff(None, side(&new)).text;
+        prop_assert!(new.is_empty() || apply_patch(b"", &added).as_deref() == Ok(new.as_bytes()), "\n{}", added);
+        let deleted = unified_diff(side(&old), None).text;
+        prop_assert!(old.is_empty() || apply_patch(old.as_bytes(), &deleted).as_deref() == Ok(b""), "\n{}", deleted);
     }
 
-    /// What is not between the first and the last changed line is there as it was, whatever the bytes.
+    /// Bytes before the first and after the last changed line stay, even if they are not UTF-8.
     #[test]
-    fn bytes_outside_the_span_stay((content, old, new, all) in pieces(), before in any::<Vec<u8>>(), after in any::<Vec<u8>>()) {
+    fn bytes_outside_the_changed_lines_stay((content, old, new, all) in edits(), before in any::<Vec<u8>>(), after in any::<Vec<u8>>()) {
         let guard = |bytes: &[u8]| [bytes, b"\xffguard\xfe\n"].concat();
         let (head, tail) = (guard(&before), guard(&after));
-        // The last line of the piece must be one, so that the tail does not become a part of it.
+        // The last line of the content must be terminated, so that the tail does not extend it.
         let content = if content.is_empty() || content.ends_with('\n') { content } else { format!("{content}\n") };
         let whole = [&head, content.as_bytes(), &tail].concat();
         if let Ok(edited) = edit(&whole, &old, &new, all)
@@ -125,9 +126,9 @@ proptest! {
         }
     }
 
-    /// An edit never says that it changed something when it did not, and does the same to a file in the other endings.
+    /// A successful edit changes the file, and has the same effect on a file with CRLF endings.
     #[test]
-    fn endings_do_not_matter((content, old, new, all) in pieces()) {
+    fn edit_is_independent_of_line_endings((content, old, new, all) in edits()) {
         let plain = content.replace("\r\n", "\n").replace('\r', "");
         let (old, new) = (old.replace('\r', ""), new.replace('\r', ""));
         let marked = format!("\u{feff}{}", plain.replace('\n', "\r\n"));
@@ -137,7 +138,7 @@ proptest! {
             (Ok(lf), Ok(crlf)) => {
                 let lf_text = String::from_utf8(lf.bytes).unwrap();
                 prop_assert_ne!(&lf_text, &plain);
-                // A file of one line shows no ending.
+                // A file of one line has no line ending to preserve.
                 if plain.contains('\n') {
                     prop_assert_eq!(String::from_utf8(crlf.bytes).unwrap(), format!("\u{feff}{}", lf_text.replace('\n', "\r\n")));
                 }
@@ -148,20 +149,20 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_read_as_a_patch_or_refused(text in any::<String>(), content in file()) {
-        let _ = patched(content.as_bytes(), &text);
-        let _ = patched(content.as_bytes(), &format!("*** Begin Patch\n*** Update File: f\n{text}\n*** End Patch"));
-        let _ = patched(content.as_bytes(), &format!("--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n{text}"));
+    fn parser_does_not_panic_on_any_text(text in any::<String>(), content in file()) {
+        let _ = apply_patch(content.as_bytes(), &text);
+        let _ = apply_patch(content.as_bytes(), &format!("*** Begin Patch\n*** Update File: f\n{text}\n*** End Patch"));
+        let _ = apply_patch(content.as_bytes(), &format!("--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n{text}"));
     }
 
-    /// Patches out of order: lines of true ones, mixed, cut, and with other bytes in them.
+    /// Damaged patches: lines of valid patches, removed, repeated, swapped, replaced and truncated.
     #[test]
-    fn what_was_a_patch_is_read_or_refused(
+    fn parser_does_not_panic_on_damaged_patches(
         (old, new) in versions(),
         lines in proptest::collection::vec((any::<prop::sample::Index>(), 0..6u8), 0..12),
         cut in any::<prop::sample::Index>(),
     ) {
-        let diff = unified(Some(Side::text("f", &old)), Some(Side::text("g", &new))).text;
+        let diff = unified_diff(Some(Side::text("f", &old)), Some(Side::text("g", &new))).text;
         let envelope = "*** Begin Patch\n*** Add File: a\n+b\n*** Delete File: c\n*** Update File: d\n*** Move to: e\n@@ a\n@@ b\n-a\n+b\n c\n\n*** End of File\n*** End Patch\n";
         let words = ["@@", "*** End Patch", "\\ No newline at end of file", "", "*** Begin Patch", "@@ -1,999999999999 +0,0 @@"];
         let mut patch: Vec<&str> = envelope.lines().chain(diff.lines()).collect();

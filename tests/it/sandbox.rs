@@ -152,7 +152,7 @@ fn without_landlock_git_tools_look_where_no_sandbox_is_wanted() {
     let made = std::process::Command::new("git").args(["init", "--quiet", "-b", "main"]).current_dir(home.work()).status();
     assert!(made.unwrap().success());
     let told = |mode| tool_without(libc::SYS_landlock_create_ruleset, libc::ENOSYS, &home, &["git_status", "--mode", mode, "{}"]);
-    assert_eq!(told("plan")["output"], "on main, no commits yet\nnothing changed\n");
+    assert_eq!(told("plan")["output"], "on main, no commits yet\nno changes\n");
     assert!(told("auto")["output"].as_str().unwrap().contains("the sandbox cannot be applied"));
 }
 

@@ -208,7 +208,7 @@ async fn titles_are_short_and_relative() {
         ("diagram", json!({"source": ""}), "Draw a diagram".into()),
         ("fetch", json!({"url": "HTTPS://Docs.rs/a/../b"}), "Fetch https://docs.rs/b".into()),
         ("git_status", json!({}), "Git status".into()),
-        ("git_diff", json!({"staged": true, "path": "./a"}), "Git diff of what is staged in a".into()),
+        ("git_diff", json!({"staged": true, "path": "./a"}), "Git diff of staged changes in a".into()),
         ("git_log", json!({"path": "src/../b"}), "Git log of b".into()),
         ("git_commit", json!({"message": "Fix it\n\nbody"}), "Commit \"Fix it\"".into()),
         ("git_branch", json!({"action": "list"}), "List branches".into()),

@@ -1,8 +1,14 @@
-//! Reading `*** Begin Patch`. Markers may have blanks around them where no line of a file can stand.
+//! Reads the `*** Begin Patch` format. A marker may be surrounded by whitespace where no line of a
+//! file is possible.
 
-use super::body::Body;
-use super::unified::hunk_head;
-use super::{FilePatch, Hunk, Operation, is_begin, wrong};
+use super::hunk::{FilePatch, Hunk, Operation, line_error};
+use super::hunk_builder::HunkBuilder;
+use super::unified::{hunk_head, unsigned_line};
+
+/// True for the first line of a patch.
+pub(crate) fn is_begin(line: &str) -> bool {
+    line.trim() == "*** Begin Patch"
+}
 
 enum Marker<'l> {
     End,
@@ -31,17 +37,17 @@ struct Reader<'l> {
     next: usize,
 }
 
-/// `first` is the line that begins the patch.
-pub fn parse(lines: &[&str], first: usize) -> Result<Vec<FilePatch>, String> {
+/// Parses the patch whose first line is at index `first`.
+pub(crate) fn parse(lines: &[&str], first: usize) -> Result<Vec<FilePatch>, String> {
     let mut reader = Reader { lines, next: first + 1 };
     let mut files = Vec::new();
     loop {
         let Some(line) = reader.take() else {
-            return Err("the patch does not end with `*** End Patch`: it may have been cut, send it whole".into());
+            return Err("the patch does not end with `*** End Patch`: it may be truncated; send the whole patch".into());
         };
         let at = reader.next - 1;
         match marker(line) {
-            Some(Marker::End) if reader.begins_again()? => {}
+            Some(Marker::End) if reader.another_follows()? => {}
             Some(Marker::End) => return Ok(files),
             Some(Marker::Add(path)) => {
                 files.push(FilePatch { path: named(path, at)?, operation: Operation::Add { content: reader.content()? } });
@@ -50,18 +56,20 @@ pub fn parse(lines: &[&str], first: usize) -> Result<Vec<FilePatch>, String> {
                 files.push(FilePatch { path: named(path, at)?, operation: Operation::Delete { hunks: Vec::new() } });
             }
             Some(Marker::Update(path)) => files.push(FilePatch { path: named(path, at)?, operation: reader.update(at)? }),
-            Some(Marker::MoveTo(_) | Marker::EndOfFile) => return Err(wrong(at, format!("`{}` belongs to no file", line.trim()))),
+            Some(Marker::MoveTo(_) | Marker::EndOfFile) => {
+                return Err(line_error(at, format!("`{}` is not inside a file section", line.trim())));
+            }
             None if line.trim().is_empty() => {}
             None => {
                 let markers = "`*** Add File: PATH`, `*** Delete File: PATH`, `*** Update File: PATH` or `*** End Patch`";
-                return Err(wrong(at, format!("`{}` is neither {markers}", line.trim())));
+                return Err(line_error(at, format!("expected {markers}, found `{}`", line.trim())));
             }
         }
     }
 }
 
 fn named(path: &str, at: usize) -> Result<String, String> {
-    if path.is_empty() { Err(wrong(at, "there is no path")) } else { Ok(path.into()) }
+    if path.is_empty() { Err(line_error(at, "the path is missing")) } else { Ok(path.into()) }
 }
 
 impl<'l> Reader<'l> {
@@ -75,20 +83,21 @@ impl<'l> Reader<'l> {
         self.lines.get(self.next).copied()
     }
 
-    /// After an end: whether another patch follows. Of other text only the end of a heredoc or a fence may.
-    fn begins_again(&mut self) -> Result<bool, String> {
+    /// After `*** End Patch`: true if another patch follows. Other text is an error, except the end
+    /// of a heredoc or of a code fence.
+    fn another_follows(&mut self) -> Result<bool, String> {
         let wrapper = |line: &str| line.starts_with("```") || !line.contains(char::is_whitespace);
         while let Some(line) = self.take() {
             match line.trim() {
                 _ if is_begin(line) => return Ok(true),
                 rest if rest.is_empty() || wrapper(rest) => {}
-                rest => return Err(wrong(self.next - 1, format!("`{rest}` stands after `*** End Patch`"))),
+                rest => return Err(line_error(self.next - 1, format!("`{rest}` follows `*** End Patch`"))),
             }
         }
         Ok(false)
     }
 
-    /// The lines of a new file.
+    /// Reads the content of a new file.
     fn content(&mut self) -> Result<String, String> {
         let mut content = String::new();
         let mut blank = 0;
@@ -101,14 +110,14 @@ impl<'l> Reader<'l> {
                     content.push('\n');
                 }
                 None if line.trim().is_empty() => blank += 1,
-                None => return Err(wrong(self.next, format!("each line of a new file begins with +, but this is `{line}`"))),
+                None => return Err(line_error(self.next, format!("each line of a new file must start with +, found `{line}`"))),
             }
             self.next += 1;
         }
         Ok(content)
     }
 
-    /// What follows the marker at line `at`.
+    /// Reads the rest of an update, whose marker is the line `at`.
     fn update(&mut self, at: usize) -> Result<Operation, String> {
         let mut move_to = None;
         if let Some(Marker::MoveTo(path)) = self.peek().and_then(marker) {
@@ -116,45 +125,42 @@ impl<'l> Reader<'l> {
             self.next += 1;
         }
         let mut hunks = Vec::new();
-        let mut open: Option<Body> = None;
+        let mut open: Option<HunkBuilder> = None;
         while let Some(line) = self.peek() {
-            if self.closes(line, open.as_ref().is_some_and(|body| !body.is_empty())) {
+            if self.ends_update(line, open.as_ref().is_some_and(|hunk| !hunk.is_empty())) {
                 break;
             }
             let head = line.starts_with("@@");
             match (&mut open, head) {
-                (Some(body), true) if body.is_empty() => body.contexts().extend(hunk_head(line).context),
+                (Some(hunk), true) if hunk.is_empty() => hunk.contexts().extend(hunk_head(line).context),
                 (_, true) => {
-                    self.close(open.take(), &mut hunks)?;
+                    self.finish_hunk(open.take(), &mut hunks)?;
                     let head = hunk_head(line);
-                    open = Some(Body::new(head.context.into_iter().collect(), head.line));
+                    open = Some(HunkBuilder::new(head.context.into_iter().collect(), head.line));
                 }
-                (Some(body), false) if matches!(marker(line), Some(Marker::EndOfFile)) && !line.starts_with(' ') => {
-                    body.at_end();
-                    self.close(open.take(), &mut hunks)?;
+                (Some(hunk), false) if matches!(marker(line), Some(Marker::EndOfFile)) && !line.starts_with(' ') => {
+                    hunk.set_at_end();
+                    self.finish_hunk(open.take(), &mut hunks)?;
                 }
                 (None, false) if line.trim().is_empty() => {}
-                (body, false) => {
-                    let fits = body.get_or_insert_default().take(line);
-                    if !fits {
-                        return Err(wrong(
-                            self.next,
-                            format!("a line of a hunk begins with a blank, - or +, but this is `{line}`"),
-                        ));
+                (hunk, false) => {
+                    if !hunk.get_or_insert_default().push(line) {
+                        return Err(unsigned_line(self.next, line));
                     }
                 }
             }
             self.next += 1;
         }
-        self.close(open, &mut hunks)?;
+        self.finish_hunk(open, &mut hunks)?;
         match (&move_to, hunks.as_slice()) {
-            (None, []) => Err(wrong(at, "the update has no hunk: nothing would change")),
+            (None, []) => Err(line_error(at, "the update has no hunk: nothing would change")),
             _ => Ok(Operation::Update { move_to, hunks }),
         }
     }
 
-    /// Whether `line` ends an update. Inside a hunk a line that begins with a blank is one of the file, but for the last end.
-    fn closes(&self, line: &str, inside: bool) -> bool {
+    /// True if `line` ends an update. Inside a hunk a marker after a space is a line of the file,
+    /// except the last `*** End Patch`.
+    fn ends_update(&self, line: &str, inside: bool) -> bool {
         match marker(line) {
             None | Some(Marker::EndOfFile) => false,
             Some(Marker::End) => {
@@ -165,11 +171,12 @@ impl<'l> Reader<'l> {
         }
     }
 
-    fn close(&self, body: Option<Body>, hunks: &mut Vec<Hunk>) -> Result<(), String> {
-        match body {
-            Some(body) if body.is_empty() => Err(wrong(self.next.saturating_sub(1), "the hunk has no lines")),
-            Some(body) => {
-                hunks.push(body.finish());
+    /// Adds a finished hunk to `hunks`.
+    fn finish_hunk(&self, hunk: Option<HunkBuilder>, hunks: &mut Vec<Hunk>) -> Result<(), String> {
+        match hunk {
+            Some(hunk) if hunk.is_empty() => Err(line_error(self.next.saturating_sub(1), "the hunk has no lines")),
+            Some(hunk) => {
+                hunks.push(hunk.finish());
                 Ok(())
             }
             None => Ok(()),

@@ -1,20 +1,21 @@
-//! Reading unified diffs as diff(1) and git write them, and as models do, who miscount lines.
+//! Reads unified diffs as written by `diff -u` and git, and by models, which miscount lines.
 
-use super::body::Body;
-use super::{FilePatch, Hunk, Operation, Sign, wrong};
+use super::hunk::{FilePatch, Hunk, Operation, Sign, line_error};
+use super::hunk_builder::HunkBuilder;
 
-/// What a head of a hunk says.
-pub struct HunkHead {
-    /// At which line it begins; see [`Hunk::line`].
-    pub line: Option<usize>,
-    /// Lines of the file before and after, if they are told.
+/// The header of a hunk.
+pub(crate) struct HunkHead {
+    /// See [`Hunk::line`].
+    pub(crate) line: Option<usize>,
+    /// Number of lines of the old and of the new file, if given.
     counts: Option<(usize, usize)>,
-    /// The text after it, unless there are line numbers: then it is that of a line anywhere above.
-    pub context: Option<String>,
+    /// The text after `@@`. `None` with line numbers: the text then repeats some earlier line of
+    /// the file, not necessarily the nearest one.
+    pub(crate) context: Option<String>,
 }
 
-/// `@@ -1,2 +3,4 @@ text`, or `@@ text`, or only `@@`.
-pub fn hunk_head(line: &str) -> HunkHead {
+/// Reads `@@ -1,2 +3,4 @@ text`, `@@ text` or `@@`.
+pub(crate) fn hunk_head(line: &str) -> HunkHead {
     let rest = line.trim_start_matches('@');
     let numbers = |range: &str, sign| {
         let (start, count) = range.strip_prefix(sign)?.split_once(',').unwrap_or((range.get(1..)?, "1"));
@@ -27,43 +28,46 @@ pub fn hunk_head(line: &str) -> HunkHead {
         return HunkHead { line: Some(line), counts: Some((before, after)), context: None };
     }
     let text = rest.strip_prefix(' ').unwrap_or(rest).trim_end().trim_end_matches("@@").trim_end();
-    let says_something = !text.trim().is_empty() && text.trim() != "...";
-    HunkHead { line: None, counts: None, context: says_something.then(|| text.to_owned()) }
+    let has_context = !text.trim().is_empty() && text.trim() != "...";
+    HunkHead { line: None, counts: None, context: has_context.then(|| text.to_owned()) }
 }
 
-/// Whether a file may begin here.
-pub fn is_head(line: &str) -> bool {
+/// True if the line may start the section of a file.
+pub(crate) fn is_head(line: &str) -> bool {
     line.starts_with("diff --git ") || line.starts_with("--- ")
 }
 
-/// What the lines before the hunks say of a file.
+/// The header of a file: the lines before its hunks.
 #[derive(Default)]
-struct Head {
+struct FileHead {
     old: Option<String>,
     new: Option<String>,
     is_new: bool,
     is_deleted: bool,
+    /// Old and new path of a rename.
     moved: (Option<String>, Option<String>),
 }
 
-/// `first` is the line that begins the first file. Between files may stand what some tools write there, but no line of a hunk.
-pub fn parse(lines: &[&str], first: usize) -> Result<Vec<FilePatch>, String> {
+/// Parses the diff whose first file starts at index `first`. Text between files is ignored, but a
+/// line of a hunk there is an error.
+pub(crate) fn parse(lines: &[&str], first: usize) -> Result<Vec<FilePatch>, String> {
     let mut files = Vec::new();
     let mut next = first;
-    // Whether any text may stand here, and the first line of it if not.
+    // Any text is allowed here if `free`; `other` is the first line that belongs to no hunk
+    // otherwise.
     let mut free = true;
     let mut other = None;
     while next < lines.len() {
         let line = lines[next];
         if !is_head(line) {
             if line.starts_with("@@ ") {
-                return Err(wrong(next, "the hunk belongs to no file: `--- PATH` and `+++ PATH` have to precede it"));
+                return Err(line_error(next, "the hunk has no file: `--- PATH` and `+++ PATH` must precede it"));
             }
-            free |= ends(line);
+            free |= is_end(line);
             if !free && !line.is_empty() {
                 let other = *other.get_or_insert(next);
                 if line.starts_with([' ', '-', '+']) {
-                    return Err(unsigned(lines, other));
+                    return Err(unsigned_line(other, lines[other]));
                 }
             }
             next += 1;
@@ -76,25 +80,28 @@ pub fn parse(lines: &[&str], first: usize) -> Result<Vec<FilePatch>, String> {
             hunks.push(read_hunk(lines, &mut next, hunk_head(line))?);
         }
         (free, other) = (hunks.is_empty(), None);
-        files.push(head.file(hunks).map_err(|why| wrong(begin, why))?);
+        files.push(head.file(hunks).map_err(|why| line_error(begin, why))?);
     }
     Ok(files)
 }
 
-/// Whether the patch ends here, or one mail or commit of several: a fence, the signature of a mail, the head of the next.
-fn ends(line: &str) -> bool {
+/// True if the line ends the patch, or one mail or commit of several: a code fence, the signature
+/// of a mail, the header of the next one.
+fn is_end(line: &str) -> bool {
     line == SIGNATURE || ["```", "From ", "commit "].iter().any(|prefix| line.starts_with(prefix))
 }
 
-/// So ends a mail of git.
+/// The signature separator at the end of a mail that git writes.
 const SIGNATURE: &str = "-- ";
 
-fn unsigned(lines: &[&str], index: usize) -> String {
-    wrong(index, format!("a line of a hunk begins with a blank, - or +, but this is `{}`", lines[index]))
+/// The error for a line of a hunk without a sign, at this index from 0.
+pub(crate) fn unsigned_line(index: usize, line: &str) -> String {
+    line_error(index, format!("a line of a hunk must start with a space, - or +, found `{line}`"))
 }
 
-fn read_head(lines: &[&str], next: &mut usize) -> Result<Head, String> {
-    let mut head = Head::default();
+/// Reads the header of a file and advances `next` to the line after it.
+fn read_head(lines: &[&str], next: &mut usize) -> Result<FileHead, String> {
+    let mut head = FileHead::default();
     let mut begun = false;
     while let Some(line) = lines.get(*next).copied() {
         let after = |prefix: &str| line.strip_prefix(prefix);
@@ -102,10 +109,10 @@ fn read_head(lines: &[&str], next: &mut usize) -> Result<Head, String> {
             if begun {
                 break;
             }
-            (head.old, head.new) = both(names);
+            (head.old, head.new) = git_names(names);
         } else if let Some(name) = after("--- ") {
             let Some(new) = lines.get(*next + 1).and_then(|line| line.strip_prefix("+++ ")) else {
-                return Err(wrong(*next, "`--- PATH` is not followed by `+++ PATH`"));
+                return Err(line_error(*next, "`--- PATH` is not followed by `+++ PATH`"));
             };
             (head.old, head.new) = (file_name(name, "a/"), file_name(new, "b/"));
             head.is_new |= head.old.is_none();
@@ -114,7 +121,8 @@ fn read_head(lines: &[&str], next: &mut usize) -> Result<Head, String> {
             break;
         } else if let Some(mode) = after("new file mode ") {
             if mode.trim() != "100644" {
-                return Err(wrong(*next, format!("only plain files (100644) can be made, not {}; use bash for it", mode.trim())));
+                let mode = mode.trim();
+                return Err(line_error(*next, format!("cannot create a file of mode {mode}, only 100644; use bash for it")));
             }
             head.is_new = true;
         } else if after("deleted file mode ").is_some() {
@@ -124,11 +132,11 @@ fn read_head(lines: &[&str], next: &mut usize) -> Result<Head, String> {
         } else if let Some(name) = after("rename to ") {
             head.moved.1 = Some(unquoted(name));
         } else if let Some(mode) = after("old mode ").or(after("new mode ")) {
-            return Err(wrong(*next, format!("the mode {} cannot be set here; use bash (chmod) for it", mode.trim())));
+            return Err(line_error(*next, format!("cannot set the mode {}; use bash (chmod) for it", mode.trim())));
         } else if after("copy from ").is_some() {
-            return Err(wrong(*next, "a copy cannot be made here; use bash (cp), then patch it"));
+            return Err(line_error(*next, "cannot copy a file; use bash (cp), then patch the copy"));
         } else if after("GIT binary patch").is_some() || after("Binary files ").is_some() {
-            return Err(wrong(*next, "a binary file cannot be patched; use bash for it"));
+            return Err(line_error(*next, "cannot patch a binary file; use bash for it"));
         } else if !["index ", "similarity index ", "dissimilarity index "].iter().any(|prefix| line.starts_with(prefix)) {
             break;
         }
@@ -138,30 +146,31 @@ fn read_head(lines: &[&str], next: &mut usize) -> Result<Head, String> {
     Ok(head)
 }
 
-impl Head {
+impl FileHead {
+    /// The operation that this header and `hunks` describe.
     fn file(self, hunks: Vec<Hunk>) -> Result<FilePatch, String> {
         if let (Some(path), Some(to)) = self.moved {
             return Ok(FilePatch { path, operation: Operation::Update { move_to: Some(to), hunks } });
         }
         let path = if self.is_deleted { self.old } else { self.new };
-        let Some(path) = path else { return Err("there is no name of a file".into()) };
+        let Some(path) = path else { return Err("the file name is missing".into()) };
         let operation = match (self.is_new, self.is_deleted) {
-            (true, true) => return Err("a file is either new or deleted".into()),
+            (true, true) => return Err("a file cannot be both new and deleted".into()),
             (true, false) => Operation::Add { content: content(&hunks)? },
             (false, true) => Operation::Delete { hunks },
-            (false, false) if hunks.is_empty() => return Err(format!("there is no hunk for {path}: nothing would change")),
+            (false, false) if hunks.is_empty() => return Err(format!("{path} has no hunk: nothing would change")),
             (false, false) => Operation::Update { move_to: None, hunks },
         };
         Ok(FilePatch { path, operation })
     }
 }
 
-/// The lines of a new file.
+/// The content of a new file.
 fn content(hunks: &[Hunk]) -> Result<String, String> {
     let mut content = String::new();
     for line in hunks.iter().flat_map(|hunk| &hunk.lines) {
         if line.sign != Sign::Add {
-            return Err("each line of a new file begins with +".into());
+            return Err("each line of a new file must start with +".into());
         }
         content.push_str(&line.text);
         if !line.unterminated {
@@ -171,53 +180,57 @@ fn content(hunks: &[Hunk]) -> Result<String, String> {
     Ok(content)
 }
 
-/// The hunk whose head is at `next`. Its head may miscount: lines that it does not count belong to it, too, as long as they look
-/// like it, and lines that it counts may be missing where something else begins.
+/// Reads the hunk whose header is at `next`. Its counts may be wrong: further lines with a sign
+/// belong to the hunk, and counted lines may be missing before the next hunk or file.
 fn read_hunk(lines: &[&str], next: &mut usize, head: HunkHead) -> Result<Hunk, String> {
     let begin = *next;
-    let mut body = Body::new(head.context.into_iter().collect(), head.line);
-    let left = |body: &Body| {
-        let (before, after) = body.counts();
+    let mut hunk = HunkBuilder::new(head.context.into_iter().collect(), head.line);
+    let left = |hunk: &HunkBuilder| {
+        let (before, after) = hunk.counts();
         head.counts.map(|counts| (counts.0.saturating_sub(before), counts.1.saturating_sub(after)))
     };
     *next += 1;
     while let Some(line) = lines.get(*next).copied() {
-        let left = left(&body);
+        let left = left(&hunk);
         let file_follows = line.starts_with("--- ")
             && lines.get(*next + 1).is_some_and(|line| line.starts_with("+++ "))
             && lines.get(*next + 2).is_some_and(|line| line.starts_with("@@"))
-            // A line `-- x` that becomes `++ y` looks the same, but is the last one of its hunk.
+            // The change of a line `-- x` to `++ y` looks the same, but ends its hunk.
             && left != Some((1, 1));
         let signature = line == SIGNATURE && left == Some((0, 0));
-        if file_follows || signature || !body.take(line) {
+        if file_follows || signature || !hunk.push(line) {
             break;
         }
         *next += 1;
     }
-    match (lines.get(*next), left(&body)) {
+    match (lines.get(*next), left(&hunk)) {
         (None, Some((1.., 1..))) => {
-            let why = "the patch ends before the hunk has the lines that its head counts";
-            return Err(wrong(begin, format!("{why}; it may have been cut: send it whole, or with the right counts")));
+            let why = "the hunk has fewer lines than its header counts";
+            return Err(line_error(
+                begin,
+                format!("{why}: the patch may be truncated; send the whole patch, or correct the counts"),
+            ));
         }
-        (Some(line), Some((1.., _) | (_, 1..))) if !is_head(line) && !line.starts_with("@@") && !ends(line) => {
-            return Err(unsigned(lines, *next));
+        (Some(line), Some((1.., _) | (_, 1..))) if !is_head(line) && !line.starts_with("@@") && !is_end(line) => {
+            return Err(unsigned_line(*next, line));
         }
         _ => {}
     }
     if let Some((before, after)) = head.counts {
-        let (old, new) = body.counts();
-        // Bare lines that are more than the head counts are no lines of the file.
+        let (old, new) = hunk.counts();
+        // Empty lines beyond the counts of the header do not belong to the hunk.
         let over = old.saturating_sub(before).max(new.saturating_sub(after));
-        body.keep_bare_but(over);
+        hunk.keep_bare_except(over);
     }
-    if body.is_empty() {
-        return Err(wrong(begin, "the hunk has no lines"));
+    if hunk.is_empty() {
+        return Err(line_error(begin, "the hunk has no lines"));
     }
-    Ok(body.finish())
+    Ok(hunk.finish())
 }
 
-/// `a/X b/X`, when both are the same; others come again below.
-fn both(names: &str) -> (Option<String>, Option<String>) {
+/// The two names of `a/X b/X`, if they are equal or quoted. Other names are ambiguous here; the
+/// lines that follow repeat them.
+fn git_names(names: &str) -> (Option<String>, Option<String>) {
     if let Some(end) = names.strip_prefix('"').and_then(|rest| rest.find("\" ")) {
         return (file_name(&names[..end + 2], "a/"), file_name(&names[end + 3..], "b/"));
     }
@@ -228,13 +241,13 @@ fn both(names: &str) -> (Option<String>, Option<String>) {
     }
 }
 
-/// None for /dev/null. A time after a tab is left out.
+/// The name without `prefix` and without a timestamp after a tab; `None` for /dev/null.
 fn file_name(name: &str, prefix: &str) -> Option<String> {
     let name = unquoted(name.split('\t').next().unwrap_or(name).trim_end());
     (name != "/dev/null").then(|| name.strip_prefix(prefix).map(str::to_owned).unwrap_or(name))
 }
 
-/// A name as git quotes it, in C's way; others stay as they are.
+/// Decodes a name that git quotes as a C string; other names stay unchanged.
 fn unquoted(name: &str) -> String {
     let name = name.trim_end();
     let Some(inner) = name.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) else { return name.to_owned() };

@@ -1,61 +1,69 @@
-//! The DOT language (https://graphviz.org/doc/info/lang.html) as nodes and edges with their attributes. Pure, and bounded in depth and size.
+//! Parser of the DOT language (https://graphviz.org/doc/info/lang.html) into nodes and edges with
+//! their attributes. Pure, with limits on depth and size.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::tokens::{Token, tokens};
 use crate::limits;
 
+/// Attribute name to value.
 pub type Attributes = BTreeMap<String, String>;
 
+/// A parsed graph; its subgraphs are flattened.
 #[derive(Debug, Default)]
 pub struct Graph {
+    /// Attributes of the graph itself.
     pub attributes: Attributes,
     pub nodes: Vec<Node>,
     pub edges: Vec<Edge>,
-    /// There were subgraphs that should have a frame.
+    /// True if the source contains clusters, which Graphviz would draw with a frame.
     pub has_clusters: bool,
     directed: bool,
     strict: bool,
     by_name: HashMap<String, usize>,
 }
 
+/// A node with its attributes, defaults included.
 #[derive(Debug)]
 pub struct Node {
     pub name: String,
     pub attributes: Attributes,
 }
 
+/// An edge with its attributes, defaults included.
 #[derive(Debug)]
 pub struct Edge {
-    pub from: End,
-    pub to: End,
+    pub from: Endpoint,
+    pub to: Endpoint,
     pub directed: bool,
     pub attributes: Attributes,
 }
 
-/// A node, by its index, and perhaps a port of it.
+/// One end of an edge.
 #[derive(Clone, Debug, PartialEq)]
-pub struct End {
+pub struct Endpoint {
+    /// Index in [`Graph::nodes`].
     pub node: usize,
+    /// Port of the node.
     pub port: Option<String>,
 }
 
-/// What holds for what is defined from here on.
+/// Default attributes of the nodes and edges that follow in a graph or subgraph.
 #[derive(Clone, Default)]
-struct Scope {
+struct Defaults {
     nodes: Attributes,
     edges: Attributes,
 }
 
-/// The error names the line.
+/// Parses a graph. The error names the line, from 1.
 pub fn parse(source: &str) -> Result<Graph, String> {
     if source.len() > limits::DIAGRAM_SOURCE_BYTES_MAX {
-        return Err(format!("more than {} KiB; draw a part of it", limits::DIAGRAM_SOURCE_BYTES_MAX >> 10));
+        return Err(format!("more than {} KiB; draw a part of the graph", limits::DIAGRAM_SOURCE_BYTES_MAX >> 10));
     }
     let mut parser = Parser { tokens: tokens(source)?, at: 0, graph: Graph::default() };
-    parser.whole()?;
+    parser.graph()?;
     if parser.graph.nodes.is_empty() {
-        return Err("there are no nodes in it".into());
+        return Err("the graph has no nodes".into());
     }
     Ok(parser.graph)
 }
@@ -73,12 +81,13 @@ impl Parser {
 
     fn next(&mut self) -> Token {
         let token = self.peek().clone();
-        // The end stays.
+        // `Token::End` is never consumed.
         self.at = (self.at + 1).min(self.tokens.len() - 1);
         token
     }
 
-    fn takes(&mut self, token: &Token) -> bool {
+    /// Consumes the next token if it equals `token`.
+    fn accept(&mut self, token: &Token) -> bool {
         let found = self.peek() == token;
         if found {
             self.next();
@@ -86,7 +95,8 @@ impl Parser {
         found
     }
 
-    fn takes_word(&mut self, word: &str) -> bool {
+    /// Consumes the next token if it is the keyword `word`, in any case.
+    fn accept_keyword(&mut self, word: &str) -> bool {
         let found = matches!(self.peek(), Token::Id(id) if id.eq_ignore_ascii_case(word));
         if found {
             self.next();
@@ -94,31 +104,33 @@ impl Parser {
         found
     }
 
-    fn wrong<T>(&self, expected: &str) -> Result<T, String> {
+    /// A syntax error at the next token.
+    fn unexpected<T>(&self, expected: &str) -> Result<T, String> {
         let (token, line) = &self.tokens[self.at];
         let found = match token {
             Token::Id(text) => format!("{text:?}"),
             Token::Text(text) => format!("the text {text:?}"),
             Token::Sign(sign) => format!("{sign:?}"),
             Token::Arrow => "\"->\"".into(),
-            Token::Line => "\"--\"".into(),
+            Token::Dashes => "\"--\"".into(),
             Token::End => "the end".into(),
         };
         Err(format!("line {line}: expected {expected}, found {found}"))
     }
 
     fn expect(&mut self, sign: char) -> Result<(), String> {
-        if self.takes(&Token::Sign(sign)) { Ok(()) } else { self.wrong(&format!("{sign:?}")) }
+        if self.accept(&Token::Sign(sign)) { Ok(()) } else { self.unexpected(&format!("{sign:?}")) }
     }
 
+    /// An identifier, or quoted strings joined by `+`. `what` names it in an error.
     fn id(&mut self, what: &str) -> Result<String, String> {
         let mut id = match self.peek().clone() {
             Token::Id(id) | Token::Text(id) => id,
-            _ => return self.wrong(what),
+            _ => return self.unexpected(what),
         };
         self.next();
-        while self.takes(&Token::Sign('+')) {
-            let Token::Text(more) = self.peek().clone() else { return self.wrong("a text in quotes") };
+        while self.accept(&Token::Sign('+')) {
+            let Token::Text(more) = self.peek().clone() else { return self.unexpected("a quoted string") };
             self.next();
             id.push_str(&more);
         }
@@ -126,43 +138,44 @@ impl Parser {
     }
 
     /// `[strict] (graph | digraph) [ID] { … }`
-    fn whole(&mut self) -> Result<(), String> {
-        self.graph.strict = self.takes_word("strict");
-        self.graph.directed = self.takes_word("digraph");
-        if !self.graph.directed && !self.takes_word("graph") {
-            return self.wrong("graph or digraph");
+    fn graph(&mut self) -> Result<(), String> {
+        self.graph.strict = self.accept_keyword("strict");
+        self.graph.directed = self.accept_keyword("digraph");
+        if !self.graph.directed && !self.accept_keyword("graph") {
+            return self.unexpected("graph or digraph");
         }
         if !matches!(self.peek(), Token::Sign(_)) {
             self.id("'{'")?;
         }
         self.expect('{')?;
-        self.statements(Scope::default(), 0)?;
-        if *self.peek() == Token::End { Ok(()) } else { self.wrong("the end, as one graph is drawn") }
+        self.statements(Defaults::default(), 0)?;
+        if *self.peek() == Token::End { Ok(()) } else { self.unexpected("the end (only one graph can be drawn)") }
     }
 
-    /// Up to and with the closing brace. Gives the nodes that were named.
-    fn statements(&mut self, mut scope: Scope, depth: usize) -> Result<Vec<End>, String> {
+    /// Reads statements including the closing brace. Returns the nodes that they name.
+    fn statements(&mut self, mut defaults: Defaults, depth: usize) -> Result<Vec<Endpoint>, String> {
         if depth > limits::DIAGRAM_DEPTH_MAX {
-            return self.wrong(&format!("at most {} subgraphs inside each other", limits::DIAGRAM_DEPTH_MAX));
+            return self.unexpected(&format!("at most {} nested subgraphs", limits::DIAGRAM_DEPTH_MAX));
         }
         let mut named = Vec::new();
-        while !self.takes(&Token::Sign('}')) {
-            if self.takes(&Token::Sign(';')) {
+        while !self.accept(&Token::Sign('}')) {
+            if self.accept(&Token::Sign(';')) {
                 continue;
             }
-            named.extend(self.statement(&mut scope, depth)?);
+            named.extend(self.statement(&mut defaults, depth)?);
         }
         Ok(named)
     }
 
-    fn statement(&mut self, scope: &mut Scope, depth: usize) -> Result<Vec<End>, String> {
+    /// Reads one statement. Returns the nodes that it names.
+    fn statement(&mut self, defaults: &mut Defaults, depth: usize) -> Result<Vec<Endpoint>, String> {
         for (word, target) in [("graph", 0), ("node", 1), ("edge", 2)] {
-            if self.takes_word(word) {
+            if self.accept_keyword(word) {
                 let attributes = self.attributes()?;
                 match target {
                     0 if depth == 0 => self.graph.attributes.extend(attributes),
-                    1 => scope.nodes.extend(attributes),
-                    2 => scope.edges.extend(attributes),
+                    1 => defaults.nodes.extend(attributes),
+                    2 => defaults.edges.extend(attributes),
                     _ => {}
                 }
                 return Ok(Vec::new());
@@ -177,16 +190,16 @@ impl Parser {
             }
             return Ok(Vec::new());
         }
-        let mut all = self.operand(scope, depth)?;
-        let alone = all.len() == 1 && !matches!(self.peek(), Token::Arrow | Token::Line);
+        let mut all = self.operand(defaults, depth)?;
+        let alone = all.len() == 1 && !matches!(self.peek(), Token::Arrow | Token::Dashes);
         let mut pairs = Vec::new();
         let mut from = all.clone();
-        while matches!(self.peek(), Token::Arrow | Token::Line) {
+        while matches!(self.peek(), Token::Arrow | Token::Dashes) {
             let directed = self.next() == Token::Arrow;
-            let to = self.operand(scope, depth)?;
+            let to = self.operand(defaults, depth)?;
             for (one, other) in from.iter().flat_map(|one| to.iter().map(move |other| (one, other))) {
                 if self.graph.edges.len() + pairs.len() == limits::DIAGRAM_EDGES_MAX {
-                    return self.wrong(&format!("at most {} edges", limits::DIAGRAM_EDGES_MAX));
+                    return self.unexpected(&format!("at most {} edges", limits::DIAGRAM_EDGES_MAX));
                 }
                 pairs.push((one.clone(), other.clone(), directed));
             }
@@ -198,7 +211,7 @@ impl Parser {
             self.graph.nodes[all[0].node].attributes.extend(attributes);
             return Ok(all);
         }
-        let attributes: Attributes = scope.edges.clone().into_iter().chain(attributes).collect();
+        let attributes: Attributes = defaults.edges.clone().into_iter().chain(attributes).collect();
         for (from, to, directed) in pairs {
             let known = |edge: &Edge| edge.from.node == from.node && edge.to.node == to.node;
             if !self.graph.strict || !self.graph.edges.iter().any(known) {
@@ -209,48 +222,49 @@ impl Parser {
         Ok(all)
     }
 
-    /// A node, or all those of a subgraph.
-    fn operand(&mut self, scope: &Scope, depth: usize) -> Result<Vec<End>, String> {
-        if self.takes_word("subgraph") {
+    /// Reads a node or a subgraph. Returns the node or all nodes of the subgraph.
+    fn operand(&mut self, defaults: &Defaults, depth: usize) -> Result<Vec<Endpoint>, String> {
+        if self.accept_keyword("subgraph") {
             if !matches!(self.peek(), Token::Sign(_)) {
                 self.graph.has_clusters |= self.id("'{'")?.starts_with("cluster");
             }
             self.expect('{')?;
-            return self.statements(scope.clone(), depth + 1);
+            return self.statements(defaults.clone(), depth + 1);
         }
-        if self.takes(&Token::Sign('{')) {
-            return self.statements(scope.clone(), depth + 1);
+        if self.accept(&Token::Sign('{')) {
+            return self.statements(defaults.clone(), depth + 1);
         }
         let name = self.id("a node, an edge or '}'")?;
         let mut port = None;
-        while self.takes(&Token::Sign(':')) {
-            let said = self.id("a port")?;
-            port.get_or_insert(said);
+        while self.accept(&Token::Sign(':')) {
+            // In `node:port:compass` the compass point is ignored.
+            let part = self.id("a port")?;
+            port.get_or_insert(part);
         }
         let graph = &mut self.graph;
         let node = match graph.by_name.get(&name) {
             Some(node) => *node,
             None if graph.nodes.len() == limits::DIAGRAM_NODES_MAX => {
-                return self.wrong(&format!("at most {} nodes", limits::DIAGRAM_NODES_MAX));
+                return self.unexpected(&format!("at most {} nodes", limits::DIAGRAM_NODES_MAX));
             }
             None => {
                 graph.by_name.insert(name.clone(), graph.nodes.len());
-                graph.nodes.push(Node { name, attributes: scope.nodes.clone() });
+                graph.nodes.push(Node { name, attributes: defaults.nodes.clone() });
                 graph.nodes.len() - 1
             }
         };
-        Ok(vec![End { node, port }])
+        Ok(vec![Endpoint { node, port }])
     }
 
-    /// `[a=b, c=d] …`, as many as there are.
+    /// Reads any number of attribute lists: `[a=b, c=d] …`.
     fn attributes(&mut self) -> Result<Attributes, String> {
         let mut attributes = Attributes::new();
-        while self.takes(&Token::Sign('[')) {
-            while !self.takes(&Token::Sign(']')) {
+        while self.accept(&Token::Sign('[')) {
+            while !self.accept(&Token::Sign(']')) {
                 let name = self.id("an attribute or ']'")?;
-                let value = if self.takes(&Token::Sign('=')) { self.id("a value")? } else { "true".into() };
+                let value = if self.accept(&Token::Sign('=')) { self.id("a value")? } else { "true".into() };
                 attributes.insert(name, value);
-                while self.takes(&Token::Sign(',')) || self.takes(&Token::Sign(';')) {}
+                while self.accept(&Token::Sign(',')) || self.accept(&Token::Sign(';')) {}
             }
         }
         Ok(attributes)

@@ -1,5 +1,5 @@
-//! A graph as a picture. The layout is a crate's; it is given acyclic graphs only, in an order in which it has nothing to search, and
-//! not more than it can place in a moment.
+//! Draws a graph as SVG with the crate `layout-rs`. Its layout receives acyclic graphs only, with
+//! sorted edges and a limited number of elements, because it is slow on others.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -15,27 +15,26 @@ use super::dot::{Attributes, Edge, Graph, Node};
 use super::record::{label, record};
 use crate::limits;
 
-/// The error says what to leave out.
+/// The SVG text. The error says how to simplify the graph.
 pub fn svg(graph: &Graph) -> Result<String, String> {
-    let order = Order::of(graph);
-    let elements = graph.nodes.len() + order.connectors(graph);
-    if elements > limits::DIAGRAM_ELEMENTS_MAX {
+    let order = EdgeOrder::of(graph);
+    let connectors = order.connectors(graph);
+    let nodes = graph.nodes.len();
+    if nodes + connectors > limits::DIAGRAM_ELEMENTS_MAX {
         return Err(format!(
-            "it is too large: {} nodes, and edges that pass {} others; draw a part of it",
-            graph.nodes.len(),
-            elements - graph.nodes.len()
+            "the graph is too large: {nodes} nodes, and edges with {connectors} labels and bends; draw a part of it"
         ));
     }
-    // The layout asserts what it believes of itself, and not all of that is so.
-    catch_unwind(AssertUnwindSafe(|| picture(graph, &order)))
-        .map_err(|_| "its layout failed; leave out some edges, ports or edges of a node to itself".into())
+    // Assertions in the layout fail on some valid graphs.
+    catch_unwind(AssertUnwindSafe(|| render(graph, &order)))
+        .map_err(|_| "the layout failed; remove some edges, ports, or edges from a node to itself".into())
 }
 
-fn picture(graph: &Graph, order: &Order) -> String {
+fn render(graph: &Graph, order: &EdgeOrder) -> String {
     let sideways = graph.attributes.get("rankdir").is_some_and(|direction| direction == "LR" || direction == "RL");
     let orientation = if sideways { Orientation::LeftToRight } else { Orientation::TopToBottom };
     let mut visual = VisualGraph::new(orientation);
-    // It would look for circles along all paths, of which there can be more than there is time for.
+    // The validation searches all paths for cycles, which takes exponential time.
     visual.dag.set_validate(false);
     let handles: Vec<_> = graph.nodes.iter().map(|node| visual.add_node(element(node, orientation))).collect();
     for (index, reversed) in &order.edges {
@@ -49,16 +48,17 @@ fn picture(graph: &Graph, order: &Order) -> String {
     writer.finalize()
 }
 
-/// The edges as the layout takes them: without circles, those of earlier nodes first.
-struct Order {
-    /// Index of an edge, and whether it is turned round.
+/// The edges in the order and direction for the layout: without cycles, edges of earlier nodes
+/// first.
+struct EdgeOrder {
+    /// Index of each edge, and whether it is reversed.
     edges: Vec<(usize, bool)>,
-    /// How far down each node is.
+    /// Level of each node, from the top.
     levels: Vec<usize>,
 }
 
-impl Order {
-    fn of(graph: &Graph) -> Order {
+impl EdgeOrder {
+    fn of(graph: &Graph) -> EdgeOrder {
         let position = positions(graph);
         let mut edges: Vec<(usize, bool)> = (0..graph.edges.len())
             .map(|index| (index, position[graph.edges[index].from.node] > position[graph.edges[index].to.node]))
@@ -75,23 +75,23 @@ impl Order {
                 levels[to] = levels[to].max(levels[from] + length(&graph.edges[edge.0]));
             }
         }
-        Order { edges, levels }
+        EdgeOrder { edges, levels }
     }
 
-    /// What stands on edges beside nodes: labels, and a bend on each level that an edge passes.
+    /// Number of layout elements on edges: labels, and a bend on each level that an edge passes.
     fn connectors(&self, graph: &Graph) -> usize {
         let passed = |edge: &Edge| self.levels[edge.from.node].abs_diff(self.levels[edge.to.node]).max(1);
         graph.edges.iter().map(|edge| passed(edge).max(length(edge)) - 1 + usize::from(edge.from.node == edge.to.node)).sum()
     }
 }
 
-/// Levels from one end to the other: a label takes one of its own.
+/// Least number of levels between the ends of an edge: a label takes a level.
 fn length(edge: &Edge) -> usize {
     if edge.attributes.get("label").is_some_and(|label| !label.is_empty()) { 2 } else { 1 }
 }
 
-/// Of each node its place in an order in which edges lead onward, but for those that close a circle: the reverse order in which a walk leaves the
-/// nodes.
+/// The position of each node in a topological order (reverse postorder of a depth-first search).
+/// Edges that close a cycle lead backwards in it.
 fn positions(graph: &Graph) -> Vec<usize> {
     let count = graph.nodes.len();
     let mut next = vec![Vec::new(); count];
@@ -103,7 +103,8 @@ fn positions(graph: &Graph) -> Vec<usize> {
     let mut position = vec![0; count];
     let mut seen = vec![false; count];
     let mut left = count;
-    // First those that nothing leads to, from the end, as later walks come before earlier ones; then the circles that are left.
+    // Nodes without incoming edges come first, from the last one, because a later search gets
+    // earlier positions; then the remaining cycles.
     let sources = (0..count).rev().filter(|node| !entered[*node]);
     for start in sources.chain((0..count).filter(|node| entered[*node])) {
         if std::mem::replace(&mut seen[start], true) {
@@ -126,13 +127,13 @@ fn positions(graph: &Graph) -> Vec<usize> {
 }
 
 fn color(attributes: &Attributes, name: &str, otherwise: &str) -> Color {
-    let said = attributes.get(name).map_or(otherwise, |color| color.split(':').next().unwrap_or_default());
-    Color::from_name(&said.to_ascii_lowercase()).unwrap_or_else(|| Color::fast(otherwise))
+    let color = attributes.get(name).map_or(otherwise, |color| color.split(':').next().unwrap_or_default());
+    Color::from_name(&color.to_ascii_lowercase()).unwrap_or_else(|| Color::fast(otherwise))
 }
 
 fn number(attributes: &Attributes, name: &str, otherwise: usize, range: std::ops::RangeInclusive<usize>) -> usize {
-    let said = attributes.get(name).and_then(|text| text.parse::<f64>().ok()).filter(|number| number.is_finite());
-    said.map_or(otherwise, |number| (number.max(0.0) as usize).clamp(*range.start(), *range.end()))
+    let value = attributes.get(name).and_then(|text| text.parse::<f64>().ok()).filter(|number| number.is_finite());
+    value.map_or(otherwise, |number| (number.max(0.0) as usize).clamp(*range.start(), *range.end()))
 }
 
 fn has_style(attributes: &Attributes, style: &str) -> bool {
@@ -158,26 +159,26 @@ fn element(node: &Node, orientation: Orientation) -> Element {
     let fill = if attributes.contains_key("fillcolor") { "fillcolor" } else { "color" };
     let fill = if fill == "fillcolor" || filled == "lightgray" { color(attributes, fill, filled) } else { Color::fast("white") };
     let font = number(attributes, "fontsize", 14, 4..=72);
-    let look =
+    let style =
         StyleAttr::new(color(attributes, "color", "black"), number(attributes, "penwidth", 1, 1..=10), Some(fill), rounded, font);
     let direction = orientation.flip();
     let size = get_shape_size(direction, &shape, font, matches!(shape, ShapeKind::DoubleCircle(_)) || kind == "circle");
-    Element::create(shape, look, direction, size)
+    Element::create(shape, style, direction, size)
 }
 
 fn arrow(edge: &Edge) -> Arrow {
     let attributes = &edge.attributes;
     let direction = attributes.get("dir").map_or(if edge.directed { "forward" } else { "none" }, String::as_str);
     let end = |shown| if shown { LineEndKind::Arrow } else { LineEndKind::None };
-    let style = match () {
+    let line = match () {
         () if has_style(attributes, "invis") => LineStyleKind::None,
         () if has_style(attributes, "dashed") => LineStyleKind::Dashed,
         () if has_style(attributes, "dotted") => LineStyleKind::Dotted,
         () => LineStyleKind::Normal,
     };
     let font = number(attributes, "fontsize", 14, 4..=72);
-    let look = StyleAttr::new(color(attributes, "color", "black"), number(attributes, "penwidth", 1, 1..=10), None, 0, font);
+    let style = StyleAttr::new(color(attributes, "color", "black"), number(attributes, "penwidth", 1, 1..=10), None, 0, font);
     let text = attributes.get("label").map_or_else(String::new, |text| label(text, ""));
     let (start, tip) = (end(matches!(direction, "back" | "both")), end(matches!(direction, "forward" | "both")));
-    Arrow::new(start, tip, style, &text, &look, &edge.from.port, &edge.to.port)
+    Arrow::new(start, tip, line, &text, &style, &edge.from.port, &edge.to.port)
 }

@@ -1,10 +1,11 @@
-//! Labels: their escapes, and the fields of nodes with the shape `record`.
+//! Labels: their escape sequences, and the fields of nodes with the shape `record`.
 
 use layout::std_shapes::shapes::RecordDef;
 
 use crate::limits;
 
-/// What `\n`, `\l`, `\r` and `\N` stand for.
+/// `text` with its escape sequences resolved: `\n`, `\l` and `\r` are line breaks, `\N` is the name
+/// of the node.
 pub fn label(text: &str, name: &str) -> String {
     let mut label = String::new();
     let mut characters = text.chars();
@@ -23,12 +24,13 @@ pub fn label(text: &str, name: &str) -> String {
     label.trim_end_matches('\n').to_owned()
 }
 
-/// `<port> text | { … | … }`: fields side by side, in braces one below the other, and so on.
+/// Parses a record label, `<port> text | { … | … }`: fields next to each other, in braces one below
+/// the other, and so on.
 pub fn record(text: &str, name: &str) -> RecordDef {
     fields(&mut text.chars(), name, 0)
 }
 
-/// Up to the closing brace, or the end.
+/// Reads fields up to the closing brace or the end.
 fn fields(characters: &mut std::str::Chars<'_>, name: &str, depth: usize) -> RecordDef {
     let mut all = Vec::new();
     let mut text = String::new();

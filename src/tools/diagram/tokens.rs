@@ -1,17 +1,24 @@
-//! DOT as tokens, with the line that each stands in. Pure.
+//! Tokens of the DOT language, each with its line. Pure.
 
+/// A token.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Token {
+    /// An unquoted identifier, keyword or number.
     Id(String),
-    /// A quoted one is no keyword.
+    /// A quoted or HTML string, which is never a keyword.
     Text(String),
+    /// One of `{}[]=;,:+`.
     Sign(char),
+    /// `->`
     Arrow,
-    Line,
+    /// `--`
+    Dashes,
+    /// The end of the source.
     End,
 }
 
-/// Ends with [`Token::End`]. The error names the line.
+/// The tokens of a source with their lines, from 1; the last one is [`Token::End`]. The error names
+/// the line.
 pub fn tokens(source: &str) -> Result<Vec<(Token, usize)>, String> {
     let mut tokens = Vec::new();
     let mut line = 1;
@@ -23,16 +30,16 @@ pub fn tokens(source: &str) -> Result<Vec<(Token, usize)>, String> {
             '#' if begins_line => (None, rest.find('\n').unwrap_or(rest.len())),
             '/' if rest.starts_with("//") => (None, rest.find('\n').unwrap_or(rest.len())),
             '/' if rest.starts_with("/*") => {
-                (None, rest.find("*/").map(|end| end + 2).ok_or_else(|| format!("line {line}: the comment has no end"))?)
+                (None, rest.find("*/").map(|end| end + 2).ok_or_else(|| format!("line {line}: the comment is not closed"))?)
             }
             '-' if rest.starts_with("->") => (Some(Token::Arrow), 2),
-            '-' if rest.starts_with("--") => (Some(Token::Line), 2),
+            '-' if rest.starts_with("--") => (Some(Token::Dashes), 2),
             '"' => quoted(rest)
                 .map(|(text, length)| (Some(Token::Text(text)), length))
-                .ok_or_else(|| format!("line {line}: a quote has no end"))?,
+                .ok_or_else(|| format!("line {line}: the quoted string is not closed"))?,
             '<' => html(rest)
                 .map(|(text, length)| (Some(Token::Text(text)), length))
-                .ok_or_else(|| format!("line {line}: a < has no >"))?,
+                .ok_or_else(|| format!("line {line}: the HTML string is not closed by >"))?,
             '{' | '}' | '[' | ']' | '=' | ';' | ',' | ':' | '+' => (Some(Token::Sign(first)), 1),
             _ if is_word(first) || begins_number(rest) => {
                 let number = begins_number(rest);
@@ -41,7 +48,7 @@ pub fn tokens(source: &str) -> Result<Vec<(Token, usize)>, String> {
                 let length = first.len_utf8() + after.find(|character| !part(character)).unwrap_or(after.len());
                 (Some(Token::Id(rest[..length].to_owned())), length)
             }
-            other => return Err(format!("line {line}: {other:?} means nothing here; put names with such characters in quotes")),
+            other => return Err(format!("line {line}: unexpected {other:?}; quote names with such characters")),
         };
         let text = &rest[..length];
         begins_line = text.contains('\n') || (begins_line && first.is_whitespace());
@@ -57,13 +64,14 @@ fn is_word(character: char) -> bool {
     character.is_alphanumeric() || character == '_' || !character.is_ascii()
 }
 
-/// `1`, `-1`, `.1`, `-.1`
+/// True for the start of a number: `1`, `-1`, `.1`, `-.1`.
 fn begins_number(rest: &str) -> bool {
     let digits = rest.strip_prefix('-').unwrap_or(rest);
     digits.strip_prefix('.').unwrap_or(digits).starts_with(|character: char| character.is_ascii_digit())
 }
 
-/// The text between quotes; other escapes than that of a quote are for labels.
+/// The text of a quoted string and its length in the source. Only `\"` and escaped line breaks are
+/// resolved; labels resolve the other escapes.
 fn quoted(rest: &str) -> Option<(String, usize)> {
     let mut text = String::new();
     let mut characters = rest.char_indices().skip(1);
@@ -81,7 +89,7 @@ fn quoted(rest: &str) -> Option<(String, usize)> {
     None
 }
 
-/// The text of an HTML-like label, without its tags.
+/// The text of an HTML-like label without its tags, and its length in the source.
 fn html(rest: &str) -> Option<(String, usize)> {
     let mut text = String::new();
     let (mut depth, mut tag) = (0usize, 0);

@@ -1,11 +1,11 @@
-//! The files of a difference between two trees, as git tells of them with `--raw --numstat -z`. What diffs and commits share.
+//! The list of changed files of a diff (`--raw --numstat -z`), for diffs and commits.
 
 use serde::Serialize;
 
-use super::{Git, Said};
+use super::{Git, GitOutput};
 
-/// What every diff is asked with, whatever settings there are.
-pub const FORM: [&str; 9] = [
+/// Options of every diff, which override the settings of git.
+pub const DIFF_OPTIONS: [&str; 9] = [
     "--no-ext-diff",
     "--no-textconv",
     "--no-color",
@@ -17,32 +17,37 @@ pub const FORM: [&str; 9] = [
     "--dst-prefix=b/",
 ];
 
-/// A file that differs.
+/// A changed file, as an entry of `details`.
 #[derive(Clone, Debug, Serialize)]
-pub struct Change {
+pub struct FileChange {
+    /// Displayed path.
     pub path: String,
+    /// See [`status_name`].
     pub status: &'static str,
-    /// Where it was before.
+    /// Displayed path before a rename or copy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// Lines; none of a binary file.
+    /// Number of inserted lines; `None` for a binary file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub insertions: Option<u64>,
+    /// Number of deleted lines; `None` for a binary file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletions: Option<u64>,
+    /// Path relative to the top of the working tree.
     #[serde(skip)]
     raw: Vec<u8>,
+    /// Path before a rename or copy, relative to the top of the working tree.
     #[serde(skip)]
     raw_from: Option<Vec<u8>>,
 }
 
-impl Change {
-    /// Its paths, from the top, as git names them.
-    pub fn names(&self) -> impl Iterator<Item = &[u8]> {
+impl FileChange {
+    /// The new and the old path, relative to the top of the working tree.
+    pub fn raw_paths(&self) -> impl Iterator<Item = &[u8]> {
         [Some(&self.raw), self.raw_from.as_ref()].into_iter().flatten().map(Vec::as_slice)
     }
 
-    /// `modified src/a.rs +1 -2`
+    /// The change in one line: `modified src/a.rs +1 -2`.
     pub fn line(&self) -> String {
         let from = self.from.as_ref().map(|from| format!("{from} -> ")).unwrap_or_default();
         let counts = match (self.insertions, self.deletions) {
@@ -53,8 +58,8 @@ impl Change {
     }
 }
 
-/// A letter of git-diff(1), "Raw output format".
-pub fn kind(letter: u8) -> &'static str {
+/// The name of a status letter of git-diff(1), "Raw output format".
+pub fn status_name(letter: u8) -> &'static str {
     match letter {
         b'A' => "added",
         b'C' => "copied",
@@ -66,21 +71,22 @@ pub fn kind(letter: u8) -> &'static str {
     }
 }
 
-/// Reads `:MODE MODE ID ID STATUS`, path and perhaps another, and `INSERTIONS TAB DELETIONS TAB PATH`, or of a rename an empty path with
-/// both behind it.
-pub fn read(git: &Git<'_>, said: &Said) -> Vec<Change> {
-    let mut changes: Vec<Change> = Vec::new();
-    let mut fields = said.fields();
+/// Parses the output of a diff: records `:MODE MODE ID ID STATUS` followed by one path or, for a
+/// rename or copy, two, and records `INSERTIONS TAB DELETIONS TAB PATH`, where an empty path is
+/// followed by both paths of a rename.
+pub fn parse(git: &Git<'_>, output: &GitOutput) -> Vec<FileChange> {
+    let mut changes: Vec<FileChange> = Vec::new();
+    let mut fields = output.fields();
     while let Some(field) = fields.next() {
         if let Some(record) = field.strip_prefix(b":") {
             let letter = record.split(|byte| *byte == b' ').nth(4).and_then(<[u8]>::first).copied().unwrap_or(b'M');
             let from = if matches!(letter, b'R' | b'C') { fields.next() } else { None };
             let Some(raw) = fields.next() else { break };
-            // A conflict is told twice: as such, and by how the file differs from our side.
+            // git lists a conflicted file twice: as conflicted, and compared with our side.
             if !changes.iter().any(|change| change.raw == raw) {
-                changes.push(Change {
+                changes.push(FileChange {
                     path: git.show(raw),
-                    status: kind(letter),
+                    status: status_name(letter),
                     from: from.map(|from| git.show(from)),
                     insertions: None,
                     deletions: None,

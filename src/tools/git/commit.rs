@@ -1,4 +1,4 @@
-//! `git_commit`: what is staged, or some files as they are.
+//! `git_commit`: commits the staged changes, or the current state of given files.
 
 use std::ffi::OsString;
 
@@ -6,17 +6,17 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::changes::{self, Change};
-use super::{Git, Said, pathspec, quoted, words};
+use super::changes::{self, FileChange};
+use super::{Git, GitOutput, pathspec, quoted, with_paths};
 use crate::content::{ToolContent, ToolKind};
 use crate::limits;
 use crate::permission::{Access, AccessKind};
 use crate::tools::{Output, Tool, ToolContext, ToolError};
 use crate::workspace::Workspace;
 
-pub struct Commit;
+pub struct GitCommit;
 
-/// Commits what is staged, or with `paths` just those files as they are now, new ones too.
+/// Commits the staged changes, or with `paths` just these files as they are now, new ones too.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct Input {
     message: String,
@@ -29,7 +29,7 @@ impl Input {
         self.paths.as_deref().unwrap_or_default()
     }
 
-    /// As it would be typed; rules about commands speak of it.
+    /// The equivalent shell command, which rules for commands match.
     fn command(&self) -> String {
         let mut command = format!("git commit -m {}", quoted(&self.message));
         if !self.paths().is_empty() {
@@ -40,7 +40,7 @@ impl Input {
     }
 }
 
-impl Tool for Commit {
+impl Tool for GitCommit {
     type Input = Input;
     const NAME: &'static str = "git_commit";
     const ALIASES: &'static [&'static str] = &[];
@@ -62,24 +62,24 @@ impl Tool for Commit {
     /// details: `{commit, branch?, files: [{path, status, from?, insertions?, deletions?}]}`.
     async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
         if input.message.trim().is_empty() {
-            return Err(ToolError::new("git_commit: message is empty; say what the commit does"));
+            return Err(ToolError::new("git_commit: message is empty; describe the change"));
         }
         let git = Git::open(context).await?;
-        let said = commit(&git, &input).await?;
+        let committed = commit(&git, &input).await?;
         let head = git.read(["rev-parse", "HEAD"]).await?.text();
         let branch = git.read(["branch", "--show-current"]).await?.text();
         let mut arguments: Vec<&str> = vec!["diff-tree", "-r", "--root", "--no-commit-id", "--diff-merges=first-parent"];
-        arguments.extend(changes::FORM.iter().chain(&["--raw", "--numstat", "-z", "HEAD", "--"]));
-        let mut files = changes::read(&git, &git.read(arguments).await?);
+        arguments.extend(changes::DIFF_OPTIONS.iter().chain(&["--raw", "--numstat", "-z", "HEAD", "--"]));
+        let mut files = changes::parse(&git, &git.read(arguments).await?);
         files.truncate(limits::GIT_ENTRIES_MAX);
-        let place = if branch.is_empty() { "a detached head".to_owned() } else { branch.clone() };
-        let mut text = format!("committed {} on {place}\n", &head[..head.len().min(10)]);
-        files.iter().map(Change::line).for_each(|line| text.push_str(&format!("  {line}\n")));
-        let hooks = said.text();
+        let target = if branch.is_empty() { "a detached head".to_owned() } else { branch.clone() };
+        let mut text = format!("committed {} on {target}\n", &head[..head.len().min(10)]);
+        files.iter().map(FileChange::line).for_each(|line| text.push_str(&format!("  {line}\n")));
+        let hooks = committed.text();
         if !hooks.is_empty() {
-            text.push_str(&format!("hooks said:\n{}\n", &hooks[..hooks.floor_char_boundary(limits::GIT_ERROR_BYTES_MAX)]));
+            text.push_str(&format!("output of hooks:\n{}\n", &hooks[..hooks.floor_char_boundary(limits::GIT_ERROR_BYTES_MAX)]));
         }
-        text.push_str(&said.confinement);
+        text.push_str(&committed.confinement);
         let mut details = json!({ "commit": head, "files": files });
         if !branch.is_empty() {
             details["branch"] = json!(branch);
@@ -88,66 +88,66 @@ impl Tool for Commit {
     }
 }
 
-/// What hooks printed. When it fails, the index is as it was.
-async fn commit(git: &Git<'_>, input: &Input) -> Result<Said, ToolError> {
+/// Commits, and returns the output of the hooks. If it fails, the index is restored.
+async fn commit(git: &Git<'_>, input: &Input) -> Result<GitOutput, ToolError> {
     let paths: Vec<OsString> = input.paths().iter().map(|path| git.pathspec(path)).collect::<Result<_, _>>()?;
-    // A commit of some files knows only those that git knows.
-    let new = if paths.is_empty() { Vec::new() } else { unknown(git, &paths).await? };
-    let failed = match add_and_commit(git, input, &paths, &new).await {
-        Ok(said) => return Ok(said),
-        Err(failed) => failed,
+    // A commit with paths includes tracked files only, so new files are added first.
+    let new = if paths.is_empty() { Vec::new() } else { untracked(git, &paths).await? };
+    let failure = match add_and_commit(git, input, &paths, &new).await {
+        Ok(output) => return Ok(output),
+        Err(failure) => failure,
     };
-    for part in parts(&new) {
-        if let Err(error) = git.undo(words(&["reset", "--quiet", "--"], part)).await {
-            return Err(ToolError(format!("{failed}\n[new files stay marked to be added; git reset takes that back: {error}]")));
+    for batch in batches(&new) {
+        if let Err(error) = git.undo(with_paths(&["reset", "--quiet", "--"], batch)).await {
+            return Err(ToolError(format!("{failure}\n[new files are still marked as added; git reset reverts that: {error}]")));
         }
     }
-    Err(failed)
+    Err(failure)
 }
 
-/// Files that git does not know yet.
-async fn unknown(git: &Git<'_>, paths: &[OsString]) -> Result<Vec<OsString>, ToolError> {
-    let listed = git.read(words(&["ls-files", "--others", "--exclude-standard", "--full-name", "-z", "--"], paths)).await?;
-    if listed.cut {
-        return Err(ToolError::new("git_commit: paths: too many new files; commit a part of them, or with git in bash"));
+/// Pathspecs of the untracked files below `paths`, without ignored ones.
+async fn untracked(git: &Git<'_>, paths: &[OsString]) -> Result<Vec<OsString>, ToolError> {
+    let listed = git.read(with_paths(&["ls-files", "--others", "--exclude-standard", "--full-name", "-z", "--"], paths)).await?;
+    if listed.truncated {
+        return Err(ToolError::new("git_commit: paths: too many new files; commit a part of them, or use git with bash"));
     }
     Ok(listed.fields().map(|path| pathspec("top,literal", path)).collect())
 }
 
-async fn add_and_commit(git: &Git<'_>, input: &Input, paths: &[OsString], new: &[OsString]) -> Result<Said, ToolError> {
-    for part in parts(new) {
-        let added = git.change(words(&["add", "--intent-to-add", "--"], part)).await?;
+async fn add_and_commit(git: &Git<'_>, input: &Input, paths: &[OsString], new: &[OsString]) -> Result<GitOutput, ToolError> {
+    for batch in batches(new) {
+        let added = git.change(with_paths(&["add", "--intent-to-add", "--"], batch)).await?;
         if added.code != 0 {
             return Err(git.failed(&added));
         }
     }
     let only: &[&str] = if paths.is_empty() { &[] } else { &["--only", "--"] };
-    let said = git.change(words(&[&["commit", "--quiet", "--message", &input.message], only].concat(), paths)).await?;
-    if said.code == 0 { Ok(said) } else { Err(refused(git, input, &said).await?) }
+    let output = git.change(with_paths(&[&["commit", "--quiet", "--message", &input.message], only].concat(), paths)).await?;
+    if output.code == 0 { Ok(output) } else { Err(commit_error(git, input, &output).await?) }
 }
 
-/// Why there was no commit.
-async fn refused(git: &Git<'_>, input: &Input, said: &Said) -> Result<ToolError, ToolError> {
-    let text = said.text();
+/// The error for a failed `git commit`.
+async fn commit_error(git: &Git<'_>, input: &Input, output: &GitOutput) -> Result<ToolError, ToolError> {
+    let text = output.text();
     if text.contains("did not match any file(s) known to git") {
         for path in input.paths() {
-            let asked = ["check-ignore", "--quiet", "--"].map(OsString::from).into_iter();
-            if git.try_read(asked.chain([git.place(path)?.into()])).await?.code == 0 {
-                let forced = "git add --force with bash, then git_commit, takes it";
-                return Ok(ToolError(format!("{path} is ignored by git (.gitignore or the like); {forced}")));
+            let check = ["check-ignore", "--quiet", "--"].map(OsString::from).into_iter();
+            if git.try_read(check.chain([git.locate(path)?.into()])).await?.code == 0 {
+                let advice = "to commit it, run git add --force with bash, then git_commit";
+                return Ok(ToolError(format!("{path} is ignored by git (.gitignore or similar); {advice}")));
             }
         }
     }
     let nothing = ["no changes added to commit", "nothing to commit", "nothing added to commit"];
     Ok(match input.paths() {
-        _ if !text.is_empty() && !nothing.iter().any(|nothing| text.contains(nothing)) => git.failed(said),
-        [] => ToolError::new("nothing is staged; give paths, or stage with git add in bash"),
-        _ => ToolError::new("nothing changed in these paths"),
+        _ if !text.is_empty() && !nothing.iter().any(|nothing| text.contains(nothing)) => git.failed(output),
+        [] => ToolError::new("nothing is staged; set paths, or run git add with bash"),
+        _ => ToolError::new("these paths have no changes"),
     })
 }
 
-/// As many paths at a time as a command takes.
-fn parts(paths: &[OsString]) -> impl Iterator<Item = &[OsString]> {
+/// Splits paths into lists that fit one command line.
+fn batches(paths: &[OsString]) -> impl Iterator<Item = &[OsString]> {
     let mut rest = paths;
     std::iter::from_fn(move || {
         let mut bytes = 0;

@@ -1,4 +1,4 @@
-//! `git_log`: the commits that led here.
+//! `git_log`: shows the history of the current commit.
 
 use std::ffi::OsString;
 
@@ -13,7 +13,7 @@ use crate::permission::Access;
 use crate::tools::{Output, Tool, ToolContext, ToolError};
 use crate::workspace::Workspace;
 
-pub struct Log;
+pub struct GitLog;
 
 /// Shows the latest commits, newest first.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -21,18 +21,18 @@ pub struct Input {
     /// Default 20, at most 200.
     #[serde(default, alias = "limit", alias = "max_count")]
     count: Option<u64>,
-    /// Only those that touched it.
+    /// Show only commits that changed this file or directory.
     #[serde(default, alias = "file_path")]
     path: Option<String>,
 }
 
 const COUNT: u64 = 20;
 
-/// Fields of a commit, each ended by NUL: id, author, date, names that point to it, subject.
+/// Fields of a commit, each terminated by NUL: id, author, date, refs that point to it, subject.
 const FORMAT: &str = "--format=tformat:%H%x00%an%x00%aI%x00%D%x00%s";
 const FIELDS: usize = 5;
 
-impl Tool for Log {
+impl Tool for GitLog {
     type Input = Input;
     const NAME: &'static str = "git_log";
     const ALIASES: &'static [&'static str] = &[];
@@ -64,8 +64,8 @@ impl Tool for Log {
             "--".into(),
         ];
         arguments.extend(input.path.as_deref().map(|path| git.pathspec(path)).transpose()?);
-        let said = git.read(arguments).await?;
-        let fields: Vec<String> = said.fields().map(|field| String::from_utf8_lossy(field).into_owned()).collect();
+        let output = git.read(arguments).await?;
+        let fields: Vec<String> = output.fields().map(|field| String::from_utf8_lossy(field).into_owned()).collect();
         let mut text = String::new();
         let mut commits = Vec::new();
         for fields in fields.chunks_exact(FIELDS) {
@@ -76,7 +76,7 @@ impl Tool for Log {
             commits.push(json!({ "commit": commit, "author": author, "date": date, "refs": refs, "subject": subject }));
         }
         if commits.is_empty() {
-            text.push_str("no commit touched it\n");
+            text.push_str("no commit changes this path\n");
         }
         Ok(Output::text(text, json!({ "commits": commits })))
     }

@@ -1,5 +1,8 @@
-//! Whose a repository is. What lies in a session's directory may name any other, by `core.worktree`, `gitdir:`, a link or `commondir`:
-//! one elsewhere is looked at only when it names the directory too, as that of a linked worktree or of a submodule does.
+//! Finds the repository of a session's directory and checks that it belongs to the directory.
+//!
+//! Files in the directory can refer to any other repository, by `core.worktree`, `gitdir:`, a
+//! symlink or `commondir`. A repository outside the session's directories is accepted only if it
+//! refers back to the directory, as the repository of a linked worktree or of a submodule does.
 
 use std::path::{Path, PathBuf};
 
@@ -7,26 +10,27 @@ use super::{Git, path};
 use crate::tools::ToolError;
 use crate::workspace::read_small;
 
-/// All without symlinks.
+/// The directories of a repository, without symlinks.
 pub struct Origin {
     /// The working tree.
     pub top: PathBuf,
-    /// What linked worktrees share: objects, branches, settings.
+    /// The part of the git directory that linked worktrees share: objects, branches, settings.
     pub common: PathBuf,
 }
 
-/// The repository of the session's directory.
+/// Finds the repository of the session's directory. Fails if it does not belong to the directory.
 pub async fn find(git: &Git<'_>) -> Result<Origin, ToolError> {
     let (top, own) = (place(git, "--show-toplevel").await?, place(git, "--git-dir").await?);
     let common = place(git, "--git-common-dir").await?;
     let workspace = &git.context.workspace;
-    let elsewhere = |what: String| Err(ToolError(format!("{what}; the git tools do not look there, git with bash does")));
+    let elsewhere = |what: String| Err(ToolError(format!("{what}; the git tools do not access it; use git with bash")));
     if !workspace.cwd.starts_with(&top) {
         let (top, cwd) = (top.display(), workspace.cwd.display());
         return elsewhere(format!("the working tree of this repository is {top}, and {cwd} is outside it"));
     }
     let inside = |place: &Path| place.starts_with(&top) || workspace.roots.iter().any(|root| place.starts_with(root));
-    // What is inside says of itself whatever somebody wrote there.
+    // Statements of a git directory inside the session's directories prove nothing: any tool call
+    // may have written them.
     let ours = match inside(&own) {
         true => inside(&common),
         false => is_linked(&top, &own, &common) || is_submodule(git, &top, &own).await?,
@@ -37,13 +41,15 @@ pub async fn find(git: &Git<'_>) -> Result<Origin, ToolError> {
     Ok(Origin { top, common })
 }
 
+/// A path that `git rev-parse` prints, without symlinks.
 async fn place(git: &Git<'_>, what: &str) -> Result<PathBuf, ToolError> {
-    let said = git.read(["rev-parse", "--path-format=absolute", what]).await?;
-    let named = path(said.bytes.strip_suffix(b"\n").unwrap_or(&said.bytes));
+    let output = git.read(["rev-parse", "--path-format=absolute", what]).await?;
+    let named = path(output.bytes.strip_suffix(b"\n").unwrap_or(&output.bytes));
     std::fs::canonicalize(&named).map_err(|error| git.context.failed("looking for", &named, error))
 }
 
-/// The worktree is one that the repository made (gitrepository-layout(5), `worktrees/<id>/gitdir`).
+/// True if `own` is the git directory of a linked worktree that the repository created for `top`
+/// (gitrepository-layout(5), `worktrees/<id>/gitdir`).
 fn is_linked(top: &Path, own: &Path, common: &Path) -> bool {
     let named = read_small(&own.join("gitdir")).map(|named| own.join(path(named.trim_ascii_end())));
     let tree =
@@ -51,7 +57,7 @@ fn is_linked(top: &Path, own: &Path, common: &Path) -> bool {
     own.parent() == Some(&common.join("worktrees")) && tree.as_deref() == Some(top)
 }
 
-/// The settings of the repository name the working tree.
+/// True if the settings of the repository in `own` name `top` as its working tree.
 async fn is_submodule(git: &Git<'_>, top: &Path, own: &Path) -> Result<bool, ToolError> {
     let named = git.try_read(["config", "--get", "core.worktree"]).await?;
     let tree = own.join(path(named.bytes.trim_ascii_end())).canonicalize();

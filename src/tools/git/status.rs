@@ -1,24 +1,24 @@
-//! `git_status`: the branch and what differs from it.
+//! `git_status`: shows the branch and the changed files.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::changes::kind;
-use super::{Git, words};
+use super::changes::status_name;
+use super::{Git, with_paths};
 use crate::content::ToolKind;
 use crate::limits;
 use crate::permission::Access;
 use crate::tools::{Output, Tool, ToolContext, ToolError};
 use crate::workspace::Workspace;
 
-pub struct Status;
+pub struct GitStatus;
 
 /// Shows the git branch, and the staged, changed, untracked and conflicted files.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Input {}
 
-impl Tool for Status {
+impl Tool for GitStatus {
     type Input = Input;
     const NAME: &'static str = "git_status";
     const ALIASES: &'static [&'static str] = &[];
@@ -32,36 +32,40 @@ impl Tool for Status {
         Access::read(".")
     }
 
-    /// details: `{branch?, commit?, upstream?, ahead?, behind?, staged, unstaged: [{path, status, from?}], untracked: [path],
-    /// conflicted: [{path, status}], truncated}`; no branch is a detached head, no commit one that has none yet.
+    /// details: `{branch?, commit?, upstream?, ahead?, behind?, staged, unstaged: [{path, status,
+    /// from?}], untracked: [path], conflicted: [{path, status}], truncated}`; `branch` is absent
+    /// for a detached head, `commit` before the first commit.
     async fn run(&self, _: Input, context: &ToolContext) -> Result<Output, ToolError> {
         let git = Git::open(context).await?;
-        let form = ["status", "--porcelain=v2", "--branch", "-z", "--ignore-submodules=dirty", "--untracked-files=normal", "--"];
-        let said = git.read(words(&form, &git.scope(None)?)).await?;
-        let mut state = State { truncated: said.cut, ..State::default() };
-        let mut fields = said.fields();
+        let arguments =
+            ["status", "--porcelain=v2", "--branch", "-z", "--ignore-submodules=dirty", "--untracked-files=normal", "--"];
+        let output = git.read(with_paths(&arguments, &git.scope(None)?)).await?;
+        let mut state = State { truncated: output.truncated, ..State::default() };
+        let mut fields = output.fields();
         while let Some(field) = fields.next() {
-            state.take(&git, field, &mut fields);
+            state.add(&git, field, &mut fields);
         }
         Ok(state.output())
     }
 }
 
+/// The parsed status.
 #[derive(Default)]
 struct State {
-    /// `branch.NAME` lines, by name.
+    /// Headers `branch.NAME`: name and value.
     head: Vec<(String, String)>,
     staged: Vec<Value>,
     unstaged: Vec<Value>,
     untracked: Vec<Value>,
     conflicted: Vec<Value>,
-    /// Not all are kept.
+    /// True if entries were omitted.
     truncated: bool,
 }
 
 impl State {
-    /// A record of git-status(1), "Porcelain Format Version 2"; that of a rename takes the next field too.
-    fn take<'f>(&mut self, git: &Git<'_>, field: &'f [u8], rest: &mut impl Iterator<Item = &'f [u8]>) {
+    /// Adds a record of git-status(1), "Porcelain Format Version 2". The record of a rename
+    /// includes the next field.
+    fn add<'f>(&mut self, git: &Git<'_>, field: &'f [u8], rest: &mut impl Iterator<Item = &'f [u8]>) {
         let (sort, record) = (field.first().copied().unwrap_or(0), field.get(2..).unwrap_or_default());
         match sort {
             b'#' => {
@@ -87,14 +91,15 @@ impl State {
         }
     }
 
-    /// `XY sub …` with the path after `before` words: what is staged, and what is not.
+    /// Adds the staged and the unstaged change of a record `XY sub …`, whose path follows `before`
+    /// words.
     fn changed(&mut self, git: &Git<'_>, record: &[u8], before: usize, from: Option<&[u8]>) {
         let path = record.splitn(before + 1, |byte| *byte == b' ').nth(before).unwrap_or_default();
         for (letter, staged) in [(record[0], true), (record[1], false)] {
             if letter == b'.' || !self.has_room(git, path) {
                 continue;
             }
-            let mut change = json!({ "path": git.show(path), "status": kind(letter) });
+            let mut change = json!({ "path": git.show(path), "status": status_name(letter) });
             if let (Some(from), b'R' | b'C') = (from, letter) {
                 change["from"] = json!(git.show(from));
             }
@@ -102,12 +107,15 @@ impl State {
         }
     }
 
+    /// True if another entry for `path` may be added: the limit is not reached, and the path is not
+    /// hidden by rules.
     fn has_room(&mut self, git: &Git<'_>, path: &[u8]) -> bool {
         let kept = self.staged.len() + self.unstaged.len() + self.untracked.len() + self.conflicted.len();
         self.truncated |= kept >= limits::GIT_ENTRIES_MAX;
         !self.truncated && !git.hides(path)
     }
 
+    /// The value of the header `branch.NAME`. Placeholders such as `(detached)` count as absent.
     fn branch(&self, name: &str) -> Option<&str> {
         let found = self.head.iter().find(|(other, _)| other.strip_prefix("branch.") == Some(name));
         found.map(|(_, value)| value.as_str()).filter(|value| !value.starts_with('('))
@@ -134,7 +142,7 @@ impl State {
                     details["ahead"] = json!(ahead);
                     details["behind"] = json!(behind);
                 }
-                None => text.push_str(&format!(", whose upstream {upstream} is gone")),
+                None => text.push_str(&format!(", upstream {upstream} does not exist")),
             }
         }
         text.push('\n');
@@ -153,10 +161,10 @@ impl State {
             details[key] = json!(list);
         }
         if clean {
-            text.push_str("nothing changed\n");
+            text.push_str("no changes\n");
         }
         if self.truncated {
-            text.push_str(&format!("[the first {} entries; git status PATH with bash shows a part]\n", limits::GIT_ENTRIES_MAX));
+            text.push_str(&format!("[the first {} entries; for a part, run git status PATH with bash]\n", limits::GIT_ENTRIES_MAX));
         }
         details["truncated"] = json!(self.truncated);
         Output::text(text, details)

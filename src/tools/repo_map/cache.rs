@@ -1,4 +1,5 @@
-//! What is known of source files, for all sessions of the process: a file is read again only when it changed.
+//! Cache of parsed source files, shared by all sessions of the process. A changed file is parsed
+//! again.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::Metadata;
@@ -10,54 +11,60 @@ use super::file::FileMap;
 use super::languages::Grammars;
 use crate::limits;
 
-/// Modified (seconds, nanoseconds), bytes, inode.
+/// Identifies a version of a file: modification time (seconds, nanoseconds), size in bytes, inode.
 pub type Stamp = (i64, i64, u64, u64);
 
-/// Who may see a file is decided by whoever asks; here it is only known.
+/// Parsed files and compiled grammars. The cache checks no permissions: callers must not ask for
+/// files that rules hide.
 #[derive(Default)]
 pub struct MapCache {
-    pub grammars: Grammars,
-    files: Mutex<Files>,
+    pub(super) grammars: Grammars,
+    files: Mutex<CachedFiles>,
 }
 
 #[derive(Default)]
-struct Files {
-    /// By real path.
-    known: HashMap<PathBuf, (Stamp, Arc<FileMap>)>,
+struct CachedFiles {
+    /// Real path to version and content.
+    maps: HashMap<PathBuf, (Stamp, Arc<FileMap>)>,
+    /// Approximate memory of `maps`.
     bytes: usize,
 }
 
+/// The current version of a file.
 pub fn stamp(metadata: &Metadata) -> Stamp {
     (metadata.mtime(), metadata.mtime_nsec(), metadata.len(), metadata.ino())
 }
 
 impl MapCache {
-    pub fn get(&self, real: &Path, stamp: Stamp) -> Option<Arc<FileMap>> {
-        self.files().known.get(real).filter(|(known, _)| *known == stamp).map(|(_, file)| file.clone())
+    /// The map of a file, if this version is cached. `real` is a path without symlinks.
+    pub(super) fn get(&self, real: &Path, stamp: Stamp) -> Option<Arc<FileMap>> {
+        self.files().maps.get(real).filter(|(cached, _)| *cached == stamp).map(|(_, file)| file.clone())
     }
 
-    pub fn put(&self, real: &Path, stamp: Stamp, file: Arc<FileMap>) {
+    /// Stores the map of a file, in place of an older version.
+    pub(super) fn put(&self, real: &Path, stamp: Stamp, file: Arc<FileMap>) {
         let mut files = self.files();
         files.bytes += file.bytes() + real.as_os_str().len();
-        if let Some((_, old)) = files.known.insert(real.to_owned(), (stamp, file)) {
+        if let Some((_, old)) = files.maps.insert(real.to_owned(), (stamp, file)) {
             files.bytes -= old.bytes() + real.as_os_str().len();
         }
     }
 
-    /// Forgets, when it is too much, first what is not among `recent`, then everything.
-    pub fn trim(&self, recent: &HashSet<&Path>) {
+    /// Above `limits::MAP_CACHE_BYTES_MAX`, removes all files that are not in `recent`; if that is
+    /// not enough, removes all.
+    pub(super) fn trim(&self, recent: &HashSet<&Path>) {
         let mut files = self.files();
         if files.bytes <= limits::MAP_CACHE_BYTES_MAX {
             return;
         }
-        files.known.retain(|path, _| recent.contains(path.as_path()));
-        files.bytes = files.known.iter().map(|(path, (_, file))| file.bytes() + path.as_os_str().len()).sum();
+        files.maps.retain(|path, _| recent.contains(path.as_path()));
+        files.bytes = files.maps.iter().map(|(path, (_, file))| file.bytes() + path.as_os_str().len()).sum();
         if files.bytes > limits::MAP_CACHE_BYTES_MAX {
-            *files = Files::default();
+            *files = CachedFiles::default();
         }
     }
 
-    fn files(&self) -> MutexGuard<'_, Files> {
+    fn files(&self) -> MutexGuard<'_, CachedFiles> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

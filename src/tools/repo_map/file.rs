@@ -1,4 +1,4 @@
-//! One file as the map knows it: what it defines, and which words stand in it.
+//! Extracts the definitions and the words of one source file.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -9,17 +9,17 @@ use tree_sitter::{Node, ParseOptions, Parser, QueryCursor, QueryCursorOptions, S
 use super::languages::Grammar;
 use crate::limits;
 
-/// A word, by its hash: maps are made of many words, and each is as good as its hash.
+/// The hash of a word; the words themselves are not stored, to save memory.
 pub type Word = u64;
 
-/// A map by word.
-pub type Words<V> = HashMap<Word, V, BuildHasherDefault<AsItIs>>;
+/// A map with words as keys.
+pub type WordMap<V> = HashMap<Word, V, BuildHasherDefault<IdentityHasher>>;
 
-/// A hasher for what is a hash already.
+/// A hasher for keys that are hashes already.
 #[derive(Default)]
-pub struct AsItIs(u64);
+pub struct IdentityHasher(u64);
 
-impl Hasher for AsItIs {
+impl Hasher for IdentityHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -33,37 +33,38 @@ impl Hasher for AsItIs {
     }
 }
 
+/// A parsed source file.
 #[derive(Debug, Default)]
 pub struct FileMap {
+    /// In the order of the file.
     pub definitions: Vec<Definition>,
-    /// Every word of the file and how often it stands there, in the order of the words.
+    /// Each distinct word and its number of occurrences, sorted by word.
     pub words: Vec<(Word, u32)>,
 }
 
+/// A definition in a source file.
 #[derive(Debug)]
 pub struct Definition {
+    /// The defined name.
     pub word: Word,
-    /// From 1.
+    /// Line of the name, from 1.
     pub line: usize,
-    /// Its beginning up to the body, in one line.
+    /// The definition up to its body, in one line.
     pub signature: String,
-    /// How much a name says by itself: 1 is usual.
+    /// Factor for the rank, see [`weight`]; usually 1.
     pub weight: f64,
 }
 
 impl FileMap {
-    /// Bytes that it takes, about.
+    /// Approximate memory in bytes.
     pub fn bytes(&self) -> usize {
         let texts: usize = self.definitions.iter().map(|definition| definition.signature.capacity()).sum();
         size_of::<FileMap>() + texts + self.definitions.capacity() * size_of::<Definition>() + self.words.capacity() * 16
     }
-
-    pub fn count(&self, word: Word) -> u32 {
-        self.words.binary_search_by_key(&word, |(other, _)| *other).map_or(0, |place| self.words[place].1)
-    }
 }
 
-/// Reads a source file. `stop` is looked at often; once it says so, what was found up to there is given.
+/// Parses a source file. `stop` is called often; once it returns true, the definitions found so far
+/// are returned.
 pub fn read(parser: &mut Parser, grammar: &Grammar, source: &[u8], stop: &dyn Fn() -> bool) -> FileMap {
     let definitions = definitions(parser, grammar, source, stop).unwrap_or_default();
     FileMap { definitions, words: words(source) }
@@ -89,18 +90,19 @@ fn definitions(parser: &mut Parser, grammar: &Grammar, source: &[u8], stop: &dyn
             break;
         }
         let text = &source[name.byte_range()];
-        // `a::b` is a definition of b.
+        // `a::b` defines `b`.
         let text = text.rsplit(|byte| *byte == b':').next().unwrap_or(text);
         let line = name.start_position().row + 1;
         let signature = signature(definition, text, source);
         found.push((name.start_byte(), Definition { word: word(text), line, signature, weight: weight(text) }));
     }
     found.sort_by_key(|(at, _)| *at);
-    // Two patterns may know the same name.
+    // Several patterns may match the same name.
     found.dedup_by_key(|(at, _)| *at);
     Some(found.into_iter().map(|(_, definition)| definition).collect())
 }
 
+/// The text of a definition up to its body, in one line that contains its name.
 fn signature(definition: Node<'_>, name: &[u8], source: &[u8]) -> String {
     let mut range = definition.byte_range();
     if let Some(export) = definition.parent().filter(|parent| parent.kind() == "export_statement") {
@@ -125,7 +127,8 @@ fn signature(definition: Node<'_>, name: &[u8], source: &[u8]) -> String {
     line
 }
 
-/// Short names are accidents, those with an underscore before them private, long ones are meant.
+/// Weight of a name: short names are often mentioned by coincidence, names with a leading
+/// underscore are private, long names are specific.
 fn weight(name: &[u8]) -> f64 {
     match name {
         [_] | [_, _] | [_, _, _] => 0.3,
@@ -146,9 +149,10 @@ fn step(hash: u64, byte: u8) -> u64 {
     (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
 }
 
-/// All words: letters, digits and underscores, whatever they mean.
+/// All words (runs of letters, digits and underscores, also in comments and strings) with their
+/// counts, sorted by word.
 fn words(source: &[u8]) -> Vec<(Word, u32)> {
-    let mut counts: Words<u32> = Words::default();
+    let mut counts: WordMap<u32> = WordMap::default();
     let mut open = None;
     for byte in source.iter().chain(b" ") {
         if byte.is_ascii_alphanumeric() || *byte == b'_' || *byte >= 0x80 {

@@ -1,19 +1,21 @@
-//! The languages whose definitions are known: which files, which grammar, and what in it is a definition.
+//! The table of supported languages: file extensions, grammar, and queries for definitions.
 
 use std::path::Path;
 use std::sync::OnceLock;
 
 use tree_sitter::{Language, Query};
 
-/// A row of the table of languages.
+/// A supported language.
 pub struct LanguageRow {
+    /// Displayed name.
     pub name: &'static str,
     extensions: &'static [&'static str],
     grammar: fn() -> Language,
-    /// Queries, one after the other: `@name` is a name, `@definition` what it names.
+    /// Tree-sitter queries, concatenated. `@definition` captures a definition, `@name` its name.
     definitions: &'static [&'static str],
 }
 
+/// The supported languages.
 pub const LANGUAGES: &[LanguageRow] = &[
     LanguageRow { name: "Rust", extensions: &["rs"], grammar: || tree_sitter_rust::LANGUAGE.into(), definitions: &[RUST] },
     LanguageRow {
@@ -44,7 +46,7 @@ pub const LANGUAGES: &[LanguageRow] = &[
     LanguageRow { name: "C", extensions: &["c"], grammar: || tree_sitter_c::LANGUAGE.into(), definitions: &[C] },
     LanguageRow {
         name: "C++",
-        // A header may be either's; what is C is C++ too, as far as definitions go.
+        // Headers may be C or C++; the C++ grammar covers the definitions of both.
         extensions: &["h", "cc", "cpp", "cxx", "hh", "hpp", "hxx", "inl"],
         grammar: || tree_sitter_cpp::LANGUAGE.into(),
         definitions: &[C, CPP],
@@ -143,31 +145,34 @@ const JAVA: &str = "
 (constructor_declaration name: (_) @name) @definition
 ";
 
-/// The index in [`LANGUAGES`] of a file's language, by its ending.
+/// The index in [`LANGUAGES`] of a file's language, by its extension.
 pub fn language_of(path: &Path) -> Option<usize> {
     let extension = path.extension()?.to_str()?;
     LANGUAGES.iter().position(|row| row.extensions.contains(&extension))
 }
 
-/// A language that is ready to be asked.
+/// A loaded grammar with its compiled query.
 pub struct Grammar {
     pub language: Language,
     pub query: Query,
-    /// Indices of the captures.
+    /// Index of the capture `@name`.
     pub name: u32,
+    /// Index of the capture `@definition`.
     pub definition: u32,
 }
 
-/// The grammars, each made when the first file of its language comes (some milliseconds).
+/// The grammars. Each is loaded for the first file of its language, which takes some milliseconds.
 #[derive(Default)]
 pub struct Grammars([OnceLock<Grammar>; LANGUAGES.len()]);
 
 impl Grammars {
+    /// The grammar of the language with this index in [`LANGUAGES`].
     pub fn get(&self, index: usize) -> &Grammar {
         self.0[index].get_or_init(|| {
             let row = &LANGUAGES[index];
             let language = (row.grammar)();
-            let query = Query::new(&language, &row.definitions.concat()).expect("the table's queries fit their grammars");
+            let query =
+                Query::new(&language, &row.definitions.concat()).expect("the queries of the table are valid for their grammars");
             let capture = |name| query.capture_index_for_name(name).expect("every query has both captures");
             Grammar { name: capture("name"), definition: capture("definition"), language, query }
         })

@@ -1,33 +1,37 @@
-//! Which definitions matter: those whose names other files mention, and not everybody's. Pure.
+//! Ranks definitions by how often other files mention their names. Pure.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use super::file::{FileMap, Words};
+use super::file::{Definition, FileMap, WordMap};
 use crate::limits;
 
-/// A definition by its place in the files, and how much it matters.
+/// A definition with its score.
 #[derive(Clone, Copy, Debug)]
-pub struct Ranked {
+pub struct RankedDefinition {
+    /// Index of the file.
     pub file: usize,
+    /// Index in [`FileMap::definitions`].
     pub definition: usize,
     pub score: f64,
 }
 
-/// A name that is defined somewhere.
+/// The uses of a defined name.
 #[derive(Default)]
-struct Name {
-    /// The files that define it, in their order.
+struct NameUses {
+    /// Indices of the files that define the name, ascending.
     definers: Vec<usize>,
-    /// Other files that mention it, and how much they do.
+    /// Number of other files that mention the name.
     mentioning: usize,
+    /// Sum of their mentions; a file with n mentions counts as the square root of n.
     mentions: f64,
 }
 
-/// All definitions, those that matter most first. A mention counts less the more often the same file repeats it, the more files
-/// define such a name, and the more mention it; the next definition of a file counts less than the one before, so that none crowds out the rest.
-pub fn rank(files: &[(&Path, Arc<FileMap>)]) -> Vec<Ranked> {
-    let mut names: Words<Name> = Words::default();
+/// All definitions of `files`, highest score first. A mention counts less if the same file repeats
+/// it, if many files define the name, and if many files mention it. Each further definition of a
+/// file counts less than the previous one, so that no file fills the whole map.
+pub fn rank(files: &[(&Path, Arc<FileMap>)]) -> Vec<RankedDefinition> {
+    let mut names: WordMap<NameUses> = WordMap::default();
     for (index, (_, file)) in files.iter().enumerate() {
         for definition in &file.definitions {
             let definers = &mut names.entry(definition.word).or_default().definers;
@@ -48,18 +52,18 @@ pub fn rank(files: &[(&Path, Arc<FileMap>)]) -> Vec<Ranked> {
     }
     let mut all = Vec::new();
     for (index, (path, file)) in files.iter().enumerate() {
-        let place = if is_aside(path) { 0.3 } else { 1.0 };
+        let place = if is_secondary(path) { 0.3 } else { 1.0 };
         let score = |word, weight: f64| {
             let name = &names[&word];
             let rarity = (1.0 + files.len() as f64 / (1.0 + name.mentioning as f64)).ln();
             place * weight * rarity * name.mentions / (name.definers.len() as f64).powi(2)
         };
-        let scored = |(definition, one): (usize, &super::file::Definition)| Ranked {
+        let scored = |(definition, one): (usize, &Definition)| RankedDefinition {
             file: index,
             definition,
             score: score(one.word, one.weight),
         };
-        let mut own: Vec<Ranked> = file.definitions.iter().enumerate().map(scored).collect();
+        let mut own: Vec<RankedDefinition> = file.definitions.iter().enumerate().map(scored).collect();
         own.sort_by(|one, other| other.score.total_cmp(&one.score));
         for (position, ranked) in own.iter_mut().enumerate() {
             ranked.score /= 1.0 + position as f64 / limits::MAP_FILE_EVEN;
@@ -72,11 +76,12 @@ pub fn rank(files: &[(&Path, Arc<FileMap>)]) -> Vec<Ranked> {
     all
 }
 
-/// Tests, examples and what others wrote.
-fn is_aside(path: &Path) -> bool {
-    const ASIDE: [&str; 9] = ["test", "tests", "__tests__", "spec", "examples", "fixtures", "testdata", "vendor", "third_party"];
+/// True for tests, examples and third-party code.
+fn is_secondary(path: &Path) -> bool {
+    const DIRECTORIES: [&str; 9] =
+        ["test", "tests", "__tests__", "spec", "examples", "fixtures", "testdata", "vendor", "third_party"];
     let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-    path.iter().any(|part| ASIDE.iter().any(|name| part == *name))
+    path.iter().any(|part| DIRECTORIES.iter().any(|name| part == *name))
         || stem.starts_with("test_")
         || [".test", ".spec", "_test", "Test"].iter().any(|end| stem.ends_with(end))
 }

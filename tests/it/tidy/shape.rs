@@ -14,7 +14,7 @@ const FUNCTION_MAX: usize = 70;
 const LONGER: &[(&str, &str)] = &[];
 
 /// Modules in which every `pub` item has a doc comment and no type name is used twice.
-const DOCUMENTED: &[&str] = &[];
+const DOCUMENTED: &[&str] = &["patch", "web"];
 
 #[test]
 fn files_start_with_a_header_and_fit_their_limit() {

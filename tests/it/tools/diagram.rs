@@ -3,7 +3,7 @@
 use super::*;
 use crate::harness::Random;
 
-/// The texts of a drawing, in their order.
+/// The texts of an SVG drawing, in order.
 fn texts(svg: &str) -> Vec<String> {
     let inner = |piece: &str| piece.split_once('>').map(|(_, text)| text.split('<').next().unwrap().trim().to_owned());
     svg.split("<tspan").skip(1).filter_map(inner).filter(|text| !text.is_empty()).collect()
@@ -17,14 +17,14 @@ async fn draw(world: &World, source: &str) -> Result<String, String> {
 }
 
 #[tokio::test]
-async fn a_graph_becomes_a_file() {
+async fn graph_is_drawn_into_an_artifact() {
     use std::os::unix::fs::PermissionsExt;
     let world = World::new();
     let source = "digraph { a -> b -> c [label=\"to < c\"]; b [shape=box label=\"B & co\\nmore\"]; subgraph cluster_x { d } }";
     let output = world.call("diagram", json!({ "source": source, "format": "svg" })).await.unwrap();
     let artifact = world.context.workspace.artifacts.join("diagram-1.svg");
     let svg = std::fs::read_to_string(&artifact).unwrap();
-    let told = format!("drew 4 nodes and 2 edges: {}\n[clusters are drawn without their frames]\n", artifact.display());
+    let told = format!("drew 4 nodes and 2 edges: {}\n[clusters are drawn without frames]\n", artifact.display());
     assert_eq!(plain_text(&output.parts), told);
     let details = json!({"artifact": artifact, "format": "svg", "bytes": svg.len(), "nodes": 4, "edges": 2});
     assert_eq!(output.details, details);
@@ -39,7 +39,7 @@ async fn a_graph_becomes_a_file() {
 }
 
 #[tokio::test]
-async fn the_language_is_understood() {
+async fn dot_syntax_is_parsed() {
     let world = World::new();
     let rows = [
         ("graph { a -- b }", "a b"),
@@ -77,17 +77,17 @@ async fn errors_name_the_line() {
         ("digraph {\n  a -> b\n", "line 3: expected a node, an edge or '}', found the end"),
         ("digraph {\n\na [label=\n]}", "line 4: expected a value, found ']'"),
         ("digraph { a ]", "line 1: expected a node, an edge or '}', found ']'"),
-        ("digraph { \"a }", "line 1: a quote has no end"),
-        ("digraph { a [label=<b] }", "line 1: a < has no >"),
-        ("digraph {\n/* }", "line 2: the comment has no end"),
-        ("digraph { a.b }", "line 1: '.' means nothing here; put names with such characters in quotes"),
-        ("digraph { a$b }", "line 1: '$' means nothing here; put names with such characters in quotes"),
-        ("digraph { a } digraph { b }", "line 1: expected the end, as one graph is drawn, found \"digraph\""),
-        ("digraph { }", "there are no nodes in it"),
-        (deep.as_str(), "line 1: expected at most 20 subgraphs inside each other, found '{'"),
+        ("digraph { \"a }", "line 1: the quoted string is not closed"),
+        ("digraph { a [label=<b] }", "line 1: the HTML string is not closed by >"),
+        ("digraph {\n/* }", "line 2: the comment is not closed"),
+        ("digraph { a.b }", "line 1: unexpected '.'; quote names with such characters"),
+        ("digraph { a$b }", "line 1: unexpected '$'; quote names with such characters"),
+        ("digraph { a } digraph { b }", "line 1: expected the end (only one graph can be drawn), found \"digraph\""),
+        ("digraph { }", "the graph has no nodes"),
+        (deep.as_str(), "line 1: expected at most 20 nested subgraphs, found '{'"),
         (&format!("graph {{ {many} }}"), "line 1: expected at most 200 nodes, found ';'"),
         (&format!("graph {{ {{ {0} }} -- {{ {0} }} }}", fan(30)), "line 1: expected at most 400 edges, found '}'"),
-        (&"x".repeat(70_000), "more than 64 KiB; draw a part of it"),
+        (&"x".repeat(70_000), "more than 64 KiB; draw a part of the graph"),
     ];
     for (source, expected) in rows {
         let told = draw(&world, source).await.unwrap_err();
@@ -95,12 +95,12 @@ async fn errors_name_the_line() {
     }
     let chain: String = (0..100).map(|number| format!("n{number} -> n{}; n0 -> n{number};", number + 1)).collect();
     let told = draw(&world, &format!("digraph {{ {chain} }}")).await.unwrap_err();
-    assert!(told.starts_with("source: it is too large: 101 nodes, and edges that pass 4"), "{told}");
+    assert!(told.starts_with("source: the graph is too large: 101 nodes, and edges with 4"), "{told}");
 }
 
-/// Layers that are all connected have more paths than could ever be walked.
+/// Fully connected layers have exponentially many paths; the layout must not search them.
 #[tokio::test]
-async fn no_graph_takes_for_ever() {
+async fn layout_time_is_bounded() {
     let world = World::new();
     let layer = |number: usize| format!("{{ a{number} b{number} c{number} d{number} }}");
     let layers: Vec<String> = (0..20).map(layer).collect();
@@ -116,7 +116,7 @@ async fn no_graph_takes_for_ever() {
         let edges: String = (0..random.below(20)).map(|_| edge(&mut random)).collect();
         match draw(&world, &format!("digraph {{ n0; {edges} }}")).await {
             Ok(_) => drawn += 1,
-            Err(told) => assert!(told.contains("its layout failed"), "{told}"),
+            Err(told) => assert!(told.contains("the layout failed"), "{told}"),
         }
     }
     assert!(drawn > 35, "{drawn}");

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use super::*;
 
-/// Runs git by hand, as a person of known name.
+/// Runs git directly, with a fixed author.
 pub(super) fn git(directory: &Path, arguments: &[&str]) -> String {
     let people = [("GIT_AUTHOR_NAME", "Ann"), ("GIT_AUTHOR_EMAIL", "ann@example.org"), ("GIT_AUTHOR_DATE", "2026-02-03T04:05:06Z")];
     let output = Command::new("git")
@@ -42,9 +42,9 @@ fn short(world: &World, revision: &str) -> String {
 }
 
 #[tokio::test]
-async fn no_repository_is_an_error_that_says_so() {
+async fn missing_repository_is_reported() {
     let world = World::new();
-    let expected = format!("error {} is not in a git repository; git init with bash makes one", world.path("").display());
+    let expected = format!("error {} is not in a git repository; run git init with bash to create one", world.path("").display());
     let expected = expected.replace("/ is", " is");
     for (name, input) in [
         ("git_status", json!({})),
@@ -58,7 +58,7 @@ async fn no_repository_is_an_error_that_says_so() {
 }
 
 #[tokio::test]
-async fn a_repository_without_commits() {
+async fn repository_without_commits_is_supported() {
     let world = World::with(&[("a", "a\n")]);
     git(&world.path(""), &["init", "--quiet", "-b", "trunk"]);
     assert_eq!(world.told("git_status", json!({})).await, "ok on trunk, no commits yet\nuntracked:\n  a\n");
@@ -75,9 +75,9 @@ async fn a_repository_without_commits() {
 }
 
 #[tokio::test]
-async fn status_tells_what_is_where() {
+async fn status_lists_changed_files_by_state() {
     let world = repository();
-    assert_eq!(world.told("git_status", json!({})).await, "ok on main\nnothing changed\n");
+    assert_eq!(world.told("git_status", json!({})).await, "ok on main\nno changes\n");
     world.put("a", "one\n2\nthree\n");
     world.put("dir/new", "x\n");
     world.put("other/deep/x", "x\n");
@@ -104,7 +104,7 @@ async fn status_tells_what_is_where() {
 }
 
 #[tokio::test]
-async fn status_knows_the_upstream_and_conflicts() {
+async fn status_reports_upstream_and_conflicts() {
     let world = repository();
     let other = world.directory.path().join("clone");
     git(&world.path(""), &["clone", "--quiet", ".", other.to_str().unwrap()]);
@@ -114,7 +114,7 @@ async fn status_knows_the_upstream_and_conflicts() {
     git(&world.path(""), &["commit", "--quiet", "-am", "ours"]);
     git(&world.path(""), &["fetch", "--quiet", "origin"]);
     git(&world.path(""), &["branch", "--quiet", "--set-upstream-to=origin/main"]);
-    assert_eq!(world.told("git_status", json!({})).await, "ok on main, 1 ahead and 1 behind origin/main\nnothing changed\n");
+    assert_eq!(world.told("git_status", json!({})).await, "ok on main, 1 ahead and 1 behind origin/main\nno changes\n");
     let told = world.told("git_branch", json!({"action": "list"})).await;
     assert_eq!(told, format!("ok * main {} [origin/main: ahead 1, behind 1] ours\n", &short(&world, "HEAD")[..7]));
 
@@ -134,7 +134,7 @@ async fn status_knows_the_upstream_and_conflicts() {
 #[tokio::test]
 async fn diffs_are_unified_and_counted() {
     let world = repository();
-    let none = "ok no unstaged changes; staged: true shows what is staged\n";
+    let none = "ok no unstaged changes; set staged to see staged ones\n";
     assert_eq!(world.told("git_diff", json!({})).await, none);
     world.put("a", "one\n2\nthree\n");
     world.put("dir/b", b"b\0\n");
@@ -155,20 +155,20 @@ async fn diffs_are_unified_and_counted() {
 }
 
 #[tokio::test]
-async fn long_diffs_are_cut_and_say_what_else_differs() {
+async fn long_diffs_are_truncated_and_list_all_files() {
     let world = repository();
     world.put("a", (0..20_000).map(|number| format!("{number}\n")).collect::<String>());
     world.put("dir/b", "c\n");
     let output = world.call("git_diff", json!({})).await.unwrap();
     let told = plain_text(&output.parts);
     assert!(told.len() < 52_000, "{} bytes", told.len());
-    let end = "[truncated; these differ, and path shows one of them:]\nmodified a +20000 -3\nmodified dir/b +1 -1\n";
+    let end = "[truncated; set path to one of the changed files to see its changes:]\nmodified a +20000 -3\nmodified dir/b +1 -1\n";
     assert!(told.ends_with(end), "{}", &told[told.len() - 200..]);
     assert_eq!(output.details["truncated"], true);
 }
 
 #[tokio::test]
-async fn what_rules_hide_is_left_out() {
+async fn hidden_files_are_omitted() {
     let mut world = repository();
     world.put("a", "secret\n");
     world.put("dir/b", "open\n");
@@ -180,7 +180,7 @@ async fn what_rules_hide_is_left_out() {
 }
 
 #[tokio::test]
-async fn below_the_top_only_the_roots_are_shown() {
+async fn only_files_inside_the_roots_are_shown() {
     let mut world = repository();
     world.put("a", "outside\n");
     world.put("dir/b", "inside\n");
@@ -191,7 +191,7 @@ async fn below_the_top_only_the_roots_are_shown() {
 }
 
 #[tokio::test]
-async fn the_log_is_short_and_can_be_of_a_path() {
+async fn log_can_be_limited_to_a_path() {
     let world = repository();
     let first = short(&world, "HEAD");
     world.put("a", "x\n");
@@ -204,7 +204,7 @@ async fn the_log_is_short_and_can_be_of_a_path() {
         (json!({}), format!("ok {newest}{oldest}")),
         (json!({"count": 1}), format!("ok {newest}")),
         (json!({"path": "dir"}), format!("ok {oldest}")),
-        (json!({"path": "nowhere"}), "ok no commit touched it\n".into()),
+        (json!({"path": "nowhere"}), "ok no commit changes this path\n".into()),
     ];
     for (input, told) in cases {
         assert_eq!(world.told("git_log", input.clone()).await, told, "{input}");
@@ -218,16 +218,13 @@ async fn the_log_is_short_and_can_be_of_a_path() {
 }
 
 #[tokio::test]
-async fn commits_take_what_is_staged_or_named() {
+async fn commit_includes_staged_or_named_files() {
     let world = repository();
-    let nothing = "error nothing is staged; give paths, or stage with git add in bash";
+    let nothing = "error nothing is staged; set paths, or run git add with bash";
     assert_eq!(world.told("git_commit", json!({"message": "x"})).await, nothing);
     world.put("a", "one\n");
     assert_eq!(world.told("git_commit", json!({"message": "x"})).await, nothing);
-    assert_eq!(
-        world.told("git_commit", json!({"message": " "})).await,
-        "error git_commit: message is empty; say what the commit does"
-    );
+    assert_eq!(world.told("git_commit", json!({"message": " "})).await, "error git_commit: message is empty; describe the change");
     world.put("dir/b", "changed\n");
     world.put("-new*", "new\n");
     world.put("-newer", "new\n");
@@ -249,7 +246,7 @@ async fn commits_take_what_is_staged_or_named() {
 }
 
 #[tokio::test]
-async fn hooks_run_are_told_and_can_refuse() {
+async fn hook_output_is_reported_and_hooks_can_reject_a_commit() {
     let world = repository();
     world.put("a", "x\n");
     world.put("new", "x\n");
@@ -259,11 +256,11 @@ async fn hooks_run_are_told_and_can_refuse() {
     assert_eq!(world.told("git_status", json!({})).await, "ok on main\nnot staged:\n  modified a\nuntracked:\n  new\n");
     hook(&world, "pre-commit", "cat; echo fine >&2");
     let told = world.told("git_commit", json!({"message": "x", "paths": ["a"]})).await;
-    assert_eq!(told, format!("ok committed {} on main\n  modified a +1 -3\nhooks said:\nfine\n", short(&world, "HEAD")));
+    assert_eq!(told, format!("ok committed {} on main\n  modified a +1 -3\noutput of hooks:\nfine\n", short(&world, "HEAD")));
 }
 
 #[tokio::test]
-async fn a_hook_that_hangs_ends_with_the_call() {
+async fn hanging_hook_is_killed_with_its_call() {
     let world = repository();
     world.put("a", "x\n");
     rustix::fs::mknodat(
@@ -287,7 +284,7 @@ async fn a_hook_that_hangs_ends_with_the_call() {
 }
 
 #[tokio::test]
-async fn hooks_are_in_the_sandbox() {
+async fn hooks_run_in_the_sandbox() {
     let mut world = repository();
     world.put("a", "x\n");
     hook(&world, "pre-commit", "touch inside; touch ../outside");
@@ -304,7 +301,7 @@ async fn hooks_are_in_the_sandbox() {
 }
 
 #[tokio::test]
-async fn branches_are_listed_made_and_switched_to() {
+async fn branches_are_listed_created_and_switched() {
     let world = repository();
     let commit = short(&world, "HEAD")[..7].to_owned();
     assert_eq!(world.told("git_branch", json!({"action": "create", "name": "side"})).await, "ok created side; still on main\n");
@@ -313,9 +310,9 @@ async fn branches_are_listed_made_and_switched_to() {
     assert_eq!(plain_text(&output.parts), format!("  main {commit} first\n* side {commit} first\n"));
     assert_eq!((&output.details["current"], &output.details["branches"][1]["name"]), (&json!("side"), &json!("side")));
     let cases = [
-        (json!({"action": "create"}), "error git_branch: name: missing; git branch needs the name of a branch"),
-        (json!({"action": "create", "name": "-D"}), "error git_branch: name: \"-D\" cannot be the name of a branch"),
-        (json!({"action": "create", "name": "a..b"}), "error git_branch: name: \"a..b\" cannot be the name of a branch"),
+        (json!({"action": "create"}), "error git_branch: name: missing; git branch requires the name of a branch"),
+        (json!({"action": "create", "name": "-D"}), "error git_branch: name: \"-D\" is not a valid branch name"),
+        (json!({"action": "create", "name": "a..b"}), "error git_branch: name: \"a..b\" is not a valid branch name"),
         (
             json!({"action": "create", "name": "side"}),
             "error git failed with exit code 128: fatal: a branch named 'side' already exists",
@@ -333,7 +330,7 @@ async fn branches_are_listed_made_and_switched_to() {
 }
 
 #[tokio::test]
-async fn reads_run_nothing_that_a_repository_plants() {
+async fn reads_do_not_run_programs_from_repository_settings() {
     let world = repository();
     let ran = world.path("ran");
     let plant = format!("touch {}; false", ran.display());
@@ -357,13 +354,13 @@ async fn reads_run_nothing_that_a_repository_plants() {
         let told = world.told(name, input).await;
         assert!(told.starts_with("ok ") && !ran.exists(), "{name}: {told}");
     }
-    // They are live: by hand, the first of them runs.
+    // The settings are effective: git itself runs the first program.
     let _ = Command::new("git").args(["status"]).current_dir(world.path("")).output().unwrap();
     assert!(ran.exists());
 }
 
 #[tokio::test]
-async fn worktrees_and_submodules() {
+async fn worktrees_and_submodules_are_supported() {
     let mut world = repository();
     let sub = world.directory.path().join("sub");
     git(&world.path(""), &["clone", "--quiet", ".", sub.to_str().unwrap()]);
@@ -384,7 +381,7 @@ async fn worktrees_and_submodules() {
 }
 
 #[tokio::test]
-async fn rules_about_commands_hold_for_the_tools() {
+async fn command_rules_apply_to_git_tools() {
     let world = repository();
     let access =
         |name: &str, input: Value| world.tools.prepare(name, input, &world.context).map_err(|error| error.0).unwrap().access;

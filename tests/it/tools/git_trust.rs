@@ -1,4 +1,4 @@
-//! The git tools where a repository, a name or an end is not what one expects.
+//! The git tools with hostile repositories, unusual names, cancelled calls and failures.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -17,7 +17,7 @@ fn input(name: &str) -> Value {
     if name == "git_branch" { json!({"action": "list"}) } else { json!({}) }
 }
 
-/// A repository beside the session's directory, with a secret that is changed.
+/// A repository next to the session's directory, with a changed secret.
 fn elsewhere(world: &World) -> PathBuf {
     let other = world.directory.path().canonicalize().unwrap().join("elsewhere");
     git(world.directory.path(), &["clone", "--quiet", "work", "elsewhere"]);
@@ -32,7 +32,7 @@ fn confine(world: &mut World, writable: Vec<PathBuf>) {
 }
 
 #[tokio::test]
-async fn a_repository_that_leads_elsewhere_is_not_looked_at() {
+async fn repository_outside_the_session_is_rejected() {
     type Plant = fn(&Path, &Path);
     let fake: Plant = |work, other| {
         for (name, names) in [("commondir", other.join(".git")), ("gitdir", work.join(".git"))] {
@@ -73,7 +73,7 @@ async fn a_repository_that_leads_elsewhere_is_not_looked_at() {
         }
         let told = world.told("git_commit", json!({"message": "x"})).await;
         assert!(told.contains("outside"), "{how}: {told}");
-        // What is a root may be looked at, unless its files are not the session's.
+        // A repository in a root is accepted, unless its working tree is elsewhere.
         let roots = [other.clone()];
         world.context.workspace = Arc::new(Workspace::new(&world.path(""), roots, world.directory.path()));
         let told = world.told("git_log", json!({})).await;
@@ -95,7 +95,7 @@ async fn without_roots_nothing_is_shown() {
 }
 
 #[tokio::test]
-async fn submodules_and_worktrees_are_sessions_too() {
+async fn submodules_and_worktrees_can_be_the_session_directory() {
     let mut world = repository();
     let sub = world.directory.path().join("sub");
     git(&world.path(""), &["clone", "--quiet", ".", sub.to_str().unwrap()]);
@@ -105,12 +105,12 @@ async fn submodules_and_worktrees_are_sessions_too() {
     for (place, branch) in [("module", "main"), ("module/dir", "main"), ("../tree", "tree")] {
         world.context.workspace = Arc::new(Workspace::new(&top.join(place), [], world.directory.path()));
         let told = world.told("git_status", json!({})).await;
-        assert!(told.starts_with(&format!("ok on {branch}")) && told.ends_with("\nnothing changed\n"), "{place}: {told}");
+        assert!(told.starts_with(&format!("ok on {branch}")) && told.ends_with("\nno changes\n"), "{place}: {told}");
     }
 }
 
 #[tokio::test]
-async fn filters_that_run_for_reads_write_nothing() {
+async fn filters_of_reads_cannot_write() {
     let mut world = repository();
     let ran = world.path("ran");
     let plant = format!("touch {0} {0}$$; cat", ran.display());
@@ -127,7 +127,7 @@ async fn filters_that_run_for_reads_write_nothing() {
             assert!(told.starts_with("ok ") && told.contains(what) && !ran.exists(), "{name}: {told}");
         }
     }
-    // It is live: by hand, it runs.
+    // The filter is effective: git itself runs it.
     git(&world.path(""), &["diff"]);
     assert!(ran.exists());
 }
@@ -159,7 +159,7 @@ async fn names_that_are_not_utf8_are_hidden_and_committed() {
 }
 
 #[tokio::test]
-async fn a_rule_about_a_directory_hides_it() {
+async fn directory_rule_hides_the_directory() {
     let mut world = repository();
     world.put("secrets/a", "secret\n");
     let absolute = world.path("secrets").display().to_string();
@@ -168,12 +168,12 @@ async fn a_rule_about_a_directory_hides_it() {
         let rules = Rules { user: serde_json::from_value(rule.clone()).unwrap(), project: Vec::new(), session: Vec::new() };
         let hidden = Hidden::of(&rules, "git_status", &world.context.workspace.cwd, false).unwrap();
         world.context.hidden = Some(Arc::new(move |real: &Path| hidden.hides(real)));
-        assert_eq!(world.told("git_status", json!({})).await, "ok on main\nnothing changed\n", "{rule}");
+        assert_eq!(world.told("git_status", json!({})).await, "ok on main\nno changes\n", "{rule}");
     }
 }
 
 #[tokio::test]
-async fn what_was_hidden_under_another_name_stays_so() {
+async fn renamed_file_stays_hidden() {
     let mut world = repository();
     let lines: String = (0..20).map(|number| format!("line {number}\n")).collect();
     world.put("a", format!("{lines}secret\n"));
@@ -190,7 +190,7 @@ async fn what_was_hidden_under_another_name_stays_so() {
 }
 
 #[tokio::test]
-async fn a_cancelled_commit_leaves_the_index_as_it_was() {
+async fn cancelled_commit_restores_the_index() {
     let world = repository();
     world.put("new", "x\n");
     let ready = world.path(".git/ready");
@@ -224,7 +224,7 @@ async fn commits_of_many_new_files() {
 }
 
 #[tokio::test]
-async fn failures_tell_of_the_sandbox() {
+async fn failures_describe_the_sandbox() {
     let mut world = repository();
     world.put("a", "x\n");
     confine(&mut world, Vec::new());
@@ -236,7 +236,7 @@ async fn failures_tell_of_the_sandbox() {
 }
 
 #[tokio::test]
-async fn paths_may_lead_through_links() {
+async fn paths_may_contain_symlinks() {
     let world = repository();
     let link = world.directory.path().join("link");
     symlink(world.path(""), &link).unwrap();
@@ -253,23 +253,24 @@ async fn paths_may_lead_through_links() {
 }
 
 #[tokio::test]
-async fn commits_of_nothing_say_why() {
+async fn empty_commits_are_explained() {
     let world = repository();
     world.put("new", "x\n");
     world.put(".git/info/exclude", "*.log\n");
     world.put("a.log", "x\n");
-    let nothing = "error nothing is staged; give paths, or stage with git add in bash";
-    let ignored = "error a.log is ignored by git (.gitignore or the like); git add --force with bash, then git_commit, takes it";
+    let nothing = "error nothing is staged; set paths, or run git add with bash";
+    let ignored =
+        "error a.log is ignored by git (.gitignore or similar); to commit it, run git add --force with bash, then git_commit";
     let cases = [
         (json!({"message": "x"}), nothing),
-        (json!({"message": "x", "paths": ["a"]}), "error nothing changed in these paths"),
+        (json!({"message": "x", "paths": ["a"]}), "error these paths have no changes"),
         (json!({"message": "x", "paths": ["new", "a.log"]}), ignored),
     ];
     for (input, told) in cases {
         assert_eq!(world.told("git_commit", input.clone()).await, told, "{input}");
     }
     assert_eq!(git(&world.path(""), &["status", "--porcelain"]), "?? new\n");
-    // What git says is known in one language.
+    // git runs in a fixed locale.
     hook(&world, "pre-commit", "echo $LC_ALL; exit 1");
     let told = world.told("git_commit", json!({"message": "x", "paths": ["new"]})).await;
     assert_eq!(told, "error git failed with exit code 1: C.UTF-8");

@@ -119,21 +119,21 @@ async fn hunks_find_their_place() {
             "several places",
             twice,
             "@@\n-    x();\n+    y();",
-            Err("the hunk fits 2 places, at lines 2, 6; add lines around it, or an `@@ line` that stands before it"),
+            Err("the hunk matches 2 places, at lines 2, 6; add lines around it, or an `@@ line` with a line that precedes it"),
         ),
         (
             "several places of one of two",
             twice,
             "@@\n fn a() {\n@@\n-    x();\n+    y();",
-            Err("hunk 2 fits 2 places, at lines 2, 6"),
+            Err("hunk 2 matches 2 places, at lines 2, 6"),
         ),
-        ("several places by context", "if a\n  x\n  x\n", "@@ if a\n-  x\n+  y", Err("the hunk fits 2 places, at lines 2, 3")),
+        ("several places by context", "if a\n  x\n  x\n", "@@ if a\n-  x\n+  y", Err("the hunk matches 2 places, at lines 2, 3")),
         (
             "no place",
             "a\nb\n",
             "@@\n a\n-c\n+d",
             Err(
-                "the hunk was not found; the nearest place is line 2, which is `b` where the patch has `c`; read the file and make the patch anew",
+                "the hunk was not found; the nearest place is line 2, which is `b` where the patch has `c`; read the file and write the patch again",
             ),
         ),
         (
@@ -149,17 +149,22 @@ async fn hunks_find_their_place() {
             Err("the hunk was not found"),
         ),
         ("no context", "a\n", "@@ fn x\n-a\n+b", Err("the hunk has an @@ line that is not in the file: `fn x`")),
-        ("before its context", "a\nb\n", "@@ b\n-a\n+c", Err("the hunk is not found after its @@ line; give another one, or none")),
+        (
+            "before its context",
+            "a\nb\n",
+            "@@ b\n-a\n+c",
+            Err("the hunk was not found after its @@ line; use another @@ line, or omit it"),
+        ),
         (
             "out of order",
             "a\nb\n",
             "@@\n-b\n+1\n@@\n-a\n+2",
-            Err("hunk 2 fits at line 1 only, which is before the hunk that precedes it or in it"),
+            Err("hunk 2 matches only at line 1, which is before or inside the previous hunk"),
         ),
         ("nothing changes", "a\n", "@@\n-a\n+a", Err("the hunks change nothing")),
         ("only context", "a\n", "@@\n a", Err("the hunks change nothing")),
         ("no lines", "a\n", "@@\n@@ a", Err("line 4 of the patch: the hunk has no lines")),
-        ("no sign", "a\n", "@@\n-a\nb", Err("line 5 of the patch: a line of a hunk begins with a blank, - or +, but this is `b`")),
+        ("no sign", "a\n", "@@\n-a\nb", Err("line 5 of the patch: a line of a hunk must start with a space, - or +, found `b`")),
     ];
     for (name, before, hunks, after) in cases {
         let world = World::with(&[("f", before)]);
@@ -240,8 +245,9 @@ async fn miscounted_lines_and_wrappers_are_understood() {
 /// Hunks on a file of the lines a to e: what is not read is said.
 #[tokio::test]
 async fn a_diff_is_read_to_its_end_or_refused() {
-    let unsigned = "a line of a hunk begins with a blank, - or +, but this is";
-    let cut = "line 3 of the patch: the patch ends before the hunk has the lines that its head counts; it may have been cut: send it whole";
+    let unsigned = "a line of a hunk must start with a space, - or +, found";
+    let cut =
+        "line 3 of the patch: the hunk has fewer lines than its header counts: the patch may be truncated; send the whole patch";
     let cases: &[(&str, Result<&str, String>)] = &[
         ("@@ -1,5 +1,5 @@\n a\n-b\n+B\nc\n-d\n+D\n e\n", Err(format!("line 7 of the patch: {unsigned} `c`"))),
         ("@@ -1,5 +1,5 @@\n a\n-b\n+B\nc\n d\n e\n", Err(format!("line 7 of the patch: {unsigned} `c`"))),
@@ -281,17 +287,17 @@ async fn what_cannot_be_done_is_refused_whole() {
         ("", "there is no `*** Begin Patch` and no `--- ` and `+++ ` of a unified diff: nothing to apply"),
         (
             "*** Begin Patch\n*** Add File: a\n+1\n",
-            "the patch does not end with `*** End Patch`: it may have been cut, send it whole",
+            "the patch does not end with `*** End Patch`: it may be truncated; send the whole patch",
         ),
         (
             "*** Begin Patch\n*** Add File: a\n1\n*** End Patch",
-            "line 3 of the patch: each line of a new file begins with +, but this is `1`",
+            "line 3 of the patch: each line of a new file must start with +, found `1`",
         ),
-        ("*** Begin Patch\n*** Add File:\n+1\n*** End Patch", "line 2 of the patch: there is no path"),
-        ("*** Begin Patch\n*** Move to: x\n*** End Patch", "line 2 of the patch: `*** Move to: x` belongs to no file"),
+        ("*** Begin Patch\n*** Add File:\n+1\n*** End Patch", "line 2 of the patch: the path is missing"),
+        ("*** Begin Patch\n*** Move to: x\n*** End Patch", "line 2 of the patch: `*** Move to: x` is not inside a file section"),
         (
             "*** Begin Patch\n*** Add File: a\n+1\n*** End Patch\nand more",
-            "line 5 of the patch: `and more` stands after `*** End Patch`",
+            "line 5 of the patch: `and more` follows `*** End Patch`",
         ),
         (
             "*** Begin Patch\n*** Add File: a\n+1\n*** Delete File: none\n*** End Patch",
@@ -309,21 +315,21 @@ async fn what_cannot_be_done_is_refused_whole() {
         ),
         ("*** Begin Patch\n*** Add File: f/x\n+1\n*** End Patch", "f/x: reading f/x: Not a directory (os error 20)"),
         ("--- a/f\n", "line 1 of the patch: `--- PATH` is not followed by `+++ PATH`"),
-        ("--- a/f\n+++ b/f\n", "line 1 of the patch: there is no hunk for f: nothing would change"),
+        ("--- a/f\n+++ b/f\n", "line 1 of the patch: f has no hunk: nothing would change"),
         (
             "diff --git a/f b/f\nold mode 100644\nnew mode 100755\n",
-            "line 2 of the patch: the mode 100644 cannot be set here; use bash (chmod) for it",
+            "line 2 of the patch: cannot set the mode 100644; use bash (chmod) for it",
         ),
         (
             "diff --git a/f b/f\nnew file mode 120000\n",
-            "line 2 of the patch: only plain files (100644) can be made, not 120000; use bash for it",
+            "line 2 of the patch: cannot create a file of mode 120000, only 100644; use bash for it",
         ),
         (
             "diff --git a/f b/f\nBinary files a/f and b/f differ\n",
-            "line 2 of the patch: a binary file cannot be patched; use bash for it",
+            "line 2 of the patch: cannot patch a binary file; use bash for it",
         ),
         ("--- a/f\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n", "f: it has more than what the patch removes, so it is not deleted"),
-        ("--- /dev/null\n+++ b/n\n@@ -1 +1 @@\n 1\n", "line 1 of the patch: each line of a new file begins with +"),
+        ("--- /dev/null\n+++ b/n\n@@ -1 +1 @@\n 1\n", "line 1 of the patch: each line of a new file must start with +"),
     ];
     let world = World::with(&[("f", "1\n2\n"), ("d/x", "x")]);
     let before = tree(&world);

@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn every_language_is_known() {
+async fn definitions_of_each_language_are_found() {
     let sources = [
         (
             "a.rs",
@@ -70,7 +70,7 @@ async fn every_language_is_known() {
     }
 }
 
-/// A core that all use, a helper that one uses, and a file that nobody knows.
+/// A tree with a core that all files use, a helper that one file uses, and an unused file.
 fn tree() -> World {
     let world = World::with(&[
         ("src/core.rs", "pub struct Engine;\nimpl Engine {\n    pub fn ignite(&self) {}\n    fn unseen(&self) {}\n}\n"),
@@ -89,12 +89,12 @@ fn tree() -> World {
 }
 
 #[tokio::test]
-async fn what_others_mention_comes_first() {
+async fn most_mentioned_definitions_come_first() {
     let world = tree();
     let told = world.told("repo_map", json!({"budget_tokens": 25})).await;
     let shown = "src/core.rs:\n  1: pub struct Engine\n  3: pub fn ignite(&self)\nsrc/helper.rs:\n  1: pub fn assist()\n";
     assert!(told.starts_with(&format!("ok {shown}")), "{told}");
-    assert!(told.ends_with("[3 of 11 definitions in 9 files; give path or more budget_tokens to see others]\n"), "{told}");
+    assert!(told.ends_with("[3 of 11 definitions in 9 files; set path or more budget_tokens to see others]\n"), "{told}");
     let output = world.call("repo_map", json!({"path": "src"})).await.unwrap();
     assert_eq!(output.details, json!({"files": 8, "definitions": 10, "shown": 10, "truncated": false}));
     let told = plain_text(&output.parts);
@@ -104,7 +104,7 @@ async fn what_others_mention_comes_first() {
 }
 
 #[tokio::test]
-async fn a_budget_is_kept() {
+async fn map_fits_its_budget() {
     let world = World::new();
     for number in 0..300 {
         world.put(&format!("src/file_{number}.py"), format!("def function_with_a_name_{number}(argument, another):\n    pass\n"));
@@ -118,7 +118,7 @@ async fn a_budget_is_kept() {
 }
 
 #[tokio::test]
-async fn changes_are_seen_and_rules_are_heeded() {
+async fn changed_files_are_read_again_and_hidden_files_are_omitted() {
     let mut world = tree();
     let before = world.told("repo_map", json!({})).await;
     assert_eq!(world.told("repo_map", json!({})).await, before);
@@ -133,17 +133,17 @@ async fn changes_are_seen_and_rules_are_heeded() {
 }
 
 #[tokio::test]
-async fn what_is_no_source_is_told() {
+async fn unsupported_and_skipped_files_are_reported() {
     let world =
         World::with(&[("a.txt", "fn x() {}"), ("broken.rs", "fn ok() {}\nfn ((((\nstruct {{{ fn also() {}\n"), ("bytes.c", "")]);
     std::fs::create_dir(world.path("empty")).unwrap();
     world.put("bytes.c", b"int one(void);\0\xff\xfe int two(void);\n");
     world.put("huge.py", "def x():\n    pass\n".repeat(40_000));
-    let none = "error empty has no source files of a known language (Rust, Python, TypeScript, TSX, JavaScript, Go, C, C++, Java); use list";
+    let none = "error empty has no source files in a supported language (Rust, Python, TypeScript, TSX, JavaScript, Go, C, C++, Java); use list";
     assert_eq!(world.told("repo_map", json!({"path": "empty"})).await, none);
     let told = world.told("repo_map", json!({"path": "none"})).await;
     assert_eq!(told, "error mapping none: No such file or directory (os error 2)");
     let told = world.told("repo_map", json!({})).await;
     assert!(told.contains("fn ok()") && told.contains("int one(void)"), "{told}");
-    assert!(told.ends_with("[1 files were left out: too large, too many or too slow to read; give path]\n"), "{told}");
+    assert!(told.ends_with("[1 files were skipped: too large, too many or too slow to read; set path]\n"), "{told}");
 }

@@ -1,4 +1,4 @@
-//! Unified diffs (as diff(1) -u writes them, with git's lines for what is renamed), for people and for `details`.
+//! Writes unified diffs in the format of `diff -u`, with git's header lines for renamed files.
 
 use std::fmt::Write;
 use std::ops::Range;
@@ -8,34 +8,40 @@ use similar::{Algorithm, DiffTag, capture_diff_slices_deadline, group_diff_ops};
 
 use crate::limits;
 
-/// A file before or after.
+/// A file before or after a change.
 #[derive(Clone, Copy)]
 pub struct Side<'a> {
+    /// Path as shown in the header.
     pub name: &'a str,
+    /// The content.
     pub bytes: &'a [u8],
 }
 
 impl<'a> Side<'a> {
+    /// A side with a text as its content.
     pub fn text(name: &'a str, text: &'a str) -> Side<'a> {
         Side { name, bytes: text.as_bytes() }
     }
 }
 
-/// Lines around a change.
+/// Unchanged lines shown around a change.
 const CONTEXT_LINES: usize = 3;
 
-/// A change as text.
+/// A unified diff.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diff {
-    /// Empty when nothing changes but perhaps a name. At most `limits::DIFF_TEXT_BYTES_MAX`, then it is cut, and says so.
+    /// Empty if neither the name nor the content changes. Text beyond `limits::DIFF_TEXT_BYTES_MAX`
+    /// is replaced by a note.
     pub text: String,
+    /// Number of removed lines.
     pub removed: usize,
+    /// Number of added lines.
     pub added: usize,
 }
 
-/// The change from `old` (none: the file is new) to `new` (none: it is deleted) with three lines of context. A diff that would take
-/// longer than `limits::DIFF_TIME` becomes a coarse one. What is no UTF-8 is shown lossily.
-pub fn unified(old: Option<Side<'_>>, new: Option<Side<'_>>) -> Diff {
+/// The change from `old` (`None` for a new file) to `new` (`None` for a deleted file). After
+/// `limits::DIFF_TIME` the rest is compared coarsely. Invalid UTF-8 is shown as U+FFFD.
+pub fn unified_diff(old: Option<Side<'_>>, new: Option<Side<'_>>) -> Diff {
     let mut diff = Diff::default();
     let side =
         |side: Option<Side<'_>>, prefix| side.map_or_else(|| "/dev/null".to_owned(), |side| format!("{prefix}/{}", side.name));
@@ -52,7 +58,7 @@ pub fn unified(old: Option<Side<'_>>, new: Option<Side<'_>>) -> Diff {
     }
     if diff.text.len() > limits::DIFF_TEXT_BYTES_MAX {
         diff.text.truncate(diff.text.floor_char_boundary(limits::DIFF_TEXT_BYTES_MAX));
-        diff.text.push_str("\n[the diff goes on]\n");
+        diff.text.push_str("\n[diff truncated]\n");
     }
     diff
 }
@@ -68,8 +74,8 @@ impl Diff {
         let operations = capture_diff_slices_deadline(Algorithm::Myers, &old, &new, Some(deadline));
         for group in group_diff_ops(operations, CONTEXT_LINES) {
             let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
-            let before = numbers(first.old_range().start..last.old_range().end, lines_before);
-            let after = numbers(first.new_range().start..last.new_range().end, lines_before);
+            let before = header_range(first.old_range().start..last.old_range().end, lines_before);
+            let after = header_range(first.new_range().start..last.new_range().end, lines_before);
             self.line(format_args!("@@ -{before} +{after} @@\n"));
             for operation in group {
                 let (tag, before, after) = operation.as_tag_tuple();
@@ -99,8 +105,9 @@ impl Diff {
     }
 }
 
-/// A range of lines as a header says it: an empty one by the line before it.
-fn numbers(range: Range<usize>, lines_before: usize) -> String {
+/// A range of lines in the syntax of a hunk header; an empty range has the number of the line
+/// before it.
+fn header_range(range: Range<usize>, lines_before: usize) -> String {
     let start = range.start + lines_before;
     match range.len() {
         0 => format!("{start},0"),
@@ -109,7 +116,7 @@ fn numbers(range: Range<usize>, lines_before: usize) -> String {
     }
 }
 
-/// Where the lines begin that are needed to show what differs, and how many lines precede them.
+/// Byte offset of the first line that the diff needs, and the number of lines before it.
 fn common_start(old: &[u8], new: &[u8]) -> (usize, usize) {
     let blocks = old.chunks_exact(BLOCK_BYTES).zip(new.chunks_exact(BLOCK_BYTES));
     let mut same = blocks.take_while(|(old, new)| old == new).count() * BLOCK_BYTES;
@@ -119,7 +126,7 @@ fn common_start(old: &[u8], new: &[u8]) -> (usize, usize) {
     (start, memchr::memchr_iter(b'\n', &old[..start]).count())
 }
 
-/// Bytes at the end that are not needed for it.
+/// Number of bytes at the end that the diff does not need.
 fn common_end(old: &[u8], new: &[u8]) -> usize {
     let blocks = old.rchunks_exact(BLOCK_BYTES).zip(new.rchunks_exact(BLOCK_BYTES));
     let mut same = blocks.take_while(|(old, new)| old == new).count() * BLOCK_BYTES;
@@ -130,5 +137,5 @@ fn common_end(old: &[u8], new: &[u8]) -> usize {
     line_starts.nth(CONTEXT_LINES).map_or(0, |start| end.len() - start)
 }
 
-/// Compared at a time where much is the same.
+/// Bytes compared at once in the common start and end.
 const BLOCK_BYTES: usize = 4 << 10;

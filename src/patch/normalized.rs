@@ -1,4 +1,5 @@
-//! A file's bytes with plain line endings and no byte order mark, and the way back from a place in them to the file.
+//! A file's content with `\n` line endings and without a byte order mark, and the mapping of its
+//! byte offsets back to the file.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -7,15 +8,17 @@ use memchr::memmem;
 
 use super::lines::MARK;
 
-pub struct View<'c> {
-    pub bytes: Cow<'c, [u8]>,
+/// A content without byte order mark and `\r` in line endings.
+pub(crate) struct NormalizedContent<'c> {
+    pub(crate) bytes: Cow<'c, [u8]>,
+    /// Length of the removed byte order mark: 0 or 3.
     mark_bytes: usize,
-    /// Places in `bytes` before which a `\r` is missing, ascending.
+    /// Offsets in `bytes` before which a `\r` was removed, ascending.
     removed: Vec<usize>,
 }
 
-impl<'c> View<'c> {
-    pub fn of(content: &'c [u8]) -> View<'c> {
+impl<'c> NormalizedContent<'c> {
+    pub(crate) fn of(content: &'c [u8]) -> NormalizedContent<'c> {
         let content_without = content.strip_prefix(MARK).unwrap_or(content);
         let mark_bytes = content.len() - content_without.len();
         let mut bytes = Vec::new();
@@ -27,19 +30,19 @@ impl<'c> View<'c> {
             done = place + 1;
         }
         if removed.is_empty() {
-            return View { bytes: Cow::Borrowed(content_without), mark_bytes, removed };
+            return NormalizedContent { bytes: Cow::Borrowed(content_without), mark_bytes, removed };
         }
         bytes.extend_from_slice(&content_without[done..]);
-        View { bytes: Cow::Owned(bytes), mark_bytes, removed }
+        NormalizedContent { bytes: Cow::Owned(bytes), mark_bytes, removed }
     }
 
-    /// Where `place` is in the file: before the `\r` of an ending that begins there.
-    pub fn origin(&self, place: usize) -> usize {
+    /// Offset in the file for the offset `place` in `bytes`; at a line ending, before its `\r`.
+    pub(crate) fn origin(&self, place: usize) -> usize {
         self.mark_bytes + place + self.removed.partition_point(|removed| *removed < place)
     }
 
-    /// The numbers of the lines in which `places` are, which ascend, from 1.
-    pub fn lines(&self, places: impl Iterator<Item = usize>) -> Vec<usize> {
+    /// Line numbers, from 1, of `places`, which are ascending offsets in `bytes`.
+    pub(crate) fn lines(&self, places: impl Iterator<Item = usize>) -> Vec<usize> {
         let (mut line, mut done) = (1, 0);
         let number = |place: usize| {
             line += memchr::memchr_iter(b'\n', &self.bytes[done..place]).count();
@@ -49,14 +52,14 @@ impl<'c> View<'c> {
         places.map(number).collect()
     }
 
-    /// Where the lines end, ascending.
-    pub fn breaks(&self) -> Vec<usize> {
+    /// Offsets of all `\n` in `bytes`, ascending.
+    pub(crate) fn breaks(&self) -> Vec<usize> {
         memchr::memchr_iter(b'\n', &self.bytes).collect()
     }
 
-    /// How the lines end that a piece there has: its own endings, else the first one after it, else the last one before it. Of
-    /// `breaks`.
-    pub fn endings(&self, place: Range<usize>, breaks: &[usize]) -> Vec<&'static str> {
+    /// The line endings inside the range `place` as the file has them; without any, the first one
+    /// after it, else the last one before it. `breaks` is the result of [`Self::breaks`].
+    pub(crate) fn endings(&self, place: Range<usize>, breaks: &[usize]) -> Vec<&'static str> {
         let first = breaks.partition_point(|at| *at < place.start);
         let inner = breaks[first..].partition_point(|at| *at < place.end);
         let after = || breaks.get(first..=first).or_else(|| breaks.get(first.checked_sub(1)?..first));

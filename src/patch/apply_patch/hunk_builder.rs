@@ -1,43 +1,45 @@
-//! The lines of a hunk, which both formats share.
+//! Builds a hunk from its lines, for both patch formats.
 
-use super::{Hunk, HunkLine, Sign};
+use super::hunk::{Hunk, HunkLine, Sign};
 
-/// A hunk as it is read.
+/// A hunk that is being read.
 #[derive(Default)]
-pub struct Body {
+pub(crate) struct HunkBuilder {
     hunk: Hunk,
-    /// Empty lines at the end that lack their sign: blank context, or nothing but space before what follows.
+    /// Empty lines at the end without a sign: either blank context lines or space after the hunk.
     bare: usize,
+    /// True after a `\ No newline at end of file`.
     marked: bool,
 }
 
-impl Body {
-    pub fn new(contexts: Vec<String>, line: Option<usize>) -> Body {
-        Body { hunk: Hunk { contexts, line, ..Hunk::default() }, ..Body::default() }
+impl HunkBuilder {
+    pub(crate) fn new(contexts: Vec<String>, line: Option<usize>) -> HunkBuilder {
+        HunkBuilder { hunk: Hunk { contexts, line, ..Hunk::default() }, ..HunkBuilder::default() }
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.hunk.lines.is_empty()
     }
 
-    pub fn contexts(&mut self) -> &mut Vec<String> {
+    /// See [`Hunk::contexts`].
+    pub(crate) fn contexts(&mut self) -> &mut Vec<String> {
         &mut self.hunk.contexts
     }
 
-    /// Takes a line with its sign in. False when it is none.
-    pub fn take(&mut self, line: &str) -> bool {
+    /// Adds a line of the patch with its sign. Returns false if it is not a line of a hunk.
+    pub(crate) fn push(&mut self, line: &str) -> bool {
         let (sign, text) = match line.as_bytes().first() {
             Some(b' ') => (Sign::Keep, &line[1..]),
             Some(b'-') => (Sign::Remove, &line[1..]),
             Some(b'+') => (Sign::Add, &line[1..]),
-            Some(b'\\') => return self.mark(),
+            Some(b'\\') => return self.mark_unterminated(),
             None | Some(b'\r') if line.trim().is_empty() => {
                 self.bare += 1;
                 return true;
             }
             _ => return false,
         };
-        // A blank line before the first one of a hunk is only space.
+        // Empty lines before the first line of a hunk do not belong to it.
         let bare = if self.is_empty() { 0 } else { self.bare };
         self.bare = 0;
         self.hunk.lines.extend(std::iter::repeat_n(blank(), bare));
@@ -45,31 +47,32 @@ impl Body {
         true
     }
 
-    /// `\ No newline at end of file`: the line before has no ending.
-    fn mark(&mut self) -> bool {
+    /// Handles `\ No newline at end of file`: the previous line has no ending.
+    fn mark_unterminated(&mut self) -> bool {
         let Some(last) = self.hunk.lines.last_mut() else { return false };
         last.unterminated = true;
         self.marked = true;
         true
     }
 
-    pub fn at_end(&mut self) {
+    /// Sets [`Hunk::at_end`].
+    pub(crate) fn set_at_end(&mut self) {
         self.hunk.at_end = true;
     }
 
-    /// Lines of the file that it holds, before and after.
-    pub fn counts(&self) -> (usize, usize) {
+    /// Number of lines of the old and of the new file in the hunk.
+    pub(crate) fn counts(&self) -> (usize, usize) {
         let count = |sign| self.hunk.lines.iter().filter(|line| line.sign != sign).count();
         (count(Sign::Add) + self.bare, count(Sign::Remove) + self.bare)
     }
 
-    /// Makes the bare lines at the end, but for the last `over`, a part of it.
-    pub fn keep_bare_but(&mut self, over: usize) {
+    /// Adds the bare lines at the end as context, except the last `over` of them.
+    pub(crate) fn keep_bare_except(&mut self, over: usize) {
         self.hunk.lines.extend(std::iter::repeat_n(blank(), self.bare.saturating_sub(over)));
         self.bare = 0;
     }
 
-    pub fn finish(mut self) -> Hunk {
+    pub(crate) fn finish(mut self) -> Hunk {
         if self.marked {
             self.hunk.at_end = true;
             let last = self.hunk.lines.iter().rev().find(|line| line.sign != Sign::Remove);

@@ -1,49 +1,61 @@
-//! Why an edit was not made, in words that say what to do instead.
+//! Reasons why an edit fails, and their messages with the next step for the model.
 
 use super::nearest::Nearest;
 use crate::limits;
 
+/// Why an edit changed nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EditError {
-    /// Old and new are the same.
+    /// The old and the new text are identical.
     Identical,
-    /// They differ in their line endings only.
+    /// The old and the new text differ in their line endings only.
     EndingsOnly,
-    /// There is nothing to look for.
+    /// The old text is empty.
     Empty,
+    /// The old text was not found; the most similar line, if there is one.
     NotFound(Option<Nearest>),
-    /// The lines at which it was found, from 1, and how. `limits::EDIT_PLACES_MAX` mean that there may be more.
-    Several {
+    /// The old text was found more than once.
+    Ambiguous {
+        /// Line numbers of the matches, from 1. With `limits::EDIT_PLACES_MAX` entries there may be
+        /// more matches.
         lines: Vec<usize>,
+        /// Name of the matcher.
         strategy: &'static str,
     },
-    /// The file says already what it should say.
+    /// The file already contains the new text.
     Unchanged {
+        /// Line of the match, from 1.
         line: usize,
     },
 }
 
-/// Line numbers that an error lists, and characters of a line that it quotes.
+/// Line numbers that a message lists.
 const NUMBERS_MAX: usize = 20;
+/// Characters of a line that a message quotes.
 const QUOTE_CHARS_MAX: usize = 200;
 
 impl EditError {
-    /// `shown` is the file.
+    /// The message for the model; `shown` is the displayed path of the file.
     pub fn message(&self, shown: &str) -> String {
         match self {
             EditError::Identical => "old_string and new_string are identical: there is nothing to change".into(),
             EditError::EndingsOnly => {
-                "old_string and new_string differ in their line endings only, and an edit keeps those of the file; use bash to change them"
+                "old_string and new_string differ only in line endings, which an edit does not change; use bash to convert them"
                     .into()
             }
             EditError::Empty => {
-                format!("old_string is empty, but {shown} has content; give the text to replace, or use write to overwrite the file")
+                format!(
+                    "old_string is empty, but {shown} has content; give the text to replace, or use write to overwrite the file"
+                )
             }
             EditError::NotFound(None) => format!("old_string was not found in {shown}; read the file and copy the text exactly"),
             EditError::NotFound(Some(nearest)) => {
-                format!("old_string was not found in {shown}; {}", nearest.message("old_string", "read the file and copy the text exactly"))
+                format!(
+                    "old_string was not found in {shown}; {}",
+                    nearest.message("old_string", "read the file and copy the text exactly")
+                )
             }
-            EditError::Several { lines, strategy } => {
+            EditError::Ambiguous { lines, strategy } => {
                 let how = if *strategy == "exact" { String::new() } else { format!(" (by {strategy})") };
                 let (times, numbers) = (times(lines.len()), numbers(lines));
                 format!(
@@ -51,7 +63,7 @@ impl EditError {
                 )
             }
             EditError::Unchanged { line } => {
-                format!("{shown} says at line {line} already what new_string says: there is nothing to change")
+                format!("{shown} already contains new_string at line {line}: there is nothing to change")
             }
         }
     }
@@ -61,16 +73,17 @@ fn times(count: usize) -> String {
     if count < limits::EDIT_PLACES_MAX { format!("{count} times") } else { format!("at least {count} times") }
 }
 
-/// As a list, of which a long one is cut.
-pub fn numbers(lines: &[usize]) -> String {
+/// Line numbers separated by commas; a long list is truncated.
+pub(crate) fn numbers(lines: &[usize]) -> String {
     let numbers: Vec<String> = lines.iter().take(NUMBERS_MAX).map(usize::to_string).collect();
     let more = if lines.len() > NUMBERS_MAX { ", …" } else { "" };
     format!("{}{more}", numbers.join(", "))
 }
 
 impl Nearest {
-    /// `wanted_in` is what was looked for, and `otherwise` what to do about it, where anything can be done.
-    pub fn message(&self, wanted_in: &str, otherwise: &str) -> String {
+    /// Describes the difference. `wanted_in` names the input that contains the expected line;
+    /// `otherwise` is the advice to append, unless the line cannot be written as UTF-8.
+    pub(crate) fn message(&self, wanted_in: &str, otherwise: &str) -> String {
         let (line, wanted) = (self.line, String::from_utf8_lossy(&self.wanted));
         match self.found.as_deref().map(std::str::from_utf8) {
             Some(Ok(found)) => {
@@ -80,7 +93,7 @@ impl Nearest {
                 format!("the nearest place is line {line}, which is `{found}` where {wanted_in} has `{wanted}`; {otherwise}")
             }
             Some(Err(_)) => format!(
-                "the nearest place is line {line}, which is no UTF-8, so {wanted_in} cannot have it; choose other lines, or use bash"
+                "the nearest place is line {line}, which is not UTF-8, so {wanted_in} cannot contain it; choose other lines, or use bash"
             ),
             None => {
                 format!("the file ends before line {line}, where {wanted_in} has `{}`; {otherwise}", quote(wanted.trim(), 0))
@@ -89,7 +102,7 @@ impl Nearest {
     }
 }
 
-/// What a long text has around the character at `place`.
+/// The part of `text` around the character at `place`, at most `QUOTE_CHARS_MAX` characters.
 fn quote(text: &str, place: usize) -> String {
     let start = if place < QUOTE_CHARS_MAX { 0 } else { place - QUOTE_CHARS_MAX / 2 };
     let piece: String = text.chars().skip(start).take(QUOTE_CHARS_MAX).collect();
