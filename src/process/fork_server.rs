@@ -23,7 +23,7 @@ use crate::limits;
 
 /// What is asked of the server. Commands are numbered by who orders them.
 pub(super) enum Order {
-    Run(u64, Command),
+    Run(u64, Box<Command>),
     /// The lifeline of this one was let go: if its supervisor does not end it in time, the server does.
     Cut(u64),
     /// To kill what supervisors left. It is answered with one of the bytes below when it is done.
@@ -130,7 +130,7 @@ impl Order {
             RUN_PROGRAM => What::Program(texts.collect()),
             _ => return None,
         };
-        Some(Order::Run(number, Command { what, cwd, env_set, env_removed, sandbox }))
+        Some(Order::Run(number, Box::new(Command { what, cwd, env_set, env_removed, sandbox })))
     }
 
     /// Sends it with its descriptors, in one message: the lifeline, the pipe for the output, and perhaps the one that is to be stdin.
@@ -206,7 +206,7 @@ impl Supervisors {
     fn take(&mut self, order: Option<Order>, descriptors: Vec<OwnedFd>, open_files: u64) {
         match order {
             Some(Order::Run(number, command)) => {
-                if let Some(pid) = fork(command, descriptors, open_files) {
+                if let Some(pid) = fork(*command, descriptors, open_files) {
                     self.0.insert(pid, Supervised { number, until: None });
                 }
             }

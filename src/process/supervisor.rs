@@ -92,7 +92,7 @@ impl Supervisor {
         let output = tokio::net::unix::pipe::Receiver::from_owned_fd(OwnedFd::from(output)).map_err(fail)?;
         let descriptors: Vec<BorrowedFd<'_>> = [theirs.as_fd(), writer.as_fd()].into_iter().chain(input).collect();
         let number = self.started.fetch_add(1, Ordering::Relaxed);
-        self.order(&Order::Run(number, command.clone()), &descriptors).map_err(fail)?;
+        self.order(&Order::Run(number, Box::new(command.clone())), &descriptors).map_err(fail)?;
         Ok(Child::new(lifeline, output, self.clone(), number))
     }
 

@@ -14,7 +14,8 @@ async fn seen(world: &World, path: &str) -> Vec<String> {
 #[tokio::test]
 async fn nearer_and_more_special_ignore_files_decide() {
     // Files with their content, where is looked, what is seen.
-    let cases: &[(&[(&str, &str)], &str, &str)] = &[
+    type Case = (&'static [(&'static str, &'static str)], &'static str, &'static str);
+    let cases: &[Case] = &[
         (&[(".gitignore", "*.log\n"), ("a.log", ""), ("b", "")], ".", "b"),
         (&[(".gitignore", "*.log\n"), ("sub/.gitignore", "!a.log\n"), ("sub/a.log", ""), ("a.log", "")], ".", "sub/a.log"),
         (&[(".gitignore", "/a\n"), ("a", ""), ("sub/a", "")], ".", "sub/a"),
