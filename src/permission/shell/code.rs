@@ -149,7 +149,7 @@ fn evaluates(name: &str, arguments: &[Word]) -> bool {
 /// Whether a shell or an interpreter stands among the words, with options that bring code; as the first operand, or behind a wrapper,
 /// also one that reads its code from elsewhere.
 fn hands_code_on(arguments: &[Word]) -> bool {
-    let mut first = true;
+    let (mut first, mut behind_wrapper) = (true, false);
     arguments.iter().enumerate().any(|(place, word)| {
         let value = word.value().unwrap_or_default();
         let program = Program::of(&value);
@@ -157,7 +157,8 @@ fn hands_code_on(arguments: &[Word]) -> bool {
         let takes_code = is_shell(program.name) || INTERPRETERS.iter().any(|(one, ..)| *one == program.name);
         let options = rest.first().is_some_and(|word| word.begun().starts_with('-'));
         let found = takes_code && (first || options) && !matches!(runs(&program, rest), Runs::Itself | Runs::Nothing);
-        first &= value.starts_with('-') || runs::is_wrapper(program.name);
+        behind_wrapper |= first && runs::is_wrapper(program.name);
+        first = behind_wrapper || (first && value.starts_with('-'));
         found
     })
 }

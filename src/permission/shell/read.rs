@@ -118,7 +118,12 @@ impl<'a> Reader<'a> {
     pub fn parts<'t>(&mut self, node: Node<'t>, lines: bool) -> Vec<Node<'t>> {
         let parts: Vec<Node<'t>> = node.children(&mut node.walk()).collect();
         let mut end = node.start_byte();
+        let mut word = false;
         for part in &parts {
+            // Words with nothing between them are one for bash.
+            let is_word = is_literal(part.kind()) || matches!(part.kind(), "command_name" | "variable_assignment");
+            self.opaque |= is_word && word && end == part.start_byte();
+            word = is_word;
             // The grammar drops a `-` before a here-document: `redirect` takes it.
             let dash = part.kind() == "heredoc_redirect" && self.source[end..part.start_byte()].trim_matches([' ', '\t']) == "-";
             if !dash {

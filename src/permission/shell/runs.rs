@@ -207,7 +207,9 @@ fn wrapped(reader: &mut Reader<'_>, wrapper: &Wrapper, arguments: &[Word], raw: 
             "-v" | "-V" if wrapper.name == "command" => return Runs::Itself,
             option if wrapper.valued.contains(&option) => rest = after.get(1..).unwrap_or_default(),
             option if wrapper.flags.contains(&option) || value => rest = after,
-            option if wrapper.name == "nice" && option[..1] == *"-" && option[1..].parse::<u8>().is_ok() => rest = after,
+            option if wrapper.name == "nice" && option.strip_prefix('-').is_some_and(|number| number.parse::<u8>().is_ok()) => {
+                rest = after
+            }
             option if option.starts_with('-') && option != "-" => return Runs::Unknown,
             _ => break,
         }

@@ -165,6 +165,7 @@ pub const ASKED: &[&str] = &[
     "unheard-of rm$IFS-f",
     "unheard-of bash <<< 'r\\m x'",
     "unheard-of --quiet env python3 < a",
+    "unheard-of env -i A=$b bash <<< 'r\\m x'",
     "unheard-of a env$IFS'rm' x",
     "unheard-of env \"$x\" y",
     "unheard-of timeout 5 $x",

