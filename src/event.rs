@@ -1,12 +1,14 @@
 //! The event vocabulary: database format, SSE payload and JSON line. Additive only; a test compares
 //! it with `schema/event.json`.
 
+mod json;
+mod table;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -14,6 +16,8 @@ use crate::content::{
     Location, Part, PermissionOption, PlanEntry, ProviderState, Role, StopReason, ToolContent, ToolKind, ToolStatus, Usage,
 };
 use crate::id::{MessageId, PermissionId, Seq, SessionId, ToolCallId, TurnId};
+
+pub use table::TYPES;
 
 /// An event of a session. Facts are kept; a `message.delta` may be removed after its
 /// `message.completed`.
@@ -274,139 +278,7 @@ impl PartialEq for UnknownEvent {
     }
 }
 
-impl Serialize for Body {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Body::Unknown(event) => event.stored.serialize(serializer),
-            known => Body::serialize(known, serializer),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Body {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Body, D::Error> {
-        let stored = Box::<RawValue>::deserialize(deserializer)?;
-        Body::parse(stored.get()).map_err(D::Error::custom)
-    }
-}
-
-/// How an event is stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Durability {
-    /// On disk before anything follows from it, because it precedes an effect or ends a turn.
-    Synced,
-    /// Committed with the next batch.
-    Batched,
-}
-
-/// How long an event is kept, and what it does to the turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Class {
-    /// Kept for good.
-    Fact,
-    /// A fact that ends its turn.
-    TurnEnd,
-    /// A piece of a later event, which contains it whole. May be removed once that event is old.
-    Delta,
-}
-
-/// The types of events that this version knows.
-pub const TYPES: &[&str] = &[
-    "session.created",
-    "session.updated",
-    "session.closed",
-    "session.deleted",
-    "turn.started",
-    "turn.completed",
-    "turn.failed",
-    "turn.cancelled",
-    "turn.interrupted",
-    "message.delta",
-    "message.completed",
-    "message.queued",
-    "tool.started",
-    "tool.updated",
-    "tool.completed",
-    "permission.requested",
-    "permission.resolved",
-    "plan.updated",
-    "usage.updated",
-    "mode.changed",
-    "notice",
-];
-
 impl Body {
-    /// Reads the JSON text of a body. A known type with wrong fields is an error; an unknown type
-    /// is kept as its text.
-    pub fn parse(text: &str) -> serde_json::Result<Body> {
-        #[derive(Deserialize)]
-        struct Tag {
-            #[serde(rename = "type")]
-            name: String,
-        }
-        let known = Body::deserialize(&mut serde_json::Deserializer::from_str(text));
-        let Err(error) = known else { return known };
-        match serde_json::from_str::<Tag>(text) {
-            Ok(Tag { name }) if !TYPES.contains(&name.as_str()) => {
-                let stored = RawValue::from_string(text.into())?.into();
-                Ok(Body::Unknown(UnknownEvent { name, stored }))
-            }
-            _ => Err(error),
-        }
-    }
-
-    /// The event table: name, durability and class of each type.
-    fn row(&self) -> (&str, Durability, Class) {
-        use Class::{Delta, Fact, TurnEnd};
-        use Durability::{Batched, Synced};
-        match self {
-            Body::SessionCreated { .. } => ("session.created", Synced, Fact),
-            Body::SessionUpdated { .. } => ("session.updated", Batched, Fact),
-            Body::SessionClosed {} => ("session.closed", Batched, Fact),
-            Body::SessionDeleted {} => ("session.deleted", Synced, Fact),
-            Body::TurnStarted { .. } => ("turn.started", Synced, Fact),
-            Body::TurnCompleted { .. } => ("turn.completed", Synced, TurnEnd),
-            Body::TurnFailed { .. } => ("turn.failed", Synced, TurnEnd),
-            Body::TurnCancelled {} => ("turn.cancelled", Synced, TurnEnd),
-            Body::TurnInterrupted {} => ("turn.interrupted", Synced, TurnEnd),
-            Body::MessageDelta { .. } => ("message.delta", Batched, Delta),
-            Body::MessageCompleted { .. } => ("message.completed", Batched, Fact),
-            Body::MessageQueued { .. } => ("message.queued", Synced, Fact),
-            Body::ToolStarted { .. } => ("tool.started", Batched, Fact),
-            Body::ToolUpdated { status: None, .. } => ("tool.updated", Batched, Delta),
-            Body::ToolUpdated { status: Some(_), .. } => ("tool.updated", Batched, Fact),
-            Body::ToolCompleted { .. } => ("tool.completed", Batched, Fact),
-            Body::PermissionRequested { .. } => ("permission.requested", Batched, Fact),
-            Body::PermissionResolved { permission_id: Some(_), .. } => ("permission.resolved", Synced, Fact),
-            Body::PermissionResolved { permission_id: None, .. } => ("permission.resolved", Batched, Fact),
-            Body::PlanUpdated { .. } => ("plan.updated", Batched, Fact),
-            Body::UsageUpdated { .. } => ("usage.updated", Batched, Fact),
-            Body::ModeChanged { .. } => ("mode.changed", Batched, Fact),
-            Body::Notice { .. } => ("notice", Batched, Fact),
-            Body::Unknown(event) => (&event.name, Batched, Fact),
-        }
-    }
-
-    /// The `type` of the event.
-    pub fn name(&self) -> &str {
-        self.row().0
-    }
-
-    /// Whether a later event contains this one whole, so that this one may be removed.
-    pub fn is_delta(&self) -> bool {
-        self.row().2 == Class::Delta
-    }
-
-    /// Whether the event must be on disk before anything follows from it.
-    pub fn is_durable(&self) -> bool {
-        self.row().1 == Durability::Synced
-    }
-
-    /// Whether the event ends its turn.
-    pub fn ends_turn(&self) -> bool {
-        self.row().2 == Class::TurnEnd
-    }
-
     /// A notice with a description.
     pub fn notice(severity: Severity, title: impl Into<String>, description: impl Into<String>) -> Body {
         Body::Notice { severity, title: title.into(), description: Some(description.into()) }

@@ -1,0 +1,102 @@
+//! The event table: the name, durability and class of each type.
+
+use super::Body;
+
+/// How an event is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Durability {
+    /// On disk before anything follows from it, because it precedes an effect or ends a turn.
+    Synced,
+    /// Committed with the next batch.
+    Batched,
+}
+
+/// How long an event is kept, and what it does to the turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Class {
+    /// Kept for good.
+    Fact,
+    /// A fact that ends its turn.
+    TurnEnd,
+    /// A piece of a later event, which contains it whole. May be removed once that event is old.
+    Delta,
+}
+
+/// The types of events that this version knows.
+pub const TYPES: &[&str] = &[
+    "session.created",
+    "session.updated",
+    "session.closed",
+    "session.deleted",
+    "turn.started",
+    "turn.completed",
+    "turn.failed",
+    "turn.cancelled",
+    "turn.interrupted",
+    "message.delta",
+    "message.completed",
+    "message.queued",
+    "tool.started",
+    "tool.updated",
+    "tool.completed",
+    "permission.requested",
+    "permission.resolved",
+    "plan.updated",
+    "usage.updated",
+    "mode.changed",
+    "notice",
+];
+
+impl Body {
+    /// The event table: name, durability and class of each type.
+    fn row(&self) -> (&str, Durability, Class) {
+        use Class::{Delta, Fact, TurnEnd};
+        use Durability::{Batched, Synced};
+        match self {
+            Body::SessionCreated { .. } => ("session.created", Synced, Fact),
+            Body::SessionUpdated { .. } => ("session.updated", Batched, Fact),
+            Body::SessionClosed {} => ("session.closed", Batched, Fact),
+            Body::SessionDeleted {} => ("session.deleted", Synced, Fact),
+            Body::TurnStarted { .. } => ("turn.started", Synced, Fact),
+            Body::TurnCompleted { .. } => ("turn.completed", Synced, TurnEnd),
+            Body::TurnFailed { .. } => ("turn.failed", Synced, TurnEnd),
+            Body::TurnCancelled {} => ("turn.cancelled", Synced, TurnEnd),
+            Body::TurnInterrupted {} => ("turn.interrupted", Synced, TurnEnd),
+            Body::MessageDelta { .. } => ("message.delta", Batched, Delta),
+            Body::MessageCompleted { .. } => ("message.completed", Batched, Fact),
+            Body::MessageQueued { .. } => ("message.queued", Synced, Fact),
+            Body::ToolStarted { .. } => ("tool.started", Batched, Fact),
+            Body::ToolUpdated { status: None, .. } => ("tool.updated", Batched, Delta),
+            Body::ToolUpdated { status: Some(_), .. } => ("tool.updated", Batched, Fact),
+            Body::ToolCompleted { .. } => ("tool.completed", Batched, Fact),
+            Body::PermissionRequested { .. } => ("permission.requested", Batched, Fact),
+            Body::PermissionResolved { permission_id: Some(_), .. } => ("permission.resolved", Synced, Fact),
+            Body::PermissionResolved { permission_id: None, .. } => ("permission.resolved", Batched, Fact),
+            Body::PlanUpdated { .. } => ("plan.updated", Batched, Fact),
+            Body::UsageUpdated { .. } => ("usage.updated", Batched, Fact),
+            Body::ModeChanged { .. } => ("mode.changed", Batched, Fact),
+            Body::Notice { .. } => ("notice", Batched, Fact),
+            Body::Unknown(event) => (&event.name, Batched, Fact),
+        }
+    }
+
+    /// The `type` of the event.
+    pub fn name(&self) -> &str {
+        self.row().0
+    }
+
+    /// Whether a later event contains this one whole, so that this one may be removed.
+    pub fn is_delta(&self) -> bool {
+        self.row().2 == Class::Delta
+    }
+
+    /// Whether the event must be on disk before anything follows from it.
+    pub fn is_durable(&self) -> bool {
+        self.row().1 == Durability::Synced
+    }
+
+    /// Whether the event ends its turn.
+    pub fn ends_turn(&self) -> bool {
+        self.row().2 == Class::TurnEnd
+    }
+}
