@@ -277,3 +277,13 @@ async fn generated_schemas_are_fresh() {
     let stray: Vec<&String> = kept.iter().filter(|file| !names.contains(&file.replace(".json", ""))).collect();
     assert!(stray.is_empty(), "nothing generates {stray:?}");
 }
+
+/// The list of known event types and the event schema name the same types.
+#[test]
+fn known_event_types_are_those_of_the_schema() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema/event.json");
+    let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let variants = schema["$defs"]["Body"]["oneOf"].as_array().unwrap();
+    let names: Vec<&str> = variants.iter().map(|variant| variant["properties"]["type"]["const"].as_str().unwrap()).collect();
+    assert_eq!(names, nuncio::event::TYPES);
+}

@@ -6,7 +6,7 @@ use super::source::{assert_none, package, sources};
 const CHECKED: &[&str] = &["patch", "web"];
 
 /// Documents that are checked.
-const DOCUMENTS: &[&str] = &[];
+const DOCUMENTS: &[&str] = &["README.md", "docs/ARCHITECTURE.md", "docs/TOOLS.md"];
 
 /// Longest line of a comment or a document, in characters. Rows of a Markdown table cannot be
 /// wrapped and may be longer, as may a line that consists of one link.
