@@ -279,6 +279,13 @@ impl Bash {
         let runs = "#!/bin/sh\n\"$@\"\n".to_owned();
         let local = ["env", "sh", "exec", "eval", "busybox", "sub/timeout"].map(|name| (name, logs("local")));
         let all = [("bin/rm", logs("rm")), ("bin/git", logs("git")), ("run", runs)].into_iter().chain(local);
+        // A script that an earlier line wrote is none of this line's.
+        let kept = ["bin", "sub", "run", "env", "sh", "exec", "eval", "busybox", "payload", "values"];
+        for entry in std::fs::read_dir(&work).unwrap().map(Result::unwrap) {
+            if !kept.iter().any(|name| entry.file_name() == *name) {
+                let _ = std::fs::remove_file(entry.path()).or_else(|_| std::fs::remove_dir_all(entry.path()));
+            }
+        }
         for (name, script) in all {
             let path = work.join(name);
             if std::fs::read_to_string(&path).is_ok_and(|text| text == script) {
