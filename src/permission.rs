@@ -1,4 +1,5 @@
-//! What a tool call wants to touch, as plain data. Who decides about it, and how, is not the tools' affair.
+//! Permissions: the resources that a tool call accesses, as plain data, and the rules that decide
+//! about it.
 
 pub mod paths;
 pub mod rules;
@@ -6,34 +7,37 @@ pub mod shell;
 
 pub use crate::config::AccessKind;
 
-/// Everything that a call will touch, known before it runs.
+/// The resources that a tool call accesses, known before it runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {
     pub kind: AccessKind,
-    /// As the model wrote them; `Workspace::resolve` says where they are.
+    /// Paths as the model wrote them; `Workspace::resolve` resolves them.
     pub paths: Vec<String>,
     /// The shell command, for [`AccessKind::Exec`].
     pub command: Option<String>,
-    /// The variables set for it, as a shell would write them before it.
+    /// The variables set for the command, as assignments in shell syntax.
     pub environment: String,
-    /// The address, for [`AccessKind::Network`], as the network will know it.
+    /// The normalised URL, for [`AccessKind::Network`].
     pub url: Option<String>,
 }
 
 impl Access {
+    /// Reads a path.
     pub fn read(path: impl Into<String>) -> Access {
         Access { paths: vec![path.into()], ..Access::none() }
     }
 
+    /// Writes a path.
     pub fn write(path: impl Into<String>) -> Access {
         Access { kind: AccessKind::Write, ..Access::read(path) }
     }
 
+    /// Fetches a URL.
     pub fn network(url: impl Into<String>) -> Access {
         Access { kind: AccessKind::Network, url: Some(url.into()), ..Access::none() }
     }
 
-    /// Touches nothing outside the session itself.
+    /// Access to nothing outside the session.
     pub fn none() -> Access {
         Access { kind: AccessKind::Read, paths: Vec::new(), command: None, environment: String::new(), url: None }
     }

@@ -1,5 +1,6 @@
-//! Child processes. Each command runs under a supervisor, our own binary re-executed, that leaves nothing behind when the
-//! command ends, is cancelled, or when we die by any means. Nothing else in the house spawns.
+//! Child processes. Each command runs under a supervisor, which is this binary re-executed. The
+//! supervisor ends all descendants when the command ends, when it is cancelled, and when nuncio
+//! dies for any reason. No other module starts processes.
 
 mod child;
 mod exported;
@@ -24,23 +25,27 @@ pub use helper::{HELPER, helper_main};
 pub use sandbox::Sandbox;
 pub use supervisor::Supervisor;
 
-/// What to run, where, and with which environment. Its stdin is null, unless it is talked to ([`Supervisor::spawn_piped`]).
+/// A command with its directory and environment. Its stdin is null, unless it is started with
+/// [`Supervisor::spawn_piped`].
 #[derive(Clone, Debug)]
 pub struct Command {
     pub what: What,
     /// An existing directory.
     pub cwd: PathBuf,
-    /// Set on top of our own environment.
+    /// Variables added to nuncio's environment.
     pub env_set: Vec<(OsString, OsString)>,
-    /// Removed from our own environment.
+    /// Variables removed from nuncio's environment.
     pub env_removed: Vec<OsString>,
     pub sandbox: Option<Sandbox>,
 }
 
+/// The kind of a command.
 #[derive(Clone, Debug)]
 pub enum What {
-    /// A line for `bash`, or for `sh` where there is no bash. What it leaves to the next one is in [`ExitStatus`].
+    /// A command line for `bash`, or for `sh` if there is no bash. [`ExitStatus`] reports the
+    /// directory and the variables that it leaves behind.
     Shell(String),
+    /// A program with its arguments.
     Program(Vec<OsString>),
 }
 
@@ -67,7 +72,7 @@ impl Command {
         self
     }
 
-    /// Confines it, and all that it starts; None: not at all.
+    /// Sandboxes the command and its descendants; `None` runs it without a sandbox.
     pub fn sandbox(mut self, sandbox: Option<Sandbox>) -> Command {
         self.env_set.extend(sandbox.iter().map(|sandbox| ("TMPDIR".into(), sandbox.temp.clone().into())));
         self.sandbox = sandbox;
@@ -75,14 +80,15 @@ impl Command {
     }
 }
 
-/// Memory of this process that is in RAM (proc(5), /proc/self/statm).
+/// Returns the resident memory of this process (proc(5), /proc/self/statm).
 pub fn resident_bytes() -> Option<u64> {
     let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = statm.split_whitespace().nth(1)?.parse().ok()?;
     Some(pages * rustix::param::page_size() as u64)
 }
 
-/// Raises our soft limit of open files to the hard one (RLIMIT_NOFILE, getrlimit(2)). Returns what it was.
+/// Raises the soft limit of open files to the hard limit (RLIMIT_NOFILE, getrlimit(2)). Returns the
+/// former soft limit.
 pub fn raise_open_files() -> io::Result<u64> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
@@ -90,9 +96,10 @@ pub fn raise_open_files() -> io::Result<u64> {
     Ok(limit.current.unwrap_or(u64::MAX))
 }
 
-/// Keeps other processes of the same user from our memory, environment and files (PR_SET_DUMPABLE, prctl(2)): they hold keys and
-/// tokens. For the beginning of the process; what it starts is not affected.
+/// Prevents other processes of the same user from reading the memory, environment and files of this
+/// process (PR_SET_DUMPABLE, prctl(2)), which hold keys and tokens. To be called first; started
+/// programs are not affected.
 pub fn hide_memory() {
-    // It fails nowhere on Linux; without it nuncio works as well.
+    // Does not fail on Linux, and nuncio works without it.
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
 }

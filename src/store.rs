@@ -1,4 +1,5 @@
-//! The database file: the only place that knows SQL. Events are rows here and nothing more; their meaning is `session`'s.
+//! The SQLite database. All SQL is in this module. Events are stored as opaque rows: the `session`
+//! module interprets them.
 
 mod answers;
 mod events;
@@ -19,7 +20,7 @@ pub use sessions::{SessionPage, SessionRow};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 
-/// An SQLite database in WAL mode. Readers come from a pool and never wait for the one [`Writer`].
+/// An SQLite database in WAL mode. Readers use a connection pool and never wait for the [`Writer`].
 pub struct Store {
     path: PathBuf,
     pool: Mutex<Vec<Connection>>,
@@ -46,8 +47,8 @@ impl Store {
         }
         make_private(&store.path);
         let mut db = store.connect()?;
-        migrations::run(&mut db).map_err(|error| store.failed("bringing the tables up to date", error))?;
-        store.give_back(db);
+        migrations::run(&mut db).map_err(|error| store.failed("migrating", error))?;
+        store.release(db);
         Ok(store)
     }
 
@@ -60,7 +61,8 @@ impl Store {
             let db = Connection::open_with_flags(&self.path, flags)?;
             db.busy_timeout(limits::STORE_BUSY)?;
             if migrations::are_newer(&db)? {
-                // Whoever closes the last connection otherwise moves what is in the write-ahead log into the file.
+                // Otherwise closing the last connection checkpoints the write-ahead log into the
+                // database file.
                 db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
                 return Ok(None);
             }
@@ -71,12 +73,12 @@ impl Store {
             Ok(Some(db))
         };
         open().map_err(|error| self.failed("opening", error))?.ok_or_else(|| {
-            let newer = Error::new(Kind::Unsupported, format!("{} was made by a newer version of nuncio", self.path.display()));
-            newer.hint("update nuncio, or name another directory with --data-dir")
+            let newer = Error::new(Kind::Unsupported, format!("{} was created by a newer version of nuncio", self.path.display()));
+            newer.hint("update nuncio, or choose another directory with --data-dir")
         })
     }
 
-    /// Runs `work` on a connection of its own.
+    /// Runs `work` on a pooled connection. `doing` names the operation in errors.
     fn with<T>(&self, doing: &str, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
         let pooled = self.pool.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let db = match pooled {
@@ -84,11 +86,11 @@ impl Store {
             None => self.connect()?,
         };
         let result = work(&db).map_err(|error| self.failed(doing, error));
-        self.give_back(db);
+        self.release(db);
         result
     }
 
-    fn give_back(&self, db: Connection) {
+    fn release(&self, db: Connection) {
         let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
         if pool.len() < 4 {
             pool.push(db);
@@ -100,43 +102,45 @@ impl Store {
         match error.sqlite_error_code() {
             code if is_busy(code) => Error::new(Kind::Overloaded, message),
             Some(rusqlite::ErrorCode::ReadOnly) => {
-                Error::internal(format!("{doing} {}: it cannot be written: {error}", self.path.display()))
+                Error::internal(format!("{doing} {}: the file cannot be written: {error}", self.path.display()))
             }
             _ => Error::internal(message),
         }
         .source(error)
     }
 
-    /// A number that changes when another connection has written (SQLite, `PRAGMA data_version`); compared within one [`Watch`].
+    /// Opens a [`Watch`], which reports whether other connections have written to the database.
     pub fn watch(&self) -> Result<Watch> {
         Ok(Watch { db: self.connect()? })
     }
 }
 
-/// Whether the error means that another process holds a lock.
+/// Returns whether the error means that another process holds a lock.
 fn is_busy(code: Option<rusqlite::ErrorCode>) -> bool {
     use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked, FileLockingProtocolFailed};
     matches!(code, Some(DatabaseBusy | DatabaseLocked | FileLockingProtocolFailed))
 }
 
-/// Sees that somebody else wrote.
+/// Detects writes of other connections: [`Watch::version`] changes when one has written.
 pub struct Watch {
     db: Connection,
 }
 
 impl Watch {
+    /// The data version (SQLite, `PRAGMA data_version`). Comparable only within one `Watch`.
     pub fn version(&self) -> i64 {
         self.db.pragma_query_value(None, "data_version", |row| row.get(0)).unwrap_or(0)
     }
 }
 
-/// Makes the database a file that only its owner can read, with the files beside it; SQLite gives new ones the mode of the database.
-/// One that exists is not opened: to close it would give up the locks that this process may have on it (fcntl(2)).
+/// Creates the database with mode 0600; SQLite gives the WAL and index files the same mode. An
+/// existing database is not opened, because closing it would release the locks that this process
+/// may hold on it (fcntl(2)); its mode and those of its WAL and index files are corrected by path.
 fn make_private(path: &Path) {
     use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
     match std::fs::File::options().write(true).create_new(true).mode(0o600).open(path) {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-        // Opening it says why it cannot be made.
+        // If creation failed, opening the database reports the reason.
         _ => return,
     }
     for suffix in ["", "-wal", "-shm"] {
@@ -144,14 +148,14 @@ fn make_private(path: &Path) {
         name.push(suffix);
         let open = std::fs::metadata(&name).is_ok_and(|file| file.permissions().mode() & 0o077 != 0);
         if open && let Err(error) = std::fs::set_permissions(&name, std::fs::Permissions::from_mode(0o600)) {
-            tracing::warn!(%error, "others may read {}", Path::new(&name).display());
+            tracing::warn!(%error, "{} is readable by other users, and its mode cannot be changed", Path::new(&name).display());
         }
     }
 }
 
-/// Makes a directory that only its owner can read.
+/// Creates a directory and its parents with mode 0700.
 pub fn create_private_dir(dir: &Path) -> Result<()> {
     use std::os::unix::fs::DirBuilderExt;
-    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
-    made.map_err(|error| Error::io(format_args!("making directory {}", dir.display()), error))
+    let created = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
+    created.map_err(|error| Error::io(format_args!("creating directory {}", dir.display()), error))
 }

@@ -1,4 +1,5 @@
-//! Where a session works: its directory, its roots, and the files in them. Says what is inside; who may go outside is decided above.
+//! A session's workspace: its working directory, its roots and the files below them. This module
+//! reports whether a path is inside; permission rules decide about access outside.
 
 mod file;
 mod ignores;
@@ -14,44 +15,45 @@ pub use media::{image_type, media_type};
 pub use transaction::{FileChange, NotChanged, commit, create_parents};
 pub use walk::{Entry, Except, Walk};
 
-/// The directories of a session, without symlinks. Cheap to share, never changes.
+/// The directories of a session, free of symlinks.
 #[derive(Clone, Debug)]
 pub struct Workspace {
-    /// What relative paths are relative to.
+    /// Base of relative paths.
     pub cwd: PathBuf,
-    /// `cwd`, additional and allowed directories.
+    /// `cwd`, the additional directories and the allowed directories.
     pub roots: Vec<PathBuf>,
-    /// The session's own artifacts: readable, although no root.
+    /// The session's artifacts: readable, although not a root.
     pub artifacts: PathBuf,
-    /// Its attachments: likewise.
+    /// The session's attachments: readable, although not a root.
     pub attachments: Option<PathBuf>,
-    /// Nuncio's own files: inside a root or not, nobody writes them unasked.
+    /// Nuncio's own files. Writing them requires permission even inside a root.
     pub protected: Vec<PathBuf>,
-    /// Nuncio's own directories: confined commands read nothing of them.
+    /// Nuncio's own directories, which sandboxed commands cannot read.
     pub private: Vec<PathBuf>,
-    /// The user's own ignore file of git.
+    /// Git's global ignore file of the user (`core.excludesFile`).
     pub excludes: Option<PathBuf>,
-    /// What `~` stands for.
+    /// Replaces `~` in paths.
     pub home: Option<PathBuf>,
-    /// Paths that were judged already: they lead where they led then.
-    judged: Vec<(String, Placed)>,
+    /// Paths that permission was evaluated for, with the result of resolving each.
+    resolved: Vec<(String, Placed)>,
 }
 
-/// Where a path that a model wrote leads.
+/// A resolved path, as [`Workspace::resolve`] returns it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placed {
-    /// Absolute, without `.` and `..`: for showing.
+    /// Absolute, without `.` and `..`. For display.
     pub path: PathBuf,
-    /// The same without symlinks, as far as it exists: for judging and for opening.
+    /// The path without symlinks, as far as it exists. For permission checks and for opening.
     pub real: PathBuf,
-    /// `real` is a root or below one.
+    /// `real` is a root or below a root.
     pub inside: bool,
-    /// `real` is below the session's artifacts or its attachments.
+    /// `real` is in the session's artifacts or attachments.
     pub artifact: bool,
 }
 
 impl Workspace {
-    /// `cwd` and `roots` are made absolute and free of symlinks as far as they exist.
+    /// Creates a workspace. `cwd` and `roots` are made absolute, and symlinks in them are resolved
+    /// as far as they exist.
     pub fn new(cwd: &Path, roots: impl IntoIterator<Item = PathBuf>, artifacts: &Path) -> Workspace {
         let cwd = roots::real(cwd);
         let mut all = vec![cwd.clone()];
@@ -70,57 +72,64 @@ impl Workspace {
             private: Vec::new(),
             excludes: None,
             home: None,
-            judged: Vec::new(),
+            resolved: Vec::new(),
         }
     }
 
-    /// `cwd` and `directories` without symlinks: the roots that the client named.
+    /// Returns `cwd` and `directories` without symlinks: the roots that the client named.
     pub(crate) fn roots_of(&self, directories: &[PathBuf]) -> Vec<PathBuf> {
         std::iter::once(self.cwd.clone()).chain(directories.iter().map(|path| roots::real(&self.cwd.join(path)))).collect()
     }
 
+    /// Sets the directory of the session's attachments.
     pub fn attachments(mut self, directory: &Path) -> Workspace {
         self.attachments = Some(roots::real(directory));
         self
     }
 
+    /// Adds files or directories whose modification requires permission.
     pub fn protect(mut self, directories: impl IntoIterator<Item = PathBuf>) -> Workspace {
         self.protected.extend(directories.into_iter().map(|directory| roots::real(&directory)));
         self
     }
 
+    /// Adds directories that sandboxed commands cannot read.
     pub fn private(mut self, directories: impl IntoIterator<Item = PathBuf>) -> Workspace {
         self.private.extend(directories.into_iter().map(|directory| roots::real(&directory)));
         self
     }
 
+    /// Sets the user's global git ignore file.
     pub fn excludes(mut self, file: Option<PathBuf>) -> Workspace {
         self.excludes = file;
         self
     }
 
-    /// Whether a file decides what may be done or is run later unseen: settings of nuncio, hooks and settings of git.
+    /// Returns whether `real` affects permissions or is executed implicitly: settings of nuncio,
+    /// hooks and settings of git.
     pub fn is_protected(&self, real: &Path) -> bool {
         let root = self.roots.iter().filter_map(|root| real.strip_prefix(root).ok()).min_by_key(|rest| rest.components().count());
-        let kept =
+        let protected =
             |part: std::path::Component<'_>| [".nuncio", ".git"].iter().any(|name| part.as_os_str().eq_ignore_ascii_case(name));
-        self.protected.iter().any(|own| real.starts_with(own)) || root.is_some_and(|rest| rest.components().any(kept))
+        self.protected.iter().any(|own| real.starts_with(own)) || root.is_some_and(|rest| rest.components().any(protected))
     }
 
+    /// Sets the home directory.
     pub fn home(mut self, home: Option<PathBuf>) -> Workspace {
         self.home = home;
         self
     }
 
-    /// The same for one call whose paths were judged: whatever links come in between, it goes where it was allowed to, or nowhere.
+    /// Fixes the resolution of `paths` for one call. A symlink created after the permission check
+    /// cannot redirect them.
     pub fn judged(mut self, paths: impl IntoIterator<Item = (String, Placed)>) -> Workspace {
-        self.judged = paths.into_iter().collect();
+        self.resolved = paths.into_iter().collect();
         self
     }
 
-    /// Where `path` leads: relative to `cwd`, `~` for the home directory. It need not exist.
+    /// Resolves `path`: relative to `cwd`, with `~` for the home directory. It need not exist.
     pub fn resolve(&self, path: &str) -> Placed {
-        if let Some((_, placed)) = self.judged.iter().find(|(judged, _)| judged == path) {
+        if let Some((_, placed)) = self.resolved.iter().find(|(known, _)| known == path) {
             return placed.clone();
         }
         let written = match (&self.home, path.strip_prefix('~')) {
@@ -128,20 +137,20 @@ impl Workspace {
             (Some(home), Some(rest)) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
             _ => self.cwd.join(path),
         };
-        let roots::Followed { path, real, whole } = roots::follow(&written);
-        let inside = whole && self.roots.iter().any(|root| real.starts_with(root));
+        let roots::Followed { path, real, complete } = roots::follow(&written);
+        let inside = complete && self.roots.iter().any(|root| real.starts_with(root));
         let own = |directory: &PathBuf| real.starts_with(directory);
-        let artifact = whole && (own(&self.artifacts) || self.attachments.as_ref().is_some_and(own));
+        let artifact = complete && (own(&self.artifacts) || self.attachments.as_ref().is_some_and(own));
         Placed { path, real, inside, artifact }
     }
 
-    /// The path as people and models read it: relative to `cwd` when it is below it, with `~` when it is below the home directory, in
-    /// one line ([`one_line`]).
+    /// Formats a path for people and models: relative to `cwd` if it is below it, with `~` if it is
+    /// below the home directory, on one line ([`one_line`]).
     pub fn show(&self, path: &Path) -> String {
-        one_line(self.plain(path))
+        one_line(self.shortened(path))
     }
 
-    fn plain(&self, path: &Path) -> String {
+    fn shortened(&self, path: &Path) -> String {
         if let Ok(rest) = path.strip_prefix(&self.cwd) {
             return if rest.as_os_str().is_empty() { ".".into() } else { rest.display().to_string() };
         }
@@ -152,7 +161,8 @@ impl Workspace {
     }
 }
 
-/// A name or a path with control characters in it quoted and escaped as Rust does it, so that it stays one line; others as they are.
+/// Quotes and escapes a name or path that contains control characters, as Rust's `Debug` does, so
+/// that it stays on one line. Others are returned unchanged.
 pub fn one_line(name: String) -> String {
     if name.contains(char::is_control) { format!("{name:?}") } else { name }
 }

@@ -1,4 +1,4 @@
-//! Paths as rules see them, and what a rule hides from tools that look at many files.
+//! Paths for rule matching, and the filter that hides files from tools that read many files.
 
 use std::path::{Path, PathBuf};
 
@@ -7,35 +7,36 @@ use globset::{GlobBuilder, GlobMatcher};
 use super::rules::{Rules, glob_matches};
 use crate::config::{AccessKind, Policy, Rule};
 
-/// A path that a call touches, by all its names.
+/// A path that a call accesses, in its forms for rule matching.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// Without symlinks: where it really is.
+    /// The path without symlinks.
     pub real: PathBuf,
-    /// As it was written, made absolute.
+    /// The path as it was written, made absolute.
     pub written: PathBuf,
-    /// The session's directory, which relative rules are relative to.
+    /// The working directory of the session, the base of relative rules.
     pub cwd: PathBuf,
-    /// Inside a root, and not guarded.
+    /// Inside a root and not guarded.
     pub inside: bool,
-    /// It decides what may be done, or runs later unseen, and would be written.
+    /// The call would write this path, which affects permissions or is executed implicitly.
     pub guarded: bool,
 }
 
 impl Place {
-    /// Relative to the session's directory if it is below it: for people.
+    /// Returns the path for display, relative to the session's directory if it is below it.
     pub fn shown(&self) -> &Path {
         self.written.strip_prefix(&self.cwd).unwrap_or(&self.written)
     }
 
-    /// Its names, each absolute and relative. What is to be allowed is known by its real ones alone.
+    /// Returns the forms that rules are matched against, each absolute and relative. Rules that
+    /// allow match the real path only; `cautious` adds the written path.
     pub(super) fn names(&self, cautious: bool) -> impl Iterator<Item = &Path> {
         let paths = if cautious { [Some(&self.real), Some(&self.written)] } else { [Some(&self.real), None] };
         paths.into_iter().flatten().flat_map(|path| [Some(path.as_path()), path.strip_prefix(&self.cwd).ok()]).flatten()
     }
 }
 
-/// A rule's glob over paths: `X/**` is about `X` too.
+/// A path glob of a rule. `X/**` matches `X` too.
 #[derive(Debug)]
 pub(super) struct PathGlob(Option<Vec<GlobMatcher>>);
 
@@ -47,37 +48,40 @@ impl PathGlob {
         PathGlob(globs.map(matcher).collect::<Result<_, _>>().ok())
     }
 
-    /// A glob that cannot be read fits everything, but nothing when it would allow.
+    /// Returns whether the glob matches. An invalid glob matches everything if `cautious`, nothing
+    /// if not.
     pub(super) fn fits(&self, path: &Path, cautious: bool) -> bool {
         self.0.as_ref().map_or(cautious, |globs| globs.iter().any(|glob| glob.is_match(path)))
     }
 }
 
-/// What rules keep a tool from looking at, file by file: whatever they deny, or want to be asked about.
+/// Filters the files that a tool reads: hides files for which rules deny reading or require a
+/// request.
 #[derive(Debug)]
 pub struct Hidden {
-    /// Of each scope, outermost first, the rules about this tool; none in `path` fits every file.
+    /// The rules for this tool by scope, outermost first. A rule without a path matches every file.
     scopes: Vec<Vec<(Policy, Option<PathGlob>)>>,
     cwd: PathBuf,
-    asked: bool,
+    approved: bool,
 }
 
 impl Hidden {
-    /// `asked`: the call itself was asked about, and with it what is below. None: there is no rule about paths that it would have to heed.
-    pub fn of(rules: &Rules, tool: &str, cwd: &Path, asked: bool) -> Option<Hidden> {
-        let speaks = |rule: &&Rule| {
+    /// Creates the filter for `tool`, or `None` if no rule restricts paths. `approved`: the user
+    /// allowed the call itself, which covers the files below.
+    pub fn of(rules: &Rules, tool: &str, cwd: &Path, approved: bool) -> Option<Hidden> {
+        let applies = |rule: &&Rule| {
             rule.pattern.is_none()
                 && rule.kind.is_none_or(|kind| kind == AccessKind::Read)
                 && rule.tool.as_ref().is_none_or(|glob| glob_matches(glob, Path::new(tool), rule.policy != Policy::Allow))
         };
         let scopes = [&rules.user, &rules.project, &rules.session];
-        let about: Vec<Vec<&Rule>> = scopes.map(|scope| scope.iter().filter(speaks).collect()).into();
+        let about: Vec<Vec<&Rule>> = scopes.map(|scope| scope.iter().filter(applies).collect()).into();
         about.iter().flatten().find(|rule| rule.path.is_some() && rule.policy != Policy::Allow)?;
         let compiled = |rule: &&Rule| (rule.policy, rule.path.as_deref().map(PathGlob::new));
-        Some(Hidden { asked, scopes: about.iter().map(|scope| scope.iter().map(compiled).collect()).collect(), cwd: cwd.into() })
+        Some(Hidden { approved, scopes: about.iter().map(|scope| scope.iter().map(compiled).collect()).collect(), cwd: cwd.into() })
     }
 
-    /// `real` is absolute and without symlinks.
+    /// Returns whether `real`, which is absolute and free of symlinks, is hidden.
     pub fn hides(&self, real: &Path) -> bool {
         let relative = real.strip_prefix(&self.cwd).ok();
         let fits = |policy: Policy, glob: &Option<PathGlob>| {
@@ -89,6 +93,6 @@ impl Hidden {
             scope.iter().rev().find(|(policy, glob)| fits(*policy, glob)).map(|rule| rule.0)
         };
         let decisive: Vec<Policy> = self.scopes.iter().filter_map(last).collect();
-        decisive.contains(&Policy::Deny) || (!self.asked && decisive.last() == Some(&Policy::Ask))
+        decisive.contains(&Policy::Deny) || (!self.approved && decisive.last() == Some(&Policy::Ask))
     }
 }

@@ -1,14 +1,15 @@
-//! Who decides about a tool call: a pure function of rules, mode and what the call touches. Whatever is unclear asks.
+//! Decides about a tool call: a pure function of rules, mode and access. Unclear cases require a
+//! permission request.
 
 use std::path::Path;
 
 use globset::GlobBuilder;
 
 use super::paths::{PathGlob, Place};
-use super::shell::{Command, Fit, Line, escape, wildcard};
+use super::shell::{Command, Line, Match, escape, wildcard};
 use crate::config::{AccessKind, Policy, Rule};
 
-/// How much a session may do unasked.
+/// Permission mode of a session: what it may do without asking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     Ask,
@@ -17,7 +18,7 @@ pub enum Mode {
     Auto,
 }
 
-/// A row of the table of modes.
+/// A row of [`MODES`].
 pub struct ModeRow {
     pub mode: Mode,
     pub id: &'static str,
@@ -25,16 +26,17 @@ pub struct ModeRow {
     pub description: &'static str,
 }
 
+/// The modes, in the order of [`Mode`].
 pub const MODES: &[ModeRow] = &[
-    ModeRow { mode: Mode::Ask, id: "ask", name: "Ask", description: "Reads freely, asks before it changes or runs anything" },
+    ModeRow { mode: Mode::Ask, id: "ask", name: "Ask", description: "Reads freely; asks before changing or running anything" },
     ModeRow {
         mode: Mode::AcceptEdits,
         id: "accept-edits",
         name: "Accept edits",
-        description: "Edits files of the project, asks before it runs anything",
+        description: "Edits project files; asks before running anything",
     },
-    ModeRow { mode: Mode::Plan, id: "plan", name: "Plan", description: "Only reads: nothing is changed or run" },
-    ModeRow { mode: Mode::Auto, id: "auto", name: "Auto", description: "Works without asking inside the project" },
+    ModeRow { mode: Mode::Plan, id: "plan", name: "Plan", description: "Only reads; changes and runs nothing" },
+    ModeRow { mode: Mode::Auto, id: "auto", name: "Auto", description: "Works inside the project without asking" },
 ];
 
 impl Mode {
@@ -47,17 +49,17 @@ impl Mode {
     }
 }
 
-/// Rules of all scopes; within one, later rules stand above earlier ones.
+/// The rules of all scopes. Within a scope, later rules take precedence.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     pub user: Vec<Rule>,
     pub project: Vec<Rule>,
-    /// What is remembered of answers: see [`remembered`].
+    /// Rules remembered from answers; see [`remembered`].
     pub session: Vec<Rule>,
 }
 
 impl Rules {
-    /// Outermost first.
+    /// Returns the scopes, outermost first.
     fn scopes(&self) -> [&Vec<Rule>; 3] {
         [&self.user, &self.project, &self.session]
     }
@@ -68,22 +70,24 @@ impl Rules {
     }
 }
 
-/// A call as rules see it.
+/// A tool call as rules see it.
 #[derive(Clone, Debug)]
 pub struct Subject<'a> {
     pub tool: &'a str,
     pub kind: AccessKind,
-    /// Of a command: where the shell is, if that is not the session's directory.
+    /// The accessed paths. For a command, the directory of the shell if it is not the session's
+    /// directory.
     pub paths: Vec<Place>,
-    /// What is to be run by a shell.
+    /// The command line, if a shell is to run one.
     pub line: Option<Line>,
-    /// The files that the shell itself writes then; none where it cannot be known which.
+    /// The files that the shell writes through redirections; `None` for a file that cannot be
+    /// determined.
     pub writes: Vec<Option<Place>>,
     pub url: Option<&'a str>,
 }
 
 impl Subject<'_> {
-    /// Whether what is remembered of an answer is about this line, where it was shown.
+    /// Returns whether a remembered rule is about exactly this line in this directory.
     fn is_remembered_by(&self, rule: &Rule) -> bool {
         let exactly = |(line, pattern): (&Line, &String)| line.is_exactly(pattern);
         let there = rule.path.is_some() || self.paths.iter().all(|place| place.real == place.cwd);
@@ -91,15 +95,17 @@ impl Subject<'_> {
     }
 }
 
+/// The decision about a call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
     pub policy: Policy,
-    /// None: the mode decided.
+    /// The rule that decided; `None` if the mode did.
     pub rule: Option<Rule>,
 }
 
-/// INTERFACE "Who decides": a deny rule of any scope, the mode `plan`, the last allow or ask rule, the mode.
-/// `default` is what `ask` means in the mode `ask`. Each command of a line is judged by itself, and the strictest decision stands.
+/// Decides about a call, in this order: a deny rule of any scope, the mode `plan`, the last allow
+/// or ask rule, the mode. `default` replaces `ask` in the mode `ask`. Each command of a line is
+/// decided separately; the strictest decision wins.
 pub fn decide(rules: &Rules, mode: Mode, default: Policy, subject: &Subject<'_>) -> Decision {
     let about = rules.filter(|rule| concerns(rule, subject));
     let strictness = |decision: &Decision| match decision.policy {
@@ -107,16 +113,19 @@ pub fn decide(rules: &Rules, mode: Mode, default: Policy, subject: &Subject<'_>)
         Policy::Ask => 1,
         Policy::Allow => 0,
     };
-    let judge = |command| judge(&about, mode, default, subject, command);
+    let decide_one = |command| decide_one(&about, mode, default, subject, command);
     let commands = subject.line.iter().flat_map(|line| &line.commands);
     let decisions = commands
-        .map(|command| judge(Some(command)))
-        .chain(subject.writes.iter().filter_map(|place| written(rules, subject, place)));
-    decisions.reduce(|one, other| if strictness(&other) > strictness(&one) { other } else { one }).unwrap_or_else(|| judge(None))
+        .map(|command| decide_one(Some(command)))
+        .chain(subject.writes.iter().filter_map(|place| decide_redirect(rules, subject, place)));
+    decisions
+        .reduce(|one, other| if strictness(&other) > strictness(&one) { other } else { one })
+        .unwrap_or_else(|| decide_one(None))
 }
 
-/// What rules about files forbid a shell to write; what they allow is no command yet.
-fn written(rules: &Rules, subject: &Subject<'_>, place: &Option<Place>) -> Option<Decision> {
+/// Applies the rules about files to a redirection. Rules that allow the file do not allow the
+/// command.
+fn decide_redirect(rules: &Rules, subject: &Subject<'_>, place: &Option<Place>) -> Option<Decision> {
     let about = |rule: &Rule| rule.pattern.is_none() && (rule.path.is_some() || rule.kind == Some(AccessKind::Write));
     let rule = match place {
         Some(place) => {
@@ -126,11 +135,11 @@ fn written(rules: &Rules, subject: &Subject<'_>, place: &Option<Place>) -> Optio
             let decisive = about.scopes().into_iter().filter_map(|scope| scope.last().cloned());
             decisive.reduce(|one, other| if one.policy == Policy::Deny { one } else { other })?
         }
-        // It might be any of those that are forbidden.
+        // The file is unknown and may be any of the restricted ones.
         None => {
             let kind = |rule: &Rule| rule.kind.is_none_or(|kind| kind == AccessKind::Write);
-            let forbids = |rule: &&Rule| about(rule) && kind(rule) && rule.policy != Policy::Allow;
-            Rule { policy: Policy::Ask, ..rules.scopes().into_iter().flatten().find(forbids)?.clone() }
+            let restricts = |rule: &&Rule| about(rule) && kind(rule) && rule.policy != Policy::Allow;
+            Rule { policy: Policy::Ask, ..rules.scopes().into_iter().flatten().find(restricts)?.clone() }
         }
     };
     let known = rules.session.iter().any(|rule| rule.policy == Policy::Allow && subject.is_remembered_by(rule));
@@ -138,18 +147,19 @@ fn written(rules: &Rules, subject: &Subject<'_>, place: &Option<Place>) -> Optio
     stands.then_some(Decision { policy: rule.policy, rule: Some(rule) })
 }
 
-/// About a single command of the line, if there is one. `rules`: those that speak of the call.
-fn judge(rules: &Rules, mode: Mode, default: Policy, subject: &Subject<'_>, command: Option<&Command>) -> Decision {
-    // A rule that might forbid what cannot be read in the command.
-    let mut doubt = None;
+/// Decides about one command of the line, or about the call if it has none. `rules` are those that
+/// concern the call.
+fn decide_one(rules: &Rules, mode: Mode, default: Policy, subject: &Subject<'_>, command: Option<&Command>) -> Decision {
+    // A rule that may restrict the parts of the command that cannot be analysed.
+    let mut uncertain = None;
     let mut last = |scope: &[Rule], remembered: bool| {
         scope.iter().rev().find_map(|rule| match fit(rule, subject, command, remembered) {
-            Fit::Yes => Some(rule.clone()),
-            Fit::Maybe => {
-                doubt.get_or_insert_with(|| rule.clone());
+            Match::Yes => Some(rule.clone()),
+            Match::Maybe => {
+                uncertain.get_or_insert_with(|| rule.clone());
                 None
             }
-            Fit::No => None,
+            Match::No => None,
         })
     };
     let decisive = [last(&rules.user, false), last(&rules.project, false), last(&rules.session, true)];
@@ -171,26 +181,29 @@ fn judge(rules: &Rules, mode: Mode, default: Policy, subject: &Subject<'_>, comm
         (None, Mode::AcceptEdits, AccessKind::Write) | (None, Mode::Auto, _) => Policy::Allow,
         (None, Mode::AcceptEdits | Mode::Plan, _) => Policy::Ask,
     };
-    match doubt {
-        // Who allowed the line to the letter knew what it says.
-        Some(doubt) if policy == Policy::Allow && !rule.as_ref().is_some_and(|rule| subject.is_remembered_by(rule)) => {
-            Decision { policy: Policy::Ask, rule: Some(doubt) }
+    match uncertain {
+        // An exact-match rule that allows the line overrides the uncertainty.
+        Some(uncertain) if policy == Policy::Allow && !rule.as_ref().is_some_and(|rule| subject.is_remembered_by(rule)) => {
+            Decision { policy: Policy::Ask, rule: Some(uncertain) }
         }
         _ => Decision { policy, rule },
     }
 }
 
-/// Whether a rule wants just this call to be asked about: who allows it then has been asked about all that it shows.
+/// Returns whether an ask rule concerns this call. Allowing the call then covers everything that it
+/// reads.
 pub fn asks_about(rules: &Rules, subject: &Subject<'_>) -> bool {
     rules.scopes().into_iter().flatten().any(|rule| rule.policy == Policy::Ask && concerns(rule, subject))
 }
 
-/// Whether an answer can be remembered: a rule is about one path.
+/// Returns whether an answer can be remembered. A rule has one path, so calls with several paths
+/// cannot.
 pub fn can_be_remembered(subject: &Subject<'_>) -> bool {
     subject.paths.len() < 2
 }
 
-/// The rule that `always` makes of an answer: this tool, and only this command (where the shell is then) or this path.
+/// Returns the rule for an answer with `always`: this tool, with only this path or this command in
+/// this directory.
 pub fn remembered(policy: Policy, subject: &Subject<'_>) -> Rule {
     Rule {
         tool: Some(escape(subject.tool)),
@@ -201,8 +214,8 @@ pub fn remembered(policy: Policy, subject: &Subject<'_>) -> Rule {
     }
 }
 
-/// Whether a rule speaks of this call, whatever its command is. One that denies or asks speaks if it fits any part of it, one that allows
-/// only if it fits all of it.
+/// Returns whether a rule concerns the call, whatever its command. A rule that denies or asks has
+/// to match any part of the call, a rule that allows has to match all of it.
 fn concerns(rule: &Rule, subject: &Subject<'_>) -> bool {
     let cautious = rule.policy != Policy::Allow;
     let tool = rule.tool.as_ref().is_none_or(|glob| glob_matches(glob, Path::new(subject.tool), cautious));
@@ -214,7 +227,8 @@ fn concerns(rule: &Rule, subject: &Subject<'_>) -> bool {
             let mut places = subject.paths.iter();
             if cautious { places.any(fits) } else { !subject.paths.is_empty() && places.all(fits) }
         }
-        // A command is allowed where the session works, not wherever it says; and what is guarded, by its name alone.
+        // Without a path, a rule allows commands only in the session's directories, and guarded
+        // paths not at all.
         None => cautious || subject.paths.iter().all(|place| !place.guarded && (rule.pattern.is_none() || place.inside)),
     };
     let pattern =
@@ -222,25 +236,26 @@ fn concerns(rule: &Rule, subject: &Subject<'_>) -> bool {
     tool && kind && path && pattern
 }
 
-/// Whether a rule that speaks of the call speaks of this command. What is remembered of an answer allows what was shown, and no more.
-fn fit(rule: &Rule, subject: &Subject<'_>, command: Option<&Command>, remembered: bool) -> Fit {
+/// Returns whether a rule that concerns the call matches this command. A remembered rule allows
+/// exactly the command that was shown.
+fn fit(rule: &Rule, subject: &Subject<'_>, command: Option<&Command>, remembered: bool) -> Match {
     let inside = rule.path.is_some() || subject.paths.iter().all(|place| place.inside);
     if remembered && rule.policy == Policy::Allow && !inside {
-        return Fit::No;
+        return Match::No;
     }
-    let (Some(pattern), Some(line), Some(command)) = (&rule.pattern, &subject.line, command) else { return Fit::Yes };
+    let (Some(pattern), Some(line), Some(command)) = (&rule.pattern, &subject.line, command) else { return Match::Yes };
     if rule.policy != Policy::Allow {
         line.fit(command, pattern)
     } else if (remembered && subject.is_remembered_by(rule))
         || (!remembered && (line.is_exactly(pattern) || command.is_allowed_by(pattern)))
     {
-        Fit::Yes
+        Match::Yes
     } else {
-        Fit::No
+        Match::No
     }
 }
 
-/// A glob that cannot be read fits everything, but nothing when it would allow.
+/// Matches a glob against a path. An invalid glob matches everything if `cautious`, nothing if not.
 pub(super) fn glob_matches(glob: &str, path: &Path, cautious: bool) -> bool {
     let glob = GlobBuilder::new(glob).literal_separator(true).backslash_escape(true).build();
     glob.map_or(cautious, |glob| glob.compile_matcher().is_match(path))

@@ -1,5 +1,5 @@
-//! Shell commands as rules see them: every command in a line, judged by itself. It is a fence and not a wall: what a script does that a
-//! command starts, no rule sees.
+//! Analyses shell command lines, so that rules are applied to every command in a line. This is not
+//! a security boundary: the analysis does not see what a script or program does.
 
 mod arithmetic;
 mod assign;
@@ -17,97 +17,101 @@ mod search;
 mod test;
 mod word;
 
-pub use pattern::{Fit, escape, wildcard};
+pub use pattern::{Match, escape, wildcard};
 use pattern::{Text, fits, known};
 use word::Word;
 
-/// A line that is to be run by bash.
+/// A command line for bash.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// With the variables that are set for it, as a shell would write them before it.
+    /// The line, preceded by the variables set for it in shell syntax.
     whole: String,
     text: Text,
-    /// At least one.
+    /// The commands in the line; at least one.
     pub commands: Vec<Command>,
 }
 
-/// How much of what a command does its text tells.
+/// The effect of a command, as far as its text shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Nature {
-    /// What its words say.
-    Plain,
-    /// It runs another one of the line, and does nothing else: what that may, it may.
-    Around,
-    /// Something beside: it writes a file, removes what it finds. A pattern for its words does not allow that.
-    More,
-    /// It runs what cannot be read in it, or could not be read itself.
+pub enum Effect {
+    /// The words describe everything that the command does.
+    Transparent,
+    /// Runs another command of the line and does nothing else. It is allowed if that command is.
+    Wrapper,
+    /// Does something more, such as writing a file or removing files it finds. A pattern for its
+    /// words does not allow that.
+    SideEffect,
+    /// Runs code that cannot be analysed, or cannot be analysed itself.
     Opaque,
 }
 
-/// One of the commands of a line.
+/// A command of a line.
 #[derive(Clone, Debug)]
 pub struct Command {
-    nature: Nature,
-    /// What a pattern that allows has to fit, all of it.
+    effect: Effect,
+    /// The text that an allow pattern has to match completely.
     text: Text,
-    /// What a pattern that denies or asks is looked for in.
+    /// The spellings that deny and ask patterns are matched against.
     names: Vec<Text>,
-    /// Its words behind the first, where it is not known that it runs none of them.
+    /// The arguments of a program that may run some of them.
     operands: Vec<Text>,
-    /// A file that the shell writes; an unknown one is empty.
+    /// A file that the shell writes; empty if it is unknown.
     writes: Option<String>,
 }
 
-/// A variable that is set for a command, as a shell would write it before it.
+/// Formats a variable as an assignment in shell syntax.
 pub fn assignment(name: &str, value: &str) -> String {
     format!("{name}='{}' ", value.replace('\'', r"'\''"))
 }
 
-/// Whether a variable says which programs run, or how they behave, so that a command is not the same under another value of it.
+/// Returns whether a variable selects the programs that run or changes their behaviour, so that
+/// commands depend on its value.
 pub fn decides_what_runs(name: &str) -> bool {
-    runs::variable(name, true, None) == Some(Nature::Opaque)
+    runs::variable(name, true, None) == Some(Effect::Opaque)
 }
 
 impl Line {
-    /// `environment`: the variables that are set for it, as a shell would write them before it; empty where there are none.
+    /// Analyses `line`. `environment` holds the variables set for it, in shell syntax.
     pub fn read(environment: &str, line: &str) -> Line {
         let line = line.trim_matches([' ', '\t', '\n']);
         let mut commands = read::environment(environment);
         commands.extend(read::commands(line));
         if commands.is_empty() {
-            commands.push(Command::new(Nature::Plain, &[], line));
+            commands.push(Command::new(Effect::Transparent, &[], line));
         }
         Line { whole: format!("{environment}{line}"), text: known(line), commands }
     }
 
-    /// The pattern that fits just this.
+    /// Returns the pattern that matches only this line.
     pub fn exactly(&self) -> String {
         escape(&self.whole)
     }
 
+    /// Returns whether `pattern` is the exact pattern of this line.
     pub fn is_exactly(&self, pattern: &str) -> bool {
         self.exactly() == pattern
     }
 
-    /// The files that the shell writes, as they are named; none where it cannot be known which.
+    /// Returns the files that the shell writes, as they are named; `None` for a file that cannot be
+    /// determined.
     pub fn writes(&self) -> impl Iterator<Item = Option<&str>> {
-        let goes = |pattern| self.commands.iter().any(|command| command.fit(pattern) == Fit::Yes);
-        let elsewhere = ["cd *", "pushd *", "popd *"].into_iter().any(goes);
-        let known = move |path: &&str| !path.is_empty() && (!elsewhere || path.starts_with('/'));
+        let changes = |pattern| self.commands.iter().any(|command| command.fit(pattern) == Match::Yes);
+        let changes_directory = ["cd *", "pushd *", "popd *"].into_iter().any(changes);
+        let known = move |path: &&str| !path.is_empty() && (!changes_directory || path.starts_with('/'));
         self.commands.iter().filter_map(|command| command.writes.as_deref()).map(move |path| Some(path).filter(known))
     }
 
-    /// Whether a pattern that denies or asks speaks of `command`, or of the line as a whole.
-    pub fn fit(&self, command: &Command, pattern: &str) -> Fit {
-        if self.is_exactly(pattern) || fits(pattern, &self.text, false) { Fit::Yes } else { command.fit(pattern) }
+    /// Matches a deny or ask pattern against `command` and against the complete line.
+    pub fn fit(&self, command: &Command, pattern: &str) -> Match {
+        if self.is_exactly(pattern) || fits(pattern, &self.text, false) { Match::Yes } else { command.fit(pattern) }
     }
 }
 
 impl Command {
-    fn new(nature: Nature, words: &[Word], raw: &str) -> Command {
+    fn new(effect: Effect, words: &[Word], raw: &str) -> Command {
         let mut names = vec![known(raw)];
         if let Some((program, arguments)) = words.split_first() {
-            // Whatever directory it is in.
+            // The name without its directory is matched as well.
             let directory = program.text.iter().rposition(|character| *character == Some('/')).map_or(0, |slash| slash + 1);
             let by_name = Word { text: program.text[directory..].to_vec(), raw: program.raw.clone() };
             let by_name: Vec<Word> = [by_name].into_iter().chain(arguments.iter().cloned()).collect();
@@ -117,46 +121,46 @@ impl Command {
                 }
             }
         }
-        Command { nature, text: shown(words), names, operands: Vec::new(), writes: None }
+        Command { effect, text: shown(words), names, operands: Vec::new(), writes: None }
     }
 
-    /// It may run what its operands say.
+    /// Marks the command as possibly running its operands.
     fn with_operands(mut self, operands: &[Word]) -> Command {
         self.operands = operands.iter().map(|word| word.text.clone()).collect();
         self
     }
 
-    /// Known by the name of `words` too.
+    /// Adds the spellings of `words`.
     fn also(mut self, words: &[Word]) -> Command {
-        self.names.extend(Command::new(Nature::Plain, words, "").names.into_iter().filter(|name| !name.is_empty()));
+        self.names.extend(Command::new(Effect::Transparent, words, "").names.into_iter().filter(|name| !name.is_empty()));
         self
     }
 
-    /// Whether a pattern with `*` allows it.
+    /// Returns whether an allow pattern with wildcards allows the command.
     pub fn is_allowed_by(&self, pattern: &str) -> bool {
-        matches!(self.nature, Nature::Plain | Nature::Around) && fits(pattern, &self.text, false)
+        matches!(self.effect, Effect::Transparent | Effect::Wrapper) && fits(pattern, &self.text, false)
     }
 
-    /// Whether it is allowed where what it runs is.
+    /// Returns whether the command is allowed if the command that it runs is.
     pub fn only_runs_another(&self) -> bool {
-        self.nature == Nature::Around
+        self.effect == Effect::Wrapper
     }
 
-    fn fit(&self, pattern: &str) -> Fit {
+    fn fit(&self, pattern: &str) -> Match {
         if self.names.iter().any(|name| fits(pattern, name, false)) {
-            Fit::Yes
-        } else if self.nature == Nature::Opaque
+            Match::Yes
+        } else if self.effect == Effect::Opaque
             || self.names.iter().any(|name| fits(pattern, name, true))
             || search::may_run(&self.operands, pattern)
         {
-            Fit::Maybe
+            Match::Maybe
         } else {
-            Fit::No
+            Match::No
         }
     }
 }
 
-/// The words with blanks between them; one that is unknown as a whole may be no word at all.
+/// Joins words with spaces. A completely unknown word may be absent, so it has no space before it.
 fn joined(words: &[Word]) -> Text {
     let mut text = Text::new();
     for (index, word) in words.iter().enumerate() {
@@ -168,7 +172,7 @@ fn joined(words: &[Word]) -> Text {
     text
 }
 
-/// The same so that no other words look like them: what is empty or has blanks in it stands in quotes.
+/// Joins words unambiguously: empty words and words with whitespace are quoted.
 fn shown(words: &[Word]) -> Text {
     let mut text = Text::new();
     for (index, word) in words.iter().enumerate() {

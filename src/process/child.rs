@@ -1,4 +1,4 @@
-//! A running command as its caller sees it: its output in order, its end, and the lifeline that holds it alive.
+//! A running command: its output in order, its exit status, and the lifeline that keeps it running.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -24,34 +24,37 @@ pub struct Child {
 /// How a command ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExitStatus {
-    /// Its exit status, or 128 + the number of the signal that ended it.
+    /// Exit status, or 128 + the number of the signal that ended the command.
     pub code: i32,
-    /// The directory in which a shell ended; none where it was not said.
+    /// The directory in which a shell ended; `None` if it was not reported.
     pub cwd: Option<PathBuf>,
-    /// What a shell exports otherwise than when it began; none where it could not say, as when it became another program.
+    /// The exported variables that a shell changed; `None` if they were not reported, for example
+    /// after `exec`.
     pub exported: Option<Vec<Change>>,
-    /// What this kernel could not keep a confined command from.
+    /// The restrictions of the sandbox that this kernel does not support.
     pub lacks: Option<String>,
 }
 
 impl ExitStatus {
+    /// An exit status without directory and variables.
     pub fn of(code: i32) -> ExitStatus {
         ExitStatus { code, ..ExitStatus::default() }
     }
 }
 
+/// The output of a command.
 #[derive(Debug)]
 pub struct Output(Receiver);
 
 impl Output {
-    /// Appends what is there to `buffer`, waiting for at least a byte; 0 is the end, which comes when no process holds the
-    /// pipe any more. Cancel-safe.
+    /// Waits for output and appends it to `buffer`. Returns the number of bytes; 0 at the end, when
+    /// no process holds the pipe. Cancel-safe.
     pub async fn read(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
         self.0.read_buf(buffer).await
     }
 }
 
-/// The stdin of a command; dropping it is its end.
+/// The stdin of a command. Dropping it closes the pipe.
 #[derive(Debug)]
 pub struct Input(Sender);
 
@@ -60,71 +63,78 @@ impl Input {
         Sender::from_owned_fd(writer).map(Input)
     }
 
-    /// Waits until all is written; an error when nobody reads any more.
+    /// Writes all bytes. Fails when no process reads the pipe.
     pub async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.0.write_all(bytes).await
     }
 }
 
-/// The part of a [`Child`] that is awaited, apart from its output so that both can be at once.
+/// The exit status of a [`Child`], separate from its output so that both can be awaited
+/// concurrently.
 #[derive(Debug)]
 pub struct Ending {
     lifeline: UnixStream,
     report: Vec<u8>,
     supervisor: Supervisor,
-    /// Under which the supervisor ordered it.
+    /// The number of the command in orders to the fork server.
     number: u64,
-    /// It has not ended, and nobody told it to.
-    untold: bool,
+    /// The command has neither ended nor been cut.
+    active: bool,
 }
 
 impl Child {
     pub(super) fn new(lifeline: UnixStream, output: Receiver, supervisor: Supervisor, number: u64) -> Child {
-        let ending = Ending { lifeline, report: Vec::new(), supervisor, number, untold: true };
+        let ending = Ending { lifeline, report: Vec::new(), supervisor, number, active: true };
         Child { output: Output(output), ending }
     }
 
-    /// Waits until the command and all that it started are gone. Cancel-safe.
+    /// Waits until the command and its descendants have ended. Cancel-safe.
     pub async fn wait(&mut self) -> Result<ExitStatus> {
         self.ending.wait().await
     }
 
-    /// Ends the command and all that it started, and waits until they are gone: TERM, [`limits::KILL_GRACE`], KILL.
+    /// Ends the command and its descendants and waits until they have ended: TERM,
+    /// [`limits::KILL_GRACE`], KILL.
     pub async fn end(mut self) -> Result<ExitStatus> {
         self.ending.cut();
         let bound = limits::END_WAIT;
         match tokio::time::timeout(bound, self.ending.wait()).await {
             Ok(status) => status,
-            Err(_) => Err(Error::new(Kind::Timeout, format!("ending a command: still there after {bound:?}"))),
+            Err(_) => Err(Error::new(Kind::Timeout, format!("ending a command: still running after {bound:?}"))),
         }
     }
 }
 
 impl Ending {
-    /// See [`Child::wait`]. An error says also when something may still run.
+    /// See [`Child::wait`]. Also fails if processes may still be running.
     pub async fn wait(&mut self) -> Result<ExitStatus> {
-        // A supervisor that is killed with unread input resets the socket; that is an end like another.
+        // A supervisor that is killed with unread input resets the socket, which is treated as its
+        // end.
         while self.lifeline.read_buf(&mut self.report).await.unwrap_or(0) > 0 {}
-        self.untold = false;
+        self.active = false;
         match report::read(&self.report) {
             Some(ended) => ended,
             None => {
                 let supervisor = self.supervisor.clone();
                 let swept = tokio::task::spawn_blocking(move || supervisor.sweep()).await;
-                if !swept.map_err(|_| Error::internal("sweeping up after a supervisor panicked"))? {
-                    return Err(Error::new(Kind::Timeout, "the command could not be ended: what it had started may still run"));
+                if !swept.map_err(|_| Error::internal("internal error: killing leftover processes panicked"))? {
+                    return Err(Error::new(
+                        Kind::Timeout,
+                        "the command could not be ended: processes that it started may still run",
+                    ));
                 }
                 Ok(ExitStatus { code: 128 + libc::SIGKILL, ..ExitStatus::default() })
             }
         }
     }
 
-    /// Lets the lifeline go: the command's end begins now. [`Ending::wait`] tells when it is over.
+    /// Closes the lifeline, so that the supervisor starts to end the command. [`Ending::wait`]
+    /// returns when it has ended.
     pub fn cut(&mut self) {
-        if !std::mem::take(&mut self.untold) {
+        if !std::mem::take(&mut self.active) {
             return;
         }
-        // It fails when the supervisor is gone, and then there is nothing to end.
+        // Fails if the supervisor has ended; nothing is left to end then.
         let _ = rustix::net::shutdown(&self.lifeline, rustix::net::Shutdown::Write);
         self.supervisor.cut(self.number);
     }

@@ -1,13 +1,13 @@
-//! Reading `export -p` of bash and of POSIX shells (pure), and what a command changed in it.
+//! Parses the output of `export -p` of bash and POSIX shells, and compares two of them.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
-/// A variable with its new value; without one when it is not exported any more.
+/// A variable with its new value, or `None` if it is no longer exported.
 pub type Change = (OsString, Option<OsString>);
 
-/// What is different in `after`. Nothing where one of them cannot be read.
+/// Returns the changes from `before` to `after`; none if one of them cannot be parsed.
 pub(super) fn changes(before: &[u8], after: &[u8]) -> Vec<Change> {
     if before == after {
         return Vec::new();
@@ -18,8 +18,8 @@ pub(super) fn changes(before: &[u8], after: &[u8]) -> Vec<Change> {
     gone.chain(set.map(|(name, value)| (name.clone(), Some(value.clone())))).collect()
 }
 
-/// Lines of the form `declare -x NAME="value"` or `export NAME='value'`; those without a value are not in the environment, and
-/// arrays cannot be.
+/// Parses lines of the form `declare -x NAME="value"` or `export NAME='value'`. Variables without a
+/// value are not in the environment, and arrays cannot be; both are skipped.
 fn variables(mut text: &[u8]) -> Option<BTreeMap<OsString, OsString>> {
     let mut variables = BTreeMap::new();
     while !text.is_empty() {
@@ -37,22 +37,22 @@ fn variables(mut text: &[u8]) -> Option<BTreeMap<OsString, OsString>> {
     Some(variables)
 }
 
-/// The text up to a line feed that is not quoted, without its quotes, and what follows.
+/// Returns the text up to an unquoted line feed, without quotes, and the rest.
 fn word(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
-    let mut said = Vec::new();
+    let mut unquoted = Vec::new();
     let mut rest = text;
     loop {
         rest = match rest {
-            [b'\n', after @ ..] => return Some((said, after)),
+            [b'\n', after @ ..] => return Some((unquoted, after)),
             [b'\'', after @ ..] => {
                 let end = memchr::memchr(b'\'', after)?;
-                said.extend_from_slice(&after[..end]);
+                unquoted.extend_from_slice(&after[..end]);
                 &after[end + 1..]
             }
-            [b'"', after @ ..] => double_quoted(after, &mut said)?,
-            [b'$', b'\'', after @ ..] => escaped(after, &mut said)?,
+            [b'"', after @ ..] => double_quoted(after, &mut unquoted)?,
+            [b'$', b'\'', after @ ..] => escaped(after, &mut unquoted)?,
             [b'\\', byte, after @ ..] | [byte, after @ ..] => {
-                said.push(*byte);
+                unquoted.push(*byte);
                 after
             }
             [] => return None,
@@ -60,13 +60,13 @@ fn word(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     }
 }
 
-/// Up to the closing `"`, where a backslash only keeps what follows from meaning more.
-fn double_quoted<'a>(mut text: &'a [u8], said: &mut Vec<u8>) -> Option<&'a [u8]> {
+/// Reads up to the closing `"`; a backslash quotes the next character.
+fn double_quoted<'a>(mut text: &'a [u8], unquoted: &mut Vec<u8>) -> Option<&'a [u8]> {
     loop {
         text = match text {
             [b'"', after @ ..] => return Some(after),
             [b'\\', byte @ (b'$' | b'`' | b'"' | b'\\'), after @ ..] | [byte, after @ ..] => {
-                said.push(*byte);
+                unquoted.push(*byte);
                 after
             }
             [] => return None,
@@ -74,8 +74,8 @@ fn double_quoted<'a>(mut text: &'a [u8], said: &mut Vec<u8>) -> Option<&'a [u8]>
     }
 }
 
-/// Up to the closing `'` of `$'…'`, with the escapes that bash writes itself.
-fn escaped<'a>(mut text: &'a [u8], said: &mut Vec<u8>) -> Option<&'a [u8]> {
+/// Reads up to the closing `'` of `$'…'`, with the escapes that bash writes.
+fn escaped<'a>(mut text: &'a [u8], unquoted: &mut Vec<u8>) -> Option<&'a [u8]> {
     loop {
         let (byte, after) = match text {
             [b'\'', after @ ..] => return Some(after),
@@ -99,7 +99,7 @@ fn escaped<'a>(mut text: &'a [u8], said: &mut Vec<u8>) -> Option<&'a [u8]> {
             [byte, after @ ..] => (*byte, after),
             [] => return None,
         };
-        said.push(byte);
+        unquoted.push(byte);
         text = after;
     }
 }

@@ -1,5 +1,6 @@
-//! The fork server: `nuncio helper OPEN_FILES`, one for a process and made when it is first needed. Its stdin is a socket from which it
-//! takes orders, each with a lifeline and pipes; for each it forks a supervisor, which is quicker than to begin anew.
+//! The fork server: `nuncio helper OPEN_FILES`, started on first use, one per process. Its stdin is
+//! a socket on which it receives orders, each with a lifeline and pipes. It forks a supervisor for
+//! each command, which is faster than executing the binary again.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -21,12 +22,13 @@ use super::helper::{self, Pipes, Signals};
 use super::{Command, Sandbox, What, tree};
 use crate::limits;
 
-/// What is asked of the server. Commands are numbered by who orders them.
+/// An order to the server. The sender numbers the commands.
 pub(super) enum Order {
     Run(u64, Box<Command>),
-    /// The lifeline of this one was let go: if its supervisor does not end it in time, the server does.
+    /// The lifeline of this command was closed: if its supervisor does not end it in time, the
+    /// server does.
     Cut(u64),
-    /// To kill what supervisors left. It is answered with one of the bytes below when it is done.
+    /// Kill the processes that dead supervisors left behind. Answered with [`SWEPT`] or [`LEFT`].
     Sweep,
 }
 
@@ -35,20 +37,22 @@ const RUN_PROGRAM: u8 = 1;
 const CUT: u8 = 2;
 const SWEEP: u8 = 3;
 
-/// Nothing is left, or something is.
+/// Answers to a sweep: no process is left, or some are.
 pub(super) const SWEPT: u8 = 0;
 const LEFT: u8 = 1;
 
-/// What precedes a sandbox: whether there is network, whether it is required, its temporary directory; then three lists of paths, each
-/// behind its length: what is writable, readable, private. Nothing follows `OPEN`.
+/// Encoding of a sandbox: `OPEN` without one; otherwise `CONFINED`, whether the network is allowed,
+/// whether the sandbox is required, its temporary directory, and the lists of writable, readable
+/// and private paths, each preceded by its length.
 const OPEN: &str = "open";
 const CONFINED: &str = "confined";
 const YES: &str = "yes";
 const NO: &str = "no";
 
 impl Order {
-    /// A kind, the number, then texts, each behind its length: directory; how many are set, name and value of each; how many are
-    /// removed, the name of each; those of a sandbox; the rest are arguments.
+    /// Encodes the order: a kind, the number, then texts, each preceded by its length: the
+    /// directory; the number of variables to set, with the name and value of each; the number of
+    /// variables to remove, with the name of each; the sandbox; the arguments.
     fn encode(&self) -> Vec<u8> {
         let (number, command) = match self {
             Order::Run(number, command) => (number, command),
@@ -88,7 +92,7 @@ impl Order {
         bytes
     }
 
-    /// None: not of our making.
+    /// Decodes an order. `None` if it is malformed.
     fn decode(bytes: &[u8]) -> Option<Order> {
         let (kind, rest) = bytes.split_first()?;
         if *kind == SWEEP {
@@ -133,7 +137,8 @@ impl Order {
         Some(Order::Run(number, Box::new(Command { what, cwd, env_set, env_removed, sandbox })))
     }
 
-    /// Sends it with its descriptors, in one message: the lifeline, the pipe for the output, and perhaps the one that is to be stdin.
+    /// Sends the order in one message with its descriptors: the lifeline, the output pipe and, if
+    /// stdin is piped, that pipe.
     pub(super) fn send(&self, socket: impl AsFd, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
         let bytes = self.encode();
         if bytes.len() > limits::ORDER_BYTES_MAX {
@@ -149,7 +154,8 @@ impl Order {
     }
 }
 
-/// The next order and its descriptors; none when nobody will send one any more.
+/// Receives the next order and its descriptors. `None` when the other end is closed; the order is
+/// `None` if it is malformed or truncated.
 fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Option<(Option<Order>, Vec<OwnedFd>)>> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -163,47 +169,48 @@ fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Option<(Opti
             descriptors.extend(rights);
         }
     }
-    let whole = !received.flags.contains(ReturnFlags::TRUNC);
-    Ok(Some((Order::decode(&buffer[..received.bytes]).filter(|_| whole), descriptors)))
+    let complete = !received.flags.contains(ReturnFlags::TRUNC);
+    Ok(Some((Order::decode(&buffer[..received.bytes]).filter(|_| complete), descriptors)))
 }
 
-/// The supervisors that run, by process id.
+/// The running supervisors, by process id.
 #[derive(Default)]
 struct Supervisors(HashMap<u32, Supervised>);
 
 struct Supervised {
     number: u64,
-    /// When it has to be gone, once it was told to end.
+    /// Deadline for its end, once its lifeline was closed.
     until: Option<Instant>,
 }
 
-/// Serves until the other end of the socket is closed, which closes all lifelines, and then until all supervisors are gone.
+/// Serves until the other end of the socket is closed, which closes all lifelines, and then until
+/// all supervisors have ended.
 pub(super) fn serve(open_files: u64) -> io::Result<()> {
     rustix::process::set_child_subreaper(Some(getpid()))?;
     let signals = Signals::block()?;
     let mut supervisors = Supervisors::default();
     let mut buffer = vec![0; limits::ORDER_BYTES_MAX];
     let served = loop {
-        let ready = signals.wait_for(io::stdin().as_fd(), supervisors.patience());
-        supervisors.look_after();
+        let ready = signals.wait_for(io::stdin().as_fd(), supervisors.time_left());
+        supervisors.reap();
         if ready.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR) {
             match receive(io::stdin().as_fd(), &mut buffer) {
                 Err(error) => break Err(error),
                 Ok(None) => break Ok(()),
-                Ok(Some((order, descriptors))) => supervisors.take(order, descriptors, open_files),
+                Ok(Some((order, descriptors))) => supervisors.handle(order, descriptors, open_files),
             }
         }
     };
     supervisors.cut(|_| true);
-    while let Some(patience) = supervisors.patience() {
-        signals.wait_child(patience);
-        supervisors.look_after();
+    while let Some(time_left) = supervisors.time_left() {
+        signals.wait_child(time_left);
+        supervisors.reap();
     }
     served
 }
 
 impl Supervisors {
-    fn take(&mut self, order: Option<Order>, descriptors: Vec<OwnedFd>, open_files: u64) {
+    fn handle(&mut self, order: Option<Order>, descriptors: Vec<OwnedFd>, open_files: u64) {
         match order {
             Some(Order::Run(number, command)) => {
                 if let Some(pid) = fork(*command, descriptors, open_files) {
@@ -213,28 +220,30 @@ impl Supervisors {
             Some(Order::Cut(number)) => self.cut(|known| known == number),
             Some(Order::Sweep) => {
                 let answer = if self.kill_orphans() { SWEPT } else { LEFT };
-                // Who does not wait for it any more is gone.
+                // Errors are ignored: the receiver is gone then.
                 let _ = rustix::io::write(io::stdin(), &[answer]);
             }
             None => {}
         }
     }
 
-    /// Those whose lifelines are gone, which tell them by themselves.
-    fn cut(&mut self, these: impl Fn(u64) -> bool) {
+    /// Sets the deadline of the supervisors that match: their lifelines are closed, which makes
+    /// them end their commands.
+    fn cut(&mut self, matches: impl Fn(u64) -> bool) {
         let until = Instant::now() + limits::SUPERVISOR_WAIT;
-        self.0.values_mut().filter(|known| these(known.number)).for_each(|known| known.until = known.until.or(Some(until)));
+        self.0.values_mut().filter(|known| matches(known.number)).for_each(|known| known.until = known.until.or(Some(until)));
     }
 
-    /// Time until the next one is late.
-    fn patience(&self) -> Option<Duration> {
+    /// Returns the time until the next deadline.
+    fn time_left(&self) -> Option<Duration> {
         let next = self.0.values().filter_map(|known| known.until).min();
         next.map(|until| until.saturating_duration_since(Instant::now()))
     }
 
-    /// Forgets those that are gone, and those that are late, as one is that its command stopped. What they left, or what one that was
-    /// killed left, comes to us and is killed.
-    fn look_after(&mut self) {
+    /// Removes supervisors that have ended and those past their deadline, such as a supervisor that
+    /// its command stopped. Kills the processes that late or killed supervisors left, which the
+    /// kernel reparents to this process.
+    fn reap(&mut self) {
         let mut killed = false;
         tree::reap(|pid, status| {
             let known = self.0.remove(&pid.as_raw_nonzero().get().unsigned_abs());
@@ -247,24 +256,25 @@ impl Supervisors {
         }
     }
 
-    /// False: something is left.
+    /// Kills the processes without a supervisor. Returns false if some are left.
     fn kill_orphans(&self) -> bool {
         tree::kill_orphans(|pid| self.0.contains_key(&pid))
     }
 }
 
-/// The id of the supervisor; in the supervisor itself this does not return.
+/// Forks a supervisor and returns its process id. Does not return in the supervisor itself.
 fn fork(command: Command, descriptors: Vec<OwnedFd>, open_files: u64) -> Option<u32> {
     let mut descriptors = descriptors.into_iter();
     let (Some(lifeline), Some(output), input) = (descriptors.next(), descriptors.next(), descriptors.next()) else {
         return None;
     };
-    // SAFETY: this process has one thread, so whatever the child does is as safe as here.
+    // SAFETY: this process has one thread, so the child may do anything that the parent may.
     match unsafe { libc::fork() } {
         -1 => {
-            let said = format!("nuncio: cannot start a process: {}\n", io::Error::last_os_error());
-            // The command ends as one whose supervisor is gone; whoever reads its output is told why.
-            let _ = rustix::io::write(&output, said.as_bytes());
+            let message = format!("nuncio: cannot start a process: {}\n", io::Error::last_os_error());
+            // The output carries the reason; without a supervisor, the command ends as if it was
+            // killed.
+            let _ = rustix::io::write(&output, message.as_bytes());
             None
         }
         0 => helper::supervisor_main(command, Pipes { lifeline, output, input }, open_files),

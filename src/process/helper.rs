@@ -1,5 +1,6 @@
-//! The supervisor of one command, forked by the fork server. Its stdin is the lifeline, a socket whose other end only nuncio holds: when
-//! that is closed, all that the command started ends.
+//! The supervisor of one command, forked by the fork server. Its stdin is the lifeline, a socket
+//! whose other end only nuncio holds. When nuncio closes it, the supervisor ends all processes of
+//! the command.
 
 use std::cell::Cell;
 use std::ffi::OsString;
@@ -17,34 +18,36 @@ use super::oom::OomScore;
 use super::{Sandbox, What, fork_server, report, tree};
 use crate::limits;
 
-/// The first argument by which `main` knows that it is to be the fork server.
+/// The first command-line argument that makes `main` run the fork server.
 pub const HELPER: &str = "helper";
 
-/// The helper could not do its work (as env(1) and timeout(1) have it), found no such command, or may not run it.
+/// Exit codes, as in env(1) and timeout(1): the helper failed, the program was not found, or the
+/// program cannot be executed.
 const FAILED: i32 = 125;
 const NOT_FOUND: i32 = 127;
 const NOT_RUN: i32 = 126;
 
-/// Where a shell leaves what it exports and its directory: this descriptor of ours, which it does not inherit but reaches through
-/// /proc. Only what is built into shells is used, as a process more would cost more than all of it. See `report`.
+/// Descriptor of the file to which a shell writes its exported variables and its directory. The
+/// shell does not inherit it and opens it through /proc. The script uses builtins only, because an
+/// additional process would cost more than everything else. See `report`.
 const REPORT: i32 = 3;
-/// On one line, so that the lines of the command are counted from 1.
+/// On one line, so that the lines of the command are numbered from 1.
 const SCRIPT: &str = concat!(
     r#"{ export -p; printf '\0'; } 2>/dev/null >>/proc/$PPID/fd/3; "#,
     r#"trap '{ pwd -P; printf "\0"; export -p; printf "\0"; } 2>/dev/null >>/proc/$PPID/fd/3' EXIT; "#,
     r#"__line=$1; shift; eval "$__line""#,
 );
 
-/// The whole life of the fork server. `arguments` are those after [`HELPER`]. To be called before anything else in `main`: no thread
-/// may run, and it should be quick.
+/// Runs the fork server. `arguments` are those after [`HELPER`]. Must be called first in `main`,
+/// before any thread is started.
 pub fn helper_main(mut arguments: impl Iterator<Item = OsString>) -> ! {
-    // Away from the user's terminal, which nothing that we start may write to, read from or be stopped by. It fails only for who leads a
-    // group of processes already, as when it is called by hand.
+    // Leave the user's terminal, so that commands cannot use it or be stopped by it. Fails only for
+    // a process group leader, such as a helper started by hand.
     let _ = rustix::process::setsid();
     let open_files = arguments.next().and_then(|text| text.to_str()?.parse().ok());
     let served = match open_files {
         Some(open_files) => fork_server::serve(open_files),
-        None => Err(io::Error::new(io::ErrorKind::InvalidInput, "this subcommand is for nuncio itself")),
+        None => Err(io::Error::new(io::ErrorKind::InvalidInput, "this subcommand is internal to nuncio")),
     };
     if let Err(error) = &served {
         eprintln!("nuncio: supervising commands: {error}");
@@ -52,15 +55,16 @@ pub fn helper_main(mut arguments: impl Iterator<Item = OsString>) -> ! {
     std::process::exit(if served.is_ok() { 0 } else { FAILED })
 }
 
-/// What a supervisor holds for its command.
+/// The descriptors that a supervisor holds for its command.
 pub(super) struct Pipes {
     pub lifeline: OwnedFd,
     pub output: OwnedFd,
-    /// Stdin of the command, whose stderr then goes nowhere: two programs talk. Without it, stdin is null and stderr goes to `output`.
+    /// Stdin of the command, if it is piped; stderr is then discarded. Without it, stdin is null
+    /// and stderr goes to `output`.
     pub input: Option<OwnedFd>,
 }
 
-/// The whole life of a supervisor: runs the command, and tells on the lifeline how it ended.
+/// Runs the command, reports on the lifeline how it ended, and exits.
 pub(super) fn supervisor_main(command: super::Command, pipes: Pipes, open_files: u64) -> ! {
     let code = run(command, pipes, open_files).unwrap_or_else(|error| {
         eprintln!("nuncio: {error}");
@@ -82,7 +86,7 @@ fn run(command: super::Command, Pipes { lifeline, output, input }: Pipes, open_f
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     let hard = getrlimit(Resource::Nofile).maximum;
     setrlimit(Resource::Nofile, Rlimit { current: Some(hard.map_or(open_files, |hard| hard.min(open_files))), maximum: hard })?;
-    let mut left = match &command.what {
+    let mut shell_report = match &command.what {
         What::Shell(_) => Some(report_file()?),
         What::Program(_) => None,
     };
@@ -92,7 +96,7 @@ fn run(command: super::Command, Pipes { lifeline, output, input }: Pipes, open_f
         Ok(lacks) => lacks.join(", "),
         Err(_) if command.sandbox.as_ref().is_some_and(|sandbox| !sandbox.required) => String::new(),
         Err(why) => {
-            say(&report::refused(&why));
+            send_report(&report::refused(&why));
             return Ok(NOT_RUN);
         }
     };
@@ -104,29 +108,30 @@ fn run(command: super::Command, Pipes { lifeline, output, input }: Pipes, open_f
         }
     };
     let mut shell = Vec::new();
-    if let Some(left) = &mut left {
-        left.rewind()?;
-        left.take(limits::HELPER_REPORT_BYTES_MAX).read_to_end(&mut shell)?;
+    if let Some(file) = &mut shell_report {
+        file.rewind()?;
+        file.take(limits::HELPER_REPORT_BYTES_MAX).read_to_end(&mut shell)?;
     }
-    say(&report::ended(code, &lacks, &shell));
+    send_report(&report::ended(code, &lacks, &shell));
     Ok(code)
 }
 
-/// On the lifeline. Who is gone needs no report.
-fn say(mut report: &[u8]) {
+/// Sends a report on the lifeline. Errors are ignored: the receiver is gone then.
+fn send_report(mut report: &[u8]) {
     while !report.is_empty()
-        && let Ok(said) = rustix::net::send(io::stdin(), report, rustix::net::SendFlags::NOSIGNAL)
+        && let Ok(sent) = rustix::net::send(io::stdin(), report, rustix::net::SendFlags::NOSIGNAL)
     {
-        report = &report[said..];
+        report = &report[sent..];
     }
 }
 
-/// Closes the fork server's descriptors, which are not for us and not for the command, all but this one.
+/// Closes all descriptors above 2 except `kept`: they belong to the fork server.
 fn keep_only(kept: Option<OwnedFd>) -> Option<OwnedFd> {
     let number = kept.as_ref().map_or(2, |kept| kept.as_raw_fd().unsigned_abs());
-    // By its number: the function of that name needs glibc 2.34.
+    // Called by number, because the libc function requires glibc 2.34.
     let close = |first: libc::c_uint, last: libc::c_uint| {
-        // SAFETY: nothing else that we still use has a descriptor above 2; those that do are never touched again.
+        // SAFETY: no owner of a descriptor above 2 is used after this, except that of `kept`, which
+        // is not closed.
         unsafe { libc::syscall(libc::SYS_close_range, first, last, 0 as libc::c_uint) };
     };
     if number > 3 {
@@ -156,8 +161,9 @@ fn start(command: &super::Command, input: Option<OwnedFd>) -> io::Result<Pid> {
             started => started,
         },
         What::Program(arguments) => {
-            let (name, rest) =
-                arguments.split_first().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no program is named"))?;
+            let (name, rest) = arguments
+                .split_first()
+                .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the program name is missing"))?;
             let mut process = Command::new(name);
             process.args(rest).stdin(input.map_or_else(Stdio::null, Stdio::from));
             prepared(process)
@@ -167,7 +173,8 @@ fn start(command: &super::Command, input: Option<OwnedFd>) -> io::Result<Pid> {
 
 fn spawn(command: &mut Command) -> io::Result<Pid> {
     command.process_group(0);
-    // SAFETY: sigemptyset and sigprocmask are async-signal-safe, and nothing is allocated between fork and exec.
+    // SAFETY: sigemptyset and sigprocmask are async-signal-safe, and nothing is allocated between
+    // fork and exec.
     unsafe {
         command.pre_exec(|| {
             let mut none = std::mem::zeroed();
@@ -181,22 +188,25 @@ fn spawn(command: &mut Command) -> io::Result<Pid> {
     Ok(Pid::from_child(&command.spawn()?))
 }
 
-/// An empty file in memory at [`REPORT`], closed on exec. To be called before anything else is opened.
+/// Creates an empty in-memory file at descriptor [`REPORT`], closed on exec. Must be called before
+/// other files are opened.
 fn report_file() -> io::Result<File> {
     let file = rustix::fs::memfd_create("nuncio", rustix::fs::MemfdFlags::CLOEXEC)?;
     if file.as_raw_fd() == REPORT {
         return Ok(file.into());
     }
-    // SAFETY: dup3(2) on a descriptor that is open; this process has one thread and opened nothing before.
+    // SAFETY: dup3(2) on an open descriptor; this process has one thread and has opened nothing
+    // else.
     let moved = unsafe { libc::dup3(file.as_raw_fd(), REPORT, libc::O_CLOEXEC) };
     if moved < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: dup3 has just made it, and it is nobody else's.
+    // SAFETY: dup3 has just created the descriptor, so it has no other owner.
     Ok(unsafe { File::from_raw_fd(moved) })
 }
 
-/// Waits for `main` to end or for the lifeline to, then ends what is left. Returns the status of `main`.
+/// Waits until `main` ends or the lifeline closes, then ends all remaining descendants. Returns the
+/// exit status of `main`.
 fn supervise(main: Pid, signals: &Signals) -> i32 {
     let code = Cell::new(None);
     let note = |pid: Pid, status: WaitStatus| {
@@ -204,13 +214,13 @@ fn supervise(main: Pid, signals: &Signals) -> i32 {
             code.set(status.exit_status().or_else(|| Some(128 + status.terminating_signal()?)));
         }
     };
-    let mut patience: Option<Instant> = None;
+    let mut deadline: Option<Instant> = None;
     while tree::reap(note) {
         if code.get().is_some() {
-            patience.get_or_insert_with(|| Instant::now() + limits::LEFTOVER_GRACE);
+            deadline.get_or_insert_with(|| Instant::now() + limits::LEFTOVER_GRACE);
         }
-        let left = patience.map(|until| until.saturating_duration_since(Instant::now()));
-        if left == Some(Duration::ZERO) || signals.wait(left) {
+        let remaining = deadline.map(|until| until.saturating_duration_since(Instant::now()));
+        if remaining == Some(Duration::ZERO) || signals.wait(remaining) {
             tree::end_all(|time| signals.wait_child(time), note);
             break;
         }
@@ -218,15 +228,17 @@ fn supervise(main: Pid, signals: &Signals) -> i32 {
     code.get().unwrap_or(FAILED)
 }
 
-/// Signals as a descriptor (signalfd(2)): a child that ends, or somebody who wants us to.
+/// Signals as a descriptor (signalfd(2)): SIGCHLD and the signals that request termination.
 pub(super) struct Signals(OwnedFd);
 
 const WATCHED: [i32; 5] = [libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT];
 
 impl Signals {
-    /// Blocks them, so that they are read here and nowhere else; [`spawn`] unblocks them for the command.
+    /// Blocks the signals, so that they are only read here; [`spawn`] unblocks them for the
+    /// command.
     pub(super) fn block() -> io::Result<Signals> {
-        // SAFETY: sigset_t is plain data that sigemptyset fills; the calls take pointers to it for their duration.
+        // SAFETY: sigset_t is plain data that sigemptyset fills; the calls take pointers to it for
+        // their duration.
         let fd = unsafe {
             let mut set = std::mem::zeroed();
             libc::sigemptyset(&mut set);
@@ -241,17 +253,19 @@ impl Signals {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: signalfd has just made it.
+        // SAFETY: signalfd has just created the descriptor.
         Ok(Signals(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
-    /// Sleeps until a child ends or `time` is over. True when the lifeline is gone, or when somebody sent a signal that says so.
+    /// Sleeps until a child ends or `time` has passed. Returns true if the lifeline is closed or a
+    /// signal requests termination.
     fn wait(&self, time: Option<Duration>) -> bool {
         let cut = !self.watch(io::stdin().as_fd(), time).is_empty();
         cut | self.drain()
     }
 
-    /// Sleeps until there is something at `other`, a child ends, or `time` is over. Other signals are taken and let go.
+    /// Sleeps until `other` is ready, a child ends, or `time` has passed. Other signals are
+    /// discarded.
     pub(super) fn wait_for(&self, other: BorrowedFd<'_>, time: Option<Duration>) -> PollFlags {
         let ready = self.watch(other, time);
         self.drain();
@@ -264,28 +278,28 @@ impl Signals {
         watched[1].revents()
     }
 
-    /// Sleeps until a child ends or `time` is over, whatever else happens.
+    /// Sleeps until a child ends or `time` has passed. All signals are discarded.
     pub(super) fn wait_child(&self, time: Duration) {
         sleep(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(time));
         self.drain();
     }
 
-    /// Takes the signals that came. True when one of them was not SIGCHLD.
+    /// Reads pending signals. Returns true if one of them was not SIGCHLD.
     fn drain(&self) -> bool {
-        let mut asked = false;
+        let mut terminate = false;
         let mut buffer = [0; size_of::<libc::signalfd_siginfo>()];
         while let Ok(read) = rustix::io::read(&self.0, &mut buffer)
             && read == buffer.len()
         {
             // The first field, ssi_signo, is 32 bits wide.
-            asked |= u32::from_ne_bytes([buffer[0], buffer[1], buffer[2], buffer[3]]) != libc::SIGCHLD as u32;
+            terminate |= u32::from_ne_bytes([buffer[0], buffer[1], buffer[2], buffer[3]]) != libc::SIGCHLD as u32;
         }
-        asked
+        terminate
     }
 }
 
 fn sleep(watched: &mut [PollFd<'_>], time: Option<Duration>) {
     let time = time.map(|time| Timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) });
-    // An interrupted wait is a short one; whoever waits looks again.
+    // An interrupted wait ends early; callers check their condition again.
     let _ = poll(watched, time.as_ref());
 }

@@ -1,5 +1,6 @@
-//! Covers nuncio's own directories in a mount namespace. It is for roots that contain them: below a directory that Landlock allows as a
-//! whole, nothing else hides a part. It needs a capability or a user namespace, which not every system gives.
+//! Hides nuncio's own directories in a mount namespace. This is needed when a root contains them:
+//! Landlock cannot exclude a part of a directory that is allowed as a whole. It requires a
+//! capability or user namespaces, which are not available on every system.
 
 use std::ffi::CString;
 use std::io;
@@ -12,20 +13,20 @@ use rustix::thread::{CapabilitySet, capabilities};
 
 use super::private::{Split, open};
 
-/// Covers the private paths of `split` for this process and all that it starts; `kept` stay what they are although they may be below.
-/// What lies between `tops` and a private path cannot be renamed any more. False: this system does not let us, and nothing changed.
+/// Hides the private paths of `split` from this process and its descendants; paths in `kept` stay
+/// visible even below a private path. Directories between `tops` and a private path can no longer
+/// be renamed. Returns false, without any change, if the system does not permit this.
 pub(super) fn mask(split: &Split, tops: &[PathBuf], kept: &[&Path]) -> bool {
-    // Half of it could not be taken back: a child tries first.
-    // SAFETY: this process has one thread, and the child only makes system calls and ends.
+    // A partial change cannot be undone, so a child process tries first.
     let tried = match unsafe { libc::fork() } {
         0 => {
             let code = i32::from(cover(split, tops, kept).is_err());
-            // SAFETY: it ends the child without anything of ours being run.
+            // SAFETY: ends the child without running destructors or exit handlers.
             unsafe { libc::_exit(code) }
         }
         child if child > 0 => {
             let mut status = 0;
-            // SAFETY: waits for our own child; the pointer is valid for the call.
+            // SAFETY: waits for the child of this process; the pointer is valid for the call.
             unsafe { libc::waitpid(child, &mut status, 0) == child && status == 0 }
         }
         _ => false,
@@ -35,12 +36,13 @@ pub(super) fn mask(split: &Split, tops: &[PathBuf], kept: &[&Path]) -> bool {
 
 fn cover(split: &Split, tops: &[PathBuf], kept: &[&Path]) -> io::Result<()> {
     enter_namespace()?;
-    // What others mount or unmount is still seen here, and nothing of ours by them.
+    // Mount events propagate into this namespace, but not out of it.
     mount(None, Path::new("/"), None, libc::MS_REC | libc::MS_SLAVE, None)?;
     for directory in tops.iter().flat_map(|top| split.between(top)).filter(|directory| directory.is_dir()) {
         mount(Some(directory), directory, None, libc::MS_BIND | libc::MS_REC, None)?;
     }
-    // Opened here, as what is covered cannot be, and only what is of this namespace can be mounted.
+    // Opened now, because a covered path cannot be opened later, and in this namespace, because
+    // only its own mounts can be bound.
     let kept: Vec<(&Path, OwnedFd)> = kept.iter().filter_map(|path| Some((*path, open(path)?))).collect();
     for path in split.private.iter().filter(|path| path.exists()) {
         if !path.is_dir() {
@@ -59,16 +61,17 @@ fn cover(split: &Split, tops: &[PathBuf], kept: &[&Path]) -> io::Result<()> {
     Ok(())
 }
 
-/// A mount namespace, in a user namespace with the same user where we may not make one otherwise.
+/// Enters a new mount namespace; without CAP_SYS_ADMIN, inside a new user namespace that maps the
+/// same user.
 fn enter_namespace() -> io::Result<()> {
-    let may = capabilities(None).is_ok_and(|own| own.effective.contains(CapabilitySet::SYS_ADMIN));
+    let privileged = capabilities(None).is_ok_and(|own| own.effective.contains(CapabilitySet::SYS_ADMIN));
     let (user, group) = (geteuid().as_raw(), getegid().as_raw());
-    let flags = if may { libc::CLONE_NEWNS } else { libc::CLONE_NEWNS | libc::CLONE_NEWUSER };
+    let flags = if privileged { libc::CLONE_NEWNS } else { libc::CLONE_NEWNS | libc::CLONE_NEWUSER };
     // SAFETY: no memory is involved; this process has one thread.
     if unsafe { libc::unshare(flags) } < 0 {
         return Err(io::Error::last_os_error());
     }
-    if !may {
+    if !privileged {
         std::fs::write("/proc/self/setgroups", "deny")?;
         std::fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
         std::fs::write("/proc/self/gid_map", format!("{group} {group} 1"))?;
@@ -76,7 +79,7 @@ fn enter_namespace() -> io::Result<()> {
     Ok(())
 }
 
-/// mount(2).
+/// Calls mount(2).
 fn mount(source: Option<&Path>, target: &Path, kind: Option<&str>, flags: libc::c_ulong, data: Option<&str>) -> io::Result<()> {
     let text = |bytes: &[u8]| CString::new(bytes).map_err(io::Error::other);
     let source = source.map(|path| text(path.as_os_str().as_bytes())).transpose()?;

@@ -1,18 +1,19 @@
-//! Whom the kernel ends first when memory ends: a command before nuncio and its supervisor (proc(5), oom_score_adj).
+//! Makes the kernel end a command before nuncio and its supervisor when memory runs out (proc(5),
+//! oom_score_adj).
 
 use std::fs::File;
 use std::io::{Read, Seek, Write};
 
 use crate::limits;
 
-/// The score of this process, opened while the sandbox does not prevent it yet.
+/// The OOM score of this process, opened before the sandbox prevents it.
 pub(super) struct OomScore {
     file: File,
     own: i32,
 }
 
 impl OomScore {
-    /// `None` where the system has no scores.
+    /// Opens the score. `None` if the system has no scores.
     pub fn open() -> Option<OomScore> {
         let mut file = File::options().read(true).write(true).open("/proc/self/oom_score_adj").ok()?;
         let mut text = String::new();
@@ -20,12 +21,13 @@ impl OomScore {
         Some(OomScore { file, own: text.trim().parse().ok()? })
     }
 
-    /// Runs `fork` while the score is raised, which a child inherits. To raise it, and to take that back, is always allowed.
+    /// Runs `fork` with a raised score, which the child inherits. Raising the score and restoring
+    /// it are always permitted.
     pub fn raised<T>(score: &mut Option<OomScore>, fork: impl FnOnce() -> T) -> T {
         let mut set = |raise: bool| {
             if let Some(OomScore { file, own }) = score {
                 let value = if raise { limits::COMMAND_OOM_SCORE.max(*own) } else { *own };
-                // Without it commands are no worse off than nuncio.
+                // On failure, the command keeps the score of nuncio.
                 let _ = file.rewind().and_then(|()| file.write_all(value.to_string().as_bytes()));
             }
         };

@@ -1,5 +1,6 @@
-//! Keeps a confined command from nuncio's own directories. Landlock only allows, so `/` is not allowed as a whole: each directory above
-//! a private one is split, and its other entries are allowed one by one.
+//! Prevents a sandboxed command from reading nuncio's own directories. Landlock rules only allow,
+//! so `/` is not allowed as a whole: each directory above a private one is split, and its other
+//! entries are allowed individually.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -13,13 +14,14 @@ use crate::limits;
 
 /// The private paths and the directories that have to be split.
 pub(super) struct Split {
-    /// By every mount that shows them; none is below another.
+    /// The private paths, including those through other mounts; none is below another.
     pub private: Vec<PathBuf>,
     above: BTreeSet<PathBuf>,
 }
 
 impl Split {
-    /// `private` are absolute and free of symlinks; they need not exist.
+    /// Creates the split for `private` paths, which are absolute and free of symlinks and need not
+    /// exist.
     pub fn new(private: &[PathBuf]) -> Split {
         if private.is_empty() {
             return Split { private: Vec::new(), above: BTreeSet::new() };
@@ -33,19 +35,20 @@ impl Split {
         Split { private: all, above }
     }
 
-    /// Whether a private path is `directory` or below it.
+    /// Returns whether a private path is `directory` or below it.
     pub fn is_in(&self, directory: &Path) -> bool {
         self.above.contains(directory) || self.private.iter().any(|private| private == directory)
     }
 
-    /// The directories above private paths that are below `top`, outermost first.
+    /// Returns the directories between `top` and private paths, outermost first.
     pub fn between<'s>(&'s self, top: &'s Path) -> impl Iterator<Item = &'s PathBuf> {
         self.above.iter().filter(move |directory| **directory != top && directory.starts_with(top))
     }
 
-    /// Calls `allow` with descriptors that together stand for `top` without what is private, and with whether each is a directory.
-    /// Entries that are made later in a split directory are in none of them. Symlinks are left out: what they lead to counts by its
-    /// own place. No more than [`limits::SANDBOX_ENTRIES_MAX`] entries of a directory are allowed.
+    /// Calls `allow` with descriptors that together cover `top` without private paths, and whether
+    /// each is a directory. Entries created later in a split directory are not covered. Symlinks
+    /// are skipped, because their targets are covered by their own paths. At most
+    /// [`limits::SANDBOX_ENTRIES_MAX`] entries per directory are covered.
     pub fn allow(&self, top: &Path, allow: &mut impl FnMut(OwnedFd, bool)) {
         if self.private.iter().any(|private| private == top) {
             return;
@@ -86,12 +89,13 @@ fn allow_one(opened: OwnedFd, allow: &mut impl FnMut(OwnedFd, bool)) {
     }
 }
 
-/// Not through symlinks: an earlier command may have put one in the place of a directory. `None` where it cannot be opened.
+/// Opens `path` without following symlinks, because an earlier command may have replaced a
+/// directory by one. `None` if it cannot be opened.
 pub(super) fn open(path: &Path) -> Option<OwnedFd> {
     openat2(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::NO_SYMLINKS).ok()
 }
 
-/// A line of /proc/self/mountinfo (proc(5)): the file system, the directory of it that is mounted, and where.
+/// A line of /proc/self/mountinfo (proc(5)): file system, mounted directory of it, and mount point.
 struct Mount {
     device: Vec<u8>,
     root: PathBuf,
@@ -107,7 +111,7 @@ fn mounts(text: &[u8]) -> Vec<Mount> {
     text.split(|byte| *byte == b'\n').filter_map(line).collect()
 }
 
-/// A path in which a backslash and three octal digits stand for a byte.
+/// Decodes a path in which a byte can be written as a backslash and three octal digits.
 fn unescaped(text: &[u8]) -> PathBuf {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -123,17 +127,18 @@ fn unescaped(text: &[u8]) -> PathBuf {
     PathBuf::from(OsString::from_vec(bytes))
 }
 
-/// `path`, and the same directory by other mounts of its file system, as bind mounts are.
+/// Returns `path` and the paths of the same directory through other mounts of its file system, such
+/// as bind mounts.
 fn names(path: &Path, mounts: &[Mount]) -> Vec<PathBuf> {
     let mut all = vec![path.to_owned()];
-    // Of several mounts at one place the last one is seen.
+    // Of several mounts at one path, the last one is visible.
     let own = mounts.iter().rev().filter(|mount| path.starts_with(&mount.at)).max_by_key(|mount| mount.at.components().count());
     let inner = own.and_then(|own| Some((own, own.root.join(path.strip_prefix(&own.at).ok()?))));
     if let Some((own, inner)) = inner {
         for mount in mounts.iter().filter(|mount| mount.device == own.device) {
             match (inner.strip_prefix(&mount.root), mount.root.starts_with(&inner)) {
                 (Ok(rest), _) => all.push(mount.at.components().chain(rest.components()).collect()),
-                // A part of what is private, mounted elsewhere.
+                // A part of the private directory that is mounted elsewhere.
                 (Err(_), true) => all.push(mount.at.clone()),
                 (Err(_), false) => {}
             }

@@ -1,5 +1,6 @@
-//! What a command may touch: files by Landlock, sockets and what leads around both by seccomp, and a few resources. A supervisor
-//! restricts itself before it starts its command; whatever comes of that inherits it and cannot shed it. Linux only.
+//! The sandbox of a command, on Linux: Landlock restricts files, seccomp restricts sockets and
+//! calls that circumvent Landlock, and resource limits apply. A supervisor restricts itself before
+//! it starts its command; descendants inherit the restrictions and cannot remove them.
 
 use std::path::{Path, PathBuf};
 
@@ -15,32 +16,37 @@ use super::private::{Split, open};
 use super::syscalls;
 use crate::limits;
 
-/// Writing and the network are confined, and reading of what is private. Modes, owners and times of files are not, nor extended
-/// attributes, access lists, file capabilities and flags (landlock(7)).
+/// The configuration of a sandbox. It restricts writing, the network, and reading of private
+/// directories. It does not restrict changes of modes, owners, times, extended attributes, access
+/// lists, file capabilities and flags (landlock(7)).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Sandbox {
-    /// Directories below which the command may write, free of symlinks. None: only in `temp`.
+    /// Directories below which the command may write, free of symlinks. If empty, it may only write
+    /// in `temp`.
     pub writable: Vec<PathBuf>,
-    /// Nuncio's own directories, free of symlinks: what is in them is neither read nor locked, whatever else is allowed, except what is
-    /// `readable`, `temp`, or a writable directory below them.
+    /// Nuncio's own directories, free of symlinks. Their contents can be neither read nor locked,
+    /// except for `readable`, `temp` and writable directories below them.
     pub private: Vec<PathBuf>,
-    /// Directories that are readable although they may be private.
+    /// Directories that are readable even if they are private.
     pub readable: Vec<PathBuf>,
-    /// A directory of its own, which its TMPDIR names. It has to exist.
+    /// The command's own temporary directory, to which TMPDIR is set. It must exist.
     pub temp: PathBuf,
-    /// TCP and UDP. Unix sockets stay shut: behind them are programs that act outside for whoever asks.
+    /// Allows TCP and UDP. Unix sockets stay blocked: the programs behind them act outside the
+    /// sandbox on request.
     pub network: bool,
-    /// Without Landlock the command is refused, instead of run as if there were no sandbox.
+    /// Refuses the command on a system without Landlock, instead of running it without a sandbox.
     pub required: bool,
 }
 
-/// Whatever changes files; kernels that know less are asked for less.
+/// The newest Landlock ABI; on older kernels, the restrictions they support apply.
 const NEWEST: ABI = ABI::V9;
 
-/// Not in directories: to make a device is to write to what it stands for.
+/// Rights that are never granted for directories: creating a device file gives access to the
+/// device.
 const NEVER: BitFlags<AccessFs> = make_bitflags!(AccessFs::{MakeBlock | MakeChar | IoctlDev});
 
-/// Capabilities of root that are for files and for users. The others are for the machine, or lead around what is shut here.
+/// Capabilities that root keeps, for files and users. The others affect the system or circumvent
+/// the sandbox.
 const CAPABILITIES: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::DAC_OVERRIDE)
     .union(CapabilitySet::DAC_READ_SEARCH)
@@ -51,16 +57,17 @@ const CAPABILITIES: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::SETUID)
     .union(CapabilitySet::SETFCAP);
 
-/// Devices that hold nothing. Terminals are not among them: what is written there reaches people.
+/// Devices without data. Terminals are excluded: output there reaches people.
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
-/// What older kernels cannot keep a command from, and since when it can be.
+/// Restrictions that older kernels do not support, with the ABI that introduced them.
 const LACKS: [(ABI, &str); 3] =
     [(ABI::V3, "truncating files"), (ABI::V5, "control of devices"), (ABI::V6, "signals to other processes")];
 
 impl Sandbox {
-    /// Restricts this process, which has one thread, and all that it starts. Gives what this kernel cannot keep it from; an error says
-    /// why nothing was restricted.
+    /// Restricts this process, which must have one thread, and its descendants. Returns the
+    /// restrictions that this kernel does not support; an error is the reason why files are not
+    /// restricted.
     pub(super) fn apply(&self) -> Result<Vec<&'static str>, String> {
         limit_resources();
         let split = Split::new(&self.private);
@@ -75,7 +82,8 @@ impl Sandbox {
         Ok(lacks)
     }
 
-    /// Covers what is private, where a writable directory contains it. False: Landlock has to keep the command from it.
+    /// Hides the private paths that a writable directory contains. If false, Landlock has to block
+    /// access to them.
     fn mask(&self, split: &Split) -> bool {
         let tops: Vec<PathBuf> = self.writable.iter().filter(|top| split.is_in(top)).cloned().collect();
         let kept: Vec<&Path> = self.writable.iter().chain(&self.readable).chain([&self.temp]).map(PathBuf::as_path).collect();
@@ -83,7 +91,8 @@ impl Sandbox {
         !tops.is_empty() && mask(split, &tops, &kept)
     }
 
-    /// None: there is no Landlock. Reading is confined only where something is private and not covered.
+    /// Applies Landlock and returns its ABI, or `None` if it is not available. Reading is
+    /// restricted only if there are private paths that are not hidden.
     fn confine_files(&self, split: Split) -> Result<Option<ABI>, RulesetError> {
         let read = make_bitflags!(AccessFs::{ReadFile | ReadDir});
         let read = if split.private.is_empty() { BitFlags::EMPTY } else { read };
@@ -114,30 +123,31 @@ impl Sandbox {
     }
 }
 
-/// What root starts has the capabilities that are not taken away here; everybody else's commands have none.
+/// Drops capabilities: commands of root keep [`CAPABILITIES`], commands of other users have none.
 fn drop_capabilities() {
     for capability in (0..u64::BITS).map(|number| CapabilitySet::from_bits_retain(1 << number)) {
         if !CAPABILITIES.contains(capability) {
-            // It fails for who is not root, and for capabilities that do not exist.
+            // Fails for users other than root, and for capabilities that do not exist.
             let _ = remove_capability_from_bounding_set(capability);
         }
     }
-    // No more for us than for the command, which otherwise could not reach what we hold for it (ptrace(2)): where its shell reports.
+    // The supervisor has no more capabilities than the command. Otherwise the shell could not open
+    // the report file through /proc (ptrace(2)).
     let kept = if geteuid().is_root() { CAPABILITIES } else { CapabilitySet::empty() };
     if let Ok(own) = capabilities(None) {
         let kept = own.permitted & kept;
-        // To have less is always allowed.
+        // Dropping capabilities is always permitted.
         let _ = set_capabilities(None, CapabilitySets { effective: kept, permitted: kept, inheritable: CapabilitySet::empty() });
     }
 }
 
-/// They only ever go down; one that is lower already stays.
+/// Lowers resource limits; a limit that is lower already is kept.
 fn limit_resources() {
     let limits =
         [(Resource::Core, 0), (Resource::Fsize, limits::SANDBOX_FILE_BYTES_MAX), (Resource::Nproc, limits::SANDBOX_PROCESSES_MAX)];
     for (resource, most) in limits {
         let most = getrlimit(resource).maximum.map_or(most, |hard| hard.min(most));
-        // Lowering one's own is always allowed.
+        // Lowering a limit is always permitted.
         let _ = setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) });
     }
 }

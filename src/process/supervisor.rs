@@ -1,4 +1,4 @@
-//! Starts commands: orders them from the fork server, which it keeps alive.
+//! Starts commands by sending orders to the fork server, which is restarted when it dies.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -20,20 +20,20 @@ use super::{Child, Command, Input, What};
 use crate::error::{Error, Result};
 use crate::limits;
 
-/// The one who spawns; clones share the fork server. There is one for a process.
+/// Launches commands. Clones share one fork server; a process needs one `Supervisor`.
 #[derive(Clone, Debug)]
 pub struct Supervisor {
     exe: PathBuf,
     open_files: u64,
-    /// Names of environment variables that nothing we start gets to see.
+    /// Environment variables that started programs do not receive.
     hidden: Arc<[String]>,
     server: Arc<Mutex<Option<ForkServer>>>,
-    /// How many commands were started.
+    /// The number of commands started so far.
     started: Arc<AtomicU64>,
 }
 
 impl Supervisor {
-    /// `exe` is a nuncio binary; see [`Supervisor::of_this_binary`].
+    /// Uses the nuncio binary `exe`; see [`Supervisor::of_this_binary`].
     pub fn new(exe: impl Into<PathBuf>) -> Supervisor {
         Supervisor {
             exe: exe.into(),
@@ -44,32 +44,35 @@ impl Supervisor {
         }
     }
 
-    /// The binary that runs now, also when its file was replaced meanwhile.
+    /// Uses the running binary, even if its file has been replaced.
     pub fn of_this_binary() -> Supervisor {
         Supervisor::new("/proc/self/exe")
     }
 
-    /// The soft limit of open files (RLIMIT_NOFILE) that commands get: what it was before we raised ours.
+    /// Sets the soft limit of open files (RLIMIT_NOFILE) for commands: the limit before nuncio
+    /// raised its own.
     pub fn open_files(mut self, soft: u64) -> Supervisor {
         self.open_files = soft;
         self
     }
 
-    /// Keeps these environment variables from all that is started, and from what starts it.
+    /// Removes these environment variables from the fork server and all commands.
     pub fn without(mut self, names: Vec<String>) -> Supervisor {
         self.hidden = names.into();
         self
     }
 
-    /// Starts `command`. It runs until it ends, or until the [`Child`] is ended or dropped. Must be called within a tokio runtime.
+    /// Starts `command`. It runs until it ends or until the [`Child`] is ended or dropped. Must be
+    /// called within a tokio runtime.
     pub fn spawn(&self, command: &Command) -> Result<Child> {
         self.start(command, None)
     }
 
-    /// The same for a program, not a shell, that is talked to: its stdin is the [`Input`], its stderr goes nowhere.
+    /// Starts a program, not a shell, with a piped stdin, which is the returned [`Input`]. Its
+    /// stderr is discarded.
     pub fn spawn_piped(&self, command: &Command) -> Result<(Child, Input)> {
-        let (reader, writer) = io::pipe().map_err(|error| Error::io("making a pipe", error))?;
-        let input = Input::new(writer.into()).map_err(|error| Error::io("making a pipe", error))?;
+        let (reader, writer) = io::pipe().map_err(|error| Error::io("creating a pipe", error))?;
+        let input = Input::new(writer.into()).map_err(|error| Error::io("creating a pipe", error))?;
         Ok((self.start(command, Some(reader.as_fd()))?, input))
     }
 
@@ -96,7 +99,7 @@ impl Supervisor {
         Ok(Child::new(lifeline, output, self.clone(), number))
     }
 
-    /// Sends an order, to a new server if the one before is gone.
+    /// Sends an order. Starts a new fork server if none is running.
     fn order(&self, order: &Order, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
         let mut server = self.server();
         if let Some(running) = &*server {
@@ -109,23 +112,24 @@ impl Supervisor {
         order.send(&fresh.orders, descriptors)
     }
 
-    /// Tells that the lifeline of a command is let go.
+    /// Reports to the fork server that the lifeline of a command was closed.
     pub(super) fn cut(&self, number: u64) {
         if let Some(running) = &*self.server() {
-            // With one that is gone went its supervisors, and one that takes no orders has no command of ours.
+            // Errors are ignored: a dead server has no supervisors left, and a server that takes no
+            // orders has no command of this process.
             let _ = Order::Cut(number).send(&running.orders, &[]);
         }
     }
 
-    /// Has everything killed that a supervisor which did not do its work left behind. Blocks for as long as that takes, a few milliseconds.
-    /// False: something may be left.
+    /// Kills the processes left behind by a supervisor that died. Blocks until that is done, a few
+    /// milliseconds. Returns false if processes may remain.
     pub(super) fn sweep(&self) -> bool {
         let orders = match &*self.server() {
             Some(running) => running.orders.try_clone(),
             None => return false,
         };
         let mut answer = [0];
-        // One that dies meanwhile answers with the end, one that hangs with a timeout.
+        // A server that dies closes the socket; for one that hangs, the read times out.
         orders.is_ok_and(|orders| {
             Order::Sweep.send(&orders, &[]).is_ok() && rustix::io::read(&orders, &mut answer).is_ok_and(|read| read == 1)
         }) && answer == [SWEPT]
@@ -136,7 +140,7 @@ impl Supervisor {
     }
 }
 
-/// The process that forks. It ends when this is dropped, or when we do.
+/// The fork server process. It ends when this value is dropped or this process ends.
 #[derive(Debug)]
 struct ForkServer {
     orders: OwnedFd,
@@ -159,17 +163,17 @@ impl ForkServer {
 
 impl Drop for ForkServer {
     fn drop(&mut self) {
-        // Its socket is closed by then in one case only: when it is dead already.
+        // Fails only if the server is dead already.
         let _ = rustix::net::shutdown(&self.orders, rustix::net::Shutdown::Both);
-        // It ends what still runs first.
-        if !ends_within(&self.process, limits::SWEEP_WAIT) {
+        // The server first ends the commands that still run.
+        if !exits_within(&self.process, limits::SWEEP_WAIT) {
             let _ = self.process.kill();
         }
         let _ = self.process.wait();
     }
 }
 
-fn ends_within(process: &std::process::Child, time: Duration) -> bool {
+fn exits_within(process: &std::process::Child, time: Duration) -> bool {
     let time = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) };
     pidfd_open(Pid::from_child(process), PidfdFlags::empty())
         .is_ok_and(|descriptor| poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], Some(&time)).is_ok_and(|ended| ended > 0))

@@ -1,4 +1,5 @@
-//! System calls that a confined command does not get (seccomp(2)): sockets, and what leads around Landlock.
+//! System calls that a sandboxed command cannot use (seccomp(2)): sockets, and calls that
+//! circumvent Landlock.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +12,13 @@ use seccompiler::{
     apply_filter, sock_filter,
 };
 
-/// Refused whatever their arguments are.
+/// System calls that are refused with any arguments.
 const REFUSED: &[libc::c_long] = &[
-    // They do, unseen by this filter, what others are refused for.
+    // io_uring performs operations that this filter does not see.
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
-    // Other processes, and files by other names than paths.
+    // Access to other processes, and to files other than by path.
     libc::SYS_pidfd_getfd,
     libc::SYS_open_by_handle_at,
     libc::SYS_setns,
@@ -33,15 +34,16 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_fsmount,
     libc::SYS_fspick,
     libc::SYS_mount_setattr,
-    // Keys of the user, which live in the kernel.
+    // Keys of the user in the kernel.
     libc::SYS_add_key,
     libc::SYS_request_key,
     libc::SYS_keyctl,
-    // Parts of the kernel that few programs need and many attacks use.
+    // Subsystems that few programs need and many exploits use.
     libc::SYS_bpf,
     libc::SYS_perf_event_open,
     libc::SYS_userfaultfd,
-    // System V's memory, semaphores and queues, which are the user's and no file.
+    // System V shared memory, semaphores and queues: shared by all processes of the user, and not
+    // files.
     libc::SYS_shmget,
     libc::SYS_shmat,
     libc::SYS_shmctl,
@@ -55,17 +57,18 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_msgctl,
 ];
 
-/// TIOCSTI and TIOCLINUX (ioctl_tty(2)): to type at a terminal for its user.
+/// TIOCSTI and TIOCLINUX (ioctl_tty(2)), which insert input into a terminal.
 const IOCTLS: [u64; 2] = [0x5412, 0x541c];
 
-/// Calls from here on are those of x32, another way to say the same on x86-64; no other architecture has so many.
+/// First number of the x32 system calls, an alternative ABI of x86-64. No other architecture has
+/// such high numbers.
 const X32: u32 = 0x4000_0000;
 
-/// Types of sockets without their flags (socket(2)).
+/// Mask of the socket type, without flags (socket(2)).
 const SOCKET_TYPES: u64 = 0xf;
 
-/// Has this process, which has one thread, and all that it starts refused what is listed here. Programs for another architecture,
-/// as 32-bit ones, are killed.
+/// Applies the filter to this process, which must have one thread, and to its descendants. Programs
+/// for another architecture, such as 32-bit programs, are killed.
 pub(super) fn confine(network: bool) -> Result<(), Error> {
     apply_filter(&program(network)?)
 }
@@ -73,11 +76,11 @@ pub(super) fn confine(network: bool) -> Result<(), Error> {
 fn program(network: bool) -> Result<BpfProgram, BackendError> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
     rules.insert(libc::SYS_socket, sockets(network)?);
-    // A pair is for those who share it; but one for datagrams can send to any path.
+    // A socket pair is private to its holders, but a datagram pair can send to any path.
     rules.insert(libc::SYS_socketpair, any([SOCK_DGRAM, SOCK_RAW].map(|kind| bits(1, SOCKET_TYPES, kind as u64)))?);
     rules.insert(libc::SYS_clone, any([bits(0, CLONE_NEWUSER as u64, CLONE_NEWUSER as u64)])?);
     rules.insert(libc::SYS_unshare, any([bits(0, CLONE_NEWUSER as u64, CLONE_NEWUSER as u64)])?);
-    // Limits of other processes, by which they could be ended.
+    // Setting limits of other processes, which could end them.
     let (others, new) =
         (compared(0, SeccompCmpOp::Ne, 0)?, SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?);
     rules.insert(libc::SYS_prlimit64, vec![SeccompRule::new(vec![others, new])?]);
@@ -89,7 +92,8 @@ fn program(network: bool) -> Result<BpfProgram, BackendError> {
     Ok(program)
 }
 
-/// No socket at all, or those of the internet, and netlink, by which programs ask for addresses.
+/// Refuses all sockets or, with `network`, all except internet and netlink sockets, which programs
+/// use to query addresses.
 fn sockets(network: bool) -> Result<Vec<SeccompRule>, BackendError> {
     if !network {
         return Ok(Vec::new());
@@ -98,8 +102,8 @@ fn sockets(network: bool) -> Result<Vec<SeccompRule>, BackendError> {
     Ok(vec![SeccompRule::new(others.into_iter().collect::<Result<_, _>>()?)?])
 }
 
-/// What is decided by the number alone, before anything else. The arguments of clone3(2) cannot be seen: as if it did not exist, so
-/// that clone(2) is taken.
+/// Rules that depend on the call number alone and run first. The filter cannot read the arguments
+/// of clone3(2), so it returns ENOSYS, and programs fall back to clone(2).
 fn before() -> BpfProgram {
     let step = |code: u32, jf: u8, k: u32| sock_filter { code: code as u16, jt: 0, jf, k };
     let refuse = |errno: i32| step(BPF_RET | BPF_K, 0, SECCOMP_RET_ERRNO | errno as u32);
@@ -114,16 +118,17 @@ fn before() -> BpfProgram {
 
 type Condition = Result<SeccompCondition, BackendError>;
 
-/// One rule for each.
+/// Returns one rule per condition: any of them matches.
 fn any<const N: usize>(conditions: [Condition; N]) -> Result<Vec<SeccompRule>, BackendError> {
     conditions.into_iter().map(|condition| SeccompRule::new(vec![condition?])).collect()
 }
 
-/// The kernel takes these arguments as 32 bits, whatever stands above them.
+/// Compares the lower 32 bits of an argument: the kernel ignores the upper bits of these arguments.
 fn compared(argument: u8, operator: SeccompCmpOp, value: u64) -> Condition {
     SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)
 }
 
+/// Compares the bits of an argument selected by `mask`.
 fn bits(argument: u8, mask: u64, value: u64) -> Condition {
     compared(argument, SeccompCmpOp::MaskedEq(mask), value)
 }

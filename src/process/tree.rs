@@ -1,4 +1,4 @@
-//! The processes below one of ours: finding them in /proc, ending them, and being sure that none is left.
+//! Process trees: finds descendants in /proc, ends them, and verifies that none is left.
 
 use std::collections::HashMap;
 use std::fs;
@@ -9,7 +9,8 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process
 
 use crate::limits;
 
-/// All processes below `root`, parents first. A snapshot: what is forked meanwhile is missing.
+/// Returns all descendants of `root`, parents first. A snapshot: processes forked in the meantime
+/// are missing.
 pub fn descendants(root: u32) -> Vec<u32> {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -29,7 +30,8 @@ pub fn descendants(root: u32) -> Vec<u32> {
     found.split_off(1)
 }
 
-/// The fourth field of /proc/PID/stat (proc(5)); the second may hold anything, also parentheses.
+/// Reads the fourth field of /proc/PID/stat (proc(5)). The second may contain any character,
+/// including parentheses.
 fn parent(pid: u32) -> Option<u32> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
     let end = stat.iter().rposition(|byte| *byte == b')')?;
@@ -38,12 +40,13 @@ fn parent(pid: u32) -> Option<u32> {
 
 fn signal(pid: u32, signal: Signal) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
-        // It may be gone by now, which is what is wanted.
+        // Fails if the process has ended already, which is the goal.
         let _ = kill_process(pid, signal);
     }
 }
 
-/// Reaps children that have ended and tells each. False when there are none at all any more.
+/// Reaps children that have ended and calls `ended` for each. Returns false if there are no
+/// children left.
 pub fn reap(mut ended: impl FnMut(Pid, WaitStatus)) -> bool {
     loop {
         match wait(WaitOptions::NOHANG) {
@@ -55,12 +58,13 @@ pub fn reap(mut ended: impl FnMut(Pid, WaitStatus)) -> bool {
     }
 }
 
-/// Ends all descendants of this process, which is a subreaper: TERM, `limits::KILL_GRACE` at most, then KILL until none is
-/// left. `sleep` waits for a child to end, at most that long; `ended` is told of each child.
+/// Ends all descendants of this process, which is a subreaper: TERM, `limits::KILL_GRACE` at most,
+/// then KILL until none is left. `sleep` waits at most the given time for a child to end; `ended`
+/// is called for each child.
 pub fn end_all(sleep: impl Fn(Duration), mut ended: impl FnMut(Pid, WaitStatus)) {
     let own = getpid().as_raw_nonzero().get().unsigned_abs();
     let deadline = Instant::now() + limits::KILL_GRACE;
-    let mut told: HashMap<u32, Vec<u8>> = HashMap::new();
+    let mut signalled: HashMap<u32, Vec<u8>> = HashMap::new();
     while reap(&mut ended) {
         let now = Instant::now();
         for pid in descendants(own) {
@@ -68,10 +72,11 @@ pub fn end_all(sleep: impl Fn(Duration), mut ended: impl FnMut(Pid, WaitStatus))
                 signal(pid, Signal::KILL);
                 continue;
             }
-            // Told once; but a shell's child that has not become its command yet may take TERM for the shell's and forget it.
+            // Send TERM once per process and name: a shell's child that has not yet executed its
+            // command may handle TERM as the shell does and lose it.
             let name = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
-            if told.get(&pid) != Some(&name) {
-                told.insert(pid, name);
+            if signalled.get(&pid) != Some(&name) {
+                signalled.insert(pid, name);
                 signal(pid, Signal::TERM);
                 signal(pid, Signal::CONT);
             }
@@ -80,7 +85,8 @@ pub fn end_all(sleep: impl Fn(Duration), mut ended: impl FnMut(Pid, WaitStatus))
     }
 }
 
-/// Kills and reaps those children of this process, and all below them, that are not `known`. False: there are still some.
+/// Kills and reaps the children of this process that are not `known`, with their descendants.
+/// Returns false if some are left.
 pub fn kill_orphans(known: impl Fn(u32) -> bool) -> bool {
     let own = getpid().as_raw_nonzero().get().unsigned_abs();
     let deadline = Instant::now() + limits::KILL_WAIT;

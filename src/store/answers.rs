@@ -1,4 +1,5 @@
-//! Rows of requests that came with a key of their own, and of what was answered.
+//! Rows of idempotency keys: a digest of each request that carried a key, and its recorded
+//! response.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -6,16 +7,17 @@ use super::Store;
 use crate::error::Result;
 use crate::limits;
 
-/// What is known of a key.
+/// The record of an idempotency key.
 pub struct Answer {
-    /// A digest of what was asked under it.
+    /// Digest of the request that carried the key.
     pub asked: Vec<u8>,
-    /// None: it was never answered.
+    /// The recorded response. `None`: the request has no recorded response.
     pub text: Option<String>,
 }
 
 impl Store {
-    /// Takes a key that nobody used; else tells what is known of it. Forgets the old ones.
+    /// Claims an unused key and returns `None`; for a used key, returns its record. Deletes keys
+    /// that are too old or too many.
     pub fn claim_key(&self, principal: &str, key: &str, asked: &[u8], at_ms: u64) -> Result<Option<Answer>> {
         let oldest = at_ms.saturating_sub(limits::IDEMPOTENCY_KEPT.as_millis() as u64);
         self.with("claiming a key in", |db| {
@@ -34,15 +36,17 @@ impl Store {
         })
     }
 
+    /// Stores the response for a claimed key.
     pub fn keep_answer(&self, principal: &str, key: &str, text: &str) -> Result<()> {
-        self.with("keeping an answer in", |db| {
+        self.with("storing a response in", |db| {
             let mut update = db.prepare_cached("UPDATE answers SET answer = ?3 WHERE principal = ?1 AND key = ?2")?;
             update.execute([principal, key, text]).map(drop)
         })
     }
 
+    /// Deletes a key, so that it can be claimed again.
     pub fn forget_key(&self, principal: &str, key: &str) -> Result<()> {
-        self.with("forgetting a key in", |db| {
+        self.with("deleting a key from", |db| {
             db.prepare_cached("DELETE FROM answers WHERE principal = ?1 AND key = ?2")?.execute([principal, key]).map(drop)
         })
     }

@@ -1,4 +1,4 @@
-//! Rows of events: appended by the one writer, read by anybody.
+//! Rows of events. The [`Writer`] appends them; every connection can read them.
 
 use std::path::PathBuf;
 
@@ -14,31 +14,35 @@ use crate::limits;
 pub struct Append {
     /// Rowid of the session.
     pub key: i64,
-    /// The generation that its owner got with the lock; a later owner has a higher one.
+    /// The generation that the owner received when it took the session. Each later owner has a
+    /// higher one.
     pub generation: i64,
     pub events: Vec<Event>,
 }
 
-/// An event among all: its place, and where its session works.
+/// An event with its position among all events, and the working directory of its session.
 pub struct Placed {
     pub cursor: u64,
     pub cwd: PathBuf,
     pub event: Event,
 }
 
-/// The connection that appends.
+/// The connection that appends events.
 pub struct Writer {
     db: Connection,
+    /// `PRAGMA synchronous` is FULL.
     full: bool,
 }
 
 impl Store {
+    /// Opens the connection that appends events.
     pub fn writer(&self) -> Result<Writer> {
         Ok(Writer { db: self.connect()?, full: false })
     }
 
-    /// A page of events with a seq above `after`, in order: up to `limit`, and not more after the one with which they are
-    /// [`limits::PAGE_BYTES_MAX`] long. None are left when it is empty. `deltas`: with the pieces of messages, or without them.
+    /// Returns a page of events with a seq above `after`, in order: at most `limit` events, ending
+    /// with the event that brings it above [`limits::PAGE_BYTES_MAX`]. An empty page means that
+    /// there are no more. `deltas` includes `message.delta` events.
     pub fn events(&self, session: &SessionId, key: i64, after: Seq, limit: usize, deltas: bool) -> Result<Vec<Event>> {
         self.with("reading events from", |db| {
             let sql = if deltas {
@@ -61,8 +65,8 @@ impl Store {
         })
     }
 
-    /// A page of the events of all sessions after the cursor `after`, in the order in which they were committed; as long as one of
-    /// [`Store::events`].
+    /// Returns a page of the events of all sessions after the cursor `after`, in commit order. The
+    /// limits of [`Store::events`] apply.
     pub fn events_of_all(&self, after: u64, limit: usize) -> Result<Vec<Placed>> {
         self.with("reading events from", |db| {
             let mut select = db.prepare_cached(
@@ -84,7 +88,7 @@ impl Store {
         })
     }
 
-    /// Cursor of the last event that was ever written.
+    /// Returns the cursor of the last event ever written, or 0.
     pub fn last_event(&self) -> Result<u64> {
         self.with("reading the last event of", |db| {
             let mut select = db.prepare_cached("SELECT seq FROM sqlite_sequence WHERE name = 'events'")?;
@@ -93,7 +97,8 @@ impl Store {
         })
     }
 
-    /// Forgets the pieces of messages that are whole in the log; their `message.completed` stay.
+    /// Deletes the `message.delta` events of a session before seq `before`, and returns their
+    /// number. The `message.completed` events stay.
     pub fn prune_deltas(&self, key: i64, before: Seq) -> Result<usize> {
         self.with("pruning", |db| {
             let mut delete = db.prepare_cached("DELETE FROM events WHERE session = ?1 AND seq < ?2 AND delta = 1")?;
@@ -116,11 +121,12 @@ fn event(session: &SessionId, row: &Row<'_>) -> rusqlite::Result<Event> {
 }
 
 impl Writer {
-    /// Writes all of it in one transaction, on the disk before it returns if `durable`. Returns, for each append, whether its owner
-    /// still is the owner; those of others are left out.
+    /// Commits all appends in one transaction; with `durable`, it is on disk before this returns.
+    /// Returns, for each append, whether its generation still owns the session; appends of former
+    /// owners are not written.
     pub fn commit(&mut self, appends: &[Append], durable: bool) -> Result<Vec<bool>> {
         self.write(appends, durable).map_err(|error| {
-            // A transaction that failed half-way must not be the beginning of the next one.
+            // Roll back, so that the next commit starts a transaction of its own.
             if !self.db.is_autocommit() {
                 let _ = self.db.execute_batch("ROLLBACK");
             }
@@ -144,7 +150,7 @@ impl Writer {
     }
 }
 
-/// Whether the session was still its owner's.
+/// Appends if the generation still owns the session. Returns whether it does.
 fn append_to(db: &Connection, append: &Append) -> rusqlite::Result<bool> {
     let Some(last) = append.events.last() else { return Ok(true) };
     let mut fence = db.prepare_cached("UPDATE sessions SET head = ?1, updated_ms = ?2 WHERE key = ?3 AND generation = ?4")?;

@@ -1,8 +1,9 @@
-//! The tables, and how older ones become these. A step never changes once it was released; a new one is added below it.
+//! The database schema and its migrations. A released step never changes; new steps are appended.
 
 use rusqlite::{Connection, TransactionBehavior};
 
-/// Step N brings `user_version` from N to N+1. The rowid of an event is the cursor of all sessions' events together, so it is never given twice.
+/// Step N migrates `user_version` N to N+1. The rowid of an event is its cursor among the events of
+/// all sessions, so AUTOINCREMENT prevents reuse.
 const STEPS: &[&str] = &[
     "
     CREATE TABLE sessions (
@@ -45,11 +46,12 @@ const STEPS: &[&str] = &[
 ",
 ];
 
-/// Whether a newer version of nuncio made these tables, which this one does not know.
+/// Returns whether a newer version of nuncio created these tables.
 pub fn are_newer(db: &Connection) -> rusqlite::Result<bool> {
     db.pragma_query_value(None, "user_version", |row| row.get::<_, u32>(0)).map(|version| version as usize > STEPS.len())
 }
 
+/// Applies the missing steps in one transaction.
 pub fn run(db: &mut Connection) -> rusqlite::Result<()> {
     let version = |db: &Connection| -> rusqlite::Result<usize> {
         Ok(db.pragma_query_value(None, "user_version", |row| row.get::<_, u32>(0))? as usize)
@@ -65,7 +67,7 @@ pub fn run(db: &mut Connection) -> rusqlite::Result<()> {
     transaction.commit()
 }
 
-/// Whether the tables have the current version.
+/// Returns whether the tables have the current version.
 pub fn is_current(db: &Connection) -> rusqlite::Result<bool> {
     Ok(db.pragma_query_value(None, "user_version", |row| row.get::<_, u32>(0))? as usize == STEPS.len())
 }

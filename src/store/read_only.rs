@@ -10,7 +10,7 @@ use super::{Access, Store, migrations};
 use crate::error::{Error, Result};
 use crate::limits;
 
-/// Whether the database exists, and this process cannot write it or its directory.
+/// Returns whether the database exists, and this process cannot write it or its directory.
 pub fn is_protected(path: &Path) -> bool {
     let writable = |path: &Path| accessat(CWD, path, Right::WRITE_OK, AtFlags::empty()).is_ok();
     path.exists() && !(writable(path) && path.parent().is_none_or(writable))
@@ -37,21 +37,24 @@ fn escaped(path: &Path) -> String {
 impl Store {
     /// Opens the store for reading.
     pub(super) fn protected(self) -> Result<Store> {
-        let access = self.readable()?;
+        let access = self.read_access()?;
         let store = Store { access, ..self };
         let db = store.connect()?;
         if !migrations::is_current(&db).map_err(|error| store.failed("reading", error))? {
-            let message = format!("{} is of another version of nuncio, and cannot be written", store.path.display());
-            return Err(Error::internal(message).hint("make it writable once, or copy its directory to where it is"));
+            let message = format!(
+                "{} was created by another version of nuncio and cannot be migrated: it cannot be written",
+                store.path.display()
+            );
+            return Err(Error::internal(message).hint("make it writable once, or copy its directory to a writable place"));
         }
-        store.give_back(db);
+        store.release(db);
         Ok(store)
     }
 
     /// Chooses how to read. SQLite reads a WAL file by its index (`-shm`), which it cannot create
     /// in a read-only directory. Without a WAL file, or with an empty one, the database is complete
     /// and can be opened as immutable.
-    fn readable(&self) -> Result<Access> {
+    fn read_access(&self) -> Result<Access> {
         let log = PathBuf::from(format!("{}-wal", self.path.display()));
         let logged = log.metadata().is_ok_and(|metadata| metadata.len() > 0);
         let read = |db: Connection| db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0));
@@ -60,13 +63,13 @@ impl Store {
             Err(_) if !logged => Ok(Access::Immutable),
             Err(error) => {
                 let (log, dir) = (log.display(), self.path.parent().unwrap_or(&self.path).display());
-                let message = format!("{log} cannot be read, as {dir} cannot be written: {error}");
-                Err(Error::internal(message).source(error).hint("make the directory writable, or copy it to where it is"))
+                let message = format!("{log} cannot be read because {dir} cannot be written: {error}");
+                Err(Error::internal(message).source(error).hint("make the directory writable, or copy it to a writable place"))
             }
         }
     }
 
-    /// Whether the database or its directory cannot be written.
+    /// Returns whether the database or its directory cannot be written.
     pub fn is_read_only(&self) -> bool {
         self.access != Access::Write
     }

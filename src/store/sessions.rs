@@ -1,4 +1,4 @@
-//! Rows of sessions: what can be said of one without reading its events.
+//! Rows of sessions: the metadata that can be read without reading events.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -13,13 +13,14 @@ use crate::event::Event;
 use crate::id::{Seq, SessionId};
 use crate::limits;
 
+/// The metadata of a session.
 #[derive(Clone, Debug)]
 pub struct SessionRow {
     /// Rowid; events refer to it.
     pub key: i64,
     pub id: SessionId,
     pub generation: i64,
-    /// Process id of whoever took it last.
+    /// Process id of the last owner.
     pub owner: Option<u32>,
     pub head: Seq,
     pub cwd: PathBuf,
@@ -30,7 +31,8 @@ pub struct SessionRow {
     pub updated_ms: u64,
 }
 
-/// A page of sessions, most recently updated first. `next` continues after the last of them.
+/// A page of sessions, most recently updated first. `next` is the position from which the following
+/// page continues.
 pub struct SessionPage {
     pub sessions: Vec<SessionRow>,
     pub next: Option<(u64, i64)>,
@@ -55,6 +57,7 @@ fn session(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
 }
 
 impl Store {
+    /// Returns the row of session `id`.
     pub fn session(&self, id: &SessionId) -> Result<Option<SessionRow>> {
         self.with("looking up a session in", |db| {
             let mut select = db.prepare_cached(&format!("SELECT {COLUMNS} FROM sessions WHERE id = ?1"))?;
@@ -62,7 +65,7 @@ impl Store {
         })
     }
 
-    /// A new row, owned by process `owner` in generation 1.
+    /// Creates a session owned by process `owner`, in generation 1.
     pub fn create_session(&self, id: &SessionId, cwd: &Path, owner: u32, at_ms: u64) -> Result<SessionRow> {
         let sql = "INSERT INTO sessions (id, owner, cwd, created_ms, updated_ms) VALUES (?1, ?2, ?3, ?4, ?4)";
         self.with("creating a session in", |db| {
@@ -82,9 +85,10 @@ impl Store {
         })
     }
 
-    /// A new row with a copy of the events of session `parent` up to seq `until`, behind `created`, which takes the place of the first;
-    /// without pieces, and without messages that wait. Copied page by page, so that others can write meanwhile; there is no such session
-    /// before all is there.
+    /// Creates a session with a copy of the events of session `parent` up to seq `until`. `created`
+    /// replaces the first event; deltas and messages that are still queued are left out. The events
+    /// are copied page by page, so that other connections can write in between; the new session is
+    /// listed when the copy is complete.
     pub fn fork_session(&self, parent: i64, created: &Event, until: Seq, owner: u32) -> Result<SessionRow> {
         let insert = "INSERT INTO sessions (id, owner, cwd, directories, title, created_ms, updated_ms) \
                       SELECT ?1, ?2, cwd, directories, title, ?3, ?3 FROM sessions WHERE key = ?4";
@@ -130,7 +134,8 @@ impl Store {
         })
     }
 
-    /// Gives the session to process `owner`: from here on, appends of the generation before are refused.
+    /// Makes process `owner` the owner and returns the new generation. Appends of earlier
+    /// generations are refused from then on.
     pub fn take_session(&self, key: i64, owner: u32) -> Result<i64> {
         self.with("taking a session in", |db| {
             let mut update = db.prepare_cached(
@@ -140,8 +145,8 @@ impl Store {
         })
     }
 
-    /// Removes a session and all of its events but the last, which says so to those who follow all sessions. That goes with
-    /// [`Store::forget_deleted`].
+    /// Removes a session and all of its events except the last, which reports the deletion to
+    /// clients that follow all sessions. [`Store::forget_deleted`] removes that event later.
     pub fn delete_session(&self, key: i64) -> Result<()> {
         self.with("deleting a session from", |db| {
             let transaction = db.unchecked_transaction()?;
@@ -152,16 +157,18 @@ impl Store {
         })
     }
 
-    /// Removes what is left of sessions that were deleted, or never begun, before then.
+    /// Removes the remains of sessions that were deleted before `before_ms`, and sessions older
+    /// than that without events.
     pub fn forget_deleted(&self, before_ms: u64) -> Result<()> {
-        self.with("forgetting deleted sessions of", |db| {
+        self.with("removing deleted sessions from", |db| {
             let gone = "SELECT key FROM sessions WHERE head = 0 AND updated_ms < ?1";
             db.execute(&format!("DELETE FROM events WHERE session IN ({gone})"), [before_ms as i64])?;
             db.execute("DELETE FROM sessions WHERE head = 0 AND updated_ms < ?1", [before_ms as i64]).map(drop)
         })
     }
 
-    /// Up to `limit` sessions that have at least one event, after the place `after`, most recently updated first; only those of `cwd`, if given.
+    /// Lists up to `limit` sessions that have events, after position `after`, most recently updated
+    /// first; with `cwd`, only sessions in that directory.
     pub fn sessions(&self, cwd: Option<&Path>, after: Option<(u64, i64)>, limit: usize) -> Result<SessionPage> {
         let (updated_ms, key) = after.unwrap_or((i64::MAX as u64, i64::MAX));
         let mut sessions: Vec<SessionRow> = self.with("listing sessions of", |db| {

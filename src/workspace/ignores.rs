@@ -1,5 +1,6 @@
-//! Ignore files as ripgrep reads them without a repository being required: `.ignore` before `.gitignore` before `.git/info/exclude`
-//! before the user's own, and of each kind the nearest first. They are read with [`read_small`], whatever somebody put in their place.
+//! Ignore files, with ripgrep's semantics and without requiring a repository. `.ignore` takes
+//! precedence over `.gitignore`, then `.git/info/exclude`, then the user's global file; within each
+//! kind, the nearest file wins. The files are untrusted and read with [`read_small`].
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -11,17 +12,17 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::file::read_small;
 
-/// The rules of a directory and of those above it.
+/// The rules of a directory and of its ancestors.
 #[derive(Debug)]
 pub(super) struct Ignores {
-    /// By kind, in the order in which they decide.
+    /// By kind, in order of precedence.
     own: [Gitignore; KINDS],
     above: Option<Arc<Ignores>>,
 }
 
 const KINDS: usize = 3;
 
-/// Which names of ignore files a directory has.
+/// The ignore files that a directory contains.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Found {
     ignore: bool,
@@ -32,6 +33,7 @@ pub(super) struct Found {
 impl Found {
     const ALL: Found = Found { ignore: true, gitignore: true, git: true };
 
+    /// Records `name` if it is an ignore file.
     pub fn note(&mut self, name: &OsStr) {
         match name.as_bytes() {
             b".ignore" => self.ignore = true,
@@ -43,14 +45,15 @@ impl Found {
 }
 
 impl Ignores {
-    /// Those of the directories above `root`.
+    /// Reads the rules of the directories above `root`.
     pub fn above(root: &Path) -> Option<Arc<Ignores>> {
         let mut directories: Vec<&Path> = root.ancestors().skip(1).collect();
         directories.reverse();
         directories.into_iter().fold(None, |above, directory| Ignores::enter(above, directory, Found::ALL))
     }
 
-    /// Those of `directory`, which has the files that were `found`, with those above it.
+    /// Adds the rules of `directory`, which contains the ignore files `found`, to those of its
+    /// ancestors.
     pub fn enter(above: Option<Arc<Ignores>>, directory: &Path, found: Found) -> Option<Arc<Ignores>> {
         let read = |wanted: bool, name: &str| if wanted { rules(directory, &directory.join(name)) } else { Gitignore::empty() };
         let exclude = if found.git { git_directory(directory).join("info/exclude") } else { PathBuf::new() };
@@ -59,7 +62,8 @@ impl Ignores {
         if own.iter().all(Gitignore::is_empty) { above } else { Some(Arc::new(Ignores { own, above })) }
     }
 
-    /// Whether `path`, which is in the directory, is left out (`true`) or named as not to be (`false`); `None` where no rule is about it.
+    /// Returns whether `path`, which is in the directory, is ignored (`true`) or re-included
+    /// (`false`); `None` if no rule matches.
     pub fn decide(&self, path: &Path, is_directory: bool) -> Option<bool> {
         (0..KINDS).find_map(|kind| {
             let mut here = Some(self);
@@ -84,21 +88,22 @@ pub(super) fn decision(rules: &Gitignore, path: &Path, is_directory: bool) -> Op
     }
 }
 
-/// The rules of `file`, relative to `directory`; none where it cannot be read. Lines that are no rules are left out.
+/// Reads the rules of `file`, relative to `directory`. An unreadable file has no rules; invalid
+/// lines are skipped.
 pub(super) fn rules(directory: &Path, file: &Path) -> Gitignore {
     let Ok(bytes) = read_small(file) else { return Gitignore::empty() };
     let mut builder = GitignoreBuilder::new(directory);
     let text = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&bytes);
     for line in text.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line)) {
         if let Ok(line) = std::str::from_utf8(line) {
-            // A pattern that is none excludes nothing, as in git.
+            // An invalid pattern excludes nothing, as in git.
             let _ = builder.add_line(None, line);
         }
     }
     builder.build().unwrap_or_else(|_| Gitignore::empty())
 }
 
-/// Where the repository of a directory with a `.git` keeps what its worktrees share (gitrepository-layout(5)).
+/// Returns the common git directory of a directory that has a `.git` (gitrepository-layout(5)).
 fn git_directory(directory: &Path) -> PathBuf {
     let own = directory.join(".git");
     if own.is_dir() {

@@ -1,8 +1,8 @@
-//! What bytes are, by themselves: names and callers are not asked.
+//! Detects media types from file contents. File names and declared types are not used.
 
 use crate::limits;
 
-/// Magic numbers of the images that models can see.
+/// Returns the MIME type of an image that models accept, by its magic number.
 pub fn image_type(head: &[u8]) -> Option<&'static str> {
     match head {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
@@ -13,10 +13,10 @@ pub fn image_type(head: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// MIME type of a file, by its beginning.
+/// Returns the MIME type of a file by its first bytes.
 pub fn media_type(bytes: &[u8]) -> &'static str {
     let head = &bytes[..bytes.len().min(limits::BINARY_PROBE_BYTES)];
-    // A character may be cut where the beginning ends.
+    // The probe may end within a character.
     let is_text = || !head.contains(&0) && std::str::from_utf8(head).map_or_else(|error| error.error_len().is_none(), |_| true);
     match image_type(head) {
         Some(image) => image,

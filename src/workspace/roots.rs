@@ -1,18 +1,20 @@
-//! Following a path by hand, a component at a time, as the kernel does (path_resolution(7)), but also where it does not exist.
+//! Resolves paths in user space, component by component, as the kernel does (path_resolution(7)).
+//! Unlike the kernel, it also resolves paths that do not exist.
 
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
-/// As many as the kernel follows.
+/// The number of symlinks that the kernel follows.
 const LINKS_MAX: usize = 40;
 
+/// A path after symlink resolution.
 pub struct Followed {
-    /// Absolute and without `.` and `..`; links are kept, except those that a `..` leads out of.
+    /// Absolute, without `.` and `..`. Symlinks are kept, except where a `..` leads out of one.
     pub path: PathBuf,
-    /// Without links, as far as it exists.
+    /// The path without symlinks, as far as it exists.
     pub real: PathBuf,
-    /// False when there were too many links, so that `real` says nothing.
-    pub whole: bool,
+    /// False if the path has too many symlinks; `real` is then meaningless.
+    pub complete: bool,
 }
 
 enum Step {
@@ -28,21 +30,21 @@ fn steps(path: &Path) -> impl DoubleEndedIterator<Item = Step> {
     })
 }
 
-/// Where `path`, which is absolute, leads.
+/// Resolves the absolute path `path`.
 pub fn follow(path: &Path) -> Followed {
     let mut shown = PathBuf::from("/");
     let mut real = PathBuf::from("/");
-    let mut whole = true;
+    let mut complete = true;
     for step in steps(path) {
         match step {
             Step::Into(name) => {
                 shown.push(&name);
-                whole &= enter(&mut real, name);
+                complete &= enter(&mut real, name);
             }
             Step::Up => {
-                let plain = shown.file_name() == real.file_name();
+                let same = shown.file_name() == real.file_name();
                 real.pop();
-                if plain {
+                if same {
                     shown.pop();
                 } else {
                     shown.clone_from(&real);
@@ -50,10 +52,10 @@ pub fn follow(path: &Path) -> Followed {
             }
         }
     }
-    Followed { path: shown, real, whole }
+    Followed { path: shown, real, complete }
 }
 
-/// Goes from `real` to what `name` stands for there. False when there are too many links.
+/// Appends `name` to `real`, following symlinks. Returns false if there are too many.
 fn enter(real: &mut PathBuf, name: OsString) -> bool {
     let mut waiting = vec![Step::Into(name)];
     let mut links = 0;
@@ -79,7 +81,7 @@ fn enter(real: &mut PathBuf, name: OsString) -> bool {
     true
 }
 
-/// `path` without links as far as it exists.
+/// Returns `path` without symlinks, as far as it exists.
 pub fn real(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     follow(&absolute).real

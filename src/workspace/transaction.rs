@@ -1,4 +1,5 @@
-//! Changing files by their real paths, all of them or none: what is to be is written beside first and then renamed.
+//! Changes several files by their real paths, all or none. New contents are written to temporary
+//! files in the same directories first and then renamed.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -12,15 +13,15 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::file::{must_be_regular, open_strictly};
+use super::file::{open_no_symlinks, require_regular};
 
-/// What becomes of the file `real` ([`super::Placed::real`]).
+/// A change of the file `real` ([`super::Placed::real`]).
 #[derive(Clone, Copy, Debug)]
 pub enum FileChange<'a> {
-    /// Its whole content. Its parents are made. Mode bits, and where that is allowed the owner, are those of the file that is
-    /// there, or those of `like`, if given.
+    /// Writes the complete content and creates missing parent directories. The mode and, where
+    /// permitted, the owner are those of the existing file, or of `like` if given.
     Put { real: &'a Path, bytes: &'a [u8], like: Option<&'a Path> },
-    /// It must be there.
+    /// Removes the file, which must exist.
     Remove { real: &'a Path },
 }
 
@@ -32,18 +33,19 @@ impl FileChange<'_> {
     }
 }
 
-/// A change that could not be made; then none was.
+/// The change that failed. No change was made, except for the files in `left`.
 #[derive(Debug)]
 pub struct NotChanged {
     pub real: PathBuf,
     pub error: io::Error,
-    /// Files that could not be put back as they were, and where their former content lies now.
+    /// Files that could not be restored, each with the path of its former content.
     pub left: Vec<(PathBuf, PathBuf)>,
 }
 
-/// Makes all `changes`, each of another file, or none. Everything is written beside and synced before the first file is
-/// renamed; when something fails then, what was done is undone. Only the death of the process between two renames leaves some
-/// done, some not, and the rest beside as `.nuncio-*`.
+/// Makes all `changes`, each to a different file, or none. All new contents are written and synced
+/// before the first rename; if a later step fails, completed changes are undone. Only a crash
+/// between two renames leaves the set half done, with the remaining files as `.nuncio-*` next to
+/// their targets.
 pub fn commit(changes: &[FileChange<'_>]) -> Result<(), NotChanged> {
     let mut transaction = Transaction::default();
     let failed = |change: &FileChange<'_>, error, left| Err(NotChanged { real: change.real().to_owned(), error, left });
@@ -63,24 +65,24 @@ pub fn commit(changes: &[FileChange<'_>]) -> Result<(), NotChanged> {
             return failed(change, error.into(), transaction.roll_back(changes.len()));
         }
     }
-    transaction.staged.iter().for_each(Staged::clear);
+    transaction.staged.iter().for_each(Staged::remove_temporary);
     Ok(())
 }
 
-/// Directories that [`create_parents`] made.
+/// The directories that [`create_parents`] created.
 pub struct CreatedParents(Transaction<'static>);
 
-/// Creates the missing parent directories of `real`, following no links.
+/// Creates the missing parent directories of `real` without following symlinks.
 pub fn create_parents(real: &Path) -> io::Result<CreatedParents> {
     let mut transaction = Transaction::default();
     if let Some(parent) = real.parent() {
-        transaction.make_directory(parent)?;
+        transaction.create_directory(parent)?;
     }
     Ok(CreatedParents(transaction))
 }
 
 impl CreatedParents {
-    /// Removes them again, as far as they are empty.
+    /// Removes the created directories that are empty.
     pub fn remove(self) {
         self.0.roll_back(0);
     }
@@ -89,33 +91,34 @@ impl CreatedParents {
 #[derive(Default)]
 struct Transaction<'a> {
     staged: Vec<Staged<'a>>,
-    /// Directories that were made: their parents and names, outermost first.
+    /// Created directories as parent and name, outermost first.
     made: Vec<(OwnedFd, PathBuf)>,
 }
 
-/// A file whose change is prepared.
+/// A prepared change of one file.
 struct Staged<'a> {
     directory: OwnedFd,
     real: &'a Path,
     name: &'a OsStr,
-    /// It is there.
+    /// The file exists.
     exists: bool,
-    /// The new content waits under `temporary`; else the file is to be removed.
+    /// The new content is under `temporary`; if false, the file is to be removed.
     put: bool,
-    /// A name in the directory that is ours: before the change for the new content, after it for the old one.
+    /// Temporary name in the directory: holds the new content before the change, the former content
+    /// after it.
     temporary: String,
-    /// What there is to be undone.
+    /// The state to undo on failure.
     done: Done,
 }
 
 #[derive(Clone, Copy, PartialEq)]
 enum Done {
     Nothing,
-    /// The file was new.
-    Made,
-    /// The former file lies under `temporary`.
+    /// The file was created.
+    Created,
+    /// The former file is under `temporary`.
     Kept,
-    /// There is nothing to go back to: the only change of its transaction.
+    /// The former file was replaced and cannot be restored: the transaction has only this change.
     Replaced,
 }
 
@@ -123,11 +126,11 @@ impl<'a> Transaction<'a> {
     fn stage(&mut self, change: &FileChange<'a>) -> io::Result<()> {
         let (FileChange::Put { real, .. } | FileChange::Remove { real }) = *change;
         let (Some(parent), Some(name)) = (real.parent(), real.file_name()) else {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it names no file"));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the path has no file name"));
         };
         let directory = match change {
-            FileChange::Put { .. } => self.make_directory(parent)?,
-            FileChange::Remove { .. } => open_strictly(parent, DIRECTORY)?,
+            FileChange::Put { .. } => self.create_directory(parent)?,
+            FileChange::Remove { .. } => open_no_symlinks(parent, DIRECTORY)?,
         };
         let before = match statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(before) => Some(before),
@@ -135,7 +138,7 @@ impl<'a> Transaction<'a> {
             Err(error) => return Err(error.into()),
         };
         if let Some(before) = before {
-            must_be_regular(FileType::from_raw_mode(before.st_mode))?;
+            require_regular(FileType::from_raw_mode(before.st_mode))?;
         }
         let temporary = format!(".nuncio-{}", uuid::Uuid::now_v7().simple());
         let put = matches!(change, FileChange::Put { .. });
@@ -143,17 +146,17 @@ impl<'a> Transaction<'a> {
         let Some(staged) = self.staged.last() else { return Ok(()) };
         match *change {
             FileChange::Put { bytes, like: None, .. } => staged.write(bytes, before),
-            FileChange::Put { bytes, like: Some(like), .. } => staged.write(bytes, Some(stat_strictly(like)?)),
+            FileChange::Put { bytes, like: Some(like), .. } => staged.write(bytes, Some(stat_no_symlinks(like)?)),
             FileChange::Remove { .. } => Ok(()),
         }
     }
 
-    /// Opens `directory`, which is made with its parents where it does not exist.
-    fn make_directory(&mut self, directory: &Path) -> io::Result<OwnedFd> {
+    /// Opens `directory`, and creates it and its parents if they are missing.
+    fn create_directory(&mut self, directory: &Path) -> io::Result<OwnedFd> {
         let mut missing = Vec::new();
         let mut existing = directory;
         let mut opened = loop {
-            match (open_strictly(existing, DIRECTORY), existing.parent(), existing.file_name()) {
+            match (open_no_symlinks(existing, DIRECTORY), existing.parent(), existing.file_name()) {
                 (Err(error), Some(parent), Some(name)) if error.kind() == io::ErrorKind::NotFound => {
                     missing.push(name);
                     existing = parent;
@@ -175,7 +178,8 @@ impl<'a> Transaction<'a> {
         Ok(opened)
     }
 
-    /// Undoes the first `made` changes and takes away what was written beside. Gives what could not be undone.
+    /// Undoes the first `made` changes and removes temporary files. Returns the files that could
+    /// not be restored.
     fn roll_back(self, made: usize) -> Vec<(PathBuf, PathBuf)> {
         let mut left = Vec::new();
         for staged in self.staged[..made].iter().rev() {
@@ -183,9 +187,9 @@ impl<'a> Transaction<'a> {
                 left.push((staged.real.to_owned(), staged.real.with_file_name(&staged.temporary)));
             }
         }
-        self.staged.iter().filter(|staged| staged.done == Done::Nothing).for_each(Staged::clear);
+        self.staged.iter().filter(|staged| staged.done == Done::Nothing).for_each(Staged::remove_temporary);
         for (parent, name) in self.made.into_iter().rev() {
-            // Somebody else may have put something there meanwhile; then it stays.
+            // The directory stays if another process has put files into it.
             let _ = unlinkat(&parent, name, AtFlags::REMOVEDIR);
         }
         left
@@ -194,17 +198,17 @@ impl<'a> Transaction<'a> {
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
 
-fn stat_strictly(real: &Path) -> io::Result<Stat> {
-    Ok(rustix::fs::fstat(open_strictly(real, OFlags::PATH)?)?)
+fn stat_no_symlinks(real: &Path) -> io::Result<Stat> {
+    Ok(rustix::fs::fstat(open_no_symlinks(real, OFlags::PATH)?)?)
 }
 
 impl Staged<'_> {
-    /// Writes the new content beside the file.
+    /// Writes the new content to the temporary file.
     fn write(&self, bytes: &[u8], like: Option<Stat>) -> io::Result<()> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let mut file = File::from(openat(&self.directory, &self.temporary, flags, Mode::from_raw_mode(0o666))?);
         if let Some(like) = like {
-            // Only root may give files away; the content matters more.
+            // Only root can change the owner; a failure must not prevent the write.
             let _ = fchown(&file, Some(Uid::from_raw(like.st_uid)), Some(Gid::from_raw(like.st_gid)));
             fchmod(&file, Mode::from_raw_mode(like.st_mode & 0o7777))?;
         }
@@ -212,33 +216,34 @@ impl Staged<'_> {
         Ok(fsync(&file)?)
     }
 
-    /// Makes the change, in one step that others see whole. With `keep` the former file is kept under `temporary`.
+    /// Makes the change atomically. With `keep`, the former file is kept under `temporary`.
     fn make(&mut self, keep: bool) -> io::Result<()> {
         let Staged { directory, name, temporary, .. } = &*self;
         self.done = match (self.put, self.exists, keep) {
             (false, ..) => renameat(directory, *name, directory, temporary).map(|()| Done::Kept)?,
-            (true, false, _) => self.add().map(|()| Done::Made)?,
+            (true, false, _) => self.add().map(|()| Done::Created)?,
             (true, true, false) => renameat(directory, temporary, directory, *name).map(|()| Done::Replaced)?,
             (true, true, true) => self.exchange().map(|()| Done::Kept)?,
         };
         Ok(())
     }
 
-    /// The new content under the file's name, unless somebody made one meanwhile.
+    /// Renames the new content to the file's name, unless another process created the file in the
+    /// meantime.
     fn add(&self) -> io::Result<()> {
         let Staged { directory, name, temporary, .. } = self;
         match renameat_with(directory, temporary, directory, *name, RenameFlags::NOREPLACE) {
-            // Not every file system knows that.
+            // The file system does not support RENAME_NOREPLACE.
             Err(Errno::INVAL | Errno::NOSYS) => Ok(renameat(directory, temporary, directory, *name)?),
             added => Ok(added?),
         }
     }
 
-    /// The new content under the file's name, the former one under `temporary`.
+    /// Swaps the new content and the former file, which is then under `temporary`.
     fn exchange(&self) -> io::Result<()> {
         let Staged { directory, name, temporary, .. } = self;
         match renameat_with(directory, temporary, directory, *name, RenameFlags::EXCHANGE) {
-            // Not every file system knows that; then there is a moment without the file.
+            // Without support for RENAME_EXCHANGE, the file is missing for a moment.
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {}
             exchanged => return Ok(exchanged?),
         }
@@ -254,13 +259,13 @@ impl Staged<'_> {
     fn undo(&self) -> io::Result<()> {
         match self.done {
             Done::Nothing | Done::Replaced => Ok(()),
-            Done::Made => Ok(unlinkat(&self.directory, self.name, AtFlags::empty())?),
+            Done::Created => Ok(unlinkat(&self.directory, self.name, AtFlags::empty())?),
             Done::Kept => Ok(renameat(&self.directory, &self.temporary, &self.directory, self.name)?),
         }
     }
 
-    /// Takes away what is still beside the file. A temporary file that stays is the lesser evil.
-    fn clear(&self) {
+    /// Removes the temporary file. A failure leaves the file behind and is ignored.
+    fn remove_temporary(&self) {
         let _ = unlinkat(&self.directory, &self.temporary, AtFlags::empty());
     }
 }

@@ -1,4 +1,5 @@
-//! Walking a directory as ripgrep does: hidden files and what .gitignore, .ignore and their like exclude are left out.
+//! Walks a directory with ripgrep's rules: hidden files and entries excluded by .gitignore, .ignore
+//! and similar files are skipped.
 
 use std::ffi::OsStr;
 use std::fs::{FileType, Metadata};
@@ -13,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::ignores::{Found, Ignores, decision, rules};
 use crate::limits;
 
-/// What was met on a walk.
+/// A directory entry found by a walk.
 #[derive(Debug)]
 pub struct Entry {
     path: PathBuf,
@@ -34,7 +35,7 @@ impl Entry {
         self.path.file_name().unwrap_or(self.path.as_os_str())
     }
 
-    /// Of the entry itself, where it is a symlink.
+    /// The type of the entry itself; symlinks are not followed.
     pub fn file_type(&self) -> FileType {
         self.kind
     }
@@ -43,16 +44,16 @@ impl Entry {
         self.path.symlink_metadata()
     }
 
-    /// The entries of the directory that is walked have depth 1.
+    /// Entries of the root have depth 1.
     pub fn depth(&self) -> usize {
         self.depth
     }
 }
 
-/// Says of a path, without symlinks, that it is left out.
+/// Returns whether a path, free of symlinks, is to be skipped.
 pub type Except = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
 
-/// A walk that is about to begin. Both ways of it stop soon after `cancel`.
+/// Configuration of a walk. Both kinds of walk stop soon after `cancel` fires.
 #[derive(Clone)]
 pub struct Walk {
     root: PathBuf,
@@ -64,40 +65,41 @@ pub struct Walk {
 }
 
 impl Walk {
-    /// `root` is absolute and free of symlinks.
+    /// Walks `root`, which is absolute and free of symlinks.
     pub fn new(root: &Path, cancel: CancellationToken) -> Walk {
         Walk { root: root.to_owned(), hidden: false, depth_max: None, except: None, excludes: None, cancel }
     }
 
-    /// Visits hidden files too, all but `.git`.
+    /// Includes hidden files, except `.git`.
     pub fn hidden(mut self, hidden: bool) -> Walk {
         self.hidden = hidden;
         self
     }
 
-    /// The root's own entries have depth 1.
+    /// Limits the depth. Entries of the root have depth 1.
     pub fn depth_max(mut self, depth: usize) -> Walk {
         self.depth_max = Some(depth);
         self
     }
 
-    /// Leaves out what it says.
+    /// Skips the paths for which `except` returns true.
     pub fn except(mut self, except: Option<Except>) -> Walk {
         self.except = except;
         self
     }
 
-    /// The user's own ignore file of git.
+    /// Sets the user's global git ignore file.
     pub fn excludes(mut self, file: Option<PathBuf>) -> Walk {
         self.excludes = file;
         self
     }
 
-    fn leaves_out(&self, entry: &Entry) -> bool {
+    fn skips(&self, entry: &Entry) -> bool {
         self.except.as_ref().is_some_and(|except| except(entry.path()))
     }
 
-    /// Visits all entries in the order of their names, a directory before what is in it. `visit` returns false to stop.
+    /// Visits all entries sorted by name, a directory before its contents. `visit` returns false to
+    /// stop.
     pub fn in_order(&self, mut visit: impl FnMut(Entry) -> bool) {
         let global = self.global();
         let Ok(kind) = self.root.symlink_metadata().map(|metadata| metadata.file_type()) else { return };
@@ -113,7 +115,7 @@ impl Walk {
             };
             let inner =
                 self.enters(&entry).then(|| Directory { path: entry.path.clone(), depth: entry.depth, ignores: ignores.clone() });
-            if self.cancel.is_cancelled() || !self.leaves_out(&entry) && !visit(entry) {
+            if self.cancel.is_cancelled() || !self.skips(&entry) && !visit(entry) {
                 return;
             }
             if let Some(inner) = inner {
@@ -128,8 +130,8 @@ impl Walk {
         (entries.into_iter(), ignores)
     }
 
-    /// Visits all files on several threads, in no order; the root itself when it is a file. `visitor` makes a function for each
-    /// thread, which returns false to stop all of them.
+    /// Visits all files on several threads, in no particular order; if the root is a file, only the
+    /// root. `visitor` creates a function for each thread, which returns false to stop all threads.
     pub fn parallel<V>(&self, mut visitor: impl FnMut() -> V)
     where
         V: FnMut(Entry) -> bool + Send,
@@ -153,10 +155,10 @@ impl Walk {
         });
     }
 
-    /// What one thread does.
+    /// Runs one thread of a parallel walk.
     fn work(&self, queue: &Queue, global: &Gitignore, mut visit: impl FnMut(Entry) -> bool) {
-        // Also when a visitor panics, nobody waits for what it would have found.
-        let mut working = Working { queue, stop: true };
+        // Stop the other threads if a visitor panics.
+        let mut guard = StopGuard { queue, stop: true };
         while let Some(work) = queue.next() {
             let files = match work {
                 Work::Files(files) => files,
@@ -170,21 +172,21 @@ impl Walk {
                     found.extend(directories.into_iter().map(|entry| {
                         Work::Directory(Directory { path: entry.path, depth: entry.depth, ignores: ignores.clone() })
                     }));
-                    while files.len() > FILES_AT_ONCE {
-                        found.push(Work::Files(files.split_off(files.len() - FILES_AT_ONCE)));
+                    while files.len() > FILES_PER_BATCH {
+                        found.push(Work::Files(files.split_off(files.len() - FILES_PER_BATCH)));
                     }
                     queue.add(found);
                     files
                 }
             };
             for entry in files {
-                if self.cancel.is_cancelled() || !self.leaves_out(&entry) && entry.kind.is_file() && !visit(entry) {
+                if self.cancel.is_cancelled() || !self.skips(&entry) && entry.kind.is_file() && !visit(entry) {
                     return;
                 }
             }
             queue.done();
         }
-        working.stop = false;
+        guard.stop = false;
     }
 
     fn global(&self) -> Gitignore {
@@ -195,7 +197,8 @@ impl Walk {
         entry.kind.is_dir() && self.depth_max.is_none_or(|most| entry.depth < most)
     }
 
-    /// The entries of a directory that are not left out, and the rules that hold in it. What cannot be read has none.
+    /// Reads a directory: its entries that are not ignored, and the rules that apply in it. An
+    /// unreadable directory has no entries.
     fn read(&self, directory: Directory, global: &Gitignore) -> (Vec<Entry>, Option<Arc<Ignores>>) {
         let Directory { path, depth, ignores: above } = directory;
         let mut found = Found::default();
@@ -225,7 +228,7 @@ impl Walk {
     }
 }
 
-/// A directory that is to be read, and the rules of those above it.
+/// A directory to read, with the rules of its ancestors.
 struct Directory {
     path: PathBuf,
     depth: usize,
@@ -237,10 +240,11 @@ enum Work {
     Files(Vec<Entry>),
 }
 
-/// Files of one directory that one thread visits while another may take the next ones.
-const FILES_AT_ONCE: usize = 32;
+/// Number of files of a directory in one unit of work, so that several threads share a large
+/// directory.
+const FILES_PER_BATCH: usize = 32;
 
-/// What the threads of a walk share.
+/// The work queue that the threads of a walk share.
 struct Queue {
     state: Mutex<State>,
     changed: Condvar,
@@ -248,7 +252,7 @@ struct Queue {
 
 struct State {
     waiting: Vec<Work>,
-    /// Threads that may still find more.
+    /// Number of threads that are processing work and may add more.
     working: usize,
     stopped: bool,
 }
@@ -258,7 +262,7 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for something to do; `None` at the end of the walk.
+    /// Waits for work. `None` at the end of the walk.
     fn next(&self) -> Option<Work> {
         let mut state = self.state();
         loop {
@@ -291,13 +295,13 @@ impl Queue {
     }
 }
 
-/// Ends the walk of all threads when the one that has it ends early.
-struct Working<'q> {
+/// Guard that stops all threads when its thread ends early.
+struct StopGuard<'q> {
     queue: &'q Queue,
     stop: bool,
 }
 
-impl Drop for Working<'_> {
+impl Drop for StopGuard<'_> {
     fn drop(&mut self) {
         if self.stop {
             self.queue.state().stopped = true;

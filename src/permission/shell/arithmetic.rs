@@ -1,43 +1,46 @@
-//! Arithmetic of bash: it evaluates what variables hold, and runs commands in the subscripts that it finds there (bash(1),
-//! ARITHMETIC EVALUATION). It is plain where all variables in it are known to hold numbers.
+//! Arithmetic of bash: it evaluates the values of variables, and runs commands in subscripts that
+//! they contain (bash(1), ARITHMETIC EVALUATION). An expression is safe if all its variables are
+//! known to hold numbers.
 
 use std::ops::Range;
 
 use super::runs::is_one_of;
 use super::word::Word;
 
-/// Variables of bash that evaluate what is assigned to them, or did in some version.
+/// Variables of bash that evaluate assigned values, at least in some versions.
 const INTEGERS: &str = "\
     BASHPID BASH_SUBSHELL EPOCHREALTIME EPOCHSECONDS EUID HISTCMD LINENO OPTIND PPID RANDOM SECONDS SRANDOM UID";
 
-/// Those that hold a number whatever the environment says.
+/// Variables that always hold a number, whatever the environment.
 const NUMBERS: &str = "BASHPID EPOCHSECONDS LINENO OPTIND RANDOM SECONDS SRANDOM";
 
+/// Returns whether bash evaluates values assigned to the variable.
 pub fn is_integer(name: &str) -> bool {
     is_one_of(INTEGERS, name)
 }
 
-/// What is known about the value of a variable.
+/// Known properties of the value of a variable.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Value {
-    /// It is a number.
+    /// The value is a number.
     pub number: bool,
-    /// As a file's name, or the beginning of one, it leads to no device of the shell (`/dev/tcp`).
+    /// As a file name or its prefix, the value does not name a network device of the shell
+    /// (`/dev/tcp`).
     pub file: bool,
-    /// It begins as the name of such a device does.
+    /// The value is a prefix of such a device name or starts with one.
     pub device: bool,
-    /// It holds nothing that makes a command or a subscript.
+    /// The value contains no part of a command or subscript.
     pub clean: bool,
 }
 
 impl Value {
     pub const NUMBER: Value = Value { number: true, file: true, device: false, clean: true };
 
-    /// Of a word that is assigned.
+    /// Returns the properties of an assigned word.
     pub fn of(word: &Word) -> Value {
         let Some(text) = word.value() else {
-            let begun = word.begun();
-            let (known, device) = (!begun.is_empty(), may_be_device(&begun));
+            let known_prefix = word.known_prefix();
+            let (known, device) = (!known_prefix.is_empty(), may_be_device(&known_prefix));
             return Value { file: is_pattern(word) || (known && !device), device: known && device, ..Value::default() };
         };
         let digits = text.strip_prefix('-').unwrap_or(&text);
@@ -49,23 +52,25 @@ impl Value {
     }
 }
 
-/// A pattern of file names relative to the directory, or below the home directory.
+/// Returns whether a word is a glob relative to the working directory, or a path below the home
+/// directory.
 fn is_pattern(word: &Word) -> bool {
     word.raw.starts_with(['*', '?', '[']) || word.raw.starts_with("~/")
 }
 
-/// Whether a path that begins so may be a connection that the shell makes.
-pub fn may_be_device(begun: &str) -> bool {
-    ["/dev/tcp/", "/dev/udp/"].iter().any(|device| begun.starts_with(device) || device.starts_with(begun))
+/// Returns whether a path with this prefix may be a network device of the shell.
+pub fn may_be_device(known_prefix: &str) -> bool {
+    ["/dev/tcp/", "/dev/udp/"].iter().any(|device| known_prefix.starts_with(device) || device.starts_with(known_prefix))
 }
 
-/// No part of a command or of a subscript.
+/// Returns whether the text contains no part of a command or subscript.
 pub fn is_clean(text: &str) -> bool {
     !text.contains(['$', '`', '[', '('])
 }
 
-/// The variables of an expression that consists of numbers, variables and operators only; `text` as it stands between `((` and
-/// `))`. None for all others, also where bash would see no arithmetic.
+/// Returns the variables of an expression that consists of numbers, variables and operators only.
+/// `text` is the text between `((` and `))`. `None` for other expressions, and where bash would not
+/// parse arithmetic.
 pub fn variables(text: &str) -> Option<Vec<&str>> {
     let mut names = Vec::new();
     let mut depth = 0_usize;
@@ -74,7 +79,7 @@ pub fn variables(text: &str) -> Option<Vec<&str>> {
         let mut length = 1;
         match first {
             '(' => depth += 1,
-            // Bash takes `((a) || (b))` for commands.
+            // Bash parses `((a) || (b))` as commands.
             ')' => depth = depth.checked_sub(1)?,
             ' ' | '+' | '-' | '*' | '/' | '%' | '<' | '>' | '=' | '!' | '&' | '|' | '^' | '~' | '?' | ':' | ',' => {}
             digit if digit.is_ascii_digit() => {
@@ -92,8 +97,8 @@ pub fn variables(text: &str) -> Option<Vec<&str>> {
     (depth == 0).then_some(names)
 }
 
-/// The variable at the beginning, and the length of how it is written: `name`, `$name`, `${name}`; no name where it is a number in
-/// any case: `$#`, `$?`, `${#name}`.
+/// Returns the variable at the beginning and the length of its notation: `name`, `$name`,
+/// `${name}`. There is no name for notations that are always numbers: `$#`, `$?`, `${#name}`.
 fn variable(text: &str) -> Option<(Option<&str>, usize)> {
     let name = |text: &str| text.find(|next: char| !is_name(next)).unwrap_or(text.len());
     let is_variable = |text: &str| !text.is_empty() && !text.starts_with(|first: char| first.is_ascii_digit());
@@ -117,13 +122,14 @@ fn is_name(character: char) -> bool {
     character.is_ascii_alphanumeric() || character == '_'
 }
 
-/// Whether an expression assigns to variables.
+/// Returns whether an expression assigns to variables.
 pub fn assigns(text: &str) -> bool {
     let text = ["==", "!=", "<=", ">="].iter().fold(text.to_owned(), |text, operator| text.replace(operator, " "));
     text.contains('=') || text.contains("++") || text.contains("--")
 }
 
-/// The variable whose value a word begins with, if it is the only thing in it that the shell replaces: `$name`, `"${name%.c}"`.
+/// Returns the variable that a word starts with, if it is the only expansion in it: `$name`,
+/// `"${name%.c}"`.
 pub fn leading_variable(raw: &str) -> Option<&str> {
     let inner = raw.trim_start_matches('"');
     if raw.matches('$').count() != 1 || raw.contains("dev/") || raw.contains(['`', '\'', '\\']) {
@@ -138,12 +144,13 @@ pub fn leading_variable(raw: &str) -> Option<&str> {
     (whole && !name.is_empty() && !name.starts_with(|first: char| first.is_ascii_digit())).then_some(name)
 }
 
-/// What a line assigns to variables, and where it relies on that. Whether it may is known when all of the line is read.
+/// The assignments of a line, and the uses that rely on properties of the values. The uses are
+/// checked after the complete line was read.
 #[derive(Debug, Default)]
 pub struct Variables {
     assigned: Vec<Assigned>,
     used: Vec<Used>,
-    /// Any variable may get any value.
+    /// Any variable may have been assigned an unknown value.
     pub unknown: bool,
 }
 
@@ -151,7 +158,7 @@ pub struct Variables {
 struct Assigned {
     name: String,
     value: Value,
-    /// Where it has happened before; empty where it may not have.
+    /// The part of the line in which the assignment has certainly happened; may be empty.
     before: Range<usize>,
 }
 
@@ -160,7 +167,7 @@ struct Used {
     name: String,
     place: usize,
     holds: fn(&Value) -> bool,
-    /// It relies on the line to have assigned the value before.
+    /// The use requires an earlier assignment in the line.
     assigned: bool,
 }
 
@@ -169,30 +176,30 @@ impl Variables {
         self.assigned.push(Assigned { name: name.into(), value, before });
     }
 
-    /// Arithmetic at `place` evaluates the variable.
+    /// Records that arithmetic at `place` evaluates the variable.
     pub fn use_number(&mut self, name: &str, place: usize) {
         if !is_one_of(NUMBERS, name) {
             self.used.push(Used { name: name.into(), place, holds: |value| value.number, assigned: true });
         }
     }
 
-    /// The name of a file that is written at `place` begins with the variable.
+    /// Records that the name of a file written at `place` starts with the variable.
     pub fn use_file(&mut self, name: &str, place: usize) {
         self.used.push(Used { name: name.into(), place, holds: |value| value.file, assigned: true });
     }
 
-    /// The name of a file that is read at `place` begins with the variable.
+    /// Records that the name of a file read at `place` starts with the variable.
     pub fn use_source(&mut self, name: &str, place: usize) {
         self.used.push(Used { name: name.into(), place, holds: |value| !value.device, assigned: false });
     }
 
-    /// The variable is continued at `place` with what is not known.
+    /// Records that unknown text is appended to the variable at `place`.
     pub fn use_clean(&mut self, name: &str, place: usize) {
         self.used.push(Used { name: name.into(), place, holds: |value| value.clean, assigned: true });
     }
 
-    /// Whether all that the line relies on is so.
-    pub fn hold(&self) -> bool {
+    /// Returns whether the assignments satisfy all recorded uses.
+    pub fn are_safe(&self) -> bool {
         self.used.iter().all(|used| {
             let mut assigned = self.assigned.iter().filter(|assigned| assigned.name == used.name);
             let known = !used.assigned || (!self.unknown && assigned.clone().any(|assigned| assigned.before.contains(&used.place)));

@@ -1,4 +1,4 @@
-//! Assignments: variables that a line sets, and what it sets them to.
+//! Analyses assignments: the variables that a line sets, and their values.
 
 use std::ops::Range;
 
@@ -8,15 +8,15 @@ use super::arithmetic::{Value, is_clean};
 use super::grammar::is_literal;
 use super::read::Reader;
 use super::word::Word;
-use super::{Command, Nature, runs};
+use super::{Command, Effect, runs};
 
 impl Reader<'_> {
-    /// `prefixed`: it is given to a program.
+    /// Analyses an assignment. `prefixed`: the variable is passed to a program.
     pub fn assignment(&mut self, node: Node<'_>, prefixed: bool) {
         let parts = self.parts(node, false);
         let name = parts.iter().find(|part| part.kind() == "variable_name").map_or("", |part| self.text(*part));
         let appends = parts.iter().any(|part| part.kind() == "+=");
-        // The subscript is evaluated: `name[subscript]=`.
+        // Bash evaluates the subscript of `name[subscript]=`.
         self.opaque |= parts.iter().any(|part| part.kind() == "subscript");
         let (mut value, mut text) = (Value { clean: true, ..Value::default() }, Some(String::new()));
         for part in parts {
@@ -45,7 +45,7 @@ impl Reader<'_> {
         self.variable(name, prefixed, text.as_deref(), node);
     }
 
-    /// What is known about the value of `word`, which is written as `node`.
+    /// Returns the known properties of the value of `word`, which is written as `node`.
     fn value(&self, node: Node<'_>, word: &Word) -> Value {
         let text = self.text(node);
         let counts = text.starts_with("${#") && text.ends_with('}') && text.matches('$').count() == 1;
@@ -58,7 +58,7 @@ impl Reader<'_> {
         Value { file: value.file || (makes_file && !redefined()), ..value }
     }
 
-    /// The part of the text that is only reached when `node` has run in this shell.
+    /// Returns the part of the text that is only reached after `node` has run in this shell.
     fn after(&self, node: Node<'_>) -> Range<usize> {
         let after = node.end_byte()..self.source.len();
         let background = |node: Node<'_>| node.next_sibling().is_some_and(|next| next.kind() == "&");
@@ -76,7 +76,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The variable of a `for` or `select`.
+    /// Analyses the variable of a `for` or `select` loop.
     pub fn loop_variable(&mut self, node: Node<'_>) {
         let name = node.child_by_field_name("variable").map_or("", |variable| self.text(variable));
         self.variable(name, false, None, node);
@@ -103,7 +103,7 @@ impl Reader<'_> {
         self.variables.assign(name, value, body);
     }
 
-    /// The elements of an array; one that says its subscript has it evaluated.
+    /// Analyses the elements of an array. Bash evaluates explicit subscripts.
     pub fn array(&mut self, node: Node<'_>) {
         for part in self.parts(node, true) {
             self.opaque |= self.text(part).starts_with('[');
@@ -111,12 +111,14 @@ impl Reader<'_> {
         }
     }
 
+    /// Records the effect of setting a variable.
     pub fn variable(&mut self, name: &str, prefixed: bool, value: Option<&str>, node: Node<'_>) {
-        if let Some(nature) = runs::variable(name, prefixed, value) {
-            self.push(Command::new(nature, &[], self.text(node)));
+        if let Some(effect) = runs::variable(name, prefixed, value) {
+            self.push(Command::new(effect, &[], self.text(node)));
         }
     }
 
+    /// Analyses `declare`, `export`, `unset` and similar commands.
     pub fn declaration(&mut self, node: Node<'_>) {
         let mut words = Vec::new();
         for part in self.parts(node, false) {
@@ -128,7 +130,8 @@ impl Reader<'_> {
                 "variable_name" => words.push(Word::literal(self.text(part))),
                 kind if is_literal(kind) => {
                     let word = self.word(part);
-                    // An option, or a name that is not plain: `-i` reckons, `-n` points elsewhere, `a[…]` runs.
+                    // An option or a complex name: `-i` evaluates arithmetic, `-n` creates a
+                    // reference, and bash evaluates the subscript of `a[…]`.
                     self.opaque |=
                         !word.value().is_some_and(|word| word.chars().all(|one| one.is_ascii_alphanumeric() || one == '_'));
                     words.push(word);
@@ -136,6 +139,6 @@ impl Reader<'_> {
                 kind => words.push(Word::literal(kind)),
             }
         }
-        self.push(Command::new(Nature::Plain, &words, self.text(node)));
+        self.push(Command::new(Effect::Transparent, &words, self.text(node)));
     }
 }

@@ -1,15 +1,16 @@
-//! Programs that are given code: what is in it, only they know.
+//! Programs that take code as an argument, which can be analysed only for shells and a few others.
 
 use super::arithmetic::is_integer;
 use super::programs::{self, Program};
 use super::runs::{self, Runs, is_one_of};
 use super::word::Word;
-use super::{Nature, scripts};
+use super::{Effect, scripts};
 
-/// Shells whose lines we can read.
+/// Shells whose command lines are analysed.
 const SHELLS: &[&str] = &["ash", "bash", "dash", "rbash", "sh"];
 
-/// They run what they are told in ways of their own, or on other machines and terminals.
+/// Programs that run code or commands in ways that are not analysed, or on other machines and
+/// terminals.
 const UNREADABLE: &str = "\
     alias at batch bind bwrap capsh catchsegv choom chroot chrt compgen complete crontab csh dbus-run-session dc declare docker ed \
     editor emacs emacs-gtk emacs-lucid emacs-nox emacs-pgtk emacsclient enable entr ex expect export fakeroot fc fish flock gdb gview \
@@ -19,7 +20,7 @@ const UNREADABLE: &str = "\
     ssh-agent start-stop-daemon strace su systemd-run taskset tclsh tcsh tmux typeset uname26 unbuffer unshare valgrind vi view vim \
     vimdiff watch wish x86_64 zsh";
 
-/// Interpreters with the letters of their options that bring code, and of those that have a value.
+/// Interpreters, the letters of options that take code, and the letters of options with a value.
 const INTERPRETERS: &[(&str, &str, &str)] = &[
     ("bun", "ep", ""),
     ("deno", "", ""),
@@ -38,20 +39,21 @@ const INTERPRETERS: &[(&str, &str, &str)] = &[
     ("Rscript", "e", ""),
 ];
 
-/// Modules of Python that take code.
+/// Python modules that run code or take it as an argument.
 const MODULES: &str = "IPython asyncio bdb cProfile code idlelib pdb profile ptpython runpy timeit trace";
 
-/// Builtins that evaluate what stands in the brackets of a name, and so may run it.
+/// Builtins that evaluate the subscripts of names and so may run commands.
 const EVALUATING: &[&str] = &["[", "getopts", "mapfile", "printf", "read", "readarray", "test", "unset", "wait"];
 
-/// Those of them that assign to the variables that are named.
+/// The builtins of [`EVALUATING`] that assign to the named variables.
 const ASSIGNING: &str = "getopts mapfile read readarray unset wait";
 
+/// Returns whether the program is a shell that is analysed.
 pub fn is_shell(name: &str) -> bool {
     SHELLS.contains(&name)
 }
 
-/// Whether the program is known by this name, in any table.
+/// Returns whether a table contains the program.
 pub fn is_named(name: &str) -> bool {
     is_one_of(UNREADABLE, name)
         || SHELLS.contains(&name)
@@ -61,18 +63,20 @@ pub fn is_named(name: &str) -> bool {
         || programs::is_listed(name)
 }
 
-/// The variables that a builtin assigns to; none where they are unknown.
+/// Returns the variables that a builtin assigns to; `None` if they are unknown.
 pub fn assigned_names(name: &str, arguments: &[Word]) -> Option<Vec<String>> {
     if !is_one_of(ASSIGNING, name) {
         return if is_one_of(". eval source trap", name) { None } else { Some(Vec::new()) };
     }
     let names: Option<Vec<String>> = arguments.iter().map(Word::value).collect();
     let implied = ["MAPFILE", "OPTARG", "REPLY"].map(String::from);
-    // An unknown word of `wait` is a process, unless an option says more; then it cannot be read anyway.
+    // An unknown word of `wait` is a process id, unless there is an option, which makes the command
+    // opaque.
     let names = if name == "wait" { Some(names.unwrap_or_default()) } else { names };
     names.map(|names| names.into_iter().chain(implied).collect())
 }
 
+/// Returns the commands that a program runs.
 pub fn runs(program: &Program<'_>, arguments: &[Word]) -> Runs {
     let name = program.name;
     if program.prints_version(arguments) {
@@ -101,10 +105,10 @@ pub fn runs(program: &Program<'_>, arguments: &[Word]) -> Runs {
         }
         "trap" => handler(arguments),
         "mapfile" | "readarray" if !reads_lines(arguments) => Runs::Unknown,
-        "awk" | "gawk" | "mawk" | "nawk" => scripts::given(arguments, "", "Fv", scripts::is_plain_awk),
-        "sed" | "gsed" => scripts::given(arguments, "nrEisuz", "", scripts::is_plain_sed),
+        "awk" | "gawk" | "mawk" | "nawk" => scripts::analyse(arguments, "", "Fv", scripts::is_plain_awk),
+        "sed" | "gsed" => scripts::analyse(arguments, "nrEisuz", "", scripts::is_plain_sed),
         "sqlite3" if !scripts::is_plain_sqlite(arguments) => Runs::Unknown,
-        "make" if !has_seen_makefiles(arguments) || !arguments.iter().all(sets_plainly) => Runs::Unknown,
+        "make" if !has_inspectable_makefiles(arguments) || !arguments.iter().all(sets_plainly) => Runs::Unknown,
         _ => match INTERPRETERS.iter().find(|(interpreter, ..)| *interpreter == name) {
             Some((_, code, valued)) => interpreter(code, valued, arguments),
             None => Runs::Itself,
@@ -112,17 +116,18 @@ pub fn runs(program: &Program<'_>, arguments: &[Word]) -> Runs {
     }
 }
 
-/// Of a command that runs no other.
-pub fn nature(program: &Program<'_>, arguments: &[Word]) -> Nature {
-    let brings = program.runs_by_option(arguments) || evaluates(program.name, arguments);
-    match brings || (!program.runs_no_other(arguments) && hands_code_on(arguments)) {
-        true if program.name == "find" => Nature::More,
-        true => Nature::Opaque,
-        false => Nature::Plain,
+/// Returns the effect of a command that runs no other.
+pub fn effect(program: &Program<'_>, arguments: &[Word]) -> Effect {
+    let runs_code = program.runs_by_option(arguments) || evaluates(program.name, arguments);
+    match runs_code || (!program.runs_no_other(arguments) && passes_code(arguments)) {
+        true if program.name == "find" => Effect::SideEffect,
+        true => Effect::Opaque,
+        false => Effect::Transparent,
     }
 }
 
-/// Whether names of variables among the words may have brackets with something in them, or be of those that evaluate what they get.
+/// Returns whether variable names among the words may have subscripts, or name variables that
+/// evaluate their values.
 fn evaluates(name: &str, arguments: &[Word]) -> bool {
     let unknown = |word: &Word| word.value().is_none();
     let is = |word: &Word, options: &str| word.value().is_some_and(|word| is_one_of(options, &word));
@@ -146,16 +151,17 @@ fn evaluates(name: &str, arguments: &[Word]) -> bool {
         })
 }
 
-/// Whether a shell or an interpreter stands among the words, with options that bring code; as the first operand, or behind a wrapper,
-/// also one that reads its code from elsewhere.
-fn hands_code_on(arguments: &[Word]) -> bool {
+/// Returns whether the words contain a shell or interpreter followed by an option that takes code.
+/// As the first operand or after a wrapper, a shell or interpreter that reads its code from
+/// elsewhere counts as well.
+fn passes_code(arguments: &[Word]) -> bool {
     let (mut first, mut behind_wrapper) = (true, false);
     arguments.iter().enumerate().any(|(place, word)| {
         let value = word.value().unwrap_or_default();
         let program = Program::of(&value);
         let rest = &arguments[place + 1..];
         let takes_code = is_shell(program.name) || INTERPRETERS.iter().any(|(one, ..)| *one == program.name);
-        let options = rest.first().is_some_and(|word| word.begun().starts_with('-'));
+        let options = rest.first().is_some_and(|word| word.known_prefix().starts_with('-'));
         let found = takes_code && (first || options) && !matches!(runs(&program, rest), Runs::Itself | Runs::Nothing);
         behind_wrapper |= first && runs::is_wrapper(program.name);
         first = behind_wrapper || (first && value.starts_with('-'));
@@ -163,7 +169,8 @@ fn hands_code_on(arguments: &[Word]) -> bool {
     })
 }
 
-/// `trap`: a line that is run later, unless signals are only reset, ignored or listed.
+/// Analyses `trap`: a command line that runs later, unless signals are only reset, ignored or
+/// listed.
 fn handler(arguments: &[Word]) -> Runs {
     let words: Option<Vec<String>> = arguments.iter().map(Word::value).collect();
     let Some(words) = words else { return Runs::Unknown };
@@ -176,7 +183,7 @@ fn handler(arguments: &[Word]) -> Runs {
     }
 }
 
-/// `mapfile`: its options have no command, and the array is named.
+/// Returns whether `mapfile` has no option with a command and its array name is known.
 fn reads_lines(arguments: &[Word]) -> bool {
     let mut rest = arguments.iter().map(Word::value);
     while let Some(word) = rest.next() {
@@ -195,7 +202,8 @@ fn reads_lines(arguments: &[Word]) -> bool {
     true
 }
 
-/// Whether a word of `make` is no variable, or one whose value is no command of several words, nor the shell that runs all others.
+/// Returns whether a word of `make` is not a variable, or is one whose value is not a command of
+/// several words and which does not select the shell.
 fn sets_plainly(word: &Word) -> bool {
     let known: String = word.text.iter().flatten().collect();
     let Some((name, value)) = known.split_once('=') else { return true };
@@ -205,8 +213,8 @@ fn sets_plainly(word: &Word) -> bool {
         || (word.value().is_some() && value.chars().all(plain) && !name.contains("SHELL") && !name.starts_with("MAKE"))
 }
 
-/// Whether `make` is given no rules that come in by a pipe.
-fn has_seen_makefiles(arguments: &[Word]) -> bool {
+/// Returns whether `make` reads no makefile from a pipe.
+fn has_inspectable_makefiles(arguments: &[Word]) -> bool {
     let file = |(place, word): (usize, &Word)| {
         let option = word.value()?;
         let next = || arguments.get(place + 1).and_then(Word::value).unwrap_or_else(|| "-".into());
@@ -218,29 +226,32 @@ fn has_seen_makefiles(arguments: &[Word]) -> bool {
         let is_file = name.len() > 1 && ["file", "makefile"].into_iter().any(|option| option.starts_with(name));
         is_file.then(|| file.map_or_else(next, str::to_owned))
     };
-    arguments.iter().enumerate().filter_map(file).all(|file| is_seen(&file))
+    arguments.iter().enumerate().filter_map(file).all(|file| is_inspectable(&file))
 }
 
-/// Whether what is in a file can be seen before it runs: it is no pipe, wherever the shell may have gone before.
-fn is_seen(file: &str) -> bool {
+/// Returns whether the content of a file can be inspected before it runs: the path is not a pipe in
+/// any working directory.
+fn is_inspectable(file: &str) -> bool {
     let names: Vec<&str> = file.split('/').filter(|name| !["", "."].contains(name)).collect();
     let pipe = |name: &str| is_one_of("- cmdline comm environ stdin tty", name) || name.chars().all(|digit| digit.is_ascii_digit());
-    // Behind `..` it may be any of them.
+    // After `..`, any component may be at the root.
     let roots = if names.contains(&"..") { names.len() } else { usize::from(file.starts_with('/')) };
     let device = names.iter().take(roots).any(|name| ["dev", "proc"].contains(name));
     !device && names.last().is_some_and(|name| !pipe(name))
 }
 
-/// A script in a file is like any other program; what comes in by a pipe or a substitution cannot be seen.
+/// Analyses running a script: a file is treated like any other program; a pipe or substitution
+/// cannot be inspected.
 fn script(file: Option<&Word>) -> Runs {
-    if file.and_then(Word::value).is_some_and(|file| is_seen(&file)) { Runs::Itself } else { Runs::Unknown }
+    if file.and_then(Word::value).is_some_and(|file| is_inspectable(&file)) { Runs::Itself } else { Runs::Unknown }
 }
 
 fn shell(arguments: &[Word]) -> Runs {
     let mut code = false;
-    // `-n`: the commands are read, and none is run.
+    // `-n` parses commands without running them.
     let only_reads = |word: &Word| word.value().is_some_and(|word| word == "-n");
-    if matches!(arguments, [option, file] if only_reads(option) && !file.may_be_option() && !file.begun().starts_with(['-', '+'])) {
+    if matches!(arguments, [option, file] if only_reads(option) && !file.may_be_option() && !file.known_prefix().starts_with(['-', '+']))
+    {
         return Runs::Nothing;
     }
     let mut rest = arguments.iter();
@@ -262,7 +273,7 @@ fn shell(arguments: &[Word]) -> Runs {
     }
 }
 
-/// `code`, `valued`: letters of options, as in [`INTERPRETERS`].
+/// Analyses an interpreter. `code` and `valued` are letters of options, as in [`INTERPRETERS`].
 fn interpreter(code: &str, valued: &str, arguments: &[Word]) -> Runs {
     let mut rest = arguments.iter();
     while let Some(word) = rest.next() {
@@ -276,7 +287,7 @@ fn interpreter(code: &str, valued: &str, arguments: &[Word]) -> Runs {
                 let flag = |letter: char| letter.is_ascii_alphabetic() && !code.contains(letter);
                 match flags.char_indices().find(|(_, letter)| !flag(*letter) || valued.contains(*letter) || *letter == 'm') {
                     None => {}
-                    // A module is a script, save those that take code.
+                    // A module is treated as a script, except modules that take code.
                     Some((place, 'm')) if !code.contains('m') => {
                         let module = Some(flags[place + 1..].to_owned()).filter(|name| !name.is_empty());
                         let module = module.or_else(|| rest.next().and_then(Word::value));

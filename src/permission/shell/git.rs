@@ -1,19 +1,20 @@
-//! What git is told to do, behind its many options.
+//! Analyses `git` commands.
 
 use super::runs::is_one_of;
 use super::word::Word;
-use super::{Command, Nature};
+use super::{Command, Effect};
 
-/// Options before the subcommand that have their value in the next word.
+/// Options before the subcommand with a value in the next word.
 const VALUED: &[&str] =
     &["-C", "--git-dir", "--work-tree", "--namespace", "--super-prefix", "--attr-source", "--shallow-file", "--list-cmds"];
 
-/// Options before the subcommand that stand alone. `--git-dir=…` and its like stand in [`VALUED`].
+/// Options before the subcommand without a value. `--git-dir=…` and similar options are covered by
+/// [`VALUED`].
 const FLAGS: &str = "\
     --bare --exec-path --glob-pathspecs --help --html-path --icase-pathspecs --info-path --literal-pathspecs --man-path --no-advice \
     --no-lazy-fetch --no-optional-locks --no-pager --no-replace-objects --noglob-pathspecs --paginate --version -P -h -p -v";
 
-/// Git's own subcommands. Any other may be an alias, or a program of that name.
+/// Subcommands of git. Any other may be an alias or a program.
 const SUBCOMMANDS: &str = "\
     add am annotate apply archive bisect blame branch bundle cat-file check-attr check-ignore check-mailmap check-ref-format checkout \
     checkout-index cherry cherry-pick clean clone column commit commit-graph commit-tree config count-objects describe diff \
@@ -25,10 +26,10 @@ const SUBCOMMANDS: &str = "\
     symbolic-ref tag unpack-file unpack-objects update-index update-ref update-server-info var verify-commit verify-pack verify-tag \
     version whatchanged worktree write-tree";
 
-/// Settings that say who the user is and nothing else.
+/// Settings that only identify the user or are otherwise harmless.
 const PERSONAL: &str = "init.defaultbranch user.email user.name";
 
-/// Options of subcommands that are commands, or name a program: the beginnings of words.
+/// Prefixes of options of subcommands that are commands or name a program.
 const COMMANDS: &[(&str, &[&str])] = &[
     ("archive", &["--exec", "--remote"]),
     ("clone", &["-u", "--upload-pack", "-c", "--config", "--template", "ext::"]),
@@ -42,35 +43,35 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("remote", &["ext::"]),
 ];
 
-/// The command `git` with these arguments, written as `words`. Rules that deny or ask see it without the options before its subcommand,
-/// too.
+/// Creates the command `git` with these arguments, written as `words`. Deny and ask rules are also
+/// matched without the options before the subcommand.
 pub fn command(arguments: &[Word], words: &[Word], raw: &str) -> Command {
-    let (nature, plain) = subcommand(arguments);
-    Command::new(nature, words, raw).also(&plain)
+    let (effect, plain) = subcommand(arguments);
+    Command::new(effect, words, raw).also(&plain)
 }
 
-/// How much the words after `git` tell, and the command without what stands before its subcommand.
-fn subcommand(arguments: &[Word]) -> (Nature, Vec<Word>) {
-    let mut nature = Nature::Plain;
+/// Returns the effect of the command, and its words without the options before the subcommand.
+fn subcommand(arguments: &[Word]) -> (Effect, Vec<Word>) {
+    let mut effect = Effect::Transparent;
     let mut rest = arguments;
     while let Some((word, after)) = rest.split_first() {
         let value = word.value();
         match value.as_deref() {
-            // It may be any of these.
+            // An unknown word may be any of these.
             None => {
-                nature = Nature::Opaque;
+                effect = Effect::Opaque;
                 break;
             }
             Some(option) if VALUED.contains(&option) => rest = after.get(1..).unwrap_or_default(),
-            // Settings name programs, and aliases are commands.
+            // Settings can name programs, and aliases are commands.
             Some("-c") => {
-                nature = Nature::Opaque;
+                effect = Effect::Opaque;
                 rest = after.get(1..).unwrap_or_default();
             }
             Some(option) if option.starts_with('-') => {
                 let valued = option.split_once('=').is_some_and(|(name, _)| VALUED.contains(&name));
                 if !valued && !is_one_of(FLAGS, option) {
-                    nature = Nature::Opaque;
+                    effect = Effect::Opaque;
                 }
                 rest = after;
             }
@@ -80,21 +81,23 @@ fn subcommand(arguments: &[Word]) -> (Nature, Vec<Word>) {
     let name = rest.first().and_then(Word::value);
     let operands = rest.get(1..).unwrap_or_default();
     let options = operands.iter().take_while(|word| word.value().is_none_or(|word| word != "--"));
-    let brings = |prefix: &str| options.clone().any(|word| word.may_be(prefix));
+    let has_option = |prefix: &str| options.clone().any(|word| word.may_be(prefix));
     let is = |word: &str| operands.first().and_then(Word::value).is_some_and(|operand| operand == word);
     let runs = match name.as_deref() {
         Some("bisect") => is("run"),
         Some("submodule") => operands.iter().any(|word| word.value().is_none_or(|word| word == "foreach")),
         Some("config") => !is_harmless_setting(operands),
         Some(name) if !is_one_of(SUBCOMMANDS, name) => true,
-        Some(name) => COMMANDS.iter().any(|(command, prefixes)| *command == name && prefixes.iter().any(|prefix| brings(prefix))),
+        Some(name) => {
+            COMMANDS.iter().any(|(command, prefixes)| *command == name && prefixes.iter().any(|prefix| has_option(prefix)))
+        }
         None => false,
     };
     let plain = [Word::literal("git")].into_iter().chain(rest.iter().cloned()).collect();
-    (if runs { Nature::Opaque } else { nature }, plain)
+    (if runs { Effect::Opaque } else { effect }, plain)
 }
 
-/// Reading a setting, or saying who the user is.
+/// Returns whether the operands of `git config` read a setting or set a personal one.
 fn is_harmless_setting(operands: &[Word]) -> bool {
     let scope = |word: &&Word| word.value().is_some_and(|word| is_one_of("--global --local --system --worktree", &word));
     let words: Vec<Option<String>> = operands.iter().skip_while(scope).map(Word::value).collect();
@@ -102,7 +105,7 @@ fn is_harmless_setting(operands: &[Word]) -> bool {
     let personal = |word: &str| is_one_of(PERSONAL, &word.to_ascii_lowercase());
     match words.as_slice() {
         [Some(word), ..] if is_one_of("get list -l --get --list --get-all --get-regexp", word) => true,
-        // One of the verbs would ask for more.
+        // A single name reads the setting; verbs contain no dot.
         [Some(name)] => is_name(name) && name.contains('.'),
         [Some(name), Some(value)] => personal(name) && is_name(value),
         _ => false,

@@ -1,4 +1,4 @@
-//! The grammar of bash that lines are read with: tree-sitter's.
+//! Parses command lines with tree-sitter's bash grammar.
 
 use std::ops::ControlFlow;
 
@@ -6,10 +6,11 @@ use tree_sitter::{ParseOptions, ParseState, Parser, Tree};
 
 use crate::limits;
 
-/// None when it takes too long, or parts a character. Bash takes all that is not ASCII for parts of words; the grammar is shown letters in its place, since its
-/// scanner looks characters up in a table of bytes, beyond which it crashes (`isdigit` in tree-sitter-bash 0.25).
+/// Parses `source`. `None` if parsing takes too long or splits a character. Bash treats all
+/// non-ASCII bytes as parts of words, so the parser receives a letter in their place; its scanner
+/// crashes on larger values (`isdigit` in tree-sitter-bash 0.25).
 pub fn parse(source: &str) -> Option<Tree> {
-    let shown: Vec<u8> = source.bytes().map(|byte| if byte.is_ascii() { byte } else { b'x' }).collect();
+    let ascii: Vec<u8> = source.bytes().map(|byte| if byte.is_ascii() { byte } else { b'x' }).collect();
     let mut parser = Parser::new();
     parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
     let mut steps = 0;
@@ -18,7 +19,7 @@ pub fn parse(source: &str) -> Option<Tree> {
         if steps > limits::SHELL_PARSE_STEPS_MAX { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let options = ParseOptions::new().progress_callback(&mut bounded);
-    let tree = parser.parse_with_options(&mut |place, _| shown.get(place..).unwrap_or_default(), None, Some(options));
+    let tree = parser.parse_with_options(&mut |place, _| ascii.get(place..).unwrap_or_default(), None, Some(options));
     tree.filter(|tree| source.is_ascii() || has_whole_characters(tree, source))
 }
 
@@ -40,7 +41,7 @@ fn has_whole_characters(tree: &Tree, source: &str) -> bool {
     }
 }
 
-/// Whether it is a word, or a part of one.
+/// Returns whether a node of this kind is a word or a part of one.
 pub fn is_literal(kind: &str) -> bool {
     matches!(
         kind,

@@ -1,28 +1,30 @@
-//! Patterns of rules over text of which parts may be unknown.
+//! Matches patterns of rules against text that may be partly unknown.
 
-/// Characters; none stands for any text that only the running shell knows.
+/// Characters; `None` is text of any length that only the running shell knows.
 pub type Text = Vec<Option<char>>;
 
-/// Whether a pattern fits; what is unknown may make it so.
+/// The result of matching a pattern. `Maybe`: depends on unknown text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Fit {
+pub enum Match {
     No,
     Maybe,
     Yes,
 }
 
+/// Converts completely known text.
 pub fn known(text: &str) -> Text {
     text.chars().map(Some).collect()
 }
 
-/// Whether `pattern` fits `text`: `*` stands for any text, `\` takes the meaning from what follows, and `git status *` fits
-/// `git status` too. What is unknown is fitted by `*` alone, and by anything if it is `guessed` to be what helps.
+/// Returns whether `pattern` matches `text`. `*` matches any text, `\` escapes the next character,
+/// and `git status *` also matches `git status`. Unknown text is matched only by `*`, or by
+/// anything if `guessed`.
 pub fn fits(pattern: &str, text: &[Option<char>], guessed: bool) -> bool {
     if pattern.strip_suffix(" *").is_some_and(|bare| fits(bare, text, guessed)) {
         return true;
     }
     let unknown = |place: usize| guessed && text.get(place) == Some(&None);
-    // The places in the text that the pattern reaches so far: as flags, and the first and the last.
+    // Positions in the text that the pattern can have reached: as flags, and the first and last.
     let mut reached = vec![false; text.len() + 1];
     reached[0] = true;
     let (mut first, mut last) = (0, 0);
@@ -39,7 +41,7 @@ pub fn fits(pattern: &str, text: &[Option<char>], guessed: bool) -> bool {
         };
         let mut next = vec![false; text.len() + 1];
         for place in (first..=last).filter(|place| reached[*place]) {
-            // Some unknown text before it is skipped, or goes on after it.
+            // Unknown text at this position may match the character, or be empty.
             let mut place = place;
             while unknown(place) {
                 next[place] = true;
@@ -56,12 +58,12 @@ pub fn fits(pattern: &str, text: &[Option<char>], guessed: bool) -> bool {
     reached[text.len()] || (first..=last).any(|place| reached[place] && (place..text.len()).all(unknown))
 }
 
-/// Whether `pattern` fits text that is known.
+/// Returns whether `pattern` matches completely known text.
 pub fn wildcard(pattern: &str, text: &str) -> bool {
     fits(pattern, &known(text), false)
 }
 
-/// `text` as a pattern that fits nothing else.
+/// Escapes `text` into a pattern that matches only it.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {

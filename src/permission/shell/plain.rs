@@ -1,11 +1,11 @@
-//! Where the grammar and bash see the same, and people too: what is not plainly so is not judged.
+//! Detects text that the grammar, bash and people read in the same way. Other text is not analysed.
 
 use std::ops::Range;
 
 use tree_sitter::Node;
 
-/// Whether people see what bash sees, and bash what the grammar does: no control characters, no blanks but the usual, nothing
-/// invisible, no line that goes on in the middle of a word.
+/// Returns whether people, bash and the grammar read the text alike: no control characters, unusual
+/// whitespace or invisible characters, and no line continuation within a word.
 pub fn is_plain(source: &str) -> bool {
     let odd = |character: char| match character {
         '\n' | '\t' => false,
@@ -18,7 +18,7 @@ pub fn is_plain(source: &str) -> bool {
     !source.chars().any(odd) && !source.match_indices("\\\n").any(broken)
 }
 
-/// `$name`, `$1`, `$?`
+/// Returns whether the text is a simple variable: `$name`, `$1`, `$?`.
 pub fn is_variable(text: &str) -> bool {
     let Some(name) = text.strip_prefix('$') else { return false };
     let special = name.len() == 1 && "@*#?-$!0123456789".contains(name);
@@ -29,8 +29,8 @@ fn is_name(text: &str) -> bool {
     text.chars().all(|character| character.is_ascii_alphanumeric() || character == '_')
 }
 
-/// `${name}`, `${#name}`, `${name:-word}`, `${name^^}`, `${name:0:8}`, `${name[@]}` and the like with nothing in it that is
-/// expanded or evaluated again.
+/// Returns whether the text is an expansion that expands and evaluates nothing else: `${name}`,
+/// `${#name}`, `${name:-word}`, `${name^^}`, `${name:0:8}`, `${name[@]}` and similar.
 pub fn is_harmless_expansion(text: &str) -> bool {
     let Some(inner) = text.strip_prefix("${").and_then(|text| text.strip_suffix('}')) else { return false };
     let inner = inner.strip_prefix('#').filter(|name| !name.is_empty()).unwrap_or(inner);
@@ -45,7 +45,7 @@ pub fn is_harmless_expansion(text: &str) -> bool {
     rest.is_some_and(|rest| operator(rest) && word(rest))
 }
 
-/// Behind a subscript that is not evaluated: `[@]`, `[*]` and numbers.
+/// Skips a subscript that is not evaluated: `[@]`, `[*]` and numbers.
 fn subscripted(rest: &str) -> &str {
     let inner = |rest: &str| rest.split_once(']').map(|(subscript, rest)| (subscript.len(), rest.len()));
     let Some((length, left)) = rest.strip_prefix('[').and_then(inner) else { return rest };
@@ -54,7 +54,7 @@ fn subscripted(rest: &str) -> &str {
     if number || ["@", "*"].contains(&subscript) { &rest[rest.len() - left..] } else { rest }
 }
 
-/// `:0:8`, `:2`, `: -3`
+/// Returns whether the text is a range: `:0:8`, `:2`, `: -3`.
 fn is_range(rest: &str) -> bool {
     let number = |text: &str| {
         let digits = text.trim_start_matches(' ');
@@ -64,7 +64,8 @@ fn is_range(rest: &str) -> bool {
     rest.strip_prefix(':').is_some_and(|rest| rest.split(':').count() < 3 && rest.split(':').all(number))
 }
 
-/// Whether the grammar ends a here-document where bash does, and finds in it what bash does. There is one in a line at most.
+/// Returns whether the grammar and bash agree on the end and the content of a here-document. Lines
+/// with more than one here-document are not supported.
 pub fn is_plain_heredoc(source: &str, parts: &[Node<'_>]) -> bool {
     let find = |kind: &str| parts.iter().find(|part| part.kind() == kind);
     let (Some(start), Some(body), Some(end)) = (find("heredoc_start"), find("heredoc_body"), find("heredoc_end")) else {
@@ -76,7 +77,7 @@ pub fn is_plain_heredoc(source: &str, parts: &[Node<'_>]) -> bool {
     if delimiter.is_empty() || !delimiter.chars().all(|character| character.is_ascii_alphanumeric() || character == '_') {
         return false;
     }
-    // From the end of the line that it begins in.
+    // The content starts after the line that contains the operator.
     let Some(first) = source[start.end_byte()..].find('\n').map(|place| start.end_byte() + place + 1) else { return false };
     let tabs = find("<<-").is_some();
     let bare = |line: &str| if tabs { line.trim_start_matches('\t').to_owned() } else { line.to_owned() };
@@ -94,7 +95,7 @@ pub fn is_plain_heredoc(source: &str, parts: &[Node<'_>]) -> bool {
     agreed && begins_first && (quoted.is_some() || is_plain_text(source, *body))
 }
 
-/// Whether everything that bash expands in the here-document is a part of its own.
+/// Returns whether the grammar has a node for everything that bash expands in the here-document.
 fn is_plain_text(source: &str, body: Node<'_>) -> bool {
     let holes: Vec<Range<usize>> =
         body.children(&mut body.walk()).filter(|part| part.kind() != "heredoc_content").map(|part| part.byte_range()).collect();

@@ -1,18 +1,18 @@
-//! What is known about programs by their names: which ones run no others, and with which options they do.
+//! Tables of known programs: those that run no other programs, and the options with which they do.
 
 use super::code::is_named;
 use super::runs::is_one_of;
 use super::word::Word;
 
-/// Directories whose programs are the system's own.
+/// Directories of system programs.
 const SYSTEM: &str = "/bin /sbin /usr/bin /usr/sbin /usr/local/bin /usr/local/sbin /opt/homebrew/bin /run/current-system/sw/bin";
 
-/// Words that bash runs itself: there is no program of that name.
+/// Builtins for which there is no program of that name.
 const BUILTINS: &str = "\
     . alias bind builtin compgen complete coproc declare enable eval exec export hash let local mapfile readarray readonly set shopt \
     source trap typeset unset";
 
-/// Programs that behave like others.
+/// Programs that are treated like another program.
 const SAME: &[(&str, &str)] = &[
     ("gmake", "make"),
     ("bmake", "make"),
@@ -31,9 +31,10 @@ const SAME: &[(&str, &str)] = &[
     ("podman", "docker"),
 ];
 
-/// Programs that run no others, except by the options of the row: the beginnings of words. What their other operands say is data.
+/// Programs that run no others, except through the options of the row, which are prefixes of words.
+/// Their other operands are data.
 const KNOWN: &[(&str, &[&str])] = &[
-    // The shell's own.
+    // Builtins of the shell.
     (
         ": [ bg break caller cd continue dirs disown echo exit false fg getopts help history logout mapfile popd \
          printf pushd pwd read readarray return set shift suspend test times true type ulimit umask unalias unset wait",
@@ -93,7 +94,7 @@ const KNOWN: &[(&str, &[&str])] = &[
     ("wget", &["--use-askpass", "-e", "--execute"]),
     ("rsync", &["-e", "--rsh", "--rsync-path"]),
     ("scp sftp", &["-S", "-o", "-F", "-D", "-b"]),
-    // Compilers: they run their own parts.
+    // Compilers, which run only their own components.
     (
         "gcc",
         &["-wrapper", "-fplugin", "-fpass-plugin", "-specs", "--specs", "-B=", "-fuse-ld", "--ld-path", "-Xclang", "*plugin", "@"],
@@ -102,7 +103,7 @@ const KNOWN: &[(&str, &[&str])] = &[
     ("javac rustfmt gofmt", &["-J", "@"]),
 ];
 
-/// Programs with subcommands: those that run no others, except by the options.
+/// Programs with subcommands that run no other programs, except through the options.
 const SUBCOMMANDS: &[(&str, &str, &[&str])] = &[
     (
         "cargo",
@@ -124,30 +125,30 @@ const SUBCOMMANDS: &[(&str, &str, &[&str])] = &[
     ("systemctl", "cat is-active is-enabled is-failed list-timers list-unit-files list-units show status", &[]),
 ];
 
-/// Programs that run others by an option, and for other reasons too.
+/// Programs that run others through these options, and also otherwise.
 const OTHERS: &[(&str, &[&str])] =
     &[("jobs", &["-x"]), ("make", &["--eval", "-E"]), ("npm", &["-c", "--call", "--script-shell"]), ("npx", &["-c", "--call"])];
 
-/// Their options may stand behind `--`.
+/// Programs that accept options after `--`.
 const NO_END_OF_OPTIONS: &str = "find go jobs npm npx zip";
 
-/// Programs that only print their version when asked, though they run anything otherwise.
+/// Programs that run others, but not with `--version`.
 const VERSIONED: &str = "\
     bash docker emacs fish gdb kubectl lldb ltrace nvim parallel perf podman rvim screen strace tmux valgrind vi view vim vimdiff \
     watch zsh";
 
-/// Whether a table of this file has the program.
+/// Returns whether a table of this file contains the program.
 pub fn is_listed(name: &str) -> bool {
     let listed = KNOWN.iter().chain(OTHERS).any(|(names, _)| is_one_of(names, name));
     listed || SUBCOMMANDS.iter().any(|(program, ..)| *program == name)
 }
 
-/// A program by its name.
+/// A program, identified by its name.
 #[derive(Clone, Copy, Debug)]
 pub struct Program<'a> {
-    /// Without its directory and its version, and the usual one of several.
+    /// The canonical name, without directory and version.
     pub name: &'a str,
-    /// Bash or the system provides it by this name.
+    /// The name refers to a builtin or to a program in a system directory.
     pub standard: bool,
 }
 
@@ -167,12 +168,14 @@ impl<'a> Program<'a> {
         Program { name, standard: placed && name == base }
     }
 
-    /// It runs no other, whatever its operands are, except by its options: see [`Program::runs_by_option`].
+    /// Returns whether the program runs no other program, except through options
+    /// ([`Program::runs_by_option`]).
     pub fn runs_no_other(&self, arguments: &[Word]) -> bool {
         let row = |names: &str| is_one_of(names, self.name);
         let subcommand = || {
-            // `cargo +nightly`
-            let skipped = usize::from(self.name == "cargo" && arguments.first().is_some_and(|word| word.begun().starts_with('+')));
+            // Skip the toolchain in `cargo +nightly`.
+            let skipped =
+                usize::from(self.name == "cargo" && arguments.first().is_some_and(|word| word.known_prefix().starts_with('+')));
             arguments.get(skipped).and_then(Word::value)
         };
         self.standard
@@ -182,38 +185,38 @@ impl<'a> Program<'a> {
                     .any(|(program, known, _)| *program == self.name && subcommand().is_some_and(|word| is_one_of(known, &word))))
     }
 
-    /// Whether an option among the words is a command, or makes the program run some.
+    /// Returns whether an option among the words is a command or makes the program run one.
     pub fn runs_by_option(&self, arguments: &[Word]) -> bool {
         let listed = KNOWN.iter().chain(OTHERS).find(|(names, _)| is_one_of(names, self.name)).map(|(_, options)| *options);
         let subcommands = || SUBCOMMANDS.iter().find(|(program, ..)| *program == self.name).map(|(.., options)| *options);
         let options = listed.or_else(subcommands).unwrap_or_default();
         let ends = |word: &Word| word.value().is_some_and(|word| word == "--") && !is_one_of(NO_END_OF_OPTIONS, self.name);
-        // The letters of tar's options may stand without a dash.
-        let bare = arguments.first().filter(|_| self.name == "tar").map(|word| Word::literal(&format!("-{}", word.begun())));
+        // The option letters of tar can be given without a dash.
+        let bare = arguments.first().filter(|_| self.name == "tar").map(|word| Word::literal(&format!("-{}", word.known_prefix())));
         let runs = |word: &Word| options.iter().any(|option| is_option(word, option));
         arguments.iter().take_while(|word| !ends(word)).chain(&bare).any(runs)
     }
 
-    /// It only prints its version.
+    /// Returns whether the program only prints its version.
     pub fn prints_version(&self, arguments: &[Word]) -> bool {
         let asks = |word: &Word| word.value().is_some_and(|word| word == "--version");
         self.standard && is_one_of(VERSIONED, self.name) && matches!(arguments, [word] if asks(word))
     }
 }
 
-/// Whether `word` may be `option`. One that begins with `*` may stand anywhere in the word; one that ends with `=` is not
-/// abbreviated, nor among other letters.
+/// Returns whether `word` may be `option`. An option with a leading `*` can occur anywhere in the
+/// word; one with a trailing `=` is neither abbreviated nor combined with other letters.
 fn is_option(word: &Word, option: &str) -> bool {
     if let Some(part) = option.strip_prefix('*') {
         return word.may_be_option() || word.text.iter().flatten().collect::<String>().contains(part);
     }
     match option.strip_suffix('=') {
-        Some(option) => word.may_be_option() || word.begun().starts_with(option),
+        Some(option) => word.may_be_option() || word.known_prefix().starts_with(option),
         None => word.may_be(option),
     }
 }
 
-/// `python3.12`, `perl5.36.0`, `gcc-12` and `vim.basic` without what stands behind the name.
+/// Removes a version or variant: `python3.12`, `perl5.36.0`, `gcc-12`, `vim.basic`.
 fn unversioned(name: &str) -> &str {
     let variant = name.split_once('.').filter(|(name, _)| is_named(name)).map(|(name, _)| name);
     let plain = || name.trim_end_matches(|last: char| last.is_ascii_digit() || ".-_".contains(last));

@@ -1,5 +1,5 @@
-//! From a line to its commands, by way of tree-sitter's grammar of bash. That grammar takes more than bash does: where the two might
-//! not see the same, the line counts as one that cannot be read.
+//! Extracts the commands of a line with tree-sitter's bash grammar. The grammar accepts more than
+//! bash does: where the two may differ, the line is treated as opaque.
 
 use std::ops::Range;
 
@@ -9,18 +9,18 @@ use super::arithmetic::{self, Variables};
 use super::grammar::{is_literal, parse};
 use super::plain::{is_harmless_expansion, is_plain, is_variable};
 use super::word::Word;
-use super::{Command, Nature, runs};
+use super::{Command, Effect, runs};
 use crate::limits;
 
-/// All commands of `line`, also those in its substitutions, and in what it has other shells run. Where something in it cannot be read,
-/// there is one more, of which nothing is known.
+/// Returns all commands of `line`, including those in substitutions and those that it runs in other
+/// shells. If a part cannot be analysed, an opaque command is added.
 pub fn commands(line: &str) -> Vec<Command> {
     let mut reader = Reader::new(line);
     reader.read();
     reader.done()
 }
 
-/// The variables that are set for a line.
+/// Returns the effects of the variables set for a line.
 pub fn environment(environment: &str) -> Vec<Command> {
     let environment = environment.trim_ascii();
     let mut reader = Reader::new(environment);
@@ -31,21 +31,21 @@ pub fn environment(environment: &str) -> Vec<Command> {
     reader.done()
 }
 
-/// Reads one text; what that has a shell run is read by another.
+/// Analyses one text. Each nested script has a reader of its own.
 pub struct Reader<'a> {
     pub source: &'a str,
     pub found: Vec<Command>,
-    /// Something could not be read.
+    /// A part could not be analysed.
     pub opaque: bool,
-    /// Commands around the current one that do nothing but run it.
+    /// Number of commands around the current one that only run it.
     depth: usize,
-    /// Parts around the current one.
+    /// Nesting depth of syntax nodes.
     level: usize,
-    /// Characters of the names of what was found.
+    /// Total number of characters in the spellings of the commands found.
     named: usize,
-    /// A variable that stands alone here is given to programs.
+    /// Stand-alone assignments are passed to programs.
     pub prefixed: bool,
-    /// What is assigned, and relied on.
+    /// Assignments, and uses of variables that rely on them.
     pub variables: Variables,
 }
 
@@ -63,20 +63,22 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What a shell does that is given `script` here.
+    /// Analyses `script` as the input of a nested shell.
     pub fn script(&self, script: &str) -> Vec<Command> {
         let mut inner = Reader { depth: self.depth, level: self.level, ..Reader::new(script) };
         inner.read();
         inner.done()
     }
 
+    /// Returns the commands found, with an opaque command if a part could not be analysed.
     pub fn done(mut self) -> Vec<Command> {
-        if self.opaque || !self.variables.hold() {
-            self.found.push(Command::new(Nature::Opaque, &[Word::unknown()], self.source));
+        if self.opaque || !self.variables.are_safe() {
+            self.found.push(Command::new(Effect::Opaque, &[Word::unknown()], self.source));
         }
         self.found
     }
 
+    /// Analyses the complete text.
     pub fn read(&mut self) {
         self.opaque |= !is_plain(self.source);
         if self.source.len() > limits::SHELL_BYTES_MAX {
@@ -95,6 +97,7 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Adds a command, within the limits of number and size.
     pub fn push(&mut self, command: Command) {
         self.named += command.names.iter().map(Vec::len).sum::<usize>();
         if self.found.len() < limits::SHELL_COMMANDS_MAX && self.named <= limits::SHELL_NAMES_CHARS_MAX {
@@ -108,23 +111,23 @@ impl<'a> Reader<'a> {
         &self.source[node.byte_range()]
     }
 
-    /// What no part of the grammar claims has to be blank for bash too.
+    /// Requires text between syntax nodes to be whitespace, as bash reads it.
     fn gap(&mut self, gap: Range<usize>, lines: bool) {
         let continued = self.source[gap].replace("\\\n", " ");
         self.opaque |= !continued.chars().all(|character| matches!(character, ' ' | '\t') || (lines && character == '\n'));
     }
 
-    /// The parts of `node`. `lines`: they may stand on several.
+    /// Returns the children of `node`. `lines`: they may be on several lines.
     pub fn parts<'t>(&mut self, node: Node<'t>, lines: bool) -> Vec<Node<'t>> {
         let parts: Vec<Node<'t>> = node.children(&mut node.walk()).collect();
         let mut end = node.start_byte();
         let mut word = false;
         for part in &parts {
-            // Words with nothing between them are one for bash.
+            // Bash reads adjacent words as one.
             let is_word = is_literal(part.kind()) || matches!(part.kind(), "command_name" | "variable_assignment");
             self.opaque |= is_word && word && end == part.start_byte();
             word = is_word;
-            // The grammar drops a `-` before a here-document: `redirect` takes it.
+            // The grammar drops a `-` before a here-document; `redirect` restores it.
             let dash = part.kind() == "heredoc_redirect" && self.source[end..part.start_byte()].trim_matches([' ', '\t']) == "-";
             if !dash {
                 self.gap(end..part.start_byte(), lines);
@@ -135,7 +138,8 @@ impl<'a> Reader<'a> {
         parts
     }
 
-    /// Reads a part of what is being read: all that goes into itself goes through here.
+    /// Runs `read` one nesting level deeper. All recursion uses this function, which limits its
+    /// depth.
     pub fn within(&mut self, read: impl FnOnce(&mut Self)) {
         self.level += 1;
         if self.level > limits::SHELL_LEVELS_MAX {
@@ -170,7 +174,7 @@ impl<'a> Reader<'a> {
                 self.visit_all(node, true);
             }
             "array" => self.array(node),
-            // The pattern of a case.
+            // The pattern of a `case` item.
             "extglob_pattern" => self.opaque |= !is_plain_pattern(self.text(node)),
             "compound_statement" => {
                 let sum = self.text(node).strip_prefix("((").map(|text| text.strip_suffix("))").unwrap_or("["));
@@ -179,10 +183,10 @@ impl<'a> Reader<'a> {
                 }
             }
             "command_substitution" => {
-                // Within backticks a backslash means something else.
+                // Within backticks, backslashes are interpreted differently.
                 let text = self.expansion(node);
                 self.opaque |= !text.starts_with("$(") && text.contains('\\');
-                // In a here-document the grammar takes `$((1))` for a substitution.
+                // In a here-document, the grammar parses `$((1))` as a command substitution.
                 let sum = text.strip_prefix("$((").map(|text| text.strip_suffix("))").unwrap_or("["));
                 if !sum.is_some_and(|text| self.arithmetic(text, node)) {
                     self.visit_all(node, true);
@@ -226,7 +230,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A word, with the commands in its substitutions.
+    /// Reads a word and analyses the commands in its substitutions.
     pub fn word(&mut self, node: Node<'_>) -> Word {
         let mut holes = Vec::new();
         self.holes(node, &mut holes);
@@ -235,6 +239,7 @@ impl<'a> Reader<'a> {
         word
     }
 
+    /// Collects the ranges of expansions in a word, and analyses the commands in them.
     pub fn holes(&mut self, node: Node<'_>, holes: &mut Vec<Range<usize>>) {
         let text = self.expansion(node);
         let range = node.end_byte() - text.len()..node.end_byte();
@@ -249,7 +254,7 @@ impl<'a> Reader<'a> {
             }
             "expansion" | "arithmetic_expansion" => {
                 holes.push(range);
-                // Both may run what stands in a variable: `${x@P}`, `$((x))` with x='a[$(…)]'.
+                // Both may run the value of a variable: `${x@P}`, `$((x))` with x='a[$(…)]'.
                 match text.strip_prefix("$((").and_then(|text| text.strip_suffix("))")) {
                     Some(text) => drop(self.arithmetic(text, node)),
                     None => self.opaque |= !is_harmless_expansion(text),
@@ -266,12 +271,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The text of an expansion: behind a quote, the grammar takes the blanks before it for a part of it.
+    /// Returns the text of an expansion. After a quote, the grammar includes the whitespace before
+    /// it.
     fn expansion(&self, node: Node<'_>) -> &'a str {
         self.text(node).trim_start_matches([' ', '\t', '\n'])
     }
 
-    /// What stands between `((` and `))` in `node`; false where it cannot be read.
+    /// Analyses the text between `((` and `))` in `node`. Returns false if it is not plain
+    /// arithmetic.
     fn arithmetic(&mut self, text: &str, node: Node<'_>) -> bool {
         let names = arithmetic::variables(text);
         let plain = names.is_some();
@@ -295,7 +302,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A command with what is redirected before and after it. The grammar takes words behind a redirection for more targets of it.
+    /// Analyses a command with the redirections before and after it. The grammar assigns words
+    /// after a redirection to the redirection.
     fn simple(&mut self, whole: Node<'_>, command: Option<Node<'_>>, redirects: &[Node<'_>]) {
         let mut words = Vec::new();
         for part in command.map(|command| self.parts(command, false)).unwrap_or_default() {
@@ -322,8 +330,8 @@ impl<'a> Reader<'a> {
         runs::run(self, &words, raw);
     }
 
-    /// What a command does that runs others: those.
-    pub fn inside(&mut self, read: impl FnOnce(&mut Self)) {
+    /// Analyses the commands that a wrapper runs, and limits their nesting depth.
+    pub fn nested(&mut self, read: impl FnOnce(&mut Self)) {
         self.depth += 1;
         if self.depth > limits::SHELL_DEPTH_MAX {
             self.opaque = true;
@@ -334,7 +342,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether a pattern consists of letters, wildcards and classes only.
+/// Returns whether a pattern consists of literals, wildcards and classes only.
 pub fn is_plain_pattern(text: &str) -> bool {
     text.chars().all(|character| character.is_ascii_alphanumeric() || "_-./*?^+[]!:,=@%".contains(character))
 }

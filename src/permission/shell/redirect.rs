@@ -1,4 +1,4 @@
-//! Redirections: what the shell itself reads and writes for a command.
+//! Analyses redirections: the files that the shell reads and writes for a command.
 
 use tree_sitter::Node;
 
@@ -7,10 +7,11 @@ use super::grammar::is_literal;
 use super::plain::is_plain_heredoc;
 use super::read::Reader;
 use super::word::Word;
-use super::{Command, Nature};
+use super::{Command, Effect};
 
 impl Reader<'_> {
-    /// `words`: takes what the grammar took for targets.
+    /// Analyses a redirection. Words of the command that the grammar assigns to the redirection are
+    /// added to `words`.
     pub fn redirect(&mut self, node: Node<'_>, words: &mut Vec<Word>) {
         let parts = self.parts(node, true);
         self.opaque |=
@@ -37,7 +38,7 @@ impl Reader<'_> {
             "heredoc_redirect" => {
                 self.opaque |= !is_plain_heredoc(self.source, &parts);
                 for part in parts {
-                    // Words behind it are the command's, as far as we know.
+                    // Words after it probably belong to the command.
                     self.opaque |= is_literal(part.kind());
                     match part.kind() {
                         "file_redirect" | "herestring_redirect" => self.within(|reader| reader.redirect(part, words)),
@@ -50,15 +51,16 @@ impl Reader<'_> {
         }
     }
 
+    /// Analyses the target file of a redirection.
     fn target(&mut self, operator: &str, target: &Word, node: Node<'_>) {
         let name = target.value();
         let is = |test: fn(&str) -> bool| name.as_deref().is_some_and(test);
-        // The shell makes connections of some names.
-        let begun = target.begun();
+        // The shell opens network connections for some names.
+        let known_prefix = target.known_prefix();
         let relative = target.raw.starts_with(['*', '?', '[']) || target.raw.starts_with("~/");
-        if name.is_some() || !begun.is_empty() {
-            self.opaque |=
-                may_be_device(&begun) && (name.is_none() || begun.starts_with("/dev/tcp/") || begun.starts_with("/dev/udp/"));
+        if name.is_some() || !known_prefix.is_empty() {
+            self.opaque |= may_be_device(&known_prefix)
+                && (name.is_none() || known_prefix.starts_with("/dev/tcp/") || known_prefix.starts_with("/dev/udp/"));
         } else if let Some(variable) = leading_variable(&target.raw) {
             match operator {
                 "<" => self.variables.use_source(variable, node.start_byte()),
@@ -68,20 +70,22 @@ impl Reader<'_> {
             self.opaque |= !relative && operator != "<";
         }
         let harmless = match operator {
-            // Nor does it write anything.
-            "<" if name.is_none() => return self.push(Command::new(Nature::More, &[], self.text(node))),
+            // Reading an unknown file does not write anything.
+            "<" if name.is_none() => return self.push(Command::new(Effect::SideEffect, &[], self.text(node))),
             "<" | "<&" | "<&-" | ">&-" => true,
             ">&" => is(|name| name.chars().all(|digit| digit.is_ascii_digit() || digit == '-') || name == "/dev/null"),
             _ => is(|name| ["/dev/null", "/dev/stdout", "/dev/stderr"].contains(&name)),
         };
         if !harmless {
-            let command = Command { writes: Some(name.unwrap_or_default()), ..Command::new(Nature::More, &[], self.text(node)) };
+            let command =
+                Command { writes: Some(name.unwrap_or_default()), ..Command::new(Effect::SideEffect, &[], self.text(node)) };
             self.push(command);
         }
     }
 }
 
-/// Whether the redirection whose operator is at `place` begins with a variable for its descriptor: `{name}>`, `{name[x]}>`.
+/// Returns whether the redirection with its operator at `place` assigns its descriptor to a
+/// variable: `{name}>`, `{name[x]}>`.
 fn is_named_descriptor(source: &str, place: usize) -> bool {
     let Some(before) = source[..place].strip_suffix('}') else { return false };
     let braced = before.rfind('{').is_some_and(|brace| before[..brace].ends_with('$'));

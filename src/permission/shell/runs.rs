@@ -1,38 +1,39 @@
-//! What a command has others do: programs that run another program, shells within the shell, variables that programs obey.
+//! Finds the commands that a command runs: wrappers, nested shells, and variables that affect
+//! programs.
 
 use super::arithmetic::{Value, is_integer};
 use super::programs::Program;
 use super::read::Reader;
 use super::word::Word;
-use super::{Command, Nature, code, git};
+use super::{Command, Effect, code, git};
 
-/// What is known of a command by its words.
+/// The commands that a command runs, as far as its words show.
 pub enum Runs {
-    /// No other that is known.
+    /// No known command.
     Itself,
-    /// No other, whatever its operands are.
+    /// No command, whatever the operands.
     Nothing,
-    /// Nobody can tell.
+    /// Unknown commands.
     Unknown,
-    /// The words of another, and it does nothing else.
+    /// Only the command with these words.
     Only(Vec<Word>),
-    /// Others, while it does something itself too.
+    /// The commands with these words, in addition to an effect of its own.
     Others(Vec<Vec<Word>>),
-    /// A line for a shell.
+    /// A command line for a shell.
     Script(String),
 }
 
 /// A program that runs the command after its options.
 struct Wrapper {
     name: &'static str,
-    /// Options with a value, in the same word or in the next.
+    /// Options with a value, in the same word or the next.
     valued: &'static [&'static str],
     flags: &'static [&'static str],
-    /// Words before the command.
+    /// Number of operands before the command.
     operands: usize,
-    /// It takes variables before the command.
+    /// Assignments can precede the command.
     variables: bool,
-    /// It does more than to run the command.
+    /// The program has an effect of its own.
     more: bool,
 }
 
@@ -84,43 +85,43 @@ const WRAPPERS: &[Wrapper] = &[
     },
 ];
 
-/// Words of bash itself: where one stands as a command, the line was misread.
+/// Reserved words of bash. If one is parsed as a command, the line was misread.
 const RESERVED: &str = "\
     ! [[ ]] { } case do done elif else esac fi for function if in select then until while";
 
-/// Variables that tell programs how to speak, not what to do.
+/// Variables that only affect the output of programs.
 const HARMLESS: &str = "\
     CI CLICOLOR COLUMNS DEBUG FORCE_COLOR LANG LC_ALL LC_CTYPE LINES NODE_ENV NO_COLOR RUST_BACKTRACE RUST_LOG TERM TZ VERBOSE";
 
-/// What names of variables have in them that say which programs run, where they find it, or how they behave; and the same for whole parts
-/// between underscores.
+/// Parts of the names of variables that select programs, their search paths or their behaviour;
+/// [`SENSITIVE_PARTS`] must match between underscores.
 const SENSITIVE: &str = "\
     ASKPASS BASH BROWSER CARGO CMD COMMAND CONFIG DYLD EDITOR EXEC FLAGS HOME HOOK IFS LESS MAKE NODE OPTIONS OPTS PAGER PATH \
     PERL PRELOAD PROMPT PROXY PS4 PYTHON RUBY RUST SHELL SSH VISUAL WRAPPER";
 const SENSITIVE_PARTS: &str = "AR CC CXX ENV GIT LD MAN OPT RSH TAR UNZIP ZIPOPT";
 
-/// Options of the compiler: plain where they name no program and load none.
+/// Variables with compiler options, which are harmless if they neither name nor load a program.
 const COMPILER_FLAGS: &str = "RUSTFLAGS RUSTDOCFLAGS";
 
-/// What it means that a variable is set. None: nothing to programs. `given`: to a program, not only to the shell itself. `value`: if it
-/// is known.
-pub fn variable(name: &str, given: bool, value: Option<&str>) -> Option<Nature> {
+/// Returns the effect of setting a variable; `None` if programs ignore it. `given`: passed to a
+/// program, not only to the shell. `value`: its value, if known.
+pub fn variable(name: &str, given: bool, value: Option<&str>) -> Option<Effect> {
     let upper = name.to_ascii_uppercase();
     let plain_flags = |flags: &str| {
         let plain = |character: char| character.is_ascii_alphanumeric() || " -_=,+.:".contains(character);
         flags.chars().all(plain) && !["link", "codegen-backend", "-Z"].iter().any(|part| flags.contains(part))
     };
     if is_integer(name) {
-        Some(Nature::Opaque)
+        Some(Effect::Opaque)
     } else if is_one_of(HARMLESS, name) || (!given && upper != name && !upper.contains("PROXY")) {
         None
     } else if name == "CARGO_TARGET_DIR" || (is_one_of(COMPILER_FLAGS, name) && value.is_some_and(plain_flags)) {
-        Some(Nature::More)
+        Some(Effect::SideEffect)
     } else if SENSITIVE.split(' ').any(|part| upper.contains(part)) || upper.split('_').any(|part| is_one_of(SENSITIVE_PARTS, part))
     {
-        Some(Nature::Opaque)
+        Some(Effect::Opaque)
     } else {
-        Some(Nature::More)
+        Some(Effect::SideEffect)
     }
 }
 
@@ -128,12 +129,13 @@ pub fn is_wrapper(name: &str) -> bool {
     WRAPPERS.iter().any(|wrapper| wrapper.name == name)
 }
 
-/// Adds to `reader` what a command of these words does. A wrapper or a shell that is not the system's own is a program like any
-/// other for rules that allow, while rules that deny or ask see through it all the same.
+/// Adds the effects of a command with these words to `reader`. For allow rules, a wrapper or shell
+/// that is not a system program is treated like any other program; deny and ask rules also apply to
+/// the commands that it runs.
 pub fn run(reader: &mut Reader<'_>, words: &[Word], raw: &str) {
     let Some((first, arguments)) = words.split_first() else { return };
     let Some(path) = first.value() else {
-        return reader.push(Command::new(Nature::Opaque, words, raw));
+        return reader.push(Command::new(Effect::Opaque, words, raw));
     };
     reader.opaque |= is_one_of(RESERVED, &first.raw) || is_assignment(&first.raw);
     let program = Program::of(&path);
@@ -146,10 +148,10 @@ pub fn run(reader: &mut Reader<'_>, words: &[Word], raw: &str) {
         None if program.name == "find" => found(arguments),
         None => code::runs(&program, arguments),
     };
-    let around = if program.standard { Nature::Around } else { Nature::Plain };
-    let searched = |command: Command| if program.standard { command } else { command.with_operands(arguments) };
+    let wrapper = if program.standard { Effect::Wrapper } else { Effect::Transparent };
+    let with_operands = |command: Command| if program.standard { command } else { command.with_operands(arguments) };
     match found {
-        Runs::Nothing => reader.push(Command::new(Nature::Plain, words, raw)),
+        Runs::Nothing => reader.push(Command::new(Effect::Transparent, words, raw)),
         Runs::Itself if program.name == "git" => reader.push(git::command(arguments, words, raw)),
         Runs::Itself if path_name(&path).starts_with("git-") => {
             let subcommand = Word::literal(&path_name(&path)["git-".len()..]);
@@ -157,29 +159,29 @@ pub fn run(reader: &mut Reader<'_>, words: &[Word], raw: &str) {
             reader.push(git::command(&arguments, words, raw));
         }
         Runs::Itself => {
-            let command = Command::new(code::nature(&program, arguments), words, raw);
+            let command = Command::new(code::effect(&program, arguments), words, raw);
             reader.push(if program.runs_no_other(arguments) { command } else { command.with_operands(arguments) });
         }
-        Runs::Unknown => reader.push(Command::new(Nature::Opaque, words, raw)),
+        Runs::Unknown => reader.push(Command::new(Effect::Opaque, words, raw)),
         Runs::Only(inner) => {
-            reader.push(searched(Command::new(around, words, raw)));
-            reader.inside(|reader| run(reader, &inner, raw));
+            reader.push(with_operands(Command::new(wrapper, words, raw)));
+            reader.nested(|reader| run(reader, &inner, raw));
         }
         Runs::Others(commands) => {
-            reader.push(searched(Command::new(Nature::Plain, words, raw)));
+            reader.push(with_operands(Command::new(Effect::Transparent, words, raw)));
             for inner in commands {
-                reader.inside(|reader| run(reader, &inner, raw));
+                reader.nested(|reader| run(reader, &inner, raw));
             }
         }
-        Runs::Script(script) => reader.inside(|reader| {
+        Runs::Script(script) => reader.nested(|reader| {
             let commands = reader.script(&script);
-            reader.push(searched(Command::new(if commands.is_empty() { Nature::Plain } else { around }, words, raw)));
+            reader.push(with_operands(Command::new(if commands.is_empty() { Effect::Transparent } else { wrapper }, words, raw)));
             commands.into_iter().for_each(|command| reader.push(command));
         }),
     }
 }
 
-/// The last part of a path.
+/// Returns the last component of a path.
 fn path_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
@@ -193,7 +195,7 @@ fn wrapped(reader: &mut Reader<'_>, wrapper: &Wrapper, arguments: &[Word], raw: 
             _ => option.len() > 2 && wrapper.valued.iter().any(|valued| !valued.starts_with("--") && option.starts_with(valued)),
         };
         if wrapper.name == "xargs" && option.starts_with("-I") {
-            // What it replaces may be any word of the command.
+            // The replaced string may be any word of the command.
             let replaced = if option == "-I" { after.first().and_then(Word::value) } else { Some(option[2..].to_owned()) };
             if replaced.as_deref() != Some("{}") {
                 return Runs::Unknown;
@@ -220,11 +222,11 @@ fn wrapped(reader: &mut Reader<'_>, wrapper: &Wrapper, arguments: &[Word], raw: 
     }
     rest = &rest[operands.len()..];
     while let (true, Some((word, after))) = (wrapper.variables, rest.split_first()) {
-        let begun = word.begun();
-        let Some((name, _)) = begun.split_once('=') else { break };
+        let known_prefix = word.known_prefix();
+        let Some((name, _)) = known_prefix.split_once('=') else { break };
         let value = word.value().and_then(|value| value.split_once('=').map(|(_, value)| value.to_owned()));
-        if let Some(nature) = variable(name, true, value.as_deref()) {
-            reader.push(Command::new(nature, &[], raw));
+        if let Some(effect) = variable(name, true, value.as_deref()) {
+            reader.push(Command::new(effect, &[], raw));
         }
         rest = after;
     }
@@ -236,7 +238,7 @@ fn wrapped(reader: &mut Reader<'_>, wrapper: &Wrapper, arguments: &[Word], raw: 
     }
 }
 
-/// `find`: the commands after `-exec` and its like.
+/// Returns the commands after `-exec` and similar options of `find`.
 fn found(arguments: &[Word]) -> Runs {
     let mut commands = Vec::new();
     let mut rest = arguments.iter();
@@ -248,7 +250,7 @@ fn found(arguments: &[Word]) -> Runs {
                 commands.push(command.iter().map(|word| word.without("{}")).collect());
             }
             Some(_) => {}
-            // It may be any of these.
+            // An unknown word may be any of these options.
             None if ["-exec", "-ok"].into_iter().any(|option| word.may_be(option)) => return Runs::Unknown,
             None => {}
         }
@@ -256,12 +258,12 @@ fn found(arguments: &[Word]) -> Runs {
     if commands.is_empty() { Runs::Itself } else { Runs::Others(commands) }
 }
 
-/// `words` has blanks between them.
+/// Returns whether `word` is one of the space-separated `words`.
 pub fn is_one_of(words: &str, word: &str) -> bool {
     words.split(' ').any(|one| one == word)
 }
 
-/// `NAME=…`, `NAME+=…`, `NAME[…]=…`
+/// Returns whether the word is an assignment: `NAME=…`, `NAME+=…`, `NAME[…]=…`.
 fn is_assignment(word: &str) -> bool {
     let name = word.find(|character: char| !character.is_ascii_alphanumeric() && character != '_').unwrap_or(word.len());
     let value = &word[name..];

@@ -1,4 +1,4 @@
-//! Code that is given to `sed`, `awk` and `sqlite3`: plain where it runs nothing and writes no file.
+//! Code for `sed`, `awk` and `sqlite3`, which is harmless if it runs no command and writes no file.
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -6,24 +6,24 @@ use std::str::Chars;
 use super::runs::Runs;
 use super::word::Word;
 
-/// Programs whose first operand is code, unless options bring it. `flags`, `valued`: letters of options that are known; `e` brings code
-/// where there are flags.
-pub fn given(arguments: &[Word], flags: &str, valued: &str, is_plain: impl Fn(&str) -> bool) -> Runs {
-    let mut seen = false;
+/// Analyses a program whose first operand is code unless options supply it. `flags` and `valued`
+/// are letters of known options; `e` takes code if there are flags.
+pub fn analyse(arguments: &[Word], flags: &str, valued: &str, is_plain: impl Fn(&str) -> bool) -> Runs {
+    let mut has_code = false;
     let mut rest = arguments.iter();
     while let Some(word) = rest.next() {
         let Some(value) = word.value() else {
-            if seen && !word.begun().starts_with('-') && !word.may_be_option() {
+            if has_code && !word.known_prefix().starts_with('-') && !word.may_be_option() {
                 continue;
             }
             return Runs::Unknown;
         };
         match value.strip_prefix('-').filter(|option| !option.is_empty()) {
-            None if seen => {}
-            None if is_plain(&value) => seen = true,
+            None if has_code => {}
+            None if is_plain(&value) => has_code = true,
             None => return Runs::Unknown,
             Some(option) if option.chars().all(|flag| flags.contains(flag)) => {}
-            // The copies that `sed -i.bak` keeps.
+            // Backup suffix of `sed -i.bak`.
             Some(option)
                 if flags.contains('i')
                     && option.starts_with("i.")
@@ -32,9 +32,9 @@ pub fn given(arguments: &[Word], flags: &str, valued: &str, is_plain: impl Fn(&s
                 if flags.is_empty() || !rest.next().and_then(Word::value).is_some_and(|code| is_plain(&code)) {
                     return Runs::Unknown;
                 }
-                seen = true;
+                has_code = true;
             }
-            Some(option) if !seen && option.starts_with(|letter| valued.contains(letter)) => {
+            Some(option) if !has_code && option.starts_with(|letter| valued.contains(letter)) => {
                 let known = option.len() > 1 || rest.next().and_then(Word::value).is_some();
                 if !known {
                     return Runs::Unknown;
@@ -46,8 +46,9 @@ pub fn given(arguments: &[Word], flags: &str, valued: &str, is_plain: impl Fn(&s
     Runs::Itself
 }
 
+/// Returns whether an awk program runs no command and writes no file.
 pub fn is_plain_awk(code: &str) -> bool {
-    // `>` compares, except behind `print`, which stands in braces.
+    // `>` is a comparison, except after `print`, which occurs within braces.
     let mut depth = 0_i32;
     let mut redirects = false;
     for character in code.chars() {
@@ -64,7 +65,8 @@ pub fn is_plain_awk(code: &str) -> bool {
     compares && !["system", "|", "getline", "@", "\\"].iter().any(|word| code.contains(word))
 }
 
-/// Printing, deleting, quitting and substitutions at lines by number or pattern, without what runs or writes something.
+/// Returns whether a sed script only prints, deletes, quits and substitutes at lines by number or
+/// pattern, without running or writing anything.
 pub fn is_plain_sed(code: &str) -> bool {
     let mut rest = code.chars().peekable();
     let mut commands = 0;
@@ -80,7 +82,7 @@ pub fn is_plain_sed(code: &str) -> bool {
     }
 }
 
-/// Goes over one command; none where it may do more.
+/// Skips one command. `None` if it may do more.
 fn sed_command(rest: &mut Peekable<Chars<'_>>) -> Option<()> {
     sed_address(rest)?;
     if rest.next_if_eq(&',').is_some() {
@@ -100,7 +102,7 @@ fn sed_command(rest: &mut Peekable<Chars<'_>>) -> Option<()> {
     }
 }
 
-/// A number, `$`, a pattern between slashes, or nothing.
+/// Skips an address: a number, `$`, a pattern between slashes, or nothing.
 fn sed_address(rest: &mut Peekable<Chars<'_>>) -> Option<()> {
     while rest.next_if_eq(&' ').is_some() {}
     if rest.next_if_eq(&'/').is_some() {
@@ -114,7 +116,8 @@ fn sed_address(rest: &mut Peekable<Chars<'_>>) -> Option<()> {
     Some(())
 }
 
-/// Up to the delimiter and over it. Programs differ in whether it ends what stands in brackets.
+/// Skips text and its delimiter. Implementations differ on whether a delimiter within brackets ends
+/// the text.
 fn sed_text(rest: &mut Peekable<Chars<'_>>, delimiter: char) -> Option<()> {
     let mut bracket = false;
     loop {
@@ -131,7 +134,8 @@ fn sed_text(rest: &mut Peekable<Chars<'_>>, delimiter: char) -> Option<()> {
     }
 }
 
-/// Whether `sqlite3` is given a statement that runs nothing: what it reads from its standard input cannot be seen.
+/// Returns whether `sqlite3` is given a statement that runs nothing. Its standard input cannot be
+/// inspected.
 pub fn is_plain_sqlite(arguments: &[Word]) -> bool {
     let known: Option<Vec<String>> = arguments.iter().map(Word::value).collect();
     let Some(known) = known else { return false };

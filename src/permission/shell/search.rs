@@ -1,11 +1,11 @@
-//! Whether a program that is not known may run one that a pattern names, by what stands in its operands.
+//! Searches the operands of an unknown program for a command that a pattern names.
 
 use super::code::is_shell;
 use super::pattern::{Text, fits};
 use super::runs::is_wrapper;
 
-/// Whether the program of `pattern`, and behind it the other words of it, stand among the operands, as parts of them too. An unknown
-/// first operand may be the program.
+/// Returns whether the program of `pattern` and its other words occur in order among the operands
+/// or within them. An unknown first operand may be the program.
 pub fn may_run(operands: &[Text], pattern: &str) -> bool {
     let mut words = pattern.split(' ').filter(|word| !word.is_empty());
     let program = words.next().and_then(|word| word.rsplit('/').next()).unwrap_or_default();
@@ -16,17 +16,17 @@ pub fn may_run(operands: &[Text], pattern: &str) -> bool {
     if may_be_program(operands, program) {
         return true;
     }
-    // As it stands, and as a shell that is given it would take it: without quotes.
+    // Search the operands as written, and without quotes, as a nested shell would read them.
     let quotes = |character: &Option<char>| character.is_some_and(|character| "\\'\"".contains(character));
     let plain = |operand: &Text| operand.iter().filter(|character| !quotes(character)).copied().collect();
     let unquoted: Vec<Text> = operands.iter().map(plain).collect();
     let rest: Vec<&str> = words.collect();
-    stands_among(operands, name, name != program, &rest) || stands_among(&unquoted, name, name != program, &rest)
+    occurs_in(operands, name, name != program, &rest) || occurs_in(&unquoted, name, name != program, &rest)
 }
 
-/// Whether `name`, or what begins with it if it is only a `beginning`, stands among the operands, and behind it all words of `rest`
-/// that are plain: wildcards say nothing.
-fn stands_among(operands: &[Text], name: &str, beginning: bool, rest: &[&str]) -> bool {
+/// Returns whether `name`, or with `beginning` a token that starts with it, occurs in the operands,
+/// followed by all literal words of `rest`. Words with wildcards are ignored.
+fn occurs_in(operands: &[Text], name: &str, beginning: bool, rest: &[&str]) -> bool {
     let mut wanted = rest.iter().filter(|word| word.chars().all(is_part)).peekable();
     let mut found = false;
     for token in operands.iter().flat_map(|operand| tokens(operand)) {
@@ -42,7 +42,8 @@ fn stands_among(operands: &[Text], name: &str, beginning: bool, rest: &[&str]) -
     false
 }
 
-/// Whether the first operand is unknown and may be the program; behind a wrapper or a shell, any may.
+/// Returns whether the first operand is unknown and may be the program; after a wrapper or a shell,
+/// any operand may be.
 fn may_be_program(operands: &[Text], program: &str) -> bool {
     let mut behind_wrapper = false;
     for operand in operands.iter().filter(|operand| operand.first() != Some(&Some('-'))) {
@@ -57,17 +58,18 @@ fn may_be_program(operands: &[Text], program: &str) -> bool {
     false
 }
 
-/// What programs' names consist of.
+/// Returns whether a character can be part of a program name.
 fn is_part(character: char) -> bool {
     character.is_ascii_alphanumeric() || "-_.+".contains(character)
 }
 
-/// The last part of a path.
+/// Returns the last component of a path.
 fn name_of(operand: &[Option<char>]) -> &[Option<char>] {
     operand.rsplit(|character| *character == Some('/')).next().unwrap_or_default()
 }
 
-/// The names in an operand, without those of directories; none for a part that is unknown, which may hold blanks.
+/// Returns the names in an operand, without directories; `None` for an unknown part, which may
+/// contain spaces.
 fn tokens(operand: &[Option<char>]) -> impl Iterator<Item = Option<String>> {
     operand
         .split_inclusive(|character| character.is_none_or(|character| !is_part(character)))

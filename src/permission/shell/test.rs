@@ -1,13 +1,13 @@
-//! Conditions: `[ … ]` and `[[ … ]]`.
+//! Analyses conditions: `[ … ]` and `[[ … ]]`.
 
 use tree_sitter::Node;
 
 use super::arithmetic::{assigns, variables};
 use super::read::{Reader, is_plain_pattern};
 use super::word::Word;
-use super::{Command, Nature};
+use super::{Command, Effect};
 
-/// Operators that evaluate both sides as arithmetic, in `[[ … ]]`.
+/// Operators of `[[ … ]]` that evaluate both sides as arithmetic.
 const NUMERIC: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
 
 impl Reader<'_> {
@@ -15,15 +15,16 @@ impl Reader<'_> {
         let text = self.text(node);
         let double = text.starts_with("[[");
         let inner = text.trim_matches(['[', ']']);
-        // A test of a variable evaluates its subscript, a test of numbers what it compares.
+        // Testing a variable evaluates its subscript; comparing numbers evaluates both operands.
         self.opaque |= ["-v", "-R", "-o"].into_iter().any(|word| inner.contains(word));
         let compares = NUMERIC.iter().map(|operator| inner.matches(operator).count()).sum::<usize>();
         let (brackets, compared) = self.tested(node, double);
         self.opaque |= inner.matches('[').count() != brackets || (double && compares != compared);
-        self.push(Command::new(Nature::Plain, &text.split_ascii_whitespace().map(Word::literal).collect::<Vec<_>>(), text));
+        self.push(Command::new(Effect::Transparent, &text.split_ascii_whitespace().map(Word::literal).collect::<Vec<_>>(), text));
     }
 
-    /// Returns the brackets in patterns and the plain comparisons of numbers that it found. `double`: in `[[`.
+    /// Returns the number of brackets in patterns and of plain numeric comparisons. `double`: in
+    /// `[[`.
     fn tested(&mut self, node: Node<'_>, double: bool) -> (usize, usize) {
         let (mut brackets, mut compared) = (0, 0);
         for part in self.parts(node, true) {
@@ -48,7 +49,8 @@ impl Reader<'_> {
         (brackets, compared)
     }
 
-    /// Whether it compares numbers, or variables, which then have to hold numbers.
+    /// Returns whether the node compares numbers, or variables, which are recorded as having to
+    /// hold numbers.
     fn compares_numbers(&mut self, node: Node<'_>) -> bool {
         let operator = (0..node.child_count()).filter_map(|place| node.child(place)).find(|part| part.kind() == "test_operator");
         let Some(operator) = operator.filter(|operator| NUMERIC.contains(&self.text(*operator))) else { return false };

@@ -1,4 +1,5 @@
-//! Words as bash makes them of their text (bash(1), QUOTING): without quotes, and unknown where only the running shell knows them.
+//! Words after quote removal, as bash reads them (bash(1), QUOTING). Text that only the running
+//! shell knows is unknown.
 
 use std::iter::Peekable;
 use std::ops::Range;
@@ -6,15 +7,16 @@ use std::str::CharIndices;
 
 use super::pattern::{Text, known};
 
+/// A word of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Word {
     pub text: Text,
-    /// As it is written.
+    /// The word as it is written.
     pub raw: String,
 }
 
 impl Word {
-    /// Text that only the running shell knows.
+    /// A word that only the running shell knows.
     pub fn unknown() -> Word {
         Word { text: vec![None], raw: String::new() }
     }
@@ -23,38 +25,40 @@ impl Word {
         Word { text: known(text), raw: text.into() }
     }
 
-    /// None when a part of it is unknown.
+    /// Returns the text, or `None` if a part is unknown.
     pub fn value(&self) -> Option<String> {
         self.text.iter().copied().collect()
     }
 
-    /// What it begins with, up to where only the shell knows.
-    pub fn begun(&self) -> String {
+    /// Returns the known text before the first unknown part.
+    pub fn known_prefix(&self) -> String {
         self.text.iter().map_while(|character| *character).collect()
     }
 
-    /// It begins with what only the shell knows: it might be an option, also as the name of a file that a wildcard matches.
+    /// Returns whether the word starts with unknown text and so may be an option, for example a
+    /// file name that a wildcard matches.
     pub fn may_be_option(&self) -> bool {
         self.text.first() == Some(&None) && !self.raw.starts_with('~')
     }
 
-    /// It may be an option that begins with `option`: abbreviated, among other letters, or with a part that only the shell knows.
+    /// Returns whether the word may be an option that starts with `option`: abbreviated, combined
+    /// with other letters, or partly unknown.
     pub fn may_be(&self, option: &str) -> bool {
-        let begun = self.begun();
-        let name = begun.split('=').next().unwrap_or_default();
+        let known_prefix = self.known_prefix();
+        let name = known_prefix.split('=').next().unwrap_or_default();
         let unknown = self.value().is_none();
         let abbreviated = option.starts_with("--") && name.len() > 2 && option.starts_with(name);
-        let ends_early = unknown && !begun.is_empty() && option.starts_with(&begun);
-        let among_letters = match (option.as_bytes(), begun.strip_prefix('-')) {
+        let ends_early = unknown && !known_prefix.is_empty() && option.starts_with(&known_prefix);
+        let among_letters = match (option.as_bytes(), known_prefix.strip_prefix('-')) {
             ([b'-', letter], Some(letters)) => {
                 letters.chars().take_while(char::is_ascii_alphabetic).any(|one| one == char::from(*letter))
             }
             _ => false,
         };
-        begun.starts_with(option) || abbreviated || ends_early || among_letters || self.may_be_option()
+        known_prefix.starts_with(option) || abbreviated || ends_early || among_letters || self.may_be_option()
     }
 
-    /// With every `part` unknown, which another program replaces.
+    /// Replaces every `part` by unknown text, because another program substitutes it.
     pub fn without(&self, part: &str) -> Word {
         let part = known(part);
         let (mut text, mut rest) = (Text::new(), self.text.as_slice());
@@ -73,8 +77,8 @@ impl Word {
         Word { text, raw: self.raw.clone() }
     }
 
-    /// The word at `range` of `source`, in which the shell puts something else in place of `holes`. The flag is false when bash sees
-    /// no single word there.
+    /// Reads the word at `range` of `source`, in which the shell replaces `holes`. The flag is
+    /// false if bash does not read a single word there.
     pub fn read(source: &str, range: Range<usize>, holes: &[Range<usize>]) -> (Word, bool) {
         let raw = &source[range.clone()];
         let holes = holes.iter().map(|hole| hole.start - range.start..hole.end - range.start).collect();
@@ -89,7 +93,7 @@ struct Reading<'a> {
     text: Text,
     characters: Peekable<CharIndices<'a>>,
     holes: Vec<Range<usize>>,
-    /// It may be several words: `{a,b}`.
+    /// The word may expand to several words: `{a,b}`.
     braces: bool,
 }
 
@@ -98,19 +102,19 @@ impl Reading<'_> {
         self.text.push(Some(character));
     }
 
-    /// Goes over what begins at `place` if that is a hole.
-    fn skips_hole(&mut self, place: usize) -> bool {
+    /// Skips the hole at `place`, if there is one.
+    fn skip_hole(&mut self, place: usize) -> bool {
         let Some(hole) = self.holes.iter().find(|hole| hole.start == place).cloned() else { return false };
         self.text.push(None);
         while self.characters.next_if(|(place, _)| *place < hole.end).is_some() {}
         true
     }
 
-    /// None where bash would see something else than a word.
+    /// Reads unquoted text. `None` if bash would not read a single word.
     fn unquoted(&mut self) -> Option<()> {
         let mut first = true;
         while let Some((place, character)) = self.characters.peek().copied() {
-            if self.skips_hole(place) {
+            if self.skip_hole(place) {
                 first = false;
                 continue;
             }
@@ -131,7 +135,7 @@ impl Reading<'_> {
                 },
                 '"' => self.quoted()?,
                 '$' => self.dollar(false)?,
-                // A pattern of file names.
+                // A glob.
                 '*' | '?' | '[' => self.text.push(None),
                 '{' if self.characters.next_if(|(_, next)| *next == '}').is_some() => self.text.extend([Some('{'), Some('}')]),
                 '{' => self.braces = true,
@@ -151,7 +155,7 @@ impl Reading<'_> {
     fn quoted(&mut self) -> Option<()> {
         loop {
             let (place, character) = self.characters.peek().copied()?;
-            if self.skips_hole(place) {
+            if self.skip_hole(place) {
                 continue;
             }
             self.characters.next();
@@ -169,14 +173,14 @@ impl Reading<'_> {
         }
     }
 
-    /// After a `$` that begins no hole.
+    /// Reads the text after a `$` that does not start a hole.
     fn dollar(&mut self, quoted: bool) -> Option<()> {
         match self.characters.peek().map(|(_, next)| *next) {
             Some('\'') if !quoted => {
                 self.characters.next();
                 self.ansi()
             }
-            // Text that may be translated.
+            // Text that bash may translate.
             Some('"') if !quoted => Some(()),
             Some(next) if next.is_ascii_alphanumeric() || "_({[*@#?-$!`".contains(next) => None,
             _ => {
@@ -186,7 +190,7 @@ impl Reading<'_> {
         }
     }
 
-    /// What stands between `$'` and `'`.
+    /// Reads the text between `$'` and `'`.
     fn ansi(&mut self) -> Option<()> {
         loop {
             let character = match self.characters.next()?.1 {
@@ -213,9 +217,10 @@ impl Reading<'_> {
         }
     }
 
-    /// At most so many digits more. Bytes that are no characters, and the end of all text, are not for us to judge.
-    fn number(&mut self, radix: u32, digits_max: usize, begun: u32) -> Option<char> {
-        let mut number = begun;
+    /// Reads at most `digits_max` more digits. `None` for non-ASCII characters and NUL, which are
+    /// not analysed.
+    fn number(&mut self, radix: u32, digits_max: usize, first: u32) -> Option<char> {
+        let mut number = first;
         for _ in 0..digits_max {
             let Some((_, digit)) = self.characters.next_if(|(_, digit)| digit.is_digit(radix)) else { break };
             number = number.checked_mul(radix)? + digit.to_digit(radix)?;

@@ -23,7 +23,7 @@ async fn read() {
         ("sub", "error sub is a directory; use list to see what is in it"),
         ("none", "error none does not exist"),
         ("sub/X.md", "error sub/X.md does not exist (did you mean x.txt?)"),
-        ("/dev/zero", "error reading /dev/zero: it is no regular file"),
+        ("/dev/zero", "error reading /dev/zero: it is not a regular file"),
     ];
     for (path, told) in cases {
         assert_eq!(world.told("read", json!({ "file_path": path })).await, told, "{path}");
