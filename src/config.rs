@@ -1,5 +1,5 @@
-//! Settings: plain data, read once. Layers are defaults < user file < project file < environment < flags < session.
-//! The only module beside `main` that reads the environment.
+//! Settings: plain data, read once. Layers, from lowest to highest: defaults, user file, project
+//! file, environment, flags, session. Apart from `main`, no other module reads the environment.
 
 mod git;
 mod load;

@@ -1,4 +1,5 @@
-//! Language models: one request in, a stream of chunks out. Each provider protocol is one file; none of them is known above.
+//! Language models: a request goes in, a stream of chunks comes out. Each provider protocol is one
+//! file, private to this module.
 
 mod allowance;
 mod anthropic;
@@ -9,7 +10,7 @@ mod http;
 pub mod local;
 mod openai_chat;
 mod openai_responses;
-mod refusal;
+mod provider_error;
 mod retry;
 pub mod scripted;
 mod sse;
@@ -25,7 +26,8 @@ use std::time::Duration;
 use crate::content::{Part, ProviderState, StopReason, Usage};
 use crate::id::ToolCallId;
 
-/// A conversation as models see it. Every tool call has its result in the message that follows.
+/// A message of the conversation that is sent to a model. Each tool call has its result in the
+/// following message.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Message {
     User(Vec<Part>),
@@ -33,7 +35,7 @@ pub enum Message {
     ToolResults(Vec<ToolResult>),
 }
 
-/// A piece of a model's answer, in the order in which it came.
+/// A block of a model's answer. Blocks are stored in the order in which they arrived.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Block {
     Thinking { text: String, state: Option<ProviderState> },
@@ -41,6 +43,7 @@ pub enum Block {
     ToolCall { id: ToolCallId, name: String, input: Value, state: Option<ProviderState> },
 }
 
+/// The result of a tool call. `failed` marks an error whose message is in `output`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolResult {
     pub id: ToolCallId,
@@ -49,7 +52,8 @@ pub struct ToolResult {
     pub failed: bool,
 }
 
-/// A tool as models are told of it; `input_schema` is a JSON Schema (draft 2020-12) of an object.
+/// The description of a tool for models. `input_schema` is a JSON Schema (draft 2020-12) of an
+/// object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolSpec {
     pub name: String,
@@ -94,24 +98,26 @@ pub struct Request {
     pub messages: Vec<Arc<Message>>,
     pub tools: Arc<[ToolSpec]>,
     pub thinking: Thinking,
-    /// Same for all requests of a session: providers route by it to a warm cache.
+    /// Identical for all requests of a session: providers use it to route to a warm cache.
     pub cache_key: String,
 }
 
-/// What comes of a request, in order. A stream that ends without [`Chunk::Stop`] was cut, and is an error.
+/// A part of the answer to a request, in order. A stream that ends without [`Chunk::Stop`] was
+/// interrupted, which is an error.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Chunk {
-    /// Text for the open text block, which it opens if there is none.
+    /// Text for the open text block. Opens a text block if none is open.
     Text(String),
-    /// The same for thinking.
+    /// Thinking for the open thinking block. Opens a thinking block if none is open.
     Thinking(String),
-    /// Ends the open block of that kind (or makes an empty one) and gives it what the provider wants handed back.
-    /// A block also ends when one of another kind begins.
+    /// Ends the open block of this kind, or adds an empty one. `state` is sent back to the provider
+    /// with the block. A block also ends when a block of another kind begins.
     BlockEnd {
         thinking: bool,
         state: Option<ProviderState>,
     },
-    /// A whole tool call. `input` is what the model wrote: it should be a JSON object, and may be anything.
+    /// A complete tool call. `input` is the text that the model wrote: normally a JSON object, but
+    /// it may be invalid.
     ToolCall {
         id: String,
         name: String,
@@ -119,39 +125,40 @@ pub enum Chunk {
         state: Option<ProviderState>,
     },
     Usage(Usage),
-    /// The answer exceeds this bound (limits.rs) and is cut: `Stop(MaxTokens)` follows, and none
-    /// of its calls may run.
+    /// The answer exceeds this bound (limits.rs) and is truncated: `Stop(MaxTokens)` follows, and
+    /// none of its tool calls may run.
     Truncated {
         bound: String,
     },
-    /// What came so far of this answer is void: it is being asked for again after `delay`.
+    /// Discards all chunks received so far: the request is sent again after `delay`.
     Retry {
         attempt: u32,
         delay: Duration,
         reason: String,
     },
-    /// The answer is whole; nothing follows.
+    /// The answer is complete; no chunk follows.
     Stop(StopReason),
 }
 
-/// Whether the same request may be sent again.
+/// The retry policy of a failed request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Again {
     Never,
     Backoff,
-    /// The same, but only a few times: nobody listens at an address of this machine, and waiting seldom helps.
+    /// Like `Backoff`, with fewer attempts: a loopback address refused the connection, and waiting
+    /// rarely helps.
     Briefly,
-    /// The provider said when (Retry-After).
+    /// Retry after the delay that the provider requested (Retry-After).
     After(Duration),
 }
 
-/// A request that failed. `message` says with which model, what it answered, and `hint` what to do.
+/// A failed request. `message` contains the model and the cause, `hint` a remedy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelError {
     pub message: String,
     pub hint: Option<String>,
     pub again: Again,
-    /// No connection, or nobody who would take our key: another model may be reachable.
+    /// The provider cannot be reached or rejects the API key. Another provider may work.
     pub unreachable: bool,
 }
 
@@ -171,16 +178,18 @@ impl ModelError {
     }
 }
 
+/// The chunks of one answer.
 pub type ChunkStream = BoxStream<'static, Result<Chunk, ModelError>>;
 
-/// A model that is ready to be asked.
+/// A model that accepts requests.
 pub trait Model: Send + Sync + 'static {
-    /// `PROVIDER/NAME`, as settings name it.
+    /// `PROVIDER/NAME`, as in the settings.
     fn id(&self) -> &str;
 
-    /// Tokens that a conversation may take.
+    /// Context window in tokens.
     fn context_window(&self) -> u64;
 
-    /// Sends the request when the stream is first polled, once; dropping the stream drops the connection.
+    /// Sends the request when the stream is first polled. Dropping the stream closes the
+    /// connection.
     fn stream(&self, request: Request) -> ChunkStream;
 }

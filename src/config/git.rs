@@ -1,16 +1,18 @@
-//! The one setting of git that searches follow: where the user keeps ignore rules for all repositories (gitignore(5)).
+//! Finds the user's global Git ignore file (`core.excludesFile`, gitignore(5)), which searches
+//! honour.
 
 use std::path::PathBuf;
 
 use super::places::Environment;
 use crate::workspace::read_small;
 
-/// The file that `core.excludesFile` names in the user's settings of git, or the default one. It need not exist.
+/// The path in `core.excludesFile` of the user's Git configuration, or Git's default path. The file
+/// need not exist.
 pub fn excludes(environment: &Environment) -> Option<PathBuf> {
     let home = environment.get("HOME").map(PathBuf::from);
     let settings = environment.get("XDG_CONFIG_HOME").map(PathBuf::from).or_else(|| Some(home.as_ref()?.join(".config")));
     let files = [home.as_ref().map(|home| home.join(".gitconfig")), settings.as_ref().map(|settings| settings.join("git/config"))];
-    let named = files.into_iter().flatten().find_map(|file| named(&String::from_utf8_lossy(&read_small(&file).ok()?)));
+    let named = files.into_iter().flatten().find_map(|file| excludes_file(&String::from_utf8_lossy(&read_small(&file).ok()?)));
     match named {
         Some(named) => match named.strip_prefix("~/") {
             Some(rest) => Some(home?.join(rest)),
@@ -20,8 +22,8 @@ pub fn excludes(environment: &Environment) -> Option<PathBuf> {
     }
 }
 
-/// The last value of `excludesfile`, whose name no other section has.
-fn named(settings: &str) -> Option<String> {
+/// The last value of `excludesfile`. Sections are ignored: only `core` has a key of this name.
+fn excludes_file(settings: &str) -> Option<String> {
     let value = |line: &str| {
         let (name, value) = line.split_once('=')?;
         let value = value.trim().trim_matches('"').trim();

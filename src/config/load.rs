@@ -1,4 +1,5 @@
-//! Reads and joins the layers. A project's file may narrow what is allowed; the rest of it counts only in a trusted directory.
+//! Reads and merges the layers. A project's file may always narrow permissions; settings that could
+//! widen them apply only in a trusted directory.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,7 +14,7 @@ use super::trust::{Trust, Trusted};
 use crate::error::{Error, Kind, Result, out_of_files};
 use crate::workspace::read_small_text;
 
-/// Where a value comes from.
+/// The layer that a value comes from.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
     User(PathBuf),
@@ -32,36 +33,37 @@ impl fmt::Display for Origin {
     }
 }
 
-/// What flags say; each stands above all files.
+/// Values of command-line flags; they take precedence over all files.
 #[derive(Clone, Debug, Default)]
 pub struct Overrides {
     pub model: Option<String>,
-    /// Instead of the base URL of the model's provider.
+    /// Replaces the base URL of the model's provider.
     pub base_url: Option<String>,
     pub mode: Option<String>,
     pub thinking: Option<String>,
     pub system_prompt: Option<String>,
     pub sandbox: Option<String>,
-    /// More roots.
+    /// Additional roots.
     pub roots: Vec<PathBuf>,
 }
 
-/// All layers joined.
+/// The settings of all layers, merged.
 #[derive(Clone, Debug, Default)]
 pub struct Loaded {
     pub settings: Settings,
-    /// Rules of the project's file; those of the user's are in `settings`.
+    /// Permission rules of the project's file. The user's rules are in `settings`.
     pub project_rules: Vec<Rule>,
-    /// Dotted name of each value that is no default, and where it comes from.
+    /// Origin of each value that is not a default, by dotted name.
     pub origins: BTreeMap<String, Origin>,
-    /// What was left out of the project's file, for a notice.
+    /// Settings of the project's file that were ignored, for a notice.
     pub ignored: Vec<String>,
-    /// Why a project that was trusted once is not.
+    /// Why a formerly trusted project is no longer trusted.
     pub distrusted: Option<&'static str>,
     table: Table,
 }
 
-/// Defaults, the user's file (which may be missing unless it is `required`), the environment and the flags.
+/// Merges the defaults, the user's file, the environment and the flags. A missing file is an error
+/// only if it is `required`.
 pub fn load_user(places: &Places, required: bool, environment: &Environment, overrides: &Overrides) -> Result<Loaded> {
     if overrides.base_url.as_deref().is_some_and(has_credentials) {
         return Err(Error::invalid_params("--base-url has a user name or password").hint(CREDENTIALS_HINT));
@@ -70,32 +72,34 @@ pub fn load_user(places: &Places, required: bool, environment: &Environment, ove
     let mut loaded = Loaded::default();
     if let Some((mut table, _)) = read(&path, required)? {
         absolute_prompts(&mut table, path.parent().unwrap_or(Path::new(".")));
-        loaded.lay(table, &Origin::User(path.clone()));
+        loaded.merge(table, &Origin::User(path.clone()));
     }
-    loaded.top(environment, overrides);
+    loaded.apply_overrides(environment, overrides);
     loaded.settings = parse(&loaded.table, &path)?;
-    known_by_all_names(&mut loaded.settings.permissions.rules, places);
+    add_resolved_paths(&mut loaded.settings.permissions.rules, places);
     Ok(loaded)
 }
 
-/// A path in a rule may begin with `~`, and may lead through links: the rule then stands there by the name without them, too.
-fn known_by_all_names(rules: &mut Vec<Rule>, places: &Places) {
+/// Expands `~/` in the paths of rules and adds a copy of each rule whose path contains symlinks,
+/// with the resolved path.
+fn add_resolved_paths(rules: &mut Vec<Rule>, places: &Places) {
     let mut all = Vec::with_capacity(rules.len());
     for mut rule in rules.drain(..) {
         let below_home = rule.path.as_deref().and_then(|path| path.strip_prefix("~/"));
         if let (Some(rest), Some(home)) = (below_home, &places.home) {
             rule.path = Some(home.join(rest).to_string_lossy().into_owned());
         }
-        rule.path = rule.path.as_deref().map(|path| whole_glob(path, rule.policy));
-        let real = rule.path.as_deref().and_then(real_glob);
+        rule.path = rule.path.as_deref().map(|path| normalize_glob(path, rule.policy));
+        let real = rule.path.as_deref().and_then(resolve_glob);
         all.push(rule.clone());
         all.extend(real.filter(|real| Some(real) != rule.path.as_ref()).map(|real| Rule { path: Some(real), ..rule }));
     }
     *rules = all;
 }
 
-/// The glob as paths are named: `./src/` is `src`. What it keeps from being touched it keeps with all that is below.
-fn whole_glob(glob: &str, policy: Policy) -> String {
+/// Normalizes a glob: `./src/` becomes `src`. A glob that denies or asks also matches everything
+/// below its path.
+fn normalize_glob(glob: &str, policy: Policy) -> String {
     let names = Path::new(glob).components().filter(|name| *name != Component::CurDir);
     let plain = names.collect::<PathBuf>().to_string_lossy().into_owned();
     match (plain.as_str(), policy) {
@@ -107,15 +111,15 @@ fn whole_glob(glob: &str, policy: Policy) -> String {
     }
 }
 
-/// An absolute glob with the part before its first wildcard resolved.
-fn real_glob(glob: &str) -> Option<String> {
+/// Resolves symlinks in the part of an absolute glob that precedes its first wildcard.
+fn resolve_glob(glob: &str) -> Option<String> {
     let wild = glob.find(['*', '?', '[', '{', '\\']).unwrap_or(glob.len());
     let literal = if wild == glob.len() { wild } else { glob[..wild].rfind('/')? };
     let real = std::fs::canonicalize(Path::new(glob).is_absolute().then_some(&glob[..literal])?).ok()?;
     Some(format!("{}{}", real.to_str()?, &glob[literal..]))
 }
 
-/// The same, with the project's file of `cwd` between the user's file and the environment.
+/// Like [`load_user`], with the project file of `cwd` between the user's file and the environment.
 pub fn load_project(
     user: &Loaded,
     places: &Places,
@@ -133,19 +137,20 @@ pub fn load_project(
         narrow(&mut table, &mut project, &user.settings, &mut loaded.ignored);
     }
     loaded.project_rules = std::mem::take(&mut project.permissions.rules);
-    known_by_all_names(&mut loaded.project_rules, places);
+    add_resolved_paths(&mut loaded.project_rules, places);
     if let Some(Value::Table(permissions)) = table.get_mut("permissions") {
         permissions.remove("rules");
     }
     absolute_prompts(&mut table, cwd);
-    loaded.lay(table, &Origin::Project(path.clone()));
-    loaded.top(environment, overrides);
+    loaded.merge(table, &Origin::Project(path.clone()));
+    loaded.apply_overrides(environment, overrides);
     loaded.settings = parse(&loaded.table, &path)?;
-    known_by_all_names(&mut loaded.settings.permissions.rules, places);
+    add_resolved_paths(&mut loaded.settings.permissions.rules, places);
     Ok(loaded)
 }
 
-/// Takes out of an untrusted project's file whatever could widen what is allowed, and says so.
+/// Removes the settings that could widen permissions from an untrusted project's file, and lists
+/// them in `ignored`.
 fn narrow(table: &mut Table, project: &mut Settings, user: &Settings, ignored: &mut Vec<String>) {
     for name in ["providers", "allowed_paths", "durability", "prompts", "model", "http", "telemetry"] {
         if table.remove(name).is_some() {
@@ -160,7 +165,7 @@ fn narrow(table: &mut Table, project: &mut Settings, user: &Settings, ignored: &
         }
     }
     if let Some(Value::Table(servers)) = table.get_mut("lsp") {
-        // One that is turned off runs nothing.
+        // An empty command turns a server off, which is always allowed.
         servers.retain(|name, _| project.lsp.get(name).is_some_and(|server| server.command.is_empty()));
         if servers.len() < project.lsp.len() {
             ignored.push("lsp".into());
@@ -173,9 +178,9 @@ fn narrow(table: &mut Table, project: &mut Settings, user: &Settings, ignored: &
     }
     let asks = |rule: &Rule| rule.policy == Policy::Ask;
     if user.permissions.default == Policy::Deny && project.permissions.rules.iter().any(asks) {
-        // Where all is denied that no rule speaks of, being asked is more.
+        // With a default of `deny`, a rule that asks would widen permissions.
         project.permissions.rules.retain(|rule| !asks(rule));
-        ignored.push("permissions.rules that ask, as the default is to deny".into());
+        ignored.push("permissions.rules that ask, because the default is deny".into());
     }
     if let Some(Value::Table(sandbox)) = table.get_mut("sandbox") {
         let open = project.sandbox.mode.is_some_and(|mode| mode < user.sandbox.mode.unwrap_or(SandboxMode::WorkspaceWrite));
@@ -201,8 +206,8 @@ fn narrow(table: &mut Table, project: &mut Settings, user: &Settings, ignored: &
 }
 
 impl Loaded {
-    /// Lays a table over what is there: tables are joined, other values replaced.
-    fn lay(&mut self, table: Table, origin: &Origin) {
+    /// Merges a table over the current one: tables are merged recursively, other values replaced.
+    fn merge(&mut self, table: Table, origin: &Origin) {
         fn join(below: &mut Table, above: Table, prefix: &str, origins: &mut BTreeMap<String, Origin>, origin: &Origin) {
             for (name, value) in above {
                 let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
@@ -223,8 +228,9 @@ impl Loaded {
         join(&mut self.table, table, "", &mut self.origins, origin);
     }
 
-    /// Fails for a rule about a tool that does not exist, which would match nothing. `tools`: their names, each with its aliases, which
-    /// rules do not know. Patterns, and the tools of MCP servers, are not checked.
+    /// Fails if a rule names an unknown tool, because it would never match. `tools` lists each name
+    /// with its aliases; rules must use the name. Globs and the tools of MCP servers are not
+    /// checked.
     pub fn check_tools(&self, tools: &[(&str, &[&str])], places: &Places, cwd: &Path) -> Result<()> {
         let project = project_file(cwd);
         let rules = [(&self.settings.permissions.rules, &places.file), (&self.project_rules, &project)];
@@ -243,27 +249,27 @@ impl Loaded {
         Ok(())
     }
 
-    fn top(&mut self, environment: &Environment, overrides: &Overrides) {
+    fn apply_overrides(&mut self, environment: &Environment, overrides: &Overrides) {
         let one = |name: &str, value: Value| Table::from_iter([(name.to_string(), value)]);
         let mut set = |value: Option<&str>, origin: Origin| {
             if let Some(value) = value {
-                self.lay(one("model", Value::String(value.into())), &origin);
+                self.merge(one("model", Value::String(value.into())), &origin);
             }
         };
         set(environment.get("NUNCIO_MODEL"), Origin::Environment("NUNCIO_MODEL"));
         set(overrides.model.as_deref(), Origin::Flag("model"));
         if let Some(mode) = &overrides.sandbox {
-            self.lay(one("sandbox", Value::Table(one("mode", Value::String(mode.clone())))), &Origin::Flag("sandbox"));
+            self.merge(one("sandbox", Value::Table(one("mode", Value::String(mode.clone())))), &Origin::Flag("sandbox"));
         }
     }
 }
 
-/// The settings that a project in `directory` brings.
+/// Path of the settings file of a project in `directory`.
 pub(super) fn project_file(directory: &Path) -> PathBuf {
     directory.join(".nuncio").join("config.toml")
 }
 
-/// The settings of a file, and its text. None: there is no such file, and it need not be there.
+/// Parses a file and returns its table and text, or `None` if it is missing and not `required`.
 fn read(path: &Path, required: bool) -> Result<Option<(Table, String)>> {
     let text = match read_small_text(path) {
         Ok(text) => text,
@@ -276,10 +282,10 @@ fn read(path: &Path, required: bool) -> Result<Option<(Table, String)>> {
 
 fn parse(table: &Table, path: &Path) -> Result<Settings> {
     let settings: Settings = serde_path_to_error::deserialize(Value::Table(table.clone())).map_err(|error| {
-        let place = error.path().to_string();
+        let field = error.path().to_string();
         let message = error.into_inner().to_string();
         let hint = nearest(&message);
-        let mut error = invalid(path, if place == "." { message.trim().into() } else { format!("{place}: {}", message.trim()) });
+        let mut error = invalid(path, if field == "." { message.trim().into() } else { format!("{field}: {}", message.trim()) });
         error.hint = hint;
         error
     })?;
@@ -291,11 +297,11 @@ fn parse(table: &Table, path: &Path) -> Result<Settings> {
     Ok(settings)
 }
 
-/// A language server that could never be used is a mistake.
+/// Rejects a language server that has a command but no files, and invalid globs.
 fn check_servers(settings: &Settings) -> Result<(), String> {
     for (name, server) in &settings.lsp {
         if !server.command.is_empty() && server.files.is_empty() {
-            return Err(format!("lsp.{name}.files: name the files that it knows, as in files = [\"*.rs\"]"));
+            return Err(format!("lsp.{name}.files: list the files that it handles, e.g. files = [\"*.rs\"]"));
         }
         for glob in &server.files {
             globset::Glob::new(glob).map_err(|error| format!("lsp.{name}.files: {error}"))?;
@@ -305,12 +311,13 @@ fn check_servers(settings: &Settings) -> Result<(), String> {
 }
 
 fn invalid(path: &Path, problem: impl fmt::Display) -> Error {
-    // The problem may quote the file.
+    // The problem may quote the file, including URLs with credentials.
     let problem = mask_urls(&problem.to_string());
     Error::new(Kind::InvalidParams, format!("reading config {}: {problem}", path.display()))
 }
 
-/// For serde's "unknown field `x`, expected one of `a`, `b`", and the same for variants: the name that was probably meant.
+/// Suggests the closest known name for serde's "unknown field `x`, expected one of `a`, `b`", and
+/// for unknown variants.
 fn nearest(message: &str) -> Option<String> {
     let rest = ["unknown field ", "unknown variant "].iter().find_map(|start| message.strip_prefix(start))?;
     let mut names = rest.lines().next()?.split('`').skip(1).step_by(2);

@@ -1,4 +1,4 @@
-//! Where things are, and the environment as it was at the start.
+//! Paths of nuncio's files, and a copy of the environment at startup.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -12,20 +12,22 @@ use crate::error::{Error, Result};
 pub struct Environment(HashMap<String, String>);
 
 impl Environment {
-    /// Those that are text; others can name neither a key nor a path that settings could hold.
+    /// Reads the variables of the process. Variables that are not UTF-8 are ignored.
     pub fn capture() -> Environment {
         Environment(
             std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))).collect(),
         )
     }
 
-    /// Wipes the values of these variables out of the memory in which the system shows them to others (proc(5), /proc/PID/environ).
-    /// For the beginning of the process, while no other thread looks at its environment.
+    /// Overwrites the values of these variables in the process's memory, so that other processes
+    /// cannot read them in /proc/PID/environ (proc(5)). Must be called at startup, before another
+    /// thread uses the environment.
     pub fn hide(&self, names: &[String]) {
         unsafe extern "C" {
             static environ: *const *mut std::ffi::c_char;
         }
-        // SAFETY: environ(7) is an array of C strings that ends with a null; only bytes of values are changed, none of them a terminator.
+        // SAFETY: environ(7) is a null-terminated array of C strings. Only bytes of values are
+        // overwritten, never a terminator.
         unsafe {
             let mut variable = environ;
             while !variable.is_null() && !(*variable).is_null() {
@@ -39,7 +41,7 @@ impl Environment {
         }
     }
 
-    /// An empty variable counts as none.
+    /// The value of a variable; `None` if it is unset or empty.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
@@ -51,21 +53,22 @@ impl<const N: usize> From<[(&str, &str); N]> for Environment {
     }
 }
 
-/// `NUNCIO_HOME` holds everything; without it the XDG directories do.
+/// The paths that nuncio uses: below `NUNCIO_HOME` if it is set, else in the XDG directories.
 #[derive(Clone, Debug)]
 pub struct Places {
-    /// `config.toml`, or what `--config` names.
+    /// `config.toml`, or the file given with `--config`.
     pub file: PathBuf,
-    /// Holds `nuncio.db`, `locks/`, `artifacts/`, `attachments/`, `token`, `tokens.json`, `trusted`.
+    /// Holds `nuncio.db`, `locks/`, `artifacts/`, `attachments/`, `token`, `tokens.json`,
+    /// `trusted`.
     pub data: PathBuf,
-    /// The directory where `config.toml` is looked for, whatever `--config` names.
+    /// The default directory of `config.toml`, regardless of `--config`.
     pub config: PathBuf,
     /// The user's home directory.
     pub home: Option<PathBuf>,
 }
 
 impl Places {
-    /// `data` overrides where the data is (`--data-dir`).
+    /// `data` overrides the data directory (`--data-dir`).
     pub fn new(environment: &Environment, data: Option<&Path>) -> Result<Places> {
         let home = environment.get("HOME").map(PathBuf::from);
         let mut places = match environment.get("NUNCIO_HOME") {
@@ -75,7 +78,7 @@ impl Places {
             }
             None => {
                 let base = etcetera::choose_base_strategy()
-                    .map_err(|_| Error::invalid_params("no home directory is known").hint("set HOME or NUNCIO_HOME"))?;
+                    .map_err(|_| Error::invalid_params("the home directory is unknown").hint("set HOME or NUNCIO_HOME"))?;
                 let config = base.config_dir().join("nuncio");
                 Places { file: config.join("config.toml"), config, data: base.data_dir().join("nuncio"), home }
             }
@@ -86,24 +89,24 @@ impl Places {
         Ok(places)
     }
 
-    /// Files that decide what may be done, or hold what was: nobody but nuncio writes them.
+    /// Files that hold permissions or state. Tools must not write them.
     pub fn own_files(&self) -> Vec<PathBuf> {
         let names =
             ["nuncio.db", "nuncio.db-wal", "nuncio.db-shm", "token", "tokens.json", "trusted", "locks", "artifacts", "attachments"];
         names.iter().map(|name| self.data.join(name)).chain([self.file.clone()]).collect()
     }
 
-    /// Directories of which a confined command reads and locks nothing: they hold the owner's token.
+    /// Directories that sandboxed commands can neither read nor lock: they hold the owner token.
     pub fn private(&self) -> Vec<PathBuf> {
         vec![self.data.clone(), self.config.clone()]
     }
 
-    /// Files that tools of a session leave.
+    /// Directory of the files that a session's tools produce.
     pub fn artifacts(&self, session: &str) -> PathBuf {
         self.data.join("artifacts").join(session)
     }
 
-    /// Files that came along with a session's messages.
+    /// Directory of the files attached to a session's messages.
     pub fn attachments(&self, session: &str) -> PathBuf {
         self.data.join("attachments").join(session)
     }

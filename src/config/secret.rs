@@ -1,13 +1,13 @@
 //! Credentials in URLs: detects them in settings, and masks them in messages, logs and the store.
 
-/// Replaces a credential.
+/// Placeholder for a masked credential.
 const MASK: &str = "***";
 
-/// What to do about a base URL with a user name or a password.
-pub const CREDENTIALS_HINT: &str = "leave them out, and name the environment variable that holds the key with api_key_env";
+/// Hint for a base URL with a user name or a password.
+pub const CREDENTIALS_HINT: &str = "remove them and set api_key_env to the name of the environment variable that holds the key";
 
-/// Whether a URL has user information (RFC 3986, section 3.2.1). Accepts what browsers accept:
-/// the slashes after the scheme may be missing or backslashes. A password may have any character.
+/// True if a URL has user information (RFC 3986, section 3.2.1). Lenient like browsers: the slashes
+/// after the scheme may be missing or backslashes. A password may contain any character.
 pub fn has_credentials(url: &str) -> bool {
     let rest = url.split_once(':').map_or("", |(_, rest)| rest);
     credentials(rest.trim_start_matches(['/', '\\'])).is_some()
@@ -20,7 +20,7 @@ pub fn mask_urls(text: &str) -> String {
     while let Some(at) = left.find("://") {
         let (before, rest) = left.split_at(at + 3);
         let end = rest.find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '<' | '>' | '`')).unwrap_or(rest.len());
-        // A Markdown link repeats its URL: each of the two ends by itself.
+        // A Markdown link may repeat its URL as its text; mask each URL separately.
         let end = rest[..end].find("](http").unwrap_or(end);
         // Punctuation after the URL is not part of it.
         let end = rest[..end].trim_end_matches([')', ',', '.', ';', ':']).len();
@@ -31,7 +31,7 @@ pub fn mask_urls(text: &str) -> String {
     masked + left
 }
 
-/// Appends what follows the slashes of a URL.
+/// Appends the masked part of a URL after `://`.
 fn mask_url(url: &str, masked: &mut String) {
     let url = match credentials(url) {
         Some(at) => {
@@ -52,13 +52,13 @@ fn mask_url(url: &str, masked: &mut String) {
     masked.push_str(fragment);
 }
 
-/// The place of the `@` that ends the user information in what follows the slashes of a URL.
+/// Position of the `@` that ends the user information, in the part of a URL after `://`.
 fn credentials(rest: &str) -> Option<usize> {
     let authority = &rest[..rest.find(['/', '\\', '?', '#']).unwrap_or(rest.len())];
     if let Some(at) = authority.rfind('@') {
         return Some(at);
     }
-    // The text after the colon is not a port: the password has a slash or the like in it.
+    // The text after the colon is not a port, so it is a password that contains a delimiter.
     let (_, port) = authority.rsplit_once(':').filter(|_| !authority.starts_with('['))?;
     if port.bytes().all(|byte| byte.is_ascii_digit()) { None } else { rest.rfind('@') }
 }
@@ -70,7 +70,7 @@ mod tests {
     #[track_caller]
     fn check(text: &str, expected: &str) {
         assert_eq!(mask_urls(text), expected);
-        assert_eq!(mask_urls(expected), expected, "masked once more");
+        assert_eq!(mask_urls(expected), expected, "masking is idempotent");
     }
 
     #[test]

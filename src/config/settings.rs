@@ -1,4 +1,4 @@
-//! Every setting, as it stands in a file; `schema/config.json` is made from these types.
+//! Types of all settings. `schema/config.json` is generated from them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,33 +10,36 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// `PROVIDER/NAME`, or `scripted:FILE`. Without it: what the keys in the environment and the local servers offer.
+    /// `PROVIDER/NAME`, or `scripted:FILE`. Default: the first provider with an API key in the
+    /// environment, else a local server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// What survives a power cut; a crash of nuncio loses nothing that was shown, whatever stands here.
+    /// When commits are flushed to the disk, to survive a power failure. A crash of nuncio alone
+    /// loses nothing that a client has seen, with any value.
     pub durability: Durability,
-    /// Directories that count as roots in every session, beside its own.
+    /// Additional roots of every session.
     pub allowed_paths: Vec<PathBuf>,
-    /// Models' hosts beyond the known ones, or other settings for those.
+    /// Additional model providers, or settings that override those of the built-in ones.
     pub providers: BTreeMap<String, Provider>,
     pub permissions: Permissions,
     pub tools: ToolSettings,
     pub sandbox: SandboxSettings,
-    /// Language servers, by names of their own. Where nothing stands under `rust`, `python`, `typescript`, `go` or `c`, the usual one is looked
-    /// for on PATH, and started in trusted directories.
+    /// Language servers, by name. Without an entry for `rust`, `python`, `typescript`, `go` or `c`,
+    /// the usual server is searched on PATH and started in trusted directories only.
     pub lsp: BTreeMap<String, LanguageServer>,
     pub http: HttpSettings,
     pub telemetry: Telemetry,
     pub instructions: Instructions,
-    /// Files with a system prompt instead of nuncio's own, by a pattern of `PROVIDER/NAME`; `*` is the default. Relative to the settings' file.
+    /// Files that replace the built-in system prompt, by a pattern of `PROVIDER/NAME`; `*` is the
+    /// default. User file: relative to the file; project file: relative to the project directory.
     pub prompts: BTreeMap<String, PathBuf>,
 }
 
-/// When a commit waits for the disk, and not only for the system.
+/// When a commit is flushed to the disk (fsync).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Durability {
-    /// For facts that precede an effect or end a turn.
+    /// Before a side effect and at the end of a turn.
     #[default]
     Auto,
     /// Never.
@@ -50,31 +53,31 @@ pub enum Durability {
 pub struct Provider {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<Protocol>,
-    /// Up to and with the version: `http://127.0.0.1:8080/v1`.
+    /// Base URL, including the version: `http://127.0.0.1:8080/v1`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
     /// Name of the environment variable that holds the key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_key_env: Option<String>,
-    /// A command whose standard output is the key.
+    /// A command that prints the key on its standard output.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_key_command: Option<Vec<String>>,
-    /// Names of its models that clients can choose from; replaces the known ones.
+    /// Models that clients can choose; replaces the built-in list.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub models: Vec<String>,
-    /// Tokens that a conversation may take.
+    /// Context window of the models, in tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,
-    /// Tokens that one answer may take.
+    /// Longest answer of a model, in tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u32>,
 }
 
-/// The wire format that a provider speaks.
+/// The API that a provider speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Protocol {
-    /// OpenAI Chat Completions, and everything that is compatible with it.
+    /// OpenAI Chat Completions, and compatible APIs.
     OpenaiChat,
     /// OpenAI Responses.
     OpenaiResponses,
@@ -98,11 +101,13 @@ impl Protocol {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Permissions {
-    /// Stands for `ask` in the mode `ask`.
+    /// Policy in the mode `ask` for calls that no rule matches, except reads inside the roots,
+    /// which are allowed.
     pub default: Policy,
-    /// Seconds that a question stays open; then the answer is no.
+    /// Seconds until an unanswered permission request is denied.
     pub timeout_s: u64,
-    /// The last one that matches a call decides, within its scope; a deny of an outer scope stands.
+    /// Within a scope, the last matching rule decides. A deny of an outer scope cannot be
+    /// overridden.
     pub rules: Vec<Rule>,
 }
 
@@ -120,25 +125,27 @@ pub enum Policy {
     Deny,
 }
 
-/// Which calls, and what about them. What is absent matches everything.
+/// A permission rule: the tool calls it matches, and their policy. An absent field matches
+/// everything.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// Glob over the tool's name.
+    /// Glob for the tool's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<AccessKind>,
-    /// Glob over the path, relative to the session's directory, or absolute.
+    /// Glob for the path, relative to the session's directory or absolute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// A shell command, or the address of a page, in which `*` stands for anything: `git status *`, `https://docs.rs/*`.
+    /// Pattern for a shell command or a URL; `*` matches any text: `git status *`,
+    /// `https://docs.rs/*`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
     pub policy: Policy,
 }
 
-/// What a tool call does, as rules and modes speak of it.
+/// The kind of access that a tool call needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AccessKind {
@@ -152,15 +159,15 @@ pub enum AccessKind {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ToolSettings {
-    /// Calls of one answer that run at once.
+    /// Maximum number of tool calls of one answer that run concurrently.
     pub max_concurrency: usize,
-    /// Files are read and written through the client, with its unsaved changes, where it offers
-    /// that. False: always on the disk.
+    /// Read and write files through the client if it supports that, including its unsaved changes.
+    /// False: always use the disk.
     pub client_files: bool,
-    /// Commands run in terminals of the client, where it has them and the user sees them; but not those that a sandbox has to confine, as
-    /// in the mode `auto`.
+    /// Run commands in the client's terminals if it supports them. Sandboxed commands, as in the
+    /// mode `auto`, never run there.
     pub client_terminal: bool,
-    /// Hosts that `fetch` may ask although they are not on the public web: `host` or `host:port`.
+    /// Non-public hosts that `fetch` may access: `host` or `host:port`.
     pub fetch_allowed_hosts: Vec<String>,
 }
 
@@ -170,63 +177,65 @@ impl Default for ToolSettings {
     }
 }
 
-/// What the commands that nuncio runs may touch (Linux, by Landlock and seccomp).
+/// Confinement of the commands that nuncio runs (Linux, with Landlock and seccomp).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SandboxSettings {
-    /// Without it: `workspace-write` in the session mode `auto`, where nobody is asked, and else `off`.
+    /// Default: `workspace-write` in the session mode `auto`, `off` in the other modes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<SandboxMode>,
-    /// Whether commands may use TCP and UDP. Unix sockets stay shut in any case.
+    /// Allow commands to use TCP and UDP. Unix sockets are always blocked.
     pub network: bool,
-    /// Directories that `workspace-write` lets commands write to, beside the roots.
+    /// Directories that commands may write to with `workspace-write`, in addition to the roots.
     pub writable: Vec<PathBuf>,
 }
 
-/// From wide to narrow.
+/// Modes of the sandbox, from the least to the most restrictive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SandboxMode {
-    /// Commands may do what their user may.
+    /// Commands are not confined.
     Off,
-    /// They write below the roots and in a temporary directory of their own.
+    /// Commands can write below the roots and in a private temporary directory.
     WorkspaceWrite,
-    /// They write in that temporary directory alone.
+    /// Commands can write only in a private temporary directory.
     ReadOnly,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LanguageServer {
-    /// The program, with its arguments, that speaks the protocol on its standard input and output. Empty: there is none by this name.
+    /// The program and its arguments. The server communicates on its standard input and output. An
+    /// empty list turns the server of this name off.
     pub command: Vec<String>,
-    /// Globs over the paths of the files that it knows.
+    /// Globs for the paths of the files that the server handles.
     #[serde(default)]
     pub files: Vec<String>,
 }
 
-/// Traces of what nuncio does: spans of requests, turns, models and tools, without their contents.
+/// Tracing: spans of requests, turns, model calls and tool calls, without their contents.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Telemetry {
-    /// An OpenTelemetry collector that takes OTLP over HTTP: `http://127.0.0.1:4318`.
+    /// URL of an OpenTelemetry collector that accepts OTLP over HTTP: `http://127.0.0.1:4318`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub otlp_endpoint: Option<String>,
 }
 
-/// The bridge (`nuncio serve`, `nuncio acp --http`).
+/// The HTTP server (`nuncio serve`, `nuncio acp --http`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HttpSettings {
-    /// Seconds that running turns get when the server ends; then they are cancelled.
+    /// Seconds that running turns may take at shutdown before they are cancelled.
     pub drain_s: u64,
-    /// Sessions that may be open at once.
+    /// Maximum number of open sessions.
     pub max_sessions: usize,
-    /// Turns that may run at once.
+    /// Maximum number of turns that run concurrently.
     pub max_turns: usize,
-    /// A certificate chain and its key as PEM files: the bridge then speaks TLS.
+    /// PEM file of the certificate chain. With it and `tls_key`, the server uses TLS.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls_certificate: Option<PathBuf>,
+    /// PEM file of the private key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls_key: Option<PathBuf>,
 }
@@ -240,9 +249,10 @@ impl Default for HttpSettings {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Instructions {
-    /// Files looked for in the session's directory and above it, up to the repository's root.
+    /// Files that are searched in the session's directory and its parents, up to the repository's
+    /// root.
     pub patterns: Vec<String>,
-    /// Whether they go into the system prompt.
+    /// Add these files to the system prompt.
     pub auto_inject: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Directories whose project files may widen what is allowed: a list in the data directory, a line for each with a digest of what was
-//! trusted. What changed since is not trusted any more.
+//! Trusted directories, whose project files may widen permissions. The file `trusted` in the data
+//! directory has a line for each, with a digest of the trusted content. A change revokes the trust.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,38 +14,38 @@ use super::places::Places;
 use crate::error::{Error, Result};
 use crate::workspace::{read_small, read_small_text};
 
-/// The list as it is in the file.
+/// The list of trusted directories.
 #[derive(Clone, Debug, Default)]
 pub struct Trust {
-    /// By directory, without symlinks. `None`: it was trusted by a version of nuncio that recorded no digest.
+    /// Digests by canonical directory. `None`: an earlier version of nuncio recorded no digest.
     digests: BTreeMap<PathBuf, Option<String>>,
 }
 
-/// What the list says of a directory.
+/// The trust status of a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trusted {
     Yes,
-    /// It is not in the list.
+    /// The directory is not in the list.
     No,
-    /// What was trusted is not what is there now.
+    /// The content differs from the trusted content.
     Changed,
-    /// It is in the list without a digest, as of an earlier version.
-    Undated,
+    /// The directory was added by an earlier version, without a digest.
+    NoDigest,
 }
 
 impl Trusted {
-    /// Why a directory that was trusted once is not.
+    /// Why a formerly trusted directory is no longer trusted.
     pub fn why_not(self) -> Option<&'static str> {
         match self {
             Trusted::Yes | Trusted::No => None,
             Trusted::Changed => Some("they changed since they were trusted"),
-            Trusted::Undated => Some("they were trusted before nuncio recorded their content"),
+            Trusted::NoDigest => Some("they were trusted before nuncio recorded their content"),
         }
     }
 }
 
 impl Trust {
-    /// The list; empty where it cannot be read.
+    /// Loads the list; it is empty if the file cannot be read.
     pub fn load(places: &Places) -> Trust {
         let text = read_small_text(&file(places)).unwrap_or_default();
         let mut digests = BTreeMap::new();
@@ -58,21 +58,22 @@ impl Trust {
         Trust { digests }
     }
 
-    /// Whether the settings of `directory` are trusted: `content` of its file, none where there is none. What a directory above it is
-    /// does not count.
+    /// The trust status of the settings of `directory`. `content` is the content of its settings
+    /// file, `None` if there is no file. Parent directories have no influence.
     pub fn settings(&self, directory: &Path, content: Option<&[u8]>) -> Trusted {
-        let directory = real(directory);
+        let directory = canonical(directory);
         match self.digests.get(&directory) {
             None => Trusted::No,
-            Some(None) => Trusted::Undated,
+            Some(None) => Trusted::NoDigest,
             Some(Some(trusted)) if *trusted == digest(&directory, content) => Trusted::Yes,
             Some(Some(_)) => Trusted::Changed,
         }
     }
 
-    /// Whether programs that were found, not named, may run code in `directory`: it or one above it is trusted and is as it was then.
+    /// True if programs that no setting names may run code in `directory`: it or a parent directory
+    /// is trusted and unchanged.
     pub fn covers(&self, directory: &Path) -> bool {
-        let directory = real(directory);
+        let directory = canonical(directory);
         let content = |above: &Path| read_small(&project_file(above));
         directory.ancestors().filter(|above| self.digests.contains_key(*above)).any(|above| match content(above) {
             Ok(content) => self.settings(above, Some(&content)) == Trusted::Yes,
@@ -80,12 +81,13 @@ impl Trust {
         })
     }
 
-    /// Trusts `directory` as it is now, and writes the list. Returns the directory as it was recorded.
+    /// Trusts the current content of `directory` and writes the list. Returns the canonical
+    /// directory.
     pub fn add(places: &Places, directory: &Path) -> Result<PathBuf> {
         let doing = format!("trusting {}", directory.display());
         let directory = fs::canonicalize(directory).map_err(|error| Error::io(&doing, error))?;
         if directory.to_str().is_none_or(|name| name.contains(['\n', '\r'])) {
-            return Err(Error::invalid_params(format!("{doing}: its name is not one line of UTF-8")));
+            return Err(Error::invalid_params(format!("{doing}: its path is not UTF-8 or contains a line break")));
         }
         let content = match read_small(&project_file(&directory)) {
             Ok(content) => Some(content),
@@ -118,7 +120,7 @@ fn file(places: &Places) -> PathBuf {
     places.data.join("trusted")
 }
 
-fn real(directory: &Path) -> PathBuf {
+fn canonical(directory: &Path) -> PathBuf {
     fs::canonicalize(directory).unwrap_or_else(|_| directory.into())
 }
 
@@ -126,20 +128,21 @@ fn is_digest(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// SHA-256, in hexadecimal digits, of a project's settings and of the files in the project that they name as prompts or in commands.
+/// Hexadecimal SHA-256 of a project's settings and of the files inside the project that the
+/// settings name as prompts or in commands.
 fn digest(directory: &Path, content: Option<&[u8]>) -> String {
     let mut all = Context::new(&SHA256);
     let mut add = |bytes: Option<&[u8]>| {
-        // Where one part ends and the next begins is part of what is digested.
+        // Hash the length of each part, so that parts cannot be shifted into each other.
         all.update(&bytes.map_or(u64::MAX, |bytes| bytes.len() as u64).to_le_bytes());
         all.update(bytes.unwrap_or_default());
     };
     add(content);
     let table: Option<Table> = content.and_then(|content| toml::from_str(std::str::from_utf8(content).ok()?).ok());
-    for name in table.iter().flat_map(named) {
+    for name in table.iter().flat_map(referenced_files) {
         let path = directory.join(&name);
-        // What lies outside the project is not the project's to change.
-        if real(&path).starts_with(directory) && path.is_file() {
+        // Files outside the project are not under the project's control.
+        if canonical(&path).starts_with(directory) && path.is_file() {
             add(Some(name.as_bytes()));
             add(read_small(&path).ok().as_deref());
         }
@@ -150,8 +153,8 @@ fn digest(directory: &Path, content: Option<&[u8]>) -> String {
     })
 }
 
-/// What settings name that may be a file: prompts, and the words of commands.
-fn named(settings: &Table) -> Vec<String> {
+/// Names in the settings that may be files: prompts, and the words of commands.
+fn referenced_files(settings: &Table) -> Vec<String> {
     let tables = |name: &str| settings.get(name).and_then(Value::as_table);
     let prompts = tables("prompts").into_iter().flat_map(Table::values).cloned();
     let commands = [("lsp", "command"), ("providers", "api_key_command")].into_iter().flat_map(|(name, key)| {

@@ -4,9 +4,9 @@ use super::Chunk;
 use crate::content::ProviderState;
 use crate::limits::{MODEL_ANSWER_BLOCKS_MAX, MODEL_ANSWER_BYTES_MAX, MODEL_ANSWER_CALLS_MAX, MODEL_STREAM_BYTES_MAX};
 
-/// Bytes, calls and blocks of an answer.
+/// Size of an answer or of a part of it.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Held {
+pub struct AnswerSize {
     pub bytes: usize,
     pub calls: usize,
     pub blocks: usize,
@@ -16,8 +16,8 @@ pub struct Held {
 #[derive(Debug, Default)]
 pub struct Allowance {
     received: usize,
-    taken: Held,
-    /// Whether the open block is thinking; `None` if no block is open.
+    taken: AnswerSize,
+    /// True if the open block is thinking; `None` if no block is open.
     open: Option<bool>,
 }
 
@@ -50,18 +50,18 @@ impl Allowance {
             }
             Chunk::Usage(_) | Chunk::Retry { .. } | Chunk::Truncated { .. } | Chunk::Stop(_) => return None,
         }
-        self.exceeded(Held::default())
+        self.exceeded(AnswerSize::default())
     }
 
     /// The bound that is exceeded, counting what the reader has not emitted yet.
-    pub fn exceeded(&self, held: Held) -> Option<String> {
-        if self.taken.bytes + held.bytes > MODEL_ANSWER_BYTES_MAX {
+    pub fn exceeded(&self, pending: AnswerSize) -> Option<String> {
+        if self.taken.bytes + pending.bytes > MODEL_ANSWER_BYTES_MAX {
             return Some(format!("{} MiB", MODEL_ANSWER_BYTES_MAX >> 20));
         }
-        if self.taken.calls + held.calls > MODEL_ANSWER_CALLS_MAX {
+        if self.taken.calls + pending.calls > MODEL_ANSWER_CALLS_MAX {
             return Some(format!("{MODEL_ANSWER_CALLS_MAX} tool calls"));
         }
-        let blocks = self.taken.blocks + held.blocks;
+        let blocks = self.taken.blocks + pending.blocks;
         (blocks > MODEL_ANSWER_BLOCKS_MAX).then(|| format!("{MODEL_ANSWER_BLOCKS_MAX} blocks of text and thinking"))
     }
 

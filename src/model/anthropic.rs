@@ -1,4 +1,5 @@
-//! Anthropic's Messages API, version 2023-06-01 (platform.claude.com/docs/en/api/messages): what goes out. `read` is what comes back.
+//! Encodes requests for Anthropic's Messages API, version 2023-06-01
+//! (platform.claude.com/docs/en/api/messages). `read` decodes the answers.
 
 mod read;
 
@@ -7,15 +8,15 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::Value;
 
-pub use read::Answer;
+pub use read::AnswerReader;
 
 use super::catalog;
 use super::endpoint::{Endpoint, Protocol};
-use super::wire::{self, Sent};
+use super::wire::{self, EncodedRequest};
 use super::{Block, Message, ModelError, Request, Thinking, ToolResult};
 use crate::content::{Part, plain_text};
 
-/// What a thinking block carries: `{"signature"}`, or `{"redacted"}` for one that came encrypted.
+/// The state of a thinking block is `{"signature"}`, or `{"redacted"}` if the block is encrypted.
 const PROTOCOL: Protocol = Protocol::Anthropic;
 
 #[derive(Serialize)]
@@ -29,7 +30,7 @@ struct Body<'a> {
     tools: Vec<Tool<'a>>,
     messages: Vec<Turn<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    thinking: Option<How>,
+    thinking: Option<ThinkingConfig>,
     #[serde(skip_serializing_if = "Option::is_none")]
     output_config: Option<OutputConfig>,
 }
@@ -97,12 +98,12 @@ struct CacheControl {
     r#type: &'static str,
 }
 
-/// What comes before this mark is worth keeping for the next request.
-const MARK: Option<CacheControl> = Some(CacheControl { r#type: "ephemeral" });
+/// A cache breakpoint: the provider caches everything before it for the next request.
+const CACHE_BREAKPOINT: Option<CacheControl> = Some(CacheControl { r#type: "ephemeral" });
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum How {
+enum ThinkingConfig {
     Enabled {
         budget_tokens: u32,
     },
@@ -124,14 +125,15 @@ struct OutputConfig {
     effort: &'static str,
 }
 
-pub fn write(endpoint: &Endpoint, request: &Request) -> Result<Sent, ModelError> {
+/// Encodes a request for `endpoint`.
+pub fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedRequest, ModelError> {
     let model = catalog::bare_name(&endpoint.model);
     let max_tokens = endpoint.max_output_tokens.unwrap_or_else(|| catalog::max_output_tokens(&endpoint.model));
-    let manner = manner(&model);
+    let thinking_style = thinking_style(&model);
     let messages = turns(request);
-    let level = if wants_thought(manner, &messages) { Thinking::Off } else { request.thinking };
-    let (thinking, output_config) = how(manner, level, max_tokens);
-    let system = text(&request.system).map(|text| Content::Text { text, cache_control: MARK });
+    let level = if is_thinking_rejected(thinking_style, &messages) { Thinking::Off } else { request.thinking };
+    let (thinking, output_config) = thinking_config(thinking_style, level, max_tokens);
+    let system = text(&request.system).map(|text| Content::Text { text, cache_control: CACHE_BREAKPOINT });
     let mut tools: Vec<Tool<'_>> = request
         .tools
         .iter()
@@ -143,7 +145,7 @@ pub fn write(endpoint: &Endpoint, request: &Request) -> Result<Sent, ModelError>
         })
         .collect();
     if let Some(last) = tools.last_mut() {
-        last.cache_control = MARK;
+        last.cache_control = CACHE_BREAKPOINT;
     }
     let body = Body {
         model: &endpoint.model,
@@ -156,83 +158,92 @@ pub fn write(endpoint: &Endpoint, request: &Request) -> Result<Sent, ModelError>
         output_config,
     };
     let mut headers = vec![("anthropic-version", "2023-06-01")];
-    if matches!(manner, Manner::Bound) {
+    if matches!(thinking_style, ThinkingStyle::Bound) {
         headers.push(("anthropic-beta", "thinking-binding-controls-2026-08-01"));
     }
     let path = if endpoint.base_url.trim_end_matches('/').ends_with("/v1") { "messages" } else { "v1/messages" };
-    Ok(Sent { url: endpoint.url(path), headers, body: wire::body(&body)? })
+    Ok(EncodedRequest { url: endpoint.url(path), headers, body: wire::body(&body)? })
 }
 
-/// How a model is told to think.
+/// How thinking is configured for a model.
 #[derive(Clone, Copy)]
-enum Manner {
-    /// A budget of tokens; without one it does not think.
+enum ThinkingStyle {
+    /// The request sets a budget of tokens. Without a budget the model does not think.
     Budget,
-    /// As it sees fit, when asked to.
+    /// The model decides how much to think, if the request enables thinking.
     Adaptive,
-    /// The same, also when not told to.
+    /// Like `Adaptive`, but the request must disable thinking explicitly.
     ByDefault,
-    /// Always, and its thinking is bound to what stood before it: where that was changed (pruned, compacted), it is to be dropped
-    /// instead of refused (platform.claude.com/docs/en/build-with-claude/preserved-thinking).
+    /// The model always thinks, and its thinking blocks are bound to the preceding conversation. If
+    /// that changed (pruned, compacted), the API drops the blocks instead of rejecting the request
+    /// (platform.claude.com/docs/en/build-with-claude/preserved-thinking).
     Bound,
 }
 
-/// By the beginning of the name; the first that fits.
-const MANNERS: &[(&str, Manner)] = &[
-    ("claude-opus-4-6", Manner::Adaptive),
-    ("claude-opus-4-7", Manner::Adaptive),
-    ("claude-opus-4-8", Manner::Adaptive),
-    ("claude-sonnet-4-6", Manner::Adaptive),
-    ("claude-opus-5-5", Manner::Bound),
-    ("claude-sonnet-5-5", Manner::Bound),
-    ("claude-haiku-5-5", Manner::Bound),
-    ("claude-fable-5-1", Manner::Bound),
-    ("claude-mythos", Manner::Adaptive),
-    ("claude-fable", Manner::Adaptive),
-    ("claude-opus-5", Manner::ByDefault),
-    ("claude-sonnet-5", Manner::ByDefault),
-    ("claude-3", Manner::Budget),
-    ("claude-opus-4", Manner::Budget),
-    ("claude-sonnet-4", Manner::Budget),
-    ("claude-haiku-4", Manner::Budget),
-    ("claude-", Manner::Adaptive),
+/// Thinking styles by prefix of the model's name. The first match applies.
+const THINKING_STYLES: &[(&str, ThinkingStyle)] = &[
+    ("claude-opus-4-6", ThinkingStyle::Adaptive),
+    ("claude-opus-4-7", ThinkingStyle::Adaptive),
+    ("claude-opus-4-8", ThinkingStyle::Adaptive),
+    ("claude-sonnet-4-6", ThinkingStyle::Adaptive),
+    ("claude-opus-5-5", ThinkingStyle::Bound),
+    ("claude-sonnet-5-5", ThinkingStyle::Bound),
+    ("claude-haiku-5-5", ThinkingStyle::Bound),
+    ("claude-fable-5-1", ThinkingStyle::Bound),
+    ("claude-mythos", ThinkingStyle::Adaptive),
+    ("claude-fable", ThinkingStyle::Adaptive),
+    ("claude-opus-5", ThinkingStyle::ByDefault),
+    ("claude-sonnet-5", ThinkingStyle::ByDefault),
+    ("claude-3", ThinkingStyle::Budget),
+    ("claude-opus-4", ThinkingStyle::Budget),
+    ("claude-sonnet-4", ThinkingStyle::Budget),
+    ("claude-haiku-4", ThinkingStyle::Budget),
+    ("claude-", ThinkingStyle::Adaptive),
 ];
 
-fn manner(model: &str) -> Manner {
-    MANNERS.iter().find(|(prefix, _)| model.starts_with(prefix)).map_or(Manner::Budget, |(_, manner)| *manner)
+fn thinking_style(model: &str) -> ThinkingStyle {
+    THINKING_STYLES
+        .iter()
+        .find(|(prefix, _)| model.starts_with(prefix))
+        .map_or(ThinkingStyle::Budget, |(_, thinking_style)| *thinking_style)
 }
 
-fn how(manner: Manner, thinking: Thinking, max_tokens: u32) -> (Option<How>, Option<OutputConfig>) {
+fn thinking_config(
+    thinking_style: ThinkingStyle,
+    thinking: Thinking,
+    max_tokens: u32,
+) -> (Option<ThinkingConfig>, Option<OutputConfig>) {
     let effort = match thinking {
         Thinking::Off | Thinking::Minimal | Thinking::Low => "low",
         Thinking::Medium => "medium",
         Thinking::High => "high",
     };
-    let adaptive = |block_binding| (Some(How::Adaptive { display: "summarized", block_binding }), Some(OutputConfig { effort }));
-    match (manner, thinking) {
-        (Manner::Bound, _) => adaptive(Some(BlockBinding { prefix_mismatch_behavior: "drop_block" })),
-        (Manner::ByDefault, Thinking::Off) => (Some(How::Disabled), None),
-        (Manner::Adaptive | Manner::Budget, Thinking::Off) => (None, None),
-        (Manner::Adaptive | Manner::ByDefault, _) => adaptive(None),
-        (Manner::Budget, level) => {
+    let adaptive =
+        |block_binding| (Some(ThinkingConfig::Adaptive { display: "summarized", block_binding }), Some(OutputConfig { effort }));
+    match (thinking_style, thinking) {
+        (ThinkingStyle::Bound, _) => adaptive(Some(BlockBinding { prefix_mismatch_behavior: "drop_block" })),
+        (ThinkingStyle::ByDefault, Thinking::Off) => (Some(ThinkingConfig::Disabled), None),
+        (ThinkingStyle::Adaptive | ThinkingStyle::Budget, Thinking::Off) => (None, None),
+        (ThinkingStyle::Adaptive | ThinkingStyle::ByDefault, _) => adaptive(None),
+        (ThinkingStyle::Budget, level) => {
             let budget_tokens = match level {
                 Thinking::Off | Thinking::Minimal => 1024,
                 Thinking::Low => 4096,
                 Thinking::Medium => 12_000,
                 Thinking::High => 24_000,
             };
-            // At least 1024, and less than max_tokens: half of them are left for the answer.
+            // The budget must be at least 1024 and less than max_tokens. Leave half for the answer.
             let budget_tokens = budget_tokens.min(max_tokens / 2);
-            ((budget_tokens >= 1024).then_some(How::Enabled { budget_tokens }), None)
+            ((budget_tokens >= 1024).then_some(ThinkingConfig::Enabled { budget_tokens }), None)
         }
     }
 }
 
-/// Whether a model with a budget would refuse to think: between its calls and their results it goes on thinking only where it thought
-/// before them, and another model's thoughts do not count.
-fn wants_thought(manner: Manner, turns: &[Turn<'_>]) -> bool {
+/// True if the API would reject thinking for a model with a budget: after tool results, thinking is
+/// accepted only if the turn with the calls begins with a thinking block of the same provider.
+fn is_thinking_rejected(thinking_style: ThinkingStyle, turns: &[Turn<'_>]) -> bool {
     let [.., assistant, results] = turns else { return false };
-    matches!(manner, Manner::Budget)
+    matches!(thinking_style, ThinkingStyle::Budget)
         && matches!(results.content.first(), Some(Content::ToolResult { .. }))
         && !matches!(assistant.content.first(), Some(Content::Thinking { .. } | Content::RedactedThinking { .. }))
 }
@@ -255,13 +266,13 @@ fn turns(request: &Request) -> Vec<Turn<'_>> {
     match last {
         Some(
             Content::Text { cache_control, .. } | Content::Image { cache_control, .. } | Content::ToolResult { cache_control, .. },
-        ) => *cache_control = MARK,
+        ) => *cache_control = CACHE_BREAKPOINT,
         Some(Content::Thinking { .. } | Content::RedactedThinking { .. } | Content::ToolUse { .. }) | None => {}
     }
     turns
 }
 
-/// None for what is blank, which the API refuses.
+/// Returns `None` for blank text, which the API rejects.
 fn text<'a>(text: impl Into<Cow<'a, str>>) -> Option<Cow<'a, str>> {
     Some(text.into()).filter(|text| !text.trim().is_empty())
 }
@@ -299,7 +310,7 @@ fn block(block: &Block) -> Option<Content<'_>> {
 fn result(result: &ToolResult) -> Content<'_> {
     Content::ToolResult {
         tool_use_id: call_id(result.id.as_str()),
-        // Only text may tell of an error.
+        // The API accepts only text in a failed result.
         content: match result.failed {
             true => text(plain_text(&result.output)).map(|text| Content::Text { text, cache_control: None }).into_iter().collect(),
             false => result.output.iter().filter_map(part).collect(),

@@ -1,20 +1,22 @@
-//! The providers that need no settings, and what is known of models by their names. Reads no environment: it is asked for by a closure.
+//! The built-in providers, and properties of models by name. The environment is read only through a
+//! closure.
 
 use std::borrow::Cow;
 
 use super::endpoint::{Endpoint, Key, Protocol};
 use super::{Again, ModelError};
 
-/// What an environment variable says; empty ones count as not set.
+/// Returns the value of an environment variable. Empty values count as unset.
 pub type Environment<'a> = &'a (dyn Fn(&str) -> Option<String> + Sync);
 
+/// A built-in provider.
 pub struct KnownProvider {
     pub name: &'static str,
     pub protocol: Protocol,
     pub base_url: &'static str,
-    /// The first that is set holds the key.
+    /// Environment variables for the key. The first that is set applies.
     pub key_env: &'static [&'static str],
-    /// Overrides `base_url`.
+    /// Environment variable that overrides `base_url`.
     pub base_env: Option<&'static str>,
     /// Known models; the first is the default. Empty for local servers, which list their own.
     pub models: &'static [&'static str],
@@ -30,7 +32,7 @@ pub enum Mark {
     None,
     /// `owned_by` of its models.
     Owner(&'static str),
-    /// A path next to `/v1` answers an object with a string in this field.
+    /// A path next to `/v1` returns an object with a string in this field.
     Answer {
         path: &'static str,
         field: &'static str,
@@ -58,7 +60,7 @@ const fn local(
     KnownProvider { name, protocol: Protocol::OpenaiChat, base_url, key_env, base_env, models: &[], local: true, mark }
 }
 
-/// In the order in which a model is looked for.
+/// All built-in providers. The default model is searched in this order.
 #[rustfmt::skip]
 pub const PROVIDERS: &[KnownProvider] = &[
     remote("anthropic", Protocol::Anthropic, "https://api.anthropic.com", &["ANTHROPIC_API_KEY"], "ANTHROPIC_BASE_URL",
@@ -83,6 +85,7 @@ pub const PROVIDERS: &[KnownProvider] = &[
     local("vllm", "http://127.0.0.1:8000/v1", &["VLLM_API_KEY"], None, Mark::Owner("vllm")),
 ];
 
+/// The built-in provider of this name.
 pub fn provider(name: &str) -> Option<&'static KnownProvider> {
     PROVIDERS.iter().find(|provider| provider.name == name)
 }
@@ -104,7 +107,8 @@ impl KnownProvider {
         }
     }
 
-    /// The endpoint of one of its models. Fails, unreachable, where a key is needed and not there.
+    /// The endpoint of a model of this provider. Fails with an unreachable error if a required key
+    /// is missing.
     pub fn endpoint(&self, model: &str, environment: Environment<'_>) -> Result<Endpoint, ModelError> {
         let (key, base_url) = (self.key(environment), self.base_url(environment));
         if key.is_none() && !self.local && base_url == self.base_url {
@@ -122,6 +126,7 @@ impl KnownProvider {
         })
     }
 
+    /// The error for a missing API key.
     pub fn without_key(&self) -> ModelError {
         let name = self.key_env.first().copied().unwrap_or("api_key_env");
         ModelError::new(Again::Never, format!("no API key for {}", self.name))
@@ -130,7 +135,8 @@ impl KnownProvider {
     }
 }
 
-/// `OLLAMA_HOST` in its forms (`host`, `:port`, `host:port`, a URL) as a base URL; what it leaves out is taken from `default`.
+/// Converts `OLLAMA_HOST` (`host`, `:port`, `host:port` or a URL) to a base URL. Missing parts are
+/// taken from `default`.
 fn local_url(host: &str, default: &str) -> String {
     let (scheme, rest) = host.split_once("://").unwrap_or(("http", host));
     let rest = rest.trim_end_matches('/').trim_end_matches("/v1");
@@ -140,7 +146,7 @@ fn local_url(host: &str, default: &str) -> String {
         _ => (rest, if host.contains("://") { "" } else { port }),
     };
     let name = match name {
-        // What a server listens on is no address to connect to.
+        // A wildcard listen address is not a valid destination.
         "" | "0.0.0.0" | "[::]" => "127.0.0.1",
         name => name,
     };
@@ -163,11 +169,12 @@ pub fn nothing() -> ModelError {
         .unreachable()
 }
 
-/// What a local server is taken to hold: what it is started with is not told.
+/// Context window assumed for local servers, which do not report theirs.
 const LOCAL_CONTEXT_WINDOW: u64 = 32_768;
+/// Context window assumed for unknown models.
 const CONTEXT_WINDOW: u64 = 128_000;
 
-/// Tokens of a conversation, by the beginning of the model's bare name; the first that fits.
+/// Context windows in tokens, by prefix of the bare model name. The first match applies.
 const CONTEXT_WINDOWS: &[(&str, u64)] = &[
     ("claude-3", 200_000),
     ("claude-opus-4-6", 1_000_000),
@@ -202,7 +209,8 @@ const CONTEXT_WINDOWS: &[(&str, u64)] = &[
     ("glm-", 200_000),
 ];
 
-/// The same for the longest answer, where the protocol wants a number: room for thinking, and less than the model would take.
+/// Values of `max_tokens` for protocols that require it, by prefix of the bare model name. The
+/// first match applies. They leave room for thinking and are below the maximum of the model.
 const MAX_OUTPUT_TOKENS: &[(&str, u32)] = &[
     ("claude-3-7", 32_000),
     ("claude-3", 8_192),
@@ -212,17 +220,20 @@ const MAX_OUTPUT_TOKENS: &[(&str, u32)] = &[
     ("claude-", 64_000),
 ];
 
+/// Context window of a model, in tokens.
 pub fn context_window(model: &str) -> u64 {
     let name = bare_name(model);
     CONTEXT_WINDOWS.iter().find(|(prefix, _)| name.starts_with(prefix)).map_or(CONTEXT_WINDOW, |(_, tokens)| *tokens)
 }
 
+/// Limit for one answer of a model, in tokens.
 pub fn max_output_tokens(model: &str) -> u32 {
     let name = bare_name(model);
     MAX_OUTPUT_TOKENS.iter().find(|(prefix, _)| name.starts_with(prefix)).map_or(8_192, |(_, tokens)| *tokens)
 }
 
-/// A model's name without a vendor before it, and with `-` where some write `.`: what the tables of names are asked with.
+/// The key for the tables by model name: the name without a vendor prefix, with `.` replaced by
+/// `-`.
 pub fn bare_name(model: &str) -> Cow<'_, str> {
     let name = model.rsplit('/').next().unwrap_or(model);
     if name.contains('.') { Cow::Owned(name.replace('.', "-")) } else { Cow::Borrowed(name) }

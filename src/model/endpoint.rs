@@ -1,4 +1,4 @@
-//! Where a model is reached and how it is spoken to, as plain data; [`open`] makes a [`Model`] of it.
+//! Address, protocol and key of a model as plain data. [`open`] creates a [`Model`] from it.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -11,7 +11,7 @@ use crate::config::mask_urls;
 use crate::limits::{MODEL_CONNECT, MODEL_IDLE, MODEL_KEEP_ALIVE, MODEL_LOCAL_IDLE};
 use crate::web;
 
-/// A secret and where it came from. Never shown, logged or serialized.
+/// An API key and its origin. The secret is never displayed, logged or serialized.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key {
     secret: String,
@@ -19,7 +19,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// `origin` is what a person would change: the name of an environment variable or of a setting.
+    /// `origin` names the environment variable or setting that the user would change.
     pub fn new(secret: impl Into<String>, origin: impl Into<String>) -> Self {
         Self { secret: secret.into().trim().to_owned(), origin: origin.into() }
     }
@@ -39,21 +39,23 @@ impl fmt::Debug for Key {
     }
 }
 
+/// Everything that is needed to send requests to a model.
 #[derive(Clone, PartialEq)]
 pub struct Endpoint {
-    /// `PROVIDER/NAME`, as settings name the model.
+    /// `PROVIDER/NAME`, as in the settings.
     pub id: String,
     /// The model's name on the wire.
     pub model: String,
     pub protocol: Protocol,
-    /// Without the protocol's own path: `https://api.openai.com/v1`.
+    /// Base URL without the path of the protocol: `https://api.openai.com/v1`.
     pub base_url: String,
     pub key: Option<Key>,
-    /// Tokens.
+    /// Context window in tokens.
     pub context_window: u64,
-    /// Tokens of one answer. None leaves it to the provider, or where the protocol wants a number, to the catalog.
+    /// Limit for one answer, in tokens. `None` uses the provider's default, or the catalog's if the
+    /// protocol requires a value.
     pub max_output_tokens: Option<u32>,
-    /// Sent with every request, beside the protocol's own.
+    /// Additional headers of every request.
     pub headers: Vec<(String, String)>,
 }
 
@@ -63,12 +65,13 @@ impl Endpoint {
         self.id.split_once('/').map_or(self.id.as_str(), |(provider, _)| provider)
     }
 
-    /// `base_url` and `path`, a slash between them.
+    /// Joins `base_url` and `path` with a slash.
     pub(super) fn url(&self, path: &str) -> String {
         format!("{}/{path}", self.base_url.trim_end_matches('/'))
     }
 
-    /// Masks the key and credentials of URLs in `text`. All messages about a request pass it.
+    /// Masks the key and credentials of URLs in `text`. Must be applied to every message about a
+    /// request.
     pub(super) fn masked(&self, text: &str) -> String {
         match self.key.as_ref().map(Key::secret).filter(|secret| !secret.is_empty()) {
             Some(secret) => mask_urls(&text.replace(secret, "[key]")),
@@ -76,14 +79,14 @@ impl Endpoint {
         }
     }
 
-    /// Whether it is on this machine.
+    /// True if the endpoint is on this machine.
     pub fn is_local(&self) -> bool {
         is_loopback(&self.base_url)
     }
 }
 
 impl fmt::Debug for Endpoint {
-    /// Without the values of headers, which may be secret.
+    /// Omits the values of headers, which may be secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let headers: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
         let base_url = mask_urls(&self.base_url);
@@ -91,12 +94,13 @@ impl fmt::Debug for Endpoint {
     }
 }
 
-/// A model that is ready to be asked and that asks again by itself where that helps.
+/// Opens a model that retries failed requests.
 pub fn open(endpoint: Endpoint, http: &Http) -> Arc<dyn Model> {
     Arc::new(Retrying::new(Provider::new(endpoint, http.clone())))
 }
 
-/// The HTTP clients of the process: made when they are first needed (about 2 ms each), shared by all clones.
+/// The HTTP clients of the process, shared by all clones. Each is created on first use (about 2
+/// ms).
 #[derive(Clone, Default)]
 pub struct Http(Arc<Clients>);
 
@@ -111,7 +115,7 @@ impl Http {
         Self::default()
     }
 
-    /// The client for `url`: on loopback one that knows no proxies and waits longer.
+    /// The client for `url`. The loopback client uses no proxy and has a longer timeout.
     pub fn client(&self, url: &str) -> Result<reqwest::Client, ModelError> {
         let (slot, builder): (_, fn() -> reqwest::ClientBuilder) = match is_loopback(url) {
             true => (&self.0.local, || builder().no_proxy().read_timeout(MODEL_LOCAL_IDLE)),
@@ -120,7 +124,8 @@ impl Http {
         if let Some(client) = slot.get() {
             return Ok(client.clone());
         }
-        let client = web::client(builder).map_err(|error| ModelError::new(Again::Never, format!("preparing for HTTP: {error}")))?;
+        let client =
+            web::client(builder).map_err(|error| ModelError::new(Again::Never, format!("creating the HTTP client: {error}")))?;
         Ok(slot.get_or_init(|| client).clone())
     }
 }
@@ -135,7 +140,7 @@ fn builder() -> reqwest::ClientBuilder {
         .pool_idle_timeout(MODEL_KEEP_ALIVE)
 }
 
-/// Whether the URL's host is this machine.
+/// True if the URL's host is this machine.
 pub(super) fn is_loopback(url: &str) -> bool {
     let Ok(url) = reqwest::Url::parse(url) else { return false };
     let Some(host) = url.host_str() else { return false };

@@ -1,4 +1,4 @@
-//! Google's generateContent API (ai.google.dev/api/generate-content): what goes out.
+//! Encodes requests for Google's generateContent API (ai.google.dev/api/generate-content).
 
 mod read;
 
@@ -7,20 +7,20 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::Value;
 
-pub use read::Answer;
+pub use read::AnswerReader;
 
 use super::catalog;
 use super::endpoint::{Endpoint, Protocol};
-use super::wire::{self, Sent};
+use super::wire::{self, EncodedRequest};
 use super::{Block, Message, ModelError, Request, Thinking, ToolResult};
 use crate::content;
 
-/// What a block carries: `{"thoughtSignature"}`, that of the part it came from.
+/// The state of a block is `{"thoughtSignature"}`, the signature of its part.
 const PROTOCOL: Protocol = Protocol::Gemini;
 
-/// Stands for the signature of a call that another model made; without one the API refuses the call
+/// Signature for the calls of other models. The API rejects a call without a signature
 /// (ai.google.dev/gemini-api/docs/thought-signatures).
-const FOREIGN: &str = "skip_thought_signature_validator";
+const SKIP_SIGNATURE: &str = "skip_thought_signature_validator";
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -118,7 +118,8 @@ struct ThinkingConfig {
     include_thoughts: bool,
 }
 
-pub fn write(endpoint: &Endpoint, request: &Request) -> Result<Sent, ModelError> {
+/// Encodes a request for `endpoint`.
+pub fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedRequest, ModelError> {
     let declarations = request.tools.iter().map(|tool| Declaration {
         name: &tool.name,
         description: &tool.description,
@@ -136,15 +137,15 @@ pub fn write(endpoint: &Endpoint, request: &Request) -> Result<Sent, ModelError>
         },
     };
     let url = endpoint.url(&format!("models/{}:streamGenerateContent?alt=sse", endpoint.model));
-    Ok(Sent { url, headers: Vec::new(), body: wire::body(&body)? })
+    Ok(EncodedRequest { url, headers: Vec::new(), body: wire::body(&body)? })
 }
 
-/// Levels from Gemini 3 on, a budget of tokens with 2.5, nothing before.
+/// A level for Gemini 3 and later, a budget of tokens for 2.5, nothing for earlier models.
 fn thinking_config(model: &str, thinking: Thinking) -> Option<ThinkingConfig> {
     let include_thoughts = thinking != Thinking::Off;
     if model.starts_with("gemini-2-5") {
         let budget = match thinking {
-            // The Pro model cannot do without.
+            // Thinking cannot be disabled for the Pro model.
             Thinking::Off if model.starts_with("gemini-2-5-pro") => 128,
             Thinking::Off => 0,
             Thinking::Minimal => 512,
@@ -200,7 +201,7 @@ fn part(part: &content::Part) -> Option<Part<'_>> {
 }
 
 fn assistant(blocks: &[Block]) -> Vec<Part<'_>> {
-    let mut called = false;
+    let mut has_call = false;
     blocks
         .iter()
         .filter_map(|block| match block {
@@ -214,9 +215,9 @@ fn assistant(blocks: &[Block]) -> Vec<Part<'_>> {
                 Some(Part { text: Some(text.into()), thought: true, thought_signature, ..Part::default() })
             }
             Block::ToolCall { id, name, input, state } => {
-                // Of parallel calls only the first has a signature.
-                let first = !std::mem::replace(&mut called, true);
-                let thought_signature = signature(state).or(first.then_some(FOREIGN));
+                // Only the first of several parallel calls has a signature.
+                let first = !std::mem::replace(&mut has_call, true);
+                let thought_signature = signature(state).or(first.then_some(SKIP_SIGNATURE));
                 let function_call = Some(FunctionCall { id: id.as_str(), name, args: wire::object(input) });
                 Some(Part { function_call, thought_signature, ..Part::default() })
             }

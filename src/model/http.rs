@@ -1,4 +1,5 @@
-//! One attempt at a model request over HTTP: sends it, reads the answer's events, and tells what a refusal means.
+//! One attempt of a model request over HTTP: sends it, decodes the events of the answer, and
+//! classifies errors.
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,15 +12,15 @@ use reqwest::header::{CONTENT_TYPE, HeaderValue};
 
 use super::allowance::Allowance;
 use super::endpoint::{Endpoint, Http, Protocol, is_loopback};
-use super::refusal::refusal;
+use super::provider_error::response_error;
 use super::sse::Decoder;
-use super::wire::{Out, Reader, Sent, cut};
+use super::wire::{EncodedRequest, Out, Reader, interrupted};
 use super::{Again, Chunk, ChunkStream, Model, ModelError, Request, anthropic, gemini, openai_chat, openai_responses};
 use crate::content::StopReason;
 use crate::limits::{MODEL_ERROR_BYTES_MAX, MODEL_EVENT_BYTES_MAX};
 use crate::web::{causes, chain};
 
-/// A model behind an endpoint; each stream is one attempt.
+/// The model of an endpoint, without retries: each stream is one attempt.
 pub struct Provider {
     endpoint: Arc<Endpoint>,
     http: Http,
@@ -42,28 +43,30 @@ impl Model for Provider {
 
     fn stream(&self, request: Request) -> ChunkStream {
         let (endpoint, http) = (self.endpoint.clone(), self.http.clone());
-        let named = endpoint.clone();
-        let answer = async move { ask(&endpoint, &http, request).await.map(Answer::stream) };
+        let masking = endpoint.clone();
+        let answer = async move { send(&endpoint, &http, request).await.map(AnswerStream::stream) };
         stream::once(answer)
             .try_flatten()
             .map_err(move |error| {
-                let message = named.masked(&format!("{}: {}", named.id, error.message));
-                ModelError { message, hint: error.hint.map(|hint| named.masked(&hint)), ..error }
+                let message = masking.masked(&format!("{}: {}", masking.id, error.message));
+                ModelError { message, hint: error.hint.map(|hint| masking.masked(&hint)), ..error }
             })
             .boxed()
     }
 }
 
-async fn ask(endpoint: &Endpoint, http: &Http, request: Request) -> Result<Answer, ModelError> {
-    let (sent, reader): (Sent, Box<dyn Reader>) = match endpoint.protocol {
-        Protocol::Anthropic => (anthropic::write(endpoint, &request)?, Box::new(anthropic::Answer::default())),
-        Protocol::OpenaiChat => (openai_chat::write(endpoint, &request)?, Box::new(openai_chat::Answer::new(endpoint))),
-        Protocol::OpenaiResponses => (openai_responses::write(endpoint, &request)?, Box::new(openai_responses::Answer::default())),
-        Protocol::Gemini => (gemini::write(endpoint, &request)?, Box::new(gemini::Answer::default())),
+async fn send(endpoint: &Endpoint, http: &Http, request: Request) -> Result<AnswerStream, ModelError> {
+    let (encoded, reader): (EncodedRequest, Box<dyn Reader>) = match endpoint.protocol {
+        Protocol::Anthropic => (anthropic::write(endpoint, &request)?, Box::new(anthropic::AnswerReader::default())),
+        Protocol::OpenaiChat => (openai_chat::write(endpoint, &request)?, Box::new(openai_chat::AnswerReader::new(endpoint))),
+        Protocol::OpenaiResponses => {
+            (openai_responses::write(endpoint, &request)?, Box::new(openai_responses::AnswerReader::default()))
+        }
+        Protocol::Gemini => (gemini::write(endpoint, &request)?, Box::new(gemini::AnswerReader::default())),
     };
     drop(request);
-    let mut post = http.client(&sent.url)?.post(&sent.url).header(CONTENT_TYPE, "application/json").body(sent.body);
-    for (name, value) in &sent.headers {
+    let mut post = http.client(&encoded.url)?.post(&encoded.url).header(CONTENT_TYPE, "application/json").body(encoded.body);
+    for (name, value) in &encoded.headers {
         post = post.header(*name, *value);
     }
     for (name, value) in &endpoint.headers {
@@ -72,17 +75,17 @@ async fn ask(endpoint: &Endpoint, http: &Http, request: Request) -> Result<Answe
     if let Some((name, value)) = key(endpoint)? {
         post = post.header(name, value);
     }
-    let response = post.send().await.map_err(|error| unsent(&sent.url, &error))?;
+    let response = post.send().await.map_err(|error| send_error(&encoded.url, &error))?;
     let json = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
     if !response.status().is_success() || json {
-        return Err(refused(endpoint, response).await);
+        return Err(error_response(endpoint, response).await);
     }
     let bytes = response.bytes_stream().boxed();
     let allowance = Allowance::default();
-    Ok(Answer { bytes, decoder: Decoder::default(), reader, out: VecDeque::new(), allowance, failed: None, over: false })
+    Ok(AnswerStream { bytes, decoder: Decoder::default(), reader, out: VecDeque::new(), allowance, failed: None, over: false })
 }
 
-/// The header that carries the key, each protocol's own.
+/// The header with the API key, which depends on the protocol.
 fn key(endpoint: &Endpoint) -> Result<Option<(&'static str, HeaderValue)>, ModelError> {
     let Some(key) = &endpoint.key else { return Ok(None) };
     let (name, value) = match endpoint.protocol {
@@ -91,26 +94,26 @@ fn key(endpoint: &Endpoint) -> Result<Option<(&'static str, HeaderValue)>, Model
         Protocol::OpenaiChat | Protocol::OpenaiResponses => ("authorization", format!("Bearer {}", key.secret())),
     };
     let mut value = HeaderValue::from_str(&value).map_err(|_| {
-        let message = format!("the key of {} cannot be sent: it has characters that no key has", key.origin());
+        let message = format!("the key of {} contains characters that are invalid in an HTTP header", key.origin());
         ModelError::new(Again::Never, message).hint(format!("check {}", key.origin())).unreachable()
     })?;
     value.set_sensitive(true);
     Ok(Some((name, value)))
 }
 
-/// An answer that is being read.
-struct Answer {
+/// State of an answer that is being read.
+struct AnswerStream {
     bytes: BoxStream<'static, reqwest::Result<Bytes>>,
     decoder: Decoder,
     reader: Box<dyn Reader>,
     out: Out,
     allowance: Allowance,
-    /// Comes after what is in `out`.
+    /// Error to return after the chunks in `out`.
     failed: Option<ModelError>,
     over: bool,
 }
 
-impl Answer {
+impl AnswerStream {
     fn stream(self) -> ChunkStream {
         stream::unfold(self, |mut answer| async { answer.next().await.map(|item| (item, answer)) }).boxed()
     }
@@ -119,7 +122,7 @@ impl Answer {
         loop {
             if let Some(mut chunk) = self.out.pop_front() {
                 if let Some(bound) = self.allowance.take(&mut chunk) {
-                    self.cut_off(bound);
+                    self.discard_and_truncate(bound);
                     if matches!(chunk, Chunk::ToolCall { .. }) {
                         continue;
                     }
@@ -136,13 +139,13 @@ impl Answer {
                 Some(Ok(bytes)) => {
                     self.decoder.push(&bytes);
                     match self.allowance.receive(bytes.len()) {
-                        Some(bound) => self.cut_off(bound),
+                        Some(bound) => self.discard_and_truncate(bound),
                         None => self.read(),
                     }
                     continue;
                 }
-                Some(Err(error)) => cut(causes(&error)),
-                None => cut("the connection ended"),
+                Some(Err(error)) => interrupted(causes(&error)),
+                None => interrupted("the connection ended"),
             };
             self.over = true;
             if !self.reader.end(&mut self.out) {
@@ -152,12 +155,12 @@ impl Answer {
     }
 
     /// Ends the answer at the chunk that exceeds a bound.
-    fn cut_off(&mut self, bound: String) {
+    fn discard_and_truncate(&mut self, bound: String) {
         self.out.retain(|chunk| matches!(chunk, Chunk::Usage(_)));
         self.truncate(bound);
     }
 
-    /// Ends the answer after what was read.
+    /// Ends the answer after the chunks in `out`.
     fn truncate(&mut self, bound: String) {
         self.out.push_back(Chunk::Truncated { bound });
         self.out.push_back(Chunk::Stop(StopReason::MaxTokens));
@@ -165,7 +168,7 @@ impl Answer {
         self.over = true;
     }
 
-    /// Reads the events that are whole.
+    /// Decodes the complete events that were received.
     fn read(&mut self) {
         let error = loop {
             let data = match self.decoder.next() {
@@ -180,7 +183,7 @@ impl Answer {
                 self.over = true;
                 return;
             }
-            if let Some(bound) = self.allowance.exceeded(self.reader.held()) {
+            if let Some(bound) = self.allowance.exceeded(self.reader.pending()) {
                 return self.truncate(bound);
             }
         };
@@ -189,12 +192,10 @@ impl Answer {
     }
 }
 
-/// A request that found nobody, or whose answer never began.
-fn unsent(url: &str, error: &reqwest::Error) -> ModelError {
+/// The error for a request without a response: the connection failed or timed out.
+fn send_error(url: &str, error: &reqwest::Error) -> ModelError {
     if error.is_builder() {
-        return ModelError::new(Again::Never, format!("{url} is no address: {}", causes(error)))
-            .hint("check base_url")
-            .unreachable();
+        return ModelError::new(Again::Never, format!("invalid URL {url}: {}", causes(error))).hint("check base_url").unreachable();
     }
     let host = reqwest::Url::parse(url).map(|url| url.authority().to_owned()).unwrap_or_default();
     if !error.is_connect() {
@@ -214,8 +215,8 @@ fn is_refused(error: &reqwest::Error) -> bool {
         .any(|error| error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused))
 }
 
-/// An answer that is an error.
-async fn refused(endpoint: &Endpoint, response: reqwest::Response) -> ModelError {
+/// The error for a response that is not a stream.
+async fn error_response(endpoint: &Endpoint, response: reqwest::Response) -> ModelError {
     let (status, headers) = (response.status().as_u16(), response.headers().clone());
     let mut body = Vec::new();
     let mut bytes = response.bytes_stream();
@@ -226,5 +227,5 @@ async fn refused(endpoint: &Endpoint, response: reqwest::Response) -> ModelError
             break;
         }
     }
-    refusal(endpoint, status, &headers, &String::from_utf8_lossy(&body))
+    response_error(endpoint, status, &headers, &String::from_utf8_lossy(&body))
 }

@@ -11,7 +11,7 @@ use super::endpoint::{Http, Key};
 use crate::config::has_credentials;
 use crate::limits::{MODEL_PROBE, MODEL_PROBE_BYTES_MAX};
 
-/// A local server that was found.
+/// A discovered local server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     /// `PROVIDER/NAME` of its first model.
@@ -19,7 +19,7 @@ pub struct Found {
     pub base_url: String,
 }
 
-/// `GET {base}/models` of compatible servers.
+/// Response of `GET {base}/models`.
 #[derive(Deserialize)]
 struct List {
     object: String,
@@ -34,7 +34,7 @@ struct Entry {
     owned_by: Option<String>,
 }
 
-/// Asks all local servers concurrently, for [`MODEL_PROBE`] at most. Returns the first in the
+/// Queries all local servers concurrently, for [`MODEL_PROBE`] at most. Returns the first in the
 /// order of the catalog that identifies itself.
 pub async fn probe(http: &Http, environment: Environment<'_>) -> Option<Found> {
     // Created before the timeout starts: loading certificates may take longer than the requests.
@@ -79,7 +79,7 @@ pub async fn identify(http: &Http, provider: &KnownProvider, base_url: &str, key
     list.data.into_iter().map(|entry| entry.id).find(|name| !name.contains("embed"))
 }
 
-/// Reads a JSON answer of at most [`MODEL_PROBE_BYTES_MAX`].
+/// Reads a JSON response of at most [`MODEL_PROBE_BYTES_MAX`].
 async fn get<T: DeserializeOwned>(http: &Http, url: &str, key: Option<&Key>) -> Option<T> {
     let mut request = http.client(url).ok()?.get(url);
     if let Some(key) = key {

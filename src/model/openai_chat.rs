@@ -1,4 +1,5 @@
-//! OpenAI's Chat Completions (platform.openai.com/docs/api-reference/chat), as most servers understand them: what goes out.
+//! Encodes requests for OpenAI's Chat Completions (platform.openai.com/docs/api-reference/chat) and
+//! compatible servers.
 
 mod read;
 
@@ -7,14 +8,15 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::Value;
 
-pub use read::Answer;
+pub use read::AnswerReader;
 
 use super::endpoint::{Endpoint, Protocol};
-use super::wire::{self, Sent};
+use super::wire::{self, EncodedRequest};
 use super::{Block, Message, ModelError, Request, Thinking, ToolResult};
 use crate::content::{Part, plain_text};
 
-/// What a thinking block carries: `{"provider","field"}`, the name of the field that its text came in, and with OpenRouter its `"details"`.
+/// The state of a thinking block is `{"provider","field"}`, where `field` is the response field of
+/// its text. OpenRouter adds `"details"`.
 const PROTOCOL: Protocol = Protocol::OpenaiChat;
 
 #[derive(Serialize)]
@@ -112,7 +114,8 @@ struct Function<'a> {
     parameters: &'a Value,
 }
 
-pub fn write(endpoint: &Endpoint, request: &Request) -> Result<Sent, ModelError> {
+/// Encodes a request for `endpoint`.
+pub fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedRequest, ModelError> {
     let provider = endpoint.provider();
     let at_openai = endpoint.base_url.contains("api.openai.com");
     let tools = request.tools.iter().map(|tool| Tool {
@@ -124,17 +127,17 @@ pub fn write(endpoint: &Endpoint, request: &Request) -> Result<Sent, ModelError>
         messages: turns(provider, request),
         tools: tools.collect(),
         stream: true,
-        // Mistral refuses what it does not know, and counts unasked.
+        // Mistral rejects unknown parameters, and reports usage without this one.
         stream_options: (provider != "mistral").then_some(StreamOptions { include_usage: true }),
         reasoning_effort: effort(provider, request.thinking),
         max_tokens: endpoint.max_output_tokens.filter(|_| !at_openai),
         max_completion_tokens: endpoint.max_output_tokens.filter(|_| at_openai),
         prompt_cache_key: at_openai.then_some(request.cache_key.as_str()),
     };
-    Ok(Sent { url: endpoint.url("chat/completions"), headers: Vec::new(), body: wire::body(&body)? })
+    Ok(EncodedRequest { url: endpoint.url("chat/completions"), headers: Vec::new(), body: wire::body(&body)? })
 }
 
-/// Only when thinking is wanted: a server that knows no such parameter may refuse it.
+/// `None` if thinking is off, because some servers reject the parameter.
 fn effort(provider: &str, thinking: Thinking) -> Option<&'static str> {
     match (provider, thinking) {
         (_, Thinking::Off) => None,
@@ -149,30 +152,31 @@ fn turns<'a>(provider: &str, request: &'a Request) -> Vec<Turn<'a>> {
     if !request.system.is_empty() {
         turns.push(Turn::System { content: &request.system });
     }
-    // What users said since the last turn of somebody else: local templates want turns to alternate.
-    let mut said: Vec<Cow<'a, Part>> = Vec::new();
+    // User parts since the last turn of another role. Local chat templates require alternating
+    // turns.
+    let mut user_parts: Vec<Cow<'a, Part>> = Vec::new();
     for message in &request.messages {
         match message.as_ref() {
-            Message::User(parts) => said.extend(parts.iter().map(Cow::Borrowed)),
+            Message::User(parts) => user_parts.extend(parts.iter().map(Cow::Borrowed)),
             Message::Assistant(blocks) => {
-                turns.extend(user(std::mem::take(&mut said)));
+                turns.extend(user(std::mem::take(&mut user_parts)));
                 turns.push(assistant(provider, blocks));
             }
             Message::ToolResults(results) => {
-                turns.extend(user(std::mem::take(&mut said)));
+                turns.extend(user(std::mem::take(&mut user_parts)));
                 for result in results {
-                    said.extend(images(result));
+                    user_parts.extend(images(result));
                     let tool_call_id = call_id(provider, result.id.as_str());
                     turns.push(Turn::Tool { tool_call_id, content: wire::result_text(result) });
                 }
             }
         }
     }
-    turns.extend(user(said));
+    turns.extend(user(user_parts));
     turns
 }
 
-/// A tool message holds text only: its images follow as if a user had sent them.
+/// The images of a result, for a user message: a tool message can contain only text.
 fn images(result: &ToolResult) -> Vec<Cow<'_, Part>> {
     let images: Vec<Cow<'_, Part>> = result.output.iter().filter(|part| wire::is_image(part)).map(Cow::Borrowed).collect();
     let title = Part::text(format!("Output of {}:", result.name));
@@ -204,7 +208,7 @@ fn assistant<'a>(provider: &str, blocks: &'a [Block]) -> Turn<'a> {
                 let Some(state) = wire::state(state, PROTOCOL).filter(|state| state["provider"] == provider) else {
                     continue;
                 };
-                // Where there are details, they hold the text as well.
+                // Details include the text.
                 match state["field"].as_str().filter(|_| state.get("details").is_none()) {
                     Some("reasoning") => plain.push_str(thought),
                     Some(_) => content.push_str(thought),
@@ -220,7 +224,7 @@ fn assistant<'a>(provider: &str, blocks: &'a [Block]) -> Turn<'a> {
     }
     let some = |text: String| (!text.is_empty()).then_some(text);
     Turn::Assistant {
-        // An assistant that said nothing and called nothing must still have some content.
+        // An assistant message without tool calls must have content, even if it is empty.
         content: if tool_calls.is_empty() { Some(text) } else { some(text) },
         reasoning_content: some(content),
         reasoning: some(plain),

@@ -1,4 +1,5 @@
-//! OpenAI's Responses API (platform.openai.com/docs/api-reference/responses), stateless: what goes out.
+//! Encodes requests for OpenAI's Responses API (platform.openai.com/docs/api-reference/responses),
+//! without server-side state.
 
 mod read;
 
@@ -7,15 +8,16 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::Value;
 
-pub use read::Answer;
+pub use read::AnswerReader;
 
 use super::catalog;
 use super::endpoint::{Endpoint, Protocol};
-use super::wire::{self, Sent};
+use super::wire::{self, EncodedRequest};
 use super::{Block, Message, ModelError, Request, Thinking, ToolResult};
 use crate::content::Part;
 
-/// What a thinking block carries: the reasoning item itself. A text block carries `{"phase"}` where its message had one.
+/// The state of a thinking block is the whole reasoning item. The state of a text block is
+/// `{"phase"}`, if its message has a phase.
 const PROTOCOL: Protocol = Protocol::OpenaiResponses;
 
 #[derive(Serialize)]
@@ -48,7 +50,7 @@ struct Reasoning {
 #[serde(untagged)]
 enum Item<'a> {
     Own(OwnItem<'a>),
-    /// As it came.
+    /// An item that is sent back unchanged.
     Verbatim(&'a Value),
 }
 
@@ -96,8 +98,9 @@ struct Tool<'a> {
     strict: bool,
 }
 
-pub fn write(endpoint: &Endpoint, request: &Request) -> Result<Sent, ModelError> {
-    let manner = manner(&catalog::bare_name(&endpoint.model));
+/// Encodes a request for `endpoint`.
+pub fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedRequest, ModelError> {
+    let support = support(&catalog::bare_name(&endpoint.model));
     let tools = request.tools.iter().map(|tool| Tool {
         r#type: "function",
         name: &tool.name,
@@ -112,28 +115,29 @@ pub fn write(endpoint: &Endpoint, request: &Request) -> Result<Sent, ModelError>
         tools: tools.collect(),
         stream: true,
         store: false,
-        include: if manner.reasons { &["reasoning.encrypted_content"] } else { &[] },
+        include: if support.reasons { &["reasoning.encrypted_content"] } else { &[] },
         prompt_cache_key: &request.cache_key,
-        reasoning: reasoning(manner, request.thinking),
+        reasoning: reasoning(support, request.thinking),
         max_output_tokens: endpoint.max_output_tokens,
     };
-    Ok(Sent { url: endpoint.url("responses"), headers: Vec::new(), body: wire::body(&body)? })
+    Ok(EncodedRequest { url: endpoint.url("responses"), headers: Vec::new(), body: wire::body(&body)? })
 }
 
-/// How a model reasons: whether at all, and the least effort it takes where none and where little is wanted (None: leave it to the model).
+/// Reasoning of a model: support for it, and the values of `effort` for the levels off and minimal.
+/// `off: None` omits the parameter.
 #[derive(Clone, Copy)]
-struct Manner {
+struct ReasoningSupport {
     reasons: bool,
     off: Option<&'static str>,
     minimal: &'static str,
 }
 
-const fn reasons(off: &'static str, minimal: &'static str) -> Manner {
-    Manner { reasons: true, off: Some(off), minimal }
+const fn reasons(off: &'static str, minimal: &'static str) -> ReasoningSupport {
+    ReasoningSupport { reasons: true, off: Some(off), minimal }
 }
 
-/// By the beginning of the name; the first that fits.
-const MANNERS: &[(&str, Manner)] = &[
+/// Reasoning by prefix of the model's name. The first match applies.
+const REASONING_SUPPORT: &[(&str, ReasoningSupport)] = &[
     ("gpt-5-codex", reasons("low", "low")),
     ("gpt-5-1", reasons("none", "low")),
     ("gpt-5-2", reasons("none", "low")),
@@ -150,19 +154,19 @@ const MANNERS: &[(&str, Manner)] = &[
     ("gpt-4", PLAIN),
     ("chatgpt", PLAIN),
 ];
-const PLAIN: Manner = Manner { reasons: false, off: None, minimal: "low" };
-const UNKNOWN: Manner = Manner { reasons: true, off: None, minimal: "low" };
+const PLAIN: ReasoningSupport = ReasoningSupport { reasons: false, off: None, minimal: "low" };
+const UNKNOWN: ReasoningSupport = ReasoningSupport { reasons: true, off: None, minimal: "low" };
 
-fn manner(model: &str) -> Manner {
-    MANNERS.iter().find(|(prefix, _)| model.starts_with(prefix)).map_or(UNKNOWN, |(_, manner)| *manner)
+fn support(model: &str) -> ReasoningSupport {
+    REASONING_SUPPORT.iter().find(|(prefix, _)| model.starts_with(prefix)).map_or(UNKNOWN, |(_, support)| *support)
 }
 
-fn reasoning(manner: Manner, thinking: Thinking) -> Option<Reasoning> {
+fn reasoning(support: ReasoningSupport, thinking: Thinking) -> Option<Reasoning> {
     let shown = |effort| Some(Reasoning { effort, summary: Some("auto") });
     match thinking {
-        _ if !manner.reasons => None,
-        Thinking::Off => manner.off.map(|effort| Reasoning { effort, summary: None }),
-        Thinking::Minimal => shown(manner.minimal),
+        _ if !support.reasons => None,
+        Thinking::Off => support.off.map(|effort| Reasoning { effort, summary: None }),
+        Thinking::Minimal => shown(support.minimal),
         Thinking::Low => shown("low"),
         Thinking::Medium => shown("medium"),
         Thinking::High => shown("high"),

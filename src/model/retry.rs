@@ -1,4 +1,4 @@
-//! Asks again where that helps, and lets nothing out that cannot be taken back.
+//! Retries failed requests. Tool calls are held back until the answer is complete.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
 
-use super::wire::{cut, jittered};
+use super::wire::{interrupted, jittered};
 use super::{Again, Chunk, ChunkStream, Model, ModelError, Request};
 use crate::limits::{MODEL_ATTEMPTS_MAX, MODEL_BACKOFF, MODEL_BACKOFF_MAX, MODEL_LOCAL_ATTEMPTS_MAX};
 
-/// A model whose failures are retried. Text and thinking go out as they come, and [`Chunk::Retry`] voids them; from the first tool call
-/// on everything is held back until the answer is whole, so that no call of a broken answer is ever run.
+/// A model with retries. Text and thinking are forwarded immediately, and [`Chunk::Retry`] discards
+/// them. From the first tool call on, all chunks are held back until the answer is complete, so
+/// that no call of an incomplete answer runs.
 pub struct Retrying<M> {
     model: Arc<M>,
 }
@@ -40,56 +41,57 @@ impl<M: Model> Model for Retrying<M> {
 struct Attempts<M> {
     model: Arc<M>,
     request: Request,
-    /// Of the attempt that runs or is about to, from 1.
+    /// Number of the current or next attempt, from 1.
     number: u32,
     state: State,
 }
 
 enum State {
-    /// The next attempt begins after this pause.
+    /// The next attempt starts after this delay.
     Starting(Duration),
-    /// An answer is being read; what is held back of it.
+    /// An answer is being read. The queue holds its chunks from the first tool call on.
     Reading(ChunkStream, VecDeque<Chunk>),
-    /// The answer is whole; what is left to hand on.
-    Whole(VecDeque<Chunk>),
+    /// The answer is complete, or the last attempt failed. The queue holds the remaining chunks.
+    Done(VecDeque<Chunk>),
 }
 
 impl<M: Model> Attempts<M> {
     async fn next(&mut self) -> Option<Result<Chunk, ModelError>> {
         loop {
             match &mut self.state {
-                State::Starting(pause) => {
-                    if !pause.is_zero() {
-                        tokio::time::sleep(*pause).await;
+                State::Starting(delay) => {
+                    if !delay.is_zero() {
+                        tokio::time::sleep(*delay).await;
                     }
                     self.state = State::Reading(self.model.stream(self.request.clone()), VecDeque::new());
                 }
                 State::Reading(stream, held) => match stream.next().await {
                     Some(Ok(chunk @ Chunk::Stop(_))) => {
                         held.push_back(chunk);
-                        self.state = State::Whole(std::mem::take(held));
+                        self.state = State::Done(std::mem::take(held));
                     }
                     Some(Ok(chunk)) => match held.is_empty() && !matches!(chunk, Chunk::ToolCall { .. } | Chunk::Usage(_)) {
                         true => return Some(Ok(chunk)),
                         false => held.push_back(chunk),
                     },
-                    Some(Err(error)) => return Some(self.after(error)),
-                    None => return Some(self.after(cut("the connection ended"))),
+                    Some(Err(error)) => return Some(self.handle_failure(error)),
+                    None => return Some(self.handle_failure(interrupted("the connection ended"))),
                 },
-                State::Whole(held) => return held.pop_front().map(Ok),
+                State::Done(held) => return held.pop_front().map(Ok),
             }
         }
     }
 
-    /// What follows a failed attempt: a retry, or the end.
-    fn after(&mut self, error: ModelError) -> Result<Chunk, ModelError> {
+    /// Schedules a retry after a failed attempt, or returns the error if no attempt is
+    /// left.
+    fn handle_failure(&mut self, error: ModelError) -> Result<Chunk, ModelError> {
         let attempts_max = match error.again {
             Again::Never => 1,
             Again::Briefly => MODEL_LOCAL_ATTEMPTS_MAX,
             Again::Backoff | Again::After(_) => MODEL_ATTEMPTS_MAX,
         };
         if self.number >= attempts_max {
-            self.state = State::Whole(VecDeque::new());
+            self.state = State::Done(VecDeque::new());
             let message = match self.number {
                 1 => error.message,
                 number => format!("{} (after {number} attempts)", error.message),

@@ -1,4 +1,5 @@
-//! A model that follows a script, for demos and tests: one step a request, counted from the opening of its session in this process.
+//! A model that follows a script, for demos and tests. Each request performs one step, counted from
+//! the opening of the session in this process.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,14 +9,15 @@ use futures_util::{StreamExt, stream};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::refusal::again;
+use super::provider_error::retry_policy;
 use super::retry::Retrying;
 use super::{Again, Block, Chunk, ChunkStream, Message, Model, ModelError, Request};
 use crate::content::{StopReason, Usage, plain_text};
 use crate::error::{Error, Result};
 use crate::id::ToolCallId;
 
-/// `{"steps":[{"text","thinking","tool_calls":[{"name","input"}],"expect","delay_ms","chunk_chars","error":{"status","times"}}]}`
+/// A script as JSON: `{"steps":[{"text","thinking","tool_calls":[{"name","input"}],"expect",
+/// "delay_ms","chunk_chars","error":{"status","times"}}]}`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
@@ -29,9 +31,9 @@ struct Step {
     thinking: Option<String>,
     #[serde(default)]
     tool_calls: Vec<Call>,
-    /// Must stand in the request.
+    /// Text that the request must contain.
     expect: Option<String>,
-    /// Before each chunk.
+    /// Delay before each chunk of text or thinking.
     #[serde(default)]
     delay_ms: u64,
     #[serde(default = "chunk_chars")]
@@ -47,7 +49,7 @@ struct Call {
     input: Value,
 }
 
-/// What is answered before the step itself.
+/// HTTP errors that are returned before the step.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Failure {
@@ -69,7 +71,7 @@ fn once() -> u32 {
 }
 
 impl Script {
-    /// The script in a JSON text; an error names the field that is wrong.
+    /// Parses a script from JSON. Errors name the invalid field.
     pub fn parse(json: &str) -> Result<Script> {
         let mut deserializer = serde_json::Deserializer::from_str(json);
         let script = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
@@ -83,25 +85,25 @@ impl Script {
     }
 }
 
-/// The model for one session, at its first step.
+/// Opens the model for one session, at the first step.
 pub fn open(id: impl Into<String>, script: Script) -> Arc<dyn Model> {
-    Arc::new(Retrying::new(Scripted { id: id.into(), script: Arc::new(script), place: Arc::default() }))
+    Arc::new(Retrying::new(Scripted { id: id.into(), script: Arc::new(script), position: Arc::default() }))
 }
 
 struct Scripted {
     id: String,
     script: Arc<Script>,
-    place: Arc<Mutex<Place>>,
+    position: Arc<Mutex<Position>>,
 }
 
-/// The step that comes next, and how often it failed already.
+/// The next step, and the number of failures returned for it.
 #[derive(Default)]
-struct Place {
+struct Position {
     step: usize,
     failures: u32,
 }
 
-/// Tokens that a conversation with a script is said to take at most.
+/// Context window that the model reports, in tokens.
 const CONTEXT_WINDOW: u64 = 200_000;
 
 impl Model for Scripted {
@@ -114,9 +116,9 @@ impl Model for Scripted {
     }
 
     fn stream(&self, request: Request) -> ChunkStream {
-        let (script, place) = (self.script.clone(), self.place.clone());
+        let (script, position) = (self.script.clone(), self.position.clone());
         let answer = async move {
-            let answer = match next(&script, &place) {
+            let answer = match next(&script, &position) {
                 Ok(number) => perform(number, script.steps.get(number), &request),
                 Err(error) => Err(error),
             };
@@ -129,28 +131,28 @@ impl Model for Scripted {
     }
 }
 
-/// Takes the next step, or the failure that comes before it.
-fn next(script: &Script, place: &Mutex<Place>) -> Result<usize, ModelError> {
-    let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
-    let failure = script.steps.get(place.step).and_then(|step| step.error.as_ref());
-    if let Some(failure) = failure.filter(|failure| place.failures < failure.times) {
-        place.failures += 1;
-        let message = format!("the script answers HTTP {} ({} of {})", failure.status, place.failures, failure.times);
-        return Err(ModelError::new(again(failure.status, &[]), message));
+/// Returns the number of the next step and advances, or returns the next failure of the step.
+fn next(script: &Script, position: &Mutex<Position>) -> Result<usize, ModelError> {
+    let mut position = position.lock().unwrap_or_else(PoisonError::into_inner);
+    let failure = script.steps.get(position.step).and_then(|step| step.error.as_ref());
+    if let Some(failure) = failure.filter(|failure| position.failures < failure.times) {
+        position.failures += 1;
+        let message = format!("the script returns HTTP {} ({} of {})", failure.status, position.failures, failure.times);
+        return Err(ModelError::new(retry_policy(failure.status, &[]), message));
     }
-    let number = place.step;
-    *place = Place { step: number + 1, failures: 0 };
+    let number = position.step;
+    *position = Position { step: number + 1, failures: 0 };
     Ok(number)
 }
 
-/// What the step says, and the pause before each piece of it.
+/// The chunks of a step, and the delay before each. Without a step the answer is `done`.
 fn perform(number: usize, step: Option<&Step>, request: &Request) -> Result<(Duration, Vec<Chunk>), ModelError> {
-    let asked = flattened(request);
+    let prompt = flattened(request);
     let Some(step) = step else {
-        return Ok((Duration::ZERO, whole(vec![Chunk::Text("done".to_owned())], &asked)));
+        return Ok((Duration::ZERO, complete(vec![Chunk::Text("done".to_owned())], &prompt)));
     };
-    if let Some(expected) = step.expect.as_ref().filter(|expected| !asked.contains(expected.as_str())) {
-        let message = format!("step {} of the script expects {expected:?} in the request, which is not there", number + 1);
+    if let Some(expected) = step.expect.as_ref().filter(|expected| !prompt.contains(expected.as_str())) {
+        let message = format!("step {} of the script expects {expected:?}, which the request does not contain", number + 1);
         return Err(ModelError::new(Again::Never, message));
     }
     let pieces = |text: &Option<String>, chunk: fn(String) -> Chunk| -> Vec<Chunk> {
@@ -165,11 +167,11 @@ fn perform(number: usize, step: Option<&Step>, request: &Request) -> Result<(Dur
         input: call.input.to_string(),
         state: None,
     }));
-    Ok((Duration::from_millis(step.delay_ms), whole(chunks, &asked)))
+    Ok((Duration::from_millis(step.delay_ms), complete(chunks, &prompt)))
 }
 
-/// With its usage (four bytes a token) and its stop.
-fn whole(mut chunks: Vec<Chunk>, asked: &str) -> Vec<Chunk> {
+/// Appends the usage (four bytes per token) and the stop.
+fn complete(mut chunks: Vec<Chunk>, prompt: &str) -> Vec<Chunk> {
     let said: usize = chunks
         .iter()
         .map(|chunk| match chunk {
@@ -179,7 +181,7 @@ fn whole(mut chunks: Vec<Chunk>, asked: &str) -> Vec<Chunk> {
         })
         .sum();
     let tokens = |bytes: usize| bytes.div_ceil(4) as u64;
-    chunks.push(Chunk::Usage(Usage { input_tokens: tokens(asked.len()), output_tokens: tokens(said), ..Usage::default() }));
+    chunks.push(Chunk::Usage(Usage { input_tokens: tokens(prompt.len()), output_tokens: tokens(said), ..Usage::default() }));
     chunks.push(Chunk::Stop(StopReason::EndTurn));
     chunks
 }
@@ -199,7 +201,7 @@ fn paced(delay: Duration, chunks: Vec<Chunk>) -> ChunkStream {
         .boxed()
 }
 
-/// All text of a request: the system prompt, what was said, calls and their results.
+/// All text of a request: the system prompt, messages, tool calls and their results.
 fn flattened(request: &Request) -> String {
     let mut text = request.system.clone();
     let mut add = |piece: &str| {

@@ -1,31 +1,35 @@
-//! Server-sent events (WHATWG HTML, section 9.2.6) out of bytes as they come. Only the data of an event: no model protocol needs more.
+//! Incremental decoder for server-sent events (WHATWG HTML, section 9.2.6). Returns only the data
+//! of events: no model protocol needs the other fields.
 
 use std::borrow::Cow;
 
 use crate::limits::MODEL_EVENT_BYTES_MAX;
 
-/// An event exceeds [`MODEL_EVENT_BYTES_MAX`].
+/// The error for an event that exceeds [`MODEL_EVENT_BYTES_MAX`].
 #[derive(Debug, PartialEq)]
 pub struct TooLarge;
 
-/// Decodes one stream. Lenient where the standard is: a byte order mark, CRLF, CR, comments, unknown fields, lines without a colon.
+/// Decodes one stream. Accepts everything that the standard accepts: a byte order mark, CRLF, CR,
+/// comments, unknown fields, lines without a colon.
 #[derive(Default)]
 pub struct Decoder {
     bytes: Vec<u8>,
-    /// Up to where `bytes` is used up, and up to where it is known to have no line end.
+    /// Number of leading `bytes` that were decoded.
     used: usize,
+    /// Position up to which `bytes` contains no further line end.
     scanned: usize,
-    /// The line before ended with CR: an LF that follows belongs to it.
+    /// The previous line ended with CR: a directly following LF belongs to it.
     after_cr: bool,
-    /// The first line was seen, which alone may have a byte order mark.
+    /// The first line was decoded. Only the first line may start with a byte order mark.
     started: bool,
     data: Vec<u8>,
     has_data: bool,
-    /// `data` was handed out and is to be cleared.
+    /// `data` was returned and must be cleared.
     taken: bool,
 }
 
 impl Decoder {
+    /// Appends received bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.drain(..self.used);
         self.scanned -= self.used;
@@ -33,7 +37,8 @@ impl Decoder {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The data of the next whole event, its lines joined by LF; none when more bytes are needed.
+    /// The data of the next complete event, its lines joined by LF, or `None` if more bytes are
+    /// needed.
     pub fn next(&mut self) -> Result<Option<Cow<'_, str>>, TooLarge> {
         if std::mem::take(&mut self.taken) {
             self.data.clear();
@@ -69,7 +74,7 @@ impl Decoder {
         }
     }
 
-    /// Where the next whole line is, without its end.
+    /// The range of the next complete line, without its end.
     fn line(&mut self) -> Option<std::ops::Range<usize>> {
         if self.after_cr && self.used < self.bytes.len() {
             self.after_cr = false;

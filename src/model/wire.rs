@@ -1,4 +1,5 @@
-//! What the provider protocols have in common: how an answer is read, whose state a block carries, how ids and results are written.
+//! Shared by the provider protocols: reading answers, provider state of blocks, encoding of ids and
+//! results.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -8,55 +9,58 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-pub use super::allowance::Held;
+pub use super::allowance::AnswerSize;
 use super::endpoint::Protocol;
 use super::{Again, ModelError, ToolResult};
 use crate::content::{Part, ProviderState, plain_text};
 
 pub use super::Chunk;
 
-/// What was read of an answer and not yet handed on.
+/// Decoded chunks that were not returned yet.
 pub type Out = VecDeque<Chunk>;
 
-/// A request as it goes out.
-pub struct Sent {
+/// An HTTP request for a model.
+pub struct EncodedRequest {
     pub url: String,
-    /// Beside `content-type`, the key and what the endpoint's settings add.
+    /// Headers of the protocol. `content-type`, the key and the headers of the endpoint are added.
     pub headers: Vec<(&'static str, &'static str)>,
     pub body: Vec<u8>,
 }
 
-/// Reads one streamed answer. Messages of errors need not name the model.
+/// Decodes one streamed answer. Error messages need not name the model.
 pub trait Reader: Send {
-    /// Takes the data of one event. [`Chunk::Stop`] in `out` ends the answer, whatever follows.
+    /// Decodes the data of one event. [`Chunk::Stop`] in `out` ends the answer; later events are
+    /// ignored.
     fn read(&mut self, data: &str, out: &mut Out) -> Result<(), ModelError>;
 
-    /// What the reader holds of the answer that is not in `out` yet.
-    fn held(&self) -> Held {
-        Held::default()
+    /// Size of the parts of the answer that are buffered in the reader and not in `out` yet.
+    fn pending(&self) -> AnswerSize {
+        AnswerSize::default()
     }
 
-    /// The connection ended without a stop; true if the answer is whole all the same.
+    /// Called if the connection ends without a stop. Returns true if the answer is complete.
     fn end(&mut self, _out: &mut Out) -> bool {
         false
     }
 }
 
-/// An event as JSON. One that is no JSON was mangled on its way: worth another attempt.
+/// Parses an event as JSON. Invalid JSON is a transmission error, so the request may be retried.
 pub fn parse<'a, T: Deserialize<'a>>(data: &'a str) -> Result<T, ModelError> {
-    serde_json::from_str(data).map_err(|error| ModelError::new(Again::Backoff, format!("an event could not be read: {error}")))
+    serde_json::from_str(data).map_err(|error| ModelError::new(Again::Backoff, format!("invalid event: {error}")))
 }
 
-/// What a block carries for `protocol`; the state of another protocol is nobody's business here.
+/// The provider state of a block, unless it belongs to another protocol.
 pub fn state(state: &Option<ProviderState>, protocol: Protocol) -> Option<&Value> {
     state.as_ref().filter(|state| state.protocol == protocol.as_str()).map(|state| &state.value)
 }
 
-pub fn keep(protocol: Protocol, value: Value) -> Option<ProviderState> {
+/// Provider state for a block.
+pub fn new_state(protocol: Protocol, value: Value) -> Option<ProviderState> {
     Some(ProviderState { protocol: protocol.as_str().to_owned(), value })
 }
 
-/// A tool call's id as `fits` wants it: itself, or nine letters and digits made of it (the narrowest rule there is, Mistral's).
+/// Returns the id of a tool call if `fits` accepts it, else a hash of nine letters and digits.
+/// Mistral has the strictest rule, which the hash satisfies.
 pub fn call_id(id: &str, fits: impl Fn(&str) -> bool) -> Cow<'_, str> {
     if fits(id) {
         return Cow::Borrowed(id);
@@ -72,12 +76,13 @@ pub fn call_id(id: &str, fits: impl Fn(&str) -> bool) -> Cow<'_, str> {
     Cow::Owned(letters.collect())
 }
 
-/// Letters, digits, `_` and `-`, at most `length` of them.
+/// True if `id` consists of 1 to `length` letters, digits, `_` and `-`.
 pub fn is_plain(id: &str, length: usize) -> bool {
     (1..=length).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
 
-/// A tool call's input as an object: the wires take nothing else back, even if the model wrote something else.
+/// The input of a tool call as an object. Protocols accept only objects, but models may write other
+/// values.
 pub fn object(input: &Value) -> Cow<'_, Value> {
     match input {
         Value::Object(_) => Cow::Borrowed(input),
@@ -85,7 +90,8 @@ pub fn object(input: &Value) -> Cow<'_, Value> {
     }
 }
 
-/// A tool result's text, for wires that cannot mark a failure otherwise.
+/// The text of a tool result, prefixed with `error:` if it failed. For protocols without an error
+/// flag.
 pub fn result_text(result: &ToolResult) -> String {
     let texts: Vec<Part> = result.output.iter().filter(|part| !is_image(part)).cloned().collect();
     let text = plain_text(&texts);
@@ -104,18 +110,18 @@ pub fn data_url(mime_type: &str, data: &str) -> String {
     format!("data:{mime_type};base64,{data}")
 }
 
-/// An answer that broke off.
-pub fn cut(why: impl std::fmt::Display) -> ModelError {
-    ModelError::new(Again::Backoff, format!("the answer was cut: {why}"))
+/// The error for an interrupted answer.
+pub fn interrupted(why: impl std::fmt::Display) -> ModelError {
+    ModelError::new(Again::Backoff, format!("the answer was interrupted: {why}"))
 }
 
-/// `fixed` and a little by chance.
+/// Adds a random jitter to `fixed`.
 pub fn jittered(fixed: Duration) -> Duration {
     let chance = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0u8);
     fixed + Duration::from_micros(chance % (crate::limits::MODEL_JITTER.as_micros() as u64 + 1))
 }
 
-/// A request's body. Serializing plain data cannot fail; if it does all the same, the request is at fault.
+/// Serializes the body of a request. Not retried on failure: the result would be the same.
 pub fn body(body: &impl serde::Serialize) -> Result<Vec<u8>, ModelError> {
-    serde_json::to_vec(body).map_err(|error| ModelError::new(Again::Never, format!("writing the request: {error}")))
+    serde_json::to_vec(body).map_err(|error| ModelError::new(Again::Never, format!("serializing the request: {error}")))
 }

@@ -1,4 +1,4 @@
-//! What comes back: Anthropic's stream events (platform.claude.com/docs/en/build-with-claude/streaming).
+//! Decodes Anthropic's stream events (platform.claude.com/docs/en/build-with-claude/streaming).
 
 use std::borrow::Cow;
 
@@ -8,13 +8,13 @@ use serde_json::value::RawValue;
 
 use super::PROTOCOL;
 use crate::content::{StopReason, Usage};
-use crate::model::refusal::Refusal;
-use crate::model::wire::{self, Chunk, Held, Out, Reader, cut};
+use crate::model::provider_error::ProviderError;
+use crate::model::wire::{self, AnswerSize, Chunk, Out, Reader, interrupted};
 use crate::model::{Again, ModelError};
 
 #[derive(Default)]
-pub struct Answer {
-    /// The blocks that are open, by their index.
+pub struct AnswerReader {
+    /// Open blocks with their index.
     open: Vec<(usize, Open)>,
     usage: Usage,
     reason: Option<String>,
@@ -33,11 +33,11 @@ enum Open {
         name: String,
         input: String,
     },
-    /// Something that only the provider's own tools make.
+    /// A block type of the provider's server-side tools, which are not used.
     Other,
 }
 
-/// Any event; which fields are there depends on `kind`.
+/// Any stream event. The fields that are present depend on `kind`.
 #[derive(Deserialize)]
 struct Event<'a> {
     #[serde(rename = "type", borrow)]
@@ -50,7 +50,7 @@ struct Event<'a> {
     delta: Option<Delta<'a>>,
     message: Option<Message>,
     usage: Option<Counts>,
-    error: Option<Refusal>,
+    error: Option<ProviderError>,
 }
 
 #[derive(Deserialize)]
@@ -88,7 +88,7 @@ struct Counts {
     cache_read_input_tokens: Option<u64>,
 }
 
-impl Reader for Answer {
+impl Reader for AnswerReader {
     fn read(&mut self, data: &str, out: &mut Out) -> Result<(), ModelError> {
         let event: Event<'_> = wire::parse(data)?;
         match event.kind.as_ref() {
@@ -110,13 +110,13 @@ impl Reader for Answer {
             }
             "message_stop" => return self.finish(out),
             "error" => return Err(event.error.unwrap_or_default().error()),
-            // `ping`, and what the API may add.
+            // `ping`, and future events.
             _ => {}
         }
         Ok(())
     }
 
-    fn held(&self) -> Held {
+    fn pending(&self) -> AnswerSize {
         let bytes = self.open.iter().map(|(_, open)| match open {
             Open::Thinking { signature } => signature.len(),
             Open::Redacted { data } => data.len(),
@@ -124,11 +124,11 @@ impl Reader for Answer {
             Open::Text | Open::Other => 0,
         });
         let calls = self.open.iter().filter(|(_, open)| matches!(open, Open::ToolUse { .. })).count();
-        Held { bytes: bytes.sum(), calls, blocks: self.open.len() - calls }
+        AnswerSize { bytes: bytes.sum(), calls, blocks: self.open.len() - calls }
     }
 }
 
-impl Answer {
+impl AnswerReader {
     fn start(&mut self, index: usize, block: ContentBlock<'_>, out: &mut Out) {
         let open = match block.kind.as_ref() {
             "text" => {
@@ -175,12 +175,12 @@ impl Answer {
         let reason = match self.reason.as_deref() {
             Some("max_tokens" | "model_context_window_exceeded") => StopReason::MaxTokens,
             Some("refusal") => StopReason::Refusal,
-            // end_turn, tool_use, stop_sequence, pause_turn, and what the API may add.
+            // end_turn, tool_use, stop_sequence, pause_turn, and future reasons.
             Some(_) => StopReason::EndTurn,
-            None => return Err(cut("it stopped without a reason")),
+            None => return Err(interrupted("it ended without a stop reason")),
         };
         if !self.open.is_empty() {
-            return Err(ModelError::new(Again::Backoff, "the answer stopped in the midst of a block"));
+            return Err(ModelError::new(Again::Backoff, "the answer ended inside a block"));
         }
         out.push_back(Chunk::Usage(self.usage));
         out.push_back(Chunk::Stop(reason));
@@ -192,10 +192,10 @@ fn stop(open: Open, out: &mut Out) {
     out.extend(match open {
         Open::Text => Some(Chunk::BlockEnd { thinking: false, state: None }),
         Open::Thinking { signature } => {
-            Some(Chunk::BlockEnd { thinking: true, state: wire::keep(PROTOCOL, json!({ "signature": signature })) })
+            Some(Chunk::BlockEnd { thinking: true, state: wire::new_state(PROTOCOL, json!({ "signature": signature })) })
         }
         Open::Redacted { data } => {
-            Some(Chunk::BlockEnd { thinking: true, state: wire::keep(PROTOCOL, json!({ "redacted": data })) })
+            Some(Chunk::BlockEnd { thinking: true, state: wire::new_state(PROTOCOL, json!({ "redacted": data })) })
         }
         Open::ToolUse { id, name, input } => {
             let input = if input.is_empty() { "{}".to_owned() } else { input };

@@ -1,4 +1,5 @@
-//! What comes back: a stream of partial GenerateContentResponses. The last is the one with a finish reason; then the connection ends.
+//! Decodes Google's stream of partial GenerateContentResponses. The last one has a finish reason;
+//! then the connection ends.
 
 use std::borrow::Cow;
 
@@ -9,12 +10,12 @@ use serde_json::value::RawValue;
 use super::PROTOCOL;
 use crate::content::{ProviderState, StopReason, Usage};
 use crate::id::ToolCallId;
-use crate::model::refusal::Refusal;
+use crate::model::provider_error::ProviderError;
 use crate::model::wire::{self, Chunk, Out, Reader};
 use crate::model::{Again, ModelError};
 
 #[derive(Default)]
-pub struct Answer {
+pub struct AnswerReader {
     usage: Option<Usage>,
     reason: Option<StopReason>,
 }
@@ -26,7 +27,7 @@ struct Event<'a> {
     candidates: Vec<Candidate<'a>>,
     usage_metadata: Option<Counts>,
     prompt_feedback: Option<Feedback>,
-    error: Option<Refusal>,
+    error: Option<ProviderError>,
 }
 
 #[derive(Deserialize)]
@@ -80,7 +81,7 @@ struct Counts {
     cached_content_token_count: u64,
 }
 
-impl Reader for Answer {
+impl Reader for AnswerReader {
     fn read(&mut self, data: &str, out: &mut Out) -> Result<(), ModelError> {
         let event: Event<'_> = wire::parse(data)?;
         if let Some(error) = event.error {
@@ -118,7 +119,7 @@ impl Reader for Answer {
 
 fn read_part(part: Part<'_>, out: &mut Out) {
     let state: Option<ProviderState> =
-        part.thought_signature.and_then(|signature| wire::keep(PROTOCOL, json!({ "thoughtSignature": signature })));
+        part.thought_signature.and_then(|signature| wire::new_state(PROTOCOL, json!({ "thoughtSignature": signature })));
     if let Some(call) = part.function_call {
         out.push_back(Chunk::ToolCall {
             id: call.id.filter(|id| !id.is_empty()).unwrap_or_else(|| ToolCallId::new().to_string()),
@@ -143,7 +144,8 @@ fn stop_reason(reason: &str, message: Option<String>) -> Result<StopReason, Mode
             let message = message.map_or(String::new(), |message| format!(": {message}"));
             Err(ModelError::new(Again::Backoff, format!("the answer failed ({reason}){message}")))
         }
-        // SAFETY, RECITATION, LANGUAGE, BLOCKLIST, PROHIBITED_CONTENT, SPII, and their like for images.
+        // SAFETY, RECITATION, LANGUAGE, BLOCKLIST, PROHIBITED_CONTENT, SPII, and the image
+        // variants.
         _ => Ok(StopReason::Refusal),
     }
 }

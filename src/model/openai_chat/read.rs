@@ -1,4 +1,4 @@
-//! What comes back: chunks of a chat completion, with the fields that compatible servers added for reasoning.
+//! Decodes the chunks of a chat completion, including the reasoning fields of compatible servers.
 
 use std::borrow::Cow;
 
@@ -10,13 +10,13 @@ use crate::content::{StopReason, Usage};
 use crate::id::ToolCallId;
 use crate::model::ModelError;
 use crate::model::endpoint::Endpoint;
-use crate::model::refusal::Refusal;
-use crate::model::wire::{self, Chunk, Held, Out, Reader};
+use crate::model::provider_error::ProviderError;
+use crate::model::wire::{self, AnswerSize, Chunk, Out, Reader};
 
-pub struct Answer {
+pub struct AnswerReader {
     provider: String,
     calls: Vec<Call>,
-    /// The field that the open thinking came in.
+    /// The response field of the open thinking block.
     field: Option<&'static str>,
     details: Vec<Detail>,
     usage: Option<Usage>,
@@ -57,7 +57,7 @@ struct Delta<'a> {
     tool_calls: Option<Vec<CallDelta<'a>>>,
 }
 
-/// Text, or with Mistral's reasoning models a list of pieces.
+/// Text, or a list of pieces (Mistral's reasoning models).
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Content {
@@ -85,7 +85,8 @@ struct FunctionDelta<'a> {
     arguments: Option<Cow<'a, str>>,
 }
 
-/// A piece of OpenRouter's `reasoning_details`; pieces of one kind and index belong together.
+/// A piece of OpenRouter's `reasoning_details`. Consecutive pieces of the same type and index are
+/// merged.
 #[derive(Deserialize, Serialize)]
 struct Detail {
     r#type: String,
@@ -120,7 +121,7 @@ struct Details {
     cache_write_tokens: Option<u64>,
 }
 
-impl Reader for Answer {
+impl Reader for AnswerReader {
     fn read(&mut self, data: &str, out: &mut Out) -> Result<(), ModelError> {
         if data.trim() == "[DONE]" {
             self.reason.get_or_insert(StopReason::EndTurn);
@@ -130,8 +131,8 @@ impl Reader for Answer {
         let event: Event<'_> = wire::parse(data)?;
         if let Some(error) = event.error.filter(|error| !error.is_null()) {
             let message = error.as_str().map(str::to_owned);
-            let refusal = Refusal::deserialize(error).unwrap_or_else(|_| Refusal { message, ..Refusal::default() });
-            return Err(refusal.error());
+            let error = ProviderError::deserialize(error).unwrap_or_else(|_| ProviderError { message, ..ProviderError::default() });
+            return Err(error.error());
         }
         if let Some(counts) = event.usage {
             self.count(counts);
@@ -147,16 +148,16 @@ impl Reader for Answer {
         Ok(())
     }
 
-    fn held(&self) -> Held {
+    fn pending(&self) -> AnswerSize {
         let call = |call: &Call| call.id.len() + call.name.len() + call.arguments.len();
         let detail = |detail: &Detail| {
             [&detail.text, &detail.summary, &detail.data, &detail.signature].into_iter().flatten().map(String::len).sum::<usize>()
         };
         let bytes = self.calls.iter().map(call).sum::<usize>() + self.details.iter().map(detail).sum::<usize>();
-        Held { bytes, calls: self.calls.len(), blocks: self.details.len() }
+        AnswerSize { bytes, calls: self.calls.len(), blocks: self.details.len() }
     }
 
-    /// Whole as soon as a reason came: not every server ends with `[DONE]`.
+    /// The answer is complete if it has a finish reason: not every server sends `[DONE]`.
     fn end(&mut self, out: &mut Out) -> bool {
         let Some(reason) = self.reason else { return false };
         self.end_thinking(out);
@@ -173,7 +174,7 @@ impl Reader for Answer {
     }
 }
 
-impl Answer {
+impl AnswerReader {
     pub fn new(endpoint: &Endpoint) -> Self {
         Self {
             provider: endpoint.provider().to_owned(),
@@ -188,42 +189,42 @@ impl Answer {
 
     fn delta(&mut self, delta: Delta<'_>, out: &mut Out) {
         if let Some(text) = delta.reasoning_content {
-            self.think(text, "reasoning_content", out);
+            self.push_thinking(text, "reasoning_content", out);
         } else if let Some(text) = delta.reasoning {
-            self.think(text, "reasoning", out);
+            self.push_thinking(text, "reasoning", out);
         }
         for detail in delta.reasoning_details.into_iter().flatten() {
             self.detail(detail);
         }
         match delta.content {
-            Some(Content::Text(text)) => self.say(text, out),
+            Some(Content::Text(text)) => self.push_text(text, out),
             Some(Content::Pieces(pieces)) => {
                 for piece in pieces {
                     for thought in piece.thinking.into_iter().flatten().filter_map(|piece| piece.text) {
-                        self.think(thought, "content", out);
+                        self.push_thinking(thought, "content", out);
                     }
-                    self.say(piece.text.unwrap_or_default(), out);
+                    self.push_text(piece.text.unwrap_or_default(), out);
                 }
             }
             None => {}
         }
         if let Some(text) = delta.refusal {
             self.refused |= !text.is_empty();
-            self.say(text, out);
+            self.push_text(text, out);
         }
         for call in delta.tool_calls.into_iter().flatten() {
             self.call(call);
         }
     }
 
-    fn say(&mut self, text: String, out: &mut Out) {
+    fn push_text(&mut self, text: String, out: &mut Out) {
         if !text.is_empty() {
             self.end_thinking(out);
             out.push_back(Chunk::Text(text));
         }
     }
 
-    fn think(&mut self, text: String, field: &'static str, out: &mut Out) {
+    fn push_thinking(&mut self, text: String, field: &'static str, out: &mut Out) {
         if !text.is_empty() {
             self.field = Some(field);
             out.push_back(Chunk::Thinking(text));
@@ -236,14 +237,14 @@ impl Answer {
             return;
         }
         let mut value = json!({ "provider": self.provider });
-        // Mistral's pieces are not handed back: its API makes nothing of them.
+        // Do not return Mistral's pieces: its API ignores them.
         if let Some(field) = field.filter(|field| *field != "content") {
             value["field"] = field.into();
         }
         if !details.is_empty() {
             value["details"] = json!(details);
         }
-        out.push_back(Chunk::BlockEnd { thinking: true, state: wire::keep(PROTOCOL, value) });
+        out.push_back(Chunk::BlockEnd { thinking: true, state: wire::new_state(PROTOCOL, value) });
     }
 
     fn detail(&mut self, piece: Detail) {
@@ -264,7 +265,8 @@ impl Answer {
         last.format = last.format.take().or(piece.format);
     }
 
-    /// Finds the call that a piece belongs to. Some servers leave out the index, others give all calls the same one.
+    /// Appends a piece to its call. Some servers omit the index, others use one index for all
+    /// calls.
     fn call(&mut self, piece: CallDelta<'_>) {
         let id = piece.id.unwrap_or_default();
         let last = self.calls.len().wrapping_sub(1);
@@ -306,8 +308,8 @@ fn stop_reason(reason: &str) -> Result<StopReason, ModelError> {
     match reason {
         "length" | "model_length" => Ok(StopReason::MaxTokens),
         "content_filter" | "refusal" => Ok(StopReason::Refusal),
-        "error" | "insufficient_system_resource" => Err(wire::cut(format_args!("the provider gave up ({reason})"))),
-        // stop, tool_calls, function_call, eos, and whatever else servers say.
+        "error" | "insufficient_system_resource" => Err(wire::interrupted(format_args!("the provider reported {reason}"))),
+        // stop, tool_calls, function_call, eos, and unknown reasons.
         _ => Ok(StopReason::EndTurn),
     }
 }

@@ -1,4 +1,5 @@
-//! What comes back: the stream events of a response (platform.openai.com/docs/api-reference/responses-streaming).
+//! Decodes the stream events of a response
+//! (platform.openai.com/docs/api-reference/responses-streaming).
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,13 +10,13 @@ use serde_json::{Value, json};
 
 use super::PROTOCOL;
 use crate::content::{StopReason, Usage};
-use crate::model::refusal::Refusal;
-use crate::model::wire::{self, Chunk, Held, Out, Reader};
+use crate::model::provider_error::ProviderError;
+use crate::model::wire::{self, AnswerSize, Chunk, Out, Reader};
 use crate::model::{Again, ModelError};
 
 #[derive(Default)]
-pub struct Answer {
-    /// Calls that are not yet handed on, by the index of their item.
+pub struct AnswerReader {
+    /// Calls that were not emitted yet, by the index of their item.
     calls: BTreeMap<usize, Call>,
     refused: bool,
 }
@@ -28,7 +29,7 @@ struct Call {
     whole: bool,
 }
 
-/// Any event; which fields are there depends on `kind`.
+/// Any stream event. The fields that are present depend on `kind`.
 #[derive(Deserialize)]
 struct Event<'a> {
     #[serde(rename = "type", borrow)]
@@ -41,7 +42,7 @@ struct Event<'a> {
     #[serde(borrow)]
     item: Option<&'a RawValue>,
     response: Option<Response>,
-    error: Option<Refusal>,
+    error: Option<ProviderError>,
     code: Option<Value>,
     message: Option<String>,
 }
@@ -49,7 +50,7 @@ struct Event<'a> {
 #[derive(Deserialize)]
 struct Response {
     usage: Option<Counts>,
-    error: Option<Refusal>,
+    error: Option<ProviderError>,
     incomplete_details: Option<Incomplete>,
 }
 
@@ -83,7 +84,7 @@ struct Item<'a> {
     arguments: Option<String>,
 }
 
-impl Reader for Answer {
+impl Reader for AnswerReader {
     fn read(&mut self, data: &str, out: &mut Out) -> Result<(), ModelError> {
         if data.trim() == "[DONE]" {
             return Ok(());
@@ -111,28 +112,28 @@ impl Reader for Answer {
                 match details.and_then(|details| details.reason.as_deref()) {
                     Some("max_output_tokens") => self.finish(StopReason::MaxTokens, event.response, out),
                     Some("content_filter") => self.finish(StopReason::Refusal, event.response, out),
-                    reason => return Err(wire::cut(reason.unwrap_or("incomplete"))),
+                    reason => return Err(wire::interrupted(reason.unwrap_or("incomplete"))),
                 }
             }
             "response.failed" => return Err(event.response.and_then(|response| response.error).unwrap_or_default().error()),
             "error" => {
-                let bare = Refusal { message: event.message, code: event.code, ..Refusal::default() };
+                let bare = ProviderError { message: event.message, code: event.code, ..ProviderError::default() };
                 return Err(event.error.unwrap_or(bare).error());
             }
             "response.cancelled" => return Err(ModelError::new(Again::Backoff, "the provider cancelled the answer")),
-            // created, in_progress, *.done of what its deltas told, and what the API may add.
+            // created, in_progress, *.done (redundant to the deltas), and future events.
             _ => {}
         }
         Ok(())
     }
 
-    fn held(&self) -> Held {
+    fn pending(&self) -> AnswerSize {
         let bytes = self.calls.values().map(|call| call.id.len() + call.name.len() + call.arguments.len()).sum();
-        Held { bytes, calls: self.calls.len(), blocks: 0 }
+        AnswerSize { bytes, calls: self.calls.len(), blocks: 0 }
     }
 }
 
-impl Answer {
+impl AnswerReader {
     fn item(&mut self, index: usize, raw: Option<&RawValue>, whole: bool, out: &mut Out) -> Result<(), ModelError> {
         let Some(raw) = raw else { return Ok(()) };
         let item: Item<'_> = wire::parse(raw.get())?;
@@ -144,15 +145,15 @@ impl Answer {
                 call.whole = whole;
                 if whole {
                     call.arguments = item.arguments.unwrap_or(std::mem::take(&mut call.arguments));
-                    self.hand_on(out);
+                    self.emit_calls(out);
                 }
             }
             "reasoning" if whole => {
-                let state = wire::keep(PROTOCOL, wire::parse(raw.get())?);
+                let state = wire::new_state(PROTOCOL, wire::parse(raw.get())?);
                 out.push_back(Chunk::BlockEnd { thinking: true, state });
             }
             "message" if whole => {
-                let state = item.phase.and_then(|phase| wire::keep(PROTOCOL, json!({ "phase": phase })));
+                let state = item.phase.and_then(|phase| wire::new_state(PROTOCOL, json!({ "phase": phase })));
                 out.push_back(Chunk::BlockEnd { thinking: false, state });
             }
             _ => {}
@@ -160,8 +161,8 @@ impl Answer {
         Ok(())
     }
 
-    /// The calls before which none is missing, in the order of their items.
-    fn hand_on(&mut self, out: &mut Out) {
+    /// Emits the leading complete calls, in the order of their items.
+    fn emit_calls(&mut self, out: &mut Out) {
         while let Some(call) = self.calls.first_entry().filter(|entry| entry.get().whole) {
             let Call { id, name, arguments, .. } = call.remove();
             let input = if arguments.trim().is_empty() { "{}".to_owned() } else { arguments };
@@ -171,7 +172,7 @@ impl Answer {
 
     fn finish(&mut self, reason: StopReason, response: Option<Response>, out: &mut Out) {
         self.calls.values_mut().for_each(|call| call.whole = true);
-        self.hand_on(out);
+        self.emit_calls(out);
         out.extend(response.and_then(|response| response.usage).map(|counts| {
             let details = counts.input_tokens_details;
             Chunk::Usage(Usage {

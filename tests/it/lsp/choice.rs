@@ -134,7 +134,7 @@ async fn a_project_turns_servers_off_and_starts_its_own_when_trusted() {
 async fn settings_that_cannot_be_meant_are_errors() {
     let home = Home::new();
     let cases = [
-        ("[lsp.x]\ncommand = [\"x\"]\n", "lsp.x.files: name the files that it knows, as in files = [\"*.rs\"]"),
+        ("[lsp.x]\ncommand = [\"x\"]\n", "lsp.x.files: list the files that it handles, e.g. files = [\"*.rs\"]"),
         ("[lsp.x]\nfiles = [\"*.x\"]\n", "lsp.x: missing field `command`"),
         ("[lsp.x]\ncommand = [\"x\"]\nfiles = [\"[\"]\n", "lsp.x.files: error parsing glob '['"),
         ("[lsp.x]\ncomand = [\"x\"]\n", "did you mean `command`?"),

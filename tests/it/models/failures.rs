@@ -42,7 +42,7 @@ async fn a_cut_answer_is_asked_for_again() {
         let (before, after) = shown.split_once('\n').expect("lines");
         assert_eq!(before, "text Hel");
         let (retry, after) = after.split_once('\n').expect("lines");
-        assert!(retry.starts_with(&format!("retry 2: test/{}: the answer was cut", wire.model)), "{retry}");
+        assert!(retry.starts_with(&format!("retry 2: test/{}: the answer was interrupted", wire.model)), "{retry}");
         assert_eq!(after, hello(wire));
 
         // The same when the body ends properly, but the answer does not.
@@ -129,7 +129,7 @@ async fn refusals_say_what_to_do() {
     check(400, r#"{"error":"too long"}"#, "the request failed (HTTP 400): too long", None, false).await;
     check(429, r#"{"error":{"code":"insufficient_quota","message":"pay"}}"#, "too many requests (HTTP 429): pay", None, false)
         .await;
-    check(302, "", "the server sends us elsewhere (HTTP 302)", Some("check base_url"), false).await;
+    check(302, "", "the server sent a redirect (HTTP 302)", Some("check base_url"), false).await;
 }
 
 #[tokio::test]

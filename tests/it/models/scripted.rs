@@ -36,7 +36,7 @@ async fn steps() {
     assert!(shown_second.contains("HTTP 429 (1 of 2)") && shown_second.contains("text after"), "{shown_second}");
 
     let third = ask(model.as_ref(), request(hi())).await.error.expect("an error");
-    assert_eq!(third.message, "step 3 of the script expects \"the moon\" in the request, which is not there");
+    assert_eq!(third.message, "step 3 of the script expects \"the moon\", which the request does not contain");
     assert_eq!(third.again, Again::Never);
     let fourth = ask(model.as_ref(), request(hi())).await;
     assert!(shown(&fourth.chunks).starts_with("text done\n"));

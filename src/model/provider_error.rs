@@ -1,4 +1,4 @@
-//! What a provider's refusal means: its own words, whether to ask again, and when.
+//! Classifies errors of providers: message, retry policy and delay.
 
 use std::time::{Duration, SystemTime};
 
@@ -10,24 +10,24 @@ use super::endpoint::Endpoint;
 use super::{Again, ModelError};
 use crate::limits::{MODEL_BACKOFF_MAX, MODEL_ERROR_CHARS_MAX};
 
-/// An error object as all providers shape it, more or less.
+/// The common fields of the error objects of all providers.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Refusal {
+pub struct ProviderError {
     pub message: Option<String>,
     #[serde(rename = "type")]
     pub kind: Option<String>,
-    /// A word (OpenAI) or an HTTP status (Gemini, OpenRouter).
+    /// An error code (OpenAI) or an HTTP status (Gemini, OpenRouter).
     pub code: Option<Value>,
     pub status: Option<Value>,
 }
 
-impl Refusal {
-    /// The error that came in the midst of an answer.
+impl ProviderError {
+    /// Converts an error event of a stream.
     pub fn error(self) -> ModelError {
         let words: Vec<&str> = [self.kind.as_deref(), word(&self.code), word(&self.status)].into_iter().flatten().collect();
         let again = match self.code.as_ref().and_then(Value::as_u64) {
-            Some(status) => again(status as u16, &words),
+            Some(status) => retry_policy(status as u16, &words),
             None if words.iter().any(|word| is_final(word)) => Again::Never,
             None => Again::Backoff,
         };
@@ -35,7 +35,7 @@ impl Refusal {
         ModelError::new(again, if message.is_empty() { "the provider reported an error".to_owned() } else { message })
     }
 
-    /// Whether it names a reason for which no later attempt will fare better.
+    /// True if the error is permanent, so that a retry cannot succeed.
     pub fn is_final(&self) -> bool {
         [self.kind.as_deref(), word(&self.code), word(&self.status)].into_iter().flatten().any(is_final)
     }
@@ -45,6 +45,7 @@ fn word(value: &Option<Value>) -> Option<&str> {
     value.as_ref().and_then(Value::as_str)
 }
 
+/// Prefixes of error codes that mark permanent errors.
 const FINAL: &[&str] = &[
     "invalid",
     "authentication",
@@ -67,8 +68,8 @@ fn is_final(word: &str) -> bool {
     FINAL.iter().any(|prefix| word.starts_with(prefix))
 }
 
-/// Whether to ask again after an HTTP status and the words that came with it.
-pub fn again(status: u16, words: &[&str]) -> Again {
+/// The retry policy for an HTTP status and the error codes in its body.
+pub fn retry_policy(status: u16, words: &[&str]) -> Again {
     match status {
         429 if words.iter().any(|word| is_final(word)) => Again::Never,
         408 | 409 | 429 | 500.. => Again::Backoff,
@@ -76,45 +77,46 @@ pub fn again(status: u16, words: &[&str]) -> Again {
     }
 }
 
-/// What an answer that is no stream means: what it says, whether and when to ask again, and what to do about it.
-pub fn refusal(endpoint: &Endpoint, status: u16, headers: &HeaderMap, body: &str) -> ModelError {
-    let refusal = said(body);
-    // Masked before it is shortened: a part of a key would not be recognized.
-    let message = endpoint.masked(refusal.message.as_deref().unwrap_or_default());
+/// Classifies a response that is not a stream: message, retry policy and hint.
+pub fn response_error(endpoint: &Endpoint, status: u16, headers: &HeaderMap, body: &str) -> ModelError {
+    let error = parse_error_body(body);
+    // Mask before shortening: a truncated key would not be recognized.
+    let message = endpoint.masked(error.message.as_deref().unwrap_or_default());
     let message: String = message.chars().take(MODEL_ERROR_CHARS_MAX).collect();
-    let told = |what: &str| match message.is_empty() {
+    let describe = |what: &str| match message.is_empty() {
         true => format!("{what} (HTTP {status})"),
         false => format!("{what} (HTTP {status}): {message}"),
     };
     let origin = endpoint.key.as_ref().map(|key| key.origin());
     match status {
         200..=299 => {
-            let error = refusal.error();
+            let error = error.error();
             ModelError { message: format!("answered without a stream: {}", error.message), ..error }
         }
         401 | 403 => {
-            let hint = origin.map_or("the server wants a key: set api_key_env".to_owned(), |origin| format!("check {origin}"));
-            ModelError::new(Again::Never, told("the key was refused")).hint(hint).unreachable()
+            let hint = origin.map_or("the server requires a key: set api_key_env".to_owned(), |origin| format!("check {origin}"));
+            ModelError::new(Again::Never, describe("the key was refused")).hint(hint).unreachable()
         }
         404 => {
             let hint = format!("check the model's name ({}) and base_url ({})", endpoint.model, endpoint.base_url);
-            ModelError::new(Again::Never, told("not found")).hint(hint)
+            ModelError::new(Again::Never, describe("not found")).hint(hint)
         }
-        300..=399 => ModelError::new(Again::Never, told("the server sends us elsewhere")).hint("check base_url"),
+        300..=399 => ModelError::new(Again::Never, describe("the server sent a redirect")).hint("check base_url"),
         _ => {
-            let again = match again(status, &[]) {
-                Again::Backoff if status == 429 && refusal.is_final() => Again::Never,
+            let again = match retry_policy(status, &[]) {
+                Again::Backoff if status == 429 && error.is_final() => Again::Never,
                 Again::Backoff => retry_after(headers, body).map_or(Again::Backoff, Again::After),
                 again => again,
             };
-            ModelError::new(again, told(if status == 429 { "too many requests" } else { "the request failed" }))
+            ModelError::new(again, describe(if status == 429 { "too many requests" } else { "the request failed" }))
         }
     }
 }
 
-/// The error in a body: `{"error":{…}}` or `{"error":"…"}`, bare, or in an array; else the text itself.
-fn said(body: &str) -> Refusal {
-    let text = || Refusal { message: Some(body.trim().to_owned()), ..Refusal::default() };
+/// Parses the error in a body: `{"error":{…}}`, `{"error":"…"}`, a bare error object, or an array
+/// of these. Any other body is used as the message.
+fn parse_error_body(body: &str) -> ProviderError {
+    let text = || ProviderError { message: Some(body.trim().to_owned()), ..ProviderError::default() };
     let Ok(mut value) = serde_json::from_str::<Value>(body) else {
         return text();
     };
@@ -126,13 +128,14 @@ fn said(body: &str) -> Refusal {
         None => value,
     };
     match error {
-        Value::String(message) => Refusal { message: Some(message), ..Refusal::default() },
-        error => Refusal::deserialize(error).ok().filter(|refusal| refusal.message.is_some()).unwrap_or_else(text),
+        Value::String(message) => ProviderError { message: Some(message), ..ProviderError::default() },
+        error => ProviderError::deserialize(error).ok().filter(|error| error.message.is_some()).unwrap_or_else(text),
     }
 }
 
-/// When the provider wants to be asked again: `retry-after-ms`, `retry-after` (seconds or a date, RFC 9110, section 10.2.3), or Gemini's
-/// `retryDelay` (google.rpc.RetryInfo). At most [`MODEL_BACKOFF_MAX`].
+/// The delay that the provider requests: `retry-after-ms`, `retry-after` (seconds or a date, RFC
+/// 9110, section 10.2.3), or Gemini's `retryDelay` (google.rpc.RetryInfo). At most
+/// [`MODEL_BACKOFF_MAX`].
 fn retry_after(headers: &HeaderMap, body: &str) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     let seconds = |text: &str| text.parse::<f64>().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
@@ -148,7 +151,7 @@ fn retry_after(headers: &HeaderMap, body: &str) -> Option<Duration> {
     delay.map(|delay| delay.min(MODEL_BACKOFF_MAX))
 }
 
-/// `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, section 5.6.7; the obsolete forms are not read).
+/// `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, section 5.6.7; the obsolete forms are not supported).
 fn http_date(text: &str) -> Option<SystemTime> {
     const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let mut words = text.split_once(", ")?.1.strip_suffix(" GMT")?.split([' ', ':']);
@@ -158,7 +161,7 @@ fn http_date(text: &str) -> Option<SystemTime> {
     let year: i64 = words.next()?.parse().ok()?;
     let mut clock = words.map(|word| word.parse::<i64>().ok());
     let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
-    // Days since 1970 by years that begin in March, so that leap days come last.
+    // Count days in years that begin in March, so that the leap day is the last day of a year.
     let (year, month) = if month < 3 { (year - 1, month + 9) } else { (year, month - 3) };
     let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 719_469;
     let seconds = u64::try_from(days * 86_400 + hour * 3600 + minute * 60 + second).ok()?;
@@ -177,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn when_to_ask_again() {
+    fn retry_delay_is_read_from_headers_and_body() {
         check(&[], "", None);
         check(&[("retry-after", "2")], "", Some(Duration::from_secs(2)));
         check(&[("retry-after", "2"), ("retry-after-ms", "1500")], "", Some(Duration::from_millis(1500)));
@@ -189,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn dates() {
+    fn http_dates_are_parsed() {
         let date = http_date("Sun, 06 Nov 1994 08:49:37 GMT").expect("a date");
         assert_eq!(date, SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777));
         let date = http_date("Tue, 29 Feb 2000 00:00:00 GMT").expect("a date");
