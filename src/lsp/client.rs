@@ -292,7 +292,7 @@ struct PendingRequest<'a> {
 impl Drop for PendingRequest<'_> {
     fn drop(&mut self) {
         if self.client.peer.withdraw(&self.id) {
-            // Fails only if the connection has ended.
+            // A failed send ends the connection, so there is nothing left to cancel.
             let _ = self.client.notify("$/cancelRequest", json!({ "id": self.id }));
         }
     }
