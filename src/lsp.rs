@@ -1,5 +1,5 @@
-//! Language servers (LSP 3.17): started when a file first needs one, one for a directory, shared by the sessions of this process,
-//! ended with the last that used it. All we want of them is diagnostics.
+//! Language servers (LSP 3.17), used for diagnostics only. A server is started when a file first
+//! needs it, shared by the sessions of this process, and stopped when the last session releases it.
 
 mod client;
 mod detect;
@@ -37,7 +37,8 @@ impl Servers {
         Servers { supervisor, running: Mutex::default(), tasks: TaskTracker::new(), stop: CancellationToken::new() }
     }
 
-    /// The one that was launched so, or a new one. Must be called within a tokio runtime.
+    /// Returns the running server for `launch`, or starts one. Must be called within a tokio
+    /// runtime.
     fn server(&self, launch: &Launch) -> Result<Arc<Server>, String> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         running.retain(|_, server| server.strong_count() > 0);
@@ -47,14 +48,14 @@ impl Servers {
         if self.tasks.len() >= limits::LSP_SERVERS_MAX {
             return Err(format!("{} language servers are running already", self.tasks.len()));
         }
-        let (server, keeping) = Server::new(launch.clone(), self.supervisor.clone(), self.stop.child_token());
-        self.tasks.spawn(keeping);
+        let (server, supervision) = Server::new(launch.clone(), self.supervisor.clone(), self.stop.child_token());
+        self.tasks.spawn(supervision);
         let server = Arc::new(server);
         running.insert(launch.clone(), Arc::downgrade(&server));
         Ok(server)
     }
 
-    /// Ends them all and waits until they are gone; each has its own bound.
+    /// Stops all servers and waits for them. Each stop has its own timeout.
     pub async fn shut_down(&self) {
         self.stop.cancel();
         self.tasks.close();

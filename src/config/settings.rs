@@ -73,7 +73,7 @@ pub struct Provider {
     pub max_output_tokens: Option<u32>,
 }
 
-/// The API that a provider speaks.
+/// The API of a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Protocol {

@@ -1,4 +1,5 @@
-//! Our end of a conversation with one language server: what we ask and tell, what it asks us, and the documents between us.
+//! The client of one language server: sends requests and document changes, answers the requests of
+//! the server, and records diagnostics.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +15,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::documents::{Change, Documents, Known};
+use super::documents::{Change, Documents, FileDiagnostics};
 use super::frame::{Frames, encode};
 use super::{detect, uri};
 use crate::error::{Error, Kind};
@@ -23,18 +24,20 @@ use crate::process::{Input, Output};
 use crate::rpc::message::{Id, Incoming, frame};
 use crate::rpc::peer::Peer;
 
+/// The client of one running language server.
 pub struct Client {
     root: PathBuf,
     peer: Peer,
     queue: mpsc::Sender<Vec<u8>>,
     documents: Mutex<Documents>,
-    /// It was not told something: what it knows is not what we think, and the conversation is over.
-    lost: CancellationToken,
-    /// Changes with everything that the server says of a file.
-    news: watch::Sender<()>,
+    /// Cancelled when a message could not be queued: the documents are out of sync, so the
+    /// connection must end.
+    desynchronized: CancellationToken,
+    /// Notified when the server publishes diagnostics or reports progress.
+    updates: watch::Sender<()>,
 }
 
-/// Messages on their way to the server.
+/// Messages to be written to the server.
 pub type Queue = mpsc::Receiver<Vec<u8>>;
 
 impl Client {
@@ -45,14 +48,15 @@ impl Client {
             peer: Peer::default(),
             queue,
             documents: Mutex::default(),
-            lost: CancellationToken::new(),
-            news: watch::Sender::new(()),
+            desynchronized: CancellationToken::new(),
+            updates: watch::Sender::new(()),
         };
         (Arc::new(client), messages)
     }
 
-    /// Carries messages both ways until the server ends, or breaks the protocol: the error says how.
-    pub async fn talk(&self, mut output: Output, mut input: Input, queue: &mut Queue) -> Result<(), String> {
+    /// Transfers messages in both directions until the server ends or violates the protocol. The
+    /// error describes the violation.
+    pub async fn run(&self, mut output: Output, mut input: Input, queue: &mut Queue) -> Result<(), String> {
         let write = async {
             while let Some(message) = queue.recv().await {
                 if input.write(&message).await.is_err() {
@@ -64,8 +68,8 @@ impl Client {
         let read = async {
             let mut frames = Frames::default();
             loop {
-                if let Some(body) = frames.take().map_err(|error| format!("it sent {error}"))? {
-                    self.hear(&body)?;
+                if let Some(body) = frames.take().map_err(|error| format!("invalid output: {error}"))? {
+                    self.handle(&body)?;
                     continue;
                 }
                 frames.buffer.reserve(limits::PIPE_BYTES);
@@ -77,11 +81,11 @@ impl Client {
         tokio::select! {
             ended = read => ended,
             ended = write => ended,
-            () = self.lost.cancelled() => Err("it does not read what it is told".into()),
+            () = self.desynchronized.cancelled() => Err("it does not read its input".into()),
         }
     }
 
-    fn hear(&self, body: &[u8]) -> Result<(), String> {
+    fn handle(&self, body: &[u8]) -> Result<(), String> {
         match Incoming::parse(body) {
             Ok(Incoming::Request { id, method, params }) => self.send(&frame::response(&id, &self.reply(&method, &params))),
             Ok(Incoming::Notification { method, params }) => {
@@ -93,18 +97,18 @@ impl Client {
                 Ok(())
             }
             Ok(Incoming::Response { id, result }) => {
-                // One that nobody waits for any more came too late.
+                // The peer ignores a response to a withdrawn request.
                 self.peer.answer(&id, result);
                 Ok(())
             }
             Err(rejected) => {
-                tracing::debug!(error = %rejected.error, "a language server sent what is no message");
+                tracing::debug!(error = %rejected.error, "invalid message from a language server");
                 Ok(())
             }
         }
     }
 
-    /// What a client without settings and without windows answers.
+    /// Answers a request of the server as a client without settings and without a user interface.
     fn reply(&self, method: &str, params: &Value) -> crate::error::Result<Value> {
         match method {
             "workspace/configuration" => {
@@ -119,7 +123,7 @@ impl Client {
             | "client/registerCapability"
             | "client/unregisterCapability" => Ok(Value::Null),
             refresh if refresh.starts_with("workspace/") && refresh.ends_with("/refresh") => Ok(Value::Null),
-            other => Err(Error::new(Kind::Unsupported, format!("there is no method {other}"))),
+            other => Err(Error::new(Kind::Unsupported, format!("unknown method {other}"))),
         }
     }
 
@@ -133,19 +137,20 @@ impl Client {
         }
         let Ok(Published { uri, version, diagnostics }) = Published::deserialize(params) else { return };
         let Some(path) = uri::path(&uri) else { return };
-        let read = diagnostics.into_iter().filter_map(|diagnostic| serde_json::from_value(diagnostic).ok()).collect();
-        self.documents().say(path, version, read);
-        self.news.send_replace(());
+        let parsed = diagnostics.into_iter().filter_map(|diagnostic| serde_json::from_value(diagnostic).ok()).collect();
+        self.documents().publish(path, version, parsed);
+        self.updates.send_replace(());
     }
 
     fn progressed(&self, params: &Value) {
         let kind = params["value"]["kind"].as_str();
         if let Some("begin" | "end") = kind {
-            self.documents().work(params["token"].to_string(), kind == Some("begin"));
-            self.news.send_replace(());
+            self.documents().progress(params["token"].to_string(), kind == Some("begin"));
+            self.updates.send_replace(());
         }
     }
 
+    /// Performs the `initialize` handshake.
     pub async fn initialize(&self, until: Instant) -> Result<(), String> {
         let document = json!({
             "synchronization": { "didSave": true },
@@ -163,8 +168,8 @@ impl Client {
                 "textDocument": document,
             },
         });
-        self.ask(Initialize::METHOD, params, until).await?;
-        self.tell(Initialized::METHOD, json!({}))
+        self.request(Initialize::METHOD, params, until).await?;
+        self.notify(Initialized::METHOD, json!({}))
     }
 
     fn folders(&self) -> Value {
@@ -172,70 +177,73 @@ impl Client {
         json!([{ "uri": uri::of(&self.root), "name": name }])
     }
 
-    /// The last words; the server should end after them.
-    pub async fn say_goodbye(&self, until: Instant) -> Result<(), String> {
-        self.ask(Shutdown::METHOD, Value::Null, until).await?;
-        self.tell(Exit::METHOD, Value::Null)
+    /// Sends `shutdown` and `exit`. The server should end afterwards.
+    pub async fn shut_down(&self, until: Instant) -> Result<(), String> {
+        self.request(Shutdown::METHOD, Value::Null, until).await?;
+        self.notify(Exit::METHOD, Value::Null)
     }
 
-    /// Makes `text` the file's content for the server, and waits until it has said what it thinks of it, is quiet and has done what it
-    /// began thereupon. None: it said nothing in time. It is not asked (`textDocument/diagnostic`): servers answer before they have
-    /// read the project, that there is nothing, and publish when they know.
-    pub async fn check(&self, path: &Path, text: &str, until: Instant) -> Result<Option<Known>, String> {
+    /// Sends `text` as the content of the file and waits for its diagnostics, until the server is
+    /// quiet and has finished the work that it started. Returns `None` if it published nothing in
+    /// time. Does not use `textDocument/diagnostic`: servers return an empty result before they
+    /// have loaded the project, and publish the diagnostics later.
+    pub async fn check(&self, path: &Path, text: &str, until: Instant) -> Result<Option<FileDiagnostics>, String> {
         {
             let mut documents = self.documents();
-            for change in documents.show(path, text) {
-                self.show(change)?;
+            for change in documents.set_content(path, text) {
+                self.send_change(change)?;
             }
         }
         let document = json!({ "uri": uri::of(path) });
-        self.tell(DidSaveTextDocument::METHOD, json!({ "textDocument": document }))?;
-        Ok(self.quiet(path, until).await)
+        self.notify(DidSaveTextDocument::METHOD, json!({ "textDocument": document }))?;
+        Ok(self.wait_until_quiet(path, until).await)
     }
 
-    /// Has the server know a file as it is on the disk now; none: it is gone.
+    /// Sends the content of a file on the disk, or closes the document if `text` is `None`.
     pub fn refresh(&self, path: &Path, text: Option<&str>) -> Result<(), String> {
         let mut documents = self.documents();
         let changes = match text {
-            Some(text) => documents.show(path, text),
-            None => documents.hide(path).into_iter().collect(),
+            Some(text) => documents.set_content(path, text),
+            None => documents.close(path).into_iter().collect(),
         };
-        changes.into_iter().try_for_each(|change| self.show(change))
+        changes.into_iter().try_for_each(|change| self.send_change(change))
     }
 
-    async fn quiet(&self, path: &Path, until: Instant) -> Option<Known> {
-        let mut news = self.news.subscribe();
+    async fn wait_until_quiet(&self, path: &Path, until: Instant) -> Option<FileDiagnostics> {
+        let mut updates = self.updates.subscribe();
         let mut latest = None;
         let mut end = until;
         loop {
             let now = self.documents().current(path);
             if now != latest {
                 latest = now;
-                let working = latest.as_ref().is_some_and(|known: &Known| known.working);
+                let working = latest.as_ref().is_some_and(|known: &FileDiagnostics| known.working);
                 end = if working { until } else { until.min(Instant::now() + limits::LSP_QUIET) };
             }
             tokio::select! {
                 () = sleep_until(end) => return latest,
                 () = self.queue.closed() => return None,
-                _ = news.changed() => {}
+                _ = updates.changed() => {}
             }
         }
     }
 
-    /// To be called with the documents held, so that changes reach the server in their order.
-    fn show(&self, change: Change) -> Result<(), String> {
+    /// Must be called with the documents locked, so that changes are sent in order.
+    fn send_change(&self, change: Change) -> Result<(), String> {
         match change {
             Change::Open { path, version, text } => {
                 let language = detect::language(&path);
                 let document = json!({ "uri": uri::of(&path), "languageId": language, "version": version, "text": &*text });
-                self.tell(DidOpenTextDocument::METHOD, json!({ "textDocument": document }))
+                self.notify(DidOpenTextDocument::METHOD, json!({ "textDocument": document }))
             }
             Change::Edit { path, version, text } => {
                 let document = json!({ "uri": uri::of(&path), "version": version });
                 let params = json!({ "textDocument": document, "contentChanges": [{ "text": &*text }] });
-                self.tell(DidChangeTextDocument::METHOD, params)
+                self.notify(DidChangeTextDocument::METHOD, params)
             }
-            Change::Close { path } => self.tell(DidCloseTextDocument::METHOD, json!({ "textDocument": { "uri": uri::of(&path) } })),
+            Change::Close { path } => {
+                self.notify(DidCloseTextDocument::METHOD, json!({ "textDocument": { "uri": uri::of(&path) } }))
+            }
         }
     }
 
@@ -243,25 +251,25 @@ impl Client {
         self.documents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn ask(&self, method: &str, params: Value, until: Instant) -> Result<Value, String> {
+    async fn request(&self, method: &str, params: Value, until: Instant) -> Result<Value, String> {
         let (sender, answer) = oneshot::channel();
         let id = self.peer.ask(Box::new(move |result| drop(sender.send(result))));
-        let asked = Asked { client: self, id };
+        let pending = PendingRequest { client: self, id };
         let mut message = Vec::new();
-        frame::request(&asked.id, method, params, &mut message);
+        frame::request(&pending.id, method, params, &mut message);
         self.send(&message)?;
         tokio::select! {
             answer = answer => match answer {
                 Ok(Ok(result)) => Ok(result),
                 Ok(Err(error)) => Err(format!("{method}: {}", error["message"].as_str().unwrap_or("an error without a message"))),
-                Err(_) => Err(format!("{method}: the question was lost")),
+                Err(_) => Err(format!("{method}: the request was dropped")),
             },
-            () = self.queue.closed() => Err(format!("{method}: it ended")),
-            () = sleep_until(until) => Err(format!("{method}: no answer in time")),
+            () = self.queue.closed() => Err(format!("{method}: the server ended")),
+            () = sleep_until(until) => Err(format!("{method}: timed out")),
         }
     }
 
-    fn tell(&self, method: &str, params: impl Serialize) -> Result<(), String> {
+    fn notify(&self, method: &str, params: impl Serialize) -> Result<(), String> {
         let mut message = Vec::new();
         frame::notification(method, params, &mut message);
         self.send(&message)
@@ -269,23 +277,23 @@ impl Client {
 
     fn send(&self, message: &[u8]) -> Result<(), String> {
         self.queue.try_send(encode(message)).map_err(|_| {
-            self.lost.cancel();
-            "the language server does not read what it is told".into()
+            self.desynchronized.cancel();
+            "the language server does not read its input".into()
         })
     }
 }
 
-/// A request of ours that waits; withdrawn when nobody waits any more.
-struct Asked<'a> {
+/// A request without a response so far. Dropping it withdraws the request.
+struct PendingRequest<'a> {
     client: &'a Client,
     id: Id,
 }
 
-impl Drop for Asked<'_> {
+impl Drop for PendingRequest<'_> {
     fn drop(&mut self) {
         if self.client.peer.withdraw(&self.id) {
-            // A server that is gone needs no word of it.
-            let _ = self.client.tell("$/cancelRequest", json!({ "id": self.id }));
+            // A failed send ends the connection, so there is nothing left to cancel.
+            let _ = self.client.notify("$/cancelRequest", json!({ "id": self.id }));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Which language server is for which file: what the settings say, else what is usual and on PATH.
+//! Chooses the language server of a file: from the settings, else a well-known server on PATH.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -9,45 +9,47 @@ use globset::Glob;
 use super::server::Launch;
 use crate::config::LanguageServer;
 
-/// A language that is known without a setting.
-struct Known {
+/// The well-known servers of a language.
+struct KnownLanguage {
     /// Its name in the settings: `[lsp.NAME]`.
     name: &'static str,
     files: &'static [&'static str],
-    /// The first that is there is taken.
+    /// Commands in order of preference; the first on PATH is used.
     commands: &'static [&'static [&'static str]],
-    /// A file that has to be in the directory of a file, or above; the server works in the outermost such directory of a root.
+    /// A file that the directory of the source file or a parent must contain. The outermost
+    /// directory inside the root that contains it becomes the server's root.
     marker: Option<&'static str>,
 }
 
-const KNOWN: &[Known] = &[
-    Known { name: "rust", files: &["*.rs"], commands: &[&["rust-analyzer"]], marker: Some("Cargo.toml") },
-    Known { name: "python", files: &["*.py"], commands: &[&["pyright-langserver", "--stdio"], &["pylsp"]], marker: None },
-    Known {
+const KNOWN_LANGUAGES: &[KnownLanguage] = &[
+    KnownLanguage { name: "rust", files: &["*.rs"], commands: &[&["rust-analyzer"]], marker: Some("Cargo.toml") },
+    KnownLanguage { name: "python", files: &["*.py"], commands: &[&["pyright-langserver", "--stdio"], &["pylsp"]], marker: None },
+    KnownLanguage {
         name: "typescript",
         files: &["*.ts", "*.tsx", "*.js", "*.jsx"],
         commands: &[&["typescript-language-server", "--stdio"]],
         marker: None,
     },
-    Known { name: "go", files: &["*.go"], commands: &[&["gopls"]], marker: None },
-    Known { name: "c", files: &["*.c", "*.h", "*.cc", "*.cpp", "*.hpp"], commands: &[&["clangd"]], marker: None },
+    KnownLanguage { name: "go", files: &["*.go"], commands: &[&["gopls"]], marker: None },
+    KnownLanguage { name: "c", files: &["*.c", "*.h", "*.cc", "*.cpp", "*.hpp"], commands: &[&["clangd"]], marker: None },
 ];
 
-/// What is to be started for a file.
+/// The language server chosen for a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
     pub name: String,
     pub launch: Launch,
-    /// The settings name it; else it was found.
+    /// True if the settings name the server, false if it was found on PATH.
     pub configured: bool,
 }
 
-/// The server for `path`, which is below `root`. The error says why there is none, and what can be done. `search` is PATH.
+/// Chooses the server for `path`, which is below `root`. The error contains the cause and a remedy.
+/// `search` is PATH.
 pub fn choose(settings: &BTreeMap<String, LanguageServer>, search: &str, root: &Path, path: &Path) -> Result<Choice, String> {
     let relative = path.strip_prefix(root).unwrap_or(path);
     if let Some((name, server)) = settings.iter().find(|(_, server)| fits(server.files.iter().map(String::as_str), relative)) {
         if server.command.is_empty() {
-            return Err(format!("the settings turn the language server {name} off"));
+            return Err(format!("the language server {name} is disabled in the settings"));
         }
         return Ok(Choice {
             name: name.clone(),
@@ -55,13 +57,13 @@ pub fn choose(settings: &BTreeMap<String, LanguageServer>, search: &str, root: &
             configured: true,
         });
     }
-    let Some(known) = KNOWN.iter().find(|known| fits(known.files.iter().copied(), relative)) else {
+    let Some(known) = KNOWN_LANGUAGES.iter().find(|known| fits(known.files.iter().copied(), relative)) else {
         let kind = path.extension().map_or("files like this".into(), |extension| format!("*.{}", extension.display()));
         return Err(format!("no language server for {kind} is known; the settings can name one: [lsp.NAME] command, files"));
     };
     let name = known.name;
     if settings.get(name).is_some_and(|server| server.command.is_empty()) {
-        return Err(format!("the settings turn the language server {name} off"));
+        return Err(format!("the language server {name} is disabled in the settings"));
     }
     let Some(command) = known.commands.iter().find(|command| is_on_path(command[0], search)) else {
         let names: Vec<&str> = known.commands.iter().map(|command| command[0]).collect();
@@ -69,9 +71,8 @@ pub fn choose(settings: &BTreeMap<String, LanguageServer>, search: &str, root: &
     };
     let root = match known.marker {
         None => root.into(),
-        Some(marker) => {
-            marked(path, root, marker).ok_or_else(|| format!("{} needs a {marker} in the file's directory or above", command[0]))?
-        }
+        Some(marker) => outermost_with(path, root, marker)
+            .ok_or_else(|| format!("{} needs a {marker} in the file's directory or above", command[0]))?,
     };
     let command = command.iter().map(|word| word.to_string()).collect();
     Ok(Choice { name: name.into(), launch: Launch { command, root, sandbox: None }, configured: false })
@@ -81,8 +82,9 @@ fn fits<'a>(mut globs: impl Iterator<Item = &'a str>, path: &Path) -> bool {
     globs.any(|glob| Glob::new(glob).is_ok_and(|glob| glob.compile_matcher().is_match(path)))
 }
 
-/// The outermost directory between `root` and `path` that has `marker`; `root`, when only one above it does.
-fn marked(path: &Path, root: &Path, marker: &str) -> Option<PathBuf> {
+/// The outermost directory between `root` and `path` that contains `marker`, or `root` if only a
+/// parent of `root` contains it.
+fn outermost_with(path: &Path, root: &Path, marker: &str) -> Option<PathBuf> {
     let has = path.ancestors().skip(1).filter(|directory| directory.join(marker).is_file());
     let outermost = has.fold(None, |found, directory| match found {
         Some(_) if !directory.starts_with(root) => found,
@@ -97,7 +99,7 @@ fn is_on_path(name: &str, search: &str) -> bool {
     })
 }
 
-/// The language of a file in the protocol's words (LSP 3.17, TextDocumentItem): for those it knows by another name than the extension.
+/// The language identifier of a file (LSP 3.17, TextDocumentItem). Defaults to the extension.
 pub fn language(path: &Path) -> String {
     let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase()).unwrap_or_default();
     let name = match extension.as_str() {

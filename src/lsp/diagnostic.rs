@@ -1,4 +1,4 @@
-//! What a language server says of a place in a file, as models and people read it. Pure.
+//! Diagnostics of language servers: conversion from LSP, comparison, and rendering as text. Pure.
 
 use std::path::{Path, PathBuf};
 
@@ -25,6 +25,7 @@ impl Severity {
     }
 }
 
+/// A diagnostic with a position for users, counted in characters from 1.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Diagnostic {
@@ -34,41 +35,42 @@ pub struct Diagnostic {
     /// In characters, from 1.
     pub column: u32,
     pub severity: Severity,
-    /// On one line.
+    /// The message, joined to one line.
     pub message: String,
-    /// Who says so: `clang`, `rustc`.
+    /// The tool that reported it: `clang`, `rustc`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// The line itself, as far as it is known: it tells whether one that moved is the same.
+    /// Text of the line, or empty if it is unknown. Identifies a diagnostic whose line moved.
     #[serde(skip)]
     text: String,
 }
 
 impl Diagnostic {
-    /// `lines` are the file's, as the server knows it. None: a hint, which is for editors to draw.
-    pub fn read(path: &Path, lines: &[&str], said: lsp_types::Diagnostic) -> Option<Diagnostic> {
-        let severity = match said.severity {
+    /// Converts an LSP diagnostic. `lines` is the content that was sent to the server. Returns
+    /// `None` for hints, which only matter in editors.
+    pub fn read(path: &Path, lines: &[&str], raw: lsp_types::Diagnostic) -> Option<Diagnostic> {
+        let severity = match raw.severity {
             Some(DiagnosticSeverity::HINT) => return None,
             Some(DiagnosticSeverity::WARNING) => Severity::Warning,
             Some(DiagnosticSeverity::INFORMATION) => Severity::Information,
-            // One that does not say is left to the client (LSP 3.17, Diagnostic).
+            // Without a severity, the client decides (LSP 3.17, Diagnostic).
             _ => Severity::Error,
         };
-        let start = said.range.start;
+        let start = raw.range.start;
         let text = lines.get(start.line as usize).copied().unwrap_or_default();
         let cut = |text: &str| text.chars().take(limits::LSP_MESSAGE_CHARS_MAX).collect::<String>();
-        let said_lines = said.message.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
-        let message = said_lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
+        let message_lines = raw.message.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+        let message = message_lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
         Some(Diagnostic {
             file_path: path.to_owned(),
             line: start.line.saturating_add(1),
             column: column(text, start.character),
             severity,
             message: cut(&message),
-            source: said.source.map(|source| cut(&source)),
-            code: said.code.map(|code| match code {
+            source: raw.source.map(|source| cut(&source)),
+            code: raw.code.map(|code| match code {
                 NumberOrString::Number(number) => number.to_string(),
                 NumberOrString::String(text) => cut(&text),
             }),
@@ -85,7 +87,7 @@ impl Diagnostic {
     }
 }
 
-/// UTF-16 units from 0 into characters from 1.
+/// Converts an offset in UTF-16 units from 0 to a column in characters from 1.
 fn column(line: &str, units: u32) -> u32 {
     let mut left = units;
     let mut column = 1;
@@ -96,11 +98,11 @@ fn column(line: &str, units: u32) -> u32 {
         left = left.saturating_sub(character.len_utf16() as u32);
         column += 1;
     }
-    // Behind the end of the line, or in a line that is not known.
+    // The position is past the end of the line, or the line is unknown.
     column.saturating_add(left)
 }
 
-/// Errors first, then by their places.
+/// Sorts by severity, position and path; errors come first.
 pub fn sort(diagnostics: &mut [Diagnostic]) {
     diagnostics.sort_by(|one, other| {
         let key = |diagnostic: &Diagnostic| (diagnostic.severity, diagnostic.line, diagnostic.column);
@@ -108,7 +110,8 @@ pub fn sort(diagnostics: &mut [Diagnostic]) {
     });
 }
 
-/// Those of `now` that are not among `before`: by their message and their line's text, wherever it stands now.
+/// The diagnostics of `now` that are not in `before`. Compares the message and the text of the
+/// line, not the position.
 pub fn new_since(before: &[Diagnostic], now: &[Diagnostic]) -> Vec<Diagnostic> {
     let mut known: Vec<&Diagnostic> = before.iter().collect();
     let mut new = now.to_vec();
@@ -119,14 +122,16 @@ pub fn new_since(before: &[Diagnostic], now: &[Diagnostic]) -> Vec<Diagnostic> {
     new
 }
 
-/// Leaves out of `new` what stands just where `before` had it: a server that is still at work may not have looked there again.
-pub fn leave_out_stale(before: &[Diagnostic], new: &mut Vec<Diagnostic>) {
+/// Removes the diagnostics from `new` that are in `before` with the same position and message: a
+/// server that is still working may not have updated them.
+pub fn remove_stale(before: &[Diagnostic], new: &mut Vec<Diagnostic>) {
     let place = |diagnostic: &Diagnostic| (diagnostic.line, diagnostic.column);
     let is_stale = |new: &Diagnostic| before.iter().any(|old| place(old) == place(new) && old.message == new.message);
     new.retain(|diagnostic| !is_stale(diagnostic));
 }
 
-/// A line each, errors first; what is too many is counted. `show` names a file as people know it.
+/// Renders one line per diagnostic, errors first, with a note if the list is truncated. `show`
+/// returns the displayed name of a file.
 pub fn render(diagnostics: &[Diagnostic], show: impl Fn(&Path) -> String) -> String {
     let mut sorted = diagnostics.to_vec();
     sort(&mut sorted);

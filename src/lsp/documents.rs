@@ -1,5 +1,5 @@
-//! What a server was shown and what it said: the open documents with their versions, and diagnostics by file. Pure: the caller
-//! sends what changes.
+//! State of a connection: the open documents with their versions, and the published diagnostics.
+//! Pure: the caller sends the changes.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -8,35 +8,36 @@ use std::sync::Arc;
 use super::diagnostic::{self, Diagnostic};
 use crate::limits;
 
+/// Open documents and published diagnostics of one server.
 #[derive(Default)]
 pub struct Documents {
-    /// The one that was shown last stands last.
+    /// Open documents; the most recently used is last.
     open: Vec<Document>,
-    said: HashMap<PathBuf, Said>,
-    /// What the server says it works at, with the clock when that began.
+    published: HashMap<PathBuf, Published>,
+    /// Clock at the begin of each work item that the server reported, by progress token.
     working: HashMap<String, u64>,
-    /// Counts what is shown and what is said; never goes back.
+    /// Logical clock: increases with every change, publication and progress report.
     clock: u64,
 }
 
 struct Document {
     path: PathBuf,
-    /// Rises over closing and opening.
+    /// Increases with every change, also if the document is closed and opened again.
     version: i32,
     text: Arc<str>,
-    /// The clock when it was shown.
-    shown: u64,
-    /// What was last told of it.
-    told: Option<Vec<Diagnostic>>,
+    /// Clock when the content was last changed.
+    changed: u64,
+    /// The diagnostics that were last reported to the session.
+    reported: Option<Vec<Diagnostic>>,
 }
 
-struct Said {
+struct Published {
     diagnostics: Vec<Diagnostic>,
     version: Option<i32>,
     clock: u64,
 }
 
-/// What the server has to be told.
+/// A change that must be sent to the server.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
     Open { path: PathBuf, version: i32, text: Arc<str> },
@@ -44,26 +45,26 @@ pub enum Change {
     Close { path: PathBuf },
 }
 
-/// Diagnostics with their place in time.
+/// The diagnostics of a file at a time.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Known {
+pub struct FileDiagnostics {
     pub diagnostics: Vec<Diagnostic>,
     pub clock: u64,
-    /// The server began some work since the file was shown, a build of it perhaps, and more may come of that.
+    /// The server started work after the file changed, e.g. a build, and may publish more.
     pub working: bool,
 }
 
 impl Documents {
-    /// Makes `text` the content of `path`; nothing changes when it is already.
-    pub fn show(&mut self, path: &Path, text: &str) -> Vec<Change> {
+    /// Sets the content of `path`. Returns no change if the content is the same.
+    pub fn set_content(&mut self, path: &Path, text: &str) -> Vec<Change> {
         self.clock += 1;
-        let (shown, version) = (self.clock, i32::try_from(self.clock).unwrap_or(i32::MAX));
+        let (changed, version) = (self.clock, i32::try_from(self.clock).unwrap_or(i32::MAX));
         let path = path.to_owned();
         if let Some(place) = self.open.iter().position(|document| document.path == path) {
             let mut document = self.open.remove(place);
             let same = *document.text == *text;
             if !same {
-                (document.version, document.text, document.shown) = (version, text.into(), shown);
+                (document.version, document.text, document.changed) = (version, text.into(), changed);
             }
             let text = document.text.clone();
             self.open.push(document);
@@ -71,60 +72,63 @@ impl Documents {
         }
         let mut changes = Vec::new();
         if self.open.len() == limits::LSP_DOCUMENTS_OPEN_MAX {
-            changes.extend(self.hide_at(0));
+            changes.extend(self.close_at(0));
         }
         let text: Arc<str> = text.into();
-        self.open.push(Document { path: path.clone(), version, text: text.clone(), shown, told: None });
+        self.open.push(Document { path: path.clone(), version, text: text.clone(), changed, reported: None });
         changes.push(Change::Open { path, version, text });
         changes
     }
 
-    /// The file is gone.
-    pub fn hide(&mut self, path: &Path) -> Option<Change> {
+    /// Closes the document of `path`, if it is open.
+    pub fn close(&mut self, path: &Path) -> Option<Change> {
         let place = self.open.iter().position(|document| document.path == path)?;
-        self.hide_at(place)
+        self.close_at(place)
     }
 
-    fn hide_at(&mut self, place: usize) -> Option<Change> {
+    fn close_at(&mut self, place: usize) -> Option<Change> {
         let path = self.open.remove(place).path;
-        self.said.remove(&path);
+        self.published.remove(&path);
         Some(Change::Close { path })
     }
 
-    /// Those that are open, with the content that the server knows.
+    /// The open documents with the content that was sent to the server.
     pub fn open(&self) -> Vec<(PathBuf, Arc<str>)> {
         self.open.iter().map(|document| (document.path.clone(), document.text.clone())).collect()
     }
 
-    /// Takes what the server says of a file; the last word counts. Of too many files, or of too much in one, the rest is left out.
-    pub fn say(&mut self, path: PathBuf, version: Option<i32>, said: Vec<lsp_types::Diagnostic>) {
+    /// Records the diagnostics of a file and replaces earlier ones. Ignores files and diagnostics
+    /// beyond the limits.
+    pub fn publish(&mut self, path: PathBuf, version: Option<i32>, diagnostics: Vec<lsp_types::Diagnostic>) {
         self.clock += 1;
         let document = self.open.iter().find(|document| document.path == path);
-        if said.is_empty() && document.is_none() {
-            self.said.remove(&path);
+        if diagnostics.is_empty() && document.is_none() {
+            self.published.remove(&path);
             return;
         }
-        if document.is_none() && !self.said.contains_key(&path) && self.said.len() >= limits::LSP_FILES_MAX {
+        if document.is_none() && !self.published.contains_key(&path) && self.published.len() >= limits::LSP_FILES_MAX {
             return;
         }
         let lines: Vec<&str> = document.iter().flat_map(|document| document.text.lines()).collect();
-        let mut diagnostics: Vec<Diagnostic> = said.into_iter().filter_map(|said| Diagnostic::read(&path, &lines, said)).collect();
+        let mut diagnostics: Vec<Diagnostic> =
+            diagnostics.into_iter().filter_map(|raw| Diagnostic::read(&path, &lines, raw)).collect();
         diagnostic::sort(&mut diagnostics);
         diagnostics.truncate(limits::LSP_FILE_DIAGNOSTICS_MAX);
-        self.said.insert(path, Said { diagnostics, version, clock: self.clock });
+        self.published.insert(path, Published { diagnostics, version, clock: self.clock });
     }
 
-    /// What was said of an open file as it is now; none: nothing yet. A server that names no version is taken to speak of the last one.
+    /// The diagnostics for the current content of an open file, or `None` if there are none so far.
+    /// Diagnostics without a version are assumed to be for the last version.
     pub fn current(&self, path: &Path) -> Option<Known> {
         let document = self.open.iter().find(|document| document.path == path)?;
-        let said = self.said.get(path)?;
-        let fits = said.version.map_or(said.clock > document.shown, |version| version >= document.version);
-        let working = self.working.values().any(|began| *began > document.shown);
-        fits.then(|| Known { diagnostics: said.diagnostics.clone(), clock: said.clock, working })
+        let published = self.published.get(path)?;
+        let current = published.version.map_or(published.clock > document.changed, |version| version >= document.version);
+        let working = self.working.values().any(|began| *began > document.changed);
+        current.then(|| FileDiagnostics { diagnostics: published.diagnostics.clone(), clock: published.clock, working })
     }
 
-    /// The server begins or ends some work, by a token of its own.
-    pub fn work(&mut self, token: String, begins: bool) {
+    /// Records that the server began or ended the work item of this progress token.
+    pub fn progress(&mut self, token: String, begins: bool) {
         self.clock += 1;
         if !begins {
             self.working.remove(&token);
@@ -133,13 +137,13 @@ impl Documents {
         }
     }
 
-    /// Notes that `now` was told of the file; gives what was told before.
-    pub fn tell(&mut self, path: &Path, now: Vec<Diagnostic>) -> Option<Vec<Diagnostic>> {
-        self.open.iter_mut().find(|document| document.path == path)?.told.replace(now)
+    /// Records `now` as reported for the file. Returns the diagnostics reported before.
+    pub fn record(&mut self, path: &Path, now: Vec<Diagnostic>) -> Option<Vec<Diagnostic>> {
+        self.open.iter_mut().find(|document| document.path == path)?.reported.replace(now)
     }
 
-    /// All that is known, of whatever file.
+    /// All published diagnostics of all files.
     pub fn all(&self) -> Vec<Diagnostic> {
-        self.said.values().flat_map(|said| said.diagnostics.iter().cloned()).collect()
+        self.published.values().flat_map(|published| published.diagnostics.iter().cloned()).collect()
     }
 }

@@ -1,27 +1,29 @@
-//! Messages behind headers (LSP 3.17, base protocol): bytes into bodies, however they are cut, and bodies into bytes. Pure.
+//! Framing of messages with headers (LSP 3.17, base protocol): incremental decoding and encoding.
+//! Pure.
 
 use crate::limits;
 
-/// What was read of a stream and not taken yet.
+/// Decodes the messages of a stream.
 #[derive(Debug, Default)]
 pub struct Frames {
-    /// To be read into, at its end.
+    /// Bytes that were not decoded yet. The caller appends to it.
     pub buffer: Vec<u8>,
 }
 
 const HEADER_END: &[u8] = b"\r\n\r\n";
 
 impl Frames {
-    /// The body of the next message; none: more has to be read first. After an error the stream means nothing any more.
+    /// The body of the next message, or `None` if more bytes are needed. The stream is unusable
+    /// after an error.
     pub fn take(&mut self) -> Result<Option<Vec<u8>>, String> {
         let Some(end) = memchr::memmem::find(&self.buffer, HEADER_END) else {
             if self.buffer.len() > limits::LSP_HEADER_BYTES_MAX {
-                return Err(format!("no end of a header in {} bytes", self.buffer.len()));
+                return Err(format!("no end of header in {} bytes", self.buffer.len()));
             }
             return Ok(None);
         };
         if end > limits::LSP_HEADER_BYTES_MAX {
-            return Err(format!("a header of {end} bytes"));
+            return Err(format!("header too large: {end} bytes"));
         }
         let length = content_length(&self.buffer[..end])?;
         let body = end + HEADER_END.len();
@@ -35,20 +37,20 @@ impl Frames {
     }
 }
 
-/// Other fields, like `Content-Type`, say nothing that we need: there is only UTF-8.
+/// Parses `Content-Length`. Other fields are ignored: `Content-Type` can only specify UTF-8.
 fn content_length(header: &[u8]) -> Result<usize, String> {
-    let text = std::str::from_utf8(header).map_err(|_| "a header that is no text".to_string())?;
+    let text = std::str::from_utf8(header).map_err(|_| "header is not UTF-8".to_string())?;
     let field =
         text.split("\r\n").filter_map(|line| line.split_once(':')).find(|(name, _)| name.eq_ignore_ascii_case("content-length"));
-    let (_, value) = field.ok_or_else(|| format!("a header without Content-Length: {text:?}"))?;
-    let length = value.trim().parse::<usize>().map_err(|_| format!("a Content-Length that is no number: {value:?}"))?;
+    let (_, value) = field.ok_or_else(|| format!("header without Content-Length: {text:?}"))?;
+    let length = value.trim().parse::<usize>().map_err(|_| format!("invalid Content-Length: {value:?}"))?;
     if length > limits::LSP_MESSAGE_BYTES_MAX {
-        return Err(format!("a message of {length} bytes"));
+        return Err(format!("message too large: {length} bytes"));
     }
     Ok(length)
 }
 
-/// A message with its header.
+/// Encodes a message with its header.
 pub fn encode(body: &[u8]) -> Vec<u8> {
     let mut bytes = format!("Content-Length: {}\r\n\r\n", body.len()).into_bytes();
     bytes.extend_from_slice(body);

@@ -1,4 +1,4 @@
-//! A session's view of the language servers: which one a file has, and what it says of the file.
+//! The language servers of a session: chooses the server of a file and queries its diagnostics.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
@@ -11,45 +11,47 @@ use super::Servers;
 use super::client::Client;
 use super::detect::{self, Choice};
 use super::diagnostic::{self, Diagnostic, Severity};
-use super::documents::Known;
+use super::documents::FileDiagnostics;
 use super::server::{Launch, Server};
 use crate::config::{LanguageServer, Places, Trust};
 use crate::limits;
 use crate::process::Sandbox;
 use crate::workspace;
 
-/// The language servers of one session, which holds those that it used.
+/// The language servers of one session. Keeps the servers that it used alive.
 pub struct Languages {
     servers: Arc<Servers>,
     terms: Terms,
     used: Mutex<HashMap<Launch, Used>>,
 }
 
-/// What decides which servers a session has.
+/// Configuration that determines the servers of a session.
 #[derive(Default)]
 pub struct Terms {
-    /// `[lsp.NAME]`.
+    /// The settings `[lsp.NAME]`, by name.
     pub settings: BTreeMap<String, LanguageServer>,
-    /// The variable PATH.
+    /// Value of the variable PATH.
     pub search: String,
-    /// Knows which directories are trusted: elsewhere, nothing is started that the user's settings do not name.
+    /// Paths for reading the list of trusted directories. In other directories, only servers that
+    /// the settings name are started.
     pub places: Option<Places>,
-    /// Without symlinks.
+    /// Roots of the session, without symlinks.
     pub roots: Vec<PathBuf>,
 }
 
 struct Used {
     server: Arc<Server>,
-    /// It was told that it does not work any more.
-    mourned: bool,
+    /// The failure of the server was reported to the session.
+    failure_reported: bool,
 }
 
-/// What an edit brought.
+/// Result of checking a file after an edit.
 #[derive(Clone, Debug, PartialEq)]
 pub enum News {
-    /// Not there before; where nothing was known of the file before, all errors in it.
+    /// The diagnostics that the edit added. If `first`, nothing was reported for the file before
+    /// and these are all of its errors.
     Diagnostics { new: Vec<Diagnostic>, first: bool },
-    /// A server that should work does not; told once.
+    /// The server failed. Returned once per server.
     Broken(String),
 }
 
@@ -58,49 +60,50 @@ impl Languages {
         Languages { servers, terms, used: Mutex::default() }
     }
 
-    /// What an edit of `path` brought; a server that it needs is confined to `sandbox`. None: there is no server for it, or it said nothing within [`limits::LSP_EDIT_WAIT`].
+    /// Checks `path` after an edit. A server that must be started is confined to `sandbox`. Returns
+    /// `None` if the file has no server or it published nothing within [`limits::LSP_EDIT_WAIT`].
     pub async fn after_edit(&self, path: &Path, sandbox: Option<&Sandbox>) -> Option<News> {
         let until = Instant::now() + limits::LSP_EDIT_WAIT;
         let choice = self.choose(path, sandbox).ok()?;
         let server = self.server(&choice).ok()?;
         let client = match server.client(until).await {
             Ok(client) => client?,
-            Err(given_up) => {
-                // One that was only found, and never worked, is as good as not there.
-                let missed = (choice.configured || given_up.worked) && self.mourn(&choice);
-                return missed
-                    .then(|| News::Broken(format!("the language server {} does not work: {}", choice.name, given_up.why)));
+            Err(failure) => {
+                // Do not report a server that was found on PATH and never worked.
+                let report = (choice.configured || failure.worked) && self.mark_reported(&choice);
+                return report.then(|| News::Broken(format!("the language server {} does not work: {}", choice.name, failure.why)));
             }
         };
         let now = check(&client, path, until).await.ok()??;
-        let before = client.documents().tell(path, now.diagnostics.clone());
+        let before = client.documents().record(path, now.diagnostics.clone());
         let mut new = match &before {
             Some(before) => diagnostic::new_since(before, &now.diagnostics),
             None => now.diagnostics.into_iter().filter(|diagnostic| diagnostic.severity == Severity::Error).collect(),
         };
         if let (Some(before), true) = (&before, now.working) {
-            diagnostic::leave_out_stale(before, &mut new);
+            diagnostic::remove_stale(before, &mut new);
         }
         Some(News::Diagnostics { new, first: before.is_none() })
     }
 
-    /// All that is wrong with `path` now, as far as it is known within [`limits::LSP_ASK_WAIT`]. The error says why it is not. A server
-    /// that it needs is confined to `sandbox`.
+    /// All diagnostics of `path`, waiting at most [`limits::LSP_ASK_WAIT`]. The error contains the
+    /// cause. A server that must be started is confined to `sandbox`.
     pub async fn diagnose(&self, path: &Path, sandbox: Option<&Sandbox>) -> Result<Vec<Diagnostic>, String> {
         let until = Instant::now() + limits::LSP_ASK_WAIT;
         let choice = self.choose(path, sandbox)?;
         let Choice { name, .. } = &choice;
         let server = self.server(&choice)?;
         let client =
-            server.client(until).await.map_err(|given_up| format!("the language server {name} does not work: {}", given_up.why))?;
+            server.client(until).await.map_err(|failure| format!("the language server {name} does not work: {}", failure.why))?;
         let client = client.ok_or_else(|| format!("the language server {name} is still starting; call again later"))?;
         let now = check(&client, path, until).await?;
-        let now = now.ok_or_else(|| format!("the language server {name} said nothing of the file; call again later"))?;
-        client.documents().tell(path, now.diagnostics.clone());
+        let now =
+            now.ok_or_else(|| format!("the language server {name} reported nothing for the file in time; call again later"))?;
+        client.documents().record(path, now.diagnostics.clone());
         Ok(now.diagnostics)
     }
 
-    /// What the servers that this session used have said so far, of files in its roots.
+    /// The diagnostics published so far by the servers of this session, for files in its roots.
     pub fn known(&self) -> Vec<Diagnostic> {
         let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         let clients = used.values().filter_map(|used| used.server.client_now());
@@ -114,7 +117,7 @@ impl Languages {
             .roots
             .iter()
             .find(|root| path.starts_with(root))
-            .ok_or("language servers look at files in the roots only")?;
+            .ok_or("the file is outside the roots; language servers check only files in the roots")?;
         let mut choice = detect::choose(&self.terms.settings, &self.terms.search, root, path)?;
         let trusted = || self.terms.places.as_ref().is_some_and(|places| Trust::load(places).covers(&choice.launch.root));
         if !choice.configured && !trusted() {
@@ -133,29 +136,30 @@ impl Languages {
             return Ok(used.server.clone());
         }
         let server = self.servers.server(&choice.launch)?;
-        used.insert(choice.launch.clone(), Used { server: server.clone(), mourned: false });
+        used.insert(choice.launch.clone(), Used { server: server.clone(), failure_reported: false });
         Ok(server)
     }
 
-    /// False: it was told already.
-    fn mourn(&self, choice: &Choice) -> bool {
+    /// Marks the failure of a server as reported. Returns false if it was reported before.
+    fn mark_reported(&self, choice: &Choice) -> bool {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        used.get_mut(&choice.launch).is_some_and(|used| !std::mem::replace(&mut used.mourned, true))
+        used.get_mut(&choice.launch).is_some_and(|used| !std::mem::replace(&mut used.failure_reported, true))
     }
 }
 
-/// Has the server look at `path` as it is on the disk, and first at what else it holds open and changed there.
-async fn check(client: &Client, path: &Path, until: Instant) -> Result<Option<Known>, String> {
-    let (open, wanted) = (client.documents().open(), path.to_owned());
-    let looked = tokio::task::spawn_blocking(move || {
-        let others = open.into_iter().filter(|(path, _)| *path != wanted);
+/// Checks `path` with its content on the disk. First sends the other open documents that changed on
+/// the disk.
+async fn check(client: &Client, path: &Path, until: Instant) -> Result<Option<FileDiagnostics>, String> {
+    let (open, requested) = (client.documents().open(), path.to_owned());
+    let read_files = tokio::task::spawn_blocking(move || {
+        let others = open.into_iter().filter(|(path, _)| *path != requested);
         let changed = others.filter_map(|(path, known)| match read(&path) {
             Ok(text) if *text == *known => None,
             read => Some((path, read.ok())),
         });
-        (changed.collect::<Vec<_>>(), read(&wanted))
+        (changed.collect::<Vec<_>>(), read(&requested))
     });
-    let (changed, text) = looked.await.map_err(|_| "looking at the file broke".to_string())?;
+    let (changed, text) = read_files.await.map_err(|_| "internal error: reading the file panicked".to_string())?;
     for (path, text) in changed {
         client.refresh(&path, text.as_deref())?;
     }

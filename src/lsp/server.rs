@@ -1,4 +1,5 @@
-//! One running language server: started, watched over, restarted when it crashes, and ended politely when nobody needs it.
+//! One language server process: starts it, restarts it after crashes, and shuts it down when it is
+//! no longer used.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use super::client::Client;
 use crate::limits;
 use crate::process::{Child, Command, Ending, Sandbox, Supervisor};
 
-/// A server that is used; the last one who drops it ends it.
+/// Handle of a language server. Dropping it stops the server.
 pub struct Server {
     state: watch::Receiver<State>,
     _stop: DropGuard,
@@ -21,19 +22,20 @@ pub struct Server {
 enum State {
     Starting,
     Ready(Arc<Client>),
-    GivenUp(GivenUp),
+    Failed(Failure),
 }
 
-/// Why a server is not started again.
+/// The reason why a server is not started again.
 #[derive(Clone, Debug)]
-pub struct GivenUp {
+pub struct Failure {
     pub why: String,
-    /// It had worked before.
+    /// The server was initialized successfully before.
     pub worked: bool,
 }
 
 impl Server {
-    /// The server, and the work of keeping it, which ends when it is dropped or given up.
+    /// Returns the handle, and a future that supervises the process. The future ends when the
+    /// handle is dropped or the server fails.
     pub fn new(
         launch: Launch,
         supervisor: Supervisor,
@@ -41,44 +43,45 @@ impl Server {
     ) -> (Server, impl Future<Output = ()> + Send + use<>) {
         let (sender, state) = watch::channel(State::Starting);
         let server = Server { state, _stop: stop.clone().drop_guard() };
-        (server, launch.keep(supervisor, sender, stop))
+        (server, launch.supervise(supervisor, sender, stop))
     }
 
-    /// The conversation with it, once it has begun. None: it has not in time.
-    pub async fn client(&self, until: Instant) -> Result<Option<Arc<Client>>, GivenUp> {
+    /// The client, once the server is initialized. Returns `None` on timeout.
+    pub async fn client(&self, until: Instant) -> Result<Option<Arc<Client>>, Failure> {
         let mut state = self.state.clone();
-        let begun = timeout_at(until, state.wait_for(|state| !matches!(state, State::Starting))).await;
-        match begun {
+        let ready = timeout_at(until, state.wait_for(|state| !matches!(state, State::Starting))).await;
+        match ready {
             Err(_) => Ok(None),
             Ok(Ok(state)) => match &*state {
                 State::Ready(client) => Ok(Some(client.clone())),
-                State::GivenUp(given_up) => Err(given_up.clone()),
+                State::Failed(failure) => Err(failure.clone()),
                 State::Starting => Ok(None),
             },
-            Ok(Err(_)) => Err(GivenUp { why: "it was ended".into(), worked: true }),
+            Ok(Err(_)) => Err(Failure { why: "it was stopped".into(), worked: true }),
         }
     }
 
-    /// The conversation with it, if it goes on now.
+    /// The client, if the server is ready now.
     pub fn client_now(&self) -> Option<Arc<Client>> {
         match &*self.state.borrow() {
             State::Ready(client) => Some(client.clone()),
-            State::Starting | State::GivenUp(_) => None,
+            State::Starting | State::Failed(_) => None,
         }
     }
 }
 
-/// What is started, and where.
+/// The command, root and sandbox of a server. Identifies a server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Launch {
     /// The program and its arguments, at least the program.
     pub command: Vec<String>,
     pub root: PathBuf,
-    /// What it is confined to: that of the session which needs it, so that only sessions with the same one share it.
+    /// Sandbox of the session that started the server. Only sessions with an equal sandbox share
+    /// it.
     pub sandbox: Option<Sandbox>,
 }
 
-/// The exit status of a supervisor that found no such program (as env(1) has it).
+/// Exit status of the supervisor if the program does not exist, like that of env(1).
 const NOT_FOUND: i32 = 127;
 
 enum End {
@@ -88,7 +91,7 @@ enum End {
 }
 
 impl Launch {
-    async fn keep(self, supervisor: Supervisor, state: watch::Sender<State>, stop: CancellationToken) {
+    async fn supervise(self, supervisor: Supervisor, state: watch::Sender<State>, stop: CancellationToken) {
         let name = &self.command[0];
         let mut worked = false;
         let mut why = String::new();
@@ -96,19 +99,19 @@ impl Launch {
             match self.run(&supervisor, &state, &stop, &mut worked).await {
                 End::Stopped => return,
                 End::NotFound => {
-                    why = format!("there is no {name}");
+                    why = format!("{name} was not found");
                     break;
                 }
                 End::Crashed(crash) => {
                     tracing::debug!(server = name, %crash, "a language server crashed");
-                    why = format!("{name} was started {} times; the last time {crash}", limits::LSP_RESTARTS_MAX + 1);
+                    why = format!("{name} failed {} times; last error: {crash}", limits::LSP_RESTARTS_MAX + 1);
                 }
             }
         }
-        state.send_replace(State::GivenUp(GivenUp { why, worked }));
+        state.send_replace(State::Failed(Failure { why, worked }));
     }
 
-    /// One life of the server.
+    /// Runs the server once, until it ends or must stop.
     async fn run(&self, supervisor: &Supervisor, state: &watch::Sender<State>, stop: &CancellationToken, worked: &mut bool) -> End {
         let command = Command::program(&self.command, &self.root).sandbox(self.sandbox.clone());
         let (Child { output, mut ending }, input) = match supervisor.spawn_piped(&command) {
@@ -116,61 +119,62 @@ impl Launch {
             Err(error) => return End::Crashed(error.to_string()),
         };
         let (client, mut queue) = Client::new(&self.root);
-        let mut talk = Box::pin(client.talk(output, input, &mut queue));
-        let begin = async {
-            let begun = client.initialize(Instant::now() + limits::LSP_START).await;
-            if begun.is_ok() {
+        let mut connection = Box::pin(client.run(output, input, &mut queue));
+        let initialize = async {
+            let initialized = client.initialize(Instant::now() + limits::LSP_START).await;
+            if initialized.is_ok() {
                 state.send_replace(State::Ready(client.clone()));
             }
-            begun
+            initialized
         };
         let crashed = tokio::select! {
             biased;
             () = stop.cancelled() => None,
-            ended = &mut talk => Some(ended),
-            begun = begin => match begun {
-                Err(why) => Some(Err(format!("it could not begin: {why}"))),
+            ended = &mut connection => Some(ended),
+            initialized = initialize => match initialized {
+                Err(why) => Some(Err(format!("initialization failed: {why}"))),
                 Ok(()) => {
                     *worked = true;
                     tokio::select! {
                         () = stop.cancelled() => None,
-                        ended = &mut talk => Some(ended),
+                        ended = &mut connection => Some(ended),
                     }
                 }
             },
         };
         let Some(crashed) = crashed else {
-            let goodbye = async {
-                let said = client.say_goodbye(Instant::now() + limits::LSP_GOODBYE).await;
-                if said.is_ok() {
-                    // What it still says while it ends is read, so that it does not wait for us.
+            let shutdown = async {
+                let sent = client.shut_down(Instant::now() + limits::LSP_GOODBYE).await;
+                if sent.is_ok() {
+                    // The connection still reads output, so that the server does not block on it.
                     let _ = ending.wait().await;
                 }
             };
-            let goodbye = timeout(limits::LSP_GOODBYE, goodbye);
+            let shutdown = timeout(limits::LSP_GOODBYE, shutdown);
             tokio::select! {
-                _ = goodbye => {}
-                _ = &mut talk => {}
+                _ = shutdown => {}
+                _ = &mut connection => {}
             }
-            end(ending).await;
+            terminate(ending).await;
             return End::Stopped;
         };
-        drop(talk);
-        // Who waits for an answer is told that there will be none once nobody else can ask this one.
+        drop(connection);
+        // Leave the state `Ready` before closing the queue: the waiting requests fail only when no
+        // new caller can get this client.
         state.send_replace(State::Starting);
         drop(queue);
-        let status = end(ending).await;
+        let status = terminate(ending).await;
         match (crashed, status) {
             (_, Some(NOT_FOUND)) => End::NotFound,
-            (Ok(()), Some(code)) => End::Crashed(format!("it ended with exit code {code}")),
-            (Ok(()), None) => End::Crashed("it stopped talking".into()),
+            (Ok(()), Some(code)) => End::Crashed(format!("exit code {code}")),
+            (Ok(()), None) => End::Crashed("it closed its output".into()),
             (Err(why), _) => End::Crashed(why),
         }
     }
 }
 
-/// Ends what is left of it, within a bound; gives its exit status.
-async fn end(mut ending: Ending) -> Option<i32> {
+/// Kills the remaining processes and returns the exit status, or `None` after a timeout.
+async fn terminate(mut ending: Ending) -> Option<i32> {
     ending.cut();
     let ended = timeout(limits::END_WAIT, ending.wait()).await;
     ended.ok()?.ok().map(|status| status.code)

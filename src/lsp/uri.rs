@@ -1,4 +1,4 @@
-//! Paths as `file` URIs (RFC 8089) and back. Pure.
+//! Converts between paths and `file` URIs (RFC 8089). Pure.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use lsp_types::Uri;
 
-/// `path` is absolute.
+/// The URI of an absolute path.
 pub fn of(path: &Path) -> Uri {
     let mut text = String::from("file://");
     for byte in path.as_os_str().as_bytes() {
@@ -16,10 +16,10 @@ pub fn of(path: &Path) -> Uri {
             other => text.push_str(&format!("%{other:02X}")),
         }
     }
-    Uri::from_str(&text).expect("only unreserved characters and escapes stand in it")
+    Uri::from_str(&text).expect("it consists of unreserved characters and escapes")
 }
 
-/// None: it names no file of this machine.
+/// The path of a URI, or `None` if it is not a file on this machine.
 pub fn path(uri: &str) -> Option<PathBuf> {
     let rest = uri.strip_prefix("file://")?;
     let rest = rest.strip_prefix("localhost").unwrap_or(rest);

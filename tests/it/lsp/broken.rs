@@ -9,18 +9,18 @@ use crate::harness::{Home, tool};
 #[tokio::test]
 async fn a_server_that_does_not_work_is_told_once() {
     let cases: &[(&[&str], &str)] = &[
-        (&["nuncio-no-such-server"], "there is no nuncio-no-such-server"),
-        (&["sh", "-c", "exit 3"], "sh was started 4 times; the last time it ended with exit code 3"),
+        (&["nuncio-no-such-server"], "nuncio-no-such-server was not found"),
+        (&["sh", "-c", "exit 3"], "sh failed 4 times; last error: exit code 3"),
         (
             &["sh", "-c", "printf 'hello\\r\\n\\r\\n'; printf 'Content-Length: x\\r\\n\\r\\n'; exec cat"],
-            "sh was started 4 times; the last time it sent a header without Content-Length: \"hello\"",
+            "sh failed 4 times; last error: invalid output: header without Content-Length: \"hello\"",
         ),
         (
             &["sh", "-c", "printf 'Content-Length: 99999999\\r\\n\\r\\n'; exec cat"],
-            "sh was started 4 times; the last time it sent a message of 99999999 bytes",
+            "sh failed 4 times; last error: invalid output: message too large: 99999999 bytes",
         ),
-        (&["cat"], "cat was started 4 times; the last time it could not begin: initialize: there is no method initialize"),
-        (&["sh", "-c", "exec yes"], "sh was started 4 times; the last time it sent no end of a header in"),
+        (&["cat"], "cat failed 4 times; last error: initialization failed: initialize: unknown method initialize"),
+        (&["sh", "-c", "exec yes"], "sh failed 4 times; last error: invalid output: no end of header in"),
     ];
     for (command, why) in cases {
         let home = Home::new();
@@ -43,7 +43,7 @@ async fn a_server_that_crashes_works_again() {
     let told: Vec<String> = outputs(&home, &steps).await.into_iter().map(|(told, _)| told).collect();
     let expected = [
         "a.x:1:1: error: bad; ERR one\n",
-        "crash.x: the language server own said nothing of the file; call again later",
+        "crash.x: the language server own reported nothing for the file in time; call again later",
         "a.x:1:1: error: bad; ERR one\n",
         "errors in crash.x:\ncrash.x:1:1: error: bad; ERR two\n",
     ];

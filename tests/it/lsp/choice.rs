@@ -96,7 +96,7 @@ async fn settings_choose_and_turn_off() {
     let home = home();
     home.put("src/a.py", "");
     home.put("src/a.z", "");
-    let off = "the settings turn the language server python off";
+    let off = "the language server python is disabled in the settings";
     let own = "command = [\"pylsp\"]\n";
     let refused = "src/a.py: pylsp is not started here";
     let cases = [
@@ -124,10 +124,10 @@ async fn a_project_turns_servers_off_and_starts_its_own_when_trusted() {
     let check = home.run(&["config", "check"], "").await;
     assert!(check.stdout.starts_with("not used: lsp of this project"), "{check:?}");
     assert!(ask(&home, "a.z").await.starts_with("a.z: no language server for *.z is known"));
-    assert!(ask(&home, "a.py").await.ends_with("the settings turn the language server python off"));
+    assert!(ask(&home, "a.py").await.ends_with("the language server python is disabled in the settings"));
     trust(&home).await;
     assert!(ask(&home, "a.z").await.starts_with("a.z:1:1: error: file://"));
-    assert!(ask(&home, "a.py").await.ends_with("the settings turn the language server python off"));
+    assert!(ask(&home, "a.py").await.ends_with("the language server python is disabled in the settings"));
 }
 
 #[tokio::test]
