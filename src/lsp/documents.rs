@@ -119,7 +119,7 @@ impl Documents {
 
     /// The diagnostics for the current content of an open file, or `None` if there are none so far.
     /// Diagnostics without a version are assumed to be for the last version.
-    pub fn current(&self, path: &Path) -> Option<Known> {
+    pub fn current(&self, path: &Path) -> Option<FileDiagnostics> {
         let document = self.open.iter().find(|document| document.path == path)?;
         let published = self.published.get(path)?;
         let current = published.version.map_or(published.clock > document.changed, |version| version >= document.version);
