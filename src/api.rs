@@ -1,4 +1,5 @@
-//! The method table: every call that any door takes, each once. Doors translate bytes into these calls and events into bytes.
+//! The method table: every call that a transport serves, defined once. Transports decode requests
+//! into these calls and encode their results and the events of sessions.
 
 mod artifact;
 mod attachment;
@@ -46,24 +47,27 @@ use crate::limits;
 use crate::session::{Room, Session, Sessions};
 use tokio_util::sync::CancellationToken;
 
-/// The opened house, shared by all doors. The store is opened by the first call that needs it.
+/// The application, shared by all transports. The first call that needs the store opens it.
 pub struct Nuncio {
+    /// Creates the agents of sessions.
     pub agents: Arc<NativeAgents>,
     pub places: Places,
     durability: Durability,
-    /// Directory that relative things of this process are relative to.
+    /// The base of relative paths, and the working directory of sessions that are created without
+    /// one.
     pub cwd: PathBuf,
     /// Mode of new sessions.
     pub mode: String,
     room: Room,
-    /// No turn begins any more.
+    /// No more turns are started.
     refusing: AtomicBool,
-    /// When this process began to serve.
+    /// When the application was created.
     pub started: std::time::Instant,
     sessions: OnceCell<Arc<Sessions>>,
 }
 
 impl Nuncio {
+    /// Creates the application with its store closed.
     pub fn new(agents: NativeAgents, cwd: PathBuf, mode: String, room: Room) -> Arc<Nuncio> {
         Arc::new(Nuncio {
             places: agents.places.clone(),
@@ -78,7 +82,7 @@ impl Nuncio {
         })
     }
 
-    /// All sessions; opens the store when it is called first.
+    /// The sessions. The first call opens the store.
     pub async fn sessions(&self) -> Result<&Arc<Sessions>> {
         let open = || async {
             let (data, agents, durability, room) = (self.places.data.clone(), self.agents.clone(), self.durability, self.room);
@@ -97,7 +101,7 @@ impl Nuncio {
         self.sessions.get()
     }
 
-    /// Lets no turn begin any more.
+    /// Makes every session refuse new turns.
     pub fn refuse_turns(&self) {
         self.refusing.store(true, Ordering::Release);
         if let Some(sessions) = self.sessions.get() {
@@ -105,39 +109,41 @@ impl Nuncio {
         }
     }
 
-    /// Lets nothing new begin and running turns come to their ends, for so long; then cancels them.
-    pub async fn drain(&self, patience: Duration) {
+    /// Refuses new work and waits up to `timeout` for the running turns to end, then shuts down.
+    pub async fn drain(&self, timeout: Duration) {
         if let Some(sessions) = self.sessions.get() {
-            let _ = tokio::time::timeout(patience, sessions.wind_down()).await;
+            let _ = tokio::time::timeout(timeout, sessions.wind_down()).await;
         }
         self.shut_down().await;
     }
 
-    /// Cancels all turns and waits for their ends, within a bound; then ends what sessions shared.
+    /// Cancels all turns, waits up to [`limits::DRAIN`] for them to end, then stops the language
+    /// servers.
     pub async fn shut_down(&self) {
         if let Some(sessions) = self.sessions.get()
             && tokio::time::timeout(limits::DRAIN, sessions.shut_down()).await.is_err()
         {
-            tracing::warn!("turns did not end in time");
+            tracing::warn!("cancelled turns did not end in time");
         }
         self.agents.servers.shut_down().await;
     }
 }
 
-/// What a call may use: the house, whoever calls, and whether they still want the answer.
+/// The context of a call: the application, the calling client, and the state of its request.
 #[derive(Clone)]
 pub struct Cx {
     pub nuncio: Arc<Nuncio>,
     pub client: Arc<Client>,
-    /// The request was cancelled, or its connection is gone.
+    /// Cancelled when the client cancels the request or its connection is closed.
     pub cancel: CancellationToken,
-    /// Cancelled by the transport of a local client once the answer is on its way.
+    /// Cancelled by the transport of a local client once the answer is in its output buffer.
     pub answered: CancellationToken,
-    /// For a door that shows a turn while its prompt still waits for the end.
+    /// Receives the started turn, for a transport that streams the turn's events while the prompt
+    /// call is still running.
     pub began: Option<Arc<Mutex<Option<oneshot::Sender<Began>>>>>,
 }
 
-/// A turn that has just been started; its events come after `after`.
+/// A turn that has just started. Its events come after seq `after`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Began {
     pub session: SessionId,
@@ -146,38 +152,40 @@ pub struct Began {
 }
 
 impl Cx {
+    /// A context without a receiver of the started turn.
     pub fn new(nuncio: Arc<Nuncio>, client: Arc<Client>, cancel: CancellationToken) -> Cx {
         Cx { nuncio, client, cancel, answered: CancellationToken::new(), began: None }
     }
 
-    /// All sessions, for a call that names one which is there and the caller's business.
-    async fn entered(&self, id: &SessionId) -> Result<&Arc<Sessions>> {
+    /// Checks that session `id` exists and that the caller has access to it. Returns the sessions.
+    async fn authorize(&self, id: &SessionId) -> Result<&Arc<Sessions>> {
         let sessions = self.nuncio.sessions().await?;
-        self.client.must_see(id, &sessions.cwd(id)?)?;
+        self.client.require_session(id, &sessions.cwd(id)?)?;
         Ok(sessions)
     }
 
-    /// The session that a call names, opened for work in it.
+    /// Session `id`, opened by this process as its owner if no other process owns it.
     async fn session(&self, id: &SessionId) -> Result<Arc<Session>> {
-        self.entered(id).await?.get(id).await
+        self.authorize(id).await?.get(id).await
     }
 
-    /// The same for whoever only reads.
-    async fn look(&self, id: &SessionId) -> Result<Arc<Session>> {
-        self.entered(id).await?.look(id).await
+    /// Session `id`, opened read-only.
+    async fn open_read_only(&self, id: &SessionId) -> Result<Arc<Session>> {
+        self.authorize(id).await?.look(id).await
     }
 
-    /// Whether the caller may do with an open session what it asks for.
-    fn sees(&self, session: &Session) -> Result<()> {
-        self.client.must_see(&session.log.id, &session.log.state(|state| state.cwd.clone()))
+    /// Checks that the caller has access to an open session.
+    fn check_access(&self, session: &Session) -> Result<()> {
+        self.client.require_session(&session.log.id, &session.log.state(|state| state.cwd.clone()))
     }
 
-    /// The same, where it is open already.
+    /// Session `id`, if it is open in this process.
     fn opened(&self, id: &SessionId) -> Option<Arc<Session>> {
         self.nuncio.sessions_now().and_then(|sessions| sessions.opened(id))
     }
 
-    fn begins(&self, began: Began) {
+    /// Sends the started turn to the transport, if it waits for it.
+    fn report_started(&self, began: Began) {
         let waiting = self.began.as_ref().and_then(|began| began.lock().unwrap_or_else(PoisonError::into_inner).take());
         if let Some(waiting) = waiting {
             let _ = waiting.send(began);

@@ -1,4 +1,4 @@
-//! Artifacts: what tools left of a session's work, such as the whole output of a command.
+//! Artifacts: files that tools saved in a session, such as the complete output of a command.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -15,13 +15,15 @@ fn artifacts(cx: &Cx, session: &SessionId) -> Files {
     Files::new(cx.nuncio.places.artifacts(session.as_str()))
 }
 
-/// Describes how long artifacts are kept.
-fn kept() -> String {
+/// A hint that describes how long artifacts are kept.
+fn retention() -> String {
     let (days, mib) = (limits::ARTIFACTS_KEPT.as_secs() / 86_400, limits::ARTIFACTS_BYTES_MAX >> 20);
-    format!("artifacts are removed {days} days after the last event of their session, the oldest also where they exceed {mib} MiB")
+    format!(
+        "artifacts are removed {days} days after the last event of their session; the oldest are removed earlier when all exceed {mib} MiB"
+    )
 }
 
-/// `size` in bytes, `modifiedAtMs` in milliseconds since the Unix epoch.
+/// An artifact. `size` is in bytes, `modifiedAtMs` in milliseconds since the Unix epoch.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Artifact {
@@ -45,10 +47,10 @@ impl Method for List {
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
     const ROUTE: Option<Route> = Some(Route::get("/v1/sessions/{sessionId}/artifacts"));
     const ROLE: Role = Role::Observer;
-    const DOC: &'static str = "Lists the artifacts of a session by name.";
+    const DOC: &'static str = "Lists the artifacts of a session, sorted by name.";
 
     async fn call(cx: Cx, params: FilesParams) -> Result<Reply<Artifacts>> {
-        cx.entered(&params.session_id).await?;
+        cx.authorize(&params.session_id).await?;
         let files = artifacts(&cx, &params.session_id);
         let found = blocking(move || files.list()).await?.into_iter();
         let artifacts = found.map(|file| Artifact {
@@ -70,12 +72,12 @@ impl Method for Get {
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "name": "call_01.txt"}"#;
     const ROUTE: Option<Route> = Some(Route::get("/v1/sessions/{sessionId}/artifacts/{name}").gives_file());
     const ROLE: Role = Role::Observer;
-    const DOC: &'static str = "Gives an artifact of a session.";
+    const DOC: &'static str = "Returns an artifact of a session.";
 
     async fn call(cx: Cx, params: FileParams) -> Result<Reply<FileView>> {
         let files = artifacts(&cx, &params.session_id);
         let missing = |error: Error| match error.kind {
-            Kind::NotFound if error.hint.is_none() => error.hint(kept()),
+            Kind::NotFound if error.hint.is_none() => error.hint(retention()),
             _ => error,
         };
         FileView::read(&cx, files, params).await.map(Reply::new).map_err(missing)

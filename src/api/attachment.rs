@@ -1,4 +1,5 @@
-//! Attachments: files that come along with messages, kept as long as their session. Prompts name them by their uri.
+//! Attachments: files that clients upload for messages, kept as long as their session. A prompt
+//! refers to an attachment by its URI.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -19,16 +20,17 @@ use crate::workspace::media_type;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AddParams {
     session_id: SessionId,
-    /// Without `/` and `..`, no leading dot, at most 255 bytes. Where it exists, the new one is numbered.
+    /// A file name: no `/`, no `..`, no leading dot, at most 255 bytes. If the name is taken, a
+    /// number is added to it.
     name: String,
-    /// Base64 (RFC 4648, section 4), at most 10 MiB of content.
+    /// The file in base64 (RFC 4648, section 4), at most 10 MiB when decoded.
     data: String,
-    /// What the caller takes it for; what it is, is seen from its bytes.
+    /// Ignored: the media type is detected from the content.
     #[allow(dead_code)]
     mime_type: Option<String>,
 }
 
-/// `uri` is what a part of a message names it by. `size` in bytes.
+/// A stored attachment. A `resource_link` in a message refers to it by `uri`. `size` is in bytes.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Added {
@@ -38,9 +40,9 @@ pub struct Added {
     uri: String,
 }
 
-/// Keeps a file for a session: for doors that have its bytes.
+/// Stores a file as an attachment of a session.
 async fn add_attachment(cx: &Cx, session: &SessionId, name: String, bytes: Vec<u8>) -> Result<Added> {
-    cx.entered(session).await?;
+    cx.authorize(session).await?;
     let files = attachments(cx, session);
     blocking(move || {
         let name = files.add(&name, &bytes)?;
@@ -54,7 +56,8 @@ fn attachments(cx: &Cx, session: &SessionId) -> Files {
     Files::new(cx.nuncio.places.attachments(session.as_str()))
 }
 
-/// RFC 8089, with all that RFC 3986 does not let stand in a path as `%XX`.
+/// The `file:` URI of an attachment (RFC 8089). Bytes other than unreserved characters and `/` are
+/// percent-encoded (RFC 3986).
 fn uri(files: &Files, name: &str) -> String {
     use std::os::unix::ffi::OsStrExt;
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
@@ -66,28 +69,31 @@ fn uri(files: &Files, name: &str) -> String {
     )
 }
 
-/// The parts of a message with what they name of the session's attachments: an image as an image, a short text as its text. What would
-/// be too much together is `too_large`.
+/// Replaces each link to an attachment of the session by the attachment's content, if it is an
+/// image or a short text. Returns [`Kind::TooLarge`] if the linked attachments exceed
+/// [`limits::MESSAGE_ATTACHMENTS_BYTES_MAX`] in total.
 pub fn with_attachments(cx: &Cx, session: &SessionId, parts: Vec<Part>) -> Result<Vec<Part>> {
-    let mut room = limits::MESSAGE_ATTACHMENTS_BYTES_MAX;
+    let mut remaining = limits::MESSAGE_ATTACHMENTS_BYTES_MAX;
     let files = attachments(cx, session);
     let prefix = uri(&files, "");
     let mut expand = |part: Part| {
         let Part::ResourceLink { uri: named, .. } = &part else { return Ok(part) };
-        // Whether there is such a session is seen later.
+        // The caller checks later that the session exists; its id must not lead out of the
+        // directory.
         let Some(name) = named.strip_prefix(&prefix).filter(|_| !session.as_str().contains('/')) else {
             return Ok(part);
         };
         let found = decoded(name).and_then(|name| files.get(&name).ok());
         let Some(bytes) = found else { return Ok(part) };
         let most = limits::MESSAGE_ATTACHMENTS_BYTES_MAX;
-        let too_large = || Error::new(Kind::TooLarge, format!("the attachments that are named hold more than {most} bytes"));
-        room = room.checked_sub(bytes.len()).ok_or_else(too_large)?;
+        let too_large = || Error::new(Kind::TooLarge, format!("the linked attachments exceed {most} bytes in total"));
+        remaining = remaining.checked_sub(bytes.len()).ok_or_else(too_large)?;
         Ok(content(named, bytes).unwrap_or(part))
     };
     parts.into_iter().map(&mut expand).collect()
 }
 
+/// Decodes a percent-encoded text. None if it is malformed or not UTF-8.
 fn decoded(text: &str) -> Option<String> {
     let (mut bytes, mut rest) = (Vec::new(), text.bytes());
     while let Some(byte) = rest.next() {
@@ -97,7 +103,7 @@ fn decoded(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// None: the model has to look at it by a tool.
+/// The part that inlines an attachment. None for content that the model has to read with a tool.
 fn content(uri: &str, bytes: Vec<u8>) -> Option<Part> {
     match media_type(&bytes) {
         kind if kind.starts_with("image/") && bytes.len() <= limits::IMAGE_BYTES_MAX => {
@@ -118,7 +124,7 @@ impl Method for Add {
     const NAME: &'static str = "_nuncio/attachment/add";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "name": "note.txt", "data": "aGVsbG8K"}"#;
     const ROUTE: Option<Route> = Some(Route::post("/v1/sessions/{sessionId}/attachments").status(201).takes_file());
-    const DOC: &'static str = "Keeps a file with a session. A resource_link with its uri in a message gives it to the model.";
+    const DOC: &'static str = "Stores a file with a session. A resource_link with its uri in a message sends it to the model.";
 
     async fn call(cx: Cx, params: AddParams) -> Result<Reply<Added>> {
         let bytes = STANDARD.decode(&params.data).map_err(|error| Error::invalid_params(format!("data: not base64: {error}")))?;
@@ -135,7 +141,7 @@ impl Method for Get {
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "name": "note.txt"}"#;
     const ROUTE: Option<Route> = Some(Route::get("/v1/sessions/{sessionId}/attachments/{name}").gives_file());
     const ROLE: Role = Role::Observer;
-    const DOC: &'static str = "Gives an attachment of a session.";
+    const DOC: &'static str = "Returns an attachment of a session.";
 
     async fn call(cx: Cx, params: FileParams) -> Result<Reply<FileView>> {
         let files = attachments(&cx, &params.session_id);
@@ -157,10 +163,10 @@ impl Method for List {
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
     const ROUTE: Option<Route> = Some(Route::get("/v1/sessions/{sessionId}/attachments"));
     const ROLE: Role = Role::Observer;
-    const DOC: &'static str = "Lists the attachments of a session by name.";
+    const DOC: &'static str = "Lists the attachments of a session, sorted by name.";
 
     async fn call(cx: Cx, params: FilesParams) -> Result<Reply<Attachments>> {
-        cx.entered(&params.session_id).await?;
+        cx.authorize(&params.session_id).await?;
         let files = attachments(&cx, &params.session_id);
         let list = blocking(move || {
             let found = files.list()?.into_iter();

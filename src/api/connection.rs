@@ -1,4 +1,4 @@
-//! Whoever is at the other end of a door.
+//! A connected client: identity, role and allowed roots.
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,10 +12,11 @@ use crate::id::{Seq, SessionId};
 use crate::protocol::acp;
 use crate::session::Session;
 
-/// How a door begins to show a session after an event, unless it shows it already.
+/// Makes a transport show a session from the given seq on, unless it shows the session already.
 pub type Show = Box<dyn Fn(&Arc<Session>, Seq) + Send + Sync>;
 
-/// What a client may do: an observer reads; a controller prompts, answers and changes, too.
+/// Access level of a client. An observer reads. A controller also prompts, answers permission
+/// requests and changes sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "TokenRole")]
@@ -24,19 +25,21 @@ pub enum Role {
     Controller,
 }
 
-/// One client: who it is, what it said of itself, and what it may do.
+/// A connected client: its identity, capabilities and access rights.
 pub struct Client {
-    /// Who decides, in the log: `client`, `terminal`, the name of a token.
+    /// The identity that the log records for decisions: `client`, `terminal`, or the name of a
+    /// token.
     pub principal: String,
-    /// Tells it from other clients, in the log too.
+    /// Unique id of the client, recorded in the log.
     pub id: String,
     pub role: Role,
-    /// It is connected to the standard streams of this process: its prompts wait for their turn,
-    /// and its relative paths count from the directory of the process.
+    /// The client is connected to the standard streams of this process: its prompts to a busy
+    /// session wait, and its relative paths are resolved against the directory of the process.
     pub local: bool,
-    /// Everything that this process serves is its business.
+    /// The client sees metrics and counts of all sessions of this process.
     pub sees_all: bool,
-    /// Directories, without symlinks, that its sessions must be in; none: any.
+    /// Canonical directories that contain the sessions it has access to. None allows every
+    /// directory.
     roots: Option<Arc<[PathBuf]>>,
     capabilities: RwLock<acp::ClientCapabilities>,
     logged_out: AtomicBool,
@@ -44,12 +47,13 @@ pub struct Client {
 }
 
 impl Client {
-    /// One that may do everything everywhere.
+    /// A controller with access to every directory and a generated id.
     pub fn new(principal: &str) -> Client {
         let id = format!("{principal}-{}", uuid::Uuid::now_v7().simple());
         Client { id, ..Client::limited(principal, Role::Controller, None) }
     }
 
+    /// A client with this role and these roots; `principal` is also its id.
     pub fn limited(principal: &str, role: Role, roots: Option<Arc<[PathBuf]>>) -> Client {
         Client {
             principal: principal.into(),
@@ -64,71 +68,77 @@ impl Client {
         }
     }
 
-    /// The same principal with the same rights, for another call.
+    /// A client with the same principal and rights, for another call.
     pub fn again(&self) -> Client {
         Client { sees_all: self.sees_all, ..Client::limited(&self.principal, self.role, self.roots.clone()) }
     }
 
+    /// The capabilities that the client announced in `initialize`.
     pub fn capabilities(&self) -> acp::ClientCapabilities {
         self.capabilities.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Sets the capabilities of the client.
     pub fn introduce(&self, capabilities: acp::ClientCapabilities) {
         *self.capabilities.write().unwrap_or_else(PoisonError::into_inner) = capabilities;
     }
 
-    /// For a door that shows sessions as they go on.
+    /// Sets the callback of a transport that shows sessions. Only the first call has an effect.
     pub fn on_show(&self, show: Show) {
         let _ = self.show.set(show);
     }
 
-    /// Whoever prompts sees what comes of it and can be asked about it, also where they never opened the session.
+    /// Shows a session to the prompting client from seq `after` on, so that it sees the turn and
+    /// can answer permission requests even if it never opened the session.
     pub fn show(&self, session: &Arc<Session>, after: Seq) {
         if let Some(show) = self.show.get() {
             show(session, after);
         }
     }
 
-    /// `forbidden` unless it is at least `role`.
+    /// Returns [`Kind::Forbidden`] unless the client has at least `role`.
     pub fn must_be(&self, role: Role) -> Result<()> {
         if self.role < role {
-            return Err(Error::new(Kind::Forbidden, format!("{} may only look", self.principal)).hint("use a controller's token"));
+            return Err(Error::new(Kind::Forbidden, format!("{} has the observer role", self.principal))
+                .hint("use a token with the controller role"));
         }
         Ok(())
     }
 
-    /// Whether sessions in `dir` are its business.
-    pub fn may_enter(&self, dir: &Path) -> bool {
+    /// Returns whether the client has access to sessions in `dir`.
+    pub fn has_access_to(&self, dir: &Path) -> bool {
         let Some(roots) = &self.roots else { return true };
         match std::fs::canonicalize(dir) {
             Ok(real) => roots.iter().any(|root| real.starts_with(root)),
-            // One that is gone was somewhere, too.
+            // The directory no longer exists: compare the recorded path.
             Err(_) => !dir.components().any(|part| part == Component::ParentDir) && roots.iter().any(|root| dir.starts_with(root)),
         }
     }
 
-    /// `forbidden` for a session that works elsewhere; where that is, is not told.
-    pub fn must_see(&self, id: &SessionId, cwd: &Path) -> Result<()> {
-        if self.may_enter(cwd) {
+    /// Returns [`Kind::Forbidden`] if `cwd` of session `id` is outside of the roots. The message
+    /// does not reveal `cwd`.
+    pub fn require_session(&self, id: &SessionId, cwd: &Path) -> Result<()> {
+        if self.has_access_to(cwd) {
             return Ok(());
         }
-        Err(Error::new(Kind::Forbidden, format!("session {id} is outside of the allowed roots")))
+        Err(Error::new(Kind::Forbidden, format!("session {id} is outside the allowed roots")))
     }
 
-    /// `forbidden` outside of its roots.
-    pub fn must_enter(&self, dir: &Path) -> Result<()> {
-        if self.may_enter(dir) {
+    /// Returns [`Kind::Forbidden`] if `dir` is outside of the roots.
+    pub fn require_dir(&self, dir: &Path) -> Result<()> {
+        if self.has_access_to(dir) {
             return Ok(());
         }
-        Err(Error::new(Kind::Forbidden, format!("{} is outside of the allowed roots", dir.display()))
-            .hint("the server's --root, and the token's, say what is inside"))
+        Err(Error::new(Kind::Forbidden, format!("{} is outside the allowed roots", dir.display()))
+            .hint("allow it with --root of the server and of the token"))
     }
 
+    /// Marks the connection as logged out or logged in.
     pub fn log_out(&self, out: bool) {
         self.logged_out.store(out, Ordering::Release);
     }
 
-    /// `unauthenticated` after a logout, until it authenticates again.
+    /// Returns [`Kind::Unauthenticated`] after a logout, until the client authenticates again.
     pub fn authorized(&self) -> Result<()> {
         if self.logged_out.load(Ordering::Acquire) {
             return Err(Error::new(Kind::Unauthenticated, "this connection is logged out").hint("call authenticate first"));

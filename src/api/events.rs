@@ -1,4 +1,5 @@
-//! Following what happens, in one session or in all: history first, then live, without a seam. A stream is a cursor and costs no more.
+//! Event streams of one session or of all sessions: first the history, then live events, without
+//! gaps or repeats. A stream holds a cursor and buffers no events.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -17,72 +18,78 @@ use crate::limits;
 use crate::session::broker::Attendance;
 use crate::session::{Follow, FollowAll, Session, Sessions};
 
-/// A row of the table whose answer is a stream.
+/// The method that follows events. Its result is a stream, so it is not in the method table.
 pub const FOLLOW: &str = "_nuncio/events/follow";
-pub const FOLLOW_DOC: &str = "Follows a session, or all of them: what happened after a cursor, then what happens.";
+/// Documentation of [`FOLLOW`].
+pub const FOLLOW_DOC: &str = "Streams the events of one session or of all sessions after a cursor, then live events.";
+/// REST routes of [`FOLLOW`].
 pub const FOLLOW_ROUTES: [Route; 2] = [Route::get("/v1/sessions/{sessionId}/events"), Route::get("/v1/events")];
 
-/// What to follow.
+/// Selects the events of a stream.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct FollowParams {
-    /// One session; none: all of them.
+    /// The session; all sessions when it is missing.
     pub session_id: Option<SessionId>,
-    /// The cursor (`id`) of the last event that is known; 0: from the beginning.
+    /// Cursor (`id`) of the last event that the client has; 0 starts at the beginning.
     #[schemars(range(max = 9_007_199_254_740_991_u64))]
     pub after: u64,
-    /// Only events of these types, separated by commas; `tool.*` is all that begin with `tool.`.
+    /// Only events of these types, separated by commas; `tool.*` matches all types that start with
+    /// `tool.`.
     pub types: Option<String>,
     /// Only events of this turn.
     pub turn: Option<TurnId>,
 }
 
-/// What comes out of a stream.
+/// An item of a stream.
 pub enum Shown {
     /// Events, each with its cursor.
     Events(Vec<(u64, Arc<Event>)>),
-    /// Everything up to this cursor was history.
+    /// The history is complete up to this cursor.
     Synced(u64),
 }
 
+/// A stream of events for one client.
 pub struct EventStream {
     nuncio: Arc<Nuncio>,
     client: Arc<Client>,
     source: Source,
     types: Option<Vec<String>>,
     turn: Option<TurnId>,
-    /// Where history ends; none once that was told.
+    /// Cursor at the end of the history. None once [`Shown::Synced`] was returned.
     history: Option<u64>,
-    /// Directories of sessions, and whether they are the client's business.
-    entered: HashMap<PathBuf, bool>,
+    /// Cache of access checks: directories, and whether the client has access to them.
+    access: HashMap<PathBuf, bool>,
 }
 
 enum Source {
-    One(Box<One>),
+    Session(Box<SessionSource>),
     All(FollowAll),
 }
 
-/// One opening of a session. Who may answer its questions is there for them as long as it follows.
-struct One {
+/// An open session. While a controller follows it, the session has a client that can answer
+/// permission requests.
+struct SessionSource {
     session: Arc<Session>,
-    /// Where the session was when the client was last found to be allowed there.
+    /// Directory of the session at the last access check.
     cwd: PathBuf,
     follow: Follow,
     _attendance: Option<Attendance>,
 }
 
-impl One {
-    fn new(session: Arc<Session>, after: u64, client: &Client) -> One {
+impl SessionSource {
+    fn new(session: Arc<Session>, after: u64, client: &Client) -> SessionSource {
         let attendance = (client.role >= Role::Controller).then(|| session.broker.attend());
         let cwd = session.log.state(|state| state.cwd.clone());
-        One { follow: session.log.follow(after), _attendance: attendance, cwd, session }
+        SessionSource { follow: session.log.follow(after), _attendance: attendance, cwd, session }
     }
 
-    /// `forbidden` once the session has moved to a directory that is not the client's.
+    /// Returns [`Kind::Forbidden`] if the session moved to a directory that the client has no
+    /// access to.
     fn check(&mut self, client: &Client) -> Result<()> {
         let moved = self.session.log.state(|state| (state.cwd != self.cwd).then(|| state.cwd.clone()));
         if let Some(cwd) = moved {
-            client.must_see(&self.session.log.id, &cwd)?;
+            client.require_session(&self.session.log.id, &cwd)?;
             self.cwd = cwd;
         }
         Ok(())
@@ -90,22 +97,20 @@ impl One {
 }
 
 impl EventStream {
+    /// Opens a stream. Returns [`Kind::InvalidParams`] if the cursor is beyond the end.
     pub async fn open(cx: &Cx, params: FollowParams) -> Result<EventStream> {
         let sessions = cx.nuncio.sessions().await?;
         let (source, head) = match &params.session_id {
             Some(id) => {
-                let session = cx.look(id).await?;
+                let session = cx.open_read_only(id).await?;
                 let head = session.log.head();
-                (Source::One(Box::new(One::new(session, params.after, &cx.client))), head)
+                (Source::Session(Box::new(SessionSource::new(session, params.after, &cx.client))), head)
             }
             None => (Source::All(sessions.follow_all(params.after)), sessions.head_of_all()?),
         };
         if params.after > head {
-            return Err(Error::invalid_params(format!(
-                "after: {} is no cursor of this stream, which ends at {head}",
-                params.after
-            ))
-            .hint("begin again with after=0"));
+            return Err(Error::invalid_params(format!("after: invalid cursor {}: the stream ends at {head}", params.after))
+                .hint("start again with after=0"));
         }
         let types = params.types.map(|types| types.split(',').map(|name| name.trim().to_string()).collect());
         Ok(EventStream {
@@ -115,11 +120,12 @@ impl EventStream {
             types,
             turn: params.turn,
             history: Some(head),
-            entered: HashMap::new(),
+            access: HashMap::new(),
         })
     }
 
-    /// What comes next; waits for it. None: the stream is over, because the session is gone or `ending` says so and all was shown.
+    /// The next item; waits for one. Returns None at the end of the stream: the session was
+    /// deleted, or `ending` was cancelled and all committed events were returned.
     pub async fn next(&mut self, ending: &CancellationToken) -> Result<Option<Shown>> {
         loop {
             if let Some(history) = self.history.filter(|history| self.cursor() >= *history) {
@@ -130,14 +136,15 @@ impl EventStream {
             if !events.is_empty() {
                 return Ok(Some(Shown::Events(events)));
             }
-            // What ended the history may be gone since.
+            // The last event of the history may have been removed since, so the cursor cannot reach
+            // it.
             if let Some(history) = self.history.take_if(|_| !read) {
                 return Ok(Some(Shown::Synced(history)));
             }
-            if read || self.moved(ending).await? {
+            if read || self.wait(ending).await? {
                 continue;
             }
-            // The last words.
+            // Events that were committed before the stream ended.
             let (events, read) = self.read().await?;
             if !events.is_empty() {
                 return Ok(Some(Shown::Events(events)));
@@ -150,15 +157,15 @@ impl EventStream {
 
     fn cursor(&self) -> u64 {
         match &self.source {
-            Source::One(one) => one.follow.cursor(),
+            Source::Session(one) => one.follow.cursor(),
             Source::All(all) => all.cursor(),
         }
     }
 
-    /// The next page, as far as it is wanted; and whether there was one.
+    /// The next page of events, filtered; and whether the page had events before the filter.
     async fn read(&mut self) -> Result<(Vec<(u64, Arc<Event>)>, bool)> {
         let page: Vec<(u64, Arc<Event>)> = match &mut self.source {
-            Source::One(one) => {
+            Source::Session(one) => {
                 let page = one.follow.read().await?;
                 one.check(&self.client)?;
                 page.into_iter().map(|event| (event.seq, event)).collect()
@@ -166,19 +173,20 @@ impl EventStream {
             Source::All(all) => {
                 let page = all.read().await?;
                 let read = !page.is_empty();
-                let (client, entered) = (&self.client, &mut self.entered);
-                let visible = page.into_iter().filter(|placed| may_enter(client, entered, &placed.cwd));
+                let (client, access) = (&self.client, &mut self.access);
+                let visible = page.into_iter().filter(|placed| has_access(client, access, &placed.cwd));
                 let page = visible.map(|placed| (placed.cursor, Arc::new(placed.event))).collect();
-                return Ok((self.wanted(page), read));
+                return Ok((self.filter(page), read));
             }
         };
         let read = !page.is_empty();
-        Ok((self.wanted(page), read))
+        Ok((self.filter(page), read))
     }
 
-    fn wanted(&self, mut page: Vec<(u64, Arc<Event>)>) -> Vec<(u64, Arc<Event>)> {
+    /// Keeps the events of the requested types and turn.
+    fn filter(&self, mut page: Vec<(u64, Arc<Event>)>) -> Vec<(u64, Arc<Event>)> {
         if let Some(types) = &self.types {
-            page.retain(|(_, event)| types.iter().any(|wanted| is_of_type(event.body.name(), wanted)));
+            page.retain(|(_, event)| types.iter().any(|pattern| matches_type(event.body.name(), pattern)));
         }
         if let Some(turn) = &self.turn {
             page.retain(|(_, event)| event.turn_id.as_ref() == Some(turn));
@@ -186,8 +194,8 @@ impl EventStream {
         page
     }
 
-    /// Waits for more. False: nothing more will come.
-    async fn moved(&mut self, ending: &CancellationToken) -> Result<bool> {
+    /// Waits for more events. Returns false if no more events will come.
+    async fn wait(&mut self, ending: &CancellationToken) -> Result<bool> {
         let one = match &mut self.source {
             Source::All(all) => {
                 return Ok(tokio::select! {
@@ -196,7 +204,7 @@ impl EventStream {
                     () = ending.cancelled() => false,
                 });
             }
-            Source::One(one) => one,
+            Source::Session(one) => one,
         };
         tokio::select! {
             biased;
@@ -204,7 +212,7 @@ impl EventStream {
             () = one.session.closed() => {}
             () = ending.cancelled() => return Ok(false),
         }
-        // It was closed: it goes on where somebody works in it again.
+        // The session was closed: wait until a process writes to it again.
         let sessions: &Arc<Sessions> = self.nuncio.sessions().await?;
         let (id, cursor) = (one.session.log.id.clone(), one.follow.cursor());
         let beyond = tokio::select! {
@@ -212,11 +220,11 @@ impl EventStream {
             () = ending.cancelled() => return Ok(false),
         };
         if beyond.is_ok() {
-            self.client.must_see(&id, &sessions.cwd(&id)?)?;
+            self.client.require_session(&id, &sessions.cwd(&id)?)?;
         }
         match beyond.and(sessions.look(&id).await) {
             Ok(session) => {
-                **one = One::new(session, one.follow.cursor(), &self.client);
+                **one = SessionSource::new(session, one.follow.cursor(), &self.client);
                 Ok(true)
             }
             Err(error) if error.kind == Kind::NotFound => Ok(false),
@@ -225,23 +233,23 @@ impl EventStream {
     }
 }
 
-/// Looked up once a directory, as long as they are not many.
-fn may_enter(client: &Client, entered: &mut HashMap<PathBuf, bool>, cwd: &Path) -> bool {
-    if let Some(may) = entered.get(cwd) {
+/// Returns whether the client has access to `cwd`. Results are cached; a full cache is cleared.
+fn has_access(client: &Client, cache: &mut HashMap<PathBuf, bool>, cwd: &Path) -> bool {
+    if let Some(may) = cache.get(cwd) {
         return *may;
     }
-    if entered.len() >= limits::SESSIONS_PAGE {
-        entered.clear();
+    if cache.len() >= limits::SESSIONS_PAGE {
+        cache.clear();
     }
-    let may = client.may_enter(cwd);
-    entered.insert(cwd.into(), may);
+    let may = client.has_access_to(cwd);
+    cache.insert(cwd.into(), may);
     may
 }
 
-/// Whether a type is meant by a name, or by a name with `*` at its end.
-fn is_of_type(name: &str, wanted: &str) -> bool {
-    match wanted.strip_suffix('*') {
+/// Returns whether an event type matches a pattern: a type, or a prefix followed by `*`.
+fn matches_type(name: &str, pattern: &str) -> bool {
+    match pattern.strip_suffix('*') {
         Some(prefix) => name.starts_with(prefix),
-        None => name == wanted,
+        None => name == pattern,
     }
 }

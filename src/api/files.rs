@@ -1,4 +1,4 @@
-//! What attachments and artifacts have in common: params, a file as it is shown, work that blocks.
+//! Shared by attachments and artifacts: params, the view of a file, and blocking file access.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -24,7 +24,7 @@ pub struct FileParams {
     pub name: String,
 }
 
-/// `size` in bytes, `data` as base64.
+/// A file. `size` is in bytes, `data` is base64.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FileView {
@@ -35,10 +35,10 @@ pub struct FileView {
 }
 
 impl FileView {
-    /// Reads a file of a session that is the caller's business.
+    /// Reads a file, after checking that the caller has access to its session.
     pub async fn read(cx: &Cx, files: Files, params: FileParams) -> Result<FileView> {
         let FileParams { session_id, name } = params;
-        cx.entered(&session_id).await?;
+        cx.authorize(&session_id).await?;
         blocking(move || {
             let bytes = files.get(&name)?;
             let (mime_type, size) = (media_type(&bytes).into(), bytes.len() as u64);
@@ -48,7 +48,7 @@ impl FileView {
     }
 }
 
-/// Runs what waits for the disk.
+/// Runs blocking file operations on a thread of the blocking pool.
 pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-    tokio::task::spawn_blocking(work).await.map_err(|_| Error::internal("working with files panicked"))?
+    tokio::task::spawn_blocking(work).await.map_err(|_| Error::internal("a file operation panicked"))?
 }

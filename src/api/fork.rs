@@ -1,4 +1,5 @@
-//! `session/fork`, which is unstable in ACP: its own types, and announced only in `_meta.nuncio` of `initialize`.
+//! `session/fork`, which is unstable in ACP: the types are defined here, and `initialize` announces
+//! the method only in `_meta.nuncio`.
 
 use std::path::PathBuf;
 
@@ -14,13 +15,13 @@ use crate::event::SessionChange;
 use crate::id::SessionId;
 use crate::protocol::acp;
 
-/// As ACP's ForkSessionRequest, but without `cwd` it is the parent's.
+/// ACP's ForkSessionRequest. Without `cwd` the new session uses the parent's.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ForkParams {
     session_id: SessionId,
     cwd: Option<PathBuf>,
-    /// All that the new session has; none when it is missing.
+    /// Additional directories of the new session; none when it is missing.
     additional_directories: Option<Vec<PathBuf>>,
     mcp_servers: Option<Vec<acp::McpServer>>,
     #[serde(rename = "_meta")]
@@ -34,7 +35,7 @@ struct ForkMeta {
     title: Option<String>,
 }
 
-/// As ACP's ForkSessionResponse.
+/// ACP's ForkSessionResponse.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Forked {
@@ -52,7 +53,7 @@ impl Method for Fork {
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
     const ROUTE: Option<Route> = Some(Route::post("/v1/sessions/{sessionId}/fork").status(201));
     const DOC: &'static str =
-        "Makes a session with what happened in another one, up to the end of its last turn. `_meta.nuncio`: title.";
+        "Creates a session with the history of another one, up to the end of its last turn. `_meta.nuncio`: title.";
 
     async fn call(cx: Cx, params: ForkParams) -> Result<Reply<Forked>> {
         cx.client.authorized()?;
@@ -60,7 +61,7 @@ impl Method for Fork {
         let meta: ForkMeta = ours
             .map_or(Ok(ForkMeta::default()), serde_path_to_error::deserialize)
             .map_err(|error| Error::invalid_params(format!("_meta.nuncio.{}: {}", error.path(), error.inner())))?;
-        let sessions = cx.entered(&params.session_id).await?;
+        let sessions = cx.authorize(&params.session_id).await?;
         let cwd = params.cwd.map(|cwd| directory(&cx, "cwd", &cwd)).transpose()?;
         let additional = directories(&cx, &params.additional_directories.unwrap_or_default())?;
         let change = SessionChange { title: meta.title, cwd, additional_directories: Some(additional), ..SessionChange::default() };

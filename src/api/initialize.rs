@@ -1,4 +1,4 @@
-//! What comes first on a connection: who we are, and whether a model can be used.
+//! `initialize`, `authenticate` and `logout`.
 
 use std::borrow::Cow;
 
@@ -13,15 +13,15 @@ use crate::error::{Error, Kind, Result};
 use crate::model::catalog::PROVIDERS;
 use crate::protocol::{ProtocolVersion, acp};
 
-/// Ways to authenticate. Keys of models come from the environment, a file or a command, never over
-/// the wire: both check what is there.
+/// Ids of the authentication methods. API keys come from the environment, a file or a command and
+/// are never sent over the wire: both methods check that a model is usable.
 const AUTH_METHODS: [&str; 2] = ["environment", "settings"];
 
-/// ACP's response, with the authentication method type `env_var` that its crate has no variant for
-/// (agentclientprotocol.com/rfds/auth-methods).
-pub struct Introduction(acp::InitializeResponse);
+/// ACP's response to `initialize`, with the authentication method type `env_var`, which has no
+/// variant in ACP's crate (agentclientprotocol.com/rfds/auth-methods).
+pub struct InitializeResult(acp::InitializeResponse);
 
-impl Serialize for Introduction {
+impl Serialize for InitializeResult {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut response = serde_json::to_value(&self.0).map_err(S::Error::custom)?;
         response["authMethods"] = auth_methods();
@@ -29,7 +29,7 @@ impl Serialize for Introduction {
     }
 }
 
-impl JsonSchema for Introduction {
+impl JsonSchema for InitializeResult {
     fn schema_name() -> Cow<'static, str> {
         acp::InitializeResponse::schema_name()
     }
@@ -54,8 +54,8 @@ fn auth_methods() -> Value {
         {
             "id": settings,
             "type": "agent",
-            "name": "Settings of nuncio",
-            "description": "Uses the model that nuncio's settings name, or that a local server offers",
+            "name": "nuncio settings",
+            "description": "Uses the model of nuncio's settings, or one that a local server offers",
         },
     ])
 }
@@ -64,17 +64,17 @@ pub struct Initialize;
 
 impl Method for Initialize {
     type Params = acp::InitializeRequest;
-    type Result = Introduction;
+    type Result = InitializeResult;
     const NAME: &'static str = "initialize";
     const ROUTE: Option<Route> = Some(Route::get("/v1/info"));
     const ROLE: Role = Role::Observer;
-    const DOC: &'static str = "Says what both sides can do (ACP initialization); may be repeated.";
+    const DOC: &'static str = "Exchanges the capabilities of client and server (ACP initialization); may be repeated.";
 
     fn rest_schema(params: &mut Schema, _: &mut Schema) {
         *params = json_schema!({ "type": "object", "additionalProperties": false });
     }
 
-    /// Whoever asks over REST speaks the one version there is, and can do what HTTP can.
+    /// REST clients use the only protocol version and announce no capabilities.
     fn from_rest(_: &Cx, params: &mut Map<String, Value>) {
         *params = Map::from_iter([("protocolVersion".to_string(), 1.into())]);
     }
@@ -92,12 +92,13 @@ impl Method for Initialize {
             .prompt_capabilities(acp::PromptCapabilities::new().image(true).embedded_context(true))
             .session_capabilities(session)
             .auth(acp::AgentAuthCapabilities::new().logout(acp::LogoutCapabilities::new()));
-        // The only version there is; a client that wants another one decides itself whether it can do with this.
+        // The only supported version. A client that requested another one decides whether to
+        // continue.
         let response = acp::InitializeResponse::new(ProtocolVersion::V1)
             .agent_capabilities(capabilities)
             .meta(acp::Meta::from_iter([("nuncio".to_string(), json!({ "fork": true }))]))
             .agent_info(acp::Implementation::new("nuncio", env!("CARGO_PKG_VERSION")).title("nuncio".to_string()));
-        Ok(Reply::new(Introduction(response)))
+        Ok(Reply::new(InitializeResult(response)))
     }
 }
 
@@ -109,11 +110,11 @@ impl Method for Authenticate {
     const NAME: &'static str = "authenticate";
     const ROLE: Role = Role::Observer;
     const EXAMPLE: &'static str = r#"{"methodId": "environment"}"#;
-    const DOC: &'static str = "Checks that a model can be used with what the settings and the environment hold.";
+    const DOC: &'static str = "Checks that a model is usable with the current settings and environment.";
 
     async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
         if !AUTH_METHODS.contains(&&*params.method_id.0) {
-            return Err(Error::invalid_params(format!("methodId: there is no method {}", params.method_id.0))
+            return Err(Error::invalid_params(format!("methodId: unknown method {}", params.method_id.0))
                 .details(json!({ "known": AUTH_METHODS })));
         }
         let agents = &cx.nuncio.agents;
@@ -123,10 +124,10 @@ impl Method for Authenticate {
             Err(error) => Err(error),
         };
         usable.map_err(|error| {
-            let told = Error::new(Kind::Unauthenticated, error.message);
+            let unusable = Error::new(Kind::Unauthenticated, error.message);
             match error.hint {
-                Some(hint) => told.hint(hint),
-                None => told,
+                Some(hint) => unusable.hint(hint),
+                None => unusable,
             }
         })?;
         cx.client.log_out(false);

@@ -1,4 +1,4 @@
-//! Messages from outside of a prompt: to a session that may be busy, and a turn's prompt once more.
+//! Messages to a session that may be busy, and retries of a turn's prompt.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::limits;
 use crate::session::Session;
 use crate::session::queue::{self, Queued};
 
-/// Who speaks, of those who may from outside.
+/// Role of a message that a client sends.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Speaker {
@@ -33,10 +33,11 @@ pub struct MessageParams {
     role: Speaker,
     #[schemars(length(min = 1))]
     parts: Vec<Part>,
-    /// Starts a turn with it, now or when the running one has ended; without, it is only added. True when it is missing.
+    /// If true, the message starts a turn, now or after the running turn. If false, it is only
+    /// added to the conversation. True when it is missing.
     #[serde(default = "yes")]
     auto_run: bool,
-    /// How it reaches a session that is busy.
+    /// How the message reaches a busy session.
     #[serde(default)]
     delivery: Delivery,
 }
@@ -45,7 +46,8 @@ fn yes() -> bool {
     true
 }
 
-/// `turnId`: the turn that it started, or that it steers; missing while it waits.
+/// An accepted message. `turnId` is the turn that it started or that it steers; missing while the
+/// message waits.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Sent {
@@ -63,9 +65,9 @@ impl Method for Message {
     const EXAMPLE: &'static str =
         r#"{"sessionId": "sess_01", "parts": [{"type": "text", "text": "And the tests, please."}], "delivery": "steer"}"#;
     const ROUTE: Option<Route> = Some(Route::post("/v1/sessions/{sessionId}/messages").status(202));
-    const DOC: &'static str = "Adds a message and answers as soon as it is in the log. Idle: it starts a turn. Busy: it waits for the end of the \
-         running turn (queue), or goes into it at its next step (steer). What waits when a turn is cancelled, fails or is interrupted, or when nuncio ends, \
-         goes first into the next one.";
+    const DOC: &'static str = "Adds a message and answers as soon as it is in the log. In an idle session it starts a turn. In a busy session it \
+         waits for the end of the running turn (queue), or joins that turn at its next step (steer). Messages that still wait when a turn is cancelled, fails \
+         or is interrupted, or when nuncio ends, are delivered first in the next turn.";
 
     async fn call(cx: Cx, params: MessageParams) -> Result<Reply<Sent>> {
         cx.client.authorized()?;
@@ -82,16 +84,17 @@ impl Method for Message {
         let message = queue::Message { id: message_id.clone(), role, parts };
         let queued = Queued { message, delivery, auto_run, by: Some(cx.client.id.clone()), seq: 0 };
         let place = |session: &Arc<Session>| {
-            cx.sees(session)?;
+            cx.check_access(session)?;
             let after = session.log.head();
             let placed = session.place(&queued)?;
             cx.client.show(session, after);
             Ok::<_, Error>((session.clone(), placed))
         };
-        // As with a prompt, no `.await` before it has its place where the session is open.
+        // In an open session the message is queued before the first `.await`, in the order of
+        // requests.
         let (session, placed) = match cx.opened(&id) {
             Some(session) => place(&session)?,
-            None => cx.entered(&id).await?.with(&id, place).await??,
+            None => cx.authorize(&id).await?.with(&id, place).await??,
         };
         let turn_id = session.arrived(placed, &queued).await?;
         Ok(Reply::new(Sent { message_id, turn_id }))
@@ -108,7 +111,7 @@ pub struct RetryParams {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Retried {
-    /// The new turn.
+    /// Id of the new turn.
     turn_id: TurnId,
 }
 
@@ -120,8 +123,8 @@ impl Method for Retry {
     const NAME: &'static str = "_nuncio/session/retry";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "turnId": "turn_01"}"#;
     const ROUTE: Option<Route> = Some(Route::post("/v1/sessions/{sessionId}/turns/{turnId}/retry").status(202));
-    const DOC: &'static str = "Starts a new turn with the prompt of an earlier one, in the context which that one had: the model no longer sees that turn \
-         and what followed it.";
+    const DOC: &'static str = "Starts a new turn with the prompt of an earlier turn, in the context of that turn: the model no longer sees the \
+         earlier turn and the turns after it.";
 
     async fn call(cx: Cx, params: RetryParams) -> Result<Reply<Retried>> {
         cx.client.authorized()?;
@@ -140,7 +143,7 @@ impl Method for Retry {
     }
 }
 
-/// The messages with which a turn began, as one.
+/// The parts of the messages that started a turn, concatenated.
 fn prompt_of(session: &Session, turn: &TurnId, first: Seq) -> Result<Vec<Part>> {
     let mut prompt = Vec::new();
     for event in session.log.page(first - 1, limits::PAGE_EVENTS, false)? {

@@ -1,4 +1,4 @@
-//! A method as a type, and as a row that every door can read.
+//! Methods: the trait that a method implements, and the rows of the method table.
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -15,15 +15,16 @@ use crate::error::{Error, Kind, Result};
 use crate::id::{Seq, SessionId};
 use crate::session::turn::panic_message;
 
-/// Where REST serves a method: `path` with `{field}`s of its params.
+/// The REST route of a method. `path` may contain `{field}`s of the params.
 #[derive(Clone, Copy, Debug)]
 pub struct Route {
     pub verb: &'static str,
     pub path: &'static str,
-    /// Status of an answer without error.
+    /// Status of a successful response.
     pub status: u16,
-    /// The body may be a form with a file, and the answer is a file's bytes, unless JSON is asked for.
+    /// The request body may be a form with a file.
     pub takes_file: bool,
+    /// The response is the content of a file, unless the client accepts only JSON.
     pub gives_file: bool,
 }
 
@@ -61,82 +62,89 @@ impl Route {
     }
 }
 
-/// One method: unit structs implement it, a file for each group of them.
+/// A method. Unit structs implement it, one file per group of methods.
 pub trait Method: 'static {
     type Params: DeserializeOwned + JsonSchema + Send;
     type Result: Serialize + JsonSchema;
     const NAME: &'static str;
-    /// What it does, in a sentence.
+    /// Documentation: what the method does.
     const DOC: &'static str;
-    /// None: not over REST.
+    /// The REST route. None for a method that REST does not serve.
     const ROUTE: Option<Route> = None;
-    /// The least that a caller must be.
+    /// The least role that a caller needs.
     const ROLE: Role = Role::Controller;
-    /// A notification has no answer.
+    /// The method is a notification: it has no response.
     const NOTIFICATION: bool = false;
-    /// It watches `cx.cancel` by itself and answers in its own way; others are dropped and answered `cancelled`.
+    /// The method watches `cx.cancel` and returns its own result when it is cancelled. Other
+    /// methods are dropped and return [`Kind::Cancelled`].
     const ENDS_ITSELF: bool = false;
 
-    /// Params as JSON, for those who read the documentation.
+    /// Example params as JSON, for the documentation.
     const EXAMPLE: &'static str = "{}";
 
-    /// Fills in what clients leave out although the protocol's types want it.
+    /// Adds fields that clients may omit but that the protocol's types require.
     fn complete(_params: &mut Map<String, Value>) {}
 
-    /// Turns what REST takes into what the protocol takes.
+    /// Converts params of the REST route to params of the protocol.
     fn from_rest(_cx: &Cx, _params: &mut Map<String, Value>) {}
 
-    /// Says in the schemas of its params and its result where REST has them otherwise.
+    /// Adapts the schemas of params and result to the REST route.
     fn rest_schema(_params: &mut Schema, _result: &mut Schema) {}
 
-    /// What comes before the first `.await` happens in the order of the messages.
+    /// Handles a call. The part before the first `.await` runs in the order of the requests.
     fn call(cx: Cx, params: Self::Params) -> impl Future<Output = Result<Reply<Self::Result>>> + Send;
 }
 
-/// An answer, and its place among the events of a session that the caller follows.
+/// A result, and its position among the events of a session that the caller follows.
 #[derive(Debug)]
 pub struct Reply<T> {
-    /// An error is here, and not in place of the reply, when it too comes after what happened.
+    /// An error that must be sent after events is returned here instead of as the error of the
+    /// call.
     pub result: Result<T>,
-    /// All events up to this one are shown before the answer.
+    /// All events of the session up to this seq are sent before the response.
     pub after: Option<(SessionId, Seq)>,
+    /// Changes how the caller follows a session.
     pub follow: Option<Follow>,
 }
 
-/// From where the caller follows a session from now on.
+/// How the caller follows a session from now on.
 #[derive(Clone, Debug)]
 pub enum Follow {
-    /// Its whole history is shown before the answer.
+    /// The whole history is sent before the response, live events after it.
     Replayed(SessionId),
-    /// Only what comes after `seq`, and after the answer.
+    /// Events after this seq are sent, starting after the response.
     After(SessionId, Seq),
-    /// The same, where it is not followed yet.
+    /// Like [`Follow::After`], unless the caller already follows the session.
     AfterIfNew(SessionId, Seq),
-    /// Not any more.
+    /// The caller stops following the session.
     No(SessionId),
 }
 
 impl<T> Reply<T> {
+    /// A successful reply.
     pub fn new(result: T) -> Reply<T> {
         Reply::of(Ok(result))
     }
 
+    /// A reply without position.
     pub fn of(result: Result<T>) -> Reply<T> {
         Reply { result, after: None, follow: None }
     }
 
+    /// Sends all events of `session` up to `seq` before the response.
     pub fn after(mut self, session: SessionId, seq: Seq) -> Reply<T> {
         self.after = Some((session, seq));
         self
     }
 
+    /// Changes how the caller follows a session.
     pub fn follow(mut self, follow: Follow) -> Reply<T> {
         self.follow = Some(follow);
         self
     }
 }
 
-/// A row of the table.
+/// A row of the method table. The fields mirror [`Method`].
 pub struct Entry {
     pub name: &'static str,
     pub doc: &'static str,
@@ -154,6 +162,7 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// The row of method `M`.
     pub const fn of<M: Method>() -> Entry {
         Entry {
             name: M::NAME,
@@ -172,7 +181,8 @@ impl Entry {
         }
     }
 
-    /// Makes the call. A panic is an error of this call, a cancel ends it.
+    /// Runs a call. A panic becomes an error of the call; a cancelled call returns
+    /// [`Kind::Cancelled`] unless [`Method::ENDS_ITSELF`] is set.
     pub async fn run(&self, cx: Cx, params: Value) -> Result<Reply<Value>> {
         let cancel = cx.cancel.clone();
         let called = AssertUnwindSafe(async { (self.call)(cx, params).await }).catch_unwind();
@@ -187,21 +197,21 @@ impl Entry {
         };
         result.unwrap_or_else(|panic| {
             tracing::error!(method = self.name, panic = panic_message(&*panic), "a method panicked");
-            Err(Error::internal(format!("{} broke: {}", self.name, panic_message(&*panic))))
+            Err(Error::internal(format!("{} panicked: {}", self.name, panic_message(&*panic))))
         })
     }
 
-    /// Whether something comes into the world by it: then a repeat may be told from a second wish.
+    /// Returns whether the call creates something, so that `Idempotency-Key` applies.
     pub fn creates(&self) -> bool {
         self.role > Role::Observer && !self.notification && self.route.is_some_and(|route| route.verb == "POST")
     }
 
-    /// The schemas of its params and its result, each whole.
+    /// Standalone schemas of the params and the result.
     pub fn schemas(&self) -> (Schema, Schema) {
-        (whole(self.params), whole(self.result))
+        (standalone(self.params), standalone(self.result))
     }
 
-    /// The same as REST has them.
+    /// Standalone schemas of the params and the result, as the REST route has them.
     pub fn rest_schemas(&self) -> (Schema, Schema) {
         let (mut params, mut result) = self.schemas();
         (self.rest_schema)(&mut params, &mut result);
@@ -209,7 +219,8 @@ impl Entry {
     }
 }
 
-fn whole(schema: fn(&mut SchemaGenerator) -> Schema) -> Schema {
+/// A schema with all its definitions in `$defs`.
+fn standalone(schema: fn(&mut SchemaGenerator) -> Schema) -> Schema {
     let mut settings = SchemaSettings::draft2020_12();
     settings.meta_schema = None;
     let mut generator = settings.into_generator();
@@ -221,6 +232,7 @@ fn whole(schema: fn(&mut SchemaGenerator) -> Schema) -> Schema {
     schema
 }
 
+/// Checks the role, decodes the params, calls the method and encodes its result.
 fn erased<M: Method>(cx: Cx, params: Value) -> BoxFuture<'static, Result<Reply<Value>>> {
     Box::pin(async move {
         cx.client.must_be(M::ROLE)?;
@@ -230,7 +242,7 @@ fn erased<M: Method>(cx: Cx, params: Value) -> BoxFuture<'static, Result<Reply<V
     })
 }
 
-/// Params are an object; the error names the field that is wrong.
+/// Decodes params, which must be an object or null. An error names the invalid field.
 fn decode<M: Method>(params: Value) -> Result<M::Params> {
     let mut object = match params {
         Value::Object(object) => object,
@@ -238,8 +250,8 @@ fn decode<M: Method>(params: Value) -> Result<M::Params> {
         _ => return Err(Error::invalid_params("params: must be an object")),
     };
     M::complete(&mut object);
-    if let Some(place) = numbered(&object) {
-        return Err(Error::invalid_params(format!("{place}.type: must be a string")));
+    if let Some(path) = numeric_type(&object) {
+        return Err(Error::invalid_params(format!("{path}.type: must be a string")));
     }
     serde_path_to_error::deserialize(Value::Object(object)).map_err(|error| {
         let path = error.path().to_string();
@@ -248,9 +260,10 @@ fn decode<M: Method>(params: Value) -> Result<M::Params> {
     })
 }
 
-/// The first thing of a list whose `type` is a number: serde would take it for the variant at that place.
-fn numbered(params: &Map<String, Value>) -> Option<String> {
+/// Path of the first list item whose `type` is a number. serde would accept the number as the index
+/// of a variant.
+fn numeric_type(params: &Map<String, Value>) -> Option<String> {
     let lists = params.iter().filter_map(|(name, value)| Some((name, value.as_array()?)));
-    let mut things = lists.flat_map(|(name, list)| list.iter().enumerate().map(move |(index, thing)| (name, index, thing)));
-    things.find(|(_, _, thing)| thing["type"].is_number()).map(|(name, index, _)| format!("{name}[{index}]"))
+    let mut items = lists.flat_map(|(name, list)| list.iter().enumerate().map(move |(index, item)| (name, index, item)));
+    items.find(|(_, _, item)| item["type"].is_number()).map(|(name, index, _)| format!("{name}[{index}]"))
 }

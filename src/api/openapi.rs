@@ -1,4 +1,4 @@
-//! OpenAPI 3.1 of the REST routes, from the table and its types.
+//! The OpenAPI 3.1 document of the REST routes, generated from the method table and its types.
 
 mod shape;
 
@@ -14,7 +14,7 @@ use super::table::METHODS;
 use crate::error::KINDS;
 use crate::event::Event;
 
-/// The body of every answer that is an error.
+/// The body of every error response.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Envelope {
     pub error: ErrorBody,
@@ -23,32 +23,33 @@ pub struct Envelope {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorBody {
-    /// A word of the table of errors, for branching.
+    /// Stable code of the error, for branching.
     pub code: String,
-    /// For people.
+    /// Description of the error, for people.
     pub message: String,
-    /// What to do about it.
+    /// Next step for the user: a command or a setting.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// Stands in the server's log, too.
+    /// Id of the request, also in the server's log.
     pub request_id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
 }
 
-/// The groups of operations.
+/// Groups of operations: tag and description.
 const TAGS: [(&str, &str); 9] = [
-    ("info", "What the server is and can do."),
+    ("info", "Version and capabilities of the server."),
     ("sessions", "Sessions, their prompts, messages, turns and files."),
-    ("permissions", "Open permission questions and their answers."),
+    ("permissions", "Open permission requests and their answers."),
     ("tools", "Tools that models can call."),
     ("agents", "Agents that a session can run."),
     ("models", "Models that a session can use."),
-    ("status", "How much is going on."),
-    ("events", "Events of one session, or of all, as server-sent events."),
+    ("status", "Status of the server."),
+    ("events", "Events of one session or of all sessions, as server-sent events."),
     ("server", "Health, metrics and this document."),
 ];
 
+/// Generates the document.
 pub fn openapi() -> Value {
     let mut settings = SchemaSettings::draft2020_12();
     settings.definitions_path = "/components/schemas".into();
@@ -66,8 +67,8 @@ pub fn openapi() -> Value {
         add(&mut paths, route, operation);
     }
     add(&mut paths, Route::get("/health"), health());
-    add(&mut paths, Route::get("/v1/openapi.json"), described());
-    add(&mut paths, Route::get("/metrics"), measured());
+    add(&mut paths, Route::get("/v1/openapi.json"), document_operation());
+    add(&mut paths, Route::get("/metrics"), metrics());
     let envelope = generator.subschema_for::<Envelope>();
     generator.subschema_for::<Event>();
     let schemas = generator.take_definitions(true);
@@ -76,7 +77,7 @@ pub fn openapi() -> Value {
         "info": {
             "title": "nuncio",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "The methods that `nuncio acp` serves over stdio, as REST, and its events as server-sent events.",
+            "description": "The methods that `nuncio acp` serves over stdio, as REST, and their events as server-sent events.",
             "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
         },
         "servers": [{ "url": "http://127.0.0.1:8686" }],
@@ -86,14 +87,14 @@ pub fn openapi() -> Value {
         "components": {
             "schemas": schemas,
             "responses": errors(&envelope),
-            "securitySchemes": { "token": { "type": "http", "scheme": "bearer", "description": "The file `token` of nuncio's data, or one of `nuncio token new`." } },
+            "securitySchemes": { "token": { "type": "http", "scheme": "bearer", "description": "The owner token (file `token` in nuncio's data directory), or a token of `nuncio token new`." } },
         },
     });
     shape::shape(&mut document);
     document
 }
 
-/// A schema that refers to no other.
+/// A schema without references.
 pub fn inlined<T: JsonSchema>() -> Schema {
     let mut settings = SchemaSettings::draft2020_12();
     settings.inline_subschemas = true;
@@ -105,7 +106,7 @@ fn add(paths: &mut Map<String, Value>, route: Route, operation: Value) {
     path[route.verb.to_lowercase()] = operation;
 }
 
-/// One response for each status of the table of errors, telling the codes it may carry.
+/// One response for each HTTP status of the error table; the description lists its error codes.
 fn errors(envelope: &Schema) -> Value {
     let mut responses = Map::new();
     for row in KINDS {
@@ -113,7 +114,7 @@ fn errors(envelope: &Schema) -> Value {
         responses.entry(format!("E{}", row.http)).or_insert_with(|| {
             let mut response = json!({
                 "description": codes.join(", "),
-                "content": { "application/json": { "schema": envelope, "example": { "error": { "code": row.code, "message": "what went wrong", "requestId": "req_01" } } } },
+                "content": { "application/json": { "schema": envelope, "example": { "error": { "code": row.code, "message": "description of the error", "requestId": "req_01" } } } },
             });
             if row.http == 503 || row.http == 429 {
                 response["headers"] = json!({ "Retry-After": { "description": "Seconds", "schema": { "type": "integer" } } });
@@ -146,7 +147,7 @@ fn operation(entry: &Entry, route: Route, generator: &mut SchemaGenerator) -> Va
     operation.insert("tags".into(), json!([tag(route.path)]));
     if matches!(route.verb, "POST" | "PUT") {
         if route.verb == "POST" && entry.creates() {
-            let doc = "A repeat under the same key gets the first answer, and does nothing again.";
+            let doc = "A repeated request with the same key returns the first response and has no other effect.";
             parameters.push(header(
                 "Idempotency-Key",
                 doc,
@@ -154,7 +155,7 @@ fn operation(entry: &Entry, route: Route, generator: &mut SchemaGenerator) -> Va
             ));
         }
         if entry.name == Prompt::NAME {
-            let doc = "`respond-async`: answers as soon as the turn has begun. Other preferences are passed over (RFC 7240).";
+            let doc = "`respond-async`: answers as soon as the turn has started. Other preferences are ignored (RFC 7240).";
             parameters.push(header("Prefer", doc, json!({ "type": "string", "examples": ["respond-async"] })));
         }
         let mut body = fields.body();
@@ -169,15 +170,15 @@ fn operation(entry: &Entry, route: Route, generator: &mut SchemaGenerator) -> Va
     }
     operation.insert("parameters".into(), parameters.into());
     let mut responses = Map::new();
-    let mut answer = json!({ "description": "Done", "content": { "application/json": { "schema": result } } });
+    let mut answer = json!({ "description": "Success", "content": { "application/json": { "schema": result } } });
     if route.gives_file {
-        answer["content"]["*/*"] = json!({ "schema": { "type": "string", "format": "binary", "description": "The file itself, unless JSON is asked for." } });
+        answer["content"]["*/*"] = json!({ "schema": { "type": "string", "format": "binary", "description": "The content of the file, unless the client accepts only JSON." } });
     }
     if entry.name == Prompt::NAME {
         answer["content"]["text/event-stream"] =
-            json!({ "schema": { "type": "string", "description": "The turn's events, if that is what `Accept` asks for." } });
+            json!({ "schema": { "type": "string", "description": "The events of the turn, if `Accept` requests them." } });
         let turn = json!({ "type": "object", "required": ["turnId"], "properties": { "turnId": { "type": "string" } } });
-        responses.insert("202".into(), json!({ "description": "Begun", "content": { "application/json": { "schema": turn } } }));
+        responses.insert("202".into(), json!({ "description": "Started", "content": { "application/json": { "schema": turn } } }));
     }
     responses.insert(route.status.to_string(), answer);
     error_responses(&mut responses);
@@ -190,13 +191,13 @@ fn stream(route: Route, generator: &mut SchemaGenerator) -> Value {
     let mut parameters = fields.captured(route.path);
     fields.without("sessionId");
     parameters.extend(fields.query());
-    let doc = "Where the reader was; counts more than `after`.";
+    let doc = "Cursor of the last event that the client received; takes precedence over `after`.";
     parameters.push(header("Last-Event-ID", doc, json!({ "type": "integer", "minimum": 0 })));
     let one = route.path.contains('{');
-    let said = "Frames `id: CURSOR`, `data: Event`; once `event: synced` when history is through; comments as heartbeats.";
+    let doc = "Frames `id: CURSOR`, `data: Event`; one `event: synced` at the end of the history; comments as heartbeats.";
     let mut responses = Map::from_iter([(
         "200".to_string(),
-        json!({ "description": said, "content": { "text/event-stream": { "schema": { "type": "string", "contentMediaType": "application/json", "contentSchema": { "$ref": "#/components/schemas/Event" } } } } }),
+        json!({ "description": doc, "content": { "text/event-stream": { "schema": { "type": "string", "contentMediaType": "application/json", "contentSchema": { "$ref": "#/components/schemas/Event" } } } } }),
     )]);
     error_responses(&mut responses);
     json!({
@@ -211,21 +212,21 @@ fn stream(route: Route, generator: &mut SchemaGenerator) -> Value {
 
 fn health() -> Value {
     let schema = json!({ "type": "object", "required": ["status"], "properties": { "status": { "const": "ok" } } });
-    plain("health", "Says that the server is there, to anybody.", "application/json", schema, json!([]))
+    plain("health", "Reports that the server is running. Needs no token.", "application/json", schema, json!([]))
 }
 
-fn described() -> Value {
+fn document_operation() -> Value {
     plain("openapi", "This document.", "application/json", json!({ "type": "object" }), json!([{ "token": [] }]))
 }
 
-fn measured() -> Value {
+fn metrics() -> Value {
     let media = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    plain("metrics", "Counts and gauges, for Prometheus.", media, json!({ "type": "string" }), json!([{ "token": [] }]))
+    plain("metrics", "Counters and gauges for Prometheus.", media, json!({ "type": "string" }), json!([{ "token": [] }]))
 }
 
 fn plain(id: &str, doc: &str, media: &str, schema: Value, security: Value) -> Value {
     let mut responses =
-        Map::from_iter([("200".to_string(), json!({ "description": "Done", "content": { media: { "schema": schema } } }))]);
+        Map::from_iter([("200".to_string(), json!({ "description": "Success", "content": { media: { "schema": schema } } }))]);
     error_responses(&mut responses);
     json!({ "operationId": id, "summary": doc, "tags": ["server"], "security": security, "responses": responses })
 }
@@ -239,12 +240,13 @@ fn operation_id(name: &str) -> String {
     name.trim_start_matches("_nuncio/").replace('/', "_")
 }
 
-/// The last fixed part of a path that names a thing.
+/// Tag of a route: the first path component after `/v1`.
 fn tag(path: &str) -> &str {
     path.split('/').nth(2).unwrap_or("server")
 }
 
-/// The fields of a method's params on their way into paths, queries and bodies, with what an example says of them.
+/// The fields of a method's params that are not yet part of the path, the query or the body, and
+/// their example values.
 struct Fields(Schema, Map<String, Value>);
 
 impl Fields {
@@ -257,7 +259,7 @@ impl Fields {
         Fields(schema, example)
     }
 
-    /// Takes a field out; its schema, and whether it is required.
+    /// Removes a field. Returns its schema, and whether it is required.
     fn without(&mut self, name: &str) -> (Value, bool) {
         let schema = self.0.get_mut("properties").and_then(Value::as_object_mut).and_then(|all| all.shift_remove(name));
         let required = optional(&mut self.0, name);
@@ -267,7 +269,7 @@ impl Fields {
     fn parameter(&mut self, name: &str, place: &str) -> Value {
         let (mut schema, required) = self.without(name);
         let doc = schema.as_object_mut().and_then(|schema| schema.shift_remove("description"));
-        // Text cannot be null: a field that may be left out is left out.
+        // A parameter cannot be null, only absent.
         if let Some(Value::Array(types)) = schema.get_mut("type") {
             types.retain(|one| one != "null");
             if let [one] = types.as_slice() {
@@ -302,14 +304,14 @@ impl Fields {
     fn query(&mut self) -> Vec<Value> {
         let names: Vec<String> =
             self.0.get("properties").and_then(Value::as_object).into_iter().flat_map(Map::keys).cloned().collect();
-        // `_meta` is an object, which has no form in a query.
+        // `_meta` is an object, which a query cannot represent.
         names.iter().filter(|name| *name != "_meta").map(|name| self.parameter(name, "query")).collect()
     }
 
     fn body(self) -> Value {
         let required = self.0.get("required").and_then(Value::as_array).is_some_and(|required| !required.is_empty());
         let mut schema = self.0;
-        // A union says itself which fields go together.
+        // The variants of a union list their own fields.
         if schema.get("anyOf").is_none() && schema.get("oneOf").is_none() {
             schema.insert("additionalProperties".into(), false.into());
         }
@@ -321,7 +323,7 @@ impl Fields {
     }
 }
 
-/// Makes a field optional; whether it was required.
+/// Makes a field optional. Returns whether it was required.
 pub fn optional(schema: &mut Schema, name: &str) -> bool {
     let Some(Value::Array(required)) = schema.get_mut("required") else { return false };
     let before = required.len();

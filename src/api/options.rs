@@ -1,4 +1,5 @@
-//! What a session can be set to: its mode, its model, how much it thinks. `modes` and the option `mode` are one thing.
+//! Settings of a session that clients can change: mode, model and thinking. ACP's `modes` and the
+//! option `mode` set the same value.
 
 use std::sync::Arc;
 
@@ -15,22 +16,23 @@ use crate::permission::rules::{MODES, Mode};
 use crate::protocol::acp;
 use crate::session::{Session, SessionState};
 
+/// All modes, with the current one of a session.
 pub fn modes(state: &SessionState) -> acp::SessionModeState {
     modes_with(&state.mode)
 }
 
-/// All modes, with the one that is current.
+/// All modes, with `current` as the current one.
 pub fn modes_with(current: &str) -> acp::SessionModeState {
     let available = MODES.iter().map(|row| acp::SessionMode::new(row.id, row.name).description(row.description.to_string()));
     acp::SessionModeState::new(current.to_string(), available.collect())
 }
 
-/// All options with their current values. Sends no request to a server: the model of a local
+/// All options with their current values. Sends no request to a model server: the model of a local
 /// server is listed once a turn has found it.
 pub async fn config_options(nuncio: &Nuncio, session: &Arc<Session>) -> Vec<acp::SessionConfigOption> {
     let (mode, model, thinking) = session.log.state(|state| (state.mode.clone(), state.model.clone(), state.thinking.clone()));
     let loaded = nuncio.agents.settings(&session.log.state(|state| state.cwd.clone()));
-    // A project whose settings became unreadable tells so when it is worked in.
+    // Invalid project settings are reported when a turn starts.
     let settings = &loaded.as_ref().unwrap_or(&nuncio.agents.user).settings;
     let models = &nuncio.agents.models;
     let model = match model {
@@ -45,7 +47,7 @@ pub async fn config_options(nuncio: &Nuncio, session: &Arc<Session>) -> Vec<acp:
     let levels = Thinking::ALL.map(|level| acp::SessionConfigSelectOption::new(level.as_str(), capitalized(level.as_str())));
     let mut options = vec![
         acp::SessionConfigOption::select("mode", "Mode", mode, mode_choices.collect::<Vec<_>>())
-            .description("How much it may do without asking".to_string())
+            .description("What the agent may do without asking".to_string())
             .category(acp::SessionConfigOptionCategory::Mode),
     ];
     if !model.is_empty() {
@@ -56,7 +58,7 @@ pub async fn config_options(nuncio: &Nuncio, session: &Arc<Session>) -> Vec<acp:
     }
     options.push(
         acp::SessionConfigOption::select("thinking", "Thinking", thinking, levels.to_vec())
-            .description("How much the model may think before it answers".to_string())
+            .description("How much the model thinks before it answers".to_string())
             .category(acp::SessionConfigOptionCategory::ThoughtLevel),
     );
     options
@@ -70,7 +72,7 @@ fn capitalized(word: &str) -> String {
 fn mode_event(mode: &str, field: &str) -> Result<Body> {
     let known = Mode::parse(mode).ok_or_else(|| {
         let names: Vec<&str> = MODES.iter().map(|row| row.id).collect();
-        Error::invalid_params(format!("{field}: there is no mode {mode}")).hint(format!("there are {}", names.join(", ")))
+        Error::invalid_params(format!("{field}: unknown mode {mode}")).hint(format!("modes: {}", names.join(", ")))
     })?;
     Ok(Body::ModeChanged { mode: known.id().into() })
 }
@@ -83,7 +85,7 @@ impl Method for SetMode {
     const NAME: &'static str = "session/set_mode";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "modeId": "accept-edits"}"#;
     const ROUTE: Option<Route> = Some(Route::put("/v1/sessions/{sessionId}/mode"));
-    const DOC: &'static str = "Sets how much the agent may do without asking; counts from the next tool call.";
+    const DOC: &'static str = "Sets what the agent may do without asking, from the next tool call on.";
 
     async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
         let body = mode_event(&params.mode_id.0, "modeId")?;
@@ -101,9 +103,9 @@ impl Method for SetConfigOption {
     const NAME: &'static str = "session/set_config_option";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "configId": "thinking", "value": "high"}"#;
     const ROUTE: Option<Route> = Some(Route::put("/v1/sessions/{sessionId}/config/{configId}"));
-    const DOC: &'static str = "Sets the option `mode`, `model` or `thinking`; answers with all options.";
+    const DOC: &'static str = "Sets the option `mode`, `model` or `thinking`. Returns all options.";
 
-    /// All our options have text for their values.
+    /// The values of all options are strings.
     fn rest_schema(params: &mut Schema, _: &mut Schema) {
         params.remove("anyOf");
         if let Some(Value::Object(all)) = params.get_mut("properties") {
@@ -129,12 +131,12 @@ impl Method for SetConfigOption {
                 Body::SessionUpdated { change: SessionChange { model: Some(value), ..SessionChange::default() } }
             }
             "thinking" => {
-                Thinking::parse(&value).ok_or_else(|| Error::invalid_params(format!("value: there is no level {value}")))?;
+                Thinking::parse(&value).ok_or_else(|| Error::invalid_params(format!("value: unknown thinking level {value}")))?;
                 Body::SessionUpdated { change: SessionChange { thinking: Some(value), ..SessionChange::default() } }
             }
             other => {
                 return Err(
-                    Error::invalid_params(format!("configId: there is no option {other}")).hint("there are mode, model, thinking")
+                    Error::invalid_params(format!("configId: unknown option {other}")).hint("options: mode, model, thinking")
                 );
             }
         };

@@ -1,4 +1,5 @@
-//! Permission questions, for whoever is not asked by their door: what is open, and the answer.
+//! Permission requests for clients that their transport does not ask: the open requests, and
+//! answers.
 
 use std::sync::Arc;
 
@@ -16,11 +17,11 @@ use crate::session::{Session, SessionState};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ListParams {
-    /// Only those of this session.
+    /// Only requests of this session.
     session_id: Option<SessionId>,
 }
 
-/// A question that waits for its answer.
+/// An open permission request.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Permission {
@@ -30,11 +31,11 @@ pub struct Permission {
     turn_id: Option<TurnId>,
     tool_call: AskedCall,
     options: Vec<PermissionOption>,
-    /// Milliseconds since the Unix epoch; then it is denied.
+    /// Time at which the request is denied, in milliseconds since the Unix epoch.
     deadline_ms: u64,
 }
 
-/// The call that is asked about. `content` is what it will do: a diff, a command.
+/// The tool call that needs the permission. `content` shows its effect: a diff or a command.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct AskedCall {
@@ -59,27 +60,27 @@ impl Method for List {
     const NAME: &'static str = "_nuncio/permission/list";
     const ROUTE: Option<Route> = Some(Route::get("/v1/permissions"));
     const ROLE: Role = Role::Observer;
-    const DOC: &'static str = "Lists the permission questions that are open in the sessions of this process.";
+    const DOC: &'static str = "Lists the open permission requests in the sessions of this process.";
 
     async fn call(cx: Cx, params: ListParams) -> Result<Reply<Permissions>> {
         let open = match params.session_id {
             Some(id) => {
-                cx.entered(&id).await?;
+                cx.authorize(&id).await?;
                 cx.opened(&id).into_iter().collect()
             }
-            None => allowed(&cx),
+            None => accessible(&cx),
         };
-        Ok(Reply::new(Permissions { permissions: open.iter().flat_map(|session| questions(session)).collect() }))
+        Ok(Reply::new(Permissions { permissions: open.iter().flat_map(|session| requests(session)).collect() }))
     }
 }
 
-/// The open sessions that the caller may enter.
-fn allowed(cx: &Cx) -> Vec<Arc<Session>> {
+/// The open sessions that the caller has access to.
+fn accessible(cx: &Cx) -> Vec<Arc<Session>> {
     let open = cx.nuncio.sessions_now().map(|sessions| sessions.all_open()).unwrap_or_default();
-    open.into_iter().filter(|session| cx.client.may_enter(&session.log.state(|state| state.cwd.clone()))).collect()
+    open.into_iter().filter(|session| cx.client.has_access_to(&session.log.state(|state| state.cwd.clone()))).collect()
 }
 
-fn questions(session: &Session) -> Vec<Permission> {
+fn requests(session: &Session) -> Vec<Permission> {
     session.log.state(|state| {
         let open = state.open_permissions.iter().filter(|open| session.broker.is_open(&open.id));
         open.filter_map(|open| {
@@ -108,14 +109,14 @@ fn asked_call(state: &SessionState, id: &ToolCallId, content: &[ToolContent]) ->
     })
 }
 
-/// Either `optionId`, or `outcome`: the first option of that kind.
+/// Either `optionId`, or `outcome`, which selects the first option of that kind.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AnswerParams {
     permission_id: PermissionId,
     option_id: Option<String>,
     outcome: Option<PermissionOptionKind>,
-    /// What the model is told of it.
+    /// Reason of the decision; the model receives it.
     reason: Option<String>,
 }
 
@@ -130,17 +131,18 @@ impl Method for Answer {
     const NAME: &'static str = "_nuncio/permission/answer";
     const EXAMPLE: &'static str = r#"{"permissionId": "perm_01", "outcome": "allow_once"}"#;
     const ROUTE: Option<Route> = Some(Route::post("/v1/permissions/{permissionId}"));
-    const DOC: &'static str = "Answers a permission question; an option that was not offered is an error and leaves it open.";
+    const DOC: &'static str =
+        "Answers a permission request. An option that the request does not offer is an error and leaves it open.";
 
     async fn call(cx: Cx, params: AnswerParams) -> Result<Reply<Answered>> {
         let AnswerParams { permission_id: id, option_id, outcome, reason } = params;
         let asks = |session: &Arc<Session>| session.broker.is_open(&id);
-        let session = allowed(&cx).into_iter().find(asks).ok_or_else(|| Error::not_found(format!("no open permission {id}")))?;
+        let session = accessible(&cx).into_iter().find(asks).ok_or_else(|| Error::not_found(format!("no open permission {id}")))?;
         let by = &cx.client.principal;
         match (option_id, outcome) {
             (Some(option), None) => session.broker.answer(&id, &option, by, reason)?,
             (None, Some(kind)) => session.broker.answer_kind(&id, kind, by, reason)?,
-            _ => return Err(Error::invalid_params("optionId: give either it or outcome")),
+            _ => return Err(Error::invalid_params("optionId: give either optionId or outcome")),
         }
         Ok(Reply::new(Answered {}))
     }

@@ -1,4 +1,4 @@
-//! Turns: a prompt that waits for its stop, and the cancel that makes it stop.
+//! `session/prompt`, which answers when its turn ends, and `session/cancel`.
 
 use std::sync::Arc;
 
@@ -21,8 +21,8 @@ impl Method for Prompt {
     type Params = acp::PromptRequest;
     type Result = acp::PromptResponse;
     const NAME: &'static str = "session/prompt";
-    const DOC: &'static str = "Starts a turn and answers when it stops (ACP prompt turn). On stdio a prompt to a busy session waits for a turn of its own; \
-         elsewhere it is answered session_busy.";
+    const DOC: &'static str = "Starts a turn and answers when it ends (ACP prompt turn). On stdio a prompt to a busy session waits and then runs in its own turn; \
+         other transports return session_busy.";
     const ROUTE: Option<Route> = Some(Route::post("/v1/sessions/{sessionId}/prompt"));
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "prompt": [{"type": "text", "text": "What does this project do?"}]}"#;
     const ENDS_ITSELF: bool = true;
@@ -31,7 +31,7 @@ impl Method for Prompt {
         if let Some(prompt) = params.pointer_mut("/properties/prompt") {
             prompt["minItems"] = 1.into();
         }
-        // REST reads the end of the turn from the log and answers only with the stop reason.
+        // REST reads the end of the turn from the log and returns only the stop reason.
         if let Some(Value::Object(properties)) = result.pointer_mut("/properties") {
             properties.shift_remove("usage");
         }
@@ -42,7 +42,7 @@ impl Method for Prompt {
         let (id, client) = (session_id(&params.session_id), cx.client.clone());
         let prompt = with_attachments(&cx, &id, parts(params.prompt)?)?;
         let start = |session: &Arc<Session>| {
-            cx.sees(session)?;
+            cx.check_access(session)?;
             let after = session.log.head();
             let prompted = if client.local {
                 let (by, cancel, answered) = (client.id.clone(), cx.cancel.clone(), cx.answered.clone());
@@ -53,12 +53,13 @@ impl Method for Prompt {
             client.show(session, after);
             Ok::<_, Error>((prompted, after))
         };
-        // No `.await` before the claim where the session is open: a cancel that follows meets this turn.
+        // In an open session the turn is claimed before the first `.await`, so that a cancel that
+        // follows applies to this turn.
         let (prompted, after) = match cx.opened(&id) {
             Some(session) => start(&session)?,
             None => {
                 let sessions = cx.nuncio.sessions().await?;
-                client.must_see(&id, &sessions.cwd(&id)?)?;
+                client.require_session(&id, &sessions.cwd(&id)?)?;
                 sessions.with(&id, start).await??
             }
         };
@@ -71,7 +72,7 @@ impl Method for Prompt {
         };
         if cx.began.is_some() {
             turn.opened().await?;
-            cx.begins(Began { session: id.clone(), turn: turn.id.clone(), after });
+            cx.report_started(Began { session: id.clone(), turn: turn.id.clone(), after });
         }
         let end = tokio::select! {
             biased;
@@ -86,7 +87,7 @@ impl Method for Prompt {
     }
 }
 
-/// ACP's answer to a prompt, with what the turn used: `usage` (unstable in ACP v1) and the same in
+/// ACP's response to a prompt, with the tokens of the turn in `usage` (unstable in ACP v1) and in
 /// `_meta.nuncio`.
 fn response(stop: StopReason, usage: Option<&Usage>) -> acp::PromptResponse {
     let usage = usage.map(content::usage);
@@ -110,20 +111,19 @@ impl Method for Cancel {
     type Result = ();
     const NAME: &'static str = "session/cancel";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
-    const DOC: &'static str =
-        "Cancels the running turn and the prompts that wait behind it; nothing happens to a session that is idle.";
+    const DOC: &'static str = "Cancels the running turn and the prompts that wait for it. No effect on an idle session.";
     const ROUTE: Option<Route> = Some(Route::post("/v1/sessions/{sessionId}/cancel"));
     const NOTIFICATION: bool = true;
 
     async fn call(cx: Cx, params: Self::Params) -> Result<Reply<()>> {
         let id = session_id(&params.session_id);
         match cx.opened(&id) {
-            Some(session) => cx.sees(&session).map(|()| session.cancel())?,
-            // One that is just being opened may have been prompted before this.
+            Some(session) => cx.check_access(&session).map(|()| session.cancel())?,
+            // A prompt that arrived earlier may be opening the session.
             None => {
                 let sessions = cx.nuncio.sessions().await?;
-                let cancel = |session: &Arc<Session>| cx.sees(session).map(|()| session.cancel());
-                sessions.if_opening(&id, cancel).await.unwrap_or_else(|| cx.client.must_see(&id, &sessions.cwd(&id)?))?;
+                let cancel = |session: &Arc<Session>| cx.check_access(session).map(|()| session.cancel());
+                sessions.if_opening(&id, cancel).await.unwrap_or_else(|| cx.client.require_session(&id, &sessions.cwd(&id)?))?;
             }
         }
         Ok(Reply::new(()))

@@ -1,4 +1,4 @@
-//! Where REST says plainly what ACP keeps in `_meta.nuncio`.
+//! Conversion between `_meta.nuncio` of ACP and the plain fields of REST.
 
 use serde_json::{Map, Value};
 
@@ -14,7 +14,8 @@ pub fn into_meta(params: &mut Map<String, Value>, fields: &[&str]) {
     }
 }
 
-/// Shows `_meta.nuncio` of a result, and of the objects in its lists, as plain fields.
+/// Moves the fields of `_meta.nuncio` of a result, and of the objects in its lists, to the top
+/// level.
 pub fn to_rest(result: &mut Value) {
     let Value::Object(object) = result else { return };
     if let Some(Value::Object(meta)) = object.get_mut("_meta")

@@ -1,4 +1,4 @@
-//! Sessions: made, loaded, resumed, listed, closed, deleted.
+//! Methods that create, load, resume, list, close and delete sessions.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ use crate::protocol::acp;
 use crate::session::{Session, Sessions};
 use crate::store::SessionRow;
 
-/// `_meta.nuncio` of `session/new`: what ACP has no field for.
+/// `_meta.nuncio` of `session/new`: settings that have no field in ACP.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct NewSessionMeta {
@@ -44,8 +44,9 @@ impl NewSessionMeta {
             .map_err(|error| Error::invalid_params(format!("_meta.nuncio.{}: {}", error.path(), error.inner())))
     }
 
-    /// `_meta.systemPrompt` as claude-agent-acp reads it: a text instead of the system prompt, or
-    /// `{"append": text}` to add to it. Other shapes are somebody else's and are ignored.
+    /// `_meta.systemPrompt` as in claude-agent-acp: a text that replaces the system prompt, or
+    /// `{"append": text}`, which adds to it. Returns the replacement and the addition. Other shapes
+    /// are ignored.
     fn client_prompt(meta: Option<&acp::Meta>) -> (Option<String>, Option<String>) {
         let given = meta.and_then(|meta| meta.get("systemPrompt"));
         let text = |value: Option<&Value>| value.and_then(Value::as_str).filter(|text| !text.is_empty()).map(String::from);
@@ -53,26 +54,27 @@ impl NewSessionMeta {
     }
 }
 
-/// `mcpServers` may be missing; ACP's type wants it there.
+/// Adds an empty `mcpServers`, which clients may omit but ACP's type requires.
 fn default_mcp_servers(params: &mut Map<String, Value>) {
     params.entry("mcpServers").or_insert_with(|| Value::Array(Vec::new()));
 }
 
-/// An existing directory where the client may work. A relative path of a local client counts from
-/// the directory of this process; others give absolute paths.
+/// Checks that `path` is an existing directory that the client has access to. A relative path of a
+/// local client is resolved against the directory of this process; other clients must give absolute
+/// paths. Errors name `field`.
 pub fn directory(cx: &Cx, field: &str, path: &Path) -> Result<PathBuf> {
     let path = absolute(cx, path);
     if !path.is_absolute() {
         return Err(Error::invalid_params(format!("{field}: {} is not an absolute path", path.display())));
     }
-    cx.client.must_enter(&path)?;
+    cx.client.require_dir(&path)?;
     if !path.is_dir() {
         return Err(Error::invalid_params(format!("{field}: {} is not a directory", path.display())));
     }
     Ok(path)
 }
 
-/// Resolves a relative path of a local client.
+/// Resolves a relative path of a local client; other paths are unchanged.
 fn absolute(cx: &Cx, path: &Path) -> PathBuf {
     if path.is_absolute() || !cx.client.local {
         return path.into();
@@ -81,18 +83,20 @@ fn absolute(cx: &Cx, path: &Path) -> PathBuf {
     std::fs::canonicalize(&joined).unwrap_or(joined)
 }
 
+/// Applies [`directory`] to each of the additional directories.
 pub fn directories(cx: &Cx, paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     paths.iter().enumerate().map(|(index, path)| directory(cx, &format!("additionalDirectories[{index}]"), path)).collect()
 }
 
+/// Emits a notice if the client gave MCP servers, which are not supported.
 pub async fn note_mcp_servers(session: &Session, servers: &[acp::McpServer]) -> Result<()> {
     if servers.is_empty() {
         return Ok(());
     }
     let notice = Body::notice(
         Severity::Warning,
-        "MCP servers are not used yet",
-        format!("{} given with the session will not be started", servers.len()),
+        "MCP servers are not supported",
+        format!("{} MCP servers of this session are not started", servers.len()),
     );
     session.log.emit(None, notice).await;
     Ok(())
@@ -104,10 +108,10 @@ impl Method for NewSession {
     type Params = acp::NewSessionRequest;
     type Result = acp::NewSessionResponse;
     const NAME: &'static str = "session/new";
-    const EXAMPLE: &'static str = r#"{"cwd": "/home/me/project", "title": "A first look", "mode": "ask"}"#;
+    const EXAMPLE: &'static str = r#"{"cwd": "/home/me/project", "title": "Overview", "mode": "ask"}"#;
     const ROUTE: Option<Route> = Some(Route::post("/v1/sessions").status(201));
-    const DOC: &'static str = "Makes a session in a directory (ACP session setup). `_meta.nuncio`: model, mode, thinking, systemPrompt, title. \
-         `_meta.systemPrompt`: a text instead of the system prompt, or `{append}` to add to it.";
+    const DOC: &'static str = "Creates a session in a directory (ACP session setup). `_meta.nuncio`: model, mode, thinking, systemPrompt, title. \
+         `_meta.systemPrompt`: a text that replaces the system prompt, or `{append}`, which adds to it.";
 
     fn complete(params: &mut Map<String, Value>) {
         default_mcp_servers(params);
@@ -131,14 +135,14 @@ impl Method for NewSession {
         let meta = NewSessionMeta::read(params.meta.as_ref())?;
         let cwd = directory(&cx, "cwd", &params.cwd)?;
         let mode = meta.mode.unwrap_or_else(|| cx.nuncio.mode.clone());
-        Mode::parse(&mode).ok_or_else(|| Error::invalid_params(format!("_meta.nuncio.mode: there is no mode {mode}")))?;
+        Mode::parse(&mode).ok_or_else(|| Error::invalid_params(format!("_meta.nuncio.mode: unknown mode {mode}")))?;
         let additional = directories(&cx, &params.additional_directories)?;
         let wrong = |field: &str, error: Error| Error { message: format!("_meta.nuncio.{field}: {}", error.message), ..error };
         if let Some(model) = &meta.model {
             cx.nuncio.agents.check_model(model, &cwd).map_err(|error| wrong("model", error))?;
         }
         if let Some(level) = meta.thinking.as_ref().filter(|level| Thinking::parse(level).is_none()) {
-            return Err(wrong("thinking", Error::invalid_params(format!("there is no level {level}"))));
+            return Err(wrong("thinking", Error::invalid_params(format!("unknown thinking level {level}"))));
         }
         let (system_prompt, system_prompt_append) = NewSessionMeta::client_prompt(params.meta.as_ref());
         let change = SessionChange {
@@ -160,7 +164,7 @@ impl Method for NewSession {
     }
 }
 
-/// The session that a call names; a caller's directories take the place of those it had.
+/// Opens a session. Directories in the call replace those of the session.
 async fn reopen(
     cx: &Cx,
     id: &acp::SessionId,
@@ -179,7 +183,7 @@ async fn reopen(
     if !same {
         let change = SessionChange { cwd: Some(cwd), additional_directories: Some(additional), ..SessionChange::default() };
         match session.append(Body::SessionUpdated { change }).await {
-            // Another process works in it: it is only looked at here.
+            // Another process owns the session, so it is open read-only here.
             Err(error) if error.kind == Kind::SessionBusy => {}
             updated => drop(updated?),
         }
@@ -197,7 +201,7 @@ impl Method for LoadSession {
     type Result = acp::LoadSessionResponse;
     const NAME: &'static str = "session/load";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "cwd": "/home/me/project"}"#;
-    const DOC: &'static str = "Opens a session and shows all of it again before the answer (ACP session setup).";
+    const DOC: &'static str = "Opens a session and replays its history before the response (ACP session setup).";
 
     fn complete(params: &mut Map<String, Value>) {
         default_mcp_servers(params);
@@ -220,13 +224,13 @@ impl Method for ResumeSession {
     const NAME: &'static str = "session/resume";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
     const ROUTE: Option<Route> = Some(Route::post("/v1/sessions/{sessionId}/resume"));
-    const DOC: &'static str = "Opens a session without showing what was said (ACP session setup).";
+    const DOC: &'static str = "Opens a session without replaying its history (ACP session setup).";
 
     fn rest_schema(params: &mut Schema, _: &mut Schema) {
         optional(params, "cwd");
     }
 
-    /// Without a directory it stays where it is.
+    /// Without `cwd` the session keeps its directory.
     fn from_rest(_: &Cx, params: &mut Map<String, Value>) {
         params.entry("cwd").or_insert_with(|| "".into());
     }
@@ -249,8 +253,8 @@ impl Method for ListSessions {
     const NAME: &'static str = "session/list";
     const ROUTE: Option<Route> = Some(Route::get("/v1/sessions"));
     const ROLE: Role = Role::Observer;
-    const DOC: &'static str = "Lists sessions, most recently updated first; `cwd` keeps those of one directory, `cursor` continues. \
-         `_meta.nuncio` of each: status, waiting.";
+    const DOC: &'static str = "Lists sessions, most recently updated first. `cwd` selects the sessions of one directory, `cursor` the next page. \
+         `_meta.nuncio` of each session: status, waiting.";
 
     fn rest_schema(_: &mut Schema, result: &mut Schema) {
         let plain = inlined::<Activity>();
@@ -262,10 +266,10 @@ impl Method for ListSessions {
     async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
         let after = match params.cursor.as_deref() {
             None => None,
-            Some(cursor) => Some(parse_cursor(cursor).ok_or_else(|| Error::invalid_params("cursor: not one of ours"))?),
+            Some(cursor) => Some(parse_cursor(cursor).ok_or_else(|| Error::invalid_params("cursor: invalid"))?),
         };
         let cwd = params.cwd.as_deref().map(|cwd| absolute(&cx, cwd));
-        let (rows, next) = visible(&cx, cwd.as_deref(), after).await?;
+        let (rows, next) = accessible(&cx, cwd.as_deref(), after).await?;
         let sessions = rows.into_iter().map(|row| {
             let activity = cx.opened(&row.id).map_or(Activity::NONE, |session| Activity::of(&session));
             acp::SessionInfo::new(acp_id(&row.id), row.cwd)
@@ -279,12 +283,13 @@ impl Method for ListSessions {
     }
 }
 
-/// The next sessions that are the client's business. Where they are few among many, the rest comes with the next page.
-async fn visible(cx: &Cx, cwd: Option<&Path>, mut after: Option<Place>) -> Result<(Vec<SessionRow>, Option<Place>)> {
-    let (mut rows, mut entered) = (Vec::new(), HashMap::new());
+/// The next sessions that the client has access to, and where the next page starts. Reads a bounded
+/// number of pages, so a page can be short or empty even if more follow.
+async fn accessible(cx: &Cx, cwd: Option<&Path>, mut after: Option<PageEnd>) -> Result<(Vec<SessionRow>, Option<PageEnd>)> {
+    let (mut rows, mut access) = (Vec::new(), HashMap::new());
     for _ in 0..limits::SESSIONS_PAGES_MAX {
         let page = cx.nuncio.sessions().await?.list(cwd, after)?;
-        let mut may = |row: &SessionRow| *entered.entry(row.cwd.clone()).or_insert_with(|| cx.client.may_enter(&row.cwd));
+        let mut may = |row: &SessionRow| *access.entry(row.cwd.clone()).or_insert_with(|| cx.client.has_access_to(&row.cwd));
         rows.extend(page.sessions.into_iter().filter(|row| may(row)));
         after = page.next;
         if after.is_none() || rows.len() >= limits::SESSIONS_PAGE {
@@ -294,10 +299,10 @@ async fn visible(cx: &Cx, cwd: Option<&Path>, mut after: Option<Place>) -> Resul
     Ok((rows, after))
 }
 
-/// Where a page of sessions ends: when the last one was updated, and its row.
-type Place = (u64, i64);
+/// The end of a page of sessions: update time and row id of its last session.
+type PageEnd = (u64, i64);
 
-fn parse_cursor(cursor: &str) -> Option<(u64, i64)> {
+fn parse_cursor(cursor: &str) -> Option<PageEnd> {
     let (updated_ms, key) = cursor.split_once('.')?;
     Some((updated_ms.parse().ok()?, key.parse().ok()?))
 }
@@ -310,19 +315,20 @@ impl Method for CloseSession {
     const NAME: &'static str = "session/close";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
     const ROUTE: Option<Route> = Some(Route::post("/v1/sessions/{sessionId}/close"));
-    const DOC: &'static str = "Ends what runs in a session and gives it up; it stays on the disk.";
+    const DOC: &'static str = "Cancels the work of a session and closes it. The session stays on disk.";
 
     async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
         let id = session_id(&params.session_id);
         let sessions = cx.nuncio.sessions().await?;
-        cx.client.must_see(&id, &sessions.cwd(&id)?)?;
+        cx.client.require_session(&id, &sessions.cwd(&id)?)?;
         let closed = sessions.close(&id).await.map(|()| acp::CloseSessionResponse::new());
-        Ok(gone(sessions, id, closed))
+        Ok(ended(sessions, id, closed))
     }
 }
 
-/// A session that is not open any more is not followed any more, also when its end was not a clean one.
-fn gone<T>(sessions: &Sessions, id: SessionId, result: Result<T>) -> Reply<T> {
+/// The reply to a close or delete. The caller stops following the session if it is no longer open,
+/// even if closing it failed.
+fn ended<T>(sessions: &Sessions, id: SessionId, result: Result<T>) -> Reply<T> {
     let reply = Reply::of(result);
     if sessions.opened(&id).is_none() { reply.follow(Follow::No(id)) } else { reply }
 }
@@ -335,31 +341,34 @@ impl Method for DeleteSession {
     const NAME: &'static str = "session/delete";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
     const ROUTE: Option<Route> = Some(Route::delete("/v1/sessions/{sessionId}"));
-    const DOC: &'static str = "Removes a session with its events and files; an unknown one succeeds silently.";
+    const DOC: &'static str = "Deletes a session with its events and files. Deleting an unknown session succeeds.";
 
     async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
         let id = session_id(&params.session_id);
         let sessions = cx.nuncio.sessions().await?;
         if let Ok(cwd) = sessions.cwd(&id) {
-            cx.client.must_see(&id, &cwd)?;
+            cx.client.require_session(&id, &cwd)?;
         }
         let deleted = sessions.delete(&id).await.map(|()| acp::DeleteSessionResponse::new());
-        Ok(gone(sessions, id, deleted))
+        Ok(ended(sessions, id, deleted))
     }
 }
 
+/// Converts ACP's session id.
 pub fn session_id(id: &acp::SessionId) -> SessionId {
     SessionId::from(&*id.0)
 }
 
+/// Converts a session id to ACP's type.
 pub fn acp_id(id: &SessionId) -> acp::SessionId {
     acp::SessionId::new(id.as_str())
 }
 
-/// RFC 3339 in UTC, to the millisecond.
+/// Formats milliseconds since the Unix epoch as RFC 3339 in UTC, with milliseconds.
 pub fn timestamp(at_ms: u64) -> String {
     let days = (at_ms / 86_400_000) as i64;
-    // Civil date from days since 1970-01-01 (Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms").
+    // Civil date from days since 1970-01-01 (Howard Hinnant, "chrono-Compatible Low-Level Date
+    // Algorithms").
     let shifted = days + 719_468;
     let era = shifted.div_euclid(146_097);
     let day_of_era = shifted.rem_euclid(146_097);

@@ -1,4 +1,4 @@
-//! What there is: tools, agents, models, and how much is going on.
+//! Lists of tools, agents and models, and the status of the process.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::method::{Method, Reply, Route};
 use super::options::modes_with;
-use super::view::{Activity, Status as Doing};
+use super::view::{Activity, Status as SessionStatus};
 use super::{Cx, Role};
 use crate::content::ToolKind;
 use crate::error::Result;
@@ -18,7 +18,7 @@ use crate::protocol::acp;
 #[serde(deny_unknown_fields)]
 pub struct Nothing {}
 
-/// `inputSchema` is a JSON Schema (draft 2020-12) of an object.
+/// A tool. `inputSchema` is a JSON Schema (draft 2020-12) of an object.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Tool {
@@ -54,7 +54,7 @@ impl Method for Tools {
     }
 }
 
-/// `kind`: `native` is nuncio's own.
+/// An agent. `kind` is `native` for nuncio's own agent.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Agent {
     name: String,
@@ -83,14 +83,15 @@ impl Method for Agents {
     }
 }
 
-/// `id` is `PROVIDER/NAME`.
+/// A model. `id` is `PROVIDER/NAME`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Model {
     id: String,
     name: String,
 }
 
-/// `default` is the model of a session that was given none; missing when nothing can be used.
+/// The usable models. `default` is the model of a session that has none selected; missing when no
+/// model is usable.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ModelList {
     models: Vec<Model>,
@@ -106,7 +107,8 @@ impl Method for Models {
     const NAME: &'static str = "_nuncio/model/list";
     const ROUTE: Option<Route> = Some(Route::get("/v1/models"));
     const ROLE: Role = Role::Observer;
-    const DOC: &'static str = "Lists the models that can be used now: of the settings, of providers with a key, of a local server.";
+    const DOC: &'static str =
+        "Lists the usable models: models of the settings, of providers with an API key, and of a local server.";
 
     async fn call(cx: Cx, _params: Nothing) -> Result<Reply<ModelList>> {
         let agents = &cx.nuncio.agents;
@@ -117,7 +119,8 @@ impl Method for Models {
     }
 }
 
-/// Sessions of this process: all that are open, those in which a turn runs, those that wait for a permission.
+/// Numbers of sessions in this process: open ones, ones with a running turn, and ones with an open
+/// permission request.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 struct Counts {
     open: usize,
@@ -129,20 +132,21 @@ struct Counts {
 #[serde(rename_all = "camelCase")]
 pub struct StatusView {
     version: String,
-    /// Milliseconds since this process began.
+    /// Milliseconds since the process started.
     uptime_ms: u64,
     sessions: Counts,
-    /// Of the stream of all sessions: what happens from now on comes after it.
+    /// Current cursor of the stream of all sessions: later events come after it.
     cursor: u64,
-    /// Who asks, and what they may do.
+    /// Identity of the calling client.
     principal: String,
+    /// Role of the calling client.
     role: Role,
-    /// The model of the settings.
+    /// The model in the settings.
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
-    /// All modes; `currentModeId` is that of a session that is created without one.
+    /// All modes. `currentModeId` is the mode of sessions that are created without one.
     modes: acp::SessionModeState,
-    /// The directory of a session that is created without one, if the caller may work there.
+    /// The directory of sessions that are created without one, if the caller has access to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     cwd: Option<PathBuf>,
 }
@@ -155,16 +159,16 @@ impl Method for Status {
     const NAME: &'static str = "_nuncio/status";
     const ROUTE: Option<Route> = Some(Route::get("/v1/status"));
     const ROLE: Role = Role::Observer;
-    const DOC: &'static str = "Says how much is going on in this process.";
+    const DOC: &'static str = "Returns the status of this process.";
 
     async fn call(cx: Cx, _params: Nothing) -> Result<Reply<StatusView>> {
         let mut open = cx.nuncio.sessions_now().map(|sessions| sessions.all_open()).unwrap_or_default();
         if !cx.client.sees_all {
-            open.retain(|session| cx.client.may_enter(&session.log.state(|state| state.cwd.clone())));
+            open.retain(|session| cx.client.has_access_to(&session.log.state(|state| state.cwd.clone())));
         }
         let mut sessions = Counts { open: open.len(), ..Counts::default() };
         for activity in open.iter().map(|session| Activity::of(session)) {
-            sessions.busy += usize::from(activity.status == Doing::Busy);
+            sessions.busy += usize::from(activity.status == SessionStatus::Busy);
             sessions.waiting += usize::from(activity.waiting);
         }
         Ok(Reply::new(StatusView {
@@ -176,7 +180,7 @@ impl Method for Status {
             role: cx.client.role,
             model: cx.nuncio.agents.user.settings.model.clone(),
             modes: modes_with(&cx.nuncio.mode),
-            cwd: cx.client.may_enter(&cx.nuncio.cwd).then(|| cx.nuncio.cwd.clone()),
+            cwd: cx.client.has_access_to(&cx.nuncio.cwd).then(|| cx.nuncio.cwd.clone()),
         }))
     }
 }

@@ -1,8 +1,9 @@
-//! The table itself. A new method is its struct in a file of its group, and a line here.
+//! The method table. To add a method, add a struct to the file of its group and a row here.
 
 use super::method::Entry;
 use super::{artifact, attachment, fork, initialize, message, options, permission, prompt, session, status, turn, view};
 
+/// All methods.
 pub const METHODS: &[Entry] = &[
     Entry::of::<initialize::Initialize>(),
     Entry::of::<initialize::Authenticate>(),
@@ -36,6 +37,7 @@ pub const METHODS: &[Entry] = &[
     Entry::of::<artifact::Get>(),
 ];
 
+/// The row of the method `name`.
 pub fn entry(name: &str) -> Option<&'static Entry> {
     METHODS.iter().find(|entry| entry.name == name)
 }

@@ -1,4 +1,4 @@
-//! The turns of a session, page by page.
+//! The list of turns of a session.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -19,20 +19,20 @@ enum Status {
     Completed,
     Failed,
     Cancelled,
-    /// The process that ran it is gone.
+    /// The process that ran the turn died.
     Interrupted,
 }
 
-/// Times are milliseconds since the Unix epoch.
+/// A turn. Times are in milliseconds since the Unix epoch.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TurnView {
     turn_id: TurnId,
     status: Status,
-    /// Of one that is completed.
+    /// Present if the turn completed.
     #[serde(skip_serializing_if = "Option::is_none")]
     stop_reason: Option<StopReason>,
-    /// Of one that failed.
+    /// Present if the turn failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Failure>,
     /// The client that prompted.
@@ -41,13 +41,14 @@ pub struct TurnView {
     started_at_ms: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     ended_at_ms: Option<u64>,
-    /// Of its `turn.started`, and of the event that ended it.
+    /// Seq of the turn's `turn.started`.
     first_seq: Seq,
+    /// Seq of the event that ended the turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_seq: Option<Seq>,
 }
 
-/// `code` is a word of the table of errors.
+/// Error of a failed turn. `code` is a code of the error table.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Failure {
     code: String,
@@ -83,7 +84,7 @@ impl TurnView {
     }
 }
 
-/// Newest last. `nextCursor` is missing on the last page.
+/// A page of turns, newest last. `nextCursor` is missing on the last page.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TurnsPage {
@@ -101,11 +102,11 @@ impl Method for Turns {
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "limit": 20}"#;
     const ROUTE: Option<Route> = Some(Route::get("/v1/sessions/{sessionId}/turns"));
     const ROLE: Role = Role::Observer;
-    const DOC: &'static str = "Lists the turns of a session, newest last, page by page.";
+    const DOC: &'static str = "Lists the turns of a session, newest last.";
 
     async fn call(cx: Cx, params: PageParams) -> Result<Reply<TurnsPage>> {
         let (after, limit) = params.bounds()?;
-        let session = cx.look(&params.session_id).await?;
+        let session = cx.open_read_only(&params.session_id).await?;
         let page = session.log.state(|state| {
             let turns = state.turns.after(after);
             let page = &turns[..turns.len().min(limit)];

@@ -1,4 +1,4 @@
-//! What is true of a session, and what was said in it: for looking, changes nothing.
+//! Read-only views of a session: its current state and its messages.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,20 +18,20 @@ use crate::limits;
 use crate::protocol::acp;
 use crate::session::{Session, SessionState};
 
-/// What a session does here.
+/// Activity of a session, as known to this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "SessionStatus")]
 pub enum Status {
-    /// Nothing: it is not open for work in this process.
+    /// The session is not open, or open read-only, in this process.
     None,
-    /// It could begin a turn.
+    /// This process owns the session and no turn runs.
     Idle,
-    /// A turn runs, here or in another process.
+    /// A turn runs, in this or another process.
     Busy,
 }
 
-/// `waiting`: a permission question is open.
+/// Activity of a session. `waiting`: a permission request is open.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct Activity {
     pub status: Status,
@@ -39,14 +39,16 @@ pub struct Activity {
 }
 
 impl Activity {
+    /// Activity of a session that is not open.
     pub const NONE: Activity = Activity { status: Status::None, waiting: false };
 
+    /// Activity of an open session.
     pub fn of(session: &Session) -> Activity {
         let here = Activity::here(session);
         session.log.state(|state| here.with(state))
     }
 
-    /// What this process knows without the log.
+    /// Activity in this process; the log is not read.
     fn here(session: &Session) -> Activity {
         let status = match (session.turn().is_some(), session.is_owned()) {
             (true, _) => Status::Busy,
@@ -68,7 +70,7 @@ pub struct GetParams {
     session_id: SessionId,
 }
 
-/// A session as it is now.
+/// Current state of a session.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionView {
@@ -80,23 +82,23 @@ pub struct SessionView {
     #[serde(flatten)]
     activity: Activity,
     mode: String,
-    /// `PROVIDER/NAME`, when it was chosen for this session.
+    /// `PROVIDER/NAME`, if a model was selected for this session.
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     thinking: Option<String>,
-    /// RFC 3339, like `updatedAt`.
+    /// RFC 3339, as is `updatedAt`.
     created_at: String,
     updated_at: String,
     /// The running turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     turn_id: Option<TurnId>,
-    /// Seq of its last event.
+    /// Seq of the last event.
     head: Seq,
-    /// What the conversation takes of the model's context.
+    /// Tokens of the model's context window that the conversation uses.
     context_tokens: u64,
     plan: Vec<PlanEntry>,
-    /// Messages that wait.
+    /// Number of queued messages.
     queued: usize,
     modes: acp::SessionModeState,
 }
@@ -110,10 +112,10 @@ impl Method for Get {
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
     const ROUTE: Option<Route> = Some(Route::get("/v1/sessions/{sessionId}"));
     const ROLE: Role = Role::Observer;
-    const DOC: &'static str = "Says what is true of a session now: what it does, its mode, its plan.";
+    const DOC: &'static str = "Returns the current state of a session, such as its activity, mode and plan.";
 
     async fn call(cx: Cx, params: GetParams) -> Result<Reply<SessionView>> {
-        let session = cx.look(&params.session_id).await?;
+        let session = cx.open_read_only(&params.session_id).await?;
         let here = Activity::here(&session);
         let view = session.log.state_at_head(|state, head| SessionView {
             session_id: params.session_id,
@@ -141,19 +143,19 @@ impl Method for Get {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PageParams {
     pub session_id: SessionId,
-    /// `nextCursor` of the page before.
+    /// `nextCursor` of the previous page.
     cursor: Option<String>,
-    /// 1 to 200; 50 when it is missing.
+    /// Page size: 1 to 200; 50 when it is missing.
     #[schemars(range(min = 1, max = 200))]
     limit: Option<usize>,
 }
 
 impl PageParams {
-    /// After which seq the page begins, and how long it is at most.
+    /// The seq after which the page starts, and its maximum length.
     pub fn bounds(&self) -> Result<(Seq, usize)> {
         let after = match &self.cursor {
             None => 0,
-            Some(cursor) => cursor.parse().map_err(|_| Error::invalid_params("cursor: not one of ours"))?,
+            Some(cursor) => cursor.parse().map_err(|_| Error::invalid_params("cursor: invalid"))?,
         };
         let limit = self.limit.unwrap_or(limits::LIST_PAGE);
         if !(1..=limits::LIST_PAGE_MAX).contains(&limit) {
@@ -163,20 +165,20 @@ impl PageParams {
     }
 }
 
-/// A whole message.
+/// A completed message.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MessageView {
     message_id: MessageId,
     #[serde(skip_serializing_if = "Option::is_none")]
     turn_id: Option<TurnId>,
-    /// Of its `message.completed`.
+    /// Seq of the message's `message.completed`.
     seq: Seq,
     /// Milliseconds since the Unix epoch.
     at_ms: u64,
     role: content::Role,
     parts: Vec<Part>,
-    /// It is the beginning of an answer that broke off; models do not see it.
+    /// The message is the start of an interrupted answer; it is not sent to models.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schemars(default)]
     discarded: bool,
@@ -197,7 +199,7 @@ impl MessageView {
     }
 }
 
-/// Oldest first. `nextCursor` is missing on the last page.
+/// A page of messages, oldest first. `nextCursor` is missing on the last page.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MessagesPage {
@@ -215,17 +217,18 @@ impl Method for Messages {
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "limit": 20}"#;
     const ROUTE: Option<Route> = Some(Route::get("/v1/sessions/{sessionId}/messages"));
     const ROLE: Role = Role::Observer;
-    const DOC: &'static str = "Lists the whole messages of a session, oldest first, page by page.";
+    const DOC: &'static str = "Lists the completed messages of a session, oldest first.";
 
     async fn call(cx: Cx, params: PageParams) -> Result<Reply<MessagesPage>> {
         let (after, limit) = params.bounds()?;
-        let session = cx.look(&params.session_id).await?;
+        let session = cx.open_read_only(&params.session_id).await?;
         let read = tokio::task::spawn_blocking(move || messages(&session, after, limit)).await;
         Ok(Reply::new(read.map_err(|_| Error::internal("reading messages panicked"))??))
     }
 }
 
-/// Reads facts until there are `limit` messages and one more, or enough of it was looked at.
+/// Reads events until `limit` messages and one more are found, or a bounded number of pages was
+/// read.
 fn messages(session: &Arc<Session>, mut after: Seq, limit: usize) -> Result<MessagesPage> {
     let (mut messages, mut pages) = (Vec::new(), 0);
     while messages.len() <= limit {

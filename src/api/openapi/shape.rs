@@ -1,4 +1,4 @@
-//! Rewrites the schemas of the OpenAPI document for generators of clients: every schema has a type,
+//! Rewrites the schemas of the OpenAPI document for client generators: every schema has a type,
 //! a `$ref` has no siblings, a union of constants is an `enum`, and a variant of a union is a
 //! component with a title.
 
@@ -25,14 +25,14 @@ pub(super) fn shape(document: &mut Value) {
 
 struct Shaper<'a> {
     originals: &'a Map<String, Value>,
-    /// Components that a `$ref` without siblings names.
+    /// Components that are the target of a `$ref` without siblings.
     referenced: Vec<String>,
     /// Variants that became components.
     made: Map<String, Value>,
 }
 
 impl Shaper<'_> {
-    /// Every schema outside of the components.
+    /// Rewrites every schema outside of the components.
     fn sites(&mut self, value: &mut Value, name: &str) {
         match value {
             Value::Object(object) => {
@@ -50,11 +50,11 @@ impl Shaper<'_> {
         }
     }
 
-    /// One schema; `name` begins the names of its variants.
+    /// Rewrites one schema. `name` is the prefix of the names of its variants.
     fn schema(&mut self, schema: Value, name: &str) -> Value {
         let Value::Object(mut object) = schema else { return any(None) };
         object.shift_remove("discriminator");
-        // A default of the whole object says nothing that its fields do not say.
+        // The defaults of the fields already describe the default of the object.
         if object.get("default").is_some_and(Value::is_object) {
             object.shift_remove("default");
         }
@@ -104,8 +104,8 @@ impl Shaper<'_> {
         }
     }
 
-    /// A `$ref`: alone it stays; with a text it is wrapped; with fields of its own it and its
-    /// target become one schema.
+    /// Rewrites a `$ref`. It is unchanged if it has no siblings, and wrapped in `allOf` if its only
+    /// siblings are texts. Otherwise the result is its target merged with its siblings.
     fn reference(&mut self, object: &mut Map<String, Value>) -> Option<Value> {
         let only_texts = object.keys().all(|key| ["$ref", "description", "default", "title"].contains(&key.as_str()));
         if object.len() == 1 {
@@ -121,31 +121,33 @@ impl Shaper<'_> {
         Some(Value::Object(merged(target, object.clone())))
     }
 
-    /// A union. What stands beside it goes into each of its variants, so that each is whole.
-    fn union(&mut self, mut beside: Map<String, Value>, union: &str, variants: Vec<Value>, name: &str) -> Value {
+    /// Rewrites a union. The fields next to it are copied into each variant, so that each variant
+    /// is complete.
+    fn union(&mut self, mut siblings: Map<String, Value>, union: &str, variants: Vec<Value>, name: &str) -> Value {
         let mut texts = Map::new();
         for key in ["title", "description", "default"] {
-            texts.extend(beside.shift_remove(key).map(|text| (key.to_string(), text)));
+            texts.extend(siblings.shift_remove(key).map(|text| (key.to_string(), text)));
         }
-        let has_fields = beside.contains_key("properties");
+        let has_fields = siblings.contains_key("properties");
         let mut whole = Vec::new();
         for variant in variants {
             let Value::Object(mut variant) = variant else { continue };
             if has_fields {
-                variant = merged(beside.clone(), variant);
+                variant = merged(siblings.clone(), variant);
             } else if variant.contains_key("$ref") && variant.keys().all(|key| key == "$ref" || key == "description") {
                 variant.retain(|key, _| key == "$ref");
             }
             whole.push(self.variant(variant, name));
         }
         if !has_fields {
-            texts.extend(beside);
+            texts.extend(siblings);
         }
         texts.insert(union.into(), whole.into());
         Value::Object(texts)
     }
 
-    /// A variant with a constant becomes a component of that name; another object gets a title.
+    /// Rewrites a variant. One with a constant field becomes a component that is named after the
+    /// constant; any other object gets a title.
     fn variant(&mut self, variant: Map<String, Value>, union: &str) -> Value {
         let constant = variant
             .get("properties")
@@ -182,7 +184,8 @@ fn any(description: Option<Value>) -> Value {
     schema
 }
 
-/// An `enum` in place of a union of constants. One that takes any other text, too, is that text.
+/// Rewrites a union of string constants to an `enum`. If the union also accepts any other string,
+/// it becomes a string with the constants as examples. None for other schemas.
 fn enumeration(object: &Map<String, Value>) -> Option<Value> {
     let variants = object.get("oneOf").or(object.get("anyOf"))?.as_array()?;
     let (mut values, mut texts, mut open) = (Vec::new(), Vec::new(), false);
@@ -212,12 +215,12 @@ fn enumeration(object: &Map<String, Value>) -> Option<Value> {
     Some(Value::Object(whole))
 }
 
-/// Two object schemas as one: the fields of both, the texts of the second.
+/// Merges two object schemas: the fields of both, the texts of the second.
 fn merged(mut first: Map<String, Value>, second: Map<String, Value>) -> Map<String, Value> {
     for (key, value) in second {
         match (key.as_str(), first.get_mut(&key), value) {
             ("properties", Some(Value::Object(fields)), Value::Object(more)) => {
-                // The fields of the second come first: among them is the one that names a variant.
+                // The fields of the second come first: one of them is the tag of the variant.
                 let mut all = more;
                 for (name, field) in std::mem::take(fields) {
                     all.entry(name).or_insert(field);
@@ -255,8 +258,8 @@ fn plain_references(value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// schemars numbers types that share a name. Where they are the same but for their texts, the first
-/// stands for all.
+/// Merges components that differ only in their texts: schemars appends numbers to the names of
+/// types that share a name.
 fn merge_equal(schemas: &mut Map<String, Value>, document: &mut Value) {
     let base = |name: &str| name.trim_end_matches(|character: char| character.is_ascii_digit()).to_string();
     let numbered: Vec<String> = schemas.keys().filter(|name| base(name) != **name).cloned().collect();
@@ -298,7 +301,7 @@ fn redirect(value: &mut Value, old: &str, new: &str) {
     }
 }
 
-/// Components that nothing names: those that were written into their variants.
+/// Removes components without references, such as those that were merged into their variants.
 fn remove_unused(document: &mut Value) {
     loop {
         let mut used = Vec::new();
