@@ -1,4 +1,4 @@
-//! The command line: arguments into calls, events into text. What each command prints is its own file's affair.
+//! The command line: dispatches commands and reports errors. Each command prints its own output.
 
 mod ask;
 mod bridge;
@@ -30,8 +30,8 @@ use crate::limits;
 use crate::terminal_text;
 use flags::{BridgeOptions, Command, Flags};
 
-/// Runs the command that the arguments name. The exit code is of INTERFACE's table: 0 done, 1 failed, 2 usage or settings,
-/// 3 no model can be reached, 4 denied, 130 interrupted.
+/// Runs the command that the arguments name. Exit codes: 0 success, 1 failure, 2 usage or settings
+/// error, 3 the model cannot be reached, 4 denied, 130 interrupted.
 pub fn main(environment: Environment) -> ExitCode {
     let flags = match Flags::try_parse() {
         Ok(flags) => flags,
@@ -39,7 +39,7 @@ pub fn main(environment: Environment) -> ExitCode {
             report_usage(&error);
             return ExitCode::from(2);
         }
-        // Help, or the version.
+        // `--help` and `--version` are errors to clap.
         Err(text) => {
             let _ = text.print();
             return ExitCode::SUCCESS;
@@ -48,7 +48,7 @@ pub fn main(environment: Environment) -> ExitCode {
     match dispatch(flags, environment) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            if !reader_is_gone(&error) {
+            if !is_broken_pipe(&error) {
                 report(&error);
             }
             ExitCode::from(exit_code(&error))
@@ -82,13 +82,13 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
         Command::Acp { http: None, .. } => on_runtime(async {
             let hint = || {
                 if implied {
-                    eprintln!("nuncio: without a command, standard input is the protocol of editors (ACP), and this is not JSON");
+                    eprintln!("nuncio: standard input is not JSON: without a command, nuncio expects the Agent Client Protocol");
                     eprintln!("  to pass it as a prompt: nuncio run");
                 }
             };
             app::acp(app::nuncio(ground)?, hint).await.map(|()| 0)
         }),
-        Command::Acp { http: Some(address), bridge } => on_runtime(bridge::beside(ground, address, bridge)),
+        Command::Acp { http: Some(address), bridge } => on_runtime(bridge::acp_and_serve(ground, address, bridge)),
         Command::Serve { http, bridge } => on_runtime(bridge::serve(ground, http, bridge)),
         Command::Token { command } => bridge::token(&ground, command),
         Command::Run(options) => on_runtime(async { run::run(app::nuncio(ground)?, options, colours).await }),
@@ -97,11 +97,12 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
         Command::Config { command } => inspect::config(&ground, command),
         Command::Trust { dir } => inspect::trust(&ground, &dir),
         Command::Doctor => on_runtime(inspect::doctor(ground)),
-        Command::Schema { .. } | Command::Demo { .. } => unreachable!("done above"),
+        Command::Schema { .. } | Command::Demo { .. } => unreachable!("handled above"),
     }
 }
 
-/// Runs a command to its end. What still blocks then, like a read of a terminal, does not hold up the exit.
+/// Runs a command. Threads that still block when it returns, e.g. in a read of the terminal, do not
+/// delay the exit.
 fn on_runtime(command: impl Future<Output = Result<u8>>) -> Result<u8> {
     let threads = std::thread::available_parallelism().map_or(2, |cores| cores.get().clamp(2, 4));
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -109,7 +110,7 @@ fn on_runtime(command: impl Future<Output = Result<u8>>) -> Result<u8> {
         .max_blocking_threads(limits::BLOCKING_THREADS_MAX)
         .enable_all()
         .build()
-        .map_err(|error| Error::io("starting the runtime", error))?;
+        .map_err(|error| Error::io("starting the async runtime", error))?;
     let code = runtime.block_on(command);
     runtime.shutdown_background();
     code
@@ -120,7 +121,7 @@ fn exit_code(error: &Error) -> u8 {
     if error.kind == Kind::ModelError && unreachable { 3 } else { error.kind.row().exit }
 }
 
-/// Says on standard error what went wrong and what to do.
+/// Prints an error and its hint to standard error.
 fn report(error: &Error) {
     eprintln!("nuncio: {}", terminal_text::output(&error.message));
     if let Some(hint) = &error.hint {
@@ -128,7 +129,8 @@ fn report(error: &Error) {
     }
 }
 
-/// Writes what is wrong with the arguments to standard error. A prompt that is given as a command gets the command that takes it.
+/// Prints a usage error to standard error. For an unknown command, suggests `nuncio run`: it may be
+/// a prompt.
 fn report_usage(error: &clap::Error) {
     eprint!("{}", terminal_text::output(&error.render().to_string()));
     if let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidSubcommand) {
@@ -136,7 +138,8 @@ fn report_usage(error: &clap::Error) {
     }
 }
 
-/// Which of the standard streams get colours: terminals, unless `NO_COLOR` (<https://no-color.org>) or `TERM=dumb` says otherwise.
+/// The standard streams that get colours: terminals, unless `NO_COLOR` (<https://no-color.org>) or
+/// `TERM=dumb` is set.
 #[derive(Clone, Copy, Debug)]
 struct Colours {
     stdout: bool,
@@ -150,12 +153,12 @@ impl Colours {
     }
 }
 
-/// Writes text for people to standard output, without control sequences.
+/// Writes human-readable text to standard output, with control sequences escaped.
 fn print(text: impl AsRef<str>) -> Result<()> {
     print_exact(terminal_text::output(text.as_ref()))
 }
 
-/// Writes JSON to standard output; on a terminal, what it would obey is escaped.
+/// Writes JSON to standard output. On a terminal, control characters are escaped.
 fn print_json(text: impl AsRef<str>) -> Result<()> {
     match std::io::stdout().is_terminal() {
         true => print_exact(terminal_text::json(text.as_ref())),
@@ -163,14 +166,14 @@ fn print_json(text: impl AsRef<str>) -> Result<()> {
     }
 }
 
-/// Writes to standard output as it is. A reader that is gone ends the process quietly, as with any other tool in a pipe.
+/// Writes to standard output unchanged. `main` exits without a message when the pipe is broken.
 fn print_exact(text: impl AsRef<str>) -> Result<()> {
     let mut output = std::io::stdout().lock();
     let written = output.write_all(text.as_ref().as_bytes()).and_then(|()| output.flush());
     written.map_err(|error| Error::new(Kind::Cancelled, format!("writing the output: {error}")).source(error))
 }
 
-fn reader_is_gone(error: &Error) -> bool {
+fn is_broken_pipe(error: &Error) -> bool {
     let source = error.source.as_ref().and_then(|source| source.downcast_ref::<std::io::Error>());
     source.is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }

@@ -1,14 +1,14 @@
-//! The bridge: the method table as REST, events as server-sent events. One process, any number of clients, the same sessions as everywhere.
+//! The HTTP server: the method table as REST and JSON-RPC, events as server-sent events, and the
+//! web console. It shares its sessions with the other transports of the process.
 
-mod answer;
+mod auth;
 mod files;
-mod gate;
+mod idempotency;
 mod metrics;
-mod newcomers;
-mod once;
 mod params;
-mod patient;
+mod pending_connections;
 mod prompt;
+mod response;
 mod routes;
 mod rpc;
 mod schema;
@@ -16,6 +16,7 @@ mod sse;
 mod tls;
 pub mod tokens;
 mod web;
+mod write_timeout;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -41,63 +42,67 @@ use tracing::Instrument;
 use crate::api::Nuncio;
 use crate::error::{Error, Result};
 use crate::limits;
-use answer::Failure;
-use gate::{Foreign, Gate};
-use metrics::{Counted, Requests};
-use newcomers::{Newcomer, Newcomers};
-use once::Once;
-use patient::Patient;
+use auth::{Auth, CrossOrigin};
+use idempotency::Idempotency;
+use metrics::{GaugeGuard, Requests};
+use pending_connections::{PendingConnection, PendingConnections};
+use response::ApiError;
 use rpc::line::{Line, Wire};
 pub use tokens::Tokens;
+use write_timeout::WriteTimeout;
 
-/// What the command line says of the bridge.
+/// Options of the HTTP server, from the command line.
 #[derive(Clone, Debug)]
 pub struct Options {
     pub address: SocketAddr,
-    /// Other interfaces than the loopback, too.
+    /// Allows addresses outside the loopback interface.
     pub public: bool,
-    /// Somebody in front of us does TLS.
+    /// A reverse proxy terminates TLS.
     pub behind_proxy: bool,
+    /// Host names that requests may name, in addition to those of the loopback.
     pub hosts: Vec<String>,
+    /// Allowed origins (RFC 6454), in addition to our own.
     pub origins: Vec<String>,
-    /// Directories, without symlinks, that sessions may be in.
+    /// Directories that sessions may work in, without symlinks.
     pub roots: Vec<PathBuf>,
 }
 
-/// What all requests share.
-pub struct Door {
+/// State shared by all requests.
+pub struct AppState {
     nuncio: Arc<Nuncio>,
-    gate: Gate,
+    auth: Auth,
     router: Router,
-    once: Once,
-    /// `/rpc`; made for the first who asks.
+    idempotency: Idempotency,
+    /// The service of `/rpc`, created by its first request.
     rpc: OnceLock<rpc::Rpc>,
-    /// OpenAPI of it all; made for the first who asks.
-    described: OnceLock<Bytes>,
+    /// The OpenAPI document, created by its first request.
+    openapi_json: OnceLock<Bytes>,
     requests: Requests,
-    /// Kibibytes of bodies that may be read at once.
+    /// Limits how many kibibytes of bodies are held in memory at once.
     bodies: Semaphore,
-    /// Streams end when they have shown what there is.
+    /// When cancelled, streams end after the last available event.
     ending: CancellationToken,
-    /// What goes on without the client that asked for it.
+    /// Calls that continue when their client disconnects.
     running: TaskTracker,
-    /// Subscriptions of `/rpc`, and its sockets.
-    telling: TaskTracker,
+    /// Subscriptions of `/rpc`.
+    subscriptions: TaskTracker,
+    /// WebSockets of `/rpc`.
     sockets: TaskTracker,
 }
 
-/// What a connection takes up, also as a WebSocket.
-type Slot = (OwnedSemaphorePermit, Counted);
+/// The permit and the gauge of a connection, held until it closes, also as a WebSocket.
+type Slot = (OwnedSemaphorePermit, GaugeGuard);
 
-/// A bridge that listens and does not answer yet.
+/// The HTTP server: bound to its address, serving once [`Bridge::serve`] is called.
 pub struct Bridge {
     listener: TcpListener,
     tls: Option<tokio_rustls::TlsAcceptor>,
-    door: Arc<Door>,
+    state: Arc<AppState>,
     token: String,
 }
 
 impl Bridge {
+    /// Checks the options, generates the owner token if needed and binds the address.
     pub async fn open(nuncio: Arc<Nuncio>, options: Options) -> Result<Bridge> {
         let settings = &nuncio.agents.user.settings.http;
         let tls = tls::acceptor(settings)?;
@@ -105,58 +110,62 @@ impl Bridge {
             let refused = |message: &str, hint: &str| Err(Error::invalid_params(message).hint(hint));
             if !options.public {
                 return refused(
-                    "only the loopback is served without --allow-public",
-                    "anybody who reaches the port could try tokens",
+                    "an address outside the loopback interface requires --allow-public",
+                    "any host that reaches the port could try tokens",
                 );
             }
             if tls.is_none() && !options.behind_proxy {
-                let hint = "set http.tls_certificate and http.tls_key, or say --behind-proxy if somebody in front does it";
-                return refused("--allow-public needs TLS: tokens and code would cross the network in the clear", hint);
+                let hint = "set http.tls_certificate and http.tls_key, or pass --behind-proxy if a reverse proxy terminates TLS";
+                return refused("--allow-public requires TLS: tokens and code would be sent unencrypted", hint);
             }
         }
         let tokens = Tokens::new(&nuncio.places.data);
         let token = tokens.owner()?;
         let doing = format!("listening on {}", options.address);
         let listener = TcpListener::bind(options.address).await.map_err(|error| {
-            Error::invalid_params(format!("{doing}: {error}")).hint("another --http ADDR, or stop what listens there").source(error)
+            Error::invalid_params(format!("{doing}: {error}"))
+                .hint("choose another --http ADDR, or stop the process that listens there")
+                .source(error)
         })?;
-        let gate = Gate::new(tokens, options.hosts, options.origins, options.roots.into());
-        let door = Arc::new(Door {
+        let auth = Auth::new(tokens, options.hosts, options.origins, options.roots.into());
+        let state = Arc::new(AppState {
             nuncio,
-            gate,
+            auth,
             router: routes::router(),
-            once: Once::default(),
+            idempotency: Idempotency::default(),
             requests: Requests::default(),
             rpc: OnceLock::new(),
-            described: OnceLock::new(),
+            openapi_json: OnceLock::new(),
             bodies: Semaphore::new(limits::HTTP_BODIES_BYTES_MAX >> 10),
             ending: CancellationToken::new(),
             running: TaskTracker::new(),
-            telling: TaskTracker::new(),
+            subscriptions: TaskTracker::new(),
             sockets: TaskTracker::new(),
         });
-        Ok(Bridge { listener, tls, door, token })
+        Ok(Bridge { listener, tls, state, token })
     }
 
-    /// `http://ADDRESS`.
+    /// The URL of the server: `http://ADDRESS` or `https://ADDRESS`.
     pub fn url(&self) -> Result<String> {
-        let address = self.listener.local_addr().map_err(|error| Error::io("looking at the listener", error))?;
+        let address = self.listener.local_addr().map_err(|error| Error::io("reading the listener's address", error))?;
         Ok(format!("{}://{address}", if self.tls.is_some() { "https" } else { "http" }))
     }
 
-    /// The same with the owner's token, for a browser: what follows `#` is never sent.
+    /// The URL with the owner token, for a browser. Browsers do not send the fragment to the
+    /// server.
     pub fn ready_url(&self) -> Result<String> {
         Ok(format!("{}/#token={}", self.url()?, self.token))
     }
 
-    /// Serves until `stop`. Then running turns get their time, are cancelled, and streams end with the last event.
+    /// Serves until `stop` is cancelled. Then running turns get `http.drain_s` to end before they
+    /// are cancelled, and streams end with the last event.
     pub async fn serve(self, stop: CancellationToken) {
-        let Bridge { listener, tls, door, .. } = self;
+        let Bridge { listener, tls, state, .. } = self;
         let connections = TaskTracker::new();
         let slots = Arc::new(Semaphore::new(connections_max()));
-        let newcomers = Arc::new(Newcomers::default());
+        let pending_connections = Arc::new(PendingConnections::default());
         let closing = CancellationToken::new();
-        connections.spawn(door.clone().tidy(stop.clone()));
+        connections.spawn(state.clone().release_idle_sessions(stop.clone()));
         loop {
             let accepted = tokio::select! {
                 biased;
@@ -166,14 +175,14 @@ impl Bridge {
             let stream = match accepted {
                 Ok((stream, _)) => stream,
                 Err(error) => {
-                    // Usually no file is left.
-                    tracing::warn!(%error, "accepting a connection");
-                    newcomers.close_oldest(limits::CONNECTIONS_CLOSED);
+                    // Usually the process has no file descriptor left.
+                    tracing::warn!(%error, "cannot accept a connection");
+                    pending_connections.close_oldest(limits::CONNECTIONS_CLOSED);
                     tokio::time::sleep(limits::ACCEPT_PAUSE).await;
                     continue;
                 }
             };
-            if slots.available_permits() == 0 && !newcomers.close_oldest(1) {
+            if slots.available_permits() == 0 && !pending_connections.close_oldest(1) {
                 continue;
             }
             let slot = tokio::select! {
@@ -182,42 +191,42 @@ impl Bridge {
                 slot = slots.clone().acquire_owned() => slot,
             };
             let Ok(slot) = slot else { break };
-            let (door, tls, closing, newcomer) = (door.clone(), tls.clone(), closing.clone(), newcomers.enter());
+            let (state, tls, closing, pending) = (state.clone(), tls.clone(), closing.clone(), pending_connections.enter());
             connections.spawn(async move {
-                let held = (slot, Counted::new(&door.requests.connections));
+                let held = (slot, GaugeGuard::new(&state.requests.connections));
                 tokio::select! {
                     biased;
-                    () = newcomer.close.cancelled() => {}
-                    () = door.connection(stream, tls, held, closing, newcomer.clone()) => {}
+                    () = pending.close.cancelled() => {}
+                    () = state.connection(stream, tls, held, closing, pending.clone()) => {}
                 }
             });
         }
-        // First this: whoever finds nobody listening any more can rely on it.
-        door.nuncio.refuse_turns();
+        // Before the listener closes: once connections are refused, no new turn starts.
+        state.nuncio.refuse_turns();
         drop(listener);
-        door.nuncio.drain(Duration::from_secs(door.nuncio.agents.user.settings.http.drain_s)).await;
-        door.ending.cancel();
+        state.nuncio.drain(Duration::from_secs(state.nuncio.agents.user.settings.http.drain_s)).await;
+        state.ending.cancel();
         closing.cancel();
-        for tracker in [&connections, &door.running, &door.telling, &door.sockets] {
+        for tracker in [&connections, &state.running, &state.subscriptions, &state.sockets] {
             tracker.close();
         }
-        let goodbye = async {
+        let finished = async {
             connections.wait().await;
-            door.running.wait().await;
-            // Only who has said that it ends is ended.
-            door.telling.wait().await;
-            door.rpc.get().inspect(|rpc| rpc.stop());
-            door.sockets.wait().await;
+            state.running.wait().await;
+            // Subscriptions send `ended` before their sockets are closed.
+            state.subscriptions.wait().await;
+            state.rpc.get().inspect(|rpc| rpc.stop());
+            state.sockets.wait().await;
         };
-        if tokio::time::timeout(limits::HTTP_GOODBYE, goodbye).await.is_err() {
-            tracing::debug!("connections were cut");
+        if tokio::time::timeout(limits::HTTP_GOODBYE, finished).await.is_err() {
+            tracing::debug!("connections were closed before they had finished");
         }
     }
 }
 
-impl Door {
-    /// Gives up the sessions that nobody uses, from time to time.
-    async fn tidy(self: Arc<Self>, stop: CancellationToken) {
+impl AppState {
+    /// Periodically releases sessions that no client uses.
+    async fn release_idle_sessions(self: Arc<Self>, stop: CancellationToken) {
         while tokio::time::timeout(limits::SESSION_IDLE_LOOK, stop.cancelled()).await.is_err() {
             if let Some(sessions) = self.nuncio.sessions_now() {
                 sessions.release_idle(limits::SESSION_IDLE).await;
@@ -225,12 +234,12 @@ impl Door {
         }
     }
 
-    /// Does work to its end, also when whoever asked for it hangs up in the midst.
-    async fn to_its_end<T: Send + 'static>(&self, work: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
+    /// Runs a call to completion, even if its client disconnects.
+    async fn run_detached<T: Send + 'static>(&self, work: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
         match self.running.spawn(work.in_current_span()).await.map_err(tokio::task::JoinError::try_into_panic) {
             Ok(done) => done,
             Err(Ok(panic)) => std::panic::resume_unwind(panic),
-            Err(Err(_)) => Err(Error::internal("the server ended first")),
+            Err(Err(_)) => Err(Error::internal("the server shut down before the call completed")),
         }
     }
 
@@ -240,33 +249,33 @@ impl Door {
         tls: Option<tokio_rustls::TlsAcceptor>,
         held: Slot,
         closing: CancellationToken,
-        newcomer: Arc<Newcomer>,
+        pending: Arc<PendingConnection>,
     ) {
         let _ = stream.set_nodelay(true);
         match tls {
-            None => self.speak(stream, held, closing, newcomer).await,
+            None => self.serve_http(stream, held, closing, pending).await,
             Some(tls) => {
                 if let Ok(Ok(stream)) = tokio::time::timeout(limits::HTTP_HEAD, tls.accept(stream)).await {
-                    self.speak(stream, held, closing, newcomer).await;
+                    self.serve_http(stream, held, closing, pending).await;
                 }
             }
         }
     }
 
-    async fn speak(
+    async fn serve_http(
         self: Arc<Self>,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         held: Slot,
         closing: CancellationToken,
-        newcomer: Arc<Newcomer>,
+        pending: Arc<PendingConnection>,
     ) {
         let wire = Wire::default();
-        let line = Line::new(Patient::new(stream), wire.clone(), held);
+        let line = Line::new(WriteTimeout::new(stream), wire.clone(), held);
         let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
-            let (door, mut request) = (self.clone(), request.map(Body::new));
+            let (state, mut request) = (self.clone(), request.map(Body::new));
             request.extensions_mut().insert(wire.clone());
-            request.extensions_mut().insert(newcomer.clone());
-            async move { Ok::<_, std::convert::Infallible>(door.answer(request).await) }
+            request.extensions_mut().insert(pending.clone());
+            async move { Ok::<_, std::convert::Infallible>(state.answer(request).await) }
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
@@ -275,7 +284,7 @@ impl Door {
             .serve_connection(TokioIo::new(line), service)
             .with_upgrades();
         tokio::pin!(connection);
-        // A client that breaks off, or says what is no HTTP, is its own affair.
+        // Errors of a connection, e.g. malformed HTTP, do not concern the server.
         tokio::select! {
             _ = &mut connection => return,
             () = closing.cancelled() => connection.as_mut().graceful_shutdown(),
@@ -283,39 +292,40 @@ impl Door {
         let _ = connection.await;
     }
 
-    /// Answers a request, whatever becomes of it; tells it in one line.
+    /// Answers a request, turns errors and panics into responses, and logs one line.
     async fn answer(self: Arc<Self>, request: Request) -> Response {
         let started = Instant::now();
-        let id = answer::request_id();
-        let asked = answer::Asked::of(&request);
-        let foreign = answer::check_head(&request).and_then(|()| self.gate.address(request.uri(), request.headers()));
-        let mut response = match &foreign {
-            Ok(foreign) => answer::caught(self.pass(request, foreign, &id)).await,
-            Err(error) => Failure(error.clone()).into_response(),
+        let id = response::request_id();
+        let record = response::RequestRecord::of(&request);
+        let cross_origin = response::check_head(&request).and_then(|()| self.auth.address(request.uri(), request.headers()));
+        let mut response = match &cross_origin {
+            Ok(cross_origin) => response::catch_panic(self.dispatch(request, cross_origin, &id)).await,
+            Err(error) => ApiError(error.clone()).into_response(),
         };
-        answer::finish(&mut response, &id, foreign.ok().flatten());
-        asked.told(&self.requests, &id, &response, started.elapsed());
+        response::finish(&mut response, &id, cross_origin.ok().flatten());
+        record.record(&self.requests, &id, &response, started.elapsed());
         response
     }
 
-    async fn pass(self: &Arc<Self>, mut request: Request, foreign: &Foreign, id: &str) -> Response {
-        if foreign.is_some() && request.method() == Method::OPTIONS {
-            return answer::preflight();
+    /// Authenticates a request and routes it.
+    async fn dispatch(self: &Arc<Self>, mut request: Request, cross_origin: &CrossOrigin, id: &str) -> Response {
+        if cross_origin.is_some() && request.method() == Method::OPTIONS {
+            return response::preflight();
         }
         if !routes::is_open(&request) {
-            match self.gate.client(request.headers()) {
+            match self.auth.client(request.headers()) {
                 Ok(client) => {
-                    if let Some(newcomer) = request.extensions_mut().remove::<Arc<Newcomer>>() {
-                        newcomer.admit();
+                    if let Some(pending) = request.extensions_mut().remove::<Arc<PendingConnection>>() {
+                        pending.admit();
                     }
                     request.extensions_mut().insert(Arc::new(client));
                 }
-                Err(error) => return Failure(error).into_response(),
+                Err(error) => return ApiError(error).into_response(),
             }
         }
         request.extensions_mut().insert(self.clone());
-        // Who was not let in tells no trace.
-        let span = answer::span(&request, id);
+        // Unauthenticated requests cannot set a trace.
+        let span = response::span(&request, id);
         match self.router.clone().oneshot(request).instrument(span).await {
             Ok(response) => response,
             Err(never) => match never {},

@@ -1,4 +1,5 @@
-//! Permission questions on a terminal. Where there is none, nobody attends, and the answer is no.
+//! Permission questions on a terminal. Without a terminal no client is attached to answer, and the
+//! broker denies.
 
 use std::io::{BufRead, IsTerminal, Write};
 
@@ -7,33 +8,33 @@ use crate::id::PermissionId;
 use crate::session::Session;
 use crate::terminal_text::question_line;
 
-/// How questions are answered here.
+/// How permission questions are answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answers {
-    /// By nobody.
+    /// Questions are not answered here.
     None,
-    /// By whoever sits at the terminal.
+    /// The user answers at the terminal.
     Terminal,
-    /// With yes (`demo --yes`).
+    /// Every question is answered with yes (`demo --yes`).
     Yes,
 }
 
 impl Answers {
-    /// A terminal to ask at, and to show the question on.
-    pub fn here() -> Answers {
+    /// `Terminal` if both standard input and standard error are terminals, else `None`.
+    pub fn for_terminal() -> Answers {
         if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() { Answers::Terminal } else { Answers::None }
     }
 }
 
-/// Answers one question about the call `title`; what it would do is shown already. A terminal is read on a thread: a turn that is
-/// cancelled meanwhile does not wait for it.
+/// Answers one question about the call `title`, whose content the caller has shown. The terminal is
+/// read on a separate thread, so that a cancelled turn does not wait for it.
 pub fn answer(answers: Answers, session: &Session, id: &PermissionId, title: &str, options: &[PermissionOption]) {
     let broker = session.broker.clone();
     let id = id.clone();
     let pick = move |kind: PermissionOptionKind, options: &[PermissionOption]| {
         let option = options.iter().find(|option| option.kind == kind);
         if let Some(option) = option {
-            // Too late is no error: the turn may have been cancelled.
+            // A late answer is not an error: the turn may have been cancelled.
             let _ = broker.answer(&id, &option.option_id, "terminal", None);
         }
     };
@@ -50,7 +51,8 @@ pub fn answer(answers: Answers, session: &Session, id: &PermissionId, title: &st
     }
 }
 
-/// Asks at the terminal until there is an answer that is offered, one question after the other; the end of the input is a no.
+/// Asks at the terminal until the user gives one of the offered answers. End of input denies.
+/// Holding the lock of standard input serialises questions.
 pub fn ask(title: &str, options: &[PermissionOption]) -> PermissionOptionKind {
     let offered = |kind| options.iter().find(|option: &&PermissionOption| option.kind == kind);
     let mut question = format!("Allow {}?  [y]es  [n]o", question_line(title));
@@ -62,7 +64,7 @@ pub fn ask(title: &str, options: &[PermissionOption]) -> PermissionOptionKind {
     }
     let mut input = std::io::stdin().lock();
     loop {
-        // At once: nothing of somebody else's comes between.
+        // One write, so that no other output splits the question.
         eprint!("{question}: ");
         let _ = std::io::stderr().flush();
         let mut line = String::new();

@@ -1,4 +1,4 @@
-//! `nuncio serve`, `nuncio acp --http`, `nuncio token`: the bridge, and who may in.
+//! `nuncio serve`, `nuncio acp --http` and `nuncio token`: the HTTP server and its tokens.
 
 use std::io::IsTerminal;
 
@@ -16,46 +16,48 @@ fn flags(address: String, options: BridgeOptions) -> BridgeFlags {
     BridgeFlags { address, public: allow_public, behind_proxy, hosts, origins }
 }
 
+/// Serves HTTP until a signal arrives.
 pub async fn serve(ground: Ground, address: String, options: BridgeOptions) -> Result<u8> {
     let token_file = Tokens::new(&ground.places.data).owner_file().display().to_string();
     let (_, bridge) = app::bridge(ground, flags(address, options)).await?;
-    // The token is for eyes only: not for a file or a pipe that output goes to.
+    // The URL with the token is printed to a terminal only, so that no file or pipe records it.
     let terminal = std::io::stdout().is_terminal();
     let url = if terminal { bridge.ready_url()? } else { bridge.url()? };
-    let tell = || {
+    let announce = || {
         print(format!("nuncio listens on {url}\n"))?;
         if terminal {
-            return print(format!("the owner's token is in {token_file}\n"));
+            return print(format!("owner token: {token_file}\n"));
         }
         tracing::info!(url, token_file, "listening");
         Ok(())
     };
-    app::serve(bridge, tell).await.map(|()| 0)
+    app::serve(bridge, announce).await.map(|()| 0)
 }
 
-/// Standard output is the protocol's: the address is told on standard error.
-pub async fn beside(ground: Ground, address: String, options: BridgeOptions) -> Result<u8> {
+/// Serves ACP on standard input and output, and HTTP. The address is printed to standard error.
+pub async fn acp_and_serve(ground: Ground, address: String, options: BridgeOptions) -> Result<u8> {
     let token_file = Tokens::new(&ground.places.data).owner_file().display().to_string();
     let (nuncio, bridge) = app::bridge(ground, flags(address, options)).await?;
     let terminal = std::io::stderr().is_terminal();
     let url = if terminal { bridge.ready_url()? } else { bridge.url()? };
-    let tell = || {
+    let announce = || {
         eprintln!("nuncio listens on {url}");
         match terminal {
-            true => eprintln!("the owner's token is in {}", output_line(&token_file)),
+            true => eprintln!("owner token: {}", output_line(&token_file)),
             false => tracing::info!(url, token_file, "listening"),
         }
     };
-    app::acp_and_bridge(nuncio, bridge, tell).await.map(|()| 0)
+    app::acp_and_bridge(nuncio, bridge, announce).await.map(|()| 0)
 }
 
+/// Runs `nuncio token`.
 pub fn token(ground: &Ground, command: TokenCommand) -> Result<u8> {
     let tokens = Tokens::new(&ground.places.data);
     match command {
         TokenCommand::List => {
             let rows = tokens.list()?.into_iter().map(|token| {
                 let roots: Vec<String> = token.roots.iter().map(|root| root.display().to_string()).collect();
-                let roots = if roots.is_empty() { "everywhere the server is".into() } else { roots.join(" ") };
+                let roots = if roots.is_empty() { "all roots of the server".into() } else { roots.join(" ") };
                 format!("{:20} {:10} {} {roots}\n", token.name, role_name(token.role), timestamp(token.created_ms))
             });
             print(rows.collect::<String>())?;
@@ -64,7 +66,11 @@ pub fn token(ground: &Ground, command: TokenCommand) -> Result<u8> {
             let role = match role.as_str() {
                 "observer" => Role::Observer,
                 "controller" => Role::Controller,
-                _ => return Err(Error::invalid_params(format!("there is no role {role}")).hint("observer or controller")),
+                _ => {
+                    return Err(
+                        Error::invalid_params(format!("role {role:?} is unknown")).hint("use --role observer or --role controller")
+                    );
+                }
             };
             print(tokens.create(&name, role, ground.overrides.roots.clone(), now_ms())? + "\n")?;
         }

@@ -1,4 +1,5 @@
-//! Sessions as files: JSON lines of messages, which can be imported again, and a directory with everything for looking at.
+//! Export and import of sessions: JSON lines of messages, which can be imported, and a directory
+//! with all files of a session, for reading.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -64,10 +65,11 @@ enum Line {
     },
 }
 
+/// Prints a session as JSON lines, or writes the directory `layout`.
 pub fn export(nuncio: &Nuncio, sessions: &Sessions, id: &str, layout: Option<&Path>) -> Result<()> {
     let id = SessionId::from(id);
     match layout {
-        Some(dir) => lay_out(nuncio, sessions, &id, dir),
+        Some(dir) => write_layout(nuncio, sessions, &id, dir),
         None => {
             let mut state = SessionState::default();
             each_event(sessions, &id, |event| {
@@ -115,8 +117,8 @@ fn message_line(event: &Event) -> Option<Line> {
     }
 }
 
-/// `session.json`, `events.ndjson`, `attachments/`, `artifacts/TURN/`.
-fn lay_out(nuncio: &Nuncio, sessions: &Sessions, id: &SessionId, dir: &Path) -> Result<()> {
+/// Writes `session.json`, `events.ndjson`, `attachments/` and `artifacts/TURN/`.
+fn write_layout(nuncio: &Nuncio, sessions: &Sessions, id: &SessionId, dir: &Path) -> Result<()> {
     let failed = |error| Error::io(format_args!("writing {}", dir.display()), error);
     fs::create_dir_all(dir.join("attachments")).map_err(failed)?;
     fs::create_dir_all(dir.join("artifacts")).map_err(failed)?;
@@ -163,21 +165,21 @@ pub async fn import(nuncio: &Nuncio, sessions: &Sessions, file: &Path) -> Result
             .map_err(|error| Error::invalid_params(format!("{}, line {number}: {error}", file.display())))?;
         lines.push(line);
     }
-    // Read to its end before anything is made: half a session is none.
+    // The whole file is parsed first, so that a bad line does not leave half a session.
     let mut lines = lines.into_iter();
     let Some(Line::Session { cwd, change, .. }) = lines.next() else {
-        return Err(Error::invalid_params(format!("{}, line 1: not the metadata of a session", file.display())));
+        return Err(Error::invalid_params(format!("{}, line 1: the metadata of a session is missing", file.display())));
     };
     let (cwd, change, dropped) = confined(nuncio, cwd, change);
     let session = sessions.create(cwd, nuncio.mode.clone(), change).await?;
-    for what in dropped {
-        eprintln!("nuncio: not imported: {what}");
-        session.log.emit(None, Body::notice(Severity::Warning, "Not imported", what)).await;
+    for description in dropped {
+        eprintln!("nuncio: not imported: {description}");
+        session.log.emit(None, Body::notice(Severity::Warning, "Not imported", description)).await;
     }
     let mut turn: Option<TurnId> = None;
     for line in lines {
         let Some((of_turn, body)) = event_body(line) else {
-            return Err(Error::invalid_params(format!("{}: the metadata stands there twice", file.display())));
+            return Err(Error::invalid_params(format!("{}: the metadata is repeated", file.display())));
         };
         if turn != of_turn {
             if let Some(ended) = turn.take() {
@@ -207,15 +209,15 @@ fn confined(nuncio: &Nuncio, cwd: PathBuf, mut change: SessionChange) -> (PathBu
     let cwd = match fs::canonicalize(&cwd) {
         Ok(real) if real.starts_with(&here) => real,
         _ => {
-            dropped.push(format!("its directory {cwd:?}: it works in {here:?} (--cwd names another)"));
+            dropped.push(format!("directory {cwd:?}: the session works in {here:?} (to choose another: --cwd)"));
             here
         }
     };
     if let Some(directories) = change.additional_directories.take().filter(|directories| !directories.is_empty()) {
-        dropped.push(format!("its additional directories {directories:?}"));
+        dropped.push(format!("additional directories {directories:?}"));
     }
     if let Some(model) = change.model.take_if(|model| model.starts_with("scripted:")) {
-        dropped.push(format!("its scripted model {model:?}"));
+        dropped.push(format!("scripted model {model:?}"));
     }
     change.cwd = None;
     (cwd, change, dropped)

@@ -1,4 +1,4 @@
-//! What can be said on the command line.
+//! Command-line arguments and their help texts.
 
 use std::path::PathBuf;
 
@@ -8,11 +8,11 @@ use crate::app::Setup;
 use crate::config::Overrides;
 use crate::model::Thinking;
 
-/// The coding agent that every editor, script and other agent can spawn.
+/// Coding agent for editors, scripts and other programs
 #[derive(Debug, Parser)]
 #[command(name = "nuncio", version, propagate_version = true, subcommand_help_heading = "Commands")]
 #[command(
-    after_help = "Without a command: acp when standard input is no terminal. A key is never a flag: environment, file or command."
+    after_help = "Without a command, nuncio runs acp if standard input is not a terminal.\nAPI keys come from the environment, a file or a command, never from a flag."
 )]
 pub struct Flags {
     #[command(subcommand)]
@@ -23,41 +23,41 @@ pub struct Flags {
 
 #[derive(Debug, Args)]
 pub struct Common {
-    /// PROVIDER/NAME, or scripted:FILE
+    /// Use a model: PROVIDER/NAME or scripted:FILE
     #[arg(long, global = true, value_name = "MODEL", help_heading = "Common options")]
     model: Option<String>,
-    /// Instead of the base URL of the model's provider
+    /// Replace the base URL of the model's provider
     #[arg(long, global = true, value_name = "URL", help_heading = "Common options")]
     base_url: Option<String>,
     /// Work in DIR
     #[arg(long, global = true, value_name = "DIR", help_heading = "Common options")]
     cwd: Option<PathBuf>,
-    /// ask, accept-edits, plan or auto
+    /// Set the permission mode: ask, accept-edits, plan or auto
     #[arg(long, global = true, value_name = "MODE", help_heading = "Common options")]
     mode: Option<String>,
-    /// How much the model may think
+    /// Set how much the model thinks
     #[arg(long, global = true, value_enum, value_name = "LEVEL", help_heading = "Common options")]
     thinking: Option<Thinking>,
-    /// Instead of nuncio's own system prompt
+    /// Replace the built-in system prompt
     #[arg(long, global = true, value_name = "TEXT", help_heading = "Common options")]
     system_prompt: Option<String>,
-    /// What commands may touch: off, read-only or workspace-write
+    /// Sandbox commands: off, read-only or workspace-write
     #[arg(
         long,
         global = true,
-        value_name = "WHAT",
+        value_name = "LEVEL",
         value_parser = ["off", "read-only", "workspace-write"],
         hide_possible_values = true,
         help_heading = "Common options"
     )]
     sandbox: Option<String>,
-    /// Another directory to work in (repeatable)
+    /// Allow work in another directory (repeatable)
     #[arg(long = "root", global = true, value_name = "DIR", help_heading = "Common options")]
     roots: Vec<PathBuf>,
-    /// Settings from FILE
+    /// Read settings from FILE
     #[arg(long, global = true, value_name = "FILE", help_heading = "Common options")]
     config: Option<PathBuf>,
-    /// Sessions in DIR
+    /// Store sessions and tokens in DIR
     #[arg(long, global = true, value_name = "DIR", help_heading = "Common options")]
     data_dir: Option<PathBuf>,
 }
@@ -84,15 +84,15 @@ impl Flags {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Agent Client Protocol on standard input and output: what editors spawn
+    /// Serve the Agent Client Protocol on standard input and output, for editors
     Acp {
-        /// Open the bridge on ADDR, too, over the same sessions
+        /// Also serve HTTP on ADDR, with the same sessions
         #[arg(long, value_name = "ADDR")]
         http: Option<String>,
         #[command(flatten)]
         bridge: BridgeOptions,
     },
-    /// The bridge: REST and server-sent events, for browsers, scripts and other agents
+    /// Serve HTTP for browsers, scripts and other agents: REST, events, JSON-RPC
     Serve {
         /// Listen on ADDR
         #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8686")]
@@ -100,137 +100,138 @@ pub enum Command {
         #[command(flatten)]
         bridge: BridgeOptions,
     },
-    /// Named tokens for the bridge: list, new, revoke
+    /// Manage access tokens for the HTTP server
     Token {
         #[command(subcommand)]
         command: TokenCommand,
     },
-    /// Work on prompts, one after the other, and exit
+    /// Run one or more prompts in order and exit
     Run(RunOptions),
-    /// A small repository, a failing test, and an agent that mends it: offline
+    /// Fix a failing test in a sample repository, offline
     Demo {
-        /// Answer every question with yes
+        /// Allow every tool call
         #[arg(long)]
         yes: bool,
-        /// Make the repository in DIR, which must not exist
+        /// Create the repository in DIR, which must not exist
         #[arg(long, value_name = "DIR")]
         keep: Option<PathBuf>,
     },
-    /// Run one tool by hand, through the same gate
+    /// Run a single tool, with the same permission checks as in a session
     Tool(ToolOptions),
-    /// The store: list, show, export, import, rm
+    /// List, show, export, import and delete sessions
     Sessions {
         #[command(subcommand)]
         command: SessionsCommand,
     },
-    /// Print a generated schema, or their names
+    /// Print a generated schema, or list the schemas
     Schema { name: Option<String> },
-    /// Settings: show them with their origins, check a file, or where it is
+    /// Show or check the settings
     Config {
         #[command(subcommand)]
         command: Option<ConfigCommand>,
     },
-    /// Let a project's settings widen what is allowed
+    /// Trust a directory: honour its .nuncio/config.toml in full
     Trust {
         #[arg(default_value = ".")]
         dir: PathBuf,
     },
-    /// Check what works here: settings, the store, the model (with one short request), the shell
+    /// Check the settings, the store, the shell and, with one short request, the model
     Doctor,
 }
 
 #[derive(Debug, Default, Args)]
 pub struct BridgeOptions {
-    /// Listen on other interfaces than the loopback, too; needs TLS, or --behind-proxy
+    /// Accept an address outside the loopback interface; requires TLS or --behind-proxy
     #[arg(long)]
     pub allow_public: bool,
-    /// Somebody in front of the bridge does TLS
+    /// Declare that a reverse proxy terminates TLS
     #[arg(long)]
     pub behind_proxy: bool,
-    /// A name by which the bridge may be asked for (repeatable)
+    /// Accept requests for this host name (repeatable)
     #[arg(long = "allow-host", value_name = "HOST")]
     pub hosts: Vec<String>,
-    /// An origin whose pages may ask, like https://name:port (repeatable)
+    /// Accept requests from pages of an origin, e.g. https://name:port (repeatable)
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     pub origins: Vec<String>,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum TokenCommand {
-    /// Who may in, and for what
+    /// List named tokens with their roles and roots
     List,
-    /// Make a token, and print it this once
+    /// Create a token and print it; it cannot be shown again
     New {
         name: String,
-        /// observer reads; controller prompts and answers, too
+        /// Set the role: observer reads; controller also prompts and answers questions
         #[arg(long, default_value = "controller")]
         role: String,
     },
-    /// Make a token worthless, at once
+    /// Revoke a token immediately
     Revoke { name: String },
 }
 
 #[derive(Debug, Args)]
 pub struct RunOptions {
-    /// The prompt; none, or `-`: standard input. Piped input is appended to the prompt
+    /// Prompt; read from standard input if absent or `-`; piped input is appended
     #[arg(value_name = "WORD")]
     pub words: Vec<String>,
-    /// A prompt, instead of words; repeated, one after the other
+    /// Give the prompt as an option; several prompts run in order (repeatable)
     #[arg(short, long = "prompt", value_name = "TEXT", conflicts_with = "words")]
     pub prompts: Vec<String>,
-    /// Events as JSON lines; with `-`, messages and interrupts are read as JSON lines
+    /// Print events as JSON lines; with `-`, read messages and interrupts as JSON lines
     #[arg(long)]
     pub json: bool,
-    /// No colours
+    /// Print without colours
     #[arg(long)]
     pub plain: bool,
-    /// Go on with the last session of this directory
+    /// Continue the most recent session of this directory
     #[arg(long = "continue", conflicts_with = "resume")]
     pub last: bool,
-    /// Go on with session ID
+    /// Continue session ID
     #[arg(long, value_name = "ID")]
     pub resume: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub struct ToolOptions {
-    /// Without a name: list the tools and what they take
+    /// Name of the tool; without it, the tools and their parameters are listed
     pub name: Option<String>,
-    /// The input as JSON; `-`: from standard input
+    /// Input of the tool as JSON; `-` reads it from standard input
     #[arg(default_value = "{}")]
     pub input: String,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum SessionsCommand {
-    /// Most recently updated first
+    /// List sessions, most recently updated first
     List {
-        /// Only those of this directory
+        /// Show only sessions of this directory
         #[arg(long)]
         here: bool,
+        /// Print JSON lines
         #[arg(long)]
         json: bool,
     },
-    /// All that was said and done
+    /// Show the messages and tool calls of a session
     Show {
         id: String,
-        /// Events as JSON lines
+        /// Print events as JSON lines
         #[arg(long)]
         json: bool,
     },
-    /// As JSON lines: first the metadata, then the messages
+    /// Export a session as JSON lines: first the metadata, then the messages
     Export {
         id: String,
-        /// As a directory: session.json, events.ndjson, attachments/, artifacts/
+        /// Write a directory: session.json, events.ndjson, attachments/, artifacts/
         #[arg(long, value_name = "DIR")]
         layout: Option<PathBuf>,
     },
-    /// Make a session of an export
+    /// Create a session from an export
     Import {
-        /// `-`: standard input
+        /// Exported file; `-` reads standard input
         file: PathBuf,
     },
-    /// Remove sessions with all that belongs to them
+    /// Delete sessions with their attachments and artifacts
     Rm {
         #[arg(required = true)]
         ids: Vec<String>,
@@ -239,10 +240,10 @@ pub enum SessionsCommand {
 
 #[derive(Debug, Subcommand)]
 pub enum ConfigCommand {
-    /// Every value that is no default, and where it comes from
+    /// Show every value that differs from the default, and where it is set
     Show,
-    /// Read the settings and say what is wrong
+    /// Check the settings and report errors
     Check,
-    /// Where the user's file is
+    /// Print the path of the user's settings file
     Path,
 }

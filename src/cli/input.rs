@@ -1,4 +1,4 @@
-//! Where `nuncio run` takes its prompts from: words, `--prompt`, standard input.
+//! The prompts of `nuncio run`: from words, `--prompt` or standard input.
 
 use std::collections::VecDeque;
 use std::io::{IsTerminal, Read};
@@ -10,14 +10,16 @@ use super::flags::RunOptions;
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 
-/// What `run` works on.
+/// The input of `nuncio run`.
 pub enum Input {
-    /// Messages and interrupts on standard input, a line each (`--json -`).
+    /// Messages and interrupts on standard input, one per line (`--json -`).
     Lines,
+    /// Prompts, in order.
     Prompts(VecDeque<String>),
 }
 
-/// Words are one prompt. Piped input is appended to the first prompt, or is the prompt where there is no other.
+/// Reads the prompts. All words form one prompt. Piped input is appended to the first prompt, or is
+/// the prompt if there is no other.
 pub async fn read(options: &RunOptions) -> Result<Input> {
     let (words, dash) = match options.words.split_last() {
         Some((last, words)) if last == "-" => (words, true),
@@ -45,10 +47,12 @@ pub async fn read(options: &RunOptions) -> Result<Input> {
     Ok(Input::Prompts(prompts))
 }
 
-/// Standard input to its end; none where it is blank, or a terminal that is not `wanted`. Says so where that takes long.
+/// Reads standard input to its end. Returns `None` if it is blank, or a terminal that is not
+/// `wanted`. Prints a notice after [`limits::INPUT_NOTICE`].
 ///
-/// A pipe belongs to whoever wrote the command line, and may be slow to begin (a build, a test run): it is waited for. A socket is what
-/// programs give to their children, often without ever closing it: it is waited for a moment only, unless it is `wanted`.
+/// A pipe comes from the command line and may start slowly (a build, a test run), so the read
+/// waits. A socket is typically inherited from a program that never closes it, so the read waits
+/// for [`limits::INPUT_SOCKET`] at most, unless input is `wanted`.
 async fn standard_input(wanted: bool) -> Result<Option<String>> {
     if std::io::stdin().is_terminal() {
         return match wanted {
@@ -58,8 +62,8 @@ async fn standard_input(wanted: bool) -> Result<Option<String>> {
     }
     let mut reading = tokio::task::spawn_blocking(move || {
         let kind = rustix::fs::fstat(rustix::stdio::stdin()).map(|stat| FileType::from_raw_mode(stat.st_mode));
-        if kind == Ok(FileType::Socket) && !wanted && !begins() {
-            eprintln!("nuncio: going on without standard input: nothing came from it (to skip it at once: </dev/null)");
+        if kind == Ok(FileType::Socket) && !wanted && !has_input() {
+            eprintln!("nuncio: continuing without standard input: it sent nothing (to skip the wait: </dev/null)");
             return Ok(Vec::new());
         }
         let mut bytes = Vec::new();
@@ -68,7 +72,7 @@ async fn standard_input(wanted: bool) -> Result<Option<String>> {
     let read = match tokio::time::timeout(limits::INPUT_NOTICE, &mut reading).await {
         Ok(read) => read,
         Err(_) => {
-            eprintln!("nuncio: reading standard input, which has not ended yet (to skip it: </dev/null)");
+            eprintln!("nuncio: still reading standard input (to skip it: </dev/null)");
             reading.await
         }
     };
@@ -80,14 +84,14 @@ async fn standard_input(wanted: bool) -> Result<Option<String>> {
         return Err(Error::new(Kind::TooLarge, message).hint("name the file in the prompt instead"));
     }
     let text = String::from_utf8(bytes).unwrap_or_else(|error| {
-        eprintln!("nuncio: standard input is not UTF-8: what is not is replaced");
+        eprintln!("nuncio: standard input is not UTF-8: invalid bytes are replaced");
         String::from_utf8_lossy(error.as_bytes()).into_owned()
     });
     Ok(Some(text).filter(|text| !text.trim().is_empty()))
 }
 
-/// Whether something comes from standard input, or its end, within [`limits::INPUT_SOCKET`].
-fn begins() -> bool {
+/// Returns true if standard input becomes readable or ends within [`limits::INPUT_SOCKET`].
+fn has_input() -> bool {
     let stdin = rustix::stdio::stdin();
     let wait = Timespec { tv_sec: limits::INPUT_SOCKET.as_secs() as i64, tv_nsec: 0 };
     !matches!(poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&wait)), Ok(0))

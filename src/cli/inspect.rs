@@ -1,4 +1,4 @@
-//! `config`, `trust`, `doctor`: what holds here, and why.
+//! `nuncio config`, `nuncio trust` and `nuncio doctor`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,23 +22,24 @@ fn with_project(ground: &Ground) -> Result<Loaded> {
     Ok(loaded)
 }
 
+/// Runs `nuncio config`.
 pub fn config(ground: &Ground, command: Option<ConfigCommand>) -> Result<u8> {
     match command.unwrap_or(ConfigCommand::Show) {
         ConfigCommand::Path => print(format!("{}\n", ground.places.file.display()))?,
         ConfigCommand::Check => {
             let loaded = with_project(ground)?;
             for name in &loaded.ignored {
-                print(format!("not used: {name} of this project (nuncio trust {})\n", ground.cwd.display()))?;
+                print(format!("not used: {name} of this project (to use it: nuncio trust {})\n", ground.cwd.display()))?;
             }
             if let (Some(why), false) = (loaded.distrusted, loaded.ignored.is_empty()) {
-                print(format!("the settings of this project only narrow: {why}\n"))?;
+                print(format!("the settings of this project cannot grant permissions: {why}\n"))?;
             }
-            print("the settings are fine\n")?;
+            print("the settings are valid\n")?;
         }
         ConfigCommand::Show => {
             let loaded = with_project(ground)?;
             let text = toml::to_string_pretty(&loaded.settings)
-                .map_err(|error| Error::internal(format!("showing the settings: {error}")))?;
+                .map_err(|error| Error::internal(format!("serializing the settings: {error}")))?;
             print(mask_urls(&text))?;
             for (name, origin) in &loaded.origins {
                 print(format!("# {name}: {origin}\n"))?;
@@ -48,23 +49,25 @@ pub fn config(ground: &Ground, command: Option<ConfigCommand>) -> Result<u8> {
     Ok(0)
 }
 
+/// Runs `nuncio trust`.
 pub fn trust(ground: &Ground, dir: &Path) -> Result<u8> {
     let trusted = Trust::add(&ground.places, &ground.cwd.join(dir))?;
     print(format!(
-        "{} is trusted: its .nuncio/config.toml may widen what is allowed until it changes, and language servers run in it\n",
+        "{} is trusted: its .nuncio/config.toml applies in full until the file changes, and language servers may run\n",
         trusted.display()
     ))?;
     Ok(0)
 }
 
-/// One line a check: what works, or what does not and what to do. Fails when nothing could be done here.
+/// Prints one line per check: `ok` with the finding, or `FAIL` with the error. Returns exit code 1
+/// if a check failed.
 pub async fn doctor(ground: Ground) -> Result<u8> {
-    let mut broken = 0;
+    let mut failures = 0;
     let mut line = |name: &str, result: std::result::Result<String, String>| {
         let (mark, text) = match result {
             Ok(text) => ("ok  ", text),
             Err(text) => {
-                broken += 1;
+                failures += 1;
                 ("FAIL", text)
             }
         };
@@ -84,7 +87,7 @@ pub async fn doctor(ground: Ground) -> Result<u8> {
     let (models, settings) = (&nuncio.agents.models, &nuncio.agents.user.settings);
     let model = match models.default_id(settings).await {
         Ok(id) => match models.open(&id, settings).await {
-            Ok(model) => answers(&*model).await.map(|answer| match models.found_at(&id) {
+            Ok(model) => probe(&*model).await.map(|answer| match models.found_at(&id) {
                 Some(base_url) => format!("{id} (a local server at {base_url}): {answer}"),
                 None => format!("{id}: {answer}"),
             }),
@@ -98,12 +101,12 @@ pub async fn doctor(ground: Ground) -> Result<u8> {
     )?;
     let shell = nuncio.agents.supervisor.spawn(&crate::process::Command::shell("command -v bash || command -v sh", &nuncio.cwd));
     line("shell", shell_line(shell).await)?;
-    Ok(if broken > 0 { 1 } else { 0 })
+    Ok(if failures > 0 { 1 } else { 0 })
 }
 
-/// Sends the model one short request, which proves its address, the key and the name together, and waits for the answer to begin. It is
-/// sent once: a provider that is busy is a failure here.
-async fn answers(model: &dyn Model) -> std::result::Result<&'static str, ModelError> {
+/// Sends one short request and waits until the answer starts, which verifies the base URL, the key
+/// and the model's name. The request is not retried: a busy provider is a failure.
+async fn probe(model: &dyn Model) -> std::result::Result<&'static str, ModelError> {
     if model.id().starts_with("scripted:") {
         return Ok("a script");
     }
@@ -119,7 +122,7 @@ async fn answers(model: &dyn Model) -> std::result::Result<&'static str, ModelEr
         Ok(Some(Ok(Chunk::Retry { reason, .. }))) => Err(failed(reason)),
         Ok(Some(Ok(_))) => Ok("answers"),
         Ok(Some(Err(error))) => Err(error),
-        Ok(None) => Err(failed(format!("{}: the answer is empty", model.id()))),
+        Ok(None) => Err(failed(format!("{}: the model returned an empty answer", model.id()))),
         Err(_) => Err(failed(format!("{}: no answer within {} s", model.id(), limits::DOCTOR_MODEL.as_secs()))),
     }
 }

@@ -1,4 +1,4 @@
-//! The log as lines that people read, for a terminal: the time (UTC), then what happened.
+//! Log lines for a terminal: the time (UTC), then the request or the event.
 
 use std::fmt;
 
@@ -12,6 +12,7 @@ use crate::api::timestamp;
 use crate::session::now_ms;
 use crate::terminal_text::output_line;
 
+/// Formats an event as one line.
 pub struct LogLines;
 
 impl<S, N> FormatEvent<S, N> for LogLines
@@ -24,12 +25,12 @@ where
         event.record(&mut fields);
         let now = timestamp(now_ms());
         let time = now.get(11..19).unwrap_or(&now);
-        let what = fields.request().unwrap_or_else(|| format!("{} {}", event.metadata().level(), fields.all()));
-        writeln!(writer, "{time} {}", output_line(&what))
+        let text = fields.request().unwrap_or_else(|| format!("{} {}", event.metadata().level(), fields.all()));
+        writeln!(writer, "{time} {}", output_line(&text))
     }
 }
 
-/// Names and values, in their order.
+/// Field names and values, in the order in which they were recorded.
 #[derive(Default)]
 struct Fields(Vec<(&'static str, String)>);
 
@@ -38,7 +39,7 @@ impl Fields {
         self.0.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
     }
 
-    /// `POST /v1/sessions 201 1.4 ms owner`, if it is a request.
+    /// The line of a request: `POST /v1/sessions 201 1.4 ms owner`.
     fn request(&self) -> Option<String> {
         if self.get("message") != Some("request") {
             return None;

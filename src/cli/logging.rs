@@ -1,4 +1,5 @@
-//! Logs on standard error, as JSON lines or, on a terminal, as lines for people; and traces to a collector where the settings name one.
+//! Logs to standard error: JSON lines, or readable lines on a terminal. Sends traces to the
+//! collector of the settings, if any.
 
 use std::io::IsTerminal;
 
@@ -14,12 +15,13 @@ use crate::config::{Environment, Telemetry};
 use crate::error::{Error, Result};
 use crate::limits;
 
-/// Sends what is left when it is dropped.
+/// Sends the remaining spans when dropped.
 #[derive(Default)]
 pub struct Traces(Option<SdkTracerProvider>);
 
-/// `NUNCIO_LOG` is a level or a list of `module=level`. A server tells of each request. What others' code says below `info` is never shown,
-/// whatever is asked for: libraries print requests there with their headers, and frames with what people wrote.
+/// Starts logging and tracing. `NUNCIO_LOG` is a level or a list of `module=level`. A server logs
+/// every request. Libraries log at `info` and above only, whatever `NUNCIO_LOG` asks for: below
+/// that they print request headers and message contents.
 pub fn start(environment: &Environment, serves: bool, telemetry: &Telemetry) -> Result<Traces> {
     let usual = if serves { LevelFilter::INFO } else { LevelFilter::WARN };
     let wanted = environment.get("NUNCIO_LOG").and_then(|wanted| wanted.parse::<Targets>().ok());
@@ -36,14 +38,16 @@ pub fn start(environment: &Environment, serves: bool, telemetry: &Telemetry) -> 
         let spans = Targets::new().with_target("nuncio", LevelFilter::INFO);
         tracing_opentelemetry::layer().with_tracer(provider.tracer("nuncio")).with_filter(spans)
     });
-    // A second start in one process, as in tests, keeps the first.
+    // Fails if a subscriber is installed already, as in tests; that one stays.
     let _ = tracing_subscriber::registry().with(lines).with(traces).try_init();
     Ok(Traces(provider))
 }
 
-/// Sends spans in batches, from a thread of its own; when the collector does not take them they are dropped.
+/// Sends spans in batches from its own thread. Spans that the collector does not accept are
+/// dropped.
 fn provider(endpoint: &str) -> Result<SdkTracerProvider> {
-    // The client that it makes wants one; where there is one already, that stays.
+    // The exporter's HTTP client needs a default provider. Fails if one is installed; that one
+    // stays.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let exporter = SpanExporter::builder()
         .with_http()

@@ -1,4 +1,4 @@
-//! `nuncio run`: prompts, one after the other, in a session of this process.
+//! `nuncio run`: runs prompts in order, in a session owned by this process.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{IsTerminal, Write};
@@ -23,7 +23,7 @@ use crate::protocol::acp;
 use crate::rpc::lines::{Line, LineReader};
 use crate::session::{Follow, Session};
 
-/// A line of `run --json -`.
+/// A line of standard input in `run --json -`.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Input {
@@ -31,7 +31,7 @@ enum Input {
     Interrupt {},
 }
 
-/// How events are shown.
+/// The output format of events.
 pub enum Show {
     Json,
     Text(Text),
@@ -60,13 +60,14 @@ impl Show {
     }
 }
 
+/// Runs `nuncio run`.
 pub async fn run(nuncio: Arc<Nuncio>, options: RunOptions, colours: Colours) -> Result<u8> {
     let input = input::read(&options).await?;
     let (session, after) = open(&nuncio, &options).await?;
-    // A pipe or a file gets the model's text as it is.
+    // A pipe or a file gets the model's text unchanged.
     let look = Look { colour: colours.stderr && !options.plain, exact: !std::io::stdout().is_terminal(), ..Look::default() };
     let show = if options.json { Show::Json } else { Show::Text(Text::new(look, &nuncio.cwd)) };
-    let answers = if matches!(input, input::Input::Lines) { Answers::None } else { Answers::here() };
+    let answers = if matches!(input, input::Input::Lines) { Answers::None } else { Answers::for_terminal() };
     let mut work = Work::new(nuncio, session, after, show, answers);
     let code = match input {
         input::Input::Lines => work.lines().await,
@@ -76,7 +77,8 @@ pub async fn run(nuncio: Arc<Nuncio>, options: RunOptions, colours: Colours) -> 
     code
 }
 
-/// The session, and the event after which it is shown: a new one from its beginning.
+/// Opens or creates the session. Also returns the sequence number after which events are shown: 0
+/// for a new session, the head for an existing one.
 async fn open(nuncio: &Arc<Nuncio>, options: &RunOptions) -> Result<(Arc<Session>, Seq)> {
     if let Some(model) = &nuncio.agents.overrides.model {
         nuncio.agents.check_model(model, &nuncio.cwd)?;
@@ -87,14 +89,14 @@ async fn open(nuncio: &Arc<Nuncio>, options: &RunOptions) -> Result<(Arc<Session
         (None, true) => {
             let page = sessions.list(Some(&nuncio.cwd), None)?;
             let last = page.sessions.into_iter().next().map(|row| row.id);
-            Some(last.ok_or_else(|| Error::not_found(format!("no session of {} to continue", nuncio.cwd.display())))?)
+            Some(last.ok_or_else(|| Error::not_found(format!("no session in {} to continue", nuncio.cwd.display())))?)
         }
         (None, false) => None,
     };
     let Some(id) = known else {
         let cx = Cx::new(nuncio.clone(), Arc::new(Client::new("terminal")), CancellationToken::new());
-        let made = NewSession::call(cx, acp::NewSessionRequest::new(nuncio.cwd.clone())).await?;
-        return Ok((sessions.get(&SessionId::from(&*made.result?.session_id.0)).await?, 0));
+        let created = NewSession::call(cx, acp::NewSessionRequest::new(nuncio.cwd.clone())).await?;
+        return Ok((sessions.get(&SessionId::from(&*created.result?.session_id.0)).await?, 0));
     };
     let session = sessions.get(&id).await?;
     session.own().await?;
@@ -103,7 +105,7 @@ async fn open(nuncio: &Arc<Nuncio>, options: &RunOptions) -> Result<(Arc<Session
     Ok((session, head))
 }
 
-/// Flags of this call stand above what the session remembers.
+/// Applies the flags of this call, which take precedence over the session's stored values.
 async fn adopt_flags(nuncio: &Nuncio, session: &Session) -> Result<()> {
     let overrides = &nuncio.agents.overrides;
     let change = SessionChange { model: overrides.model.clone(), thinking: overrides.thinking.clone(), ..SessionChange::default() };
@@ -116,7 +118,7 @@ async fn adopt_flags(nuncio: &Nuncio, session: &Session) -> Result<()> {
     Ok(())
 }
 
-/// A session that is worked in from here.
+/// Runs prompts in a session and shows its events.
 pub struct Work {
     pub nuncio: Arc<Nuncio>,
     pub session: Arc<Session>,
@@ -124,17 +126,19 @@ pub struct Work {
     show: Show,
     answers: Answers,
     follow: Follow,
-    /// What the calls that run call themselves.
+    /// Titles of the running tool calls.
     titles: HashMap<ToolCallId, String>,
     interrupted: CancellationToken,
-    /// A call was denied, by whomever.
+    /// True once a tool call was denied, by the user or by a rule.
     pub denied: bool,
-    /// The question that is open at the terminal, and what happened since: it is shown once the question is resolved.
+    /// The question that is open at the terminal.
     open: Option<PermissionId>,
-    held: VecDeque<Event>,
+    /// Events since the question was asked, shown when it is resolved.
+    deferred: VecDeque<Event>,
 }
 
 impl Work {
+    /// Shows events after `after`.
     pub fn new(nuncio: Arc<Nuncio>, session: Arc<Session>, after: Seq, show: Show, answers: Answers) -> Work {
         let follow = session.log.follow(after);
         let interrupted = CancellationToken::new();
@@ -150,26 +154,27 @@ impl Work {
             interrupted,
             denied: false,
             open: None,
-            held: VecDeque::new(),
+            deferred: VecDeque::new(),
         }
     }
 
-    /// One after the other; the first that fails ends it.
+    /// Runs prompts in order and stops at the first failure. Returns the exit code.
     pub async fn prompts(&mut self, prompts: VecDeque<String>) -> Result<u8> {
-        let _attendance = (self.answers != Answers::None).then(|| self.session.broker.attend());
+        let _responder = (self.answers != Answers::None).then(|| self.session.broker.attend());
         for prompt in prompts {
             let stop = self.prompt(prompt, &mut None).await?;
             match stop {
                 acp::StopReason::EndTurn => {}
                 acp::StopReason::Cancelled => return Ok(130),
-                // It was not done, and what comes after it may count on it.
+                // The next prompt may depend on this one, which did not complete.
                 _ => return Ok(1),
             }
         }
         Ok(if self.denied { 4 } else { 0 })
     }
 
-    /// Messages and interrupts as they come in; a message that comes while one is worked on waits its turn.
+    /// Handles messages and interrupts from standard input. A message that arrives during a turn is
+    /// queued.
     async fn lines(&mut self) -> Result<u8> {
         let (sender, receiver) = mpsc::channel(16);
         tokio::spawn(read_lines(sender));
@@ -190,7 +195,7 @@ impl Work {
             match self.prompt(prompt, &mut during).await {
                 Ok(_) if self.interrupted.is_cancelled() => return Ok(130),
                 Ok(_) => {}
-                // It is in the events; the next message may do better.
+                // The failure is in the events; the next message still runs.
                 Err(error) => {
                     report(&error);
                     code = super::exit_code(&error);
@@ -199,7 +204,7 @@ impl Work {
         }
     }
 
-    /// Returns why it stopped.
+    /// Runs one prompt to the end of its turn.
     async fn prompt(&mut self, prompt: String, inputs: &mut During<'_>) -> Result<acp::StopReason> {
         let cancel = self.interrupted.child_token();
         let cx = Cx::new(self.nuncio.clone(), self.client.clone(), cancel.clone());
@@ -222,29 +227,29 @@ impl Work {
         for event in self.follow.ready()? {
             self.event(&event)?;
         }
-        // The turn has ended: whatever is still open is asked no more.
+        // The turn has ended, so an open question is void.
         self.open = None;
-        self.show_held()?;
+        self.show_deferred()?;
         let stop = end?.result?.stop_reason;
         Ok(stop)
     }
 
-    /// Shows an event, or holds it back while a question is open at the terminal, whose lines stay together.
+    /// Shows an event, or defers it while a question is open at the terminal.
     fn event(&mut self, event: &Event) -> Result<()> {
         if let Body::PermissionResolved { permission_id, outcome, .. } = &event.body {
             self.denied |= !outcome.allows();
             self.open.take_if(|open| permission_id.as_ref() == Some(open));
         }
-        if self.open.is_none() && self.held.is_empty() {
+        if self.open.is_none() && self.deferred.is_empty() {
             return self.show(event);
         }
-        self.held.push_back(event.clone());
-        self.show_held()
+        self.deferred.push_back(event.clone());
+        self.show_deferred()
     }
 
-    fn show_held(&mut self) -> Result<()> {
+    fn show_deferred(&mut self) -> Result<()> {
         while self.open.is_none()
-            && let Some(event) = self.held.pop_front()
+            && let Some(event) = self.deferred.pop_front()
         {
             self.show(&event)?;
         }
@@ -266,17 +271,17 @@ impl Work {
 
     fn ask(&mut self, id: &PermissionId, call: &ToolCallId, content: &[ToolContent], options: &[PermissionOption]) {
         let resolved = |event: &Event| matches!(&event.body, Body::PermissionResolved { permission_id: Some(of), .. } if of == id);
-        if self.held.iter().any(resolved) {
+        if self.deferred.iter().any(resolved) {
             return;
         }
-        let title = self.titles.get(call).map_or("it", String::as_str);
+        let title = self.titles.get(call).map_or("the tool call", String::as_str);
         if self.answers == Answers::Terminal {
             match &self.show {
                 Show::Text(_) => self.open = Some(id.clone()),
-                // The lines on standard output are for a program; who is asked reads the terminal.
+                // Standard output carries JSON lines, so the question goes to standard error.
                 Show::Json => {
                     let text = Text::new(Look::default(), &self.nuncio.cwd);
-                    for Out::Answer(shown) | Out::Aside(shown) in text.asked(title, content) {
+                    for Out::Answer(shown) | Out::Aside(shown) in text.question(title, content) {
                         eprint!("{shown}");
                     }
                 }

@@ -1,4 +1,4 @@
-//! `nuncio schema`: what is generated from the types, and kept under schema/ in the repository.
+//! `nuncio schema`: the schemas generated from the types. Copies are committed under schema/.
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
@@ -10,27 +10,27 @@ use crate::config::Settings;
 use crate::error::{Error, Result};
 use crate::event::Event;
 
-/// Name, and what it describes.
+/// Names of the schemas, with descriptions.
 pub const SCHEMAS: &[(&str, &str)] = &[
-    ("methods", "every method, with the schemas of its params and its result"),
-    ("openapi", "the REST routes of the bridge (OpenAPI 3.1)"),
-    ("event", "an event of the log"),
-    ("config", "config.toml"),
+    ("methods", "all methods, with the schemas of their params and results"),
+    ("openapi", "REST routes of the HTTP server (OpenAPI 3.1)"),
+    ("event", "an event of a session's log"),
+    ("config", "settings in config.toml"),
 ];
 
-/// The schema's text as it is committed.
+/// The text of a schema, as it is committed. `None` if no schema has this name.
 pub fn schema(name: &str) -> Option<String> {
     let value = match name {
         "methods" => methods(),
         "openapi" => openapi(),
-        "event" => of::<Event>().to_value(),
-        "config" => of::<Settings>().to_value(),
+        "event" => root::<Event>().to_value(),
+        "config" => root::<Settings>().to_value(),
         _ => return None,
     };
     serde_json::to_string_pretty(&value).ok().map(|text| text + "\n")
 }
 
-fn of<T: JsonSchema>() -> Schema {
+fn root<T: JsonSchema>() -> Schema {
     SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>()
 }
 
@@ -48,15 +48,17 @@ fn methods() -> Value {
     Value::Object(rows.collect::<Map<_, _>>())
 }
 
+/// Prints the schema with this name.
 pub fn print_named(name: &str) -> Result<u8> {
     let text = schema(name).ok_or_else(|| {
         let names: Vec<&str> = SCHEMAS.iter().map(|(name, _)| *name).collect();
-        Error::invalid_params(format!("there is no schema {name}")).hint(format!("there are {}", names.join(", ")))
+        Error::invalid_params(format!("schema {name:?} is unknown")).hint(format!("use one of {}", names.join(", ")))
     })?;
     print_json(text).map(|()| 0)
 }
 
+/// Prints the names and descriptions of all schemas.
 pub fn print_names() -> Result<u8> {
-    let lines: String = SCHEMAS.iter().map(|(name, what)| format!("{name:10} {what}\n")).collect();
+    let lines: String = SCHEMAS.iter().map(|(name, description)| format!("{name:10} {description}\n")).collect();
     print(lines).map(|()| 0)
 }

@@ -1,4 +1,4 @@
-//! `nuncio sessions`: the store, from outside.
+//! `nuncio sessions`: lists, shows, exports, imports and deletes stored sessions.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,9 +14,10 @@ use crate::id::SessionId;
 use crate::session::Sessions;
 use crate::terminal_text::output_line;
 
+/// Runs `nuncio sessions`.
 pub async fn run(nuncio: Arc<Nuncio>, command: SessionsCommand, colours: Colours) -> Result<u8> {
     let sessions = nuncio.sessions().await?.clone();
-    let done = match command {
+    let result = match command {
         SessionsCommand::List { here, json } => list(&sessions, here.then_some(nuncio.cwd.as_path()), json),
         SessionsCommand::Show { id, json } => show(&sessions, &id, json, colours),
         SessionsCommand::Export { id, layout } => export::export(&nuncio, &sessions, &id, layout.as_deref()),
@@ -24,7 +25,7 @@ pub async fn run(nuncio: Arc<Nuncio>, command: SessionsCommand, colours: Colours
         SessionsCommand::Rm { ids } => remove(&sessions, &ids).await,
     };
     nuncio.shut_down().await;
-    done.map(|()| 0)
+    result.map(|()| 0)
 }
 
 fn list(sessions: &Sessions, cwd: Option<&Path>, json: bool) -> Result<()> {
@@ -60,14 +61,16 @@ fn show(sessions: &Sessions, id: &str, json: bool, colours: Colours) -> Result<(
         Ok(())
     };
     each_event(sessions, &id, |event| if json { print_json(line(event)? + "\n") } else { put(text.on(event)) })?;
-    put(text.rest())
+    put(text.incomplete())
 }
 
+/// An event as a line of JSON, without the line break.
 pub fn line(event: &Event) -> Result<String> {
     serde_json::to_string(event).map_err(|error| Error::internal(format!("writing an event: {error}")))
 }
 
-/// Every event on the disk, in order; takes nothing, so a session of another process can be read.
+/// Calls `with` for every stored event, in order. Does not take ownership of the session, so a
+/// session of another process can be read.
 pub fn each_event(sessions: &Sessions, id: &SessionId, mut with: impl FnMut(&Event) -> Result<()>) -> Result<()> {
     let mut after = 0;
     loop {

@@ -1,4 +1,4 @@
-//! Events as text for people: what the agent answers, and what it does on the way there.
+//! Renders events as readable text: the agent's answer, and its progress.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -7,44 +7,49 @@ use crate::content::{Part, PlanStatus, Role, StopReason, ToolContent, ToolStatus
 use crate::event::{Body, Event, PermissionOutcome, Severity};
 use crate::id::{MessageId, ToolCallId};
 use crate::patch::{self, Side};
-use crate::terminal_text::{OutputFilter, output, output_line, question};
+use crate::terminal_text::{OutputFilter, output, output_line, question as escape_question};
 
-/// A piece of output, without control sequences but our own colours: the answer itself, or a word about what happens.
+/// A piece of output. Its only control sequences are our own colours.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Out {
+    /// Text of the answer, for standard output.
     Answer(String),
+    /// Progress, for standard error.
     Aside(String),
 }
 
-/// How events are shown.
+/// Options of the rendering.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Look {
+    /// Adds colours.
     pub colour: bool,
-    /// Leaves the answer as it is: for a pipe or a file.
+    /// Leaves the answer unchanged, for a pipe or a file.
     pub exact: bool,
-    /// Shows what the user said, too: for a session of the past.
+    /// Renders a stored session: also shows the user's messages.
     pub replay: bool,
 }
 
-/// A fold over events. Text is shown once, whether it comes in pieces or whole.
+/// Renders events in order. The text of a message is shown once, even if it arrives both in deltas
+/// and as a whole.
 pub struct Text {
     look: Look,
-    /// What paths are shown relative to.
+    /// Paths are shown relative to this directory.
     cwd: PathBuf,
-    /// Messages that are not whole yet.
-    messages: HashMap<MessageId, Shown>,
-    /// The one whose line is not ended.
+    /// Incomplete messages.
+    messages: HashMap<MessageId, OpenMessage>,
+    /// The message whose line is not ended.
     writing: Option<MessageId>,
-    /// Calls of which nothing more needs to be shown: what was asked about, or what has events of its own.
-    told: HashSet<ToolCallId>,
-    /// Titles of the calls that run.
+    /// Calls whose result is not shown: a question has shown it, or other events do.
+    reported: HashSet<ToolCallId>,
+    /// Titles of the running calls.
     titles: HashMap<ToolCallId, String>,
 }
 
-struct Shown {
+/// The part of an incomplete message that was received.
+struct OpenMessage {
     role: Role,
     filter: OutputFilter,
-    /// Kept in a session of the past only.
+    /// Collected in a replay only.
     text: String,
     bytes: usize,
 }
@@ -59,23 +64,24 @@ enum Style {
     Cyan,
 }
 
-/// Lines of a tool's output that are shown: the first ones, or of a command that failed the last ones.
+/// How many lines of a tool's output are shown: the first lines, or the last lines of a failed
+/// call.
 const OUTPUT_LINES: usize = 12;
 
 /// How a call ended.
 enum Ended {
-    Well,
+    Completed,
     Failed,
-    /// A command, with this exit code.
+    /// A command ended with this exit code.
     Exited(i64),
 }
 
 impl Text {
     pub fn new(look: Look, cwd: &Path) -> Text {
-        Text { look, cwd: cwd.into(), messages: HashMap::new(), writing: None, told: HashSet::new(), titles: HashMap::new() }
+        Text { look, cwd: cwd.into(), messages: HashMap::new(), writing: None, reported: HashSet::new(), titles: HashMap::new() }
     }
 
-    /// Adds colours. The text must be safe for a terminal already.
+    /// Adds colours. The text must be escaped for a terminal.
     fn paint(&self, style: Style, text: &str) -> String {
         if !self.look.colour {
             return text.into();
@@ -91,6 +97,7 @@ impl Text {
         format!("\x1b[{code}m{text}\x1b[0m")
     }
 
+    /// Renders an event.
     pub fn on(&mut self, event: &Event) -> Vec<Out> {
         match &event.body {
             Body::MessageDelta { message_id, role, offset, text } => self.piece(message_id, *role, *offset as usize, text),
@@ -98,7 +105,7 @@ impl Text {
                 self.completed(message_id, *role, parts, *discarded)
             }
             Body::ToolStarted { tool_call_id, name, .. } if name == "plan" => {
-                self.told.insert(tool_call_id.clone());
+                self.reported.insert(tool_call_id.clone());
                 Vec::new()
             }
             Body::ToolStarted { tool_call_id, title, .. } => {
@@ -107,9 +114,9 @@ impl Text {
             }
             Body::PermissionRequested { tool_call_id, content, .. } => {
                 if content.iter().any(|content| matches!(content, ToolContent::Diff { .. })) {
-                    self.told.insert(tool_call_id.clone());
+                    self.reported.insert(tool_call_id.clone());
                 }
-                self.asked(self.titles.get(tool_call_id).map_or("", String::as_str), content)
+                self.question(self.titles.get(tool_call_id).map_or("", String::as_str), content)
             }
             Body::ToolCompleted { tool_call_id, status, content, details, .. } => {
                 self.titles.remove(tool_call_id);
@@ -117,10 +124,10 @@ impl Text {
                 let ended = match (status, code) {
                     (ToolStatus::Failed, _) => Ended::Failed,
                     (_, Some(code)) if code != 0 => Ended::Exited(code),
-                    _ => Ended::Well,
+                    _ => Ended::Completed,
                 };
-                let told = self.told.remove(tool_call_id) && *status == ToolStatus::Completed;
-                if told { Vec::new() } else { self.contents(&ended, content) }
+                let reported = self.reported.remove(tool_call_id) && *status == ToolStatus::Completed;
+                if reported { Vec::new() } else { self.contents(&ended, content) }
             }
             Body::PermissionResolved { outcome, by, reason, .. } if !outcome.allows() => {
                 let word = if *outcome == PermissionOutcome::Cancelled { "cancelled" } else { "denied" };
@@ -153,7 +160,7 @@ impl Text {
             }
             Body::TurnCompleted { stop_reason } if *stop_reason != StopReason::EndTurn => {
                 let why = match stop_reason {
-                    StopReason::MaxTokens => "the answer was cut: it reached the model's limit of tokens",
+                    StopReason::MaxTokens => "the answer is truncated: it reached the model's token limit",
                     StopReason::MaxTurnRequests => "stopped: too many steps in one turn",
                     StopReason::Refusal => "the model refused",
                     StopReason::EndTurn | StopReason::Cancelled => "stopped",
@@ -162,7 +169,7 @@ impl Text {
             }
             Body::TurnCancelled {} => vec![self.aside(&self.paint(Style::Yellow, "■ cancelled"))],
             Body::TurnInterrupted {} => {
-                vec![self.aside(&self.paint(Style::Yellow, "■ interrupted: the process that ran it is gone"))]
+                vec![self.aside(&self.paint(Style::Yellow, "■ interrupted: the process that ran the turn has ended"))]
             }
             _ => Vec::new(),
         }
@@ -172,11 +179,12 @@ impl Text {
         Out::Aside(format!("{line}\n"))
     }
 
-    /// Text of a message as it comes, on lines of its own. A session of the past shows only what is whole, and at the end what never was.
+    /// Renders text of a message as it arrives, on its own lines. A replay collects it instead:
+    /// `completed` shows whole messages, `incomplete` the others.
     fn piece(&mut self, id: &MessageId, role: Role, offset: usize, text: &str) -> Vec<Out> {
-        let new = || Shown { role, filter: OutputFilter::default(), text: String::new(), bytes: 0 };
+        let new = || OpenMessage { role, filter: OutputFilter::default(), text: String::new(), bytes: 0 };
         let message = self.messages.entry(id.clone()).or_insert_with(new);
-        // A piece before this one is gone: the whole message is on its way.
+        // An earlier delta is missing. The completed message will contain the text.
         if offset > message.bytes {
             return Vec::new();
         }
@@ -190,12 +198,12 @@ impl Text {
         let fresh = if exact { fresh.to_string() } else { message.filter.push(fresh) };
         let mut out = if self.writing.as_ref() == Some(id) { Vec::new() } else { self.end_line() };
         self.writing = Some(id.clone());
-        out.extend(self.said(role, &fresh));
+        out.extend(self.message(role, &fresh));
         out
     }
 
-    /// The text must be safe for where it goes.
-    fn said(&self, role: Role, text: &str) -> Option<Out> {
+    /// Renders text of a message. The text must be escaped for its destination.
+    fn message(&self, role: Role, text: &str) -> Option<Out> {
         match role {
             Role::Assistant => Some(Out::Answer(text.into())),
             Role::Thought => Some(Out::Aside(self.paint(Style::Dim, text))),
@@ -224,7 +232,7 @@ impl Text {
                     let lines: Vec<String> = text.lines().map(|line| self.paint(Style::Bold, &format!("> {line}"))).collect();
                     vec![Out::Answer(format!("\n{}\n\n", lines.join("\n")))]
                 }
-                role => self.said(role, &format!("{text}\n")).into_iter().collect(),
+                role => self.message(role, &format!("{text}\n")).into_iter().collect(),
             };
         }
         if role == Role::User {
@@ -238,29 +246,30 @@ impl Text {
         out
     }
 
-    /// What was said and never became whole, for the end of a session of the past.
-    pub fn rest(&mut self) -> Vec<Out> {
-        let open: Vec<Shown> = self.messages.drain().map(|(_, message)| message).collect();
-        open.iter().filter_map(|message| self.said(message.role, &format!("{}\n", output(&message.text)))).collect()
+    /// Renders the messages that were never completed, at the end of a replay.
+    pub fn incomplete(&mut self) -> Vec<Out> {
+        let open: Vec<OpenMessage> = self.messages.drain().map(|(_, message)| message).collect();
+        open.iter().filter_map(|message| self.message(message.role, &format!("{}\n", output(&message.text)))).collect()
     }
 
-    /// What is asked about, all of it and nothing hidden; only a text that is the call's title stands in the question itself.
-    pub fn asked(&self, title: &str, contents: &[ToolContent]) -> Vec<Out> {
+    /// Renders the content of a permission question in full. Text that equals the call's title is
+    /// omitted: the question itself shows it.
+    pub fn question(&self, title: &str, contents: &[ToolContent]) -> Vec<Out> {
         let mut out = Vec::new();
         for content in contents {
             match content {
                 ToolContent::Diff { path, old_text, new_text } => {
                     let diff = self.diff(path, old_text.as_deref(), new_text);
-                    out.extend(question(&diff).trim_end_matches('\n').split('\n').map(|line| self.diff_line(line)));
+                    out.extend(escape_question(&diff).trim_end_matches('\n').split('\n').map(|line| self.diff_line(line)));
                 }
                 ToolContent::Content { content } => {
                     let text = content.as_text();
                     if title != format!("`{}`", text.trim()) {
-                        let text = question(&text);
+                        let text = escape_question(&text);
                         out.extend(text.trim_end_matches('\n').split('\n').map(|line| self.aside(&format!("  {line}"))));
                     }
                 }
-                // It has not begun.
+                // The command has not started, so there is no output.
                 ToolContent::Terminal { .. } => {}
             }
         }
@@ -288,7 +297,8 @@ impl Text {
         patch::unified_diff(old_text.map(side), Some(side(new_text))).text
     }
 
-    /// The beginning of a text; the end where something failed, and of a command its exit code.
+    /// Renders the first lines of a tool's output, or the last ones of a failed call, followed by
+    /// the exit code of a command.
     fn output(&self, ended: &Ended, text: &str) -> Out {
         let text = output(text);
         let (text, code) = match ended {
@@ -296,13 +306,13 @@ impl Text {
                 let code = format!("exit code: {code}");
                 (text.trim_end().strip_suffix(&code).unwrap_or(&text), Some(code))
             }
-            Ended::Well | Ended::Failed => (text.as_str(), None),
+            Ended::Completed | Ended::Failed => (text.as_str(), None),
         };
         let lines: Vec<&str> = text.lines().collect();
         let hidden = lines.len().saturating_sub(OUTPUT_LINES);
         let note = |which: &str| (hidden > 0).then(|| format!("… {hidden} {which} lines"));
         let (before, shown, after) = match ended {
-            Ended::Well => (None, &lines[..lines.len() - hidden], note("more")),
+            Ended::Completed => (None, &lines[..lines.len() - hidden], note("more")),
             Ended::Failed | Ended::Exited(_) => (note("earlier"), &lines[hidden..], code),
         };
         let lines = before.as_deref().into_iter().chain(shown.iter().copied()).chain(after.as_deref());
@@ -311,7 +321,7 @@ impl Text {
         self.aside(&self.paint(style, &lines.join("\n")))
     }
 
-    /// The line must be safe for a terminal already.
+    /// Renders a line of a diff. The line must be escaped for a terminal.
     fn diff_line(&self, line: &str) -> Out {
         let style = match line.as_bytes().first() {
             Some(b'+') => Style::Green,

@@ -1,4 +1,4 @@
-//! `nuncio tool`: one tool by hand, through the same gate, outside any session.
+//! `nuncio tool`: runs one tool outside of a session, with the same permission checks.
 
 use std::io::{IsTerminal, Read};
 use std::sync::Arc;
@@ -20,7 +20,8 @@ use crate::permission::rules::Mode;
 use crate::session::SessionState;
 use crate::tools::{self, Output, ToolError};
 
-/// Prints `{"ok","output","details"}`, or without a name the tools. Exit codes: 0 ok, 1 the tool failed, 2 usage, 4 denied.
+/// Prints `{"ok","output","details"}`, or lists the tools if no name is given. Exit codes: 0
+/// success, 1 the tool failed, 2 usage, 4 denied.
 pub async fn run(nuncio: Arc<Nuncio>, options: ToolOptions, colours: Colours) -> Result<u8> {
     let Some(name) = &options.name else { return list(&nuncio) };
     let text = match options.input.as_str() {
@@ -30,28 +31,28 @@ pub async fn run(nuncio: Arc<Nuncio>, options: ToolOptions, colours: Colours) ->
     let input: Value =
         serde_json::from_str(&text).map_err(|error| Error::invalid_params(format!("the input is not JSON: {error}")))?;
     let state = SessionState { cwd: nuncio.cwd.clone(), mode: nuncio.mode.clone(), ..SessionState::default() };
-    let desk = nuncio.agents.desk("tool", &state, None)?;
-    let rules = desk.rules(&[]);
-    let mut context = desk.tool_context(&nuncio.agents);
+    let environment = nuncio.agents.desk("tool", &state, None)?;
+    let rules = environment.rules(&[]);
+    let mut context = environment.tool_context(&nuncio.agents);
     tokio::spawn(on_signal(context.cancel.clone()));
     let tools = nuncio.agents.tools();
     if tools.get(name).is_none() {
         let names: Vec<&str> = tools.names().collect();
-        return Err(Error::invalid_params(format!("there is no tool {name}")).hint(format!("there are {}", names.join(", "))));
+        return Err(Error::invalid_params(format!("tool {name:?} is unknown")).hint(format!("use one of {}", names.join(", "))));
     }
     let prepared = match tools.prepare(name, input, &context) {
         Ok(prepared) => prepared,
-        Err(error) => return tell(Err(error), 2),
+        Err(error) => return print_result(Err(error), 2),
     };
     let mode = Mode::parse(&state.mode).unwrap_or(Mode::Ask);
-    let decision = gate::judge(&rules, mode, desk.loaded.settings.permissions.default, &gate::subject(&prepared, &context));
+    let decision = gate::judge(&rules, mode, environment.loaded.settings.permissions.default, &gate::subject(&prepared, &context));
     match decision.policy {
         Policy::Allow => {}
-        Policy::Deny => return tell(Err(ToolError::new(gate::denial(&decision, mode))), 4),
-        Policy::Ask if Answers::here() == Answers::None => {
-            return tell(
+        Policy::Deny => return print_result(Err(ToolError::new(gate::denial(&decision, mode))), 4),
+        Policy::Ask if Answers::for_terminal() == Answers::None => {
+            return print_result(
                 Err(ToolError::new(
-                    "denied: it has to be asked for, and there is no terminal to ask at (--mode auto allows it inside the roots)",
+                    "denied: permission must be asked for, and no terminal is attached (--mode auto allows the call inside the roots)",
                 )),
                 4,
             );
@@ -59,24 +60,24 @@ pub async fn run(nuncio: Arc<Nuncio>, options: ToolOptions, colours: Colours) ->
         Policy::Ask => {
             let options = gate::options(&gate::subject(&prepared, &context));
             let content = match prepared.preview(&context).await {
-                Err(error) => return tell(Err(error), 1),
+                Err(error) => return print_result(Err(error), 1),
                 Ok(content) => content,
             };
             let title = prepared.title.clone();
             let look = Look { colour: colours.stderr, ..Look::default() };
-            for shown in Text::new(look, &nuncio.cwd).asked(&title, &content) {
+            for shown in Text::new(look, &nuncio.cwd).question(&title, &content) {
                 let (Out::Answer(text) | Out::Aside(text)) = shown;
                 eprint!("{text}");
             }
             let kind = tokio::task::spawn_blocking(move || ask::ask(&title, &options)).await;
             if !matches!(kind, Ok(PermissionOptionKind::AllowOnce | PermissionOptionKind::AllowAlways)) {
-                return tell(Err(ToolError::new("denied by the user")), 4);
+                return print_result(Err(ToolError::new("denied by the user")), 4);
             }
         }
     }
-    context.sandbox = desk.sandbox(mode);
+    context.sandbox = environment.sandbox(mode);
     context.hidden = gate::hidden(&rules, &prepared, &context);
-    context.reach = gate::reach(&rules, mode, desk.loaded.settings.permissions.default, &prepared);
+    context.reach = gate::reach(&rules, mode, environment.loaded.settings.permissions.default, &prepared);
     let cancel = context.cancel.clone();
     let kind = prepared.kind;
     let mut result = prepared.run(&context).await;
@@ -85,13 +86,13 @@ pub async fn run(nuncio: Arc<Nuncio>, options: ToolOptions, colours: Colours) ->
     }
     nuncio.shut_down().await;
     match (&result, cancel.is_cancelled()) {
-        (_, true) => tell(result, 130),
-        (Ok(_), false) => tell(result, 0),
-        (Err(_), false) => tell(result, 1),
+        (_, true) => print_result(result, 130),
+        (Ok(_), false) => print_result(result, 0),
+        (Err(_), false) => print_result(result, 1),
     }
 }
 
-/// A tool, what it takes, and what it does; `?` follows the name of what may be left out.
+/// Lists the tools with parameters and descriptions. `?` marks optional parameters.
 fn list(nuncio: &Nuncio) -> Result<u8> {
     for tool in nuncio.agents.tools().iter() {
         let schema = &tool.spec().input_schema;
@@ -104,7 +105,7 @@ fn list(nuncio: &Nuncio) -> Result<u8> {
     Ok(0)
 }
 
-/// Lines of at most 100 columns; the following ones stand below the second column.
+/// Wraps text to 100 columns and indents continuation lines to the second column.
 fn wrapped(text: &str) -> String {
     let (mut lines, mut line) = (String::new(), text[..14].to_string());
     for word in text[14..].split_whitespace() {
@@ -120,14 +121,15 @@ fn wrapped(text: &str) -> String {
 fn read_input() -> Result<String> {
     let mut text = String::new();
     if std::io::stdin().is_terminal() {
-        return Err(Error::invalid_params("- reads the input from standard input, which is a terminal"));
+        return Err(Error::invalid_params("input - reads standard input, which is a terminal"));
     }
     let read = std::io::stdin().take(limits::INPUT_LINE_BYTES_MAX as u64).read_to_string(&mut text);
     read.map_err(|error| Error::io("reading standard input", error))?;
     Ok(text)
 }
 
-fn tell(result: Result<Output, ToolError>, code: u8) -> Result<u8> {
+/// Prints the result as a line of JSON and returns the exit code.
+fn print_result(result: Result<Output, ToolError>, code: u8) -> Result<u8> {
     let line = match result {
         Ok(output) => json!({ "ok": true, "output": plain_text(&output.parts), "details": output.details }),
         Err(ToolError(message)) => json!({ "ok": false, "output": message, "details": null }),

@@ -1,4 +1,4 @@
-//! Files on this door: a form in, bytes out, where the methods speak base64.
+//! Files over REST: uploads are forms and downloads are bytes. The methods themselves use base64.
 
 use axum::body::{Body, Bytes};
 use axum::extract::{DefaultBodyLimit, FromRequest, Multipart, Request};
@@ -11,38 +11,38 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 
-/// Whether a body is a form with files (RFC 7578).
+/// Returns true if the body is a form with files (RFC 7578).
 pub fn is_form(headers: &HeaderMap) -> bool {
-    let said = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
-    said.split(';').next().unwrap_or("").trim().eq_ignore_ascii_case("multipart/form-data")
+    let media = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
+    media.split(';').next().unwrap_or("").trim().eq_ignore_ascii_case("multipart/form-data")
 }
 
-/// The one file of a form as the params `name`, `mimeType` and `data`.
+/// Reads the single file of a form into the params `name`, `mimeType` and `data`.
 pub async fn form(headers: HeaderMap, bytes: Bytes) -> Result<Map<String, Value>> {
     let wrong = |error: &dyn std::fmt::Display| Error::invalid_params(format!("the form: {error}"));
     let mut request = Request::new(Body::from(bytes));
     *request.headers_mut() = headers;
-    // Its size was looked at before.
+    // The caller has checked the size.
     DefaultBodyLimit::disable().apply(&mut request);
     let mut parts = Multipart::from_request(request, &()).await.map_err(|error| wrong(&error.body_text()))?;
     let mut file = Map::new();
     while let Some(part) = parts.next_field().await.map_err(|error| wrong(&error.body_text()))? {
         let Some(name) = part.file_name().map(String::from) else {
             let field = part.name().unwrap_or("").to_string();
-            return Err(wrong(&format!("{field}: unknown field; a form holds one file and nothing else")));
+            return Err(wrong(&format!("{field}: unknown field; a form contains exactly one file")));
         };
         if !file.is_empty() {
-            return Err(wrong(&"one file at a time"));
+            return Err(wrong(&"contains more than one file"));
         }
         file.insert("name".into(), name.into());
         file.extend(part.content_type().map(|kind| ("mimeType".to_string(), kind.into())));
         let bytes = part.bytes().await.map_err(|error| wrong(&error.body_text()))?;
         file.insert("data".into(), STANDARD.encode(bytes).into());
     }
-    if file.is_empty() { Err(wrong(&"there is no file in it")) } else { Ok(file) }
+    if file.is_empty() { Err(wrong(&"contains no file")) } else { Ok(file) }
 }
 
-/// A file as it is. No browser shows it as a page.
+/// A download of the file in `value`. Its headers prevent browsers from rendering it as a page.
 pub fn file(value: &Value) -> Option<Response> {
     let (kind, data) = (value["mimeType"].as_str()?, value["data"].as_str()?);
     let bytes = STANDARD.decode(data).ok()?;

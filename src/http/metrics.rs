@@ -1,4 +1,4 @@
-//! `/metrics`: what is counted, in Prometheus' text format (OpenMetrics 1.0).
+//! `/metrics`: counters and gauges in Prometheus' text format (OpenMetrics 1.0).
 
 use std::time::Duration;
 
@@ -13,13 +13,13 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use super::Door;
-use super::answer::Failure;
-use super::routes::{TheClient, TheDoor};
+use super::AppState;
+use super::response::ApiError;
+use super::routes::{ClientExtension, StateExtension};
 use crate::error::{Error, Kind, Result};
 use crate::session::Sessions;
 
-/// What the door itself counts.
+/// Metrics of the HTTP server.
 pub struct Requests {
     count: Family<Request, Counter>,
     seconds: Histogram,
@@ -46,7 +46,8 @@ impl Default for Requests {
 }
 
 impl Requests {
-    /// `route` is one of the table's: paths that somebody made up are not told apart.
+    /// Counts a request. `route` is a route pattern; `None` stands for all unknown paths, so that
+    /// clients cannot create new labels.
     pub fn count(&self, method: &str, route: Option<&str>, status: u16, took: Duration) {
         let known = ["GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS"];
         let method = if known.contains(&method) { method } else { "other" };
@@ -56,44 +57,45 @@ impl Requests {
     }
 }
 
-/// One more as long as it lives.
-pub struct Counted(Gauge);
+/// RAII guard: increments the gauge, decrements it on drop.
+pub struct GaugeGuard(Gauge);
 
-impl Counted {
-    pub fn new(gauge: &Gauge) -> Counted {
+impl GaugeGuard {
+    pub fn new(gauge: &Gauge) -> GaugeGuard {
         gauge.inc();
-        Counted(gauge.clone())
+        GaugeGuard(gauge.clone())
     }
 }
 
-impl Drop for Counted {
+impl Drop for GaugeGuard {
     fn drop(&mut self) {
         self.0.dec();
     }
 }
 
-pub async fn show(Extension(door): TheDoor, Extension(client): TheClient) -> Response {
+/// `GET /metrics`.
+pub async fn show(Extension(state): StateExtension, Extension(client): ClientExtension) -> Response {
     if !client.sees_all {
-        let message = "the figures are of all sessions, and this token is for some";
-        return Failure(Error::new(Kind::Forbidden, message)).into_response();
+        let message = "metrics cover all sessions, but this token is limited to some";
+        return ApiError(Error::new(Kind::Forbidden, message)).into_response();
     }
-    match text(&door) {
+    match text(&state) {
         Ok(text) => {
             let media = "application/openmetrics-text; version=1.0.0; charset=utf-8";
             ([(header::CONTENT_TYPE, media)], text).into_response()
         }
-        Err(error) => Failure(error).into_response(),
+        Err(error) => ApiError(error).into_response(),
     }
 }
 
-fn text(door: &Door) -> Result<String> {
+fn text(state: &AppState) -> Result<String> {
     let mut registry = Registry::with_prefix("nuncio");
-    let requests = &door.requests;
+    let requests = &state.requests;
     registry.register("http_requests", "Requests, by method, route and status", requests.count.clone());
-    registry.register_with_unit("http_request", "Time to the head of an answer", Unit::Seconds, requests.seconds.clone());
+    registry.register_with_unit("http_request", "Time until the response headers", Unit::Seconds, requests.seconds.clone());
     registry.register("http_connections", "Open connections", requests.connections.clone());
     registry.register("http_streams", "Open event streams", requests.streams.clone());
-    if let Some(sessions) = door.nuncio.sessions_now() {
+    if let Some(sessions) = state.nuncio.sessions_now() {
         of_sessions(&mut registry, sessions);
     }
     if let Some(bytes) = crate::process::resident_bytes() {
@@ -107,12 +109,12 @@ fn text(door: &Door) -> Result<String> {
 fn of_sessions(registry: &mut Registry, sessions: &Sessions) {
     let counts = sessions.counts();
     registry.register("events", "Events written", counts.events.clone());
-    registry.register("turns", "Turns that ended, by how", counts.turns.clone());
-    registry.register("tokens", "Tokens of models, by kind", counts.tokens.clone());
-    registry.register_with_unit("tool", "Time that tools ran, by kind and result", Unit::Seconds, counts.tools.clone());
-    registry.register("turns_running", "Turns that run", gauge(sessions.turns_running() as i64));
-    registry.register("sessions_open", "Sessions that are open", gauge(sessions.sessions_open() as i64));
-    registry.register("log_queue", "Events that wait for the log's writer", gauge(sessions.log_queue() as i64));
+    registry.register("turns", "Ended turns, by outcome", counts.turns.clone());
+    registry.register("tokens", "Model tokens, by kind", counts.tokens.clone());
+    registry.register_with_unit("tool", "Run time of tools, by kind and result", Unit::Seconds, counts.tools.clone());
+    registry.register("turns_running", "Running turns", gauge(sessions.turns_running() as i64));
+    registry.register("sessions_open", "Open sessions", gauge(sessions.sessions_open() as i64));
+    registry.register("log_queue", "Events queued for the log writer", gauge(sessions.log_queue() as i64));
 }
 
 fn gauge(value: i64) -> Gauge {

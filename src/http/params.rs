@@ -1,4 +1,5 @@
-//! From a request to the params of a method: path over query over body.
+//! Builds the params of a method from a request. The path overrides the query, which overrides the
+//! body.
 
 use std::collections::HashMap;
 
@@ -14,7 +15,7 @@ use schemars::Schema;
 use serde_json::{Map, Value};
 use tokio::sync::SemaphorePermit;
 
-use super::{Door, files, schema};
+use super::{AppState, files, schema};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 
@@ -32,13 +33,14 @@ enum Text {
 }
 
 impl Fields {
+    /// The fields of an object schema.
     pub fn of(schema: Schema) -> Fields {
         let mut texts = HashMap::new();
         let properties = schema.get("properties").and_then(Value::as_object);
         for (name, property) in properties.into_iter().flatten() {
             let is = |wanted: &str| match &property["type"] {
-                Value::String(said) => said == wanted,
-                Value::Array(said) => said.iter().any(|said| said == wanted),
+                Value::String(name) => name == wanted,
+                Value::Array(names) => names.iter().any(|name| name == wanted),
                 _ => false,
             };
             if is("integer") || is("number") {
@@ -50,7 +52,8 @@ impl Fields {
         Fields { schema, texts }
     }
 
-    /// A value of a path or a query; what is not of its type stays text, which the method then refuses by name.
+    /// Parses a value of a path or a query. A value of the wrong type stays text, and the method
+    /// reports the field.
     fn value(&self, name: &str, text: String) -> Value {
         let read = match self.texts.get(name) {
             Some(Text::Number) => text.parse::<serde_json::Number>().ok().map(Value::Number),
@@ -61,13 +64,13 @@ impl Fields {
     }
 }
 
-/// The params that a request stands for. A query field that is given twice is an error, and so is
-/// an unknown field. `form`: the body may be a form with a file.
-pub async fn gather(door: &Door, mut request: Request, fields: &Fields, form: bool) -> Result<Map<String, Value>> {
+/// Collects the params of a request. Unknown fields and repeated query fields are errors. With
+/// `form`, the body may be a form with a file.
+pub async fn gather(state: &AppState, mut request: Request, fields: &Fields, form: bool) -> Result<Map<String, Value>> {
     let path = request.extract_parts::<RawPathParams>().await;
     let path = path.map_err(|error| Error::invalid_params(format!("the path: {error}")))?;
     let query = query(request.uri())?;
-    let mut params = body(door, request, form).await?;
+    let mut params = body(state, request, form).await?;
     let mut seen = Map::new();
     for (name, text) in query {
         let value = fields.value(&name, text);
@@ -83,18 +86,19 @@ pub async fn gather(door: &Door, mut request: Request, fields: &Fields, form: bo
     Ok(params)
 }
 
+/// The fields of the query, in order.
 pub fn query(uri: &Uri) -> Result<Vec<(String, String)>> {
     let read = Query::<Vec<(String, String)>>::try_from_uri(uri);
     read.map(|Query(pairs)| pairs).map_err(|error| Error::invalid_params(format!("the query: {error}")))
 }
 
-/// The fields of a JSON body; none without a body.
-async fn body(door: &Door, request: Request, form: bool) -> Result<Map<String, Value>> {
+/// The fields of a JSON body. Empty without a body.
+async fn body(state: &AppState, request: Request, form: bool) -> Result<Map<String, Value>> {
     if request.method() == "GET" || request.method() == "HEAD" {
         return Ok(Map::new());
     }
     let headers = request.headers().clone();
-    let bytes = bytes(door, request.into_body()).await?;
+    let bytes = bytes(state, request.into_body()).await?;
     if bytes.is_empty() {
         return Ok(Map::new());
     }
@@ -102,7 +106,7 @@ async fn body(door: &Door, request: Request, form: bool) -> Result<Map<String, V
         return files::form(headers, bytes).await;
     }
     is_plain_json(&headers)?;
-    // Values take many times the room of their text.
+    // A parsed value takes much more memory than its text.
     let separators = bytes.iter().filter(|byte| b",[{".contains(byte)).count();
     if separators > limits::HTTP_BODY_VALUES_MAX {
         return Err(Error::new(Kind::TooLarge, format!("the body has more than {} values", limits::HTTP_BODY_VALUES_MAX)));
@@ -114,21 +118,26 @@ async fn body(door: &Door, request: Request, form: bool) -> Result<Map<String, V
     }
 }
 
+/// Fails with `unsupported_media_type` unless the body is uncompressed JSON.
 pub fn is_plain_json(headers: &HeaderMap) -> Result<()> {
     let wrong = |message: String| Error::new(Kind::UnsupportedMediaType, message).hint("send JSON as application/json");
     if let Some(encoding) = headers.get(CONTENT_ENCODING).filter(|encoding| *encoding != "identity") {
-        return Err(wrong(format!("a body in the encoding {encoding:?} is not read")));
+        return Err(wrong(format!("content encoding {encoding:?} is not supported")));
     }
-    let said = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
-    let media = said.split(';').next().unwrap_or("").trim().to_ascii_lowercase();
+    let given = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
+    let media = given.split(';').next().unwrap_or("").trim().to_ascii_lowercase();
     if media == "application/json" || (media.starts_with("application/") && media.ends_with("+json")) {
         return Ok(());
     }
-    Err(wrong(if media.is_empty() { "the body has no content type".into() } else { format!("a body of type {media} is not read") }))
+    Err(wrong(if media.is_empty() {
+        "the body has no content type".into()
+    } else {
+        format!("content type {media} is not supported")
+    }))
 }
 
-/// All of a body, within its size, its time, and what all bodies together may take.
-pub async fn bytes(door: &Door, body: Body) -> Result<Bytes> {
+/// Reads a whole body, within the limits on its size, its time and the memory of all bodies.
+pub async fn bytes(state: &AppState, body: Body) -> Result<Bytes> {
     if body.is_end_stream() {
         return Ok(Bytes::new());
     }
@@ -139,10 +148,10 @@ pub async fn bytes(door: &Door, body: Body) -> Result<Bytes> {
     }
     let read = async {
         let (mut body, mut bytes) = (body, BytesMut::with_capacity(announced.min(limits::HTTP_BODY_BYTES_SMALL) as usize));
-        // Held for what has come, so that one that comes slowly holds little.
+        // Permits are taken for the bytes received, so that a slow body holds few.
         let mut held: Option<SemaphorePermit<'_>> = None;
         while let Some(frame) = body.frame().await {
-            let frame = frame.map_err(|error| Error::invalid_params(format!("the body broke off: {error}")))?;
+            let frame = frame.map_err(|error| Error::invalid_params(format!("the body was interrupted: {error}")))?;
             bytes.extend_from_slice(frame.data_ref().map_or(&[], |data| data));
             if bytes.len() > limits::HTTP_BODY_BYTES_MAX {
                 return Err(too_large());
@@ -150,7 +159,8 @@ pub async fn bytes(door: &Door, body: Body) -> Result<Bytes> {
             let wanted = (bytes.len().saturating_sub(limits::HTTP_BODY_BYTES_SMALL as usize) >> 10)
                 - held.as_ref().map_or(0, SemaphorePermit::num_permits);
             if wanted > 0 {
-                let more = door.bodies.acquire_many(wanted as u32).await.map_err(|_| Error::internal("no room for bodies"))?;
+                let more =
+                    state.bodies.acquire_many(wanted as u32).await.map_err(|_| Error::internal("the limit on bodies is closed"))?;
                 match &mut held {
                     Some(held) => held.merge(more),
                     None => held = Some(more),
@@ -161,6 +171,6 @@ pub async fn bytes(door: &Door, body: Body) -> Result<Bytes> {
     };
     match tokio::time::timeout(limits::HTTP_BODY, read).await {
         Ok(read) => read,
-        Err(_) => Err(Error::new(Kind::Timeout, "the body did not come in time")),
+        Err(_) => Err(Error::new(Kind::Timeout, "the body did not arrive in time")),
     }
 }

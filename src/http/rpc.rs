@@ -1,4 +1,5 @@
-//! `/rpc`: the rows of the table as JSON-RPC over POST and WebSocket, and the stream of events as a subscription, by jsonrpsee.
+//! `/rpc`: the method table as JSON-RPC over POST and WebSocket, and the event stream as a
+//! subscription. Uses jsonrpsee.
 
 mod guard;
 pub mod line;
@@ -26,35 +27,38 @@ use tokio_util::sync::CancellationToken;
 use tower::Service;
 use tower::layer::util::{Identity, Stack};
 
-use super::answer::Failure;
-use super::routes::TheDoor;
-use super::{Door, params, prompt};
+use super::response::ApiError;
+use super::routes::StateExtension;
+use super::{AppState, params, prompt};
 use crate::api::{Client, Cx, Entry, EventStream, FOLLOW, FollowParams, METHODS, Role, Shown};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
-use guard::{Guard, Shaped, told};
+use guard::{Guard, Shaped, rpc_error};
 use line::Wire;
-use socket::Opened;
+use socket::Socket;
 
-/// What a subscription's notifications are called, and how it is ended.
+/// The notification of a subscription.
 const EVENT: &str = "_nuncio/events/event";
+/// The method that ends a subscription.
 const UNFOLLOW: &str = "_nuncio/events/unfollow";
 
-/// The module, and what ends its connections.
+/// The JSON-RPC service.
 pub struct Rpc {
     module: RpcModule<()>,
     services: TowerServiceBuilder<Stack<Guard, Identity>, Identity>,
-    /// Kibibytes of answers that sockets have not read yet.
+    /// Limits how many kibibytes of responses all sockets may leave unread.
     unread: Arc<Semaphore>,
     stop: StopHandle,
     handle: ServerHandle,
 }
 
 impl Rpc {
+    /// Registers all methods.
     pub fn new() -> Result<Rpc> {
         let (stop, handle) = jsonrpsee::server::stop_channel();
         let mut module = RpcModule::new(());
-        let wrong = |error: jsonrpsee::server::RegisterMethodError| Error::internal(format!("a row of /rpc: {error}"));
+        let wrong =
+            |error: jsonrpsee::server::RegisterMethodError| Error::internal(format!("registering a method of /rpc: {error}"));
         for entry in METHODS {
             let called = move |params: Params<'static>, _: Arc<()>, extensions: Extensions| call(entry, params, extensions);
             module.register_async_method(entry.name, called).map_err(wrong)?;
@@ -62,7 +66,7 @@ impl Rpc {
         module.register_subscription(FOLLOW, EVENT, UNFOLLOW, follow).map_err(wrong)?;
         let ping = PingConfig::new().ping_interval(limits::HEARTBEAT).inactive_limit(3 * limits::HEARTBEAT);
         let config = ServerConfig::builder()
-            // Connections were counted where they were accepted.
+            // Connections are limited where they are accepted.
             .max_connections(u32::MAX >> 4)
             .max_request_body_size(limits::HTTP_BODY_BYTES_MAX as u32)
             .max_response_body_size(limits::FRAME_BYTES_MAX as u32)
@@ -77,52 +81,54 @@ impl Rpc {
         Ok(Rpc { module, services, unread, stop, handle })
     }
 
+    /// Closes all sockets.
     pub fn stop(&self) {
         let _ = self.handle.stop();
     }
 }
 
-pub async fn serve(Extension(door): TheDoor, request: Request) -> Response {
-    match answer(&door, request).await {
+/// `POST /rpc` and WebSockets.
+pub async fn serve(Extension(state): StateExtension, request: Request) -> Response {
+    match answer(&state, request).await {
         Ok(response) => response,
-        Err(error) => Failure(error).into_response(),
+        Err(error) => ApiError(error).into_response(),
     }
 }
 
-async fn answer(door: &Arc<Door>, request: Request) -> Result<Response> {
-    let rpc = match door.rpc.get() {
+async fn answer(state: &Arc<AppState>, request: Request) -> Result<Response> {
+    let rpc = match state.rpc.get() {
         Some(rpc) => rpc,
         None => {
-            let made = Rpc::new()?;
-            door.rpc.get_or_init(|| made)
+            let created = Rpc::new()?;
+            state.rpc.get_or_init(|| created)
         }
     };
     let is_socket = request.method() == Method::GET && is_upgrade_request(&request);
     let mut request = request;
     let mut opening = None;
     if is_socket {
-        // What the gate will ask for again.
-        let said = request.headers().get(AUTHORIZATION).cloned();
-        let headers = HeaderMap::from_iter(said.map(|said| (AUTHORIZATION, said)));
-        let opened = Arc::new(Opened::new(headers, rpc.unread.clone()));
+        // The token is checked again for each call.
+        let token = request.headers().get(AUTHORIZATION).cloned();
+        let headers = HeaderMap::from_iter(token.map(|token| (AUTHORIZATION, token)));
+        let opened = Arc::new(Socket::new(headers, rpc.unread.clone()));
         opening = request.extensions().get::<Wire>().cloned().zip(Some(opened.clone()));
         request.extensions_mut().insert(opened);
     } else if request.method() == Method::GET {
-        return Err(Error::new(Kind::MethodNotAllowed, "/rpc takes POST, and WebSockets"));
+        return Err(Error::new(Kind::MethodNotAllowed, "/rpc supports POST and WebSocket"));
     } else {
         params::is_plain_json(request.headers())?;
         let (mut head, body) = request.into_parts();
         head.headers.remove(UPGRADE);
         head.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        request = Request::from_parts(head, Body::from(params::bytes(door, body).await?));
+        request = Request::from_parts(head, Body::from(params::bytes(state, body).await?));
     }
     let mut service = rpc.services.clone().build(rpc.module.clone(), rpc.stop.clone());
     if is_socket {
-        drop(door.sockets.spawn(service.on_session_closed()));
+        drop(state.sockets.spawn(service.on_session_closed()));
     }
     let response = service.call(request).await.map_err(|error| Error::internal(format!("/rpc: {error}")))?;
     if is_socket && response.status() != StatusCode::SWITCHING_PROTOCOLS {
-        return Err(Error::new(Kind::InvalidRequest, "the WebSocket handshake is incomplete").hint("RFC 6455, section 4.1"));
+        return Err(Error::new(Kind::InvalidRequest, "the WebSocket handshake is incomplete").hint("see RFC 6455, section 4.1"));
     }
     if let Some((wire, opened)) = opening {
         let _ = wire.set(opened);
@@ -134,7 +140,8 @@ async fn answer(door: &Arc<Door>, request: Request) -> Result<Response> {
     }
 }
 
-/// What jsonrpsee answered to what is no call: small, and an error.
+/// Converts an error response of jsonrpsee itself, e.g. for malformed JSON, to our error format.
+/// The body is small.
 async fn reshape(response: Response) -> Result<Response> {
     let (mut head, body) = response.into_parts();
     let body = body.collect().await.map_err(|error| Error::internal(format!("/rpc: {error}")))?.to_bytes();
@@ -147,46 +154,47 @@ async fn reshape(response: Response) -> Result<Response> {
     Ok(Response::from_parts(head, Body::from(body)))
 }
 
-/// What the gate put into the request.
-fn context(extensions: &Extensions) -> Result<(Arc<Door>, Cx)> {
-    let found = extensions.get::<Arc<Door>>().zip(extensions.get::<Arc<Client>>());
-    let (door, client) = found.ok_or_else(|| Error::internal("a request that did not pass the gate"))?;
-    let cx = Cx::new(door.nuncio.clone(), prompt::attending(door, client), CancellationToken::new());
-    Ok((door.clone(), cx))
+/// The shared state and the context of a call, from the request's extensions.
+fn context(extensions: &Extensions) -> Result<(Arc<AppState>, Cx)> {
+    let found = extensions.get::<Arc<AppState>>().zip(extensions.get::<Arc<Client>>());
+    let (state, client) = found.ok_or_else(|| Error::internal("the request is not authenticated"))?;
+    let cx = Cx::new(state.nuncio.clone(), prompt::attach_responder(state, client), CancellationToken::new());
+    Ok((state.clone(), cx))
 }
 
 async fn call(entry: &'static Entry, params: Params<'static>, extensions: Extensions) -> Result<Value, ErrorObjectOwned> {
-    let called = async {
+    let result = async {
         let params: Value = params.parse().map_err(|error| Error::invalid_params(error.message()))?;
         run(entry, params, &extensions).await
     };
-    called.await.map_err(|error| told(&error))
+    result.await.map_err(|error| rpc_error(&error))
 }
 
-/// Whoever hangs up ends what it only wanted to read, and nothing else.
+/// Runs a call. When the client disconnects, calls that only read are cancelled; others continue.
 async fn run(entry: &'static Entry, params: Value, extensions: &Extensions) -> Result<Value> {
-    let (door, cx) = context(extensions)?;
-    let called = async move { entry.run(cx, params).await?.result };
+    let (state, cx) = context(extensions)?;
+    let result = async move { entry.run(cx, params).await?.result };
     match entry.role {
-        Role::Observer => called.await,
-        Role::Controller => door.to_its_end(called).await,
+        Role::Observer => result.await,
+        Role::Controller => state.run_detached(result).await,
     }
 }
 
-/// Sends events with their cursors, `synced` once, and `ended` when nothing more will come.
+/// Sends events with their cursors, `synced` once the history is sent, and `ended` when the stream
+/// ends.
 async fn follow(params: Params<'static>, pending: PendingSubscriptionSink, _: Arc<()>, mut extensions: Extensions) {
     let opened = async {
-        let (door, cx) = context(&extensions)?;
+        let (state, cx) = context(&extensions)?;
         let params: Value = params.parse().map_err(|error| Error::invalid_params(error.message()))?;
         let params: FollowParams = serde_path_to_error::deserialize(params)
             .map_err(|error| Error::invalid_params(format!("{}: {}", error.path(), error.inner())))?;
-        Ok((door, EventStream::open(&cx, params).await?))
+        Ok((state, EventStream::open(&cx, params).await?))
     };
-    let (door, mut stream) = match opened.await {
+    let (state, mut stream) = match opened.await {
         Ok(opened) => opened,
-        Err(error) => return pending.reject(told(&error)).await,
+        Err(error) => return pending.reject(rpc_error(&error)).await,
     };
-    let _telling = door.telling.token();
+    let _guard = state.subscriptions.token();
     let Ok(sink) = pending.accept().await else { return };
     let send = async |value: Value| match SubscriptionMessage::new(EVENT, sink.subscription_id(), &value) {
         Ok(message) => sink.send(message).await.is_ok(),
@@ -194,10 +202,10 @@ async fn follow(params: Params<'static>, pending: PendingSubscriptionSink, _: Ar
     };
     loop {
         let next = tokio::select! {
-            next = tokio::time::timeout(limits::HEARTBEAT, stream.next(&door.ending)) => next,
+            next = tokio::time::timeout(limits::HEARTBEAT, stream.next(&state.ending)) => next,
             () = sink.closed() => return,
         };
-        if guard::judge(&mut extensions).is_err() {
+        if guard::reauthenticate(&mut extensions).is_err() {
             break;
         }
         let Ok(next) = next else { continue };
@@ -208,7 +216,7 @@ async fn follow(params: Params<'static>, pending: PendingSubscriptionSink, _: Ar
             }
             Ok(None) => break,
             Err(error) => {
-                tracing::warn!(error = %error, "a subscription broke off");
+                tracing::warn!(error = %error, "a subscription failed");
                 break;
             }
         };

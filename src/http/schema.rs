@@ -1,13 +1,14 @@
 //! Checks the params of a REST request against the schema of their method. An unknown field is an
-//! error that names the nearest known one; so is a value that ACP's types would silently replace by
-//! a default.
+//! error that names the nearest known one. A value that ACP's types would silently replace by a
+//! default is an error, too.
 
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 use crate::error::{Error, Result};
 
-/// `invalid_params` for the first field that `schema`, which holds its own `$defs`, does not allow.
+/// Fails with `invalid_params` for the first field that `schema` does not allow. `schema` contains
+/// its own `$defs`.
 pub fn check(schema: &Value, params: &Map<String, Value>) -> Result<()> {
     Checker { root: schema }.object(schema, params, "")
 }
@@ -40,7 +41,7 @@ impl<'a> Checker<'a> {
     }
 
     fn value(&self, schema: &'a Value, value: &Value, path: &str) -> Result<()> {
-        // ACP's types take a default for a value that they cannot read; REST refuses it.
+        // ACP's types replace a value of the wrong type by a default; REST reports it.
         if schema["x-deserialize-default-on-error"] == true && !self.fits(schema, value) {
             return Err(Error::invalid_params(format!("{path}: has the wrong type")).hint("see /v1/openapi.json"));
         }
@@ -58,14 +59,14 @@ impl<'a> Checker<'a> {
         self.root.pointer(schema["$ref"].as_str()?.strip_prefix('#')?)
     }
 
-    /// What else a value must fit, and the variants of which it must fit one.
+    /// The schemas that a value must also match, and the variants of which it must match one.
     fn parts(&self, schema: &'a Value) -> (impl Iterator<Item = &'a Value> + use<'a>, Option<&'a Vec<Value>>) {
         let all = schema["allOf"].as_array().into_iter().flatten();
         (self.target(schema).into_iter().chain(all), schema["oneOf"].as_array().or(schema["anyOf"].as_array()))
     }
 
-    /// Adds the fields that `schema` has for this object: of a union, those of the variants that it
-    /// may be.
+    /// Adds the fields that `schema` allows in this object: for a union, those of the variants that
+    /// the object may be.
     fn collect(&self, schema: &'a Value, object: &Map<String, Value>, known: &mut Known<'a>) {
         let (parts, variants) = self.parts(schema);
         parts.for_each(|part| self.collect(part, object, known));
@@ -81,14 +82,14 @@ impl<'a> Checker<'a> {
             true => candidates().for_each(|variant| self.collect(variant, object, known)),
             false => chosen.iter().for_each(|variant| self.collect(variant, object, known)),
         }
-        let says_nothing = own.is_none() && variants.is_empty() && schema["$ref"].is_null() && schema["allOf"].is_null();
+        let is_unconstrained = own.is_none() && variants.is_empty() && schema["$ref"].is_null() && schema["allOf"].is_null();
         known.open |= match &schema["additionalProperties"] {
-            Value::Null => says_nothing && schema["type"] != "null",
+            Value::Null => is_unconstrained && schema["type"] != "null",
             other => other != false,
         };
     }
 
-    /// The fields by which a variant is told from the others.
+    /// The constant fields that identify a variant.
     fn constants(&self, variant: &'a Value) -> impl Iterator<Item = (&'a str, &'a Value)> + use<'a> {
         let fields = variant["properties"].as_object().into_iter().flatten();
         fields.filter(|(_, field)| !field["const"].is_null()).map(|(name, field)| (name.as_str(), &field["const"]))
@@ -102,7 +103,8 @@ impl<'a> Checker<'a> {
         parts.find_map(|part| self.items(part)).or_else(|| variants.into_iter().flatten().find_map(|variant| self.items(variant)))
     }
 
-    /// Whether a value is what a schema wants, by the keywords that the schemas of params have.
+    /// Returns true if the value matches the schema. Supports the keywords that the schemas of
+    /// params use.
     fn fits(&self, schema: &'a Value, value: &Value) -> bool {
         if value.is_null() && schema["x-deserialize-default-on-null"] == true {
             return true;
@@ -134,7 +136,8 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// Whether a value has a type of JSON Schema; an integer has no fraction, also not `.0`.
+/// Returns true if the value has this JSON Schema type. An integer must be written without a
+/// fraction: `1.0` is not one.
 fn is_type(name: &str, value: &Value) -> bool {
     match name {
         "null" => value.is_null(),
@@ -151,13 +154,13 @@ fn is_type(name: &str, value: &Value) -> bool {
 fn unknown(name: &str, place: &str, known: &Known<'_>) -> Error {
     let fields: Vec<&str> = known.fields.keys().copied().filter(|field| *field != "_meta").collect();
     let Some(nearest) = nearest(name, &fields) else {
-        return Error::invalid_params(format!("{place}: unknown field; there are no fields here"));
+        return Error::invalid_params(format!("{place}: unknown field; no fields are allowed here"));
     };
     Error::invalid_params(format!("{place}: unknown field; the nearest known field is `{nearest}`"))
         .hint(format!("known fields: {}", fields.join(", ")))
 }
 
-/// The known field that is most like `name`, whatever way its words are put together.
+/// The known field most similar to `name`, ignoring case and separators.
 fn nearest<'a>(name: &str, fields: &[&'a str]) -> Option<&'a str> {
     let plain = |name: &str| name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
     let plains: Vec<String> = fields.iter().map(|field| plain(field)).collect();

@@ -1,4 +1,5 @@
-//! Server-sent events (HTML standard, section 9.2): each event under its cursor. A slow reader is read for slowly, and costs a cursor.
+//! Server-sent events (HTML standard, section 9.2), with cursors as ids. Events are read from the
+//! log at the client's pace, so that a slow client only costs a cursor.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,34 +12,34 @@ use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::Door;
-use super::answer::Failure;
-use super::metrics::Counted;
+use super::AppState;
+use super::metrics::GaugeGuard;
 use super::params::{self, Fields};
-use super::routes::{TheClient, TheDoor};
+use super::response::ApiError;
+use super::routes::{ClientExtension, StateExtension};
 use crate::api::{Cx, EventStream, FollowParams, Shown};
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::limits;
 
 /// `GET …/events`.
-pub async fn follow(Extension(door): TheDoor, Extension(client): TheClient, request: Request) -> Response {
-    let cx = Cx::new(door.nuncio.clone(), client, CancellationToken::new());
-    let pass = Pass::of(&request);
-    match open(&door, &cx, request).await {
-        Ok(stream) => respond(door, pass, stream, |_| false),
-        Err(error) => Failure(error).into_response(),
+pub async fn follow(Extension(state): StateExtension, Extension(client): ClientExtension, request: Request) -> Response {
+    let cx = Cx::new(state.nuncio.clone(), client, CancellationToken::new());
+    let recheck = TokenRecheck::of(&request);
+    match open(&state, &cx, request).await {
+        Ok(stream) => respond(state, recheck, stream, |_| false),
+        Err(error) => ApiError(error).into_response(),
     }
 }
 
-async fn open(door: &Door, cx: &Cx, request: Request) -> Result<EventStream> {
+async fn open(state: &AppState, cx: &Cx, request: Request) -> Result<EventStream> {
     let last = request.headers().get("last-event-id").cloned();
     let fields = Fields::of(schemars::schema_for!(FollowParams));
-    let mut params = params::gather(door, request, &fields, false).await?;
-    // A reader that comes back asks for the same address again: where it was then is what counts.
+    let mut params = params::gather(state, request, &fields, false).await?;
+    // A reconnecting client repeats its URL, so its last event takes precedence over `after`.
     if let Some(last) = last.filter(|last| !last.is_empty()) {
         let cursor: Option<u64> = last.to_str().ok().and_then(|last| last.parse().ok());
-        let cursor = cursor.ok_or_else(|| Error::invalid_params("Last-Event-ID: is no cursor of this stream"))?;
+        let cursor = cursor.ok_or_else(|| Error::invalid_params("Last-Event-ID: invalid cursor"))?;
         params.insert("after".into(), cursor.into());
     }
     let params: FollowParams = serde_path_to_error::deserialize(Value::Object(params))
@@ -46,45 +47,52 @@ async fn open(door: &Door, cx: &Cx, request: Request) -> Result<EventStream> {
     EventStream::open(cx, params).await
 }
 
-/// The token of a stream, which may be revoked while it is read.
-pub struct Pass {
+/// Rechecks the token of a stream, which may be revoked while the stream is open.
+pub struct TokenRecheck {
     headers: HeaderMap,
-    looked: Instant,
+    checked_at: Instant,
 }
 
-impl Pass {
-    pub fn of(request: &Request) -> Pass {
+impl TokenRecheck {
+    pub fn of(request: &Request) -> TokenRecheck {
         let token = request.headers().get(header::AUTHORIZATION).map(|token| (header::AUTHORIZATION, token.clone()));
-        Pass { headers: token.into_iter().collect(), looked: Instant::now() }
+        TokenRecheck { headers: token.into_iter().collect(), checked_at: Instant::now() }
     }
 
-    fn counts(&mut self, door: &Door) -> bool {
-        if self.looked.elapsed() < limits::TOKEN_AGAIN {
+    /// Returns false once the token is revoked. Checks it every [`limits::TOKEN_AGAIN`].
+    fn is_valid(&mut self, state: &AppState) -> bool {
+        if self.checked_at.elapsed() < limits::TOKEN_AGAIN {
             return true;
         }
-        self.looked = Instant::now();
-        door.gate.client(&self.headers).is_ok()
+        self.checked_at = Instant::now();
+        state.auth.client(&self.headers).is_ok()
     }
 }
 
-/// A stream as an answer; `last` tells the event it ends with.
-pub fn respond(door: Arc<Door>, pass: Pass, stream: EventStream, last: impl Fn(&Event) -> bool + Send + 'static) -> Response {
+/// Responds with a stream of events, which ends after the first event for which `last` returns
+/// true.
+pub fn respond(
+    state: Arc<AppState>,
+    recheck: TokenRecheck,
+    stream: EventStream,
+    last: impl Fn(&Event) -> bool + Send + 'static,
+) -> Response {
     struct Reading<L> {
-        door: Arc<Door>,
+        state: Arc<AppState>,
         stream: EventStream,
         last: L,
-        pass: Pass,
+        recheck: TokenRecheck,
         over: bool,
-        _open: Counted,
+        _open: GaugeGuard,
     }
-    let _open = Counted::new(&door.requests.streams);
-    let reading = Reading { door, stream, last, pass, over: false, _open };
+    let _open = GaugeGuard::new(&state.requests.streams);
+    let reading = Reading { state, stream, last, recheck, over: false, _open };
     let frames = futures_util::stream::unfold(reading, |mut reading| async move {
         if reading.over {
             return None;
         }
-        let next = tokio::time::timeout(limits::HEARTBEAT, reading.stream.next(&reading.door.ending)).await;
-        if !reading.pass.counts(&reading.door) {
+        let next = tokio::time::timeout(limits::HEARTBEAT, reading.stream.next(&reading.state.ending)).await;
+        if !reading.recheck.is_valid(&reading.state) {
             return None;
         }
         let bytes = match next {
@@ -102,9 +110,9 @@ pub fn respond(door: Arc<Door>, pass: Pass, stream: EventStream, last: impl Fn(&
                 bytes.into()
             }
             Ok(Ok(None)) => return None,
-            // The reader comes back with its cursor.
+            // The client reconnects with its cursor.
             Ok(Err(error)) => {
-                tracing::warn!(error = %error, "a stream broke off");
+                tracing::warn!(error = %error, "an event stream failed");
                 return None;
             }
         };

@@ -1,4 +1,4 @@
-//! TLS for the bridge, by the certificate and the key of the settings.
+//! TLS for the HTTP server, with the certificate and the key from the settings.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use tokio_rustls::TlsAcceptor;
 use crate::config::HttpSettings;
 use crate::error::{Error, Result};
 
-/// None: the settings name no certificate.
+/// The TLS acceptor. `None` if the settings name no certificate.
 pub fn acceptor(settings: &HttpSettings) -> Result<Option<TlsAcceptor>> {
     let (certificate, key) = match (&settings.tls_certificate, &settings.tls_key) {
         (None, None) => return Ok(None),
         (Some(certificate), Some(key)) => (certificate, key),
-        _ => return Err(Error::invalid_params("http.tls_certificate and http.tls_key go together")),
+        _ => return Err(Error::invalid_params("http.tls_certificate and http.tls_key must be set together")),
     };
-    let wrong = |what: &str, error: &dyn std::fmt::Display| Error::invalid_params(format!("http.{what}: {error}"));
+    let wrong = |setting: &str, error: &dyn std::fmt::Display| Error::invalid_params(format!("http.{setting}: {error}"));
     let chain: Vec<CertificateDer<'static>> =
         CertificateDer::pem_file_iter(certificate).and_then(Iterator::collect).map_err(|error| wrong("tls_certificate", &error))?;
     let key = PrivateKeyDer::from_pem_file(key).map_err(|error| wrong("tls_key", &error))?;

@@ -1,4 +1,5 @@
-//! Who may in: the owner's token, made at the first start, and named ones, of which only digests are kept.
+//! Bearer tokens: the owner token, generated on first start, and named tokens, stored as SHA-256
+//! digests.
 
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
@@ -15,10 +16,10 @@ use crate::api::{Client, Role};
 use crate::error::{Error, Result};
 use crate::limits;
 
-/// Principal of whoever has the token of the file `token`.
+/// Principal of the owner token, which is in the file `token`.
 const OWNER: &str = "owner";
 
-/// A token that was given a name. `roots` are absolute directories; none: those of the server.
+/// A named token. `roots` are absolute directories; if empty, those of the server apply.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NamedToken {
@@ -31,7 +32,7 @@ pub struct NamedToken {
     digest: String,
 }
 
-/// The tokens of one data directory (`token`, `tokens.json`), looked at again when a file changes.
+/// The tokens of a data directory (`token`, `tokens.json`), reloaded when a file changes.
 pub struct Tokens {
     owner: PathBuf,
     named: PathBuf,
@@ -46,44 +47,45 @@ struct Known {
 }
 
 impl Tokens {
+    /// The tokens of this data directory. Reads nothing yet.
     pub fn new(data: &Path) -> Tokens {
         Tokens { owner: data.join("token"), named: data.join("tokens.json"), known: Mutex::default() }
     }
 
-    /// The file of the owner's token.
+    /// The file with the owner token.
     pub fn owner_file(&self) -> &Path {
         &self.owner
     }
 
-    /// The owner's token; made when there is none.
+    /// The owner token, generated if the file does not exist.
     pub fn owner(&self) -> Result<String> {
         match std::fs::read_to_string(&self.owner) {
             Ok(text) if text.trim().len() >= limits::TOKEN_CHARS_MIN => return Ok(text.trim().into()),
             Ok(_) => {
-                return Err(Error::invalid_params(format!("{} holds no token", self.owner.display()))
-                    .hint("remove the file, and the next start makes one"));
+                return Err(Error::invalid_params(format!("{} does not contain a token", self.owner.display()))
+                    .hint("remove the file; the next start generates a new token"));
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => return Err(Error::io(format_args!("reading {}", self.owner.display()), error)),
         }
         let token = new_token()?;
         match write_new(&self.owner, &token) {
-            // Another process was quicker.
+            // Another process has just created it.
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => self.owner(),
             written => written.map(|()| token).map_err(|error| Error::io(format_args!("writing {}", self.owner.display()), error)),
         }
     }
 
-    /// Who has this token, with the roots of the server unless it has its own.
+    /// The client of this token. Its roots are those of the token, within those of the server.
     pub fn client(&self, token: &str, roots: &Arc<[PathBuf]>) -> Option<Client> {
         let given = sha256(token);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         self.refresh(&mut known);
-        // All are compared, whichever fits.
+        // All digests are compared, so that the time does not depend on the match.
         let mut found = None;
         for (named, digest) in &known.named {
             if bool::from(digest.ct_eq(&given)) {
-                let mut client = Client::limited(&named.name, named.role, Some(both(&named.roots, roots)));
+                let mut client = Client::limited(&named.name, named.role, Some(intersect_roots(&named.roots, roots)));
                 client.sees_all = named.roots.is_empty();
                 found = Some(client);
             }
@@ -106,9 +108,9 @@ impl Tokens {
         let owner = std::fs::read_to_string(&self.owner).ok();
         let owner = owner.as_deref().map(str::trim).filter(|token| token.len() >= limits::TOKEN_CHARS_MIN);
         known.owner = owner.map(sha256);
-        // Nobody outside learns of it, and the owner still gets in.
+        // A broken file disables the named tokens only; clients do not see the error.
         let named = self.list().unwrap_or_else(|error| {
-            tracing::error!(error = %error, "named tokens do not count");
+            tracing::error!(error = %error, "cannot read the named tokens: they are rejected");
             Vec::new()
         });
         let digest = |token: NamedToken| unhex(&token.digest).map(|digest| (token, digest));
@@ -116,6 +118,7 @@ impl Tokens {
         known.read = read;
     }
 
+    /// The named tokens.
     pub fn list(&self) -> Result<Vec<NamedToken>> {
         match std::fs::read(&self.named) {
             Ok(bytes) => serde_json::from_slice(&bytes)
@@ -125,16 +128,17 @@ impl Tokens {
         }
     }
 
-    /// Makes a token and returns it: it is never shown again.
+    /// Creates a named token and returns it. Only its digest is stored.
     pub fn create(&self, name: &str, role: Role, roots: Vec<PathBuf>, created_ms: u64) -> Result<String> {
         let fits = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
         if name.is_empty() || name.len() > limits::TOKEN_NAME_CHARS_MAX || !name.chars().all(fits) || name == OWNER {
-            return Err(Error::invalid_params(format!("{name:?} is no name for a token"))
-                .hint("letters, digits, `-`, `_` and `.`; and not `owner`"));
+            return Err(Error::invalid_params(format!("token name {name:?} is invalid"))
+                .hint("use letters, digits, `-`, `_` and `.`; `owner` is reserved"));
         }
         let mut tokens = self.list()?;
         if tokens.iter().any(|token| token.name == name) {
-            return Err(Error::invalid_params(format!("there is a token {name} already")).hint("revoke it first"));
+            return Err(Error::invalid_params(format!("token {name} already exists"))
+                .hint(format!("revoke it first: nuncio token revoke {name}")));
         }
         let token = new_token()?;
         tokens.push(NamedToken { name: name.into(), role, roots, created_ms, digest: hex(&sha256(&token)) });
@@ -142,12 +146,13 @@ impl Tokens {
         Ok(token)
     }
 
+    /// Removes a named token.
     pub fn revoke(&self, name: &str) -> Result<()> {
         let mut tokens = self.list()?;
         let before = tokens.len();
         tokens.retain(|token| token.name != name);
         if tokens.len() == before {
-            return Err(Error::not_found(format!("there is no token {name}")));
+            return Err(Error::not_found(format!("token {name} does not exist")));
         }
         self.save(&tokens)
     }
@@ -155,15 +160,15 @@ impl Tokens {
     fn save(&self, tokens: &[NamedToken]) -> Result<()> {
         let doing = || format!("writing {}", self.named.display());
         let text = serde_json::to_string_pretty(tokens).map_err(|error| Error::internal(error.to_string()))?;
-        let beside = self.named.with_extension(format!("json.{}", std::process::id()));
-        let _ = std::fs::remove_file(&beside);
-        write_new(&beside, &text).map_err(|error| Error::io(doing(), error))?;
-        std::fs::rename(&beside, &self.named).map_err(|error| Error::io(doing(), error))
+        let temporary = self.named.with_extension(format!("json.{}", std::process::id()));
+        let _ = std::fs::remove_file(&temporary);
+        write_new(&temporary, &text).map_err(|error| Error::io(doing(), error))?;
+        std::fs::rename(&temporary, &self.named).map_err(|error| Error::io(doing(), error))
     }
 }
 
-/// What is inside of the token's roots, if it has any, and of the server's.
-fn both(token: &[PathBuf], server: &Arc<[PathBuf]>) -> Arc<[PathBuf]> {
+/// The intersection of the token's and the server's roots. A token without roots has the server's.
+fn intersect_roots(token: &[PathBuf], server: &Arc<[PathBuf]>) -> Arc<[PathBuf]> {
     if token.is_empty() {
         return server.clone();
     }
@@ -172,7 +177,7 @@ fn both(token: &[PathBuf], server: &Arc<[PathBuf]>) -> Arc<[PathBuf]> {
     narrower.chain(server.iter().filter(|root| inside(root, token))).cloned().collect()
 }
 
-/// A file that only its owner can read; an error if it is there.
+/// Creates a file that only its owner can read. Fails if it exists.
 fn write_new(path: &Path, text: &str) -> std::io::Result<()> {
     if let Some(dir) = path.parent() {
         crate::store::create_private_dir(dir).map_err(std::io::Error::other)?;
@@ -185,7 +190,7 @@ fn write_new(path: &Path, text: &str) -> std::io::Result<()> {
 /// 256 random bits in hexadecimal digits.
 fn new_token() -> Result<String> {
     let mut bytes = [0; 32];
-    SystemRandom::new().fill(&mut bytes).map_err(|_| Error::internal("the system has no randomness"))?;
+    SystemRandom::new().fill(&mut bytes).map_err(|_| Error::internal("the system's random number generator failed"))?;
     Ok(hex(&bytes))
 }
 

@@ -1,4 +1,5 @@
-//! The console: a page and its parts, embedded. They hold no data; what they show they ask for with the token that their reader has.
+//! The web console: embedded static files. They contain no data; the page loads it over the API
+//! with the user's token.
 
 use axum::Router;
 use axum::body::Body;
@@ -7,7 +8,7 @@ use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
-/// One file, under its exact path.
+/// A file and its URL path.
 struct File {
     path: &'static str,
     media: &'static str,
@@ -42,7 +43,8 @@ const FILES: &[File] = &[
     file("/console/dom.js", SCRIPT, include_bytes!("web/dom.js")),
 ];
 
-/// What a browser may do with the page: load our own files, ask our own server, show pictures. Nothing becomes a script.
+/// Content security policy: the page loads files from this server, connects to it and shows images.
+/// It cannot create scripts.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; \
      base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
@@ -54,20 +56,22 @@ const HEADERS: [(HeaderName, &str); 5] = [
     (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
 ];
 
+/// Returns true if the path is a file of the console.
 pub fn is_file(path: &str) -> bool {
     FILES.iter().any(|file| file.path == path)
 }
 
+/// Adds the routes of the console's files.
 pub fn add_to(router: Router) -> Router {
     FILES
         .iter()
         .fold(router, |router, file| router.route(file.path, get(move |headers: HeaderMap| async move { answer(file, &headers) })))
 }
 
-/// The file, or that it has not changed (RFC 9110, section 13.1.2).
-fn answer(file: &File, asked: &HeaderMap) -> Response {
+/// Responds with the file, or with 304 if the client's copy is current (RFC 9110, section 13.1.2).
+fn answer(file: &File, headers: &HeaderMap) -> Response {
     let tag = format!("\"{:016x}\"", fingerprint(file.bytes));
-    let known = asked.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+    let known = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
     let same = known.flat_map(|value| value.split(',')).any(|one| one.trim().trim_start_matches("W/") == tag);
     let mut response = match same {
         true => StatusCode::NOT_MODIFIED.into_response(),
@@ -81,7 +85,7 @@ fn answer(file: &File, asked: &HeaderMap) -> Response {
     response
 }
 
-/// FNV-1a, 64 bits: tells versions apart, guards nothing.
+/// FNV-1a, 64 bits. Distinguishes versions of a file; not a security measure.
 fn fingerprint(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }

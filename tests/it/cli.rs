@@ -105,7 +105,7 @@ async fn settings_are_shown_checked_and_found() {
     let home = Home::new();
     let file = home.data().join("config.toml").display().to_string();
     check(&home.run(&["config", "path"], "").await, 0, &[&file]);
-    check(&home.run(&["config", "check"], "").await, 0, &["fine"]);
+    check(&home.run(&["config", "check"], "").await, 0, &["valid"]);
     let faults = [
         ("modell = \"x\"", ["modell", "model"]),
         ("[permisions]\ndefault = \"ask\"", ["permisions", "permissions"]),

@@ -1,4 +1,5 @@
-//! What stands around every call of `/rpc`: whose token was revoked is told so, notifications are heard, all errors have our shape.
+//! Middleware of every call of `/rpc`: checks that the token is still valid, limits the calls of a
+//! socket, handles notifications, and converts errors to our format.
 
 use std::sync::Arc;
 
@@ -10,34 +11,36 @@ use jsonrpsee::types::{ErrorObject, ErrorObjectOwned, Id, Request};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::socket::Opened;
+use super::socket::Socket;
 use crate::api::{Client, FOLLOW, Role, entry};
 use crate::error::{Error, KINDS, Kind, Result};
-use crate::http::Door;
+use crate::http::AppState;
 use crate::limits;
 use crate::rpc::message::frame::error_object;
 
-/// Marks answers whose errors have our shape.
+/// Marks responses whose errors are in our format.
 #[derive(Clone)]
 pub struct Shaped;
 
+/// The layer that adds [`GuardService`].
 #[derive(Clone)]
 pub struct Guard;
 
 impl<S> tower::Layer<S> for Guard {
-    type Service = Guarded<S>;
+    type Service = GuardService<S>;
 
-    fn layer(&self, inner: S) -> Guarded<S> {
-        Guarded { inner }
+    fn layer(&self, inner: S) -> GuardService<S> {
+        GuardService { inner }
     }
 }
 
+/// The middleware service.
 #[derive(Clone)]
-pub struct Guarded<S> {
+pub struct GuardService<S> {
     inner: S,
 }
 
-impl RpcServiceT for Guarded<RpcService> {
+impl RpcServiceT for GuardService<RpcService> {
     type MethodResponse = MethodResponse;
     type NotificationResponse = MethodResponse;
     type BatchResponse = MethodResponse;
@@ -45,13 +48,13 @@ impl RpcServiceT for Guarded<RpcService> {
     fn call<'a>(&self, request: Request<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
         let this = self.clone();
         async move {
-            let asked = (weight(request.params.as_deref()), reads(&request.method));
+            let cost = (weight(request.params.as_deref()), reads(&request.method));
             let (id, extensions) = (request.id.clone(), request.extensions.clone());
-            bounded(extensions, asked, id, this.one(request)).await
+            bounded(extensions, cost, id, this.one(request)).await
         }
     }
 
-    /// Its calls go one after the other.
+    /// Runs the calls of the batch in order.
     fn batch<'a>(&self, batch: Batch<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
         let this = self.clone();
         async move {
@@ -63,20 +66,20 @@ impl RpcServiceT for Guarded<RpcService> {
         }
     }
 
-    // An `async fn` would borrow from what it is called on.
+    // An `async fn` would borrow `self`.
     #[allow(clippy::manual_async_fn)]
     fn notification<'a>(&self, notification: Notification<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
-        acknowledged(notification)
+        acknowledge(notification)
     }
 }
 
-impl Guarded<RpcService> {
+impl GuardService<RpcService> {
     async fn one(&self, mut request: Request<'_>) -> MethodResponse {
         let (id, extensions) = (request.id.clone(), request.extensions.clone());
-        if let Err(error) = allowed(&mut request) {
-            return MethodResponse::error(id, told(&error)).with_extensions(shaped(extensions));
+        if let Err(error) = check_allowed(&mut request) {
+            return MethodResponse::error(id, rpc_error(&error)).with_extensions(shaped(extensions));
         }
-        coded(self.inner.call(request).await, id).with_extensions(shaped(extensions))
+        convert(self.inner.call(request).await, id).with_extensions(shaped(extensions))
     }
 
     async fn many(&self, batch: Batch<'_>) -> MethodResponse {
@@ -87,55 +90,57 @@ impl Guarded<RpcService> {
                 Ok(BatchEntry::Call(request)) => self.one(request).await,
                 Ok(BatchEntry::Notification(notification)) => {
                     notified = true;
-                    heard(notification).await;
+                    handle_notification(notification).await;
                     continue;
                 }
                 Err(wrong) => {
                     let (error, id) = wrong.into_parts();
-                    MethodResponse::error(id, told(&ours(&error)))
+                    MethodResponse::error(id, rpc_error(&from_jsonrpsee(&error)))
                 }
             };
             if let Err(error) = answers.append(answer) {
-                return coded(error, Id::Null).with_extensions(shaped(Extensions::new()));
+                return convert(error, Id::Null).with_extensions(shaped(Extensions::new()));
             }
         }
         if answers.is_empty() && notified {
             return MethodResponse::notification();
         }
         if answers.is_empty() {
-            let error = Error::new(Kind::InvalidRequest, "a batch without calls");
-            return MethodResponse::error(Id::Null, told(&error)).with_extensions(shaped(Extensions::new()));
+            let error = Error::new(Kind::InvalidRequest, "the batch contains no calls");
+            return MethodResponse::error(Id::Null, rpc_error(&error)).with_extensions(shaped(Extensions::new()));
         }
         MethodResponse::from_batch(answers.finish()).with_extensions(shaped(Extensions::new()))
     }
 }
 
+/// The size of params in bytes.
 fn weight(params: Option<&RawValue>) -> usize {
     params.map_or(0, |params| params.get().len())
 }
 
+/// Returns true for methods that only read.
 fn reads(method: &str) -> bool {
     entry(method).is_some_and(|entry| entry.role == Role::Observer)
 }
 
-/// A call within what its socket may have going on, until its answer has left.
+/// Runs a call within the limits of its socket. Its permits are held until the response is written.
 async fn bounded(
     extensions: Extensions,
     (bytes, reads): (usize, bool),
     id: Id<'_>,
-    called: impl Future<Output = MethodResponse>,
+    call: impl Future<Output = MethodResponse>,
 ) -> MethodResponse {
-    let Some(opened) = extensions.get::<Arc<Opened>>() else { return called.await };
-    let refused = |error: Error| MethodResponse::error(id, told(&error));
+    let Some(opened) = extensions.get::<Arc<Socket>>() else { return call.await };
+    let refused = |error: Error| MethodResponse::error(id, rpc_error(&error));
     let held = match opened.call(bytes, reads).await {
         Ok(held) => held,
         Err(error) => return refused(error),
     };
-    let answer = called.await;
+    let answer = call.await;
     if answer.is_notification() || answer.is_subscription() {
         return answer;
     }
-    match opened.leaves(answer.as_json().get().len(), held) {
+    match opened.respond(answer.as_json().get().len(), held) {
         Ok(()) => answer,
         Err(error) => refused(error),
     }
@@ -146,56 +151,57 @@ fn shaped(mut extensions: Extensions) -> Extensions {
     extensions
 }
 
-/// Whether this call may be made: on a socket, the token is judged each time.
-fn allowed(request: &mut Request<'_>) -> Result<()> {
-    judge(&mut request.extensions)?;
-    if request.method == FOLLOW && request.extensions.get::<Arc<Opened>>().is_none() {
-        let error = Error::new(Kind::Unsupported, "events are followed over a WebSocket");
-        return Err(error.hint("or as server-sent events, at /v1/events"));
+/// Checks that the call is allowed. On a socket, the token is checked for each call.
+fn check_allowed(request: &mut Request<'_>) -> Result<()> {
+    reauthenticate(&mut request.extensions)?;
+    if request.method == FOLLOW && request.extensions.get::<Arc<Socket>>().is_none() {
+        let error = Error::new(Kind::Unsupported, "following events requires a WebSocket");
+        return Err(error.hint("or use server-sent events: GET /v1/events"));
     }
     Ok(())
 }
 
-/// Who asks over a socket: the gate says it anew. Over POST it just did.
-pub fn judge(extensions: &mut Extensions) -> Result<()> {
-    let (Some(opened), Some(door)) = (extensions.get::<Arc<Opened>>(), extensions.get::<Arc<Door>>()) else { return Ok(()) };
-    let client = door.gate.client(&opened.headers)?;
+/// Authenticates the client of a socket again. Over POST, the request was just authenticated.
+pub fn reauthenticate(extensions: &mut Extensions) -> Result<()> {
+    let (Some(opened), Some(state)) = (extensions.get::<Arc<Socket>>(), extensions.get::<Arc<AppState>>()) else { return Ok(()) };
+    let client = state.auth.client(&opened.headers)?;
     extensions.insert::<Arc<Client>>(Arc::new(client));
     Ok(())
 }
 
-async fn acknowledged(notification: Notification<'_>) -> MethodResponse {
+async fn acknowledge(notification: Notification<'_>) -> MethodResponse {
     let extensions = notification.extensions.clone();
-    heard(notification).await;
+    handle_notification(notification).await;
     MethodResponse::notification().with_extensions(shaped(extensions))
 }
 
-/// A notification has no answer, whatever comes of it.
-async fn heard(mut notification: Notification<'_>) {
+/// Runs a notification. Errors are logged, since a notification has no response.
+async fn handle_notification(mut notification: Notification<'_>) {
     let Some(entry) = entry(&notification.method).filter(|entry| entry.notification) else { return };
-    let opened = notification.extensions.get::<Arc<Opened>>();
-    let room = opened.map(|opened| opened.notification());
-    let called = async {
-        if let Some(None) = room {
+    let opened = notification.extensions.get::<Arc<Socket>>();
+    let permit = opened.map(|opened| opened.notification());
+    let result = async {
+        if let Some(None) = permit {
             return Err(Error::new(Kind::Overloaded, "too many notifications at once"));
         }
-        judge(&mut notification.extensions)?;
+        reauthenticate(&mut notification.extensions)?;
         let params = notification.params.as_ref().map_or(Ok(Value::Null), |params| serde_json::from_str(params.get()));
         let params = params.map_err(|error| Error::invalid_params(error.to_string()))?;
         super::run(entry, params, &notification.extensions).await
     };
-    if let Err(error) = called.await {
-        tracing::debug!(%error, method = entry.name, "a notification came to nothing");
+    if let Err(error) = result.await {
+        tracing::debug!(%error, method = entry.name, "a notification failed");
     }
 }
 
-pub fn told(error: &Error) -> ErrorObjectOwned {
+/// An error in our format.
+pub fn rpc_error(error: &Error) -> ErrorObjectOwned {
     let object = error_object(error);
     ErrorObjectOwned::owned(error.kind.row().rpc, error.to_string(), Some(object["data"].clone()))
 }
 
-/// An error of jsonrpsee's own, as one of ours. Its numbers up to -32005 have other meanings here.
-fn ours(error: &ErrorObject<'_>) -> Error {
+/// Converts an error of jsonrpsee itself. Its codes up to -32005 have other meanings here.
+fn from_jsonrpsee(error: &ErrorObject<'_>) -> Error {
     use jsonrpsee::types::error as theirs;
     let kind = match error.code() {
         theirs::OVERSIZED_REQUEST_CODE
@@ -209,9 +215,9 @@ fn ours(error: &ErrorObject<'_>) -> Error {
     Error::new(kind, more.map_or_else(|| error.message().into(), |more| format!("{}: {more}", error.message())))
 }
 
-/// An answer whose error, if it is one, has our shape.
-fn coded(answer: MethodResponse, id: Id<'_>) -> MethodResponse {
-    // What a subscription answers was sent already.
+/// Converts the error of a response, if any, to our format.
+fn convert(answer: MethodResponse, id: Id<'_>) -> MethodResponse {
+    // The response of a subscription has been sent already.
     if !answer.is_error() || answer.is_subscription() {
         return answer;
     }
@@ -221,10 +227,10 @@ fn coded(answer: MethodResponse, id: Id<'_>) -> MethodResponse {
     }
 }
 
-/// The error of an answer, in our shape; none where it is so already.
+/// The error of a response in our format. `None` if it is in our format already.
 pub fn reshaped(answer: &str) -> Option<ErrorObjectOwned> {
     let answer: Value = serde_json::from_str(answer).ok()?;
     let error = answer.get("error").filter(|error| error["data"]["code"].is_null())?;
     let error: ErrorObjectOwned = serde_json::from_value(error.clone()).ok()?;
-    Some(told(&ours(&error)))
+    Some(rpc_error(&from_jsonrpsee(&error)))
 }

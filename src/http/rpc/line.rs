@@ -1,4 +1,5 @@
-//! A connection below HTTP. It holds its slot also as a WebSocket, sees which answers have left, and does not read from whom does not read.
+//! A connection below HTTP. It holds the connection's permit even after an upgrade to WebSocket,
+//! reports written responses, and stops reading while the client does not read.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -7,31 +8,34 @@ use std::task::{Context, Poll, Waker};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::socket::Opened;
+use super::socket::Socket;
 use crate::limits;
 
-/// Becomes the socket's once a request of the connection opened one.
-pub type Wire = Arc<OnceLock<Arc<Opened>>>;
+/// Set once a request upgrades the connection to a WebSocket.
+pub type Wire = Arc<OnceLock<Arc<Socket>>>;
 
+/// A stream with the flow control of WebSockets.
 pub struct Line<S, H> {
     stream: S,
     wire: Wire,
     frames: Frames,
-    /// What was written last waits for the other end; and what may be read meanwhile.
+    /// The last write is pending.
     stuck: bool,
+    /// How many bytes may still be read while the write is pending.
     room: usize,
     reader: Option<Waker>,
     _held: H,
 }
 
 impl<S, H> Line<S, H> {
-    /// `held` is let go of when the connection ends, whatever it became.
+    /// `held` is dropped when the connection closes.
     pub fn new(stream: S, wire: Wire, held: H) -> Line<S, H> {
         let frames = Frames::Head { matched: 0 };
         Line { stream, wire, frames, stuck: false, room: 0, reader: None, _held: held }
     }
 
-    fn passed<T>(&mut self, polled: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+    /// Records whether a write is pending.
+    fn track<T>(&mut self, polled: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if self.wire.get().is_none() {
             return polled;
         }
@@ -76,11 +80,11 @@ impl<S: AsyncWrite + Unpin, H: Unpin> AsyncWrite for Line<S, H> {
             let mut left = *written;
             for slice in slices {
                 let part = &slice[..left.min(slice.len())];
-                this.frames.pass(part, |length| opened.left(length));
+                this.frames.scan(part, |length| opened.written(length));
                 left -= part.len();
             }
         }
-        this.passed(polled)
+        this.track(polled)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -90,17 +94,18 @@ impl<S: AsyncWrite + Unpin, H: Unpin> AsyncWrite for Line<S, H> {
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let polled = Pin::new(&mut this.stream).poll_flush(cx);
-        this.passed(polled)
+        this.track(polled)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let polled = Pin::new(&mut this.stream).poll_shutdown(cx);
-        this.passed(polled)
+        this.track(polled)
     }
 }
 
-/// What a server says from the head of its 101 on (RFC 6455, section 5.2): frames, which are not masked.
+/// Parses the server's output from the head of the 101 response on: unmasked frames (RFC 6455,
+/// section 5.2).
 enum Frames {
     Head { matched: usize },
     Start { bytes: [u8; 10], known: usize },
@@ -110,8 +115,8 @@ enum Frames {
 impl Frames {
     const START: Frames = Frames::Start { bytes: [0; 10], known: 0 };
 
-    /// Tells the length of each text that is complete.
-    fn pass(&mut self, mut bytes: &[u8], mut texts: impl FnMut(u64)) {
+    /// Calls `texts` with the length of each completed text frame.
+    fn scan(&mut self, mut bytes: &[u8], mut texts: impl FnMut(u64)) {
         while let Some((&first, rest)) = bytes.split_first() {
             match self {
                 Frames::Head { matched } => {
@@ -161,16 +166,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_seen_however_they_are_cut() {
-        let mut said = b"HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\n\r\n".to_vec();
-        said.extend(b"\x81\x05hello\x89\x00\x81\x7e\x00\xc8");
-        said.extend([b'x'; 200]);
-        said.extend(b"\x89\x02hi\x81\x7f\x00\x00\x00\x00\x00\x01\x11\x70");
-        said.extend([b'\r'; 70_000]);
-        said.extend(b"\x81\x01x");
-        for size in [1, 2, 3, 7, 1000, said.len()] {
+    fn texts_are_found_at_any_chunk_size() {
+        let mut output = b"HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\n\r\n".to_vec();
+        output.extend(b"\x81\x05hello\x89\x00\x81\x7e\x00\xc8");
+        output.extend([b'x'; 200]);
+        output.extend(b"\x89\x02hi\x81\x7f\x00\x00\x00\x00\x00\x01\x11\x70");
+        output.extend([b'\r'; 70_000]);
+        output.extend(b"\x81\x01x");
+        for size in [1, 2, 3, 7, 1000, output.len()] {
             let (mut frames, mut texts) = (Frames::Head { matched: 0 }, Vec::new());
-            said.chunks(size).for_each(|part| frames.pass(part, |length| texts.push(length)));
+            output.chunks(size).for_each(|part| frames.scan(part, |length| texts.push(length)));
             assert_eq!(texts, [5, 200, 70_000, 1], "{size}");
         }
     }

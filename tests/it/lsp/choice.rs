@@ -84,7 +84,7 @@ async fn what_is_not_there_is_said() {
             "LICENSE",
             "LICENSE: no language server for files like this is known; the settings can name one: [lsp.NAME] command, files",
         ),
-        (outside.to_str().unwrap(), "denied: it has to be asked for"),
+        (outside.to_str().unwrap(), "denied: permission must be asked for"),
     ];
     for (path, told) in cases {
         assert!(ask(&home, path).await.starts_with(told), "{path}: {}", ask(&home, path).await);

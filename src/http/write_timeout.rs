@@ -1,4 +1,4 @@
-//! A stream that does not wait for ever for a reader: a write that makes no progress for so long is the end of the connection.
+//! A write timeout: closes a connection when a write makes no progress for [`limits::STALLED`].
 
 use std::io;
 use std::pin::Pin;
@@ -9,19 +9,20 @@ use tokio::time::{Sleep, sleep};
 
 use crate::limits;
 
-pub struct Patient<S> {
+/// A stream whose pending writes time out.
+pub struct WriteTimeout<S> {
     stream: S,
-    /// Since a write waits.
+    /// The timeout of the pending write, if any.
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S> Patient<S> {
-    pub fn new(stream: S) -> Patient<S> {
-        Patient { stream, waiting: None }
+impl<S> WriteTimeout<S> {
+    pub fn new(stream: S) -> WriteTimeout<S> {
+        WriteTimeout { stream, waiting: None }
     }
 
-    /// What a write came to; an error if it waits for too long.
-    fn waited<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+    /// Passes on the result of a write, or an error if it has been pending for too long.
+    fn check<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.waiting = None;
             return written;
@@ -32,21 +33,21 @@ impl<S> Patient<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeout<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_read(cx, buffer)
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.waited(cx, written)
+        self.check(cx, written)
     }
 
     fn poll_write_vectored(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[io::IoSlice<'_>]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bytes);
-        self.waited(cx, written)
+        self.check(cx, written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -55,11 +56,11 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = Pin::new(&mut self.stream).poll_flush(cx);
-        self.waited(cx, flushed)
+        self.check(cx, flushed)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let shut = Pin::new(&mut self.stream).poll_shutdown(cx);
-        self.waited(cx, shut)
+        self.check(cx, shut)
     }
 }

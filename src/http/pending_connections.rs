@@ -1,5 +1,5 @@
-//! Connections on which nobody has authenticated yet. When the server has no room left, the oldest
-//! of them is closed.
+//! Connections that have not authenticated. When the server reaches its connection limit, the
+//! oldest of them is closed.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 /// The unauthenticated connections, oldest first.
 #[derive(Default)]
-pub struct Newcomers(Mutex<Waiting>);
+pub struct PendingConnections(Mutex<Waiting>);
 
 #[derive(Default)]
 struct Waiting {
@@ -16,30 +16,31 @@ struct Waiting {
     connections: BTreeMap<u64, CancellationToken>,
 }
 
-/// One connection: listed until it authenticates or ends.
-pub struct Newcomer {
+/// A connection that is listed until it authenticates or closes.
+pub struct PendingConnection {
     key: u64,
-    newcomers: Arc<Newcomers>,
-    /// Cancelled when the connection has to make room.
+    pending_connections: Arc<PendingConnections>,
+    /// Cancelled to close the connection.
     pub close: CancellationToken,
 }
 
-impl Newcomers {
+impl PendingConnections {
     fn waiting<T>(&self, with: impl FnOnce(&mut Waiting) -> T) -> T {
         with(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    pub fn enter(self: &Arc<Self>) -> Arc<Newcomer> {
+    /// Lists a new connection.
+    pub fn enter(self: &Arc<Self>) -> Arc<PendingConnection> {
         let close = CancellationToken::new();
         let key = self.waiting(|waiting| {
             waiting.next += 1;
             waiting.connections.insert(waiting.next, close.clone());
             waiting.next
         });
-        Arc::new(Newcomer { key, newcomers: self.clone(), close })
+        Arc::new(PendingConnection { key, pending_connections: self.clone(), close })
     }
 
-    /// Closes so many of the oldest. Returns whether there was one.
+    /// Closes the `count` oldest connections. Returns false if there was none.
     pub fn close_oldest(&self, count: usize) -> bool {
         self.waiting(|waiting| {
             let oldest: Vec<CancellationToken> =
@@ -50,14 +51,14 @@ impl Newcomers {
     }
 }
 
-impl Newcomer {
-    /// It authenticated: it is not closed any more to make room.
+impl PendingConnection {
+    /// Removes the connection from the list, since it has authenticated.
     pub fn admit(&self) {
-        self.newcomers.waiting(|waiting| waiting.connections.remove(&self.key));
+        self.pending_connections.waiting(|waiting| waiting.connections.remove(&self.key));
     }
 }
 
-impl Drop for Newcomer {
+impl Drop for PendingConnection {
     fn drop(&mut self) {
         self.admit();
     }

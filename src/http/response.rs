@@ -1,4 +1,4 @@
-//! What every answer has: an id, the one shape of errors, headers that keep browsers careful, a line in the log.
+//! Parts of every response: the request id, the error envelope, security headers and the log line.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -21,51 +21,55 @@ use crate::session::turn::panic_message;
 use super::metrics::Requests;
 use std::sync::Arc;
 
+/// Header with the id of the request.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// An error on its way out; it gets its shape from [`finish`], which knows the request's id.
-pub struct Failure(pub Error);
+/// An error as a response. [`finish`] writes its body, which contains the request id.
+pub struct ApiError(pub Error);
 
-impl IntoResponse for Failure {
+impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.0.kind.row().http).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut response = status.into_response();
-        response.extensions_mut().insert(Failed(Arc::new(self.0)));
+        response.extensions_mut().insert(ResponseError(Arc::new(self.0)));
         response
     }
 }
 
+/// The error of a response, until [`finish`] writes it.
 #[derive(Clone)]
-struct Failed(Arc<Error>);
+struct ResponseError(Arc<Error>);
 
+/// A new request id.
 pub fn request_id() -> String {
     format!("req_{}", uuid::Uuid::now_v7().simple())
 }
 
-/// The span of a request, below the caller's if it says which that is (W3C Trace Context).
+/// The span of a request. Its parent is the span in the `traceparent` header, if any (W3C Trace
+/// Context).
 pub fn span(request: &Request, id: &str) -> tracing::Span {
     use opentelemetry::propagation::TextMapPropagator;
     use tracing_opentelemetry::OpenTelemetrySpanExt;
     let span = tracing::info_span!("request", id, method = %request.method());
     if request.headers().contains_key("traceparent") && !span.is_disabled() {
         let caller = HeaderExtractor(request.headers());
-        // Without a collector there is nothing to be below.
+        // Fails without a collector, when spans are not recorded.
         let _ = span.set_parent(TraceContextPropagator::new().extract(&caller));
     }
     span
 }
 
-/// A panic is an error of this request, and of no other.
-pub async fn caught(response: impl Future<Output = Response>) -> Response {
+/// Turns a panic of the request's handler into an error response.
+pub async fn catch_panic(response: impl Future<Output = Response>) -> Response {
     AssertUnwindSafe(response).catch_unwind().await.unwrap_or_else(|panic| {
-        let said = panic_message(&*panic);
-        tracing::error!(panic = said, "a request panicked");
-        Failure(Error::internal("the server broke over this request")).into_response()
+        let message = panic_message(&*panic);
+        tracing::error!(panic = message, "a request panicked");
+        ApiError(Error::internal("the request handler panicked")).into_response()
     })
 }
 
-/// `too_large` for a request whose line and headers are longer than the limit; HTTP's own parser
-/// stops only later.
+/// Fails with `too_large` if the request line and headers exceed the limit. The limit of hyper's
+/// parser is higher.
 pub fn check_head(request: &Request) -> Result<()> {
     let uri = request.uri();
     let target = uri.path_and_query().map_or(0, |path| path.as_str().len()) + uri.authority().map_or(0, |host| host.as_str().len());
@@ -85,13 +89,14 @@ pub fn json(status: u16, value: &impl Serialize) -> Response {
             let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
             (status, [(header::CONTENT_TYPE, "application/json")], bytes).into_response()
         }
-        Err(error) => Failure(Error::internal(format!("writing the answer: {error}"))).into_response(),
+        Err(error) => ApiError(Error::internal(format!("serializing the response: {error}"))).into_response(),
     }
 }
 
-/// Puts the last things on an answer.
-pub fn finish(response: &mut Response, id: &str, foreign: Option<HeaderValue>) {
-    if let Some(Failed(error)) = response.extensions_mut().remove::<Failed>() {
+/// Writes the body of an error and sets the common headers. `cross_origin` is the allowed origin of
+/// a cross-origin request.
+pub fn finish(response: &mut Response, id: &str, cross_origin: Option<HeaderValue>) {
+    if let Some(ResponseError(error)) = response.extensions_mut().remove::<ResponseError>() {
         let body = ErrorBody {
             code: error.kind.row().code.into(),
             message: error.message.clone(),
@@ -116,14 +121,14 @@ pub fn finish(response: &mut Response, id: &str, foreign: Option<HeaderValue>) {
     }
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-    if let Some(origin) = foreign {
+    if let Some(origin) = cross_origin {
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
         headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("x-request-id, preference-applied"));
         headers.append(header::VARY, HeaderValue::from_static("origin"));
     }
 }
 
-/// The answer to a browser that asks whether a page of an allowed origin may ask (Fetch, CORS-preflight).
+/// The response to a CORS preflight request from an allowed origin (Fetch standard).
 pub fn preflight() -> Response {
     let mut headers = HeaderMap::new();
     let allowed = "authorization, content-type, idempotency-key, last-event-id, prefer, traceparent";
@@ -133,41 +138,42 @@ pub fn preflight() -> Response {
     (StatusCode::NO_CONTENT, headers).into_response()
 }
 
-/// What the log says of a request: its route, and never what stands in a query or a body.
-pub struct Asked {
+/// The log line and the metrics of a request. Queries and bodies are never logged.
+pub struct RequestRecord {
     method: Method,
     path: String,
 }
 
-impl Asked {
-    pub fn of(request: &Request) -> Asked {
+impl RequestRecord {
+    pub fn of(request: &Request) -> RequestRecord {
         let path = request.uri().path().chars().take(limits::LOG_PATH_CHARS_MAX).collect();
-        Asked { method: request.method().clone(), path }
+        RequestRecord { method: request.method().clone(), path }
     }
 
-    pub fn told(self, requests: &Requests, id: &str, response: &Response, took: Duration) {
-        let seen = response.extensions().get::<Seen>();
-        let known = seen.map(|seen| seen.route.as_str()).filter(|route| !route.is_empty());
+    /// Counts and logs the request.
+    pub fn record(self, requests: &Requests, id: &str, response: &Response, took: Duration) {
+        let matched = response.extensions().get::<Matched>();
+        let known = matched.map(|matched| matched.route.as_str()).filter(|route| !route.is_empty());
         requests.count(self.method.as_str(), known, response.status().as_u16(), took);
         let route = known.unwrap_or(&self.path);
-        let principal = seen.map_or("nobody", |seen| seen.client.as_ref().map_or("nobody", |client| &client.principal));
+        let principal = matched.map_or("nobody", |matched| matched.client.as_ref().map_or("nobody", |client| &client.principal));
         let ms = took.as_secs_f64() * 1000.0;
         tracing::info!(id, method = %self.method, route, status = response.status().as_u16(), ms, principal, "request");
     }
 }
 
-/// Where a request came out, for its line in the log.
+/// The matched route and the client of a request, for its log line.
 #[derive(Clone)]
-struct Seen {
+struct Matched {
     route: String,
     client: Option<Arc<Client>>,
 }
 
-/// Remembers the route that matched.
-pub async fn seen(request: Request, next: axum::middleware::Next) -> Response {
+/// Middleware that stores the matched route for [`RequestRecord::record`].
+pub async fn store_route(request: Request, next: axum::middleware::Next) -> Response {
     let route = request.extensions().get::<MatchedPath>().map_or_else(String::new, |path| path.as_str().into());
     let client = request.extensions().get::<Arc<Client>>().cloned();
     let mut response = next.run(request).await;
-    response.extensions_mut().insert(Seen { route, client });
+    response.extensions_mut().insert(Matched { route, client });
     response
 }

@@ -1,5 +1,5 @@
-//! Idempotency-Key (IETF draft-ietf-httpapi-idempotency-key-header): a request that is repeated under its key gets the first answer, and does
-//! nothing again, also after a restart.
+//! Idempotency-Key (IETF draft-ietf-httpapi-idempotency-key-header): a repeated request with the
+//! same key gets the stored response and is not executed again, even after a restart.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -9,14 +9,14 @@ use ring::digest::{SHA256, digest as sha256};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::gate::token;
+use super::auth::token;
 use crate::api::{Began, Client, Nuncio};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::session::now_ms;
 use crate::store::Answer;
 
-/// What came of a request, as it is kept.
+/// The stored result of a request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Outcome {
@@ -24,20 +24,20 @@ pub enum Outcome {
     Turn(Began),
 }
 
-/// A key of one token: a new token under the name of a revoked one has keys of its own.
+/// A key, scoped to a token: a new token with the name of a revoked one has its own keys.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     principal: String,
     key: String,
 }
 
-/// The keys that are being answered: who repeats one meanwhile waits.
+/// Keys of running requests. A repeated request waits for the first one.
 #[derive(Default)]
-pub struct Once {
+pub struct Idempotency {
     running: Mutex<HashMap<Key, Weak<tokio::sync::Mutex<()>>>>,
 }
 
-/// The key of a POST, if it has one.
+/// The key of a POST request. `None` for other methods, or without the header.
 pub fn key(request: &Request, client: &Client) -> Result<Option<Key>> {
     let Some(given) = request.headers().get("idempotency-key").filter(|_| request.method() == "POST") else { return Ok(None) };
     let key = given.to_str().unwrap_or("");
@@ -50,8 +50,9 @@ pub fn key(request: &Request, client: &Client) -> Result<Option<Key>> {
     Ok(Some(Key { principal: format!("{} {token}", client.principal), key: key.into() }))
 }
 
-impl Once {
-    /// Does the work under the key, or finds out what came of it the first time. What failed was nothing, and may be tried again.
+impl Idempotency {
+    /// Runs the work and stores its result, or returns the stored result of the first request.
+    /// Failures are not stored, so the key can be retried.
     pub async fn outcome(
         &self,
         nuncio: &Nuncio,
@@ -60,12 +61,12 @@ impl Once {
         params: &Value,
         work: impl Future<Output = Result<Outcome>>,
     ) -> Result<Outcome> {
-        let asked = sha256(&SHA256, format!("{method} {params}").as_bytes());
+        let request = sha256(&SHA256, format!("{method} {params}").as_bytes());
         let turn = self.turn(&key);
         let _turn = turn.lock().await;
         let store = nuncio.sessions().await?.store();
-        if let Some(answer) = store.claim_key(&key.principal, &key.key, asked.as_ref(), now_ms())? {
-            return repeated(answer, asked.as_ref());
+        if let Some(answer) = store.claim_key(&key.principal, &key.key, request.as_ref(), now_ms())? {
+            return repeated(answer, request.as_ref());
         }
         let outcome = work.await;
         match &outcome {
@@ -90,13 +91,13 @@ impl Once {
     }
 }
 
-fn repeated(answer: Answer, asked: &[u8]) -> Result<Outcome> {
-    if answer.asked != asked {
-        return Err(Error::invalid_params("Idempotency-Key: was used for another request"));
+fn repeated(answer: Answer, request: &[u8]) -> Result<Outcome> {
+    if answer.asked != request {
+        return Err(Error::invalid_params("Idempotency-Key: already used for a different request"));
     }
     let Some(text) = answer.text else {
-        return Err(Error::new(Kind::Cancelled, "the first request under this key was not answered")
-            .hint("the session's events tell what came of it; use another key to try again"));
+        return Err(Error::new(Kind::Cancelled, "the first request with this key was interrupted")
+            .hint("the session's events show its outcome; to retry, use another key"));
     };
-    serde_json::from_str(&text).map_err(|error| Error::internal(format!("reading a kept answer: {error}")))
+    serde_json::from_str(&text).map_err(|error| Error::internal(format!("reading a stored response: {error}")))
 }

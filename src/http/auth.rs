@@ -1,4 +1,4 @@
-//! The gate of the bridge, in this order: the host that was asked for, the page that asks, the token.
+//! Authentication of requests. Checks the host, the origin and the token, in this order.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,79 +15,80 @@ use crate::limits;
 
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
-pub struct Gate {
+/// Checks whether a request is allowed, and by which client it was sent.
+pub struct Auth {
     pub tokens: Tokens,
-    /// Names by which this server may be asked for, without ports, beside those of the loopback.
+    /// Allowed host names without ports, in addition to those of the loopback.
     hosts: Vec<String>,
-    /// Origins beside our own whose pages may ask (RFC 6454: `https://name:port`).
+    /// Allowed origins in addition to our own (RFC 6454: `https://name:port`).
     origins: Vec<String>,
-    /// Directories that sessions may be in.
+    /// Directories that sessions may work in.
     roots: Arc<[PathBuf]>,
     failures: Mutex<Failures>,
 }
 
-/// Failed logins that may still be answered at once; they come back with time.
+/// A token bucket that limits failed logins.
 struct Failures {
     left: f64,
     since: Instant,
 }
 
-/// The origin of another site that may ask: answers say so to its browser.
-pub type Foreign = Option<HeaderValue>;
+/// The allowed origin of a cross-origin request, for the response's CORS headers.
+pub type CrossOrigin = Option<HeaderValue>;
 
-impl Gate {
-    pub fn new(tokens: Tokens, hosts: Vec<String>, origins: Vec<String>, roots: Arc<[PathBuf]>) -> Gate {
+impl Auth {
+    pub fn new(tokens: Tokens, hosts: Vec<String>, origins: Vec<String>, roots: Arc<[PathBuf]>) -> Auth {
         let failures = Mutex::new(Failures { left: limits::LOGIN_FAILURES_MAX, since: Instant::now() });
-        Gate { tokens, hosts: hosts.into_iter().map(|host| host.to_ascii_lowercase()).collect(), origins, roots, failures }
+        Auth { tokens, hosts: hosts.into_iter().map(|host| host.to_ascii_lowercase()).collect(), origins, roots, failures }
     }
 
-    /// The host and the origin: nothing else is looked at before them.
-    pub fn address(&self, uri: &Uri, headers: &HeaderMap) -> Result<Foreign> {
+    /// Checks the host and the origin, before anything else of the request is used.
+    pub fn address(&self, uri: &Uri, headers: &HeaderMap) -> Result<CrossOrigin> {
         let host = self.host(uri, headers)?;
         self.origin(&host, headers)
     }
 
     fn host(&self, uri: &Uri, headers: &HeaderMap) -> Result<Authority> {
-        let refused = |said: &str| {
-            Error::new(Kind::Forbidden, format!("the host {said:?} is not allowed"))
-                .hint("ask for a loopback name, or start the server with --allow-host")
+        let refused = |host: &str| {
+            Error::new(Kind::Forbidden, format!("host {host:?} is not allowed"))
+                .hint("use a loopback name, or start the server with --allow-host HOST")
         };
         let mut named = headers.get_all(HOST).iter();
         let (first, second) = (named.next(), named.next());
-        let said = match (uri.authority(), first, second) {
+        let given = match (uri.authority(), first, second) {
             (_, _, Some(_)) => return Err(refused("given twice")),
             (Some(authority), _, None) => authority.as_str(),
             (None, Some(host), None) => host.to_str().map_err(|_| refused("unreadable"))?,
             (None, None, None) => return Err(refused("missing")),
         };
-        let authority: Authority = said.parse().map_err(|_| refused(said))?;
+        let authority: Authority = given.parse().map_err(|_| refused(given))?;
         let name = authority.host().to_ascii_lowercase();
-        // User information has no business here.
+        // User information (`user@host`) is refused.
         let plain = !authority.as_str().contains('@');
         if plain && (LOOPBACK.contains(&name.as_str()) || self.hosts.contains(&name)) {
             return Ok(authority);
         }
-        Err(refused(said))
+        Err(refused(given))
     }
 
-    fn origin(&self, host: &Authority, headers: &HeaderMap) -> Result<Foreign> {
+    fn origin(&self, host: &Authority, headers: &HeaderMap) -> Result<CrossOrigin> {
         let mut named = headers.get_all(ORIGIN).iter();
         let Some(origin) = named.next() else { return Ok(None) };
-        let said = origin.to_str().unwrap_or("unreadable");
+        let given = origin.to_str().unwrap_or("unreadable");
         if named.next().is_none() {
-            let own = said.strip_prefix("http://").or_else(|| said.strip_prefix("https://"));
+            let own = given.strip_prefix("http://").or_else(|| given.strip_prefix("https://"));
             if own.is_some_and(|own| own.eq_ignore_ascii_case(host.as_str())) {
                 return Ok(None);
             }
-            if self.origins.iter().any(|allowed| allowed.eq_ignore_ascii_case(said)) {
+            if self.origins.iter().any(|allowed| allowed.eq_ignore_ascii_case(given)) {
                 return Ok(Some(origin.clone()));
             }
         }
-        Err(Error::new(Kind::Forbidden, format!("pages of {said:?} may not ask"))
-            .hint("start the server with --allow-origin if they should"))
+        Err(Error::new(Kind::Forbidden, format!("origin {given:?} is not allowed"))
+            .hint("to allow it, start the server with --allow-origin ORIGIN"))
     }
 
-    /// Who asks. Failed logins are slowed, others' are not.
+    /// The client that the token belongs to. Only failed logins are rate-limited.
     pub fn client(&self, headers: &HeaderMap) -> Result<Client> {
         let token = token(headers);
         let client = match token {
@@ -109,13 +110,13 @@ impl Gate {
         if wrong {
             failures.left -= 1.0;
         }
-        let said = if wrong { "the token is not one of this server's" } else { "a token is missing" };
-        Error::new(Kind::Unauthenticated, said)
-            .hint("send `Authorization: Bearer TOKEN`; the token is in the file `token` of nuncio's data")
+        let message = if wrong { "the token is not valid" } else { "the token is missing" };
+        Error::new(Kind::Unauthenticated, message)
+            .hint("send `Authorization: Bearer TOKEN`; the owner token is in the file `token` of nuncio's data directory")
     }
 }
 
-/// The token of a request, if it has exactly one.
+/// The bearer token of a request. `None` if there is no `Authorization` header or more than one.
 pub fn token(headers: &HeaderMap) -> Option<&str> {
     let mut given = headers.get_all(AUTHORIZATION).iter();
     match (given.next(), given.next()) {
