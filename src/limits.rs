@@ -1,374 +1,439 @@
-//! Every bound in one place: queues, sizes, times and counts. Units come last in a name.
+//! Every limit in one place: queues, sizes, times and counts. A name ends in its unit, then `_MAX`.
 
 use std::time::Duration;
 
-/// Longest line accepted on the stdio door.
+/// Longest JSON-RPC message (one line) that the stdio transport accepts, in bytes.
 pub const FRAME_BYTES_MAX: usize = 32 << 20;
-/// Requests of one connection that may be running at once; more are answered `overloaded`.
+/// Requests of one connection that may run concurrently. Further ones fail with `overloaded`.
 pub const REQUESTS_RUNNING_MAX: usize = 1024;
-/// How long a client may leave unread what is there for it; then it is taken to be gone.
+/// How long a client may stop reading before its connection is considered dead.
 pub const STALLED: Duration = Duration::from_secs(60);
-/// Replies waiting for the outbox of one connection.
+/// Replies in the outgoing queue of one stdio connection.
 pub const REPLIES_QUEUED_MAX: usize = 1024;
-/// Events a cursor reads at a time; bounds how long a reply waits behind somebody else's events.
+/// Events that a cursor reads at a time. Bounds how long a reply waits behind other events.
 pub const PAGE_EVENTS: usize = 256;
-/// Bytes after which a page of events takes no more.
+/// Size of a page of events, in bytes; the page ends with the event that exceeds it.
 pub const PAGE_BYTES_MAX: usize = 4 << 20;
 
-/// Events waiting for the log's writer, all sessions together.
+/// Events that wait for the log writer, over all sessions.
 pub const APPENDS_QUEUED_MAX: usize = 4096;
-/// Events that one transaction takes.
+/// Events that one transaction writes.
 pub const BATCH_EVENTS_MAX: usize = 512;
-/// Events of a session kept in memory for those who follow it closely.
+/// Newest events of a session that are kept in memory for its followers.
 pub const TAIL_EVENTS_MAX: usize = 512;
-/// The same in bytes of text.
+/// Text of the events that [`TAIL_EVENTS_MAX`] counts, in bytes.
 pub const TAIL_BYTES_MAX: usize = 256 << 10;
-/// How often another process's writes are looked for while somebody follows its session.
+/// Interval at which a followed session is polled for events of another process.
 pub const FOREIGN_POLL: Duration = Duration::from_millis(50);
-/// At every such look it is seen, too, whether the owner of a foreign session that works still lives.
+/// Polls of [`FOREIGN_POLL`] between two checks that the owner of a running turn is alive.
 pub const FOREIGN_ORPHANS: u64 = 20;
-/// How long a write waits for another process's transaction.
+/// How long SQLite waits for another process's transaction (busy timeout).
 pub const STORE_BUSY: Duration = Duration::from_secs(5);
 
-/// How long writes are retried while another process locks the store; then they are lost.
+/// How long a write is retried while another process locks the store. Then the events are lost.
 pub const STORE_LOCKED_MAX: Duration = Duration::from_secs(15);
 /// Pause between two attempts to write to a locked store.
 pub const STORE_RETRY: Duration = Duration::from_millis(50);
-/// Pause between two attempts to go on with a session whose log was lost.
+/// Pause between two attempts to resume a session after its events were lost.
 pub const STORE_RECOVERY: Duration = Duration::from_millis(500);
 
 /// How long artifacts are kept after the last event of their session.
 pub const ARTIFACTS_KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
-/// Artifacts that a closed session keeps; the oldest beyond that are removed.
+/// Artifacts of a closed session, in bytes. The oldest beyond that are removed.
 pub const ARTIFACTS_BYTES_MAX: u64 = 256 << 20;
 
-/// Model requests in one turn; then the turn stops with `max_turn_requests`.
+/// Model requests of one turn. Then the turn stops with `max_turn_requests`.
 pub const TURN_REQUESTS_MAX: u32 = 200;
-/// Messages of a session that wait for its turn; more are answered `overloaded`.
+/// Queued messages of a session. Further ones fail with `overloaded`.
 pub const QUEUED_MESSAGES_MAX: usize = 64;
-/// Prompts of a session that wait for their turn; more are answered `session_busy`.
+/// Prompts of a session that wait for their turn. Further ones fail with `session_busy`.
 pub const PROMPTS_WAITING_MAX: usize = 16;
 /// Attempts at one model request.
 pub const MODEL_ATTEMPTS_MAX: u32 = 8;
-/// The same when nobody listens at an address of this machine.
+/// Attempts at one model request if a local address refuses the connection.
 pub const MODEL_LOCAL_ATTEMPTS_MAX: u32 = 3;
-/// First pause between attempts; it doubles.
+/// Pause after the first failed model request. Doubles with each attempt.
 pub const MODEL_BACKOFF: Duration = Duration::from_millis(100);
-/// Longest pause between attempts, and the longest Retry-After that is obeyed.
+/// Longest pause between two attempts, also if `Retry-After` asks for more.
 pub const MODEL_BACKOFF_MAX: Duration = Duration::from_secs(60);
-/// Silence on a model's stream after which it counts as broken.
+/// How long a model's stream may be silent before it counts as interrupted.
 pub const MODEL_IDLE: Duration = Duration::from_secs(180);
-/// The same for a server on this machine, which may chew on a long prompt before it says anything.
+/// [`MODEL_IDLE`] for a server on this machine, which may process a long prompt first.
 pub const MODEL_LOCAL_IDLE: Duration = Duration::from_secs(900);
-/// Most that is added to a pause by chance, so that many who failed together do not come back together.
+/// Longest random addition to a pause, so that concurrent failures do not retry together.
 pub const MODEL_JITTER: Duration = Duration::from_millis(20);
-/// How long an idle connection to a model's host is kept.
+/// How long an idle connection to a model's host stays open.
 pub const MODEL_KEEP_ALIVE: Duration = Duration::from_secs(90);
 /// Time to connect to a model's host.
 pub const MODEL_CONNECT: Duration = Duration::from_secs(15);
-/// One server-sent event of a model.
+/// One server-sent event of a model's stream, in bytes.
 pub const MODEL_EVENT_BYTES_MAX: usize = 16 << 20;
-/// Body of a model's error answer that is read for its message.
+/// Bytes of a model's error response that are read.
 pub const MODEL_ERROR_BYTES_MAX: usize = 64 << 10;
-/// Characters of a model's error answer that are shown.
+/// Characters of a model's error message that are shown.
 pub const MODEL_ERROR_CHARS_MAX: usize = 1000;
-/// Text, thinking, arguments and provider state of one answer, all together.
+/// Text, thinking, arguments and provider state of one model answer together, in bytes.
 pub const MODEL_ANSWER_BYTES_MAX: usize = 8 << 20;
-/// Tool calls of one answer.
+/// Tool calls of one model answer.
 pub const MODEL_ANSWER_CALLS_MAX: usize = 256;
-/// Blocks of text and of thinking in one answer.
+/// Blocks of text and thinking of one model answer.
 pub const MODEL_ANSWER_BLOCKS_MAX: usize = 1024;
-/// Bytes received for one answer, with all that is not part of it.
+/// Bytes received for one model answer, protocol overhead included.
 pub const MODEL_STREAM_BYTES_MAX: usize = 512 << 20;
-/// Size of a scripted model's file.
+/// File of a scripted model, in bytes.
 pub const SCRIPT_BYTES_MAX: u64 = 16 << 20;
-/// Looking for local model servers, all together.
+/// Time to look for local model servers, all together.
 pub const MODEL_PROBE: Duration = Duration::from_millis(300);
-/// Size of an answer that identifies a local model server.
+/// Response that identifies a local model server, in bytes.
 pub const MODEL_PROBE_BYTES_MAX: usize = 1 << 20;
 
 /// Time between TERM and KILL for a command's processes.
 pub const KILL_GRACE: Duration = Duration::from_millis(200);
-/// How often what is left is looked for again while processes are ended, and how long we wait for that at all.
+/// Interval at which remaining processes are enumerated again while a command is ended.
 pub const KILL_AGAIN: Duration = Duration::from_millis(10);
+/// How long to wait for killed processes to disappear.
 pub const KILL_WAIT: Duration = Duration::from_secs(2);
-/// How often an orphan that was killed is looked at until it can be reaped.
+/// Interval at which a killed orphan is polled until it can be reaped.
 pub const REAP_AGAIN: Duration = Duration::from_millis(1);
-/// How long what a command left running may take to end by itself (a `tee` that still writes); then it is ended.
+/// How long processes that a command left running may take to exit by themselves, such as a `tee`
+/// that still writes. Then they are ended.
 pub const LEFTOVER_GRACE: Duration = Duration::from_millis(50);
-/// Open files (RLIMIT_NOFILE, soft) of a command: what systems begin with; ours is higher.
+/// Open files of a command (soft `RLIMIT_NOFILE`): the usual system default. The limit of nuncio
+/// itself is higher.
 pub const CHILD_OPEN_FILES: u64 = 1024;
-/// How long a supervisor may take to end its command when it is told to; then the fork server does it.
+/// How long a supervisor may take to end its command on request. Then the fork server kills it.
 pub const SUPERVISOR_WAIT: Duration = Duration::from_secs(1);
-/// How long whoever ended a command waits for that.
+/// How long a caller waits for a command to end after it requested that.
 pub const END_WAIT: Duration = Duration::from_secs(4);
-/// How long the fork server may take to kill what a supervisor left, or to end itself.
+/// How long the fork server may take to kill the processes of a supervisor, or to exit.
 pub const SWEEP_WAIT: Duration = Duration::from_secs(5);
-/// One order to the fork server: a command with its environment.
+/// One request to the fork server, a command with its environment, in bytes.
 pub const ORDER_BYTES_MAX: usize = 128 << 10;
-/// What a shell leaves when it ended: its environment twice, and a path.
+/// State that a shell reports on exit, in bytes: its environment twice, and a path.
 pub const HELPER_REPORT_BYTES_MAX: u64 = 512 << 10;
-/// Largest file that a confined command writes, and how many processes its user may have then.
+/// Largest file that a sandboxed command may write, in bytes (`RLIMIT_FSIZE`).
 pub const SANDBOX_FILE_BYTES_MAX: u64 = 16 << 30;
+/// Processes of the user while a sandboxed command runs (`RLIMIT_NPROC`).
 pub const SANDBOX_PROCESSES_MAX: u64 = 16 << 10;
-/// Entries of a directory above nuncio's own ones that a confined command may read; the others it may not.
+/// Entries that a sandboxed command may access in a directory above nuncio's private ones. The
+/// others are inaccessible.
 pub const SANDBOX_ENTRIES_MAX: usize = 10_000;
-/// What commands add at least to the score by which the kernel chooses whom to end when memory ends (proc(5), oom_score_adj).
+/// Lowest `oom_score_adj` of a command (proc(5)), so that the kernel kills commands before nuncio.
 pub const COMMAND_OOM_SCORE: i32 = 500;
-/// Default and longest time of a shell command.
+/// Default timeout of a shell command, in milliseconds.
 pub const BASH_TIMEOUT_MS: u64 = 120_000;
+/// Longest timeout of a shell command in the foreground, in milliseconds.
 pub const BASH_TIMEOUT_MS_MAX: u64 = 600_000;
-/// What the commands of a session exported, names and values, that is kept for the next.
+/// Names and values of the exported variables that a session keeps for its next command, in bytes.
 pub const SHELL_EXPORTED_BYTES_MAX: usize = 32 << 10;
-/// Background jobs of a session that run, and that are remembered with the ended ones.
+/// Background jobs of a session that may run concurrently.
 pub const JOBS_MAX: usize = 8;
+/// Background jobs that a session remembers, ended ones included.
 pub const JOBS_KEPT_MAX: usize = 2 * JOBS_MAX;
-/// Output of a job that is held for its readers; more is in its file.
+/// Newest output of a background job that is kept in memory, in bytes. Its file has the rest.
 pub const JOB_TAIL_BYTES_MAX: usize = 256 << 10;
-/// Characters of a command in its call's title.
+/// Characters of a command in the title of its call.
 pub const BASH_TITLE_CHARS_MAX: usize = 200;
-/// What of a command rules look at: bytes, rounds of the parser, commands, parts within parts, shells within shells. What is beyond
-/// counts as a command that cannot be read.
+/// Longest command that permission rules analyse, in bytes. A command beyond any of the limits of
+/// the analysis counts as unreadable.
 pub const SHELL_BYTES_MAX: usize = 64 << 10;
+/// Steps of the parser for one shell command.
 pub const SHELL_PARSE_STEPS_MAX: usize = 50_000;
+/// Simple commands that are analysed in one shell command.
 pub const SHELL_COMMANDS_MAX: usize = 500;
+/// Nesting of the syntax of a shell command.
 pub const SHELL_LEVELS_MAX: usize = 200;
+/// Nesting of shells in a shell command, as in `sh -c`.
 pub const SHELL_DEPTH_MAX: usize = 8;
-/// The same: characters of the names by which commands are known.
+/// Characters of all names under which the analysed commands are matched.
 pub const SHELL_NAMES_CHARS_MAX: usize = 16 * SHELL_BYTES_MAX;
-/// Output of a command that the model sees (head and tail), and that is kept at all.
+/// Output of a command that the model sees (head and tail), in bytes.
 pub const BASH_MODEL_BYTES_MAX: usize = 50 << 10;
+/// Output of a command that is saved to its file, in bytes.
 pub const BASH_OUTPUT_BYTES_MAX: usize = 16 << 20;
-/// Output that is read at a time: what a pipe holds.
+/// Bytes read from a pipe at a time: its default capacity.
 pub const PIPE_BYTES: usize = 64 << 10;
-/// How often a running command's new output is shown.
+/// Interval at which the new output of a running command is shown.
 pub const BASH_UPDATE: Duration = Duration::from_millis(100);
-/// Output shown while a command still runs (its tail).
+/// Tail of the output that is shown while a command runs, in bytes.
 pub const BASH_LIVE_BYTES_MAX: usize = 8 << 10;
 
-/// How long a client may take for a file, and the largest that it is asked for.
+/// How long a client may take to read or write a file.
 pub const CLIENT_FILE: Duration = Duration::from_secs(5);
+/// Largest file that is requested from a client, in bytes.
 pub const CLIENT_FILE_BYTES_MAX: u64 = 8 << 20;
-/// How long a client may take to start or end a terminal, or to tell its output.
+/// How long a client may take to start or end a terminal, or to return its output.
 pub const CLIENT_TERMINAL: Duration = Duration::from_secs(10);
-/// Output of a command that a client's terminal keeps.
+/// Output that a client's terminal keeps, in bytes.
 pub const CLIENT_TERMINAL_BYTES_MAX: u64 = 4 << 20;
 
-/// How long git may take to look at a repository, and to change one with its hooks.
+/// Timeout of a git command that only reads.
 pub const GIT_READ: Duration = Duration::from_secs(30);
+/// Timeout of a git command that changes the repository, hooks included.
 pub const GIT_CHANGE: Duration = Duration::from_secs(120);
-/// How long it may take to take back a part of what a call that failed did; and paths of a part.
+/// Timeout of one git command that undoes a failed change.
 pub const GIT_UNDO: Duration = Duration::from_secs(10);
+/// Paths on the command line of one git command, in bytes.
 pub const GIT_PATHS_BYTES_MAX: usize = 64 << 10;
-/// What one run of git may print, and how much of it is told when it fails.
+/// Output of one git command, in bytes.
 pub const GIT_OUTPUT_BYTES_MAX: usize = 4 << 20;
+/// Bytes of git's error output that are reported on failure.
 pub const GIT_ERROR_BYTES_MAX: usize = 4 << 10;
-/// Files or branches that a git tool tells of, commits of one `git_log`, and text of one `git_diff`.
+/// Files or branches in the result of a git tool.
 pub const GIT_ENTRIES_MAX: usize = 500;
+/// Commits of one `git_log`.
 pub const GIT_LOG_MAX: u64 = 200;
+/// Text of one `git_diff`, in bytes.
 pub const GIT_DIFF_BYTES_MAX: usize = 50 << 10;
 
-/// Time for a page, with all its redirections, and of it to connect.
+/// Time to fetch a page, redirects included.
 pub const FETCH: Duration = Duration::from_secs(30);
+/// Time to connect to the host of a page.
 pub const FETCH_CONNECT: Duration = Duration::from_secs(10);
-/// Redirections that `fetch` follows.
+/// Redirects that `fetch` follows.
 pub const FETCH_REDIRECTS_MAX: usize = 10;
-/// Bytes of a page that are fetched, of its text that the model sees, and of one that says what went wrong.
+/// Bytes of a page that are fetched.
 pub const FETCH_BYTES_MAX: usize = 5 << 20;
+/// Text of a page that the model sees, in bytes.
 pub const FETCH_TEXT_BYTES_MAX: usize = 50 << 10;
+/// Text of an error page that the model sees, in bytes.
 pub const FETCH_ERROR_BYTES_MAX: usize = 500;
-/// Elements of a page inside each other; deeper ones are not made into markdown.
+/// Nested HTML elements. A page beyond that is not converted to Markdown.
 pub const HTML_DEPTH_MAX: usize = 200;
 
-/// Source of a diagram, its nodes and edges, subgraphs or fields inside each other, and nodes with all that edges need besides: how long the layout
-/// takes grows faster than they do.
+/// Source of a diagram, in bytes. The time of the layout grows faster than the diagram, hence
+/// these limits.
 pub const DIAGRAM_SOURCE_BYTES_MAX: usize = 64 << 10;
+/// Nodes of a diagram.
 pub const DIAGRAM_NODES_MAX: usize = 200;
+/// Edges of a diagram.
 pub const DIAGRAM_EDGES_MAX: usize = 400;
+/// Nested subgraphs, or nested fields of a record, in a diagram.
 pub const DIAGRAM_DEPTH_MAX: usize = 20;
+/// Nodes of the layout: those of the diagram and the connectors of its edges.
 pub const DIAGRAM_ELEMENTS_MAX: usize = 600;
 
-/// Tokens of a `repo_map`, when the caller says nothing, and at most; and how many bytes one is, about.
+/// Default size of a `repo_map`, in tokens.
 pub const MAP_TOKENS: usize = 2_000;
+/// Largest `repo_map`, in tokens.
 pub const MAP_TOKENS_MAX: usize = 20_000;
+/// Estimated bytes of a token.
 pub const BYTES_PER_TOKEN: usize = 4;
-/// Source files of a map, bytes of one, time for one and for all.
+/// Source files that a `repo_map` reads.
 pub const MAP_FILES_MAX: usize = 20_000;
+/// Largest source file that a `repo_map` reads, in bytes.
 pub const MAP_FILE_BYTES_MAX: u64 = 512 << 10;
+/// Time to parse one file for a `repo_map`.
 pub const MAP_FILE_TIME: Duration = Duration::from_secs(5);
+/// Time to read all files of a `repo_map`.
 pub const MAP_TIME: Duration = Duration::from_secs(30);
-/// Definitions of a file, matches of a query that are open at once, and bytes of a signature.
+/// Definitions of one file in a `repo_map`.
 pub const MAP_DEFINITIONS_MAX: usize = 2_000;
+/// Concurrently open matches of a tree-sitter query.
 pub const MAP_MATCHES_MAX: u32 = 4_096;
+/// Signature in a `repo_map`, in bytes.
 pub const MAP_SIGNATURE_BYTES_MAX: usize = 160;
-/// The definition of a file, in the order of what they are worth, that counts half.
+/// Rank of a definition within its file, by score, at which its score is halved.
 pub const MAP_FILE_EVEN: f64 = 10.0;
-/// What is kept of files that were read, over all sessions.
+/// Cached definitions of source files over all sessions, in bytes.
 pub const MAP_CACHE_BYTES_MAX: usize = 64 << 20;
 
-/// Lines of one `read`, and the bytes of one line and of the whole.
+/// Lines of one `read`.
 pub const READ_LINES_MAX: usize = 5_000;
+/// Bytes of one line that `read` returns.
 pub const READ_LINE_BYTES_MAX: usize = 8 << 10;
+/// Result of one `read`, in bytes.
 pub const READ_BYTES_MAX: usize = 1 << 20;
-/// First bytes of a file that are looked at for a NUL.
+/// Bytes at the start of a file that are searched for NUL, which marks it as binary.
 pub const BINARY_PROBE_BYTES: usize = 8 << 10;
-/// Largest image handed to a model.
+/// Largest image that a model receives, in bytes.
 pub const IMAGE_BYTES_MAX: usize = 5 << 20;
-/// Largest file that `edit` takes.
+/// Largest file that `edit` changes, in bytes.
 pub const EDIT_BYTES_MAX: u64 = 64 << 20;
-/// Steps that comparing blocks may take, of a line or 64 pairs of bytes each; and blocks that are told apart.
+/// Steps of the comparison of blocks in `edit`; a step is a line or 64 pairs of bytes.
 pub const EDIT_COMPARE_STEPS_MAX: usize = 16 << 20;
+/// Candidate blocks that `edit` distinguishes.
 pub const EDIT_PLACES_MAX: usize = 1_000;
-/// Files up to this size are searched for what is most like something that was not found.
+/// Largest file that is searched for the text most similar to one that was not found, in bytes.
 pub const EDIT_NEAREST_BYTES_MAX: usize = 4 << 20;
-/// Text of one side of a diff that is shown; larger ones are shown without their text.
+/// Text of one side of a diff, in bytes. Larger files are shown without their text.
 pub const DIFF_TEXT_BYTES_MAX: usize = 256 << 10;
-/// Time for a diff to be a good one; then a coarser one is taken.
+/// Time to compute a minimal diff. Then a coarser one is used.
 pub const DIFF_TIME: Duration = Duration::from_millis(100);
-/// Paths that `glob` returns, entries that `list` shows, lines that `grep` shows.
+/// Paths that `glob` returns.
 pub const GLOB_PATHS_MAX: usize = 200;
+/// Entries that `list` shows.
 pub const LIST_ENTRIES_MAX: usize = 500;
+/// Lines that `grep` shows.
 pub const GREP_LINES_MAX: usize = 250;
-/// Memory that `grep` takes for a line, or with `multiline` for a file; what is longer is left out.
+/// Memory of `grep` for one line, or with `multiline` for one file, in bytes. Longer ones are
+/// skipped.
 pub const GREP_HEAP_BYTES_MAX: usize = 64 << 20;
-/// One line of a `grep` result.
+/// Bytes of one line that `grep` shows.
 pub const GREP_LINE_BYTES_MAX: usize = 500;
 
-/// Restarts of a language server that crashes; then it is given up. And servers that run at once.
+/// Restarts of a language server that crashes. Then it stays off.
 pub const LSP_RESTARTS_MAX: u32 = 3;
+/// Language servers that may run concurrently.
 pub const LSP_SERVERS_MAX: usize = 8;
-/// Time to start, and to say goodbye.
+/// Time for a language server to initialize.
 pub const LSP_START: Duration = Duration::from_secs(60);
+/// Time for a language server to shut down.
 pub const LSP_GOODBYE: Duration = Duration::from_millis(500);
-/// How long diagnostics are waited for after an edit, and when they are asked for; and the silence after which they are whole.
+/// How long an edit waits for diagnostics.
 pub const LSP_EDIT_WAIT: Duration = Duration::from_secs(2);
+/// How long the `diagnostics` tool waits for diagnostics.
 pub const LSP_ASK_WAIT: Duration = Duration::from_secs(10);
+/// Silence of a language server after which its diagnostics count as complete.
 pub const LSP_QUIET: Duration = Duration::from_millis(250);
-/// Header and body of a language server's message; messages that wait to be read by one.
+/// Header of a language server's message, in bytes.
 pub const LSP_HEADER_BYTES_MAX: usize = 4 << 10;
+/// Body of a language server's message, in bytes.
 pub const LSP_MESSAGE_BYTES_MAX: usize = 16 << 20;
+/// Messages that wait to be sent to one language server.
 pub const LSP_MESSAGES_QUEUED_MAX: usize = 64;
-/// Largest file that is shown to a language server; files that one holds open; files of one call that are checked.
+/// Largest file that is sent to a language server, in bytes.
 pub const LSP_DOCUMENT_BYTES_MAX: u64 = 1 << 20;
+/// Documents that are open in one language server.
 pub const LSP_DOCUMENTS_OPEN_MAX: usize = 16;
+/// Files of one tool call that are checked for diagnostics.
 pub const LSP_CALL_FILES_MAX: usize = 10;
-/// Files whose diagnostics are kept, diagnostics of each, and those that are shown at once.
+/// Files whose diagnostics are kept.
 pub const LSP_FILES_MAX: usize = 500;
+/// Diagnostics that are kept for one file.
 pub const LSP_FILE_DIAGNOSTICS_MAX: usize = 100;
+/// Diagnostics that are shown at once.
 pub const LSP_SHOWN_MAX: usize = 20;
-/// Works that one server is known to have under way.
+/// Concurrent progress reports that are tracked for one language server.
 pub const LSP_WORKS_MAX: usize = 64;
 /// Characters of a diagnostic's message.
 pub const LSP_MESSAGE_CHARS_MAX: usize = 500;
 
-/// How long a session that nobody uses stays open in a server, and how often that is looked at.
+/// How long an unused session stays open in a server.
 pub const SESSION_IDLE: Duration = Duration::from_secs(3600);
+/// Interval at which a server looks for unused sessions.
 pub const SESSION_IDLE_LOOK: Duration = Duration::from_secs(60);
-/// How often it is looked for a session that makes room for another, and the pause between.
+/// Attempts to find an unused session to close when another one is opened at the limit.
 pub const ROOM_LOOKS: u32 = 20;
+/// Pause between two attempts of [`ROOM_LOOKS`].
 pub const ROOM_LOOK: Duration = Duration::from_millis(5);
-/// Least time between two reads of one who follows all sessions.
+/// Shortest pause between two reads of a client that follows all sessions.
 pub const FOLLOW_ALL_PAUSE: Duration = Duration::from_millis(10);
-/// What attachments that one message names may add to it, all together.
+/// Attachments that one message embeds, all together, in bytes.
 pub const MESSAGE_ATTACHMENTS_BYTES_MAX: usize = 20 << 20;
-/// How long a deleted session's last event is kept for those who follow all sessions.
+/// How long the deletion event of a session is kept for clients that follow all sessions.
 pub const DELETED_KEPT: Duration = Duration::from_secs(24 * 3600);
-/// Connections of the HTTP server, or half of the open files if those are fewer. One more closes
-/// the oldest connection that has not authenticated; where there is none, it is closed itself.
+/// Connections of the HTTP server, or half of the open files if those are fewer. At the limit, the
+/// oldest connection that has not authenticated is closed, or else the new one.
 pub const CONNECTIONS_MAX: usize = 4096;
-/// Connections that have not authenticated and are closed together when no file is left for another
-/// one.
+/// Connections that have not authenticated and are closed together when the server runs out of
+/// files.
 pub const CONNECTIONS_CLOSED: usize = 64;
-/// Pause after a connection could not be accepted, as when there are no files left.
+/// Pause after a connection could not be accepted, for example because no files are left.
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
-/// Time for the head of a request, also of the next one on an idle connection.
+/// Time to receive the head of a request, including the next request of an idle connection.
 pub const HTTP_HEAD: Duration = Duration::from_secs(30);
-/// Longest head of a request: its line and its headers.
+/// Request line and headers of a request, in bytes.
 pub const HTTP_HEAD_BYTES_MAX: usize = 64 << 10;
-/// Buffer of a connection.
+/// Read buffer of a connection, in bytes.
 pub const HTTP_BUFFER_BYTES: usize = 64 << 10;
-/// Time for a request's body.
+/// Time to receive the body of a request.
 pub const HTTP_BODY: Duration = Duration::from_secs(30);
-/// Largest body of a request: an attachment in base64.
+/// Body of a request, in bytes: large enough for an attachment in base64.
 pub const HTTP_BODY_BYTES_MAX: usize = 16 << 20;
-/// Characters of a path that nobody routed, in the log.
+/// Characters of an unrouted path in the log.
 pub const LOG_PATH_CHARS_MAX: usize = 200;
-/// Characters of an unknown field's name that are compared with the known ones.
+/// Characters of an unknown field's name that are compared with the known names.
 pub const FIELD_NAME_CHARS_MAX: usize = 64;
-/// Values in the JSON of a body.
+/// Values in the JSON of a request body.
 pub const HTTP_BODY_VALUES_MAX: usize = 1_000_000;
-/// How often it is looked whether the token of a stream still counts.
+/// Interval at which the token of a stream is validated again.
 pub const TOKEN_AGAIN: Duration = Duration::from_secs(1);
-/// Bodies up to this size do not count among those that are being read; and what those may take, all together.
+/// Largest body that does not count towards [`HTTP_BODIES_BYTES_MAX`], in bytes.
 pub const HTTP_BODY_BYTES_SMALL: u64 = 16 << 10;
+/// Request bodies that are received concurrently, all together, in bytes.
 pub const HTTP_BODIES_BYTES_MAX: usize = 64 << 20;
-/// Calls of one batch of `/rpc`, and messages of one of its connections that wait to be sent.
+/// Calls of one batch on `/rpc`.
 pub const RPC_BATCH_MAX: u32 = 100;
+/// Outgoing messages that one connection of `/rpc` buffers.
 pub const RPC_MESSAGES_QUEUED_MAX: u32 = 8;
-/// Calls of one socket that run or whose answers have not left; how many of them only read; and what their params may take.
+/// Calls of one socket that run or whose responses are not sent yet.
 pub const RPC_CALLS_MAX: usize = 32;
+/// Read-only calls of one socket that run concurrently.
 pub const RPC_READS_MAX: usize = 4;
+/// Params of the running calls of one socket, in bytes.
 pub const RPC_PARAMS_BYTES_MAX: usize = 2 * HTTP_BODY_BYTES_MAX;
-/// What answers that were not read yet may take, over all sockets.
+/// Unread responses over all sockets, in bytes.
 pub const RPC_UNREAD_BYTES_MAX: usize = 256 << 20;
 /// Subscriptions of one socket.
 pub const RPC_SUBSCRIPTIONS_MAX: u32 = 32;
-/// How often a stream that has nothing to say shows that it lives.
+/// Interval of heartbeats on an idle stream.
 pub const HEARTBEAT: Duration = Duration::from_secs(15);
-/// After the turns ended: how long connections may take to say their last words.
+/// How long connections may take to close after the turns ended at shutdown.
 pub const HTTP_GOODBYE: Duration = Duration::from_secs(2);
-/// Answers kept for repeated requests (Idempotency-Key), and for how long.
+/// Responses that are stored for repeated requests (`Idempotency-Key`).
 pub const IDEMPOTENCY_KEYS_MAX: usize = 10_000;
+/// How long a response is stored for repeated requests.
 pub const IDEMPOTENCY_KEPT: Duration = Duration::from_secs(24 * 3600);
+/// Characters of an `Idempotency-Key`.
 pub const IDEMPOTENCY_KEY_CHARS_MAX: usize = 255;
-/// Failed logins that are answered at once, and how many more each second.
+/// Failed logins in a burst. Further ones are rejected as `rate_limited`.
 pub const LOGIN_FAILURES_MAX: f64 = 20.0;
+/// Failed logins that are permitted again, per second.
 pub const LOGIN_FAILURES_PER_S: f64 = 2.0;
-/// Shortest token of a file, and longest name of a token.
+/// Shortest token that a token file may contain, in characters.
 pub const TOKEN_CHARS_MIN: usize = 32;
+/// Longest name of a token, in characters.
 pub const TOKEN_NAME_CHARS_MAX: usize = 64;
 
-/// How long a collector of traces may take.
+/// How long a trace collector may take to accept spans.
 pub const TRACES_SENT: Duration = Duration::from_secs(2);
 
-/// Largest file that nuncio reads by itself: settings, prompts, ignore files of git, files of a repository's `.git`.
+/// Largest file that nuncio reads for itself, in bytes: settings, prompts, ignore files, files in
+/// a repository's `.git`.
 pub const OWN_FILE_BYTES_MAX: u64 = 1 << 20;
-/// Searches of directory trees that run at once in a process, and threads of each; more searches wait.
+/// Searches of directory trees that a process runs concurrently. Further ones wait.
 pub const WALKS_MAX: usize = 8;
+/// Threads of one search.
 pub const WALK_THREADS_MAX: usize = 12;
-/// Bytes of one instruction file, and of all together.
+/// One instruction file, in bytes.
 pub const INSTRUCTION_BYTES_MAX: usize = 32 << 10;
+/// All instruction files together, in bytes.
 pub const INSTRUCTIONS_BYTES_MAX: usize = 64 << 10;
-/// Answer of an `api_key_command`.
+/// Timeout of an `api_key_command`.
 pub const KEY_COMMAND: Duration = Duration::from_secs(10);
 
-/// After the input ended or a signal came: how long running turns may take to end.
+/// How long running turns may take to end after end of input or a signal.
 pub const DRAIN: Duration = Duration::from_secs(3);
 /// Sessions of one `session/list` page.
 pub const SESSIONS_PAGE: usize = 50;
-/// Messages or turns of a page, when the caller says nothing, and at most.
+/// Default number of messages or turns of a page.
 pub const LIST_PAGE: usize = 50;
+/// Largest number of messages or turns of a page.
 pub const LIST_PAGE_MAX: usize = 200;
-/// Pages of facts in which a page of messages looks for more once it has one.
+/// Pages of events that are read to fill a page of messages that is not empty.
 pub const MESSAGES_PAGES_MAX: usize = 4;
-/// Content of one attachment, and the name of a file.
+/// Content of one attachment, in bytes.
 pub const ATTACHMENT_BYTES_MAX: usize = 10 << 20;
+/// Name of an attachment's file, in bytes.
 pub const FILE_NAME_BYTES_MAX: usize = 255;
-/// Such pages that are looked through for sessions that a client may see.
+/// Pages of [`SESSIONS_PAGE`] that are searched for sessions visible to a client.
 pub const SESSIONS_PAGES_MAX: usize = 40;
-/// Characters of a title made from the first prompt.
+/// Characters of a title derived from the first prompt.
 pub const TITLE_CHARS_MAX: usize = 80;
-/// Elements inside each other that are opened in search of a title.
+/// Nested elements that are unwrapped to find a title.
 pub const TITLE_DEPTH_MAX: usize = 8;
-/// Longest JSON Lines record that `run --json -` and `sessions import` take, and longest prompt on standard input.
+/// Longest JSON Lines record of `run --json -` and `sessions import`, and longest prompt on
+/// standard input, in bytes.
 pub const INPUT_LINE_BYTES_MAX: usize = FRAME_BYTES_MAX;
-/// How long standard input may take to end before `run` says that it waits for it.
+/// How long `run` waits for the end of standard input before it prints a notice.
 pub const INPUT_NOTICE: Duration = Duration::from_secs(2);
-/// How long a socket as standard input may stay silent before `run` goes on with the prompt that it has.
+/// How long `run` waits for input if standard input is a silent socket. Then it uses the prompt it
+/// has.
 pub const INPUT_SOCKET: Duration = Duration::from_secs(3);
-/// How long the model may take to begin its answer to `doctor`.
+/// How long `doctor` waits for the first event of a model.
 pub const DOCTOR_MODEL: Duration = Duration::from_secs(30);
-/// Longest key that an `api_key_command` may print.
+/// Output of an `api_key_command`, in bytes.
 pub const KEY_BYTES_MAX: usize = 16 << 10;
-/// Threads for work that blocks: files, the store.
+/// Threads for blocking work: files and the store.
 pub const BLOCKING_THREADS_MAX: usize = 32;

@@ -1,6 +1,7 @@
-//! The tools that models call: a file each, named as on the wire, and the table of them all.
+//! The tools that models call: one file for each, named as on the wire, and the table of all tools.
 
 mod apply_patch;
+mod argument_names;
 mod artifact;
 mod bash;
 mod bash_kill;
@@ -22,7 +23,6 @@ mod grep_sink;
 mod input;
 mod jobs;
 mod list;
-mod mend;
 mod plan;
 mod read;
 mod repo_map;
@@ -46,7 +46,7 @@ pub use tool::{AnyCall, AnyTool, Output, Prepared, Tool, ToolError};
 
 use crate::model::ToolSpec;
 
-/// The tools of a session, in the order in which models are told of them.
+/// The tools of a session, in the order in which models receive them.
 #[derive(Clone)]
 pub struct Tools {
     tools: Vec<Arc<dyn AnyTool>>,
@@ -54,7 +54,7 @@ pub struct Tools {
 }
 
 impl Tools {
-    /// Nuncio's own.
+    /// The built-in tools.
     pub fn native() -> Tools {
         Tools::of(vec![
             tool::entry(read::Read),
@@ -80,39 +80,43 @@ impl Tools {
         ])
     }
 
+    /// A table of these tools.
     pub fn of(tools: Vec<Arc<dyn AnyTool>>) -> Tools {
         let specs = tools.iter().map(|tool| tool.spec().clone()).collect();
         Tools { tools, specs }
     }
 
-    /// By its name or one of its other usual names.
+    /// The tool with this name or alias.
     pub fn get(&self, name: &str) -> Option<&Arc<dyn AnyTool>> {
         let named = |tool: &&Arc<dyn AnyTool>| tool.name() == name;
         self.tools.iter().find(named).or_else(|| self.tools.iter().find(|tool| tool.aliases().contains(&name)))
     }
 
-    /// Looks the tool up and parses its input; what is judged from then on is what runs.
+    /// Looks up the tool and parses its input. The result is what permission rules evaluate, and
+    /// then runs unchanged.
     pub fn prepare(&self, name: &str, input: Value, context: &ToolContext) -> Result<Prepared, ToolError> {
         match self.get(name) {
             Some(tool) => tool.clone().prepare(input, context),
-            None => Err(ToolError(format!("there is no tool {name}; there are {}", self.names().collect::<Vec<_>>().join(", ")))),
+            None => Err(ToolError(format!("there is no tool {name}; available: {}", self.names().collect::<Vec<_>>().join(", ")))),
         }
     }
 
-    /// What models are told.
+    /// The specifications of all tools for models.
     pub fn specs(&self) -> Arc<[ToolSpec]> {
         self.specs.clone()
     }
 
+    /// All tools.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn AnyTool>> {
         self.tools.iter()
     }
 
-    /// The name of each, with its aliases.
+    /// The name of each tool with its aliases.
     pub fn known(&self) -> Vec<(&str, &[&str])> {
         self.tools.iter().map(|tool| (tool.name(), tool.aliases())).collect()
     }
 
+    /// The names of all tools.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.tools.iter().map(|tool| tool.name())
     }

@@ -1,10 +1,10 @@
-//! `apply_patch`: changes of several files, all of them or none.
+//! `apply_patch`: changes several files, all of them or none.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::change::{self, Change, Current, Plan};
+use super::change::{self, Change, FileSnapshot, Plan};
 use super::{Output, Tool, ToolContext, ToolError};
 use crate::config::AccessKind;
 use crate::content::{Location, ToolContent, ToolKind};
@@ -14,9 +14,10 @@ use crate::workspace::{Placed, Workspace};
 
 pub struct ApplyPatch;
 
-/// Changes, adds, moves and deletes files: all as the patch says, or none. Either a unified diff or: `*** Begin Patch`, then for
-/// each file `*** Add File: PATH` with + lines, `*** Delete File: PATH`, or `*** Update File: PATH` with perhaps `*** Move to: PATH`
-/// and hunks (`@@` or `@@ a line above`, then lines with a blank, - or + before them), then `*** End Patch`.
+/// Changes, adds, moves and deletes files: applies the whole patch or nothing. Either a unified
+/// diff or: `*** Begin Patch`, then for each file `*** Add File: PATH` with + lines,
+/// `*** Delete File: PATH`, or `*** Update File: PATH` with optional `*** Move to: PATH` and hunks
+/// (`@@` or `@@ a line above`, then lines prefixed by a blank, - or +), then `*** End Patch`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct Input {
     #[serde(alias = "input", alias = "diff", alias = "patch_text", alias = "patchText")]
@@ -43,7 +44,7 @@ impl Tool for ApplyPatch {
         paths(&input.patch).iter().map(|path| Location { path: workspace.resolve(path).path, line: None }).collect()
     }
 
-    /// A patch that cannot be read touches nothing.
+    /// A patch that cannot be parsed accesses nothing.
     fn access(&self, input: &Input) -> Access {
         match paths(&input.patch) {
             paths if paths.is_empty() => Access::none(),
@@ -63,7 +64,7 @@ impl Tool for ApplyPatch {
     }
 }
 
-/// All that the patch names, none when it cannot be read.
+/// All paths that the patch names; none if it cannot be parsed.
 fn paths(patch: &str) -> Vec<String> {
     let mut paths = Vec::new();
     for file in parse(patch).unwrap_or_default() {
@@ -79,21 +80,22 @@ fn plan(input: &Input, context: &ToolContext) -> Result<Plan, ToolError> {
     let mut changes = Vec::new();
     for file in parse(&input.patch).map_err(|why| ToolError(format!("{why}; nothing was changed")))? {
         let path = file.path.clone();
-        let added = take(&mut changes, file, context);
+        let added = add_change(&mut changes, file, context);
         added.map_err(|why| ToolError(format!("{path}: {}; nothing was changed", why.0)))?;
     }
-    // Added and deleted again.
+    // The patch may add a file and delete it again.
     changes.retain(|change: &Change| change.old.bytes.is_some() || change.new.is_some());
-    let told: Vec<String> = changes.iter().map(|change| format!("{}\n", told(change))).collect();
+    let lines: Vec<String> = changes.iter().map(|change| format!("{}\n", describe(change))).collect();
     let files: Vec<Value> = changes.iter().map(details).collect();
-    Ok(Plan { text: format!("applied the patch:\n{}", told.concat()), details: json!({ "files": files }), changes })
+    Ok(Plan { text: format!("applied the patch:\n{}", lines.concat()), details: json!({ "files": files }), changes })
 }
 
-/// Adds what `file` is about to `changes`. A patch may speak of a file more than once; then the later applies to the earlier.
-fn take(changes: &mut Vec<Change>, file: FilePatch, context: &ToolContext) -> Result<(), ToolError> {
+/// Adds the change of one section of a patch to `changes`. Several sections may change the same
+/// file; each applies to the result of the one before.
+fn add_change(changes: &mut Vec<Change>, file: FilePatch, context: &ToolContext) -> Result<(), ToolError> {
     let placed = context.workspace.resolve(&file.path);
     let before = changes.iter().position(|change| concerns(change, &placed));
-    let twice = || ToolError::new("it is moved and changed again by the same patch; put all of its changes into one section");
+    let twice = || ToolError::new("the patch moves this file and changes it again; put all of its changes into one section");
     if let Some(before) = before
         && (changes[before].from.is_some() || matches!(file.operation, Operation::Update { move_to: Some(_), .. }))
     {
@@ -102,7 +104,7 @@ fn take(changes: &mut Vec<Change>, file: FilePatch, context: &ToolContext) -> Re
     let partly = !matches!(&file.operation, Operation::Add { .. })
         && !matches!(&file.operation, Operation::Delete { hunks } if hunks.is_empty());
     let current = match before {
-        Some(_) => Current::default(),
+        Some(_) => FileSnapshot::default(),
         None if partly => change::current_text(&placed, context)?,
         None => change::current(&placed, context)?,
     };
@@ -111,14 +113,14 @@ fn take(changes: &mut Vec<Change>, file: FilePatch, context: &ToolContext) -> Re
     let (new, to, line) = match file.operation {
         Operation::Add { content } => (Some(content.into_bytes()), None, None),
         Operation::Delete { hunks } => {
-            let content = there("it does not exist, so it cannot be deleted")?;
+            let content = there("the file does not exist, so it cannot be deleted")?;
             if !hunks.is_empty() && !patched(content, &hunks)?.bytes.is_empty() {
-                return Err(ToolError::new("it has more than what the patch removes, so it is not deleted"));
+                return Err(ToolError::new("the file has lines that the patch does not remove, so it is not deleted"));
             }
             (None, None, None)
         }
         Operation::Update { move_to, hunks } => {
-            let content = there("it does not exist; to make it, add it")?;
+            let content = there("the file does not exist; add it instead of updating it")?;
             let PatchOutcome { bytes, line } = patched(content, &hunks)?;
             let to = move_to.map(|path| context.workspace.resolve(&path)).filter(|to| to.real != placed.real);
             if to.is_none() && bytes == content {
@@ -131,7 +133,7 @@ fn take(changes: &mut Vec<Change>, file: FilePatch, context: &ToolContext) -> Re
         (Some(before), _) => changes[before].new = new,
         (None, Some(to)) if changes.iter().any(|change| concerns(change, &to)) => return Err(twice()),
         (None, Some(to)) => {
-            // What is there is overwritten, if it is a file.
+            // An existing file at the destination is overwritten; a directory is an error.
             change::current(&to, context)?;
             let from = Some((placed.clone(), context.workspace.show(&placed.path)));
             changes.push(Change { from, line, ..Change::new(to, context, current, new) });
@@ -158,7 +160,7 @@ fn kind(change: &Change) -> &'static str {
     }
 }
 
-fn told(change: &Change) -> String {
+fn describe(change: &Change) -> String {
     let (kind, shown) = (kind(change), &change.shown);
     match (&change.from, change.line) {
         (Some((_, from)), _) => format!("{kind} {from} to {shown}"),

@@ -1,4 +1,4 @@
-//! Files that tools leave for their session: numbered, and nobody else's to read.
+//! Artifacts: numbered files that tools keep for their session, readable only by the user.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use super::{ToolContext, ToolError};
 use crate::store::create_private_dir;
 
-/// Keeps `bytes` as `STEM-N.EXTENSION` with the first number that is free. Blocks.
+/// Writes `bytes` to `STEM-N.EXTENSION` with the first free number. Blocks.
 pub fn keep(context: &ToolContext, stem: &str, extension: &str, bytes: &[u8]) -> Result<PathBuf, ToolError> {
     let directory = &context.workspace.artifacts;
     let written = || -> Result<PathBuf, crate::error::Error> {

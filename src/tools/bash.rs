@@ -1,4 +1,5 @@
-//! `bash`: a shell command, streamed while it runs; nothing of it is left when the call is over, unless it is a background job.
+//! `bash`: runs a shell command and streams its output. All its processes are ended before the call
+//! returns, unless it is a background job.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -22,13 +23,14 @@ use crate::workspace::Workspace;
 
 pub struct Bash;
 
-/// Runs a command with bash, without a terminal or input, and returns its output and exit code. The working directory and what is
-/// exported are kept from call to call. What still runs when the command ends is ended.
+/// Runs a command with bash, without a terminal or input, and returns its output and exit code. The
+/// working directory and exported variables carry over to the next call. Processes that it leaves
+/// running are ended.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Input {
     #[serde(alias = "cmd")]
     command: String,
-    /// Default 120000, at most 600000; in background none.
+    /// Default 120000, at most 600000; none in background.
     #[serde(default, alias = "timeoutMs")]
     timeout_ms: Option<u64>,
     /// Directory for this call only.
@@ -41,8 +43,8 @@ pub struct Input {
     background: Option<bool>,
 }
 
-/// What a command gets so that no program waits for somebody at a terminal.
-const UNATTENDED: [(&str, &str); 4] = [("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0"), ("TERM", "dumb")];
+/// Environment variables that keep programs from waiting for a user at a terminal.
+const NON_INTERACTIVE: [(&str, &str); 4] = [("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0"), ("TERM", "dumb")];
 
 impl Tool for Bash {
     type Input = Input;
@@ -54,8 +56,8 @@ impl Tool for Bash {
         let command = input.command.trim();
         let first: String = command.lines().next().unwrap_or_default().chars().take(limits::BASH_TITLE_CHARS_MAX).collect();
         let more = if first.len() < command.len() { " …" } else { "" };
-        let beside = if input.background == Some(true) { " in background" } else { "" };
-        format!("`{first}{more}`{beside}")
+        let suffix = if input.background == Some(true) { " in background" } else { "" };
+        format!("`{first}{more}`{suffix}")
     }
 
     fn access(&self, input: &Input) -> Access {
@@ -76,7 +78,8 @@ impl Tool for Bash {
         Ok(vec![ToolContent::text(head + &shown)])
     }
 
-    /// details: `{command, exitCode, durationMs, truncated, artifact?}`; of a background job `{command, job}`.
+    /// details: `{command, exitCode, durationMs, truncated, artifact?}`; for a background job
+    /// `{command, job}`.
     async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
         let command = command(&input, context)?;
         if input.background == Some(true) {
@@ -86,36 +89,36 @@ impl Tool for Bash {
         let begun_in = command.cwd.canonicalize().unwrap_or_default();
         let timeout =
             Duration::from_millis(input.timeout_ms.unwrap_or(limits::BASH_TIMEOUT_MS).clamp(1, limits::BASH_TIMEOUT_MS_MAX));
-        let mut shown = Shown { capture: Capture::new(artifact(context)), progress: &context.progress };
+        let mut shown = LiveOutput { capture: Capture::new(artifact(context)), progress: &context.progress };
         let (ended, terminal) = match terminal::run(&command, timeout, &mut shown.capture, context).await? {
             Some((ended, terminal)) => (ended, Some(terminal)),
             None => (follow(context.supervisor.spawn(&command)?, Some(timeout), &context.cancel, &mut shown).await, None),
         };
         let captured = shown.capture.finish().await;
-        let said = if captured.text.is_empty() { "[no output]\n" } else { captured.text.as_str() };
+        let printed = if captured.text.is_empty() { "[no output]\n" } else { captured.text.as_str() };
         let mut status = match ended {
-            End::Itself(status) => status,
-            End::Cancelled => return Err(ToolError(format!("{said}cancelled; what it had started was ended"))),
+            End::Exited(status) => status,
+            End::Cancelled => return Err(ToolError(format!("{printed}cancelled; all its processes were ended"))),
             End::TimedOut => {
                 let after = timeout.as_millis();
                 return Err(ToolError(format!(
-                    "{said}timed out after {after} ms; what it had started was ended; give a longer timeout_ms if it needs one"
+                    "{printed}timed out after {after} ms; all its processes were ended; set a longer timeout_ms if needed"
                 )));
             }
             End::Failed(error) => return Err(ToolError(captured.text + &error.0)),
         };
         let mut notes = command.sandbox.as_ref().map(|sandbox| confinement(sandbox, &status)).unwrap_or_default();
-        // Where it stayed, what another left meanwhile stands.
+        // A command that did not change its directory keeps the one that a concurrent command set.
         if let Some(cwd) = status.cwd.take().filter(|cwd| input.cwd.is_none() && *cwd != begun_in) {
             context.shell.set_cwd(cwd);
         }
-        match status.exported.take().map(|exported| context.shell.export(exported, |name| is_ours(name, context))) {
+        match status.exported.take().map(|exported| context.shell.export(exported, |name| is_reserved(name, context))) {
             Some(true) => {}
             Some(false) => {
                 let most = limits::SHELL_EXPORTED_BYTES_MAX >> 10;
-                notes += &format!("[what it exported is not kept for the next command: more than {most} KiB]\n");
+                notes += &format!("[exported variables were not kept: more than {most} KiB]\n");
             }
-            None if terminal.is_none() => notes += "[its directory and exports are not kept]\n",
+            None if terminal.is_none() => notes += "[working directory and exported variables were not kept]\n",
             None => {}
         }
         let mut details = json!({
@@ -128,26 +131,26 @@ impl Tool for Bash {
         let mut output = Output::text(format!("{}{notes}exit code: {}", captured.text, status.code), details);
         if let Some(terminal) = terminal {
             output.content = vec![terminal];
-            output.parts.push(Part::text("[in a terminal of the client: where it went and what it exported is not kept]"));
+            output.parts.push(Part::text("[ran in a client terminal: working directory and exported variables were not kept]"));
         }
         Ok(output)
     }
 }
 
-/// Leaves it running as a job of the session.
+/// Starts the command as a background job of the session.
 fn start(input: &Input, command: &Command, context: &ToolContext) -> Result<Output, ToolError> {
     let timeout = input.timeout_ms.map(|timeout| Duration::from_millis(timeout.max(1)));
     let job = context.shell.jobs.start(&input.command, command, &context.supervisor, artifact(context), timeout)?;
-    let told = format!("started job {job}: bash_output shows what it prints, bash_kill ends it");
-    Ok(Output::text(told, json!({ "command": input.command, "job": job.to_string() })))
+    let text = format!("started job {job}: bash_output shows its output, bash_kill ends it");
+    Ok(Output::text(text, json!({ "command": input.command, "job": job.to_string() })))
 }
 
-/// Variables that are set for each command, or kept from all.
-fn is_ours(name: &str, context: &ToolContext) -> bool {
-    UNATTENDED.iter().any(|(ours, _)| *ours == name) || context.secrets.iter().any(|secret| secret == name)
+/// Variables that nuncio sets for each command or removes from all.
+fn is_reserved(name: &str, context: &ToolContext) -> bool {
+    NON_INTERACTIVE.iter().any(|(ours, _)| *ours == name) || context.secrets.iter().any(|secret| secret == name)
 }
 
-/// The variables that it is given, as a shell would write them before it.
+/// The variables of the call, in shell syntax.
 fn environment(input: &Input) -> String {
     input.env.iter().flatten().map(|(name, value)| assignment(name, value)).collect()
 }
@@ -158,10 +161,10 @@ fn command(input: &Input, context: &ToolContext) -> Result<Command, ToolError> {
         return Err(ToolError(format!("bash: cwd: {} is not a directory", cwd.display())));
     }
     if input.command.contains('\0') {
-        return Err(ToolError::new("bash: command: it has a NUL character, which no command line can hold"));
+        return Err(ToolError::new("bash: command: contains a NUL character"));
     }
     let mut command = Command::shell(&input.command, cwd);
-    for (name, value) in UNATTENDED {
+    for (name, value) in NON_INTERACTIVE {
         command = command.env(name, value);
     }
     let given = |name: &OsString| input.env.iter().flatten().any(|(given, _)| name == given.as_str());
@@ -183,7 +186,7 @@ fn command(input: &Input, context: &ToolContext) -> Result<Command, ToolError> {
     Ok(command.sandbox(context.sandbox.clone()))
 }
 
-/// Where the whole output goes when it is too long for the model.
+/// The file for output that is too long for the model.
 fn artifact(context: &ToolContext) -> PathBuf {
     let plain = |character: char| {
         if character.is_ascii_alphanumeric() || "-_".contains(character) { character } else { '_' }
@@ -192,19 +195,19 @@ fn artifact(context: &ToolContext) -> PathBuf {
     context.workspace.artifacts.join(format!("bash-{name}.log"))
 }
 
-/// Takes a command's output while somebody waits for it, and shows it meanwhile.
-struct Shown<'a> {
+/// Captures a command's output and shows it while the command runs.
+struct LiveOutput<'a> {
     capture: Capture,
     progress: &'a Progress,
 }
 
-impl Sink for Shown<'_> {
+impl Sink for LiveOutput<'_> {
     async fn push(&mut self, bytes: &[u8]) {
         self.capture.push(bytes).await;
     }
 
-    fn has_news(&self) -> bool {
-        self.capture.has_news()
+    fn has_new_output(&self) -> bool {
+        self.capture.has_new_output()
     }
 
     fn show(&mut self) {
@@ -212,11 +215,12 @@ impl Sink for Shown<'_> {
     }
 }
 
-/// What a model should know of the sandbox, in lines: what it lacks, and, when the command failed, what it may do.
+/// Notes on the sandbox for the model, in lines: protections that this system lacks, and, if the
+/// command failed, what it may do.
 pub fn confinement(sandbox: &Sandbox, status: &ExitStatus) -> String {
-    let mut said = String::new();
+    let mut notes = String::new();
     if let Some(lacks) = &status.lacks {
-        said = format!("[sandbox: this system cannot keep commands from: {lacks}]\n");
+        notes = format!("[sandbox: not blocked on this system: {lacks}]\n");
     }
     if status.code != 0 {
         let mode = if sandbox.writable.is_empty() { "read-only" } else { "workspace-write" };
@@ -225,14 +229,14 @@ pub fn confinement(sandbox: &Sandbox, status: &ExitStatus) -> String {
         let private = if sandbox.private.is_empty() {
             ""
         } else {
-            "; nuncio's own directories cannot be read, nor those above them be listed"
+            "; nuncio's own directories cannot be read, and those above them cannot be listed"
         };
-        said += &format!("[sandbox {mode}: writes only below {writable}$TMPDIR; {network}{private}]\n");
+        notes += &format!("[sandbox {mode}: writes only below {writable}$TMPDIR; {network}{private}]\n");
     }
-    said
+    notes
 }
 
-/// A name as shells have them.
+/// Returns whether `name` is a valid shell variable name.
 fn is_name(name: &str) -> bool {
     let mut characters = name.chars();
     characters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')

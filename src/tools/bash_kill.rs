@@ -12,7 +12,7 @@ use crate::workspace::Workspace;
 
 pub struct BashKill;
 
-/// Ends a background job of bash and all that it started.
+/// Ends a background job of bash and all its processes.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Input {
     #[serde(alias = "job_id", alias = "bash_id", alias = "shell_id", alias = "id")]
@@ -33,17 +33,17 @@ impl Tool for BashKill {
         Access::none()
     }
 
-    /// details: as those of `bash_output` for one job, without `next`.
+    /// details: like `bash_output` for one job, without `next`.
     async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
         let job = context.shell.jobs.get(&input.job)?;
         let before = job.ended();
         let Some(Ended { how, .. }) = job.end().await else {
-            return Err(ToolError(format!("job {} was told to end, and still runs", job.number)));
+            return Err(ToolError(format!("job {} did not end and is still running", job.number)));
         };
-        let told = match before {
-            Some(_) => format!("job {} was over already: {how}", job.number),
-            None => format!("job {} is over: {how}", job.number),
+        let text = match before {
+            Some(_) => format!("job {} had already ended: {how}", job.number),
+            None => format!("job {} ended: {how}", job.number),
         };
-        Ok(Output::text(told, details(&job)))
+        Ok(Output::text(text, details(&job)))
     }
 }

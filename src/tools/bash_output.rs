@@ -1,4 +1,4 @@
-//! `bash_output`: what a background job said since it was last looked at, or which jobs there are.
+//! `bash_output`: the new output of a background job, or the list of jobs.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -12,12 +12,13 @@ use crate::workspace::Workspace;
 
 pub struct BashOutput;
 
-/// Shows what a background job of bash printed since it was last looked at, and whether it still runs. Without job: lists the jobs.
+/// Shows the output of a background job of bash since the last call, and whether it still runs.
+/// Without job: lists the jobs.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Input {
     #[serde(default, alias = "job_id", alias = "bash_id", alias = "id")]
     job: Option<String>,
-    /// From this byte of its output on.
+    /// Start at this byte of the output.
     #[serde(default)]
     since: Option<usize>,
 }
@@ -36,7 +37,8 @@ impl Tool for BashOutput {
         Access::none()
     }
 
-    /// details: `{job, command, running, exitCode?, next, artifact?}`, or `{jobs}` of such without `next`.
+    /// details: `{job, command, running, exitCode?, next, artifact?}`, or `{jobs}` with a list of
+    /// these, without `next`.
     async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
         let jobs = &context.shell.jobs;
         let Some(job) = input.job else {
@@ -46,7 +48,7 @@ impl Tool for BashOutput {
             return Ok(Output::text(text, json!({ "jobs": all.iter().map(|job| details(job)).collect::<Vec<_>>() })));
         };
         let job = jobs.get(&job)?;
-        // Before its output: what is said to be all of it is.
+        // The status is read before the output, so that a job reported as ended has no more output.
         let status = status(&job);
         let part = job.read(input.since);
         let mut text = String::new();
@@ -60,7 +62,7 @@ impl Tool for BashOutput {
         }
         match part.more {
             0 => text += &format!("{}[{status}]", job.ended().map(|ended| ended.notes).unwrap_or_default()),
-            more => text += &format!("[{more} bytes more: call bash_output again; {status}]"),
+            more => text += &format!("[{more} more bytes: call bash_output again; {status}]"),
         }
         let mut details = details(&job);
         details["next"] = json!(part.next);
@@ -69,10 +71,11 @@ impl Tool for BashOutput {
 }
 
 fn status(job: &Job) -> String {
-    let how = job.ended().map_or("still runs".into(), |ended| format!("is over: {}", ended.how));
+    let how = job.ended().map_or("is still running".into(), |ended| format!("ended: {}", ended.how));
     format!("job {} {how}", job.number)
 }
 
+/// The `details` of one job.
 pub fn details(job: &Job) -> Value {
     let ended = job.ended();
     let mut details = json!({ "job": job.number.to_string(), "command": job.command, "running": ended.is_none() });

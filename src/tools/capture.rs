@@ -1,4 +1,4 @@
-//! The output of a command: head and tail for the model, the whole in a file when that is not all of it.
+//! The output of a command: head and tail for the model, and the whole in a file if it is longer.
 
 use std::path::PathBuf;
 
@@ -7,41 +7,47 @@ use tokio::io::AsyncWriteExt;
 
 use crate::limits;
 
+/// Bytes of the head, and of the tail, of a truncated output.
 const SIDE_BYTES: usize = limits::BASH_MODEL_BYTES_MAX / 2;
 
-/// Takes output as it comes; holds a bounded part of it.
+/// Captures output while a command runs, in bounded memory.
 pub struct Capture {
     path: PathBuf,
     file: Option<File>,
-    /// Why there is no file although there should be one.
+    /// The error with which writing the file failed.
     failed: Option<String>,
-    /// The first bytes, all of them as long as they are not too many for the model.
+    /// The first bytes: the whole output until it is too long for the model.
     head: Vec<u8>,
-    /// The last bytes, at least as many as a side takes.
+    /// The last bytes, at least [`SIDE_BYTES`] of them.
     tail: Vec<u8>,
+    /// Bytes of the whole output.
     total: usize,
-    news: bool,
+    /// See [`Capture::has_new_output`].
+    has_new_output: bool,
 }
 
-/// What is told of it.
+/// A captured output.
 pub struct Captured {
-    /// Ends with a line feed unless it is empty.
+    /// The output, or its head and tail. Ends with a line feed unless it is empty.
     pub text: String,
+    /// `text` is not the whole output.
     pub truncated: bool,
+    /// The file with the whole output, if it was truncated.
     pub artifact: Option<PathBuf>,
 }
 
 impl Capture {
-    /// `path` is where the whole goes, should it be too long.
+    /// Captures an output; one that is too long for the model is also written to `path`.
     pub fn new(path: PathBuf) -> Capture {
-        Capture { path, file: None, failed: None, head: Vec::new(), tail: Vec::new(), total: 0, news: false }
+        Capture { path, file: None, failed: None, head: Vec::new(), tail: Vec::new(), total: 0, has_new_output: false }
     }
 
+    /// Adds output.
     pub async fn push(&mut self, bytes: &[u8]) {
         if bytes.is_empty() {
             return;
         }
-        self.news = true;
+        self.has_new_output = true;
         let before = self.total;
         self.total += bytes.len();
         self.tail.extend_from_slice(bytes);
@@ -77,18 +83,19 @@ impl Capture {
         file.write_all(&bytes[..bytes.len().min(room)]).await
     }
 
-    /// There is output that [`Capture::live`] has not shown.
-    pub fn has_news(&self) -> bool {
-        self.news
+    /// Returns whether output has arrived since the last call of [`Capture::live`].
+    pub fn has_new_output(&self) -> bool {
+        self.has_new_output
     }
 
-    /// The end of what came so far.
+    /// The end of the output so far.
     pub fn live(&mut self) -> String {
-        self.news = false;
+        self.has_new_output = false;
         let text = String::from_utf8_lossy(last_lines(&self.tail, limits::BASH_LIVE_BYTES_MAX));
         if self.total > limits::BASH_LIVE_BYTES_MAX { format!("[…]\n{text}") } else { text.into_owned() }
     }
 
+    /// Completes the file and returns the captured output.
     pub async fn finish(mut self) -> Captured {
         if let Some(file) = &mut self.file
             && let Err(error) = file.flush().await
@@ -104,6 +111,7 @@ impl Capture {
         Captured { text, truncated, artifact }
     }
 
+    /// Head and tail, with a note on the omitted part between them.
     fn sides(&self) -> String {
         let (head, tail) = (first_lines(&self.head, SIDE_BYTES), last_lines(&self.tail, SIDE_BYTES));
         let left_out = self.total - head.len() - tail.len();
@@ -124,7 +132,7 @@ impl Capture {
     }
 }
 
-/// At most `most` bytes from the beginning: whole lines, or whole characters where lines are long.
+/// At most `most` bytes from the beginning: whole lines, or whole characters if lines are long.
 fn first_lines(bytes: &[u8], most: usize) -> &[u8] {
     if bytes.len() <= most {
         return bytes;
@@ -139,7 +147,7 @@ fn first_lines(bytes: &[u8], most: usize) -> &[u8] {
     }
 }
 
-/// At most `most` bytes from the end, likewise.
+/// At most `most` bytes from the end: whole lines, or whole characters if lines are long.
 fn last_lines(bytes: &[u8], most: usize) -> &[u8] {
     if bytes.len() <= most {
         return bytes;

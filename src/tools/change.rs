@@ -1,11 +1,11 @@
-//! Changing files: the one place where `write`, `edit` and `apply_patch` read what is there, write what is to be, and show both.
+//! File changes: how `write`, `edit` and `apply_patch` read, write and show files.
 
 use std::fs::File;
 use std::io::{self, Read};
 
 use serde_json::Value;
 
-use super::client::{Held, is_kept, spelled_like, survives_an_editor};
+use super::client::{ClientCopy, editors_preserve, is_same_or_formatted, with_endings_of};
 use super::files_seen::Seen;
 use super::text::Encoding;
 use super::{Output, ToolContext, ToolError};
@@ -14,43 +14,46 @@ use crate::limits;
 use crate::patch::{self, Diff, Side};
 use crate::workspace::{self, FileChange, NotChanged, Placed};
 
-/// A file before and after.
+/// A change of one file: its content before and after.
 pub struct Change {
-    /// Where it is, or will be when it is moved.
+    /// The file's path; after a move, the new one.
     pub placed: Placed,
-    /// How people know it.
+    /// The path as shown to users.
     pub shown: String,
-    pub old: Current,
-    /// None: it is deleted.
+    /// The file before the change.
+    pub old: FileSnapshot,
+    /// The new content; `None` deletes the file.
     pub new: Option<Vec<u8>>,
-    /// It is moved: where `old` is, and how people know that. What is at `placed` is overwritten.
+    /// For a move: the old path, and as shown to users. A file at `placed` is overwritten.
     pub from: Option<(Placed, String)>,
-    /// The first line that changes, from 1.
+    /// The first changed line, from 1.
     pub line: Option<usize>,
 }
 
-/// The content of a file, before it is changed.
+/// A file as read before a change.
 #[derive(Default)]
-pub struct Current {
-    /// None: there is no such file.
+pub struct FileSnapshot {
+    /// The content, unsaved changes of a client included; `None` if the file does not exist.
     pub bytes: Option<Vec<u8>>,
-    held: Held,
-    /// An editor keeps what the disk has.
+    client_copy: ClientCopy,
+    /// Editors preserve the content on disk byte for byte.
     plain: bool,
-    /// As which state of the file it was read.
+    /// The state of the file when it was read.
     seen: Seen,
 }
 
-/// What a call comes to, worked out before anything is written.
+/// The changes of a call, computed before anything is written.
 pub struct Plan {
-    /// Each of other files.
+    /// The changes, each of a different file.
     pub changes: Vec<Change>,
-    /// What the model is told when it is done, and the tool's details.
+    /// The result for the model.
     pub text: String,
+    /// The tool's details.
     pub details: Value,
 }
 
-/// What people are shown before they decide: what would change. An error says why nothing can.
+/// The changes that a call would make, shown with its permission request. An error says why the
+/// call would fail.
 pub async fn preview(
     context: &ToolContext,
     plan: impl FnOnce(&ToolContext) -> Result<Plan, ToolError> + Send + 'static,
@@ -60,14 +63,14 @@ pub async fn preview(
     Ok(plan.changes.iter().map(Change::content).collect())
 }
 
-/// Plans and does it, while nobody else writes `paths`: everything, or nothing when it fails.
+/// Plans the changes and makes them, all or none, with `paths` locked against other calls.
 pub async fn run(
     context: &ToolContext,
     paths: impl IntoIterator<Item = &str>,
     plan: impl FnOnce(&ToolContext) -> Result<Plan, ToolError> + Send + 'static,
 ) -> Result<Output, ToolError> {
     let mut files: Vec<_> = paths.into_iter().map(|path| context.workspace.resolve(path).real).collect();
-    // In one order for all, so that no two wait for each other.
+    // All calls lock in the same order, which prevents deadlocks.
     files.sort();
     files.dedup();
     let mut locks = Vec::new();
@@ -86,37 +89,37 @@ pub async fn run(
         .await
 }
 
-/// The content of a file that is to be created or replaced, as the client has it, else as the disk
-/// has it: at most `limits::EDIT_BYTES_MAX`. A client is asked for a file that is not on the disk only
-/// if the session has seen its text there: clients show each failed read to the user.
-pub fn current(placed: &Placed, context: &ToolContext) -> Result<Current, ToolError> {
+/// Reads a file that is created or replaced: the client's copy, else the file on disk, at most
+/// `limits::EDIT_BYTES_MAX`. The client is asked for a file that does not exist on disk only if the
+/// session has read it from the client before, because clients show each failed read to the user.
+pub fn current(placed: &Placed, context: &ToolContext) -> Result<FileSnapshot, ToolError> {
     load(placed, context, context.files.is_unsaved(&placed.real))
 }
 
-/// `ask_if_missing`: whether the client is asked for a file that is not on the disk.
-fn load(placed: &Placed, context: &ToolContext, ask_if_missing: bool) -> Result<Current, ToolError> {
-    // First the state: what changes after it is found to have changed.
+/// Reads a file. With `ask_if_missing`, the client is asked for a file that does not exist on disk.
+fn load(placed: &Placed, context: &ToolContext, ask_if_missing: bool) -> Result<FileSnapshot, ToolError> {
+    // The state is read first, so that a concurrent change is detected later.
     let before = Seen::of(&placed.real, None);
     let disk = on_disk(placed, context)?;
-    let held = match &disk {
-        None if !ask_if_missing => Held::Same,
-        disk => context.held(placed, disk.as_deref())?,
+    let client_copy = match &disk {
+        None if !ask_if_missing => ClientCopy::Same,
+        disk => context.client_copy(placed, disk.as_deref())?,
     };
-    let plain = disk.as_deref().is_none_or(survives_an_editor);
-    let seen = Seen { unsaved: Seen::of(&placed.real, held.unsaved()).unsaved, ..before };
-    let bytes = match (held.unsaved(), disk) {
+    let plain = disk.as_deref().is_none_or(editors_preserve);
+    let seen = Seen { unsaved: Seen::of(&placed.real, client_copy.unsaved()).unsaved, ..before };
+    let bytes = match (client_copy.unsaved(), disk) {
         (None, disk) => disk,
         (Some(_), Some(_)) if !plain => {
             let shown = context.workspace.show(&placed.path);
             return Err(ToolError(format!(
-                "{shown} is changed and not saved in the editor, which would not keep its line endings or its byte order mark; \
-                 have it saved first"
+                "{shown} has unsaved changes in the editor, which would not preserve its line endings or byte order mark; \
+                 ask the user to save it first"
             )));
         }
-        (Some(text), Some(disk)) => Some(spelled_like(text, &disk)),
+        (Some(text), Some(disk)) => Some(with_endings_of(text, &disk)),
         (Some(text), None) => Some(text.as_bytes().to_vec()),
     };
-    Ok(Current { bytes, held, plain, seen })
+    Ok(FileSnapshot { bytes, client_copy, plain, seen })
 }
 
 fn on_disk(placed: &Placed, context: &ToolContext) -> Result<Option<Vec<u8>>, ToolError> {
@@ -127,7 +130,7 @@ fn on_disk(placed: &Placed, context: &ToolContext) -> Result<Option<Vec<u8>>, To
     match workspace::open(&placed.real).and_then(read) {
         Ok(bytes) if bytes.len() as u64 > limits::EDIT_BYTES_MAX => {
             let (shown, most) = (context.workspace.show(&placed.path), limits::EDIT_BYTES_MAX >> 20);
-            Err(ToolError(format!("{shown} has more than {most} MiB; use bash to change it")))
+            Err(ToolError(format!("{shown} is larger than {most} MiB; use bash to change it")))
         }
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -135,9 +138,9 @@ fn on_disk(placed: &Placed, context: &ToolContext) -> Result<Option<Vec<u8>>, To
     }
 }
 
-/// The content of a file that is changed in part, as the client has it, else as the disk has it. The
-/// file must not be UTF-16, and not have changed since the session saw it.
-pub fn current_text(placed: &Placed, context: &ToolContext) -> Result<Current, ToolError> {
+/// Reads a file that is changed in part: the client's copy, else the file on disk. Fails for
+/// UTF-16, and if the file changed since the session last saw it.
+pub fn current_text(placed: &Placed, context: &ToolContext) -> Result<FileSnapshot, ToolError> {
     let shown = context.workspace.show(&placed.path);
     let content = load(placed, context, true)?;
     content.check(placed, &shown, context)?;
@@ -147,43 +150,44 @@ pub fn current_text(placed: &Placed, context: &ToolContext) -> Result<Current, T
     }
 }
 
-/// Makes all `changes` or none: not when a file changed since the session saw it, nor when one cannot be written.
+/// Makes all `changes`, or none if a file changed since the session last saw it or cannot be
+/// written.
 fn commit(changes: &[Change], context: &ToolContext) -> Result<(), ToolError> {
     for change in changes {
         let (placed, shown) = change.from.as_ref().map_or((&change.placed, &change.shown), |(from, shown)| (from, shown));
         change.old.check(placed, shown, context)?;
-        change.old.is_still_so(placed, shown)?;
+        change.old.check_unchanged(placed, shown)?;
         if change.from.is_some() {
             context.files.check(&change.placed.real, &change.shown, Seen::of(&change.placed.real, None))?;
         }
         if context.client_may_write(&change.placed) {
             return Err(ToolError(format!(
-                "the editor was told to write {} and has not answered: it might undo this; try again in a minute",
+                "a write of {} by the editor is still pending and could overwrite this change; try again in a minute",
                 change.shown
             )));
         }
     }
-    let (mut taken, mut own) = (Vec::new(), Vec::new());
+    let (mut by_client, mut by_us) = (Vec::new(), Vec::new());
     let done = changes.iter().try_for_each(|change| {
-        if change.is_taken(context)? {
-            taken.push(change)
+        if change.try_client(context)? {
+            by_client.push(change)
         } else {
-            own.push(change)
+            by_us.push(change)
         };
         Ok(())
     });
-    if let Err(mut error) = done.and_then(|()| commit_own(&own, context)) {
-        for change in taken.iter().filter(|change| !change.is_given_back(context)) {
-            error.0.push_str(&format!("; {} could not be put back", change.shown));
+    if let Err(mut error) = done.and_then(|()| commit_by_us(&by_us, context)) {
+        for change in by_client.iter().filter(|change| !change.undo(context)) {
+            error.0.push_str(&format!("; {} could not be restored", change.shown));
         }
         return Err(error);
     }
-    own.iter().for_each(|change| context.files.note(&change.placed.real, None));
+    by_us.iter().for_each(|change| context.files.note(&change.placed.real, None));
     Ok(())
 }
 
-/// The same for those that the client has not taken.
-fn commit_own(changes: &[&Change], context: &ToolContext) -> Result<(), ToolError> {
+/// Makes the changes that the client has not made.
+fn commit_by_us(changes: &[&Change], context: &ToolContext) -> Result<(), ToolError> {
     let mut files = Vec::new();
     for change in changes {
         let real = &change.placed.real;
@@ -203,74 +207,75 @@ fn not_changed(failed: NotChanged, context: &ToolContext) -> ToolError {
     let mut error = context.failed("writing", &failed.real, format!("{}{all}", failed.error));
     for (file, former) in failed.left {
         let (file, former) = (context.workspace.show(&file), context.workspace.show(&former));
-        error.0.push_str(&format!("; {file} could not be put back: what it was is in {former}"));
+        error.0.push_str(&format!("; {file} could not be restored: its former content is in {former}"));
     }
     error
 }
 
-impl Current {
-    /// An error when the file changed since the session last saw it.
+impl FileSnapshot {
+    /// Fails if the file changed since the session last saw it.
     fn check(&self, placed: &Placed, shown: &str, context: &ToolContext) -> Result<(), ToolError> {
         context.files.check(&placed.real, shown, self.seen)
     }
 
-    /// An error when somebody else changed the file since it was read for this change.
-    fn is_still_so(&self, placed: &Placed, shown: &str) -> Result<(), ToolError> {
+    /// Fails if the file changed on disk since it was read for this change.
+    fn check_unchanged(&self, placed: &Placed, shown: &str) -> Result<(), ToolError> {
         if self.seen.disk == Seen::of(&placed.real, None).disk {
             return Ok(());
         }
-        Err(ToolError(format!("stale: {shown} was changed by somebody else meanwhile; read it again")))
+        Err(ToolError(format!("stale: {shown} was changed by another program; read it again")))
     }
 }
 
 impl Change {
-    /// Of a file that stays where it is.
-    pub fn new(placed: Placed, context: &ToolContext, old: Current, new: Option<Vec<u8>>) -> Change {
+    /// A change of a file that is not moved.
+    pub fn new(placed: Placed, context: &ToolContext, old: FileSnapshot, new: Option<Vec<u8>>) -> Change {
         Change { shown: context.workspace.show(&placed.path), placed, old, new, from: None, line: None }
     }
 
-    /// Whether the client has made the change. A client that does not return what it was given, or
-    /// returns something else than it saved, is distrusted; then the disk is written here.
-    fn is_taken(&self, context: &ToolContext) -> Result<bool, ToolError> {
+    /// Lets the client make the change and returns whether it did. A client whose copy or file
+    /// differs from the new content afterwards is distrusted; the caller then writes the file on
+    /// disk.
+    fn try_client(&self, context: &ToolContext) -> Result<bool, ToolError> {
         let (Some(new), None) = (&self.new, &self.from) else { return Ok(false) };
         // A client that cannot be read may have unsaved changes.
-        if self.old.held == Held::Unknown || !self.old.plain {
+        if self.old.client_copy == ClientCopy::Unknown || !self.old.plain {
             return Ok(false);
         }
-        let taken = context.client_takes(&self.placed, new)?;
+        let by_client = context.client_writes(&self.placed, new)?;
         let disk = on_disk(&self.placed, context).unwrap_or_default();
-        if !taken {
+        if !by_client {
             let written = context.client_wrote_silently(&self.placed, new, disk.as_deref());
             if written {
                 context.files.note(&self.placed.real, None);
             }
             return Ok(written);
         }
-        let held = context.held(&self.placed, disk.as_deref()).unwrap_or_default();
-        let found = held.unsaved().map(|text| spelled_like(text, new)).or(disk);
+        let client_copy = context.client_copy(&self.placed, disk.as_deref()).unwrap_or_default();
+        let found = client_copy.unsaved().map(|text| with_endings_of(text, new)).or(disk);
         let changed = found != self.old.bytes;
-        let kept = found.is_some_and(|found| found == *new || (changed && is_kept(new, &found)));
+        let kept = found.is_some_and(|found| found == *new || (changed && is_same_or_formatted(new, &found)));
         if kept {
-            context.files.note(&self.placed.real, held.unsaved());
+            context.files.note(&self.placed.real, client_copy.unsaved());
         } else {
             context.distrust_client(&self.placed);
         }
         Ok(kept)
     }
 
-    /// Undoes what the client has made: the rest could not be made.
-    fn is_given_back(&self, context: &ToolContext) -> bool {
+    /// Undoes a change that the client has made. Returns false if that fails.
+    fn undo(&self, context: &ToolContext) -> bool {
         let real = &self.placed.real;
         let done = match &self.old.bytes {
-            Some(old) if matches!(context.client_takes(&self.placed, old), Ok(true)) => true,
+            Some(old) if matches!(context.client_writes(&self.placed, old), Ok(true)) => true,
             Some(bytes) => workspace::commit(&[FileChange::Put { real, bytes, like: None }]).is_ok(),
             None => workspace::commit(&[FileChange::Remove { real }]).is_ok(),
         };
-        context.files.note(real, self.old.held.unsaved());
+        context.files.note(real, self.old.client_copy.unsaved());
         done
     }
 
-    /// Both sides for people; what is too long, or no text, is only said.
+    /// The change for users. Content that is too large or not text is only described.
     fn content(&self) -> ToolContent {
         let text = |bytes: &[u8]| {
             let short = bytes.len() <= limits::DIFF_TEXT_BYTES_MAX;
@@ -283,11 +288,12 @@ impl Change {
             (Some(Some(old)), Some(new_text)) => ToolContent::Diff { path, old_text: Some(old), new_text },
             _ => {
                 let bytes = self.new.as_ref().or(self.old.bytes.as_ref()).map_or(0, Vec::len);
-                ToolContent::text(format!("{}: {bytes} bytes, too long or no text to be shown", self.shown))
+                ToolContent::text(format!("{}: {bytes} bytes, too large to show or not text", self.shown))
             }
         }
     }
 
+    /// The unified diff of the change.
     pub fn diff(&self) -> Diff {
         let old_name = self.from.as_ref().map_or(&self.shown, |(_, shown)| shown);
         let old = self.old.bytes.as_deref().map(|bytes| Side { name: old_name, bytes });

@@ -1,4 +1,4 @@
-//! What a tool call may use. It has nothing else of the house.
+//! The context of a tool call: everything that a tool may use.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,50 +15,52 @@ use crate::process::{Sandbox, Supervisor};
 use crate::web::{Address, Web};
 use crate::workspace::{Except, Walk, Workspace};
 
-/// Takes what a running call shows so far; each replaces the one before. Must not block.
+/// Receives the content that a running call shows; each update replaces the one before. Must not
+/// block.
 pub type Progress = Arc<dyn Fn(Vec<ToolContent>) + Send + Sync>;
 
-/// Says whether a call may follow a redirection to an address.
+/// Returns whether a call may follow a redirect to an address.
 pub type Reach = Arc<dyn Fn(&Address) -> bool + Send + Sync>;
 
-/// Made for each call; most of it is the session's.
+/// The context of one call. Most fields are shared by the calls of a session.
 #[derive(Clone)]
 pub struct ToolContext {
     pub call_id: ToolCallId,
     pub workspace: Arc<Workspace>,
     pub supervisor: Supervisor,
     pub shell: Arc<Shell>,
-    /// Where and with what a command of this call begins, whatever others leave meanwhile: what is judged is what runs.
+    /// Working directory and variables with which a command of this call starts. Fixed before the
+    /// permission check, so that concurrent calls cannot change what was evaluated.
     pub start: Start,
     pub files: Arc<FilesSeen>,
     pub languages: Arc<Languages>,
     pub cancel: CancellationToken,
     pub progress: Progress,
-    /// What rules keep from tools that look at many files, by real path.
+    /// Files, by real path, that permission rules hide from tools that search many files.
     pub hidden: Option<Except>,
-    /// Where rules let a call be redirected; without it everywhere.
+    /// Redirects that permission rules allow; `None` allows all.
     pub reach: Option<Reach>,
     pub web: Web,
     pub maps: Arc<MapCache>,
-    /// Searches of directory trees that may run at once: each holds a thread of those that are for all work that blocks.
+    /// Permits for concurrent searches of directory trees; each search occupies a blocking thread.
     pub searches: Arc<Semaphore>,
-    /// Hosts that are not on the public web and may be asked nevertheless: `host` or `host:port`.
+    /// Hosts outside the public web that `fetch` may access: `host` or `host:port`.
     pub fetch_hosts: Arc<[String]>,
-    /// Names of environment variables that no command gets to see: keys and tokens.
+    /// Names of environment variables with keys and tokens, which are removed for all commands.
     pub secrets: Arc<[String]>,
-    /// The client's own hands, where it lends them.
+    /// The client's files and terminals, if it provides any.
     pub client: Option<Arc<dyn ClientHands>>,
-    /// Directories, without symlinks, whose files the client is asked for: those that it named for
-    /// the session; none if the setting `client_files` is off.
+    /// Directories, without symlinks, whose files are read and written through the client: those
+    /// that it named for the session; none if the setting `client_files` is off.
     pub client_roots: Arc<[PathBuf]>,
-    /// Commands run in its terminals.
+    /// True if commands run in the client's terminals.
     pub client_terminal: bool,
-    /// What the commands of this call are confined to.
+    /// The sandbox of the call's commands.
     pub sandbox: Option<Sandbox>,
 }
 
 impl ToolContext {
-    /// With what there is outside any session; nobody looks at what its calls show meanwhile.
+    /// A context without a session; progress of its calls is dropped.
     pub fn new(workspace: Arc<Workspace>, shell: Arc<Shell>, supervisor: Supervisor) -> ToolContext {
         ToolContext {
             call_id: ToolCallId::new(),
@@ -84,8 +86,8 @@ impl ToolContext {
         }
     }
 
-    /// Looks at files, on a thread that may block. A cancel ends the call at once, and the work soon after it; what it gives then is
-    /// dropped.
+    /// Runs work that only reads files, on a blocking thread. A cancellation ends the call at once;
+    /// the work ends soon after and its result is dropped.
     pub(super) async fn look<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
@@ -97,7 +99,8 @@ impl ToolContext {
         }
     }
 
-    /// [`ToolContext::look`] for what looks through a whole tree. Only [`limits::WALKS_MAX`] of them run at once; the others wait.
+    /// Runs a search of a directory tree, like [`ToolContext::look`]. At most [`limits::WALKS_MAX`]
+    /// searches run concurrently; the others wait.
     pub(super) async fn search<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
@@ -108,20 +111,21 @@ impl ToolContext {
             permit = self.searches.clone().acquire_owned() => permit,
         };
         self.look(move || {
-            // Held until the thread is free again, also after a cancel.
+            // Held until the thread is free again, also after a cancellation.
             let _permit = permit;
             work()
         })
         .await
     }
 
-    /// A walk below `real`, which leaves out what rules and ignore files say, and ends with the call.
+    /// A walk below `real` that skips files excluded by permission rules or ignore files, and ends
+    /// when the call is cancelled.
     pub(super) fn walk(&self, real: &Path) -> Walk {
         Walk::new(real, self.cancel.clone()).except(self.hidden.clone()).excludes(self.workspace.excludes.clone())
     }
 
-    /// Changes files, on a thread that may block: not at all when it is cancelled before, else to its end, and it is told how it
-    /// went.
+    /// Runs work that changes files, on a blocking thread. A cancellation before the start prevents
+    /// it; later it has no effect, so that the result of the work is always reported.
     pub(super) async fn change<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
@@ -130,10 +134,10 @@ impl ToolContext {
             return Err(ToolError::cancelled());
         }
         let done = tokio::task::spawn_blocking(work).await;
-        done.unwrap_or_else(|_| Err(ToolError::new("the tool broke; this is a fault in nuncio")))
+        done.unwrap_or_else(|_| Err(ToolError::new("internal error: the tool panicked")))
     }
 
-    /// `doing` is "reading" or the like.
+    /// An error of an operation on a file; `doing` is a verb such as "reading".
     pub(super) fn failed(&self, doing: &str, path: &Path, error: impl std::fmt::Display) -> ToolError {
         ToolError(format!("{doing} {}: {error}", self.workspace.show(path)))
     }

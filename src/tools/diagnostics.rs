@@ -1,4 +1,4 @@
-//! `diagnostics`: what language servers say of files; and what they say of a file that was just edited.
+//! `diagnostics`: the diagnostics of language servers, on request and after edits.
 
 use futures_util::future::join_all;
 use schemars::JsonSchema;
@@ -14,10 +14,10 @@ use crate::workspace::Workspace;
 
 pub struct Diagnostics;
 
-/// Errors and warnings of the language server. After an edit, new ones are shown without asking.
+/// Shows errors and warnings of the language server. Edits report new ones automatically.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Input {
-    /// Without it: all that is known so far.
+    /// Default: all files checked so far.
     #[serde(default, alias = "path", alias = "filePath", alias = "file")]
     file_path: Option<String>,
 }
@@ -48,7 +48,7 @@ impl Tool for Diagnostics {
         let Some(path) = &input.file_path else {
             let mut known = context.languages.known();
             known.retain(|diagnostic| context.hidden.as_ref().is_none_or(|hidden| !hidden(&diagnostic.file_path)));
-            return Ok(output(known, "no diagnostics are known so far; give a file_path to have that file checked", context));
+            return Ok(output(known, "no diagnostics so far; pass file_path to check a file", context));
         };
         let placed = context.workspace.resolve(path);
         let shown = context.workspace.show(&placed.path);
@@ -70,7 +70,8 @@ fn render(diagnostics: &[Diagnostic], context: &ToolContext) -> String {
     lsp::render(diagnostics, |path| context.workspace.show(path))
 }
 
-/// Adds to the result of an edit what language servers find new in its files, and to its details `diagnostics`. Ends soon after a cancel.
+/// Adds the new diagnostics of the edited files to the result of an edit, and `diagnostics` to its
+/// details. Returns soon after a cancellation.
 pub async fn after_edit(output: &mut Output, context: &ToolContext) {
     let mut paths: Vec<_> =
         output.locations.iter().map(|location| context.workspace.resolve(&location.path.to_string_lossy()).real).collect();
@@ -83,13 +84,13 @@ pub async fn after_edit(output: &mut Output, context: &ToolContext) {
         () = context.cancel.cancelled() => return,
     };
     let mut all = Vec::new();
-    let mut heard = false;
+    let mut checked_any = false;
     for (path, news) in paths.iter().zip(checked) {
-        let said = match news {
+        let text = match news {
             None => continue,
             Some(News::Broken(why)) => format!("[{why}]\n"),
             Some(News::Diagnostics { new, first }) => {
-                heard = true;
+                checked_any = true;
                 let shown = context.workspace.show(path);
                 let head = if first { format!("errors in {shown}:\n") } else { format!("new diagnostics in {shown}:\n") };
                 let text = if new.is_empty() { String::new() } else { head + &render(&new, context) };
@@ -97,12 +98,12 @@ pub async fn after_edit(output: &mut Output, context: &ToolContext) {
                 text
             }
         };
-        if !said.is_empty() {
-            output.parts.push(Part::text(&said));
-            output.content.push(ToolContent::text(said));
+        if !text.is_empty() {
+            output.parts.push(Part::text(&text));
+            output.content.push(ToolContent::text(text));
         }
     }
-    if heard && output.details.is_object() {
+    if checked_any && output.details.is_object() {
         output.details["diagnostics"] = json!(all);
     }
 }

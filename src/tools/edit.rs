@@ -1,4 +1,4 @@
-//! `edit`: one piece of a file replaced by another.
+//! `edit`: replaces text in a file.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -13,8 +13,8 @@ use crate::workspace::Workspace;
 
 pub struct Edit;
 
-/// Replaces text in a file. old_string must be the file's exact text, without line numbers, and occur once unless replace_all
-/// is set; give enough lines around it.
+/// Replaces text in a file. old_string must be the file's exact text, without line numbers, and
+/// unique unless replace_all is set; include enough lines around it.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct Input {
     #[serde(alias = "path", alias = "filePath", alias = "file")]

@@ -1,4 +1,4 @@
-//! `fetch`: a page of the web as text, markdown or an image.
+//! `fetch`: a web page as text, Markdown or an image.
 
 mod page;
 
@@ -17,7 +17,7 @@ use crate::workspace::Workspace;
 
 pub struct Fetch;
 
-/// Fetches a page of the web, HTML as markdown.
+/// Fetches a web page, HTML as Markdown.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct Input {
     #[serde(alias = "uri", alias = "address")]
@@ -42,7 +42,8 @@ impl Tool for Fetch {
         Ok(vec![ToolContent::text(self.access(input).url.unwrap_or_default())])
     }
 
-    /// details: `{url, status, contentType?, bytes, truncated, artifact?}`; the URL is the one that redirections led to.
+    /// details: `{url, status, contentType?, bytes, truncated, artifact?}`; `url` is the last one
+    /// after redirects.
     async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
         let address = Address::parse(&input.url).map_err(ToolError)?;
         let (address, answer) = tokio::select! {
@@ -57,17 +58,17 @@ impl Tool for Fetch {
     }
 }
 
-/// Asks, and asks again where it is sent on, as far as the rules let it.
+/// Requests `address` and follows redirects as far as permission rules allow.
 async fn follow(mut address: Address, context: &ToolContext) -> Result<(Address, WebResponse), ToolError> {
     for _ in 0..=limits::FETCH_REDIRECTS_MAX {
         let answer = context.web.get(&address, &context.fetch_hosts).await.map_err(ToolError)?;
         let Some(next) = &answer.redirect else { return Ok((address, answer)) };
         if context.reach.as_ref().is_some_and(|reach| !reach(next)) {
-            return Err(ToolError(format!("{address} redirects to {next}, which is to be asked for by itself: fetch that")));
+            return Err(ToolError(format!("{address} redirects to {next}, which needs its own permission: fetch that URL")));
         }
         address = next.clone();
     }
-    Err(ToolError(format!("more than {} redirections, the last one to {address}", limits::FETCH_REDIRECTS_MAX)))
+    Err(ToolError(format!("more than {} redirects, the last one to {address}", limits::FETCH_REDIRECTS_MAX)))
 }
 
 fn output(address: &Address, answer: WebResponse, context: &ToolContext) -> Result<Output, ToolError> {
@@ -78,21 +79,21 @@ fn output(address: &Address, answer: WebResponse, context: &ToolContext) -> Resu
     }
     let page = Page::read(answer.content_type.as_deref(), &answer.body);
     if !(200..300).contains(&answer.status) {
-        let said = match &page {
+        let body = match &page {
             Page::Text { text, .. } => format!(": {}", &text[..text.floor_char_boundary(limits::FETCH_ERROR_BYTES_MAX)]),
             Page::Image(_) | Page::Other(_) => String::new(),
         };
-        return Err(ToolError(format!("{address} answered {}{}", answer.status_text, said.trim_end())));
+        return Err(ToolError(format!("{address} answered {}{}", answer.status_text, body.trim_end())));
     }
     match page {
-        Page::Other(kind) => Err(ToolError(format!("{address} is {kind}, no text; bash with curl -o can save it to a file"))),
+        Page::Other(kind) => Err(ToolError(format!("{address} is {kind}, not text; use bash with curl -o to save it to a file"))),
         Page::Image(_) if answer.truncated || answer.body.len() > limits::IMAGE_BYTES_MAX => {
             Err(ToolError(format!("{address} is an image of more than {} MiB", limits::IMAGE_BYTES_MAX >> 20)))
         }
         Page::Image(image) => {
-            let said = Part::text(format!("{address} ({} bytes)", answer.body.len()));
+            let text = Part::text(format!("{address} ({} bytes)", answer.body.len()));
             let content = vec![ToolContent::Content { content: image.clone() }];
-            Ok(Output { parts: vec![said, image], content, locations: Vec::new(), details })
+            Ok(Output { parts: vec![text, image], content, locations: Vec::new(), details })
         }
         Page::Text { mut text, extension } => {
             if text.trim().is_empty() {

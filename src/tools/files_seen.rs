@@ -1,4 +1,5 @@
-//! Which files a session has seen, and as what, so that it does not overwrite what it has not; and who writes a file now.
+//! The state of files that a session has seen, so that it does not overwrite changes it has not
+//! seen; and locks for files that are being written.
 
 use std::collections::HashMap;
 use std::fs;
@@ -11,15 +12,17 @@ use tokio::sync::OwnedMutexGuard;
 
 use super::ToolError;
 
-/// What tells one state of a file from another: on the disk, and as a client has it. The default is that of no file.
+/// Identifies a state of a file: on disk, and in a client. The default is that of a missing file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
+    /// The state on disk.
     pub disk: Option<Stamp>,
-    /// Of the text that the client had and the disk did not.
+    /// Hash of the client's text, if it had unsaved changes.
     pub unsaved: Option<u64>,
 }
 
 impl Seen {
+    /// The state of the file now, with `unsaved` text in a client.
     pub fn of(real: &Path, unsaved: Option<&str>) -> Seen {
         let hash = |text: &str| {
             let mut hasher = DefaultHasher::new();
@@ -34,10 +37,10 @@ impl Seen {
     }
 }
 
-/// What tells one state of a file on the disk from another.
+/// Identifies a state of a file on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
-    /// Seconds and nanoseconds. Clocks of file systems are coarse, hence the rest.
+    /// Seconds and nanoseconds. File system clocks are coarse, hence the other fields.
     modified: (i64, i64),
     bytes: u64,
     inode: u64,
@@ -50,7 +53,7 @@ impl Stamp {
     }
 }
 
-/// The files that a session has read or written, by real path, as it saw them last.
+/// The files that a session has read or written, by real path, with the state it last saw.
 #[derive(Debug, Default)]
 pub struct FilesSeen {
     seen: Mutex<HashMap<PathBuf, Seen>>,
@@ -58,12 +61,13 @@ pub struct FilesSeen {
 }
 
 impl FilesSeen {
-    /// `locks` are shared by all sessions.
+    /// No files seen yet; `locks` are shared by all sessions.
     pub fn new(locks: Arc<PathLocks>) -> FilesSeen {
         FilesSeen { seen: Mutex::default(), locks }
     }
 
-    /// The session sees the file as it is now, `unsaved` by a client.
+    /// Records that the session has seen the file in its current state, with `unsaved` text in a
+    /// client.
     pub fn note(&self, real: &Path, unsaved: Option<&str>) {
         let seen = Seen::of(real, unsaved);
         if seen.is_a_file() {
@@ -71,13 +75,14 @@ impl FilesSeen {
         }
     }
 
-    /// Whether the session last saw a text of the file that a client had and the disk did not.
+    /// Returns whether the session last saw the file with unsaved changes in a client.
     pub(super) fn is_unsaved(&self, real: &Path) -> bool {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.get(real).is_some_and(|seen| seen.unsaved.is_some())
     }
 
-    /// An error when the file changed since the session last saw it. A file it has not seen, or that is gone, may be written.
+    /// Fails if the file changed since the session last saw it. A file that it has not seen, or
+    /// that no longer exists, may be written.
     pub fn check(&self, real: &Path, shown: &str, now: Seen) -> Result<(), ToolError> {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).get(real).copied();
         match seen {
@@ -88,13 +93,13 @@ impl FilesSeen {
         }
     }
 
-    /// Waits until nobody else writes the file.
+    /// Locks the file for writing; waits for other writers.
     pub async fn lock(&self, real: &Path) -> OwnedMutexGuard<()> {
         self.locks.lock(real).await
     }
 }
 
-/// A lock for each file that is being written.
+/// The locks of files that are being written.
 #[derive(Debug, Default)]
 pub struct PathLocks {
     locks: Mutex<HashMap<PathBuf, Weak<tokio::sync::Mutex<()>>>>,

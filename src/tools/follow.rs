@@ -1,4 +1,4 @@
-//! A running command until its end: its output goes to whoever takes it, and why it ended is told.
+//! Follows a running command to its end: passes its output on, and returns why it ended.
 
 use std::future::Future;
 use std::time::Duration;
@@ -10,24 +10,32 @@ use super::ToolError;
 use crate::limits;
 use crate::process::{Child, ExitStatus};
 
-/// Takes what a command says.
+/// Receives the output of a command.
 pub trait Sink: Send {
+    /// Adds output.
     fn push(&mut self, bytes: &[u8]) -> impl Future<Output = ()> + Send;
 
-    /// There is output that was not shown, and somebody to whom it is.
-    fn has_news(&self) -> bool;
+    /// Returns whether there is new output to show.
+    fn has_new_output(&self) -> bool;
 
+    /// Shows the output so far.
     fn show(&mut self);
 }
 
+/// Why a command ended.
 pub enum End {
-    Itself(ExitStatus),
+    /// It exited, or was killed by a signal that nuncio did not send.
+    Exited(ExitStatus),
+    /// The call was cancelled.
     Cancelled,
+    /// The timeout expired.
     TimedOut,
+    /// Running it failed, or it could not be ended.
     Failed(ToolError),
 }
 
-/// Returns when the command and all that it started are gone and its output is at its end. Without a timeout it may run for ever.
+/// Waits until all processes of the command have ended and its output is complete. Without a
+/// timeout the command may run indefinitely.
 pub async fn follow(child: Child, timeout: Option<Duration>, cancel: &CancellationToken, sink: &mut impl Sink) -> End {
     let Child { mut output, mut ending } = child;
     let mut chunk = Vec::with_capacity(limits::PIPE_BYTES);
@@ -57,7 +65,7 @@ pub async fn follow(child: Child, timeout: Option<Duration>, cancel: &Cancellati
                 status = Some(ended);
                 deadline.set(sleep(limits::KILL_WAIT));
             }
-            _ = updates.tick(), if sink.has_news() => sink.show(),
+            _ = updates.tick(), if sink.has_new_output() => sink.show(),
             read = output.read(&mut chunk), if open => {
                 open = matches!(read, Ok(bytes) if bytes > 0);
                 sink.push(&chunk).await;
@@ -66,10 +74,10 @@ pub async fn follow(child: Child, timeout: Option<Duration>, cancel: &Cancellati
         }
     }
     match (why, status) {
-        (Some(_), None) => End::Failed(ToolError::new("the command does not end: what it had started may still run")),
+        (Some(_), None) => End::Failed(ToolError::new("the command did not end: its processes may still be running")),
         (Some(why), Some(Ok(_))) => why,
         (_, Some(Err(error))) => End::Failed(error.into()),
-        (None, Some(Ok(status))) => End::Itself(status),
+        (None, Some(Ok(status))) => End::Exited(status),
         (None, None) => End::Failed(ToolError::new("the command's output ended before the command did")),
     }
 }

@@ -1,4 +1,4 @@
-//! `glob`: files by the pattern of their path, the newest first.
+//! `glob`: finds files by path pattern, newest first.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -18,8 +18,8 @@ use crate::workspace::{Placed, Workspace};
 
 pub struct Glob;
 
-/// Finds files by path pattern, such as `src/**/*.{ts,tsx}`, newest first. A pattern without a slash matches names at any depth.
-/// Leaves out git-ignored files.
+/// Finds files by path pattern, such as `src/**/*.{ts,tsx}`, newest first. A pattern without a
+/// slash matches names at any depth. Skips git-ignored files.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Input {
     pattern: String,
@@ -29,7 +29,8 @@ pub struct Input {
 }
 
 impl Input {
-    /// The directory, and the pattern relative to it: of a pattern that leads elsewhere, what stands before its first wildcard.
+    /// The directory to search, and the pattern relative to it. If the pattern is an absolute path
+    /// or starts with `~/` or `../`, the directory is its part before the first wildcard.
     fn place(&self) -> (String, String) {
         let base = self.path.clone().unwrap_or_else(|| ".".into());
         if !["/", "~/", "../"].iter().any(|begin| self.pattern.starts_with(begin)) {
@@ -70,7 +71,8 @@ impl Tool for Glob {
     }
 }
 
-/// What has no slash is compared with names alone. A set, which knows quicker ways for usual patterns than a glob by itself.
+/// Patterns without a slash match names at any depth. A `GlobSet` is faster than a single `Glob`
+/// for common patterns.
 fn matcher<'p>(patterns: impl IntoIterator<Item = &'p str>) -> Result<GlobSet, ToolError> {
     let mut set = GlobSetBuilder::new();
     for pattern in patterns {
@@ -82,14 +84,14 @@ fn matcher<'p>(patterns: impl IntoIterator<Item = &'p str>) -> Result<GlobSet, T
     set.build().map_err(|error| ToolError(format!("pattern: {error}")))
 }
 
-/// Which files to look into: `*.rs`, `src/**,*.toml`, `!*.lock`.
+/// A filter of files by path: `*.rs`, `src/**,*.toml`, `!*.lock`.
 pub struct Names {
     wanted: Option<GlobSet>,
     unwanted: GlobSet,
 }
 
 impl Names {
-    /// Patterns with commas between them; those behind a `!` leave out.
+    /// `patterns` are separated by commas; those that start with `!` exclude files.
     pub fn new(patterns: &str) -> Result<Names, ToolError> {
         let mut depth = 0;
         let apart = |character: char| {
@@ -103,13 +105,13 @@ impl Names {
             (wanted.into_iter().map(plain).collect(), unwanted.into_iter().map(plain).collect());
         if let Some(pattern) = wanted.iter().chain(&unwanted).find(|pattern| pattern.starts_with("../") || pattern.starts_with('~'))
         {
-            return Err(ToolError(format!("glob: {pattern} leads elsewhere; give that directory as path")));
+            return Err(ToolError(format!("glob: {pattern} is outside the searched directory; pass that directory as path")));
         }
         let set = |patterns: &[String]| matcher(patterns.iter().map(String::as_str));
         Ok(Names { wanted: (!wanted.is_empty()).then(|| set(&wanted)).transpose()?, unwanted: set(&unwanted)? })
     }
 
-    /// `path` is relative to where is searched.
+    /// Returns whether the filter includes `path`, which is relative to the searched directory.
     pub fn fit(&self, path: &Path) -> bool {
         self.wanted.as_ref().is_none_or(|wanted| wanted.is_match(path)) && !self.unwanted.is_match(path)
     }

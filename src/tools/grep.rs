@@ -1,4 +1,4 @@
-//! `grep`: lines of files that match, found by ripgrep's own crates.
+//! `grep`: searches file contents with ripgrep's crates.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,8 @@ use crate::workspace::{self, Workspace};
 
 pub struct Grep;
 
-/// Searches file contents with a regular expression (Rust syntax). Leaves out hidden, git-ignored and binary files.
+/// Searches file contents with a regular expression (Rust syntax). Skips hidden, git-ignored and
+/// binary files.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct Input {
     #[serde(alias = "query", alias = "regex")]
@@ -29,7 +30,7 @@ pub struct Input {
     /// File or directory, default the working directory.
     #[serde(default, alias = "directory", alias = "dir")]
     path: Option<String>,
-    /// Only files that match, such as `*.rs`.
+    /// Only files with this name, such as `*.rs`.
     #[serde(default, alias = "include")]
     glob: Option<String>,
     /// Only files of a type, such as `rust`.
@@ -54,10 +55,10 @@ pub struct Input {
     #[serde(default, rename = "-n")]
     #[schemars(skip)]
     _line_numbers: Option<bool>,
-    /// Let a match span lines.
+    /// Matches may span lines.
     #[serde(default)]
     multiline: Option<bool>,
-    /// Most results, default and at most 250.
+    /// Number of results, default and at most 250.
     #[serde(default)]
     head_limit: Option<usize>,
 }
@@ -75,7 +76,7 @@ impl Input {
         self.path.as_deref().unwrap_or(".")
     }
 
-    /// A pattern that names a line feed cannot mean anything else.
+    /// Enabled by default if the pattern contains `\n`, which cannot match otherwise.
     fn multiline(&self) -> bool {
         self.multiline.unwrap_or_else(|| self.pattern.contains("\\n"))
     }
@@ -134,7 +135,7 @@ impl Tool for Grep {
         Access::read(input.path())
     }
 
-    /// details: `{files, matches, truncated}`; both counts are of the files that are shown.
+    /// details: `{files, matches, truncated}`; both counts include only the files that are shown.
     async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
         let inner = context.clone();
         context.search(move || grep(&input, &inner)).await
@@ -157,7 +158,7 @@ fn grep(input: &Input, context: &ToolContext) -> Result<Output, ToolError> {
     let found = Mutex::new(Found { files: BTreeMap::new(), results: 0, limit, more: false });
     let locked = || found.lock().unwrap_or_else(PoisonError::into_inner);
     context.walk(&placed.real).parallel(|| {
-        // A matcher of its own for each thread: they would wait for each other.
+        // Each thread has its own matcher, because a shared one is a point of contention.
         let (mut searcher, matcher) = (input.searcher(), matcher.clone());
         let (locked, wanted) = (&locked, &wanted);
         let cancel = &context.cancel;
@@ -166,7 +167,7 @@ fn grep(input: &Input, context: &ToolContext) -> Result<Output, ToolError> {
                 return true;
             }
             let mut hits = Hits::new(mode, cancel);
-            // What cannot be read has no matches.
+            // A file that cannot be read has no matches.
             let searched = workspace::open(entry.path()).and_then(|file| searcher.search_file(&matcher, &file, &mut hits));
             if let (Ok(()), Some(hits)) = (searched, hits.found()) {
                 locked().insert(entry.into_path(), hits);
@@ -181,13 +182,14 @@ fn grep(input: &Input, context: &ToolContext) -> Result<Output, ToolError> {
     Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner).output(mode, show))
 }
 
-/// The results in the order of their paths: of all there are only the first, in bounded memory, whichever thread was faster.
+/// The first results in the order of their paths, independent of the timing of the threads. Memory
+/// is bounded.
 struct Found {
     files: BTreeMap<PathBuf, FileHits>,
-    /// In `files`: lines, or files that have none.
+    /// Number of results in `files`: lines, or files without lines.
     results: usize,
     limit: usize,
-    /// There are more than are kept.
+    /// More results exist than are kept.
     more: bool,
 }
 
@@ -196,7 +198,8 @@ fn results(hits: &FileHits) -> usize {
 }
 
 impl Found {
-    /// Nothing in that file would be among the first: no need to look, as long as something more is known to be there.
+    /// Returns true if no result in this file can be among the first, so that it need not be
+    /// searched. Requires that results are known to be truncated.
     fn is_beyond(&self, path: &Path) -> bool {
         self.more && self.results >= self.limit && self.files.last_key_value().is_some_and(|(last, _)| path > last.as_path())
     }

@@ -1,4 +1,4 @@
-//! What `grep` keeps of one file.
+//! Collects the matches of one file for `grep`.
 
 use std::io;
 
@@ -10,22 +10,23 @@ use crate::limits;
 
 /// The matches of a file.
 pub struct FileHits {
-    /// Lines that match (with `multiline`, matches).
+    /// Number of matching lines (with `multiline`, of matches).
     pub matches: u64,
     pub lines: Vec<HitLine>,
-    /// There were more lines than are kept.
+    /// Some lines were not kept.
     pub more: bool,
 }
 
+/// A line of a `grep` result, with its number.
 pub enum HitLine {
     Match(u64, String),
     Context(u64, String),
-    /// Lines are left out here.
+    /// A gap between groups of lines.
     Break,
 }
 
 impl HitLine {
-    /// As ripgrep writes it: `path:12:text`, `path-11-text`, `--`.
+    /// Writes the line in ripgrep's format: `path:12:text`, `path-11-text`, `--`.
     pub fn write(&self, path: &str, out: &mut String) {
         match self {
             HitLine::Match(number, text) => out.push_str(&format!("{path}:{number}:{text}\n")),
@@ -48,12 +49,13 @@ impl<'c> Hits<'c> {
         Hits { mode, cancel, hits: FileHits { matches: 0, lines: Vec::new(), more: false }, binary: false }
     }
 
-    /// None when nothing matched, or the file is binary.
+    /// The matches; `None` if there are none, or the file is binary.
     pub fn found(self) -> Option<FileHits> {
         (self.hits.matches > 0 && !self.binary).then_some(self.hits)
     }
 
-    /// False when it is enough: a line more than is ever shown, so that it can be told that there are more.
+    /// Returns false when one line more than is ever shown has been kept, which is enough to report
+    /// a truncated result.
     fn push(&mut self, bytes: &[u8], first: Option<u64>, line: fn(u64, String) -> HitLine) -> bool {
         let text = bytes.strip_suffix(b"\n").unwrap_or(bytes);
         for (index, text) in text.split(|byte| *byte == b'\n').enumerate() {

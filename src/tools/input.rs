@@ -1,14 +1,15 @@
-//! A tool's input: its schema for models, and reading what a model wrote with the small liberties that models take.
+//! A tool's input: the schema for models, and a tolerant parser for what models write.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::{ToolError, mend};
+use super::{ToolError, argument_names};
 use crate::model::ToolSpec;
 
-/// What models are told of a tool: the description of `T` becomes the tool's, the schema is as small as it can be.
+/// The specification of a tool for models. The description of `T` becomes the tool's; the schema is
+/// minimal.
 pub fn spec<T: JsonSchema>(name: &str) -> ToolSpec {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
@@ -18,7 +19,7 @@ pub fn spec<T: JsonSchema>(name: &str) -> ToolSpec {
     let description = schema.as_object_mut().and_then(|object| object.remove("description"));
     simplify(&mut schema);
     if let Some(object) = schema.as_object_mut() {
-        // Not all providers take an object without them.
+        // Some providers reject an object schema without `properties`.
         object.entry("properties").or_insert_with(|| Value::Object(Map::new()));
     }
     ToolSpec {
@@ -28,12 +29,13 @@ pub fn spec<T: JsonSchema>(name: &str) -> ToolSpec {
     }
 }
 
-/// Single line feeds are those of the source.
+/// Joins the lines of each paragraph; single line feeds come from wrapped source lines.
 fn unwrapped(text: &str) -> String {
     text.split("\n\n").map(|paragraph| paragraph.replace('\n', " ")).collect::<Vec<_>>().join("\n")
 }
 
-/// An optional field is one that is not required; that it may also be null, its default and its width are no news to a model.
+/// Removes parts of a schema that models do not need: titles, defaults, number formats, and null as
+/// a value of optional fields.
 fn simplify(schema: &mut Value) {
     let Some(object) = schema.as_object_mut() else { return };
     for noise in ["title", "format", "minimum", "default"] {
@@ -70,8 +72,9 @@ fn simplify(schema: &mut Value) {
     }
 }
 
-/// Reads `input`, an object or null for an empty one. Numbers, booleans, lists and objects may also be written as strings, an optional
-/// field may be null, and names may be almost right. The error names the field, and says what the tool takes.
+/// Parses `input`, an object, or null for an empty one. Numbers, booleans, lists and objects may
+/// also be written as strings, optional fields may be null, and names may be misspelled. The error
+/// names the field and lists the tool's arguments.
 pub fn parse<T: DeserializeOwned>(spec: &ToolSpec, mut input: Value) -> Result<T, ToolError> {
     if input.is_null() {
         input = Value::Object(Map::new());
@@ -83,17 +86,19 @@ pub fn parse<T: DeserializeOwned>(spec: &ToolSpec, mut input: Value) -> Result<T
     }
     let schema = &spec.input_schema;
     let Value::Object(fields) = &mut input else {
-        return Err(ToolError(format!("{}: the input has to be a JSON object with {}", spec.name, mend::told(schema))));
+        return Err(ToolError(format!("{}: the input must be a JSON object with {}", spec.name, argument_names::describe(schema))));
     };
-    mend::spell(fields, schema);
-    let mut guessed = fields.clone();
-    read(spec, input)
-        .or_else(|error| if mend::guess(&mut guessed, schema) { read(spec, Value::Object(guessed)) } else { Err(error) })
+    argument_names::normalize(fields, schema);
+    let mut renamed = fields.clone();
+    read(spec, input).or_else(|error| {
+        if argument_names::fuzzy_match(&mut renamed, schema) { read(spec, Value::Object(renamed)) } else { Err(error) }
+    })
 }
 
 fn read<T: DeserializeOwned>(spec: &ToolSpec, mut input: Value) -> Result<T, ToolError> {
     coerce(&mut input, &spec.input_schema);
-    let wrong = |what: String| ToolError(format!("{}: {what}; it takes {}", spec.name, mend::told(&spec.input_schema)));
+    let wrong =
+        |what: String| ToolError(format!("{}: {what}; it takes {}", spec.name, argument_names::describe(&spec.input_schema)));
     let mut unknown = Vec::new();
     let mut note = |path: serde_ignored::Path<'_>| unknown.push(path.to_string());
     let mut track = serde_path_to_error::Track::new();
@@ -104,7 +109,8 @@ fn read<T: DeserializeOwned>(spec: &ToolSpec, mut input: Value) -> Result<T, Too
             let field = if path == "." { String::new() } else { format!("{path}: ") };
             Err(wrong(format!("{field}{error}")))
         }
-        // What it was to say would be lost, and the call would be another one. What items of a list say beside is their affair.
+        // An unknown argument is an error, because ignoring it could change the meaning of the
+        // call. Unknown fields of list items are ignored.
         Ok(_) if let Some(name) = unknown.iter().find(|name| !name.contains('.') && !REMARKS.contains(&name.as_str())) => {
             Err(wrong(format!("there is no argument {name}")))
         }
@@ -112,9 +118,11 @@ fn read<T: DeserializeOwned>(spec: &ToolSpec, mut input: Value) -> Result<T, Too
     }
 }
 
-/// Arguments by which models say why they call; they change nothing.
+/// Arguments in which models explain a call. They are ignored.
 const REMARKS: [&str; 5] = ["description", "explanation", "intent", "reason", "thought"];
 
+/// Converts values to the types of the schema: strings to JSON, scalars to strings, and whole
+/// numbers to integers. Removes optional fields that are null.
 fn coerce(value: &mut Value, schema: &Value) {
     if let (Value::String(text), Some(kind)) = (&*value, schema.get("type").and_then(Value::as_str)) {
         let read: Option<Value> = match kind {

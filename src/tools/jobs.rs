@@ -1,4 +1,5 @@
-//! The background jobs of a session: commands that run on between calls, bounded in number and in what is kept of their output.
+//! The background jobs of a session: commands that keep running between calls. Their number and the
+//! output kept of them are limited.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,10 +17,10 @@ use super::follow::{End, Sink, follow};
 use crate::limits;
 use crate::process::{Command, Sandbox, Supervisor};
 
-/// The commands have their own bound, which is shorter.
+/// How long to wait for a job to end; ending its command has its own, shorter timeout.
 const END: Duration = limits::END_WAIT.saturating_mul(2);
 
-/// Dropping it ends them all.
+/// The jobs of a session. Dropping it ends all jobs.
 #[derive(Debug, Default)]
 pub struct Jobs {
     table: Mutex<Table>,
@@ -29,17 +30,19 @@ pub struct Jobs {
 
 #[derive(Debug, Default)]
 struct Table {
+    /// Number of the last job.
     last: u32,
     jobs: BTreeMap<u32, Arc<Job>>,
 }
 
+/// A background job, running or ended.
 #[derive(Debug)]
 pub struct Job {
     pub number: u32,
     pub command: String,
-    /// Where its output is as soon as it is more than a model is shown at once.
+    /// The file with the output, once it exceeds what a model sees at once.
     artifact: PathBuf,
-    said: Mutex<Said>,
+    output: Mutex<JobOutput>,
     ended: watch::Sender<Option<Ended>>,
     cancel: CancellationToken,
 }
@@ -47,36 +50,39 @@ pub struct Job {
 /// How a job ended.
 #[derive(Clone, Debug)]
 pub struct Ended {
-    /// None: it did not end by itself.
+    /// Exit code; `None` if the job did not exit by itself.
     pub code: Option<i32>,
-    /// For the model.
+    /// How the job ended, for the model.
     pub how: String,
-    /// What it should know of the sandbox, in lines.
+    /// Notes on the sandbox for the model, in lines.
     pub notes: String,
 }
 
+/// The output of a job.
 #[derive(Debug, Default)]
-struct Said {
-    /// The last bytes of it.
+struct JobOutput {
+    /// The last bytes.
     tail: Vec<u8>,
+    /// Bytes of the whole output.
     total: usize,
-    /// Where the last reader stopped.
+    /// Offset at which the last read ended.
     shown: usize,
 }
 
 /// A part of a job's output.
 pub struct Part {
     pub text: String,
-    /// Bytes before it that are not held any more.
+    /// Bytes before `text` that are no longer in memory.
     pub missed: usize,
-    /// Where the next part begins.
+    /// Offset of the next part.
     pub next: usize,
-    /// Bytes that are there already, from `next` on.
+    /// Bytes available from `next` on.
     pub more: usize,
 }
 
 impl Jobs {
-    /// Starts a command that nobody waits for; `line` is what the model wrote. Gives its number.
+    /// Starts a command in the background and returns the job's number. `line` is the command as
+    /// the model wrote it.
     pub fn start(
         &self,
         line: &str,
@@ -91,7 +97,7 @@ impl Jobs {
         }
         if table.jobs.values().filter(|job| job.ended().is_none()).count() >= limits::JOBS_MAX {
             let most = limits::JOBS_MAX;
-            return Err(ToolError(format!("bash: {most} background jobs run already; end one of them with bash_kill")));
+            return Err(ToolError(format!("bash: {most} background jobs are already running; end one of them with bash_kill")));
         }
         let (child, sandbox) = (supervisor.spawn(command)?, command.sandbox.clone());
         while table.jobs.len() >= limits::JOBS_KEPT_MAX
@@ -105,23 +111,23 @@ impl Jobs {
             number,
             command: line.into(),
             artifact: artifact.clone(),
-            said: Mutex::default(),
+            output: Mutex::default(),
             ended: watch::Sender::new(None),
             cancel: self.cancel.child_token(),
         });
         table.jobs.insert(number, job.clone());
         self.tasks.spawn(async move {
-            let mut kept = Kept { capture: Capture::new(artifact), job };
-            let end = follow(child, timeout, &kept.job.cancel.clone(), &mut kept).await;
-            // The file is whole before anybody hears that the job is over.
-            let Kept { capture, job } = kept;
+            let mut sink = JobSink { capture: Capture::new(artifact), job };
+            let end = follow(child, timeout, &sink.job.cancel.clone(), &mut sink).await;
+            // The file is complete before the job is reported as ended.
+            let JobSink { capture, job } = sink;
             capture.finish().await;
             job.ended.send_replace(Some(Ended::of(end, sandbox.as_ref())));
         });
         Ok(number)
     }
 
-    /// `number` as a model wrote it.
+    /// The job with this number, as a model wrote it.
     pub fn get(&self, number: &str) -> Result<Arc<Job>, ToolError> {
         let table = self.table();
         let job = number.trim().parse().ok().and_then(|number: u32| table.jobs.get(&number));
@@ -132,20 +138,21 @@ impl Jobs {
         })
     }
 
+    /// All jobs that are remembered, oldest first.
     pub fn all(&self) -> Vec<Arc<Job>> {
         self.table().jobs.values().cloned().collect()
     }
 
-    /// Ends all of them and waits for that; none begins any more.
+    /// Ends all jobs and waits for them; no further job can start.
     pub async fn close(&self) {
         {
-            // Behind a start that is under way.
+            // Waits for a concurrent `start`.
             let _table = self.table();
             self.cancel.cancel();
         }
         self.tasks.close();
         if tokio::time::timeout(END, self.tasks.wait()).await.is_err() {
-            tracing::warn!("a background job does not end");
+            tracing::warn!("a background job did not end");
         }
     }
 
@@ -161,12 +168,13 @@ impl Drop for Jobs {
 }
 
 impl Job {
-    /// None: it runs.
+    /// How the job ended; `None` while it runs.
     pub fn ended(&self) -> Option<Ended> {
         self.ended.borrow().clone()
     }
 
-    /// Ends it, with all that it started. One that had ended before stays as it was. None: it does not end.
+    /// Ends the job and all its processes; no effect if it has ended. `None` if it does not end in
+    /// time.
     pub async fn end(&self) -> Option<Ended> {
         self.cancel.cancel();
         let mut ended = self.ended.subscribe();
@@ -174,17 +182,18 @@ impl Job {
         ended.ok()?.ok()?.clone()
     }
 
-    /// What it said from byte `since` on, or from where the last reader stopped: as much as a model is shown at once.
+    /// The output from byte `since` on, by default from the end of the last read; limited to what a
+    /// model sees at once.
     pub fn read(&self, since: Option<usize>) -> Part {
-        // In this order: whoever sees the end has seen all that was said before.
+        // In this order, so that a job that is seen as ended has no more output.
         let over = self.ended().is_some();
-        let mut said = self.said();
-        let held = said.total - said.tail.len();
-        let since = since.unwrap_or(said.shown).min(said.total);
-        let from = since.max(held);
-        let rest = &said.tail[from - held..];
+        let mut output = self.output();
+        let first = output.total - output.tail.len();
+        let since = since.unwrap_or(output.shown).min(output.total);
+        let from = since.max(first);
+        let rest = &output.tail[from - first..];
         let mut part = &rest[..rest.len().min(limits::BASH_MODEL_BYTES_MAX)];
-        // The rest of a character may still come.
+        // The rest of an incomplete character may still arrive.
         if let Err(error) = std::str::from_utf8(part)
             && error.error_len().is_none()
             && (part.len() < rest.len() || !over)
@@ -192,17 +201,17 @@ impl Job {
             part = &part[..error.valid_up_to()];
         }
         let (text, next) = (String::from_utf8_lossy(part).into_owned(), from + part.len());
-        said.shown = next;
-        Part { text, missed: from - since, next, more: said.total - next }
+        output.shown = next;
+        Part { text, missed: from - since, next, more: output.total - next }
     }
 
-    /// The file that holds the whole, where that is more than a model is shown at once.
+    /// The file with the whole output, if it exceeds what a model sees at once.
     pub fn artifact(&self) -> Option<&PathBuf> {
-        (self.said().total > limits::BASH_MODEL_BYTES_MAX).then_some(&self.artifact)
+        (self.output().total > limits::BASH_MODEL_BYTES_MAX).then_some(&self.artifact)
     }
 
-    fn said(&self) -> MutexGuard<'_, Said> {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner)
+    fn output(&self) -> MutexGuard<'_, JobOutput> {
+        self.output.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -210,35 +219,35 @@ impl Ended {
     fn of(end: End, sandbox: Option<&Sandbox>) -> Ended {
         let unfinished = |how: String| Ended { code: None, how, notes: String::new() };
         match end {
-            End::Itself(status) => Ended {
+            End::Exited(status) => Ended {
                 code: Some(status.code),
                 how: format!("exit code: {}", status.code),
                 notes: sandbox.map(|sandbox| confinement(sandbox, &status)).unwrap_or_default(),
             },
-            End::Cancelled => unfinished("it was ended".into()),
-            End::TimedOut => unfinished("it timed out and was ended".into()),
+            End::Cancelled => unfinished("killed".into()),
+            End::TimedOut => unfinished("timed out".into()),
             End::Failed(ToolError(why)) => unfinished(why),
         }
     }
 }
 
-/// Where a job's output goes: the last of it for readers, all of it into the file.
-struct Kept {
+/// Stores a job's output: the tail in memory, the whole in a file.
+struct JobSink {
     job: Arc<Job>,
     capture: Capture,
 }
 
-impl Sink for Kept {
+impl Sink for JobSink {
     async fn push(&mut self, bytes: &[u8]) {
         self.capture.push(bytes).await;
-        let mut said = self.job.said();
-        said.total += bytes.len();
-        said.tail.extend_from_slice(bytes);
-        let over = said.tail.len().saturating_sub(limits::JOB_TAIL_BYTES_MAX);
-        said.tail.drain(..over);
+        let mut output = self.job.output();
+        output.total += bytes.len();
+        output.tail.extend_from_slice(bytes);
+        let over = output.tail.len().saturating_sub(limits::JOB_TAIL_BYTES_MAX);
+        output.tail.drain(..over);
     }
 
-    fn has_news(&self) -> bool {
+    fn has_new_output(&self) -> bool {
         false
     }
 

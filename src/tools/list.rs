@@ -1,4 +1,4 @@
-//! `list`: a directory as a tree.
+//! `list`: shows a directory as a tree.
 
 use std::path::Path;
 
@@ -83,14 +83,14 @@ fn list(placed: &Placed, depth: u64, context: &ToolContext) -> Result<Output, To
         true
     });
     if truncated {
-        text.push_str(&format!("[the first {entries} entries; list a directory below, with less depth, or use glob]\n"));
+        text.push_str(&format!("[the first {entries} entries; list a subdirectory, reduce depth, or use glob]\n"));
     } else if entries == 0 {
-        text.push_str("[empty, or all of it hidden or ignored]\n");
+        text.push_str("[empty, or all entries are hidden or ignored]\n");
     }
     Ok(Output::text(text, json!({ "path": placed.path, "entries": entries, "truncated": truncated })))
 }
 
-/// An error unless it is a directory that can be read.
+/// Fails unless `real` is a readable directory.
 pub fn directory(real: &Path) -> std::io::Result<()> {
     std::fs::read_dir(real).map(|_| ())
 }

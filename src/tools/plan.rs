@@ -1,4 +1,4 @@
-//! `plan`: the model's list of steps. The tool only takes it; the session shows it.
+//! `plan`: the model's list of steps. The tool only validates it; the session shows it.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -11,8 +11,8 @@ use crate::workspace::Workspace;
 
 pub struct Plan;
 
-/// Shows the user your plan for work of several steps. Give the whole list each time, with at most one step in progress, and
-/// update it as steps are done.
+/// Shows the user your plan for work of several steps. Pass the whole list each time, with at most
+/// one step in progress, and update it as steps are done.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Input {
     #[serde(alias = "todos", alias = "plan", alias = "steps")]

@@ -1,4 +1,4 @@
-//! `read`: a file as numbered lines, or an image as such. Streams, so that the size of a file does not matter.
+//! `read`: a file as numbered lines, or an image. Files are streamed, so their size is not limited.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek};
@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::client::Held;
+use super::client::ClientCopy;
 use super::text::{Encoding, Lines};
 use super::{Output, Tool, ToolContext, ToolError};
 use crate::content::{Location, Part, ToolContent, ToolKind};
@@ -24,7 +24,7 @@ pub struct Read;
 /// Reads a text file with line numbers, or an image.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Input {
-    /// Absolute, or relative to the session's directory (whatever bash's is).
+    /// Absolute, or relative to the session's directory (not bash's).
     #[serde(alias = "path", alias = "filePath", alias = "file")]
     file_path: String,
     /// First line, from 1.
@@ -62,7 +62,8 @@ impl Tool for Read {
         Access::read(&input.file_path)
     }
 
-    /// details: `{filePath, totalLines, linesRead, offset, truncated}`; of an image `{filePath, mimeType, size}`.
+    /// details: `{filePath, totalLines, linesRead, offset, truncated}`; for an image `{filePath,
+    /// mimeType, size}`.
     async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
         let placed = context.workspace.resolve(&input.file_path);
         let inner = context.clone();
@@ -78,7 +79,7 @@ fn read(placed: &Placed, input: &Input, context: &ToolContext) -> Result<Output,
         _ => context.failed("reading", &placed.path, error),
     };
     let mut file = match workspace::open(&placed.real) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => match context.held(placed, None)?.unsaved() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match context.client_copy(placed, None)?.unsaved() {
             Some(text) => {
                 context.files.note(&placed.real, Some(text));
                 return read_unsaved(text, placed, input, context);
@@ -97,9 +98,9 @@ fn read(placed: &Placed, input: &Input, context: &ToolContext) -> Result<Output,
     if encoding == Encoding::Utf8 && head.contains(&0) {
         return Err(ToolError(format!("{shown} is a binary file; use bash to look into it (file, xxd, strings)")));
     }
-    let held = held(&mut file, encoding, placed, context).map_err(fail)??;
-    context.files.note(&placed.real, held.unsaved());
-    match held.unsaved() {
+    let client_copy = client_copy(&mut file, encoding, placed, context).map_err(fail)??;
+    context.files.note(&placed.real, client_copy.unsaved());
+    match client_copy.unsaved() {
         Some(text) => read_unsaved(text, placed, input, context),
         None => {
             let page = Page::read(Lines::new(file, encoding), input, &context.cancel).map_err(fail)?;
@@ -108,22 +109,27 @@ fn read(placed: &Placed, input: &Input, context: &ToolContext) -> Result<Output,
     }
 }
 
-/// What the client has of a file that is on the disk.
-fn held(file: &mut File, encoding: Encoding, placed: &Placed, context: &ToolContext) -> io::Result<Result<Held, ToolError>> {
+/// The client's copy of a file that exists on disk.
+fn client_copy(
+    file: &mut File,
+    encoding: Encoding,
+    placed: &Placed,
+    context: &ToolContext,
+) -> io::Result<Result<ClientCopy, ToolError>> {
     if context.client_of(placed).is_none() || !matches!(encoding, Encoding::Utf8 | Encoding::Utf8Marked) {
-        return Ok(Ok(Held::Unknown));
+        return Ok(Ok(ClientCopy::Unknown));
     }
     let mut disk = Vec::new();
     file.read_to_end(&mut disk)?;
     file.rewind()?;
-    Ok(context.held(placed, Some(&disk)))
+    Ok(context.client_copy(placed, Some(&disk)))
 }
 
 fn read_unsaved(text: &str, placed: &Placed, input: &Input, context: &ToolContext) -> Result<Output, ToolError> {
     let lines = Lines::new(text.as_bytes(), Encoding::of(text.as_bytes()));
     let page = Page::read(lines, input, &context.cancel).map_err(|error| context.failed("reading", &placed.path, error))?;
     let mut output = page.output(&placed.path, &context.workspace.show(&placed.path))?;
-    output.parts.push(Part::text("[as the editor has it: not all of it is saved]"));
+    output.parts.push(Part::text("[content of the editor, including unsaved changes]"));
     Ok(output)
 }
 
@@ -145,7 +151,7 @@ fn image(file: File, mime_type: &str, placed: &Placed, shown: &str) -> io::Resul
     }))
 }
 
-/// ` (did you mean …)` when the directory has that name in another case or with another ending.
+/// ` (did you mean …)` if the directory has a name that differs only in case or extension.
 fn similar_name(placed: &Placed) -> String {
     let stem = |path: &Path| path.file_stem().map(|stem| stem.to_string_lossy().to_lowercase());
     let entries = placed.real.parent().and_then(|parent| std::fs::read_dir(parent).ok());
@@ -160,13 +166,18 @@ fn similar_name(placed: &Placed) -> String {
     names.first().map_or_else(String::new, |name| format!(" (did you mean {name}?)"))
 }
 
-/// The lines that a call asked for.
+/// The requested lines of a file.
 struct Page {
     text: String,
+    /// Number of the first line, from 1.
     first: u64,
+    /// Lines in `text`.
     lines: u64,
+    /// Lines of the file.
     total: u64,
+    /// Some lines are truncated.
     cut: bool,
+    /// Some bytes are not valid text.
     lossy: bool,
 }
 
@@ -211,7 +222,7 @@ impl Page {
                 .push_str(&format!("[truncated: lines {} to {last} of {}; read on with offset {next}]\n", self.first, self.total));
         }
         if self.lossy {
-            self.text.push_str("[not valid UTF-8: what could not be read is shown as \u{fffd}]\n");
+            self.text.push_str("[not valid UTF-8: invalid bytes are shown as \u{fffd}]\n");
         }
         let details = json!({
             "filePath": path, "totalLines": self.total, "linesRead": self.lines, "offset": self.first, "truncated": truncated || self.cut,

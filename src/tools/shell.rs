@@ -1,5 +1,5 @@
-//! What a session's commands share: the directory in which the next one starts, what they exported, a directory for temporary files,
-//! and the jobs that run beside them.
+//! State that a session's commands share: working directory, exported variables, a directory for
+//! temporary files, and background jobs.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -12,70 +12,77 @@ use crate::process::Change;
 use crate::store::create_private_dir;
 use crate::workspace::Workspace;
 
-/// The shell of a session, as far as it outlives its commands. Each starts from what the ones before it left that ended by themselves.
+/// The shell state of a session. A command starts with the state that the last command left that
+/// exited by itself.
 #[derive(Debug)]
 pub struct Shell {
-    left: Mutex<Start>,
+    next: Mutex<Start>,
+    /// The background jobs.
     pub jobs: Jobs,
-    /// Ours alone: one that was killed may have left another beside it.
+    /// Directory for temporary files. Its name has our process id, because a killed process may
+    /// have left its own.
     temp: PathBuf,
 }
 
-/// What the next command begins with.
+/// Working directory and variables with which a command starts.
 #[derive(Clone, Debug)]
 pub struct Start {
     pub cwd: PathBuf,
-    /// Variables that it begins with, or, without a value, begins without.
+    /// Variables to set; those without a value are unset.
     pub exported: BTreeMap<OsString, Option<OsString>>,
 }
 
-/// What a shell sets anew at each beginning.
-const ITS_OWN: [&str; 5] = ["PWD", "OLDPWD", "SHLVL", "_", "TMPDIR"];
+/// Variables that each shell sets when it starts.
+const SET_BY_SHELL: [&str; 5] = ["PWD", "OLDPWD", "SHLVL", "_", "TMPDIR"];
 
 const TEMP: &str = "temp-";
 
 impl Shell {
+    /// The state of a new session.
     pub fn new(workspace: &Workspace) -> Shell {
-        let left = Start { cwd: workspace.cwd.clone(), exported: BTreeMap::new() };
+        let next = Start { cwd: workspace.cwd.clone(), exported: BTreeMap::new() };
         let temp = workspace.artifacts.join(format!("{TEMP}{}", std::process::id()));
-        Shell { left: Mutex::new(left), jobs: Jobs::default(), temp }
+        Shell { next: Mutex::new(next), jobs: Jobs::default(), temp }
     }
 
-    fn left(&self) -> MutexGuard<'_, Start> {
-        self.left.lock().unwrap_or_else(PoisonError::into_inner)
+    fn next(&self) -> MutexGuard<'_, Start> {
+        self.next.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a command would begin with now; in the workspace's directory where the one that was left is gone.
+    /// The state with which a command would start now. A working directory that no longer exists is
+    /// replaced by that of the workspace.
     pub fn start(&self, workspace: &Workspace) -> Start {
-        let left = self.left().clone();
-        if left.cwd.is_dir() { left } else { Start { cwd: workspace.cwd.clone(), ..left } }
+        let next = self.next().clone();
+        if next.cwd.is_dir() { next } else { Start { cwd: workspace.cwd.clone(), ..next } }
     }
 
+    /// Sets the working directory of the next command.
     pub fn set_cwd(&self, cwd: PathBuf) {
-        self.left().cwd = cwd;
+        self.next().cwd = cwd;
     }
 
-    /// Keeps what a command exported, except what `is_ours`. False, and nothing is kept of it, when that is too much.
-    pub fn export(&self, changes: Vec<Change>, is_ours: impl Fn(&str) -> bool) -> bool {
-        let mut left = self.left();
-        let mut exported = left.exported.clone();
-        let kept = |name: &OsString| name.to_str().is_none_or(|name| !ITS_OWN.contains(&name) && !is_ours(name));
+    /// Keeps the variables that a command exported, except those that are reserved. Returns false
+    /// and keeps none of them if they are too large.
+    pub fn export(&self, changes: Vec<Change>, is_reserved: impl Fn(&str) -> bool) -> bool {
+        let mut next = self.next();
+        let mut exported = next.exported.clone();
+        let kept = |name: &OsString| name.to_str().is_none_or(|name| !SET_BY_SHELL.contains(&name) && !is_reserved(name));
         exported.extend(changes.into_iter().filter(|(name, _)| kept(name)));
         let size = |(name, value): (&OsString, &Option<OsString>)| name.len() + value.as_ref().map_or(0, |value| value.len());
         let fits = exported.iter().map(size).sum::<usize>() <= limits::SHELL_EXPORTED_BYTES_MAX;
         if fits {
-            left.exported = exported;
+            next.exported = exported;
         }
         fits
     }
 
-    /// The directory for temporary files of confined commands. It is removed with the shell.
+    /// The directory for temporary files of sandboxed commands. It is removed with the shell.
     pub fn temp(&self) -> &Path {
         if !self.temp.is_dir() {
             self.temp.parent().into_iter().for_each(remove_orphans);
             if let Err(error) = create_private_dir(&self.temp) {
-                // A command can do without; it is told when it writes there.
-                tracing::warn!(%error, "no directory for temporary files");
+                // Commands that do not use it still work.
+                tracing::warn!(%error, "creating the directory for temporary files failed");
             }
         }
         &self.temp
@@ -84,7 +91,7 @@ impl Shell {
 
 impl Drop for Shell {
     fn drop(&mut self) {
-        // Most sessions never made it.
+        // Most sessions never created it.
         let _ = std::fs::remove_dir_all(&self.temp);
     }
 }

@@ -1,5 +1,5 @@
-//! `bash` in a terminal of the client, where the user sees it run. What runs there is the client's child: no sandbox of ours holds it, and when
-//! it has ended is the client's word.
+//! `bash` in a terminal of the client, visible to the user. The command is a child of the client,
+//! so it cannot be sandboxed, and the client reports when it ends.
 
 use std::time::Duration;
 
@@ -13,8 +13,8 @@ use crate::content::ToolContent;
 use crate::limits;
 use crate::process::{Command, ExitStatus, What};
 
-/// Runs a shell command until it ends, and shows its terminal meanwhile. None: the client has no terminal for it, or it has to be
-/// confined.
+/// Runs a shell command in a client's terminal until it ends, and shows the terminal. `None` if the
+/// client has no terminal or the command must be sandboxed.
 pub async fn run(
     command: &Command,
     timeout: Duration,
@@ -29,8 +29,7 @@ pub async fn run(
         () = context.cancel.cancelled() => return Err(ToolError::cancelled()),
         started = client.start(&command) => started,
     };
-    let unknown =
-        |why| ToolError(format!("the client was told to run it and did not answer ({why}): whether it runs is not known"));
+    let unknown = |why| ToolError(format!("the client did not answer the request to run the command ({why}): it may be running"));
     let Some(terminal) = started.map_err(unknown)? else { return Ok(None) };
     (context.progress)(vec![terminal.shown(String::new())]);
     let end = tokio::select! {
@@ -38,26 +37,28 @@ pub async fn run(
         () = context.cancel.cancelled() => End::Cancelled,
         () = sleep(timeout) => End::TimedOut,
         ended = terminal.ended() => match ended {
-            Some(code) => End::Itself(ExitStatus::of(code)),
-            None => End::Failed(ToolError::new("the client lost its terminal; whether the command ended is not known")),
+            Some(code) => End::Exited(ExitStatus::of(code)),
+            None => End::Failed(ToolError::new("the client lost the terminal; the command may still be running")),
         },
     };
-    if !matches!(end, End::Itself(_)) {
+    if !matches!(end, End::Exited(_)) {
         terminal.kill().await;
     }
     Ok(Some((end, shown(&*terminal, capture).await)))
 }
 
+/// Captures the output of the terminal and returns the content for users.
 async fn shown(terminal: &dyn ClientTerminal, capture: &mut Capture) -> ToolContent {
     let (mut output, truncated) = terminal.output().await.unwrap_or_default();
     if truncated {
-        output.insert_str(0, "[the client kept only the end]\n");
+        output.insert_str(0, "[the client kept only the end of the output]\n");
     }
     capture.push(output.as_bytes()).await;
     terminal.shown(capture.live())
 }
 
-/// None: it is no shell command, or is to be confined, which only our own children are.
+/// The command for a client's terminal. `None` if it is not a shell command or must be sandboxed,
+/// which is only possible for child processes of nuncio.
 fn terminal_command(command: &Command) -> Option<TerminalCommand> {
     let (What::Shell(line), None) = (&command.what, &command.sandbox) else { return None };
     let text = |text: &std::ffi::OsString| text.to_str().map(str::to_owned);

@@ -1,8 +1,8 @@
-//! Files as lines of text: which encoding, and one line after the other in bounded memory.
+//! Text files: detects the encoding and reads lines in bounded memory.
 
 use std::io::{self, BufRead, BufReader, Read};
 
-/// What a byte order mark says; without one it is UTF-8.
+/// The encoding of a text file by its byte order mark; without one it is UTF-8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
     Utf8,
@@ -12,7 +12,7 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// `head` is the beginning of a file.
+    /// The encoding of a file that begins with `head`.
     pub fn of(head: &[u8]) -> Encoding {
         match head {
             [0xef, 0xbb, 0xbf, ..] => Encoding::Utf8Marked,
@@ -34,13 +34,13 @@ impl Encoding {
 /// A line without its ending.
 pub struct Line {
     pub text: String,
-    /// Of the line, beyond those of `text`, in the file's own encoding.
+    /// Bytes of the line that `text` omits, in the file's encoding.
     pub bytes_left: usize,
-    /// It was no valid text.
+    /// The line has bytes that are invalid in the file's encoding.
     pub lossy: bool,
 }
 
-/// Reads lines of whatever length without holding more of one than is asked for.
+/// Reads lines of any length and keeps a limited part of each.
 pub struct Lines<R> {
     reader: BufReader<R>,
     encoding: Encoding,
@@ -50,11 +50,12 @@ pub struct Lines<R> {
 const BUFFER_BYTES: usize = 256 << 10;
 
 impl<R: Read> Lines<R> {
+    /// Reads lines from the beginning of a file.
     pub fn new(reader: R, encoding: Encoding) -> Lines<R> {
         Lines { reader: BufReader::with_capacity(BUFFER_BYTES, reader), encoding, begun: false }
     }
 
-    /// The next line, of which at most `bytes_max` bytes are kept.
+    /// The next line, truncated to `bytes_max` bytes; `None` at the end of the file.
     pub fn next(&mut self, bytes_max: usize) -> io::Result<Option<Line>> {
         self.begin()?;
         let mut kept = Vec::new();
@@ -72,7 +73,8 @@ impl<R: Read> Lines<R> {
         Ok(Some(Line { text, bytes_left: total - kept.len(), lossy }))
     }
 
-    /// Passes over lines, at most `most`, and tells how many there were. `go_on` is asked now and then.
+    /// Skips at most `most` lines and returns how many there were. Stops early if `go_on` returns
+    /// false.
     pub fn skip(&mut self, most: u64, go_on: impl Fn() -> bool) -> io::Result<u64> {
         let mut passed = 0;
         if matches!(self.encoding, Encoding::Utf16Little | Encoding::Utf16Big) {
@@ -82,7 +84,7 @@ impl<R: Read> Lines<R> {
             return Ok(passed);
         }
         self.begin()?;
-        // Of a line that is not at its end yet.
+        // A line has begun whose end was not read yet.
         let mut open = false;
         while passed < most && go_on() {
             let buffer = self.reader.fill_buf()?;
@@ -101,7 +103,7 @@ impl<R: Read> Lines<R> {
         Ok(passed)
     }
 
-    /// Reads the mark, if there is one.
+    /// Skips the byte order mark.
     fn begin(&mut self) -> io::Result<()> {
         let mut mark = [0; 3];
         let bytes = if self.begun { 0 } else { self.encoding.mark_bytes() };
@@ -109,7 +111,7 @@ impl<R: Read> Lines<R> {
         self.reader.read_exact(&mut mark[..bytes])
     }
 
-    /// True when there was a line feed, which is not kept.
+    /// Reads a line. Returns true if it ended with a line feed, which is not kept.
     fn line(&mut self, kept: &mut Vec<u8>, total: &mut usize, bytes_max: usize) -> io::Result<bool> {
         loop {
             let buffer = self.reader.fill_buf()?;
@@ -128,6 +130,7 @@ impl<R: Read> Lines<R> {
         }
     }
 
+    /// [`Lines::line`] for UTF-16.
     fn wide_line(&mut self, kept: &mut Vec<u8>, total: &mut usize, bytes_max: usize, unit: fn([u8; 2]) -> u16) -> io::Result<bool> {
         loop {
             let mut pair = [0; 2];
@@ -145,8 +148,9 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// The text of `bytes`, and whether something of it could not be read. Of a line that was cut, `bytes` loses a last
-    /// character that is not whole; of a whole line, the text loses a `\r` at its end.
+    /// Decodes a line; returns the text and whether some bytes were invalid. If the line was
+    /// truncated, an incomplete last character is removed from `bytes`; otherwise a final `\r` is
+    /// removed from the text.
     fn decode(&self, bytes: &mut Vec<u8>, whole: bool) -> (String, bool) {
         let (mut text, lossy) = match self.encoding {
             Encoding::Utf8 | Encoding::Utf8Marked => {

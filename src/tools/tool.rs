@@ -1,4 +1,4 @@
-//! What a tool is, and how one with its own type of input becomes one of many.
+//! The trait of a tool with its own type of input, and the type-erased form for the table of tools.
 
 use std::fmt;
 use std::future::Future;
@@ -15,26 +15,29 @@ use crate::model::ToolSpec;
 use crate::permission::Access;
 use crate::workspace::{Placed, Workspace};
 
-/// Something a model can call. The doc comment of `Input` is what models are told of the tool, those of its fields what they
-/// are told of the fields.
+/// A tool that models can call. Models receive the doc comment of `Input` as the tool's
+/// description, and those of its fields as theirs.
 pub trait Tool: Send + Sync + 'static {
     type Input: DeserializeOwned + JsonSchema + Send + Sync + 'static;
+    /// Name on the wire.
     const NAME: &'static str;
-    /// Other names by which models know it.
+    /// Other names that models use.
     const ALIASES: &'static [&'static str];
     const KIND: ToolKind;
 
-    /// What people are shown, in one line.
+    /// The title of a call for users, in one line.
     fn title(&self, input: &Self::Input, workspace: &Workspace) -> String;
 
+    /// Files that the call reads or writes, for clients that follow along.
     fn locations(&self, _input: &Self::Input, _workspace: &Workspace) -> Vec<Location> {
         Vec::new()
     }
 
-    /// All that the call will touch; pure.
+    /// Everything that the call will access, for the permission check. Must be pure.
     fn access(&self, input: &Self::Input) -> Access;
 
-    /// What is shown with the question whether it may run. Reads at most. An error says why it would fail.
+    /// Content that is shown with the permission request. Must not change anything. An error says
+    /// why the call would fail.
     fn preview(
         &self,
         _input: &Self::Input,
@@ -43,39 +46,42 @@ pub trait Tool: Send + Sync + 'static {
         async { Ok(Vec::new()) }
     }
 
-    /// Does it. Returns soon after `context.cancel`, with nothing left running.
+    /// Runs the call. Returns soon after `context.cancel`, with no process left running.
     fn run(&self, input: Self::Input, context: &ToolContext) -> impl Future<Output = Result<Output, ToolError>> + Send;
 }
 
-/// What a call gave.
+/// The result of a call.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Output {
-    /// What the model is told.
+    /// The result for the model.
     pub parts: Vec<Part>,
-    /// What people are shown.
+    /// The result for users.
     pub content: Vec<ToolContent>,
+    /// Files that the call has read or written.
     pub locations: Vec<Location>,
     /// The tool's typed result, an object.
     pub details: Value,
 }
 
 impl Output {
-    /// The same text for the model and for people.
+    /// A result with the same text for the model and for users.
     pub fn text(text: impl Into<String>, details: Value) -> Output {
         let text = text.into();
         Output { parts: vec![Part::text(&text)], content: vec![ToolContent::text(text)], locations: Vec::new(), details }
     }
 }
 
-/// Why a call failed, in words for the model: what was wrong and what to do instead.
+/// The error of a call, written for the model: what was wrong and what to do instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolError(pub String);
 
 impl ToolError {
+    /// An error with this message.
     pub fn new(message: impl Into<String>) -> ToolError {
         ToolError(message.into())
     }
 
+    /// The error of a cancelled call.
     pub fn cancelled() -> ToolError {
         ToolError("cancelled".into())
     }
@@ -95,32 +101,32 @@ impl From<crate::error::Error> for ToolError {
     }
 }
 
-/// A tool of whatever input.
+/// A tool with any type of input. See [`Tool`].
 pub trait AnyTool: Send + Sync {
     fn name(&self) -> &str;
     fn aliases(&self) -> &[&str];
     fn kind(&self) -> ToolKind;
     fn spec(&self) -> &ToolSpec;
 
-    /// Parses the input, once. The error names the field that is wrong.
+    /// Parses the input. The error names the invalid field.
     fn prepare(self: Arc<Self>, input: Value, context: &ToolContext) -> Result<Prepared, ToolError>;
 }
 
-/// A call that may be judged and then run; its input cannot change any more.
+/// A call with parsed, immutable input, ready for the permission check and then to run.
 pub struct Prepared {
-    /// The tool's own name, whatever the model called it.
+    /// The tool's own name, also if the model used an alias.
     pub name: String,
     pub kind: ToolKind,
     pub title: String,
     pub locations: Vec<Location>,
     pub access: Access,
-    /// Where the paths of `access` lead, in their order: to be judged.
+    /// The resolved paths of `access`, in the same order, for the permission check.
     pub placed: Vec<Placed>,
     call: Box<dyn AnyCall>,
 }
 
 impl Prepared {
-    /// `name` is the tool's own.
+    /// A call of the tool `name`; resolves the paths of `access`.
     pub fn new(
         name: &str,
         kind: ToolKind,
@@ -135,33 +141,31 @@ impl Prepared {
 
     /// See [`Tool::preview`].
     pub async fn preview(&self, context: &ToolContext) -> Result<Vec<ToolContent>, ToolError> {
-        self.call.preview(&self.judged(context)).await
+        self.call.preview(&self.pinned(context)).await
     }
 
-    /// See [`Tool::run`]. A path that leads elsewhere by now than when it was judged is an error.
+    /// See [`Tool::run`]. Fails if a path resolves differently than at the permission check.
     pub async fn run(self, context: &ToolContext) -> Result<Output, ToolError> {
         for (path, placed) in self.access.paths.iter().zip(&self.placed) {
             let now = context.workspace.resolve(path).real;
             if now != placed.real {
                 let (before, now) = (placed.real.display(), now.display());
-                return Err(ToolError(format!(
-                    "{path} led to {before} when the call was judged, and leads to {now} now; call again"
-                )));
+                return Err(ToolError(format!("{path} resolved to {before} at the permission check and to {now} now; call again")));
             }
         }
-        let context = self.judged(context);
+        let context = self.pinned(context);
         self.call.run(&context).await
     }
 
-    /// Where the paths of the call lead where they led when it was judged.
-    fn judged(&self, context: &ToolContext) -> ToolContext {
+    /// The context with the call's paths fixed to their resolution at the permission check.
+    fn pinned(&self, context: &ToolContext) -> ToolContext {
         let paths = self.access.paths.iter().cloned().zip(self.placed.iter().cloned());
         let workspace = Workspace::clone(&context.workspace).judged(paths);
         ToolContext { workspace: Arc::new(workspace), ..context.clone() }
     }
 }
 
-/// A call of whatever input.
+/// A call with any type of input.
 pub trait AnyCall: Send + Sync {
     fn preview<'a>(&'a self, context: &'a ToolContext) -> BoxFuture<'a, Result<Vec<ToolContent>, ToolError>>;
     fn run<'a>(self: Box<Self>, context: &'a ToolContext) -> BoxFuture<'a, Result<Output, ToolError>>;
@@ -187,7 +191,7 @@ struct Entry<T> {
     spec: ToolSpec,
 }
 
-/// `tool` for a table of tools.
+/// Wraps `tool` for a table of tools.
 pub fn entry<T: Tool>(tool: T) -> Arc<dyn AnyTool> {
     Arc::new(Entry { tool, spec: input::spec::<T::Input>(T::NAME) })
 }

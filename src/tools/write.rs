@@ -1,4 +1,4 @@
-//! `write`: a whole file, at once or not at all.
+//! `write`: creates or overwrites a file, atomically.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

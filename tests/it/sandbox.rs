@@ -159,6 +159,6 @@ fn without_landlock_git_tools_look_where_no_sandbox_is_wanted() {
 #[test]
 fn what_a_system_lacks_is_told() {
     let told = run_without(libc::SYS_seccomp, libc::EINVAL, &[]);
-    let lacks = "[sandbox: this system cannot keep commands from: sockets other than TCP]";
+    let lacks = "[sandbox: not blocked on this system: sockets other than TCP]";
     assert_eq!(told["output"], format!("ran\n{lacks}\nexit code: 0"));
 }

@@ -103,7 +103,7 @@ fn what_models_are_told_of_tools_is_short() {
         assert!(spec.input_schema["properties"].is_object(), "{}", spec.name);
     }
     let read = specs.iter().find(|spec| spec.name == "read").unwrap();
-    insta::assert_snapshot!(serde_json::to_string(&read.input_schema).unwrap(), @r#"{"type":"object","properties":{"file_path":{"type":"string","description":"Absolute, or relative to the session's directory (whatever bash's is)."},"offset":{"type":"integer","description":"First line, from 1."},"limit":{"type":"integer","description":"Lines to read, at most 5000."}},"required":["file_path"]}"#);
+    insta::assert_snapshot!(serde_json::to_string(&read.input_schema).unwrap(), @r#"{"type":"object","properties":{"file_path":{"type":"string","description":"Absolute, or relative to the session's directory (not bash's)."},"offset":{"type":"integer","description":"First line, from 1."},"limit":{"type":"integer","description":"Lines to read, at most 5000."}},"required":["file_path"]}"#);
 }
 
 #[tokio::test]
@@ -159,13 +159,10 @@ async fn input_is_read_with_small_liberties() {
         (json!({"first_file": "a", "second_file": "b"}), told("missing field `file_path`")),
         (json!({}), told("missing field `file_path`")),
         (json!(null), told("missing field `file_path`")),
-        (
-            json!([]),
-            "error read: the input has to be a JSON object with file_path: string, offset?: integer, limit?: integer".into(),
-        ),
+        (json!([]), "error read: the input must be a JSON object with file_path: string, offset?: integer, limit?: integer".into()),
         (
             json!("a"),
-            "error read: the input has to be a JSON object with file_path: string, offset?: integer, limit?: integer".into(),
+            "error read: the input must be a JSON object with file_path: string, offset?: integer, limit?: integer".into(),
         ),
         (json!({"file_path": null}), told("file_path: invalid type: null, expected a string")),
         (json!({"file_path": "a", "offset": "two"}), told("offset: invalid type: string \"two\", expected u64")),
@@ -176,7 +173,7 @@ async fn input_is_read_with_small_liberties() {
     }
     let entries = json!({"entries": "[{\"content\": \"one\"}]"});
     assert_eq!(world.told("plan", entries).await, "ok plan updated: 0 of 1 done");
-    assert!(world.told("nothing", json!({})).await.starts_with("error there is no tool nothing; there are read, write,"));
+    assert!(world.told("nothing", json!({})).await.starts_with("error there is no tool nothing; available: read, write,"));
 }
 
 #[tokio::test]

@@ -94,7 +94,7 @@ const STOPPED = {
 };
 
 /** Whether a call says of itself that it was cancelled. */
-const isCancelled = (item) => item.content.some(({ content }) => /(^cancelled|cancelled; what it had started was ended)$/.test(content?.text ?? ""));
+const isCancelled = (item) => item.content.some(({ content }) => /(^cancelled|cancelled; (all its processes were|what it had started was) ended)$/.test(content?.text ?? ""));
 
 const HANDLERS = {
   "session.created": change,

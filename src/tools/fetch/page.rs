@@ -1,4 +1,5 @@
-//! The body of an answer as what a model can read: which type, which characters, and HTML as markdown.
+//! Converts the body of a response for a model: detects the type, decodes text, and converts HTML
+//! to Markdown.
 
 use std::collections::HashMap;
 
@@ -11,28 +12,29 @@ use crate::content::Part;
 use crate::limits;
 use crate::workspace::{image_type, media_type};
 
+/// The content of a page.
 pub enum Page {
-    /// `extension` is that of a file with the text.
+    /// Text, with the extension of a file that holds it.
     Text {
         text: String,
         extension: &'static str,
     },
     Image(Part),
-    /// By its type.
+    /// Any other content, by its media type.
     Other(String),
 }
 
-/// What people do not read.
+/// Elements without readable text.
 const SKIPPED: [&str; 8] = ["script", "style", "noscript", "template", "svg", "iframe", "canvas", "object"];
 
-/// Types of text beside `text/*`, and endings of such.
+/// Subtypes and structured suffixes of `application/*` that are text.
 const TEXTS: [&str; 7] = ["json", "xml", "javascript", "ecmascript", "yaml", "toml", "x-sh"];
 
 impl Page {
-    /// `content_type` is what the host says; without it the beginning of the body decides.
+    /// Reads a body. Without a `content_type` header, the beginning of the body decides.
     pub fn read(content_type: Option<&str>, body: &[u8]) -> Page {
-        let said = content_type.unwrap_or_default();
-        let kind = said.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let header = content_type.unwrap_or_default();
+        let kind = header.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         if let Some(mime_type) = image_type(body) {
             return Page::Image(Part::Image { mime_type: mime_type.into(), data: STANDARD.encode(body) });
         }
@@ -40,11 +42,11 @@ impl Page {
         let subtype = guessed.strip_prefix("application/").unwrap_or_default();
         let html = guessed == "text/html" || guessed == "application/xhtml+xml" || (kind.is_empty() && begins_as_html(body));
         if html {
-            return markdown(&decode(said, body, true));
+            return markdown(&decode(header, body, true));
         }
         if guessed.starts_with("text/") || TEXTS.iter().any(|text| subtype == *text || subtype.ends_with(&format!("+{text}"))) {
             let extension = if subtype.ends_with("json") { "json" } else { "txt" };
-            return Page::Text { text: decode(said, body, false), extension };
+            return Page::Text { text: decode(header, body, false), extension };
         }
         Page::Other(guessed.to_owned())
     }
@@ -55,7 +57,8 @@ fn begins_as_html(body: &[u8]) -> bool {
     head.starts_with("<!doctype html") || head.starts_with("<html")
 }
 
-/// A mark at its beginning decides, then the host, then the page itself; without any of them it is UTF-8 or, if it is not, Latin 1.
+/// Decodes text. The encoding is that of the byte order mark, the header or the page itself, in
+/// this order; without any of them it is UTF-8 or, if the text is not valid UTF-8, Windows-1252.
 fn decode(content_type: &str, body: &[u8], html: bool) -> String {
     let named = |text: &str| {
         let at = text.to_ascii_lowercase().find("charset=")?;
@@ -64,17 +67,17 @@ fn decode(content_type: &str, body: &[u8], html: bool) -> String {
     };
     let head = || String::from_utf8_lossy(&body[..body.len().min(1024)]).into_owned();
     let marked = Encoding::for_bom(body).map(|(encoding, _)| encoding);
-    let said = marked.or_else(|| named(content_type)).or_else(|| if html { named(&head()) } else { None });
-    // A character may be cut where the page was.
+    let declared = marked.or_else(|| named(content_type)).or_else(|| if html { named(&head()) } else { None });
+    // The last character of a truncated page may be incomplete.
     let cut = body.len() == limits::FETCH_BYTES_MAX;
     let utf8 = || std::str::from_utf8(body).map_or_else(|error| cut && error.error_len().is_none(), |_| true);
-    let encoding = said.unwrap_or_else(|| if utf8() { UTF_8 } else { WINDOWS_1252 });
+    let encoding = declared.unwrap_or_else(|| if utf8() { UTF_8 } else { WINDOWS_1252 });
     encoding.decode(body).0.into_owned()
 }
 
 fn markdown(html: &str) -> Page {
     if depth(html) > limits::HTML_DEPTH_MAX {
-        let text = format!("[nested too deeply to be made into markdown; this is the page itself]\n{html}");
+        let text = format!("[nested too deeply to convert to Markdown; this is the HTML source]\n{html}");
         return Page::Text { text, extension: "html" };
     }
     let converter = HtmlToMarkdown::builder().skip_tags(SKIPPED.to_vec()).build();
@@ -84,13 +87,14 @@ fn markdown(html: &str) -> Page {
     }
 }
 
-/// Elements that are never open for long, whether somebody closes them or not.
+/// Void elements, and elements with an optional end tag, which do not nest deeply.
 const SHORT: [&str; 26] = [
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr", "p", "li", "dt",
     "dd", "tr", "td", "th", "thead", "tbody", "tfoot", "option", "colgroup",
 ];
 
-/// How many elements are open at once, at most, give or take those that are [`SHORT`]. The converter needs stack for each.
+/// The approximate nesting depth of elements; those in [`SHORT`] are ignored. The converter uses
+/// stack space for each level.
 fn depth(html: &str) -> usize {
     let mut open: HashMap<String, usize> = HashMap::new();
     let (mut depth, mut deepest) = (0, 0);

@@ -61,7 +61,7 @@ async fn redirections_are_judged_too() {
     let secret = format!(r#"{{ pattern = "{}", policy = "deny" }}"#, site.url("/secret*"));
     let hosts = format!("\"{}\", \"{}\"", site.host, other.host);
     home.config(&format!("[tools]\nfetch_allowed_hosts = [ {hosts} ]\n[permissions]\nrules = [ {open}, {secret} ]\n"));
-    let refused = |from: &str, to: &str| format!("{from} redirects to {to}, which is to be asked for by itself: fetch that");
+    let refused = |from: &str, to: &str| format!("{from} redirects to {to}, which needs its own permission: fetch that URL");
     let rows = [
         ("/open/secret", 1, refused(&site.url("/open/secret"), &site.url("/secret"))),
         ("/open/else", 0, "else\n".to_owned()),

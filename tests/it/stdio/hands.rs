@@ -161,7 +161,7 @@ async fn what_is_typed_into_a_file_that_no_editor_keeps_has_to_be_saved_first() 
         let edit = [("edit", json!({"file_path": name, "old_string": "one", "new_string": "1"}))];
         let (mut agent, session) = session(&home, Editor::with(Manner::Saves, &[(file.clone(), "one\ntyped\n")]), &edit).await;
         let (_, updates) = agent.turn(&session, "go").await;
-        assert!(said(&updates, 0).contains("have it saved first"), "{}", said(&updates, 0));
+        assert!(said(&updates, 0).contains("ask the user to save it first"), "{}", said(&updates, 0));
         assert_eq!(home.get(name).as_deref(), Some(content));
         agent.finish().await;
     }
@@ -178,7 +178,11 @@ async fn what_somebody_else_writes_during_an_edit_stays() {
     let (mut agent, session) = session(&home, Editor::new(Manner::Disturbed), &calls).await;
     let (_, updates) = agent.turn(&session, "go").await;
     for index in 0..2 {
-        assert!(said(&updates, index).starts_with("failed stale: a.txt was changed by somebody else"), "{}", said(&updates, index));
+        assert!(
+            said(&updates, index).starts_with("failed stale: a.txt was changed by another program"),
+            "{}",
+            said(&updates, index)
+        );
     }
     assert_eq!(home.get("a.txt").as_deref(), Some("one\nsomebody else's\nsomebody else's\n"));
     agent.finish().await;
@@ -191,7 +195,7 @@ async fn a_command_that_may_run_in_a_silent_terminal_is_not_run_again() {
     let call = [("bash", json!({"command": "touch ran"}))];
     let (mut agent, session) = session(&home, Editor::new(Manner::Silent), &call).await;
     let (_, updates) = agent.turn(&session, "go").await;
-    assert!(said(&updates, 0).contains("whether it runs is not known"), "{}", said(&updates, 0));
+    assert!(said(&updates, 0).contains("it may be running"), "{}", said(&updates, 0));
     assert_eq!(home.get("ran"), None);
     agent.finish().await;
 }

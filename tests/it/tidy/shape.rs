@@ -11,7 +11,10 @@ const FILE_MAX: usize = 400;
 const FUNCTION_MAX: usize = 70;
 
 /// Files and functions (`file::function`) that may be longer, each with its reason.
-const LONGER: &[(&str, &str)] = &[("src/cli/text.rs::on", "one short arm for each type of event")];
+const LONGER: &[(&str, &str)] = &[
+    ("src/cli/text.rs::on", "one short arm for each type of event"),
+    ("src/limits.rs", "a list of constants with one doc comment each"),
+];
 
 /// Modules in which every `pub` item has a doc comment and no type name is used twice.
 const DOCUMENTED: &[&str] = &["patch", "web"];

@@ -10,7 +10,7 @@ async fn commands_answer_with_output_and_code() {
         ("exit 3", "ok exit code: 3"),
         ("printf 'no end'", "ok no end\nexit code: 0"),
         ("printf 'a\\377b\\n'", "ok a\u{fffd}b\nexit code: 0"),
-        ("kill -9 $$", "ok [its directory and exports are not kept]\nexit code: 137"),
+        ("kill -9 $$", "ok [working directory and exported variables were not kept]\nexit code: 137"),
         ("cat", "ok exit code: 0"),
         ("echo $PAGER $GIT_PAGER $GIT_TERMINAL_PROMPT $TERM", "ok cat cat 0 dumb\nexit code: 0"),
         ("if", "ok bash: eval: line 2: syntax error: unexpected end of file from `if' command on line 1\nexit code: 2"),
@@ -37,7 +37,7 @@ async fn the_directory_is_kept() {
         (json!({"command": "pwd"}), format!("ok {}\nexit code: 0", world.path("").display()).replace("/\n", "\n")),
         (json!({"command": "pwd", "cwd": "gone"}), format!("error bash: cwd: {} is not a directory", world.path("gone").display())),
         (json!({"command": "true", "env": {"A=B": "1"}}), "error bash: env: \"A=B\" cannot be set".into()),
-        (json!({"command": "echo a\0b"}), "error bash: command: it has a NUL character, which no command line can hold".into()),
+        (json!({"command": "echo a\0b"}), "error bash: command: contains a NUL character".into()),
     ];
     for (input, told) in cases {
         assert_eq!(world.told("bash", input.clone()).await, told, "{input}");
@@ -65,9 +65,12 @@ async fn what_is_exported_is_kept() {
         (json!({"command": "echo $B; set -Cf; IFS=; set -o posix; export B='7 7'"}), "6\nexit code: 0"),
         (json!({"command": "set -x; echo $B"}), "++ echo 7 7\n7 7\nexit code: 0"),
         // but not when it became another program, was killed, or has an end of its own.
-        (json!({"command": "export B=8; exec true"}), "[its directory and exports are not kept]\nexit code: 0"),
-        (json!({"command": "export B=8; kill -9 $$"}), "[its directory and exports are not kept]\nexit code: 137"),
-        (json!({"command": "export B=8; trap 'echo bye' EXIT"}), "bye\n[its directory and exports are not kept]\nexit code: 0"),
+        (json!({"command": "export B=8; exec true"}), "[working directory and exported variables were not kept]\nexit code: 0"),
+        (json!({"command": "export B=8; kill -9 $$"}), "[working directory and exported variables were not kept]\nexit code: 137"),
+        (
+            json!({"command": "export B=8; trap 'echo bye' EXIT"}),
+            "bye\n[working directory and exported variables were not kept]\nexit code: 0",
+        ),
         (json!({"command": "(export B=8); echo $B"}), "7 7\nexit code: 0"),
         // Ours stay ours.
         (json!({"command": "export TERM=xterm PAGER=less SHLVL=7 KEY=mine"}), "exit code: 0"),
@@ -121,7 +124,7 @@ async fn too_much_is_not_kept_and_told() {
     let command = "export KEPT=1";
     assert_eq!(world.told("bash", json!({ "command": command })).await, "ok exit code: 0");
     let told = world.told("bash", json!({"command": "export KEPT=2 BIG=$(printf %040000d 0)"})).await;
-    assert_eq!(told, "ok [what it exported is not kept for the next command: more than 32 KiB]\nexit code: 0");
+    assert_eq!(told, "ok [exported variables were not kept: more than 32 KiB]\nexit code: 0");
     assert_eq!(world.told("bash", json!({"command": "echo $KEPT ${BIG-unset}"})).await, "ok 1 unset\nexit code: 0");
 }
 
@@ -173,7 +176,7 @@ async fn very_long_output_is_capped_and_told() {
 async fn timeouts_tell_what_came_before() {
     let world = World::new();
     let told = world.told("bash", json!({"command": "echo before; sleep 60", "timeout_ms": 100})).await;
-    let expected = "error before\ntimed out after 100 ms; what it had started was ended; give a longer timeout_ms if it needs one";
+    let expected = "error before\ntimed out after 100 ms; all its processes were ended; set a longer timeout_ms if needed";
     assert_eq!(told, expected);
 }
 
@@ -192,7 +195,7 @@ async fn cancelled_commands_end_and_were_seen_running() {
     });
     let command = "echo one; until [ -e go ]; do sleep 0.01; done; echo two; sleep 60";
     let told = world.told("bash", json!({ "command": command })).await;
-    assert_eq!(told, "error one\ntwo\ncancelled; what it had started was ended");
+    assert_eq!(told, "error one\ntwo\ncancelled; all its processes were ended");
     assert_eq!(*shown.lock().unwrap(), ["one\n", "one\ntwo\n"]);
 }
 
@@ -206,7 +209,7 @@ async fn a_flood_of_output_can_be_seen_and_cancelled() {
     });
     let told = world.told("bash", json!({"command": "yes nuncio"})).await;
     // It is ended in the midst of a line, more often than not.
-    let output = told.strip_prefix("error ").and_then(|told| told.strip_suffix("\ncancelled; what it had started was ended"));
+    let output = told.strip_prefix("error ").and_then(|told| told.strip_suffix("\ncancelled; all its processes were ended"));
     let output = output.unwrap_or_else(|| panic!("{told}"));
     assert!(output.starts_with("nuncio\n") && output.contains("\nnuncio\n"), "{told}");
     assert!("nuncio".starts_with(output.lines().last().unwrap()), "{told}");

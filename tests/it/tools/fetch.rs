@@ -58,7 +58,7 @@ async fn images_are_seen_and_other_bytes_are_refused() {
     site.page("/unknown", "200 OK", b"\0\x01\x02");
     site.page("/packed", "200 OK\ncontent-type: text/plain\ncontent-encoding: gzip", b"\x1f\x8b");
     let url = site.url("/");
-    let advice = "no text; bash with curl -o can save it to a file";
+    let advice = "not text; use bash with curl -o to save it to a file";
     let rows = [
         ("zip", format!("error {url}zip is application/zip, {advice}")),
         ("unknown", format!("error {url}unknown is application/octet-stream, {advice}")),
@@ -107,7 +107,7 @@ async fn redirections_are_followed_within_bounds() {
     assert_eq!((plain_text(&output.parts), &output.details["url"]), ("there\n".to_owned(), &json!(site.url("/end"))));
     let refused = "the host is not on the public web; the setting tools.fetch_allowed_hosts lists the exceptions";
     let rows = [
-        ("/2", format!("error more than 10 redirections, the last one to {}", site.url("/end"))),
+        ("/2", format!("error more than 10 redirects, the last one to {}", site.url("/end"))),
         ("/file", "error file:///etc/passwd is not an http or https URL".into()),
         ("/private", format!("error http://10.1.2.3/: {refused}")),
         ("/metadata", format!("error http://169.254.169.254/latest/meta-data/: {refused}")),

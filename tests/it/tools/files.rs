@@ -18,7 +18,7 @@ async fn read() {
         ("marked", "ok      1\ta\n"),
         ("wide", "ok      1\ta\n     2\té\n"),
         ("big-endian", "ok      1\ta\n     2\tb\n"),
-        ("latin", "ok      1\tcaf\u{fffd}\n[not valid UTF-8: what could not be read is shown as \u{fffd}]\n"),
+        ("latin", "ok      1\tcaf\u{fffd}\n[not valid UTF-8: invalid bytes are shown as \u{fffd}]\n"),
         ("binary", "error binary is a binary file; use bash to look into it (file, xxd, strings)"),
         ("sub", "error sub is a directory; use list to see what is in it"),
         ("none", "error none does not exist"),
@@ -162,7 +162,7 @@ async fn a_path_that_was_judged_cannot_lead_elsewhere_when_it_runs() {
     std::fs::remove_file(world.path("link")).unwrap();
     symlink(world.directory.path(), world.path("link")).unwrap();
     let error = prepared.run(&world.context).await.unwrap_err();
-    assert!(error.0.starts_with("link/f led to "), "{error}");
+    assert!(error.0.starts_with("link/f resolved to "), "{error}");
     assert!(!world.directory.path().join("f").exists());
 }
 

@@ -7,7 +7,7 @@ use crate::process::{marked, marker};
 async fn start(world: &World, command: &str) -> String {
     let output = world.call("bash", json!({"command": command, "background": true})).await.unwrap();
     let job = output.details["job"].as_str().unwrap().to_string();
-    assert_eq!(plain_text(&output.parts), format!("started job {job}: bash_output shows what it prints, bash_kill ends it"));
+    assert_eq!(plain_text(&output.parts), format!("started job {job}: bash_output shows its output, bash_kill ends it"));
     job
 }
 
@@ -33,16 +33,16 @@ async fn a_job_runs_on_and_is_read_on() {
     assert_eq!(start(&world, command).await, "1");
     let output = look_until(&world, "1", "one\n").await;
     assert_eq!(output.details, json!({"job": "1", "command": command, "running": true, "next": 4}));
-    assert_eq!(world.told("bash_output", json!({"job": 1})).await, "ok [job 1 still runs]");
+    assert_eq!(world.told("bash_output", json!({"job": 1})).await, "ok [job 1 is still running]");
     assert_eq!(world.told("bash", json!({"command": "echo go > pipe1"})).await, "ok exit code: 0");
-    look_until(&world, "1", "is over").await;
+    look_until(&world, "1", "ended").await;
     let told = world.told("bash_output", json!({"job": "1", "since": 4})).await;
-    assert_eq!(told, "ok two go\n[job 1 is over: exit code: 3]");
-    assert_eq!(world.told("bash_output", json!({"job": "1"})).await, "ok [job 1 is over: exit code: 3]");
+    assert_eq!(told, "ok two go\n[job 1 ended: exit code: 3]");
+    assert_eq!(world.told("bash_output", json!({"job": "1"})).await, "ok [job 1 ended: exit code: 3]");
     let output = world.call("bash_output", json!({})).await.unwrap();
-    assert_eq!(plain_text(&output.parts), format!("job 1 is over: exit code: 3: {command}\n"));
+    assert_eq!(plain_text(&output.parts), format!("job 1 ended: exit code: 3: {command}\n"));
     assert_eq!(output.details, json!({"jobs": [{"job": "1", "command": command, "running": false, "exitCode": 3}]}));
-    assert_eq!(world.told("bash_kill", json!({"job": "1"})).await, "ok job 1 was over already: exit code: 3");
+    assert_eq!(world.told("bash_kill", json!({"job": "1"})).await, "ok job 1 had already ended: exit code: 3");
 }
 
 #[tokio::test]
@@ -64,9 +64,9 @@ async fn a_killed_job_leaves_nothing() {
     let job = start(&world, &command).await;
     look_until(&world, &job, "started").await;
     assert!(!marked(&marker).is_empty());
-    assert_eq!(world.told("bash_kill", json!({ "job": job })).await, "ok job 1 is over: it was ended");
+    assert_eq!(world.told("bash_kill", json!({ "job": job })).await, "ok job 1 ended: killed");
     assert_eq!(marked(&marker), Vec::<u32>::new());
-    assert_eq!(world.told("bash_output", json!({ "job": job, "since": 0 })).await, "ok started\n[job 1 is over: it was ended]");
+    assert_eq!(world.told("bash_output", json!({ "job": job, "since": 0 })).await, "ok started\n[job 1 ended: killed]");
 }
 
 #[tokio::test]
@@ -95,14 +95,14 @@ async fn jobs_are_bounded_in_number_and_time() {
     }
     let ninth = json!({"command": "sleep 60", "background": true});
     let told = world.told("bash", ninth).await;
-    assert_eq!(told, "error bash: 8 background jobs run already; end one of them with bash_kill");
+    assert_eq!(told, "error bash: 8 background jobs are already running; end one of them with bash_kill");
     world.call("bash_kill", json!({"job": "3"})).await.unwrap();
     let timed = world.call("bash", json!({"command": "sleep 60", "background": true, "timeout_ms": 50})).await.unwrap();
     assert_eq!(timed.details["job"], "9");
-    look_until(&world, "9", "is over: it timed out and was ended").await;
+    look_until(&world, "9", "ended: timed out").await;
     for number in 10..=20 {
         assert_eq!(start(&world, "true").await, number.to_string());
-        look_until(&world, &number.to_string(), "is over").await;
+        look_until(&world, &number.to_string(), "ended").await;
     }
     // Ended ones are forgotten, the oldest first, those that run are not.
     let jobs = world.call("bash_output", json!({})).await.unwrap().details["jobs"].clone();
@@ -116,7 +116,7 @@ async fn long_output_is_read_in_parts() {
     let world = World::new();
     let whole: String = (1..=60_000).map(|number| format!("{number}\n")).collect();
     start(&world, "seq 60000; printf 'ä'").await;
-    look_until(&world, "1", "is over").await;
+    look_until(&world, "1", "ended").await;
     // The beginning is not held any more.
     let first = world.call("bash_output", json!({"job": "1", "since": 0})).await.unwrap();
     let artifact = first.details["artifact"].as_str().unwrap();
@@ -143,10 +143,10 @@ async fn long_output_is_read_in_parts() {
 async fn a_job_leaves_nothing_to_the_shell() {
     let world = World::with(&[("sub/file", "")]);
     start(&world, "cd sub; export LEFT=1").await;
-    look_until(&world, "1", "is over").await;
+    look_until(&world, "1", "ended").await;
     assert_eq!(world.told("bash", json!({"command": "echo ${LEFT-unset}; ls"})).await, "ok unset\nsub\nexit code: 0");
     // It begins where the shell is, with what that exports.
     world.call("bash", json!({"command": "cd sub; export KEPT=1"})).await.unwrap();
     start(&world, "echo $KEPT; ls").await;
-    look_until(&world, "2", "1\nfile\n[job 2 is over: exit code: 0]").await;
+    look_until(&world, "2", "1\nfile\n[job 2 ended: exit code: 0]").await;
 }

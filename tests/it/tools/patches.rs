@@ -301,17 +301,17 @@ async fn what_cannot_be_done_is_refused_whole() {
         ),
         (
             "*** Begin Patch\n*** Add File: a\n+1\n*** Delete File: none\n*** End Patch",
-            "none: it does not exist, so it cannot be deleted",
+            "none: the file does not exist, so it cannot be deleted",
         ),
         (
             "*** Begin Patch\n*** Add File: a\n+1\n*** Update File: none\n@@\n-1\n*** End Patch",
-            "none: it does not exist; to make it, add it",
+            "none: the file does not exist; add it instead of updating it",
         ),
         ("*** Begin Patch\n*** Add File: a\n+1\n*** Delete File: d\n*** End Patch", "d: reading d: it is a directory"),
         ("*** Begin Patch\n*** Update File: f\n*** Move to: d\n*** End Patch", "f: reading d: it is a directory"),
         (
             "*** Begin Patch\n*** Update File: f\n*** Move to: g\n*** Update File: f\n-1\n*** End Patch",
-            "f: it is moved and changed again by the same patch; put all of its changes into one section",
+            "f: the patch moves this file and changes it again; put all of its changes into one section",
         ),
         ("*** Begin Patch\n*** Add File: f/x\n+1\n*** End Patch", "f/x: reading f/x: Not a directory (os error 20)"),
         ("--- a/f\n", "line 1 of the patch: `--- PATH` is not followed by `+++ PATH`"),
@@ -328,7 +328,10 @@ async fn what_cannot_be_done_is_refused_whole() {
             "diff --git a/f b/f\nBinary files a/f and b/f differ\n",
             "line 2 of the patch: cannot patch a binary file; use bash for it",
         ),
-        ("--- a/f\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n", "f: it has more than what the patch removes, so it is not deleted"),
+        (
+            "--- a/f\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n",
+            "f: the file has lines that the patch does not remove, so it is not deleted",
+        ),
         ("--- /dev/null\n+++ b/n\n@@ -1 +1 @@\n 1\n", "line 1 of the patch: each line of a new file must start with +"),
     ];
     let world = World::with(&[("f", "1\n2\n"), ("d/x", "x")]);

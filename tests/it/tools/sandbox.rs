@@ -146,7 +146,7 @@ async fn a_command_that_stops_its_supervisor_ends_nevertheless() {
     let marker = marker();
     let line = format!("echo started; kill -STOP $PPID; setsid sleep 60 {marker} & sleep 60 {marker}");
     let told = world.told("bash", json!({"command": line, "timeout_ms": 500})).await;
-    let expected = "error started\ntimed out after 500 ms; what it had started was ended; give a longer timeout_ms if it needs one";
+    let expected = "error started\ntimed out after 500 ms; all its processes were ended; set a longer timeout_ms if needed";
     assert_eq!(told, expected);
     assert_eq!(marked(&marker), Vec::<u32>::new());
     // The others go on.
@@ -298,7 +298,7 @@ async fn what_fails_is_told_what_it_may_do() {
     assert_eq!(world.told("bash", json!({"command": "echo x"})).await, "ok x\nexit code: 0");
     world.call("bash", json!({"command": "exit 3", "background": true})).await.unwrap();
     let told = plain_text(&jobs::look_until(&world, "1", "is over").await.parts);
-    assert_eq!(told, format!("{}\n[job 1 is over: exit code: 3]", hint.replace("/,", ",")));
+    assert_eq!(told, format!("{}\n[job 1 ended: exit code: 3]", hint.replace("/,", ",")));
     let sandbox = world.context.sandbox.as_mut().unwrap();
     sandbox.writable.clear();
     sandbox.network = true;

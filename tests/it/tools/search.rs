@@ -146,7 +146,7 @@ async fn patterns_as_models_write_them() {
         assert_eq!(told, format!("ok {}\n", files.replace(' ', "\n")), "{glob}");
     }
     let told = world.told("grep", json!({"pattern": "x", "glob": "../*"})).await;
-    assert_eq!(told, "error glob: ../* leads elsewhere; give that directory as path");
+    assert_eq!(told, "error glob: ../* is outside the searched directory; pass that directory as path");
     world.put("sub/x", "");
     let told = world.told("glob", json!({"pattern": "../src/*.rs", "path": "sub"})).await;
     assert_eq!(told, "ok src/a.rs\n");

@@ -1,26 +1,28 @@
-//! Arguments under almost the right names: put right where only one thing can be meant.
+//! Corrects the names of arguments if the meaning is unambiguous.
 
 use rapidfuzz::distance::levenshtein;
 use serde_json::{Map, Value};
 
-/// How alike a name must be to one that is required, of 1.
-const ALIKE: f64 = 0.7;
+/// Lowest normalized similarity (0 to 1) at which a name stands for a required one.
+const SIMILAR: f64 = 0.7;
 
-/// Gives arguments the names of the schema's properties: `filePath`, `file-path` and `FILE_PATH` are `file_path`.
-pub fn spell(input: &mut Map<String, Value>, schema: &Value) {
-    rename(input, schema, |name, property| plain(name) == plain(property));
+/// Renames arguments to the schema's properties, ignoring case and separators: `filePath`,
+/// `file-path` and `FILE_PATH` become `file_path`.
+pub fn normalize(input: &mut Map<String, Value>, schema: &Value) {
+    rename(input, schema, |name, property| normalized(name) == normalized(property));
 }
 
-/// The same for names that are alike or share a word, where a required one is missing. False: nothing could be put right.
-pub fn guess(input: &mut Map<String, Value>, schema: &Value) -> bool {
+/// Renames arguments to missing required properties that are similar or share a word. Returns false
+/// if nothing was renamed.
+pub fn fuzzy_match(input: &mut Map<String, Value>, schema: &Value) -> bool {
     let required = schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
     rename(input, schema, |name, property| {
-        required.iter().any(|field| field == property) && (share_a_word(name, property) || alike(name, property))
+        required.iter().any(|field| field == property) && (share_a_word(name, property) || is_similar(name, property))
     })
 }
 
-/// What a tool takes, in one line: `file_path: string, offset?: integer`.
-pub fn told(schema: &Value) -> String {
+/// The arguments of a tool, in one line: `file_path: string, offset?: integer`.
+pub fn describe(schema: &Value) -> String {
     let required = schema.get("required").and_then(Value::as_array);
     let field = |(name, property): (&String, &Value)| {
         let optional = if required.is_some_and(|required| required.iter().any(|field| field == name)) { "" } else { "?" };
@@ -37,16 +39,17 @@ fn properties(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
     schema.get("properties").and_then(Value::as_object).into_iter().flatten()
 }
 
-/// Renames an argument that is none to the only property that it fits, if that is absent and no other argument fits it.
+/// Renames each unknown argument to the only absent property that it fits, if no other unknown
+/// argument fits that property.
 fn rename(input: &mut Map<String, Value>, schema: &Value, fits: impl Fn(&str, &str) -> bool) -> bool {
     let absent: Vec<&String> = properties(schema).map(|(name, _)| name).filter(|name| !input.contains_key(*name)).collect();
-    let strange: Vec<String> =
+    let unknown: Vec<String> =
         input.keys().filter(|name| properties(schema).all(|(property, _)| property != *name)).cloned().collect();
     let mut renamed = false;
-    for name in &strange {
+    for name in &unknown {
         let meant: Vec<&&String> = absent.iter().filter(|property| fits(name, property)).collect();
         let [property] = meant.as_slice() else { continue };
-        if strange.iter().filter(|other| fits(other, property)).count() == 1
+        if unknown.iter().filter(|other| fits(other, property)).count() == 1
             && let Some(value) = input.remove(name)
         {
             input.insert((**property).clone(), value);
@@ -56,15 +59,15 @@ fn rename(input: &mut Map<String, Value>, schema: &Value, fits: impl Fn(&str, &s
     renamed
 }
 
-fn plain(name: &str) -> String {
+fn normalized(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).map(|character| character.to_ascii_lowercase()).collect()
 }
 
-fn alike(name: &str, property: &str) -> bool {
-    levenshtein::normalized_similarity(plain(name).chars(), plain(property).chars()) >= ALIKE
+fn is_similar(name: &str, property: &str) -> bool {
+    levenshtein::normalized_similarity(normalized(name).chars(), normalized(property).chars()) >= SIMILAR
 }
 
-/// `target_file` and `file_path`.
+/// Returns whether two names have a word in common, such as `target_file` and `file_path`.
 fn share_a_word(name: &str, property: &str) -> bool {
     let words = |name: &str| -> Vec<String> {
         let mut split = String::new();
