@@ -21,7 +21,7 @@ const CASES = {
     await page.goto(`${server.url}/`);
     await page.fill("#token", "wrong");
     await page.keyboard.press("Enter");
-    await page.locator("#login-error", { hasText: "not one of this server" }).waitFor();
+    await page.locator("#login-error", { hasText: "not valid for this server" }).waitFor();
     await page.fill("#token", server.token);
     await page.keyboard.press("Enter");
     await page.waitForSelector("body.ready");

@@ -1,24 +1,24 @@
-// The server: calls with the token, and event streams that come back by themselves where they were.
+// The server: calls with the token, and event streams that reconnect at their cursor.
 
 const KEY = "nuncio.token";
 const SILENCE_MS = 40_000;
 const TRIES_MAX = 5;
 const BACKOFF_MS = [150, 300, 600, 1200, 2500, 5000, 10_000];
 
-/** How long to wait after so many failures: longer and longer, and not everybody at once. */
+/** The pause after so many failures: exponential, with jitter. */
 export const backoff = (failures) => BACKOFF_MS[Math.min(failures, BACKOFF_MS.length - 1)] * (0.8 + Math.random() * 0.4);
 
 let token = null;
 
-/** What the server said no with. */
+/** An error response of the server. */
 export class ApiError extends Error {
   constructor(status, error, headers) {
-    super(error.message || `the server answered ${status}`);
+    super(error.message || `the server returned status ${status}`);
     Object.assign(this, { status, code: error.code, hint: error.hint, details: error.details, headers });
   }
 }
 
-/** A part of an address; one that is not well encoded as it stands. */
+/** A decoded part of an address. A badly encoded part is returned unchanged. */
 export function decoded(part) {
   try {
     return decodeURIComponent(part);
@@ -27,7 +27,7 @@ export function decoded(part) {
   }
 }
 
-/** The token of the address, which it then leaves, or the one that this tab has. */
+/** The token of the address, which is then removed from it, or the stored token of this tab. */
 export function takeToken() {
   const given = /^#token=(.+)$/.exec(location.hash);
   if (given) {
@@ -45,13 +45,13 @@ export function setToken(value) {
   try {
     if (value) sessionStorage.setItem(KEY, value);
   } catch {
-    // The browser has no room for it: it is asked for again after a reload.
+    // The storage is full: the user has to enter the token again after a reload.
   }
 }
 
 const authorized = (headers) => ({ authorization: `Bearer ${token}`, ...headers });
 
-/** One call. Throws ApiError with what the server said, TypeError when there is no server. */
+/** One call. Throws ApiError for an error response, TypeError if the server cannot be reached. */
 export async function call(verb, path, body, headers) {
   const options = { method: verb, headers: authorized(headers), cache: "no-store" };
   if (body !== undefined) {
@@ -64,7 +64,7 @@ export async function call(verb, path, body, headers) {
   try {
     value = text ? JSON.parse(text) : {};
   } catch {
-    throw new ApiError(response.status, { message: "the answer is not JSON" });
+    throw new ApiError(response.status, { message: "the response is not JSON" });
   }
   if (!response.ok) throw new ApiError(response.status, value.error || {}, response.headers);
   return value;
@@ -73,7 +73,7 @@ export async function call(verb, path, body, headers) {
 export const get = (path) => call("GET", path);
 export const session = (id, rest = "") => `/v1/sessions/${encodeURIComponent(id)}${rest}`;
 
-/** A POST that happens once, also when the connection breaks and it has to be sent again. */
+/** A POST that takes effect once, even if it is sent again after a broken connection. */
 export async function post(path, body, headers) {
   const key = [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
   for (let failures = 0; ; failures++) {
@@ -87,8 +87,9 @@ export async function post(path, body, headers) {
 }
 
 /**
- * Follows a stream of events until `close()`. `events` gets lists of events in order, each once; `synced` the cursor up to which it was history;
- * `state` one of connecting, live, lost; `refused` an ApiError after which there is nothing to come back to.
+ * Follows a stream of events until `close()`. `events` receives lists of events in order, each once;
+ * `synced` the cursor at which the history ends; `state` one of connecting, live, lost; `refused` an
+ * ApiError after which the stream does not reconnect.
  */
 export function follow(path, { after = 0, types, events, synced, state, refused }) {
   let cursor = after, closed = false, failures = 0, abort = null, wake = null;
@@ -145,7 +146,7 @@ export function follow(path, { after = 0, types, events, synced, state, refused 
     }
   }
 
-  /** What its readers do not understand is no reason to lose the connection. */
+  /** Calls a reader. Its exceptions do not end the stream. */
   function tell(reader, what) {
     try {
       reader?.(what);

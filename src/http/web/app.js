@@ -1,4 +1,4 @@
-// The console: takes the token, shows the list and one session, and passes events and keys around.
+// The console: reads the token, shows the list and one session, and dispatches events and keys.
 
 import { ApiError, backoff, call, decoded, post, session as route, setToken, takeToken } from "./api.js";
 import { Ask } from "./ask.js";
@@ -23,7 +23,7 @@ const more = new Menu("More", {
   className: "bare",
   choices: () => [
     { id: "copy", name: "Copy the session's id" },
-    ...(isObserver ? [] : [{ id: "close", name: "Close", hint: "Ends what runs; it stays on the disk" }, { id: "delete", name: "Delete…", danger: true }]),
+    ...(isObserver ? [] : [{ id: "close", name: "Close", hint: "Cancels the running turn; the session is kept" }, { id: "delete", name: "Delete…", danger: true }]),
   ],
   choose: (id) => ({ copy: copyId, close, delete: askDelete })[id](),
 });
@@ -33,7 +33,7 @@ const more = new Menu("More", {
 async function create(cwd, settings) {
   const body = { ...(cwd ? { cwd } : {}), ...settings };
   const { sessionId } = await post("/v1/sessions", body);
-  // Whoever has gone elsewhere in the meantime stays there.
+  // The user may have opened another session in the meantime; that one stays open.
   if (live || !started) return sessionId;
   history.pushState(null, "", `#/session/${sessionId}`);
   show(sessionId, true);
@@ -53,11 +53,11 @@ function show(id, isNew = false) {
   }
   view.show(live);
   changed();
-  // On a phone the focus would bring the keyboard.
+  // On a phone, the focus would open the keyboard.
   if ((!id || isNew) && matchMedia("(pointer: fine)").matches) composer.input.focus();
 }
 
-/** What belongs to the session that was shown goes with it: its question, its menus, the dialog that would delete it. */
+/** Closes the shown session with its question, its menus and its delete dialog. */
 function leave() {
   live?.close();
   live = null;
@@ -69,8 +69,8 @@ function leave() {
 const wanted = () => decoded(/^#\/session\/(.+)$/.exec(location.hash)?.[1] || "") || null;
 
 function gone(error) {
-  if (error.status === 401) return login("The token is not valid any more.");
-  failed(error.status === 404 ? new Error("There is no such session") : error);
+  if (error.status === 401) return login("The token is no longer valid.");
+  failed(error.status === 404 ? new Error("The session does not exist") : error);
   location.hash = "#/";
 }
 
@@ -102,7 +102,7 @@ function title(text) {
   return waiting ? `(${waiting}) ${text}` : text;
 }
 
-/** The plan of the running turn: one that has ended has none to go on with. */
+/** Shows the plan of the running turn. */
 function plan(entries, isBusy) {
   const key = JSON.stringify([entries, isBusy]);
   if (plan.key === key) return;
@@ -155,10 +155,10 @@ at("deleting").addEventListener("close", async () => {
   await call("DELETE", route(id)).then(() => id === live?.id && (location.hash = "#/")).catch(failed);
 });
 
-// What went wrong ----------------------------------------------------------------------------------------------------------------
+// Errors -------------------------------------------------------------------------------------------------------------------------
 
 function failed(error) {
-  if (error instanceof ApiError && error.status === 401) return login("The token is not valid any more.");
+  if (error instanceof ApiError && error.status === 401) return login("The token is no longer valid.");
   const reached = error instanceof TypeError ? "The server cannot be reached" : error.message;
   toast(error.hint ? `${reached}: ${error.hint}` : reached, true);
 }
@@ -185,9 +185,9 @@ function offline(is) {
   announce(is ? "Connection lost" : "Connected");
 }
 
-// Who may in ---------------------------------------------------------------------------------------------------------------------
+// Authentication -----------------------------------------------------------------------------------------------------------------
 
-/** Nothing that the last token could see or wrote remains for the next one. */
+/** Removes everything that was shown or written with the last token. */
 function forget() {
   started = false;
   starting = null;
@@ -223,7 +223,10 @@ at("login").addEventListener("submit", async (event) => {
   await start();
 });
 
-/** Loads the list until that succeeds, then shows what the address says. A later start takes the place of this one. */
+/**
+ * Loads the list, with retries, then shows the session of the address. A later start replaces this
+ * one.
+ */
 async function start() {
   const mine = (starting = {});
   sessions?.forget();
@@ -234,7 +237,7 @@ async function start() {
       status = await sessions.load();
     } catch (error) {
       if (starting !== mine) return;
-      if (error instanceof ApiError && (error.status === 401 || error.status === 429)) return login(error.status === 401 ? "This token is not one of this server's." : "Too many attempts: wait a moment.");
+      if (error instanceof ApiError && (error.status === 401 || error.status === 429)) return login(error.status === 401 ? "This token is not valid for this server." : "Too many attempts: wait a moment.");
       offline(true);
       await new Promise((resolve) => setTimeout(resolve, backoff(failures)));
     }
@@ -248,7 +251,7 @@ async function start() {
   offline(false);
   composer.learn(status);
   fill(at("directories"), sessions.directories.map((path) => h("option", { value: path })));
-  at("directory").placeholder = status.cwd || "A directory that this token may work in";
+  at("directory").placeholder = status.cwd || "A directory that this token can use";
   show(wanted());
   started = true;
 }
@@ -300,7 +303,7 @@ at("open-drawer").addEventListener("click", () => drawer(!document.body.classLis
 at("scrim").addEventListener("click", () => drawer(false));
 at("show-keys").addEventListener("click", () => at("keys").showModal());
 
-// A tab that nobody looks at keeps one stream: browsers have few connections to a server.
+// A hidden tab keeps only one stream, since browsers limit the connections to a server.
 addEventListener("visibilitychange", () => {
   clearTimeout(sleeping);
   if (document.hidden) sleeping = setTimeout(() => live?.sleep(), HIDDEN_MS);

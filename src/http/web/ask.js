@@ -1,4 +1,5 @@
-// The question that a turn waits for: what will be done, and the answers that were offered. It goes when anybody has answered.
+// The open permission question: the action and the offered answers. It closes when any client has
+// answered.
 
 import { ApiError, call } from "./api.js";
 import { announce, at, duration, exact, fill, h, isTyping } from "./dom.js";
@@ -9,16 +10,16 @@ const TITLES = { execute: "Run this command?", edit: "Make this change?", fetch:
 const KEYS = { allow_once: "y", allow_always: "Shift+Y", reject_once: "n", reject_always: "Shift+N" };
 const BY_KEY = { y: "allow", a: "allow", n: "reject", d: "reject" };
 const LAST_MS = 60_000;
-/** A key or a click that was on its way when the question came was meant for something else. */
+/** A key or a click right after the question appears was meant for something else. */
 const TOO_SOON_MS = 350;
 
 export class Ask {
-  /** `observes()`: whether this reader may only look; `failed(error)`. */
+  /** `observes()`: true if the token has the observer role; `failed(error)`. */
   constructor(hooks) {
     this.hooks = hooks;
     this.root = at("ask");
     this.shown = null;
-    // A key that is held down answers one question, not those that follow.
+    // A key that is held down answers only one question.
     this.root.addEventListener("keydown", (event) => event.repeat && (event.key === "Enter" || event.key === " ") && event.preventDefault());
     setInterval(() => this.tick(), 1000);
   }
@@ -41,7 +42,7 @@ export class Ask {
     this.root.dataset.id = first?.permissionId ?? "";
     if (!first) {
       fill(this.root);
-      // Not to the prompt: a key that is pressed once more would be written there.
+      // Not to the prompt: the next key press would be written there.
       if (hadFocus) at("scroller").focus({ preventScroll: true });
       this.hadFocus = hadFocus;
       return;
@@ -50,11 +51,13 @@ export class Ask {
     this.draw(first, list.length);
     if (!isNew) return;
     announce(`Waiting for you: ${exact(this.title(first)).textContent}`);
-    // A text that is being written keeps the focus.
+    // The focus stays in a field with text.
     if (!this.hooks.observes() && (hadFocus || !isTyping() || !document.activeElement.value)) this.focus();
   }
 
-  /** The turn is over: whoever answered by keyboard can go on writing. */
+  /**
+   * Moves the focus back to the prompt after the turn, if the question was answered by keyboard.
+   */
   rest() {
     if (this.hadFocus && document.activeElement === at("scroller")) at("prompt").focus();
     this.hadFocus = false;
@@ -77,7 +80,7 @@ export class Ask {
       const mark = h("kbd", { "aria-hidden": "true" }, option.kind.endsWith("_always") ? KEYS[option.kind].replace("Shift+", "⇧") : KEYS[option.kind]);
       return h("button", { type: "button", class: name, onclick: () => this.answer(ask, option.optionId), "aria-keyshortcuts": KEYS[option.kind] }, exact(option.name), " ", mark);
     };
-    const options = this.hooks.observes() ? [h("p", { class: "muted" }, "Somebody who may answer is asked.")] : [
+    const options = this.hooks.observes() ? [h("p", { class: "muted" }, "Waiting for a client with the controller role.")] : [
       h("div", { class: "answers" }, ask.options.filter(isOnce).map(button)),
       h("div", { class: "answers always" }, ask.options.filter((option) => !isOnce(option)).map(button)),
     ];
@@ -85,7 +88,7 @@ export class Ask {
     this.tick();
   }
 
-  /** What will be done. When it cannot be drawn, it is shown as it came. */
+  /** The action. If it cannot be drawn, it is shown as JSON. */
   contents(ask) {
     try {
       return contents(ask.content, { cut: false, isExact: true });
@@ -98,7 +101,7 @@ export class Ask {
   tick() {
     if (!this.shown || !this.left) return;
     const left = this.shown.deadlineMs - Date.now();
-    this.left.textContent = left < LAST_MS ? `no in ${duration(left)}` : "";
+    this.left.textContent = left < LAST_MS ? `denied in ${duration(left)}` : "";
   }
 
   focus() {
@@ -107,7 +110,7 @@ export class Ask {
 
   /** Takes a key, if it is an answer. */
   take(event) {
-    // Caps Lock makes capitals, too: only Shift says "always".
+    // Caps Lock produces capitals, too, so only Shift selects "always".
     const does = BY_KEY[event.key.toLowerCase()];
     if (!this.isOpen || !does || this.hooks.observes()) return false;
     const option = this.shown.options.find((one) => one.kind === `${does}_${event.shiftKey ? "always" : "once"}`);
@@ -119,7 +122,7 @@ export class Ask {
     return performance.now() - this.sinceMs < TOO_SOON_MS;
   }
 
-  /** Answers this question and no other, and only while it is the one that is shown. */
+  /** Answers this question, but only while it is the one that is shown. */
   async answer({ permissionId: id }, optionId) {
     if (id !== this.shown?.permissionId || this.isTooSoon || this.answering === id) return;
     this.answering = id;
@@ -127,7 +130,7 @@ export class Ask {
     try {
       await call("POST", `/v1/permissions/${encodeURIComponent(id)}`, { optionId });
     } catch (error) {
-      // Somebody else was quicker: the stream tells what they said.
+      // Another client was faster: the stream reports its answer.
       if (!(error instanceof ApiError && error.status === 404)) this.hooks.failed(error);
     }
     if (this.answering !== id) return;

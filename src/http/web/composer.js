@@ -1,4 +1,4 @@
-// Where prompts are written: text, files that come along, and what the session is set to.
+// The prompt editor: text, attached files, and the settings of the session.
 
 import { ApiError, call, get, post, session as route } from "./api.js";
 import { at, base, fill, h, icon } from "./dom.js";
@@ -7,11 +7,14 @@ import { Menu } from "./menu.js";
 const IMAGES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 const FILE_BYTES_MAX = 10 * 1024 * 1024;
 const DRAFT = "nuncio.draft.";
-/** The second click of a double click on "send" finds "stop" in its place. */
+/** The second click of a double click on "send" would hit "stop", which replaces it. */
 const TOO_SOON_MS = 350;
 
 export class Composer {
-  /** `create(cwd, settings)` makes a session and answers its id; `failed(error)`; `isBusy()`; `state()`; `directories()`. */
+  /**
+   * `create(cwd, settings)` creates a session and returns its id; `failed(error)`; `isBusy()`;
+   * `state()`; `directories()`.
+   */
   constructor(hooks) {
     Object.assign(this, { hooks, id: null, files: [], sending: false, visit: {}, stopSinceMs: 0, modes: [], wanted: {}, drafts: sessionStorage });
     this.form = at("composer");
@@ -29,7 +32,7 @@ export class Composer {
     this.input.addEventListener("paste", (event) => this.take(event, event.clipboardData.files));
     at("attach").addEventListener("click", () => this.picker.click());
     this.picker.addEventListener("change", () => {
-      // A copy: the picker's own list goes with its value.
+      // A copy: resetting the value clears the picker's own list.
       this.attach([...this.picker.files]);
       this.picker.value = "";
     });
@@ -60,7 +63,7 @@ export class Composer {
     return state?.[id] ?? this.known?.[id];
   }
 
-  /** What can be chosen, as the server says now. */
+  /** The current choices, from the server. */
   async choices(id) {
     if (!this.id) {
       if (id === "mode") return this.modes;
@@ -81,7 +84,7 @@ export class Composer {
     this.draw();
   }
 
-  /** What a new session can be, by the server's status. */
+  /** Sets the choices for a new session from the server's status. */
   async learn({ modes }) {
     this.modes = modes.availableModes.map(({ id: mode, name, description }) => ({ id: mode, name, hint: description }));
     this.defaultMode = modes.currentModeId;
@@ -93,7 +96,7 @@ export class Composer {
 
   // What is written --------------------------------------------------------------------------------------------------------------
 
-  /** Belongs to this session from now on; null: to one that is not there yet. */
+  /** Switches to a session; null for a new one. */
   show(id) {
     this.keep();
     this.leave(id);
@@ -110,7 +113,7 @@ export class Composer {
     this.visit = {};
   }
 
-  /** Nothing remains of what was written here, in any session. */
+  /** Removes all drafts. */
   forget() {
     this.leave(null);
     Object.assign(this, { wanted: {}, modes: [], defaultMode: null, defaultModel: null });
@@ -124,7 +127,7 @@ export class Composer {
     this.draft(this.id, this.input.value);
   }
 
-  /** A draft for which the browser has no room is not kept. */
+  /** Stores a draft. If the storage is full, the draft is dropped. */
   draft(id, text) {
     const key = DRAFT + (id || "");
     try {
@@ -215,7 +218,7 @@ export class Composer {
     try {
       await post(route(id, "/prompt"), { prompt }, { prefer: "respond-async" });
     } catch (error) {
-      // Somebody else was quicker.
+      // Another client has started a turn.
       if (!(error instanceof ApiError && error.code === "session_busy")) throw error;
       await this.add(id, text, files, "queue");
     }
@@ -282,7 +285,7 @@ export class Composer {
   }
 }
 
-/** A file as a part of a prompt: a picture, or text. */
+/** A file as a part of a prompt: an image or text. */
 async function read(file) {
   const { name, type, size } = file;
   if (size > FILE_BYTES_MAX) throw new Error(`${name} is larger than 10 MiB`);
@@ -296,11 +299,11 @@ async function read(file) {
     return { name: name || "image", part: { type: "image", mimeType: type, data: url.slice(url.indexOf(",") + 1) } };
   }
   const text = await file.text();
-  if (text.includes("\0") || text.includes("\ufffd")) throw new Error(`${name} is neither a picture nor text`);
+  if (text.includes("\0") || text.includes("\ufffd")) throw new Error(`${name} is neither an image nor text`);
   return { name, part: { type: "resource", resource: { uri: `file:///${encodeURIComponent(name)}`, mimeType: type || "text/plain", text } } };
 }
 
-/** The part of `PROVIDER/NAME` that people say. */
+/** The short name of a model: the last part of `PROVIDER/NAME`. */
 function modelName(id) {
   return id ? base(id.replace(/^[^/]*[/:]/, "")) : "Model";
 }

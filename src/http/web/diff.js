@@ -70,7 +70,7 @@ export function count(lines) {
 
 /**
  * A table of the changed lines with some around them. At most `limit` rows; a button shows the
- * rest. `isExact`: each line is shown character by character, for a decision.
+ * rest. `isExact` shows every character, for a decision.
  */
 export function draw(lines, limit = 60, isExact = false) {
   const shown = new Array(lines.length).fill(false);
@@ -100,7 +100,10 @@ export function draw(lines, limit = 60, isExact = false) {
   return h("div", {}, table, all);
 }
 
-/** The line that a line replaces or is replaced by, where both stand alone: what differs within is marked. */
+/**
+ * The counterpart of a changed line, if one single line replaces another. Their difference is
+ * marked.
+ */
 function pair(lines, index) {
   const [sign] = lines[index];
   const other = sign === "-" ? index + 1 : sign === "+" ? index - 1 : -1;

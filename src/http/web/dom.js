@@ -1,6 +1,9 @@
-// Elements without markup: text only ever becomes text. Nothing here, or anywhere in the console, parses HTML.
+// Creates elements without parsing HTML, here as anywhere in the console: text always stays text.
 
-/** An element. `props`: `class`, `on…` listeners, `data` and ARIA as attributes, the rest as properties. Falsy children are left out. */
+/**
+ * An element. `props`: `class`, `on…` listeners, `data` and ARIA as attributes, the rest as
+ * properties. Falsy children are left out.
+ */
 export function h(name, props, ...children) {
   const node = document.createElement(name);
   for (const [key, value] of Object.entries(props || {})) {
@@ -20,7 +23,7 @@ export function add(node, children) {
   }
 }
 
-/** Makes `children` the only ones. */
+/** Replaces all children. */
 export function fill(node, ...children) {
   node.replaceChildren();
   add(node, children);
@@ -62,10 +65,10 @@ export function icon(name, size = 16) {
   return svg;
 }
 
-/** The first node with this id; the page has it. */
+/** The element with this id, which exists in the page. */
 export const at = (id) => document.getElementById(id);
 
-/** Whether letters belong to what has the focus. */
+/** Whether the focused element takes text input. */
 export function isTyping() {
   const node = document.activeElement;
   return !!node && (node.tagName === "TEXTAREA" || node.tagName === "SELECT" || (node.tagName === "INPUT" && node.type !== "button"));
@@ -80,20 +83,20 @@ export function duration(ms) {
 }
 
 /**
- * Characters that are not seen, or that change how others are seen: controls, marks of direction,
- * spaces other than the usual one.
+ * Characters that are invisible or change how others are displayed: controls, direction marks,
+ * unusual spaces.
  */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cn}\p{Cs}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\u{e0100}-\u{e01ef}]|(?! )\p{Zs}/gu;
 
-/** `^[` for ESC, `<U+202E>` for what has no other name. */
+/** The name of a character: `^[` for ESC, `<U+202E>` for characters without a caret notation. */
 function codePoint(char) {
   const code = char.codePointAt(0);
   return code < 0x20 || code === 0x7f ? `^${String.fromCharCode(code ^ 0x40)}` : `<U+${code.toString(16).toUpperCase().padStart(4, "0")}>`;
 }
 
 /**
- * A text to decide by: whole, each unseen character by its name, apart from what stands around it.
- * Lines and tabs stay.
+ * The exact text for a decision: complete, with each invisible character replaced by its name, and
+ * isolated from its surroundings. Line breaks and tabs are kept.
  */
 export function exact(text) {
   const parts = [];
@@ -106,7 +109,7 @@ export function exact(text) {
   return h("bdi", { dir: "ltr" }, parts, text.slice(from));
 }
 
-/** How long ago, in one short word. */
+/** The elapsed time, abbreviated. */
 export function ago(ms) {
   const minutes = Math.floor((Date.now() - ms) / 60000);
   if (minutes < 1) return "now";
@@ -127,7 +130,7 @@ export const base = (path) => (path || "").split("/").findLast(Boolean) || "/";
 
 const announcer = () => at("announcer");
 
-/** Says it to those who listen to the page. */
+/** Announces text to screen readers. */
 export function announce(text) {
   announcer().textContent = text.slice(0, 300);
 }

@@ -1,10 +1,14 @@
-// One session, followed: first the facts of its past, then the running turn with its pieces, then what happens.
+// Follows one session: first its history without deltas, then the running turn with deltas, then
+// new events.
 
 import { ApiError, call, follow, session as route } from "./api.js";
 import { FACTS, SessionState } from "./state.js";
 
 export class Live {
-  /** `changed()` after every batch; `gone(error)` when there is nothing to follow; `state(word)` of the connection. */
+  /**
+   * `changed()` after every batch; `gone(error)` when the session cannot be followed; `state(word)`
+   * of the connection.
+   */
   constructor(id, hooks) {
     Object.assign(this, { id, hooks, ready: false, closed: false, stream: null });
     this.state = new SessionState(id);
@@ -16,7 +20,7 @@ export class Live {
       try {
         this.state.on(event);
       } catch (error) {
-        // One that is not understood does not keep the others from being.
+        // An event that fails does not affect the others.
         console.error(error);
       }
     }
@@ -24,7 +28,7 @@ export class Live {
   };
 
   refused = (error) => {
-    // A cursor that the server does not know: its data is another one. From the beginning, then.
+    // The server does not know the cursor: its data was replaced. Start from the beginning.
     if (error instanceof ApiError && error.status === 400 && this.state.seq > 0) {
       this.state = new SessionState(this.id);
       this.hooks.reset();
@@ -65,13 +69,16 @@ export class Live {
     this.stream = follow(route(this.id, "/events"), { events: this.events, refused: this.refused, ...options });
   }
 
-  /** A turn may be one of a process that is gone: whoever opens the session closes it. Where somebody works, this only looks. */
+  /**
+   * Opens the session, which ends a turn whose process is gone. Has no effect on a turn that
+   * another process runs.
+   */
   async settle() {
     if (!this.state.busy || this.hooks.observes()) return;
     await call("POST", route(this.id, "/resume"), {}).catch(() => {});
   }
 
-  /** Stops following; `wake` goes on where this was. */
+  /** Stops following. `wake` continues at the same place. */
   sleep() {
     this.stream?.close();
     this.stream = null;

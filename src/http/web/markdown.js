@@ -1,20 +1,21 @@
-// Markdown as nodes: blocks, then what stands in a line. Every piece of text goes in as text; of links only http(s) ones are links.
+// Markdown as nodes: blocks, then inline spans. All text is inserted as text; only http(s) URLs
+// become links.
 
 import { add, exact, h, icon } from "./dom.js";
 
-// The text is a model's: whatever it says, no expression may take more than linear time, and nothing nests without end.
+// The text is untrusted model output: every expression runs in linear time, and nesting is limited.
 const FENCE = /^ {0,3}(`{3,}(?!`)|~{3,}(?!~))([^`]*)$/;
 const FENCE_END = /^ {0,3}(`{3,}|~{3,})$/;
 const HEADING = /^ {0,3}(#{1,6})\s/;
 const ITEM = /^(\s*)([-*+]|\d{1,9}[.)])(\s+)(.*)$/s;
 const QUOTE = /^ {0,3}> ?/;
-/** Quotes and lists within each other; what lies deeper is shown as it is written. The same for what stands in lines. */
+/** Depth limit of nested blocks and of nested spans; anything deeper is shown as plain text. */
 const LEVELS_MAX = 20;
 
 const isRule = (line) => /^ {0,3}[-*_]/.test(line) && /^(?:-{3,}|\*{3,}|_{3,})$/.test(line.replace(/\s+/g, ""));
 const isRowRule = (line) => line !== undefined && cells(line).every((cell) => /^:?-+:?$/.test(cell));
 
-/** A heading without its signs; those at the end go when they stand apart. */
+/** The text of a heading, without its closing signs. */
 function headingText(line, signs) {
   const text = line.slice(signs).trim();
   let end = text.length;
@@ -22,7 +23,10 @@ function headingText(line, signs) {
   return end === 0 || /\s/.test(text[end - 1]) ? text.slice(0, end).trimEnd() : text;
 }
 
-/** Splits text into blocks, each `{type, from, …}`; `from` is the line it begins with. A block does not depend on those before it. */
+/**
+ * Splits text into blocks, each `{type, from, …}`; `from` is the line it begins with. A block does
+ * not depend on those before it.
+ */
 export function blocks(lines) {
   const found = [];
   let at = 0;
@@ -64,7 +68,10 @@ export function blocks(lines) {
 
 const begins = (line) => FENCE.test(line) || HEADING.test(line) || isRule(line) || QUOTE.test(line) || (ITEM.test(line) && !/^\s*\d+[.)]/.test(line)) || /^\s*1[.)]\s/.test(line);
 
-/** A list goes on over what is indented, and over one empty line when an item or something indented follows. */
+/**
+ * The line after a list. A list continues over indented lines, and over one empty line if an item
+ * or an indented line follows.
+ */
 function endOfList(lines, at) {
   const ordered = /\d/.test(ITEM.exec(lines[at])[2]);
   for (at++; at < lines.length; at++) {
@@ -81,7 +88,10 @@ function endOfList(lines, at) {
   return at;
 }
 
-/** Where a block stands: how deep, and how much may still be searched in vain for the whole text. */
+/**
+ * The context of a block: its depth, and how many characters may still be searched without a match
+ * in the whole text.
+ */
 const top = () => ({ level: 0, search: { left: SEARCH_CHARS_MAX } });
 const below = ({ level, search }) => ({ level: level + 1, search });
 
@@ -91,7 +101,7 @@ function block(one, place) {
     case "code":
       return code(one.lines.join("\n"), one.language);
     case "heading":
-      // The page has its own first two.
+      // The page itself uses h1 and h2.
       return h(`h${Math.min(6, one.level + 2)}`, { class: `h${one.level}` }, inline(one.text, place));
     case "rule":
       return h("hr");
@@ -122,7 +132,7 @@ function list(lines, place) {
     const loose = inner.some((line, index) => !line.trim() && index < inner.length - 1);
     const children = parts.map((part) => (part.type === "text" && !loose ? inline(part.text, place) : block(part, place)));
     const mark = task && h("span", { class: "task", role: "img", "aria-label": task[1] === " " ? "open" : "done" }, task[1] === " " ? "☐" : "☑");
-    // In the line of its text, also where that is a paragraph.
+    // On the line of its text, even if that is a paragraph.
     if (mark && children[0]?.tagName === "P") children[0].prepend(mark);
     else if (mark) children.unshift(mark);
     return h("li", task ? { class: "has-task" } : {}, children);
@@ -149,8 +159,7 @@ function table(lines, place) {
 }
 
 /**
- * A block of code with a button that copies it. `isExact`: it is shown character by character, for
- * a decision.
+ * A block of code with a copy button. `isExact` shows every character, for a decision.
  */
 export function code(text, language, isExact = false) {
   const copy = h("button", { type: "button", class: "copy", title: "Copy", "aria-label": "Copy the code" }, icon("copy", 14));
@@ -163,7 +172,7 @@ export function code(text, language, isExact = false) {
   return h("div", { class: "code" }, h("div", { class: "bar" }, name, copy), h("pre", { tabIndex: 0 }, h("code", {}, isExact ? exact(text) : text)));
 }
 
-/** Code goes from a run of backticks to the next one that is as long. */
+/** A code span ends at the next run of backticks of the same length. */
 function codeSpan(rest) {
   const open = /^`+/.exec(rest)[0].length;
   const runs = /`+/g;
@@ -177,11 +186,11 @@ function codeSpan(rest) {
 const find = (pattern) => (rest) => pattern.exec(rest);
 const LINK = [find(/^!?\[((?:[^\[\]\\]|\\.|\[[^\]]*\])*)\]\(\s*<?([^\s)>]+)>?(?:\s+(?:["'(][^)]*)?)?\)/), (m, place) => link(m[2], inline(m[1], place), m[0])];
 const EMPHASIS = [emphasis, ([, inner, strong], place) => h(strong ? "strong" : "em", {}, inline(inner, place))];
-/** Signs within one emphasis that are looked at. */
+/** Limit on the runs of signs examined for one emphasis. */
 const RUNS_MAX = 60;
 const ENTITIES = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0", copy: "©", reg: "®", trade: "™", hellip: "…", mdash: "—", ndash: "–", lsquo: "‘", rsquo: "’", ldquo: "“", rdquo: "”", laquo: "«", raquo: "»", bull: "•", middot: "·", times: "×", larr: "←", rarr: "→", deg: "°" };
 
-/** The character that an entity stands for; none for those that are no text. */
+/** The character of an entity; null for control and invisible characters. */
 function entity(rest) {
   const found = /^&(?:#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6})|([a-z]{2,6}));/.exec(rest);
   if (!found) return null;
@@ -192,8 +201,8 @@ function entity(rest) {
 
 /**
  * Emphasis that begins the text: `[whole, inner, is strong]`. Runs of the same sign within it open
- * and close others (CommonMark, section 6.2, without its rule of three); what is escaped or code is
- * passed over.
+ * and close others (CommonMark, section 6.2, without its rule of three); escaped characters and code are
+ * skipped.
  */
 function emphasis(rest) {
   const sign = rest[0], length = runOf(rest, 0);
@@ -211,7 +220,7 @@ function runOf(text, at) {
   return end - at;
 }
 
-/** Where the outer one of the first run's emphases ends; 0: nowhere. */
+/** The end of the outer emphasis of the first run; 0 if it is not closed. */
 function endOfEmphasis(rest, sign, length, outer) {
   const open = length > outer ? [outer, length - outer] : [outer], first = open.length;
   let isNested = first > 1;
@@ -242,7 +251,7 @@ function endOfEmphasis(rest, sign, length, outer) {
   return 0;
 }
 
-/** By their first character; those of WORDS_APART do not begin within a word. */
+/** Spans by their first character. Those of WORDS_APART cannot start within a word. */
 const SPANS = {
   "`": [[codeSpan, (m) => h("code", {}, m[1].replace(/^ (.*) $/s, "$1"))]],
   "!": [LINK],
@@ -260,10 +269,13 @@ const SPANS = {
 const WORDS_APART = "h_";
 const STARTS = /`+|!\[|\[|<|&|\*+|_+|~~|\\| {2,}|http/g;
 const SPAN_CHARS_MAX = 4000;
-/** What opens and is never closed is searched for to the end each time: at most so much of that, then text is text. */
+/**
+ * Limit on the characters searched for closing signs that do not exist; after it, the rest is plain
+ * text.
+ */
 const SEARCH_CHARS_MAX = 4_000_000;
 
-/** What stands in lines, as nodes and strings. */
+/** Inline text as nodes and strings. */
 export function inline(text, at = top()) {
   if (at.level >= LEVELS_MAX) return [text];
   const { search } = at, place = below(at);
@@ -299,7 +311,7 @@ function link(address, children, source) {
   return h("a", { href: url.href, target: "_blank", rel: "noopener noreferrer", title: url.href }, children);
 }
 
-/** A text that grows: what is complete is made once, only its last blocks anew. */
+/** A growing text: complete blocks are drawn once, only the last blocks are drawn again. */
 export class Growing {
   constructor() {
     this.root = h("div", { class: "markdown" });

@@ -3,7 +3,9 @@
 import { fill, h, icon } from "./dom.js";
 
 export class Menu {
-  /** `choices()` gives `[{id, name, hint, danger}]`, perhaps later; `choose(id)` takes one. */
+  /**
+   * `choices()` returns `[{id, name, hint, danger}]` or a promise of it; `choose(id)` applies one.
+   */
   constructor(label, { choices, choose, current = () => null, glyph, className = "" }) {
     Object.assign(this, { choices, choose, current });
     this.text = h("span");
@@ -43,13 +45,13 @@ export class Menu {
       });
       return item;
     });
-    fill(this.list, items.length ? items : h("p", { class: "muted" }, "Nothing to choose"));
+    fill(this.list, items.length ? items : h("p", { class: "muted" }, "No choices"));
     this.list.showPopover();
     this.place();
     (this.list.querySelector("[aria-checked=true]") || this.list.querySelector("button"))?.focus();
   }
 
-  /** What it offered belongs to something that is no longer shown. */
+  /** Closes the menu, since its choices are no longer valid. */
   close() {
     this.asked++;
     if (this.isOpen) this.list.hidePopover();

@@ -1,4 +1,4 @@
-// The list of sessions: read once, then kept by the stream of all sessions.
+// The list of sessions: loaded once, then updated by the stream of all sessions.
 
 import { follow, get } from "./api.js";
 import { ago, at, base, fill, h } from "./dom.js";
@@ -6,7 +6,10 @@ import { ago, at, base, fill, h } from "./dom.js";
 const TYPES = "session.*,turn.started,turn.completed,turn.failed,turn.cancelled,turn.interrupted,permission.*";
 
 export class Sessions {
-  /** `open(id)` when one is chosen; `changed()` when the list did; `state(word)` of the connection; `again()` when the server has other data than it had; `refused(error)`; `failed(error)`. */
+  /**
+   * `open(id)` when one is chosen; `changed()` when the list did; `state(word)` of the connection;
+   * `again()` when the server's data was replaced; `refused(error)`; `failed(error)`.
+   */
   constructor(hooks) {
     Object.assign(this, { hooks, rows: new Map(), current: null, stream: null, next: null, nodes: new Map(), reader: {} });
     this.list = at("sessions");
@@ -16,7 +19,9 @@ export class Sessions {
     setInterval(() => this.draw(), 30_000);
   }
 
-  /** Answers the server's status. What happens after its cursor is not in the list, and comes with the stream. */
+  /**
+   * Loads the list and returns the server's status. Events after its cursor come from the stream.
+   */
   async load() {
     const { reader } = this;
     const status = await get("/v1/status");
@@ -35,7 +40,7 @@ export class Sessions {
     return status;
   }
 
-  /** Somebody else reads from now on: nothing remains, and what is still on its way is not for them. */
+  /** Clears the list for another token. Responses that are still pending are ignored. */
   forget() {
     this.stream?.close();
     Object.assign(this, { stream: null, current: null, next: null, reader: {} });
@@ -164,7 +169,7 @@ export class Sessions {
     this.move(step);
   }
 
-  /** Puts the focus on the next or the previous one. */
+  /** Moves the focus to the next or the previous session. */
   move(step) {
     const links = [...this.list.querySelectorAll("a")];
     const from = links.indexOf(document.activeElement);

@@ -1,10 +1,10 @@
-// What is true of a session after its events: a fold, like the server's. Knows nothing of the page.
+// The state of a session: a fold over its events, like the server's. Independent of the page.
 
-/** The types that are facts: all that it takes to know a turn that has ended. */
+/** The event types that describe an ended turn completely. */
 export const FACTS =
   "session.*,turn.*,message.completed,message.queued,tool.started,tool.completed,permission.*,plan.*,usage.*,context.*,compaction.*,verify.*,mode.*,notice,child.*,agent.*";
 
-/** Deltas may be seen again after the facts that hold them. */
+/** Deltas may arrive again after the events that contain them. */
 const isDelta = (body) => body.type === "message.delta" || body.type === "tool.updated";
 
 const textOf = (parts) => parts.filter((part) => part.type === "text").map((part) => part.text).join("\n");
@@ -14,13 +14,13 @@ export class SessionState {
     this.id = id;
     /** The conversation, in order: `{kind: message | tool | notice | end, …}`. */
     this.items = [];
-    /** Items that changed since somebody looked. */
+    /** Items that changed since they were last drawn. */
     this.changed = new Set();
     this.messages = new Map();
     this.tools = new Map();
     /** Open permission questions by id. */
     this.asks = new Map();
-    /** Messages that wait for their place. */
+    /** Queued messages. */
     this.queued = new Map();
     this.plan = [];
     this.usage = null;
@@ -36,7 +36,7 @@ export class SessionState {
     return this.turn !== null;
   }
 
-  /** Takes an event in; one that was taken in before changes nothing. */
+  /** Applies an event. An event that was applied before changes nothing. */
   on(event) {
     const { body, seq } = event;
     if (isDelta(body)) {
@@ -87,13 +87,13 @@ const change = (state, body) => {
 };
 
 const STOPPED = {
-  max_tokens: "The model reached its limit of tokens",
-  max_turn_requests: "The turn reached its limit of requests",
-  refusal: "The model declined to go on",
+  max_tokens: "The model reached its token limit",
+  max_turn_requests: "The turn reached its request limit",
+  refusal: "The model refused to continue",
   cancelled: "Stopped",
 };
 
-/** Whether a call says of itself that it was cancelled. */
+/** Whether the output of a call says that it was cancelled (older logs have the second wording). */
 const isCancelled = (item) => item.content.some(({ content }) => /(^cancelled|cancelled; (all its processes were|what it had started was) ended)$/.test(content?.text ?? ""));
 
 const HANDLERS = {
@@ -111,14 +111,14 @@ const HANDLERS = {
   },
   "turn.failed": (state, body, event) => state.endTurn(event, { severity: "error", text: body.message, hint: body.hint }),
   "turn.cancelled"(state, _, event) {
-    // A call that ended because somebody stopped the turn did not fail.
+    // A call that ended because the turn was stopped did not fail.
     for (const item of state.items) {
       if (item.kind === "tool" && item.turnId === event.turnId && item.status === "failed" && isCancelled(item)) state.touch(item).stopped = true;
     }
     state.endTurn(event, { severity: "info", text: "Stopped" });
   },
   "turn.interrupted"(state, _, event) {
-    const hint = "The process that worked on it is gone. What you send next goes on from here.";
+    const hint = "The process that ran the turn has ended. Your next message continues from here.";
     state.endTurn(event, { severity: "warning", text: "Interrupted", hint });
   },
 

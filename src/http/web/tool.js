@@ -1,4 +1,5 @@
-// A tool call as a row that opens: what it is, how it went, and below it the diff, the output, the picture.
+// A tool call as a row that opens: its title and status, and below it the diff, the output or the
+// image.
 
 import { base, duration, exact, fill, h, icon } from "./dom.js";
 import { code } from "./markdown.js";
@@ -9,7 +10,7 @@ const OUTPUT_CHARS_MAX = 200_000;
 const ICONS = { read: "read", edit: "edit", search: "search", execute: "execute", think: "think", fetch: "fetch" };
 const IMAGES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
-/** Terminal text without what only terminals understand (ECMA-48 control sequences), lines as they were last written. */
+/** Terminal text without control sequences (ECMA-48). Overwritten lines show their last state. */
 export function plain(text) {
   const clean = text.replace(/\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b./g, "").replace(/\r\n/g, "\n");
   return clean.replace(/^.*\r(?!$)/gm, "").replace(/[\x00-\x08\x0b-\x1f\x7f]/g, "");
@@ -20,7 +21,7 @@ export function image(part) {
   return h("img", { src: `data:${part.mimeType};base64,${part.data}`, alt: "Image", class: "picture" });
 }
 
-/** Content as people are shown it. `isExact`: character by character, for a decision. */
+/** Content as nodes. `isExact` shows every character, for a decision. */
 export function contents(list, { cut = true, isExact = false } = {}) {
   return list.map((one) => {
     if (one.type === "diff") return diff.draw(diff.compare(one.oldText ?? "", one.newText), cut ? 60 : 400, isExact);
@@ -43,7 +44,7 @@ function plainOutput(text) {
 
 const textOf = (item) => item.content.map((one) => (one.type === "content" ? one.content.text : one.output) ?? "").join("\n");
 
-/** What a command wrote, without the line that tells its exit code: the row does. */
+/** The output of a command, without its exit code, which the row shows. */
 function commandOutput(item) {
   const text = plain(textOf(item)).replace(/\n?exit code: -?\d+\s*$/, "");
   return text.trimEnd();
@@ -74,7 +75,7 @@ export class ToolView {
     this.update();
   }
 
-  /** Changes are shown unasked; the rest when it is asked for. */
+  /** Calls with changes are open by default. */
   get isOpen() {
     return this.open ?? this.item.content.some((one) => one.type === "diff");
   }
@@ -128,13 +129,13 @@ export class ToolView {
 
   draw() {
     const { item, command } = this;
-    // What has not changed is not drawn again: somebody may be reading it.
+    // Unchanged content is not redrawn: the user may be reading or selecting it.
     const key = `${this.isOpen}${item.done}`;
     if (this.drawn === key && this.content === item.content) return;
     this.drawn = key;
     this.content = item.content;
     if (!this.isOpen) {
-      // That it was not allowed stands in the row.
+      // The row shows that the call was denied.
       const text = command && !this.isDenied ? commandOutput(item) : "";
       const lines = text.split("\n");
       const preview = lines.slice(-PREVIEW_LINES).join("\n");

@@ -1,11 +1,11 @@
-// The conversation as nodes: an item a node, drawn at most once a frame, and only what changed.
+// The conversation: one node per item. Changed items are drawn at most once per frame.
 
 import { add, announce, at, duration, fill, h, icon } from "./dom.js";
 import { Growing } from "./markdown.js";
 import { ToolView, image } from "./tool.js";
 
 const NEAR_PX = 60;
-/** Of the time between two drawings, the part that drawing may take. */
+/** Drawing may take one part in `SHARE` of the time. */
 const SHARE = 6;
 
 class MessageView {
@@ -32,7 +32,7 @@ class MessageView {
     this.root.hidden = item.done && !item.text.trim() && !item.parts.some((part) => part.type !== "text");
   }
 
-  /** What people wrote is not markdown: it stands as they wrote it. */
+  /** The user's text is not Markdown and is shown unchanged. */
   parts() {
     const parts = this.item.parts.length ? this.item.parts : [{ type: "text", text: this.item.text }];
     const nodes = parts.map((part) => {
@@ -56,7 +56,7 @@ class NoteView {
   update() {}
 }
 
-/** What could not be drawn as it should be: its text, and nothing that can fail. */
+/** Fallback for an item whose view failed: its plain text. */
 class PlainView {
   constructor(item, root = h("article")) {
     Object.assign(this, { item, root });
@@ -91,7 +91,7 @@ export class ConversationView {
     setInterval(() => this.tick(), 1000);
   }
 
-  /** Shows another session from its beginning. */
+  /** Shows another session. */
   show(live) {
     this.live = live;
     this.views.clear();
@@ -133,7 +133,7 @@ export class ConversationView {
     this.cost = this.drawnAt - started;
   }
 
-  /** The item as it is now. One that cannot be drawn does not keep the others from it: it becomes plain text. */
+  /** Draws an item. If that fails, its plain text is shown, so that the others are still drawn. */
   drawn(item, known) {
     let view = known;
     try {
@@ -149,7 +149,7 @@ export class ConversationView {
     return view;
   }
 
-  /** The line below: that something goes on, and how long already. */
+  /** Updates the line below the conversation: the state and the duration of the running turn. */
   tick() {
     const state = this.live?.state;
     const open = !!state?.busy && this.live.ready;
@@ -167,7 +167,7 @@ export class ConversationView {
     this.latest.hidden = this.stuck;
   }
 
-  /** Whoever reads at the end stays at the end. */
+  /** Keeps the view at the end if it was there. */
   keep() {
     if (this.stuck) this.scroller.scrollTop = this.scroller.scrollHeight;
   }
