@@ -3,7 +3,7 @@
 use super::source::{assert_none, package, sources};
 
 /// Modules that are checked. A module joins when its comments and messages are rewritten.
-const CHECKED: &[&str] = &["api", "patch", "stdio", "web"];
+const CHECKED: &[&str] = &["api", "app", "lib", "main", "patch", "protocol", "stdio", "terminal_text", "web"];
 
 /// Documents that are checked.
 const DOCUMENTS: &[&str] = &[];
