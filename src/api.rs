@@ -164,7 +164,7 @@ impl Cx {
         Ok(sessions)
     }
 
-    /// Session `id`, opened by this process as its owner if no other process owns it.
+    /// Session `id`, owned by this process; read-only if another process owns it.
     async fn session(&self, id: &SessionId) -> Result<Arc<Session>> {
         self.authorize(id).await?.get(id).await
     }

@@ -1,4 +1,4 @@
-//! Wires the house: settings, models, agents, doors. The only place beside `cli` that knows all.
+//! Builds the application from settings, models, agents and transports, and runs its transports.
 
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
@@ -18,26 +18,30 @@ use crate::process::Supervisor;
 use crate::session::Room;
 use crate::tools::Tools;
 
-/// What the command line says about all commands.
+/// Command-line options that all commands accept.
 #[derive(Clone, Debug, Default)]
 pub struct Setup {
     pub overrides: Overrides,
+    /// The settings file, instead of the default one.
     pub config: Option<PathBuf>,
+    /// The data directory, instead of the default one.
     pub data: Option<PathBuf>,
+    /// The working directory, instead of the current one.
     pub cwd: Option<PathBuf>,
 }
 
-/// Settings and places, with nothing opened.
+/// Settings and paths. The store is not open.
 pub struct Ground {
     pub environment: Environment,
     pub places: Places,
     pub loaded: Loaded,
     pub overrides: Overrides,
     pub cwd: PathBuf,
-    /// Names of the environment variables that hold keys and tokens.
+    /// Names of the environment variables that contain API keys and tokens.
     pub secrets: Vec<String>,
 }
 
+/// Loads and checks the user's settings, and removes secrets from the environment of this process.
 pub fn ground(environment: Environment, setup: Setup) -> Result<Ground> {
     let here = std::env::current_dir().map_err(|error| Error::io("finding the current directory", error))?;
     let cwd = match &setup.cwd {
@@ -51,34 +55,36 @@ pub fn ground(environment: Environment, setup: Setup) -> Result<Ground> {
     if let Some(mode) = &overrides.mode {
         Mode::parse(mode).ok_or_else(|| {
             let known: Vec<&str> = MODES.iter().map(|row| row.id).collect();
-            Error::invalid_params(format!("there is no mode {mode}")).hint(format!("there are {}", known.join(", ")))
+            Error::invalid_params(format!("unknown mode {mode}")).hint(format!("modes: {}", known.join(", ")))
         })?;
     }
     let mut places = Places::new(&environment, setup.data.as_deref())?;
     places.file = setup.config.as_ref().map(|file| here.join(file)).unwrap_or(places.file);
     let loaded = load_user(&places, setup.config.is_some(), &environment, &overrides)?;
     loaded.check_tools(&Tools::native().known(), &places, &cwd)?;
-    // From here on they are known here alone: what we start inherits none of them, and nobody reads them in /proc.
+    // Remove the secrets from the environment, so that child processes do not inherit them and
+    // other processes cannot read them in /proc.
     let project = load_project(&loaded, &places, &cwd, &environment, &overrides).unwrap_or_else(|_| loaded.clone());
     let secrets = Models::secret_names(&project.settings);
     environment.hide(&secrets);
     Ok(Ground { environment, places, loaded, overrides, cwd, secrets })
 }
 
+/// The canonical path of `dir`, which must exist; a relative path is resolved against `here`.
 fn absolute_directory(here: &Path, dir: &Path) -> Result<PathBuf> {
     let dir = here.join(dir);
     std::fs::canonicalize(&dir).map_err(|error| Error::invalid_params(format!("{}: {error}", dir.display())))
 }
 
-/// The house, with its store still closed.
+/// The application with default limits and its store closed.
 pub fn nuncio(ground: Ground) -> Result<Arc<Nuncio>> {
-    house(ground, Room::default())
+    build(ground, Room::default())
 }
 
-fn house(ground: Ground, room: Room) -> Result<Arc<Nuncio>> {
+fn build(ground: Ground, room: Room) -> Result<Arc<Nuncio>> {
     let Ground { environment, places, loaded, overrides, cwd, secrets } = ground;
     let mut supervisor = Supervisor::of_this_binary().without(secrets);
-    // Each open session holds a lock, which is an open file; commands get the limit that we were given.
+    // Each open session locks a file and needs a descriptor. Commands run with the original limit.
     match crate::process::raise_open_files() {
         Ok(before) => supervisor = supervisor.open_files(before),
         Err(error) => tracing::warn!(%error, "cannot raise the limit of open files"),
@@ -89,21 +95,23 @@ fn house(ground: Ground, room: Room) -> Result<Arc<Nuncio>> {
     Ok(Nuncio::new(agents, cwd, mode, room))
 }
 
-/// The ACP door on standard input and output, until the input ends or a signal comes. `not_json` is called if the input begins with
-/// something that cannot be a message.
+/// Serves ACP on standard input and output, until the input ends or a signal arrives. Calls
+/// `not_json` if the first byte of the input cannot start a JSON-RPC message.
 pub async fn acp(nuncio: Arc<Nuncio>, not_json: impl FnOnce() + Unpin) -> Result<()> {
-    acp_beside(nuncio, || (), async {}, not_json).await
+    acp_until(nuncio, || (), async {}, not_json).await
 }
 
-async fn acp_beside(
+/// Serves ACP. Calls `ready` when signals are handled; `others` runs to its end before the turns
+/// are cancelled.
+async fn acp_until(
     nuncio: Arc<Nuncio>,
-    tell: impl FnOnce(),
+    ready: impl FnOnce(),
     others: impl Future<Output = ()>,
     not_json: impl FnOnce() + Unpin,
 ) -> Result<()> {
     let stop = CancellationToken::new();
     let signalled = tokio::spawn(on_signal(stop.clone()));
-    tell();
+    ready();
     let (input, output) = crate::stdio::standard();
     let input = FirstByte { input, not_json: Some(not_json) };
     let served = crate::stdio::serve(nuncio, input, output, stop, others).await;
@@ -111,10 +119,11 @@ async fn acp_beside(
     served
 }
 
-/// Input that is passed on as it is; its first byte that is no blank tells whether it can be JSON-RPC.
+/// Passes input on unchanged, and checks that its first byte other than whitespace can start
+/// JSON-RPC.
 struct FirstByte<R, F> {
     input: R,
-    /// Called once, if it cannot.
+    /// Called once, if the check fails.
     not_json: Option<F>,
 }
 
@@ -131,26 +140,31 @@ impl<R: AsyncRead + Unpin, F: FnOnce() + Unpin> AsyncRead for FirstByte<R, F> {
     }
 }
 
-/// What the command line says of the bridge.
+/// Command-line options of the HTTP server.
 pub struct BridgeFlags {
+    /// Host and port to listen on.
     pub address: String,
+    /// Allow addresses that other machines can reach.
     pub public: bool,
+    /// TLS is terminated by a reverse proxy.
     pub behind_proxy: bool,
+    /// Additional `Host` values to accept.
     pub hosts: Vec<String>,
+    /// Additional origins to accept.
     pub origins: Vec<String>,
 }
 
-/// The house with a bridge that listens and does not answer yet.
+/// The application and its HTTP server, which listens but does not accept connections yet.
 pub async fn bridge(ground: Ground, flags: BridgeFlags) -> Result<(Arc<Nuncio>, Bridge)> {
     let address = tokio::net::lookup_host(&flags.address).await.ok().and_then(|mut found| found.next()).ok_or_else(|| {
-        Error::invalid_params(format!("--http: {} is no address", flags.address)).hint("give a host and a port: 127.0.0.1:8686")
+        Error::invalid_params(format!("--http: invalid address {}", flags.address)).hint("give a host and a port: 127.0.0.1:8686")
     })?;
     let mut roots = vec![ground.cwd.clone()];
     roots.extend(ground.overrides.roots.iter().chain(&ground.loaded.settings.allowed_paths).cloned());
     let roots = roots.into_iter().map(|root| std::fs::canonicalize(&root).unwrap_or(root)).collect();
     let http = &ground.loaded.settings.http;
     let room = Room { sessions: http.max_sessions, turns: http.max_turns };
-    let nuncio = house(ground, room)?;
+    let nuncio = build(ground, room)?;
     let options = http::Options {
         address,
         public: flags.public,
@@ -163,29 +177,32 @@ pub async fn bridge(ground: Ground, flags: BridgeFlags) -> Result<(Arc<Nuncio>, 
     Ok((nuncio, bridge))
 }
 
-/// Both doors on the same sessions, until the input ends or a signal comes. `tell` says where the bridge listens.
-pub async fn acp_and_bridge(nuncio: Arc<Nuncio>, bridge: Bridge, tell: impl FnOnce()) -> Result<()> {
+/// Serves ACP and HTTP on the same sessions, until the input ends or a signal arrives. `ready`
+/// reports the address of the HTTP server.
+pub async fn acp_and_bridge(nuncio: Arc<Nuncio>, bridge: Bridge, ready: impl FnOnce()) -> Result<()> {
     let stop = CancellationToken::new();
     let serving = tokio::spawn(bridge.serve(stop.clone()));
-    // The bridge's turns get their time, whatever becomes of the editor.
+    // Turns of HTTP clients may finish when the editor disconnects.
     let bridge_ends = async {
         stop.cancel();
         let _ = serving.await;
     };
-    acp_beside(nuncio, tell, bridge_ends, || ()).await
+    acp_until(nuncio, ready, bridge_ends, || ()).await
 }
 
-/// The bridge, until a signal comes. `tell` says where it listens: whoever knows may send a signal.
-pub async fn serve(bridge: Bridge, tell: impl FnOnce() -> Result<()>) -> Result<()> {
+/// Serves HTTP until a signal arrives. `ready` reports the address; it is called when signals are
+/// handled already, because its reader may send one immediately.
+pub async fn serve(bridge: Bridge, ready: impl FnOnce() -> Result<()>) -> Result<()> {
     let stop = CancellationToken::new();
     let signalled = tokio::spawn(on_signal(stop.clone()));
-    tell()?;
+    ready()?;
     bridge.serve(stop).await;
     signalled.abort();
     Ok(())
 }
 
-/// Cancels `stop` at SIGINT, SIGTERM or SIGHUP, which end nothing by themselves from this call on.
+/// Cancels `stop` on SIGINT, SIGTERM or SIGHUP. From this call on, these signals no longer
+/// terminate the process by default.
 pub fn on_signal(stop: CancellationToken) -> impl Future<Output = ()> + Send + use<> {
     use tokio::signal::unix::{SignalKind, signal};
     let listen = || -> std::io::Result<_> {

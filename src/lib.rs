@@ -1,4 +1,5 @@
-//! nuncio: the coding agent that every editor, script and other agent can spawn. docs/ARCHITECTURE.md is the plan of the house.
+//! nuncio: a coding agent that editors, scripts and other agents can spawn. docs/ARCHITECTURE.md
+//! describes the modules.
 
 pub mod agent;
 pub mod api;

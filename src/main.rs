@@ -1,4 +1,4 @@
-//! The binary: the helper that watches over commands, or the command line.
+//! The binary: runs the command line, or the helper process that supervises commands.
 
 use std::process::ExitCode;
 

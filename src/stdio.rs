@@ -1,7 +1,8 @@
-//! The ACP door: JSON-RPC lines in and out. LineReader become calls of the method table; events become `session/update`.
+//! The ACP transport: JSON-RPC messages on lines. Requests become calls of the method table; events
+//! become `session/update` notifications.
 
 mod caller;
-mod hands;
+mod client_fs;
 mod outbox;
 mod pipes;
 mod presence;
@@ -30,7 +31,7 @@ use caller::Caller;
 use outbox::{Out, Outbox};
 use presence::Presence;
 
-/// One connection, from its first line to its end.
+/// A connection to one client.
 #[derive(Clone)]
 struct Connection {
     nuncio: Arc<Nuncio>,
@@ -41,7 +42,8 @@ struct Connection {
     closed: CancellationToken,
 }
 
-/// Serves one client until its input ends or `stop` says so; then `others` may come to their end, what still runs is cancelled, and what is left to say is said, within a bound.
+/// Serves one client until its input ends or `stop` is cancelled. Then waits for `others`, cancels
+/// the running turns, and writes the remaining output, within [`limits::DRAIN`].
 pub async fn serve(
     nuncio: Arc<Nuncio>,
     input: impl AsyncRead + Unpin,
@@ -64,16 +66,17 @@ pub async fn serve(
     };
     let caller = Caller::new(client.clone(), peer.clone(), connection.out.downgrade(), connection.running.clone());
     let presence = Presence::new(caller);
-    show_what_is_prompted(&connection, presence.clone());
+    follow_prompted_sessions(&connection, presence.clone());
     let outbox = Outbox::new(nuncio.clone(), client, peer, presence.clone(), output);
     let mut writing = tokio::spawn(outbox.run(replies));
     let read = tokio::select! {
         read = connection.read(input) => read,
         () = stop.cancelled() => Ok(()),
-        // The client does not take our output any more: nobody is there.
+        // Writing failed: the client has closed the connection.
         _ = &mut writing => Ok(()),
     };
-    // Questions that only this client could answer are denied before its turns are cancelled.
+    // Permission requests that no other client can answer are denied before the turns are
+    // cancelled.
     presence.clear();
     connection.closed.cancel();
     let Connection { running, out, .. } = connection;
@@ -98,9 +101,9 @@ impl Connection {
     async fn read(&self, input: impl AsyncRead + Unpin) -> Result<()> {
         let mut lines = LineReader::new(input, limits::FRAME_BYTES_MAX);
         loop {
-            // A client that does not read its answers is not read either, once enough of them wait.
+            // Stop reading while the response queue is full because the client does not read.
             if self.out.capacity() == 0 && tokio::time::timeout(limits::STALLED, self.out.reserve()).await.is_err() {
-                return Err(Error::new(Kind::Timeout, "the client asks and does not read"));
+                return Err(Error::new(Kind::Timeout, "the client is not reading its responses"));
             }
             match lines.next().await {
                 Ok(Some(Line::Text(line))) if line.iter().all(u8::is_ascii_whitespace) => {}
@@ -115,14 +118,14 @@ impl Connection {
         }
     }
 
-    /// Never waits for a handler: answers of the client and cancels always get in.
+    /// Handles a line without waiting for handlers, so that responses and cancels always arrive.
     fn take(&self, line: &[u8]) {
         match Incoming::parse(line) {
             Ok(Incoming::Request { id, method, params }) => self.request(id, &method, params),
             Ok(Incoming::Notification { method, params }) => self.notification(&method, params),
             Ok(Incoming::Response { id, result }) => {
                 if !self.peer.answer(&id, result) {
-                    tracing::debug!(%id, "an answer that nobody waits for");
+                    tracing::debug!(%id, "response to an unknown request");
                 }
             }
             Err(InvalidMessage { id, error }) => self.reply(&id, Err(error)),
@@ -178,8 +181,9 @@ impl Connection {
         }
     }
 
-    /// Polls the handler once here: what comes before its first `.await` happens in the order of the messages. The budget of cooperative
-    /// scheduling must not make a free lock look taken, hence unconstrained.
+    /// Polls the handler once, so that the part before its first `.await` runs in the order of the
+    /// messages, then spawns it. The poll is unconstrained: an exhausted budget of cooperative
+    /// scheduling would make a free lock return `Pending`.
     fn start(&self, handled: impl Future<Output = ()> + Send + 'static) {
         let mut handled = Box::pin(handled);
         if tokio::task::coop::unconstrained(&mut handled).now_or_never().is_none() {
@@ -203,7 +207,8 @@ impl Connection {
 fn queue(outbox: &mpsc::Sender<Out>, running: &TaskTracker, out: Out) {
     match outbox.try_send(out) {
         Ok(()) | Err(mpsc::error::TrySendError::Closed(_)) => {}
-        // Others were quicker to fill the queue: no more than requests may run, and the reading waits for room before it goes on.
+        // The queue is full: send from a task. The number of tasks is bounded, because the reader
+        // waits for capacity before it accepts more requests.
         Err(mpsc::error::TrySendError::Full(out)) => {
             let outbox = outbox.clone();
             running.spawn(async move {
@@ -213,9 +218,10 @@ fn queue(outbox: &mpsc::Sender<Out>, running: &TaskTracker, out: Out) {
     }
 }
 
-/// A session that is prompted without having been opened on this connection is followed from there; its questions can be answered at once.
-fn show_what_is_prompted(connection: &Connection, presence: Presence) {
-    // The outbox has the client: with a sender of its own it would wait for itself.
+/// Follows a session that the client prompts without having opened it, and makes the client answer
+/// its permission requests.
+fn follow_prompted_sessions(connection: &Connection, presence: Presence) {
+    // Weak: the outbox holds the client, and a strong sender would keep the outbox from ending.
     let (outbox, running) = (connection.out.downgrade(), connection.running.clone());
     connection.client.on_show(Box::new(move |session, after| {
         if let Some(outbox) = outbox.upgrade()
@@ -228,5 +234,5 @@ fn show_what_is_prompted(connection: &Connection, presence: Presence) {
 }
 
 fn unknown(method: &str) -> Error {
-    Error::new(Kind::Unsupported, format!("there is no method {method}"))
+    Error::new(Kind::Unsupported, format!("unknown method {method}"))
 }

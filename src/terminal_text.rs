@@ -1,18 +1,20 @@
-//! Text of models, tools and files for a terminal, which obeys control sequences that it is sent. [`OutputFilter`] and [`output`]
-//! drop them; [`question`] shows them, because a question must not hide what it asks about.
+//! Makes text of models, tools and files safe for a terminal, which interprets control sequences.
+//! [`OutputFilter`] and [`output`] remove control sequences. [`question`] makes them visible,
+//! because a permission request must not hide any part of the text that the user approves.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Drops what a terminal would obey from a text that arrives in pieces, which may be cut anywhere: CSI, OSC, DCS, APC, PM, SOS and
-/// all other escape sequences (ECMA-48), C0 except newline and tab, DEL, C1, and controls of writing direction. A carriage return
-/// ends the line before it. No sequence goes on behind the end of its line, so that none can hide more than that.
+/// Removes control sequences from a text that arrives in pieces, which may be split anywhere: CSI,
+/// OSC, DCS, APC, PM, SOS and all other escape sequences (ECMA-48), C0 except newline and tab, DEL,
+/// C1, and bidirectional controls. A carriage return ends the line before it. A sequence ends at
+/// the end of its line, so that it cannot hide later lines.
 #[derive(Clone, Debug, Default)]
 pub struct OutputFilter {
     state: State,
-    /// Something was shown on the current line.
+    /// The current line is not empty.
     line_begun: bool,
-    /// A carriage return ended the last line: a newline that follows belongs to it.
+    /// A carriage return ended the last line: a newline that follows is ignored.
     after_return: bool,
 }
 
@@ -22,18 +24,18 @@ enum State {
     Text,
     /// After ESC.
     Escape,
-    /// After ESC and an intermediate byte: one byte follows that ends it.
+    /// After ESC and an intermediate byte, before the final byte.
     Intermediate,
     /// In a control sequence: parameters until a final byte.
     Csi,
-    /// In a control string: anything until ST or BEL.
+    /// In a control string, which ends at ST or BEL.
     String,
     /// After ESC in a control string.
     StringEscape,
 }
 
 impl OutputFilter {
-    /// What is to be shown of the next piece.
+    /// Filters the next piece.
     pub fn push(&mut self, piece: &str) -> String {
         let mut shown = String::with_capacity(piece.len());
         for character in piece.chars() {
@@ -85,18 +87,19 @@ impl OutputFilter {
     }
 }
 
-/// A whole text as [`OutputFilter`] lets it through.
+/// Filters a whole text with [`OutputFilter`].
 pub fn output(text: &str) -> String {
     OutputFilter::default().push(text)
 }
 
-/// The same for a text that shall stay on one line: a title, a path.
+/// Filters a text, such as a title or a path, and joins its lines with spaces.
 pub fn output_line(text: &str) -> String {
     output(text).trim_end().replace(['\n', '\t'], " ")
 }
 
-/// A text that somebody is asked about: everything in it is shown, and nothing is dropped. Control characters become `^[` or `^M`, what
-/// is invisible or changes the writing direction `<U+202E>`. Newlines and tabs stay.
+/// Makes every character of a text visible, for a permission request. Control characters become
+/// `^[` or `^M`; invisible characters and bidirectional controls become `<U+202E>`. Newlines and
+/// tabs are kept.
 pub fn question(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
@@ -114,21 +117,22 @@ pub fn question(text: &str) -> String {
     shown
 }
 
-/// The same for a text that shall stay on one line: newlines and tabs are shown as `^J` and `^I`.
+/// Like [`question`], on one line: newlines and tabs become `^J` and `^I`.
 pub fn question_line(text: &str) -> String {
     question(text).replace('\n', "^J").replace('\t', "^I")
 }
 
-/// A JSON text with the same value, in which what a terminal would obey is escaped. JSON itself requires that only of C0.
+/// Escapes control characters and bidirectional controls in a JSON text, without changing its
+/// value. JSON itself requires escapes only for C0.
 pub fn json(text: &str) -> Cow<'_, str> {
-    let acts = |character: char| (character.is_control() && character >= '\u{7f}') || is_direction(character);
-    if !text.contains(acts) {
+    let escapes = |character: char| (character.is_control() && character >= '\u{7f}') || is_direction(character);
+    if !text.contains(escapes) {
         return Cow::Borrowed(text);
     }
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
-        match acts(character) {
-            // Cannot fail: it writes to a String. All of them have four digits.
+        match escapes(character) {
+            // Cannot fail: it writes to a String. The code points have at most four digits.
             true => drop(write!(escaped, "\\u{:04x}", u32::from(character))),
             false => escaped.push(character),
         }
@@ -136,12 +140,12 @@ pub fn json(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// Controls of the writing direction (Unicode Standard Annex 9), by which text looks like another.
+/// Bidirectional controls (Unicode Standard Annex 9), which can make text look like other text.
 fn is_direction(character: char) -> bool {
     matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Characters that take no room, or look like a space and are none.
+/// Characters without width, and characters other than the space that look like one.
 fn is_invisible(character: char) -> bool {
     match character {
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' => true,

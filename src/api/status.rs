@@ -137,9 +137,8 @@ pub struct StatusView {
     sessions: Counts,
     /// Current cursor of the stream of all sessions: later events come after it.
     cursor: u64,
-    /// Identity of the calling client.
+    /// Identity of the calling client; `role` is its role.
     principal: String,
-    /// Role of the calling client.
     role: Role,
     /// The model in the settings.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -8,7 +8,7 @@ use crate::content::{
     ToolStatus, Usage,
 };
 
-/// Converts a block of a prompt. The error says why it is not accepted.
+/// Converts a content block of a prompt. The error is the reason why the block is not accepted.
 pub fn part(block: acp::ContentBlock) -> Result<Part, &'static str> {
     match block {
         acp::ContentBlock::Text(text) => Ok(Part::Text { text: text.text }),
@@ -31,6 +31,7 @@ pub fn part(block: acp::ContentBlock) -> Result<Part, &'static str> {
     }
 }
 
+/// Converts a part to a content block.
 pub fn block(part: &Part) -> acp::ContentBlock {
     match part {
         Part::Text { text } => acp::ContentBlock::Text(acp::TextContent::new(text.clone())),
@@ -45,7 +46,8 @@ pub fn block(part: &Part) -> acp::ContentBlock {
     }
 }
 
-/// Converts tool content for the client `client`: a terminal of another client becomes its output.
+/// Converts tool content for client `client`. A terminal of another client is converted to its
+/// output.
 fn tool_content(content: &ToolContent, client: &str) -> acp::ToolCallContent {
     match content {
         ToolContent::Content { content } => acp::ToolCallContent::Content(acp::Content::new(block(content))),
@@ -59,6 +61,7 @@ fn tool_content(content: &ToolContent, client: &str) -> acp::ToolCallContent {
     }
 }
 
+/// Converts the content of a tool call for client `client`.
 pub fn tool_contents(contents: &[ToolContent], client: &str) -> Vec<acp::ToolCallContent> {
     contents.iter().map(|content| tool_content(content, client)).collect()
 }
@@ -98,7 +101,7 @@ pub fn stop_reason(reason: StopReason) -> acp::StopReason {
     }
 }
 
-/// Tokens of a turn. The cached tokens are part of the input.
+/// Converts the tokens of a turn. Input tokens include cached tokens.
 pub fn usage(usage: &Usage) -> acp::Usage {
     let some = |tokens: u64| (tokens > 0).then_some(tokens);
     acp::Usage::new(usage.input_tokens + usage.output_tokens, usage.input_tokens, usage.output_tokens)

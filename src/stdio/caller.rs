@@ -1,4 +1,5 @@
-//! Requests of ours to the client: sent through its one outbox, answered once, taken back by whoever does not wait any more.
+//! Requests to the client, sent through its outbox. A request that is dropped before its response
+//! arrives is cancelled.
 
 use std::sync::Arc;
 
@@ -16,11 +17,12 @@ use crate::protocol::acp;
 use crate::rpc::message::{Id, frame};
 use crate::rpc::peer::Peer;
 
+/// Sends requests to the client of a connection.
 #[derive(Clone)]
 pub struct Caller {
     client: Arc<Client>,
     peer: Arc<Peer>,
-    /// Weak: the outbox has those who have this.
+    /// Weak, because the outbox holds sessions that hold this caller.
     outbox: mpsc::WeakSender<Out>,
     running: TaskTracker,
 }
@@ -30,12 +32,13 @@ impl Caller {
         Caller { client, peer, outbox, running }
     }
 
-    /// What the client said that it can do.
+    /// The capabilities that the client announced.
     pub fn capabilities(&self) -> acp::ClientCapabilities {
         self.client.capabilities()
     }
 
-    /// Asks the client, once it was shown what was committed up to `after`. None: it is gone. Dropped before the answer, it takes the request back.
+    /// Sends a request after all events of the session up to `after`, and waits for the response.
+    /// Returns None if the client is gone. Dropping the future cancels the request.
     pub async fn call(
         &self,
         method: &str,
@@ -44,24 +47,24 @@ impl Caller {
     ) -> Option<Result<Value, Value>> {
         let (answer, answered) = oneshot::channel();
         let id = self.peer.ask(Box::new(move |result| drop(answer.send(result))));
-        let mut waiting = Waiting { caller: self, id: Some(id) };
+        let mut pending = PendingRequest { caller: self, id: Some(id) };
         let mut line = Vec::new();
-        frame::request(waiting.id.as_ref()?, method, params, &mut line);
+        frame::request(pending.id.as_ref()?, method, params, &mut line);
         if !self.send(line, after) {
             return None;
         }
         let result = answered.await.ok();
-        waiting.id = None;
+        pending.id = None;
         result
     }
 
-    /// Asks, and lets nobody wait for the answer.
-    pub fn tell(&self, method: &str, params: impl Serialize) {
+    /// Sends a request and ignores the response.
+    pub fn send_request(&self, method: &str, params: impl Serialize) {
         let id = self.peer.ask(Box::new(|_| {}));
         let mut line = Vec::new();
         frame::request(&id, method, params, &mut line);
         self.send(line, None);
-        // Without a runtime all comes to its end anyway.
+        // Without a runtime the process is ending and the entry needs no cleanup.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let peer = self.peer.clone();
             runtime.spawn(async move {
@@ -76,7 +79,7 @@ impl Caller {
         &self.client.id
     }
 
-    /// False: nobody writes to the client any more.
+    /// Queues a message. Returns false if the outbox has ended.
     fn send(&self, frame: Vec<u8>, after: Option<(SessionId, Seq)>) -> bool {
         match self.outbox.upgrade() {
             Some(outbox) => {
@@ -88,13 +91,13 @@ impl Caller {
     }
 }
 
-/// A request that waits for its answer.
-struct Waiting<'c> {
+/// A request without a response so far. Dropping it cancels the request.
+struct PendingRequest<'c> {
     caller: &'c Caller,
     id: Option<Id>,
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for PendingRequest<'_> {
     fn drop(&mut self) {
         let Some(id) = self.id.take().filter(|id| self.caller.peer.withdraw(id)) else { return };
         let mut line = Vec::new();

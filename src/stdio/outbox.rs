@@ -1,4 +1,5 @@
-//! The one writer of a connection: answers and events in their order. An answer that follows events waits for them, and nothing else does.
+//! The writer of a connection: writes responses and events in order. Only a response that must
+//! follow certain events waits for them.
 
 use std::collections::HashMap;
 use std::io;
@@ -17,15 +18,19 @@ use crate::api::{Client, Follow, Nuncio};
 use crate::id::{Seq, SessionId};
 use crate::rpc::peer::Peer;
 
-/// An answer, written; with what has to be shown before it, and from where its session is followed.
+/// An encoded message, with the events that must precede it and a change of what is followed.
 pub struct Out {
+    /// The message; may be empty.
     pub frame: Vec<u8>,
+    /// Events of this session up to this seq are written before the message.
     pub after: Option<(SessionId, Seq)>,
     pub follow: Option<Follow>,
-    /// Dropped once the answer is in the buffer: nothing of the next turn comes before it.
+    /// Dropped once the response is in the buffer. The next turn starts after that, so that none of
+    /// its events precede the response.
     pub answered: Option<DropGuard>,
 }
 
+/// Writes the messages of a connection, and the events of the sessions that its client follows.
 pub struct Outbox<W> {
     nuncio: Arc<Nuncio>,
     client: Arc<Client>,
@@ -34,13 +39,13 @@ pub struct Outbox<W> {
     buffer: Vec<u8>,
     views: HashMap<SessionId, View>,
     presence: Presence,
-    /// Sessions that wait for something after their cursor.
+    /// One future per followed session: resolves when there are events after its cursor.
     waiting: FuturesUnordered<BoxFuture<'static, (SessionId, u64)>>,
-    /// Number of the view that was opened last: what an older one waited for is nobody's.
+    /// Number of the latest view. A future of an earlier view is ignored.
     opened: u64,
 }
 
-/// Written when so much has gathered, or nothing more is ready.
+/// Buffered bytes that cause a flush. The buffer is also flushed when no output is ready.
 const FLUSH_BYTES: usize = 64 << 10;
 
 impl<W: AsyncWrite + Unpin> Outbox<W> {
@@ -58,7 +63,7 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
         }
     }
 
-    /// Ends when all senders of answers are gone, or the client does not take any more.
+    /// Runs until all senders of messages are dropped or writing fails.
     pub async fn run(mut self, mut answers: mpsc::Receiver<Out>) -> io::Result<()> {
         loop {
             let idle = self.buffer.is_empty();
@@ -86,21 +91,21 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
         drop(answered);
         match follow {
             None => {}
-            Some(Follow::Replayed(session)) => self.followed(session),
+            Some(Follow::Replayed(session)) => self.start_following(session),
             Some(Follow::After(session, seq)) => {
                 self.open_view(&session, seq);
-                self.followed(session);
+                self.start_following(session);
             }
             Some(Follow::AfterIfNew(session, _)) if self.is_shown(&session) => {}
             Some(Follow::AfterIfNew(session, seq)) => {
                 self.open_view(&session, seq);
-                self.followed(session);
+                self.start_following(session);
             }
-            // A prompt may have opened it anew meanwhile: that stays.
+            // A prompt may have reopened the session in the meantime: keep following it.
             Some(Follow::No(session)) if self.is_shown(&session) => {}
             Some(Follow::No(session)) => {
                 if let Some(mut view) = self.views.remove(&session) {
-                    view.leave(&mut self.buffer);
+                    view.withdraw_requests(&mut self.buffer);
                 }
                 let open = self.nuncio.sessions_now().and_then(|sessions| sessions.opened(&session));
                 self.presence.leave(&session, open.as_ref());
@@ -109,18 +114,18 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
         self.flush_if_full().await
     }
 
-    /// Whether the session is open and shown as it is now.
+    /// Returns whether the session is open and its current view is shown.
     fn is_shown(&self, session: &SessionId) -> bool {
         let open = self.nuncio.sessions_now().and_then(|sessions| sessions.opened(session));
         open.is_some_and(|open| self.views.get(session).is_some_and(|view| view.is_of(&open)))
     }
 
-    /// False: the session is not open any more.
+    /// Creates a view of a session. Returns false if the session is no longer open.
     fn open_view(&mut self, session: &SessionId, after: Seq) -> bool {
         let Some(open) = self.nuncio.sessions_now().and_then(|sessions| sessions.opened(session)) else { return false };
         self.opened += 1;
         if let Some(earlier) = self.views.get_mut(session) {
-            earlier.leave(&mut self.buffer);
+            earlier.withdraw_requests(&mut self.buffer);
         }
         self.presence.attend(&open);
         let view = View::new(open, after, self.opened, self.nuncio.clone(), self.client.clone(), self.peer.clone());
@@ -128,14 +133,16 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
         true
     }
 
-    /// The answer that makes the session known is written: now what belongs to the beginning of following it.
-    fn followed(&mut self, session: SessionId) {
+    /// Starts following a session, after the response that names it: writes the available commands
+    /// and the open permission requests.
+    fn start_following(&mut self, session: SessionId) {
         let Some(view) = self.views.get_mut(&session) else { return };
-        view.greet(&mut self.buffer);
-        view.ask_open(&mut self.buffer);
+        view.send_commands(&mut self.buffer);
+        view.ask_open_permissions(&mut self.buffer);
         self.waiting.push(view.moved());
     }
 
+    /// Writes the history of a session.
     async fn replay(&mut self, session: &SessionId) -> io::Result<()> {
         if !self.open_view(session, 0) {
             return Ok(());
@@ -149,7 +156,7 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
         }
     }
 
-    /// Shows what was committed up to `seq`.
+    /// Writes the events of a followed session up to `seq`.
     async fn show_to(&mut self, session: &SessionId, seq: Seq) -> io::Result<()> {
         while let Some(view) = self.views.get_mut(session).filter(|view| view.cursor() < seq) {
             if !view.show(&mut self.buffer).await {
@@ -160,20 +167,20 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
         Ok(())
     }
 
-    /// One page, so that an answer of another session waits for no more.
+    /// Writes one page of events. Responses of other sessions wait for no more than that.
     async fn events(&mut self, session: &SessionId, number: u64) -> io::Result<()> {
         let Some(view) = self.views.get_mut(session).filter(|view| view.number == number) else { return Ok(()) };
         if !view.show(&mut self.buffer).await && view.is_over() {
-            return self.go_on(session).await;
+            return self.follow_again(session).await;
         }
         self.waiting.push(view.moved());
         self.flush_if_full().await
     }
 
-    /// A session that was closed behind this client's back, and is worked in again.
-    async fn go_on(&mut self, session: &SessionId) -> io::Result<()> {
+    /// Follows a session again that was closed and has new events.
+    async fn follow_again(&mut self, session: &SessionId) -> io::Result<()> {
         let Some(mut view) = self.views.remove(session) else { return Ok(()) };
-        view.leave(&mut self.buffer);
+        view.withdraw_requests(&mut self.buffer);
         let opened = match self.nuncio.sessions_now() {
             Some(sessions) => sessions.look(session).await.is_ok(),
             None => false,
@@ -182,7 +189,7 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
             && self.open_view(session, view.cursor())
             && let Some(view) = self.views.get_mut(session)
         {
-            view.ask_open(&mut self.buffer);
+            view.ask_open_permissions(&mut self.buffer);
             self.waiting.push(view.moved());
         }
         self.flush_if_full().await
@@ -202,7 +209,7 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
         Ok(())
     }
 
-    /// The last words: what was committed meanwhile.
+    /// Writes the events that are committed so far, then flushes.
     async fn finish(mut self) -> io::Result<()> {
         let sessions: Vec<(SessionId, Seq)> = self.views.iter().map(|(id, view)| (id.clone(), view.head())).collect();
         for (session, head) in sessions {

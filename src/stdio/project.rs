@@ -1,4 +1,5 @@
-//! Events as ACP's `session/update`: a fold with no more memory than it needs to show nothing twice.
+//! Converts events to ACP's `session/update`. The state is only as large as needed to send no text
+//! twice.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,15 +12,16 @@ use crate::id::{MessageId, SessionId, ToolCallId};
 use crate::protocol::{acp, content};
 use crate::rpc::message::frame;
 
+/// Converts the events of one session for one client.
 pub struct Projection {
     session: SessionId,
     client: String,
     notices: bool,
-    /// The running turn is this client's: it shows its prompt by itself.
+    /// This client started the running turn and shows its own prompt, so the prompt is not sent.
     own_turn: bool,
-    /// Messages that wait: shown when they have their place, in whoever's turn.
+    /// Queued messages. They are sent when they are delivered, in any client's turn.
     queued: HashSet<MessageId>,
-    /// Bytes shown of each message that is not complete yet.
+    /// Bytes sent of each incomplete message.
     shown_bytes: HashMap<MessageId, u64>,
 }
 
@@ -30,16 +32,18 @@ struct Notification<'a, U> {
     update: U,
 }
 
-/// A call that waits. ACP lets its status be left out, and its types do; CodeCompanion and Avante take such a call for a running one.
+/// A pending tool call with an explicit status. ACP allows omitting the status, and its types do,
+/// but CodeCompanion and Avante treat such a call as running.
 #[derive(Serialize)]
-struct Waiting {
+struct PendingToolCall {
     #[serde(flatten)]
     update: acp::SessionUpdate,
     status: acp::ToolCallStatus,
 }
 
 impl Projection {
-    /// `client` is the id of whoever this is shown to; `queued` waits already.
+    /// `client` is the id of the receiving client; `queued` are the messages that are queued
+    /// already.
     pub fn new(
         session: SessionId,
         client: String,
@@ -50,11 +54,12 @@ impl Projection {
         Projection { session, client, notices, own_turn: false, queued, shown_bytes: HashMap::new() }
     }
 
+    /// Writes a `session/update` notification.
     pub fn update(&self, update: impl Serialize, buffer: &mut Vec<u8>) {
         frame::notification("session/update", Notification { session_id: &self.session, update }, buffer);
     }
 
-    /// An event as it happens.
+    /// Writes a live event.
     pub fn shown(&mut self, event: &Event, buffer: &mut Vec<u8>) {
         match &event.body {
             Body::MessageDelta { message_id, role, offset, text } => self.text(message_id, *role, *offset, text, buffer),
@@ -64,7 +69,7 @@ impl Projection {
         }
     }
 
-    /// An event of the past: messages at once, calls without their way.
+    /// Writes an event of the history. Messages are sent whole, tool calls without progress.
     pub fn replayed(&mut self, event: &Event, buffer: &mut Vec<u8>) {
         match &event.body {
             Body::MessageDelta { .. } | Body::Notice { .. } | Body::MessageCompleted { discarded: true, .. } => {}
@@ -73,14 +78,14 @@ impl Projection {
         }
     }
 
-    /// Text at byte `offset` of a message, as far as it was not shown yet.
+    /// Writes text at byte `offset` of a message, except for the part that was sent already.
     pub fn text(&mut self, id: &MessageId, role: Role, offset: u64, text: &str, buffer: &mut Vec<u8>) {
         let end = offset + text.len() as u64;
         let shown = match self.shown_bytes.get_mut(id) {
             Some(shown) => shown,
             None => self.shown_bytes.entry(id.clone()).or_default(),
         };
-        // Nothing new; or a piece before this one is gone, and the whole message is on its way.
+        // Nothing new; or an earlier delta was removed, so the completed message follows.
         if end <= *shown || offset > *shown {
             return;
         }
@@ -111,7 +116,7 @@ impl Projection {
                     .locations(locations.iter().map(content::location).collect::<Vec<_>>())
                     .raw_input(input.clone());
                 let status = acp::ToolCallStatus::Pending;
-                self.update(Waiting { update: acp::SessionUpdate::ToolCall(call), status }, buffer);
+                self.update(PendingToolCall { update: acp::SessionUpdate::ToolCall(call), status }, buffer);
             }
             Body::ToolUpdated { tool_call_id, status, content } => {
                 let fields = acp::ToolCallUpdateFields::new()
@@ -187,6 +192,7 @@ impl Projection {
     }
 }
 
+/// The commands that a user can enter, as an update.
 pub fn available_commands() -> acp::SessionUpdate {
     let commands = COMMANDS.iter().map(|command| {
         let input = acp::AvailableCommandInput::Unstructured(acp::UnstructuredCommandInput::new(command.hint));

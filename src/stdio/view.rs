@@ -1,4 +1,4 @@
-//! A session as this client sees it: a cursor in its log, and the questions it was asked.
+//! A session that the client follows: a cursor in its log, and the open requests to the client.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,8 +19,9 @@ use crate::rpc::peer::Peer;
 use crate::session::broker::Broker;
 use crate::session::{Follow, Session};
 
+/// A followed session.
 pub struct View {
-    /// Tells it from an earlier one of the same session.
+    /// Distinguishes the view from earlier views of the same session.
     pub number: u64,
     session: Arc<Session>,
     follow: Follow,
@@ -28,6 +29,7 @@ pub struct View {
     nuncio: Arc<Nuncio>,
     client: Arc<Client>,
     peer: Arc<Peer>,
+    /// Permission requests that were sent to the client and have no answer.
     asked: HashMap<PermissionId, Id>,
 }
 
@@ -46,12 +48,12 @@ impl View {
         }
     }
 
-    /// Whether it shows this opening of the session, and not an earlier one.
+    /// Returns whether the view shows this open instance of the session, not an earlier one.
     pub fn is_of(&self, session: &Arc<Session>) -> bool {
         Arc::ptr_eq(&self.session, session)
     }
 
-    /// Whether its session is not open any more.
+    /// Returns whether the session was closed.
     pub fn is_over(&self) -> bool {
         self.session.is_closed()
     }
@@ -64,7 +66,7 @@ impl View {
         self.session.log.head()
     }
 
-    /// Resolves when there is something after the cursor.
+    /// Resolves when there are events after the cursor.
     pub fn moved(&self) -> BoxFuture<'static, (SessionId, u64)> {
         let number = self.number;
         let mut follow = self.session.log.follow(self.follow.cursor());
@@ -77,7 +79,7 @@ impl View {
                 () = session.closed() => true,
             };
             drop(session);
-            // It goes on where somebody works in it again.
+            // The session was closed: wait until a process, also this one, writes to it again.
             if let (true, Some(sessions)) = (closed, sessions) {
                 let _ = sessions.beyond(&id, follow.cursor()).await;
             }
@@ -86,12 +88,13 @@ impl View {
         .boxed()
     }
 
-    /// What belongs to the beginning.
-    pub fn greet(&mut self, buffer: &mut Vec<u8>) {
+    /// Writes the available commands.
+    pub fn send_commands(&mut self, buffer: &mut Vec<u8>) {
         self.projection.update(project::available_commands(), buffer);
     }
 
-    /// A page of history, whole messages only. False: that was all, and what is still open was shown as far as it goes.
+    /// Writes a page of history with completed messages. Returns false after the last page, when
+    /// the text so far of incomplete messages has been written too.
     pub async fn replay(&mut self, buffer: &mut Vec<u8>) -> bool {
         let (head, open_messages) = self.session.log.state_at_head(|state, head| (head, state.open_messages.clone()));
         if self.follow.cursor() < head {
@@ -101,14 +104,14 @@ impl View {
             let events = match page {
                 Ok(Ok(events)) => events,
                 failed => {
-                    tracing::error!(session = %self.session.log.id, ?failed, "replaying");
+                    tracing::error!(session = %self.session.log.id, ?failed, "cannot replay a session");
                     return false;
                 }
             };
             for event in &events {
                 self.projection.replayed(event, buffer);
             }
-            // Where there are no more facts, the pieces up to the head are those of the messages that are open.
+            // Without further events, the deltas up to the head belong to the incomplete messages.
             self.follow.seek(events.last().map_or(head, |last| last.seq));
             if !events.is_empty() {
                 return true;
@@ -120,8 +123,9 @@ impl View {
         false
     }
 
-    /// Asks what was asked before this client looked, and can still be answered. What was asked since comes behind the call that it is about.
-    pub fn ask_open(&mut self, buffer: &mut Vec<u8>) {
+    /// Sends the permission requests up to the cursor that are still open. Later requests are sent
+    /// with their events, after the tool call they belong to.
+    pub fn ask_open_permissions(&mut self, buffer: &mut Vec<u8>) {
         let cursor = self.cursor();
         let open = self.session.log.state(|state| state.open_permissions.clone());
         for open in open.into_iter().filter(|open| open.seq <= cursor) {
@@ -129,19 +133,19 @@ impl View {
         }
     }
 
-    /// Takes back all questions: somebody else asks them, or nobody does.
-    pub fn leave(&mut self, buffer: &mut Vec<u8>) {
+    /// Withdraws all permission requests from the client.
+    pub fn withdraw_requests(&mut self, buffer: &mut Vec<u8>) {
         for (_, request) in self.asked.drain() {
-            take_back(&self.peer, &request, buffer);
+            withdraw(&self.peer, &request, buffer);
         }
     }
 
-    /// The next page. False: there is none.
+    /// Writes the next page of events. Returns false if there are no more events.
     pub async fn show(&mut self, buffer: &mut Vec<u8>) -> bool {
         let events = match self.follow.ready() {
             Ok(events) => events,
             Err(error) => {
-                tracing::error!(session = %self.session.log.id, error = %error, "following");
+                tracing::error!(session = %self.session.log.id, error = %error, "cannot read the events of a session");
                 return false;
             }
         };
@@ -158,7 +162,7 @@ impl View {
             }
             Body::PermissionResolved { permission_id: Some(id), .. } => {
                 if let Some(request) = self.asked.remove(id) {
-                    take_back(&self.peer, &request, buffer);
+                    withdraw(&self.peer, &request, buffer);
                 }
             }
             Body::ModeChanged { .. } => {
@@ -190,11 +194,12 @@ impl View {
     ) {
         let broker = self.session.broker.clone();
         if !broker.is_open(&id) || self.asked.contains_key(&id) {
-            // Another process asks, or it was answered meanwhile, or this client was asked.
+            // The broker of another process has the request, or it is resolved, or it was sent
+            // already.
             return;
         }
-        let (question, by) = (id.clone(), self.client.principal.clone());
-        let request = self.peer.ask(Box::new(move |answer| answered(&broker, &question, &by, answer)));
+        let (permission, by) = (id.clone(), self.client.principal.clone());
+        let request = self.peer.ask(Box::new(move |answer| record_answer(&broker, &permission, &by, answer)));
         self.asked.insert(id, request.clone());
         let mut fields = acp::ToolCallUpdateFields::new()
             .status(acp::ToolCallStatus::Pending)
@@ -216,15 +221,15 @@ impl View {
     }
 }
 
-/// Somebody else was quicker, or it is too late. One that is answered already is left alone.
-fn take_back(peer: &Peer, request: &Id, buffer: &mut Vec<u8>) {
+/// Cancels a request to the client, unless the client has answered it.
+fn withdraw(peer: &Peer, request: &Id, buffer: &mut Vec<u8>) {
     if peer.withdraw(request) {
         frame::notification("$/cancel_request", json!({ "requestId": request }), buffer);
     }
 }
 
-/// Everything but one of the options that were offered is a no.
-fn answered(broker: &Broker, id: &PermissionId, by: &str, answer: Result<Value, Value>) {
+/// Passes the client's answer to the broker. Any other answer than an offered option denies.
+fn record_answer(broker: &Broker, id: &PermissionId, by: &str, answer: Result<Value, Value>) {
     let outcome =
         answer.map(|value| serde_json::from_value::<acp::RequestPermissionResponse>(value).map(|response| response.outcome));
     let denied = |reason: &str| broker.dismiss(id, PermissionOutcome::Denied, by, reason);
@@ -234,9 +239,9 @@ fn answered(broker: &Broker, id: &PermissionId, by: &str, answer: Result<Value, 
                 denied(&error.message);
             }
         }
-        Ok(Ok(acp::RequestPermissionOutcome::Cancelled)) => denied("the question was closed without an answer"),
-        Ok(Ok(_)) => denied("the answer is of an unknown kind"),
-        Ok(Err(error)) => denied(&format!("the answer could not be read: {error}")),
-        Err(_) => denied("the client could not ask"),
+        Ok(Ok(acp::RequestPermissionOutcome::Cancelled)) => denied("the permission request was dismissed"),
+        Ok(Ok(_)) => denied("the client's answer has an unknown outcome"),
+        Ok(Err(error)) => denied(&format!("the client's answer is invalid: {error}")),
+        Err(_) => denied("the client answered the permission request with an error"),
     }
 }

@@ -204,7 +204,7 @@ async fn file_that_the_client_wrote_without_an_answer_can_be_edited_again() {
     let (_, updates) = agent.turn(&session, "go").await;
     assert_eq!(home.get("a.txt").as_deref(), Some("three\n"), "{}", said(&updates, 1));
     assert_eq!(agent.editor.as_ref().unwrap().calls, [READ, WRITE]);
-    assert_eq!(notices(&updates), ["The client could not do it"]);
+    assert_eq!(notices(&updates), ["A request to the client failed"]);
     agent.finish().await;
 }
 

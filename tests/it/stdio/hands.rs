@@ -90,7 +90,7 @@ async fn what_was_typed_since_it_was_read_is_not_overwritten() {
 #[tokio::test]
 async fn a_client_that_lacks_the_methods_or_lies_loses_no_edit() {
     let unused = "The client's files are not used";
-    for (manner, notice) in [(Manner::Lacks, "The client could not do it"), (Manner::Lies, unused)] {
+    for (manner, notice) in [(Manner::Lacks, "A request to the client failed"), (Manner::Lies, unused)] {
         let home = Home::new();
         home.put("a.txt", "one\n");
         let calls = [
@@ -125,7 +125,7 @@ async fn a_silent_client_is_waited_for_once() {
     assert_eq!(agent.editor.as_ref().unwrap().calls, ["fs/read_text_file"]);
     let withdrawn = agent.frames.iter().filter(|frame| frame["method"] == "$/cancel_request").count();
     assert_eq!(withdrawn, 1, "the request is taken back");
-    assert_eq!(notices(&updates), ["The client could not do it"]);
+    assert_eq!(notices(&updates), ["A request to the client failed"]);
     agent.finish().await;
 }
 
@@ -290,7 +290,7 @@ async fn a_cancel_ends_what_runs_in_a_terminal_and_one_that_cannot_be_had_is_our
     let (mut agent, session) = self::session(&home, Editor::new(Manner::Errs), &[("bash", json!({"command": "echo ours"}))]).await;
     let (_, updates) = agent.turn(&session, "go").await;
     assert_eq!(said(&updates, 0), "completed ours\nexit code: 0");
-    assert_eq!(notices(&updates), ["The client could not do it"]);
+    assert_eq!(notices(&updates), ["A request to the client failed"]);
     agent.finish().await;
 }
 

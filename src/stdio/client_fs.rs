@@ -1,6 +1,6 @@
-//! Client-side files and terminals: requests of ACP to the client (`fs/*`, `terminal/*`). If the client
-//! lacks a method or does not answer in time, the user is notified once and the local disk or shell is
-//! used; a file that the client refuses to read or write is not read or written.
+//! Client-side files and terminals: requests of ACP to the client (`fs/*`, `terminal/*`). If the
+//! client lacks a method or does not answer in time, the user is notified once and the local disk
+//! or shell is used; a file that the client refuses to read or write is not read or written.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -23,8 +23,8 @@ use crate::protocol::acp;
 use crate::session::SessionLog;
 use crate::tools::{ClientHands, ClientTerminal, Refused, TerminalCommand};
 
-/// What a client lends to one session.
-pub struct Hands {
+/// Files and terminals of a client, for one session.
+pub struct ClientAccess {
     link: Link,
 }
 
@@ -32,12 +32,13 @@ pub struct Hands {
 struct Link {
     caller: Caller,
     log: Arc<SessionLog>,
-    /// It did not answer in time: it is not asked for files again.
+    /// A request timed out: files and terminals of the client are no longer used.
     slow: Arc<AtomicBool>,
-    told: Arc<AtomicBool>,
-    /// It does not return what it was given to write: its files are not used.
+    /// The user was notified of the fallback.
+    notified: Arc<AtomicBool>,
+    /// The client returned other content than it was given to write: its files are no longer used.
     distrusted: Arc<AtomicBool>,
-    /// Files that it was told to write, as long as it has not answered.
+    /// Files with an outstanding write request.
     writing: Arc<Mutex<HashSet<PathBuf>>>,
 }
 
@@ -48,13 +49,13 @@ enum Failure {
     Refused { code: i64, message: String },
     /// The client is gone, or its answer is not what the method returns.
     Unusable(String),
-    /// No answer in time: the client may still do what it was asked for.
-    Silent(String),
+    /// No answer in time. The client may still carry out the request.
+    TimedOut(String),
 }
 
 impl std::fmt::Display for Failure {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (Failure::Refused { message: why, .. } | Failure::Unusable(why) | Failure::Silent(why)) = self;
+        let (Failure::Refused { message: why, .. } | Failure::Unusable(why) | Failure::TimedOut(why)) = self;
         formatter.write_str(why)
     }
 }
@@ -66,21 +67,21 @@ impl Failure {
         Failure::Refused { code, message: reason(error).map_or(message.clone(), |reason| format!("{message}: {reason}")) }
     }
 
-    /// An error of this kind, by its JSON-RPC code.
+    /// Returns whether the client answered with the JSON-RPC code of this kind.
     fn is(&self, kind: Kind) -> bool {
         matches!(self, Failure::Refused { code, .. } if *code == i64::from(kind.row().rpc))
     }
 }
 
-/// SDKs put the cause of an internal error into `data.details`.
+/// The cause in an error's data: `data` or `data.details`, where SDKs put it for internal errors.
 fn reason(error: &serde_json::Value) -> Option<&str> {
     error["data"].as_str().or_else(|| error["data"]["details"].as_str())
 }
 
-impl Hands {
-    pub fn new(caller: Caller, log: Arc<SessionLog>) -> Hands {
-        let (slow, told, distrusted) = (Arc::default(), Arc::default(), Arc::default());
-        Hands { link: Link { caller, log, slow, told, distrusted, writing: Arc::default() } }
+impl ClientAccess {
+    pub fn new(caller: Caller, log: Arc<SessionLog>) -> ClientAccess {
+        let (slow, notified, distrusted) = (Arc::default(), Arc::default(), Arc::default());
+        ClientAccess { link: Link { caller, log, slow, notified, distrusted, writing: Arc::default() } }
     }
 }
 
@@ -89,48 +90,50 @@ impl Link {
         acp::SessionId::new(self.log.id.as_str())
     }
 
-    async fn call<R: DeserializeOwned>(&self, method: &str, params: impl Serialize, patience: Duration) -> Result<R, Failure> {
+    async fn call<R: DeserializeOwned>(&self, method: &str, params: impl Serialize, timeout: Duration) -> Result<R, Failure> {
         let asked = self.caller.call(method, params, Some((self.log.id.clone(), self.log.head())));
-        match tokio::time::timeout(patience, asked).await {
+        match tokio::time::timeout(timeout, asked).await {
             Ok(Some(Ok(value))) => serde_json::from_value(value).map_err(|error| Failure::Unusable(error.to_string())),
             Ok(Some(Err(error))) => Err(Failure::from_error(&error)),
             Ok(None) => Err(Failure::Unusable("the client is gone".into())),
-            Err(_) => Err(self.silent(patience)),
+            Err(_) => Err(self.timed_out(timeout)),
         }
     }
 
-    fn silent(&self, patience: Duration) -> Failure {
+    fn timed_out(&self, timeout: Duration) -> Failure {
         self.slow.store(true, Ordering::Relaxed);
-        Failure::Silent(format!("no answer within {} s", patience.as_secs()))
+        Failure::TimedOut(format!("no answer within {} s", timeout.as_secs()))
     }
 
-    /// Asks for something that the client may still do when nobody waits for it any more: `late` gets what it says then.
-    async fn call_to_do<R: DeserializeOwned + Send + 'static>(
+    /// Sends a request that the client may still carry out after the timeout. `late` receives a
+    /// result that arrives after the timeout or after the returned future was dropped.
+    async fn call_with_effect<R: DeserializeOwned + Send + 'static>(
         &self,
         method: &'static str,
         params: impl Serialize + Send + 'static,
-        patience: Duration,
+        timeout: Duration,
         late: impl FnOnce(Result<R, Failure>) + Send + 'static,
     ) -> Result<R, Failure> {
         let (link, (answer, answered)) = (self.clone(), oneshot::channel());
         tokio::spawn(async move {
-            let said = link.call(method, params, limits::STALLED).await;
-            if let Err(said) = answer.send(said) {
-                late(said);
+            let result = link.call(method, params, limits::STALLED).await;
+            if let Err(result) = answer.send(result) {
+                late(result);
             }
         });
-        match tokio::time::timeout(patience, answered).await {
-            Ok(Ok(said)) => said,
-            Ok(Err(_)) | Err(_) => Err(self.silent(patience)),
+        match tokio::time::timeout(timeout, answered).await {
+            Ok(Ok(result)) => result,
+            Ok(Err(_)) | Err(_) => Err(self.timed_out(timeout)),
         }
     }
 
-    /// Notifies the user that the disk is used instead of the client, unless the client refused.
+    /// Returns the refusal if the client refused. For other failures, notifies the user and returns
+    /// `Ok`: the caller uses the local disk.
     fn fall_back(&self, method: &str, failure: Failure) -> Result<(), Refused> {
         match failure {
             Failure::Refused { ref message, .. } if !failure.is(Kind::Unsupported) => Err(Refused(message.clone())),
             failure => {
-                self.tell(method, &failure);
+                self.notify(method, &failure);
                 Ok(())
             }
         }
@@ -140,17 +143,17 @@ impl Link {
         self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says once that the client's hands are not used.
-    fn tell(&self, method: &str, why: &Failure) {
-        tracing::info!(session = %self.log.id, method, %why, "the client could not");
-        if !self.told.swap(true, Ordering::Relaxed) {
-            let description = format!("{method}: {why}; nuncio does it itself");
-            self.log.try_emit(None, Body::notice(Severity::Warning, "The client could not do it", description));
+    /// Notifies the user once that nuncio continues without the client.
+    fn notify(&self, method: &str, why: &Failure) {
+        tracing::info!(session = %self.log.id, method, %why, "request to the client failed");
+        if !self.notified.swap(true, Ordering::Relaxed) {
+            let description = format!("{method}: {why}; nuncio continues without the client");
+            self.log.try_emit(None, Body::notice(Severity::Warning, "A request to the client failed", description));
         }
     }
 }
 
-impl ClientHands for Hands {
+impl ClientHands for ClientAccess {
     fn has_files(&self) -> bool {
         let (fs, link) = (self.link.caller.capabilities().fs, &self.link);
         let unused = link.slow.load(Ordering::Relaxed) || link.distrusted.load(Ordering::Relaxed);
@@ -167,7 +170,7 @@ impl ClientHands for Hands {
             let params = acp::ReadTextFileRequest::new(link.session(), path);
             match link.call(METHOD, params, limits::CLIENT_FILE).await {
                 Ok(acp::ReadTextFileResponse { content, .. }) => Ok(Some(content)),
-                // The client has nothing that the disk has not.
+                // The client has no unsaved buffer of this file: read the disk.
                 Err(failure) if failure.is(Kind::NotFound) => Ok(None),
                 Err(failure) => link.fall_back(METHOD, failure).map(|()| None),
             }
@@ -189,8 +192,8 @@ impl ClientHands for Hands {
                 later.writing().remove(&own);
             };
             let written: Result<Option<acp::WriteTextFileResponse>, _> =
-                link.call_to_do(METHOD, params, limits::CLIENT_FILE, answered).await;
-            if !matches!(written, Err(Failure::Silent(_))) {
+                link.call_with_effect(METHOD, params, limits::CLIENT_FILE, answered).await;
+            if !matches!(written, Err(Failure::TimedOut(_))) {
                 link.writing().remove(path);
             }
             written.map(|_| true).or_else(|failure| link.fall_back(METHOD, failure).map(|()| false))
@@ -211,7 +214,7 @@ impl ClientHands for Hands {
             return;
         }
         let description = format!(
-            "after fs/write_text_file, {} is not what the client was given; nuncio reads and writes files on the disk from here on",
+            "after fs/write_text_file, {} differs from the text that was sent; nuncio uses files on the local disk from now on",
             path.display()
         );
         tracing::warn!(session = %self.link.log.id, description, "client files are not used");
@@ -232,17 +235,17 @@ impl ClientHands for Hands {
                 .cwd(command.cwd.clone())
                 .output_byte_limit(command.output_bytes_max);
             let later = link.clone();
-            // What begins when nobody waits for it is ended: that is what the release does.
-            let late = move |said: Result<acp::CreateTerminalResponse, Failure>| {
-                drop(said.map(|made| Terminal { link: later, id: made.terminal_id }));
+            // A terminal that is created too late is released, which ends its command.
+            let late = move |result: Result<acp::CreateTerminalResponse, Failure>| {
+                drop(result.map(|made| Terminal { link: later, id: made.terminal_id }));
             };
-            match link.call_to_do(METHOD, params, limits::CLIENT_TERMINAL, late).await {
+            match link.call_with_effect(METHOD, params, limits::CLIENT_TERMINAL, late).await {
                 Ok(acp::CreateTerminalResponse { terminal_id, .. }) => {
                     Ok(Some(Box::new(Terminal { link: link.clone(), id: terminal_id }) as Box<dyn ClientTerminal>))
                 }
-                Err(Failure::Silent(why)) => Err(format!("{METHOD}: {why}")),
+                Err(Failure::TimedOut(why)) => Err(format!("{METHOD}: {why}")),
                 Err(failure) => {
-                    link.tell(METHOD, &failure);
+                    link.notify(METHOD, &failure);
                     Ok(None)
                 }
             }
@@ -264,10 +267,10 @@ impl ClientTerminal for Terminal {
     fn ended(&self) -> BoxFuture<'_, Option<i32>> {
         async move {
             let params = acp::WaitForTerminalExitRequest::new(self.link.session(), self.id.clone());
-            // The caller knows how long the command may take.
-            let patience = Duration::from_millis(limits::BASH_TIMEOUT_MS_MAX) + limits::CLIENT_TERMINAL;
+            // An upper bound: the caller enforces the timeout of the command.
+            let timeout = Duration::from_millis(limits::BASH_TIMEOUT_MS_MAX) + limits::CLIENT_TERMINAL;
             let ended: Result<acp::WaitForTerminalExitResponse, Failure> =
-                self.link.call("terminal/wait_for_exit", params, patience).await;
+                self.link.call("terminal/wait_for_exit", params, timeout).await;
             let status = ended.ok()?.exit_status;
             status.exit_code.and_then(|code| i32::try_from(code).ok()).or_else(|| Some(128 + signal(status.signal.as_deref()?)))
         }
@@ -277,9 +280,9 @@ impl ClientTerminal for Terminal {
     fn output(&self) -> BoxFuture<'_, Option<(String, bool)>> {
         async move {
             let params = acp::TerminalOutputRequest::new(self.link.session(), self.id.clone());
-            let said: Result<acp::TerminalOutputResponse, Failure> =
+            let result: Result<acp::TerminalOutputResponse, Failure> =
                 self.link.call("terminal/output", params, limits::CLIENT_TERMINAL).await;
-            said.ok().map(|said| (said.output, said.truncated))
+            result.ok().map(|response| (response.output, response.truncated))
         }
         .boxed()
     }
@@ -290,7 +293,7 @@ impl ClientTerminal for Terminal {
             let killed: Result<Option<acp::KillTerminalResponse>, Failure> =
                 self.link.call("terminal/kill", params, limits::CLIENT_TERMINAL).await;
             if let Err(why) = killed {
-                self.link.tell("terminal/kill", &why);
+                self.link.notify("terminal/kill", &why);
             }
         }
         .boxed()
@@ -300,11 +303,11 @@ impl ClientTerminal for Terminal {
 impl Drop for Terminal {
     fn drop(&mut self) {
         let params = acp::ReleaseTerminalRequest::new(self.link.session(), self.id.clone());
-        self.link.caller.tell("terminal/release", params);
+        self.link.caller.send_request("terminal/release", params);
     }
 }
 
-/// The number of a signal by its name, with or without `SIG`; what is unknown is taken for KILL.
+/// The number of a signal by its name, with or without `SIG`; 9 (KILL) for unknown names.
 fn signal(name: &str) -> i32 {
     match name.trim_start_matches("SIG") {
         "HUP" => 1,
