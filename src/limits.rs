@@ -394,6 +394,8 @@ pub const TRACES_SENT: Duration = Duration::from_secs(2);
 pub const OWN_FILE_BYTES_MAX: u64 = 1 << 20;
 /// Searches of directory trees that a process runs concurrently. Further ones wait.
 pub const WALKS_MAX: usize = 8;
+/// Rules of the ignore files of a directory and its ancestors; further rules are skipped.
+pub const IGNORE_RULES_MAX: usize = 20_000;
 /// Threads of one search.
 pub const WALK_THREADS_MAX: usize = 12;
 /// One instruction file, in bytes.

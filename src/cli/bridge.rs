@@ -68,7 +68,7 @@ pub fn token(ground: &Ground, command: TokenCommand) -> Result<u8> {
                 "controller" => Role::Controller,
                 _ => {
                     return Err(
-                        Error::invalid_params(format!("role {role:?} is unknown")).hint("use --role observer or --role controller")
+                        Error::invalid_params(format!("role \"{role}\" is unknown")).hint("use --role observer or --role controller")
                     );
                 }
             };

@@ -52,7 +52,7 @@ fn methods() -> Value {
 pub fn print_named(name: &str) -> Result<u8> {
     let text = schema(name).ok_or_else(|| {
         let names: Vec<&str> = SCHEMAS.iter().map(|(name, _)| *name).collect();
-        Error::invalid_params(format!("schema {name:?} is unknown")).hint(format!("use one of {}", names.join(", ")))
+        Error::invalid_params(format!("schema \"{name}\" is unknown")).hint(format!("use one of {}", names.join(", ")))
     })?;
     print_json(text).map(|()| 0)
 }

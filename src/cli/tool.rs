@@ -38,7 +38,7 @@ pub async fn run(nuncio: Arc<Nuncio>, options: ToolOptions, colours: Colours) ->
     let tools = nuncio.agents.tools();
     if tools.get(name).is_none() {
         let names: Vec<&str> = tools.names().collect();
-        return Err(Error::invalid_params(format!("tool {name:?} is unknown")).hint(format!("use one of {}", names.join(", "))));
+        return Err(Error::invalid_params(format!("tool \"{name}\" is unknown")).hint(format!("use one of {}", names.join(", "))));
     }
     let prepared = match tools.prepare(name, input, &context) {
         Ok(prepared) => prepared,

@@ -132,7 +132,7 @@ impl Tokens {
     pub fn create(&self, name: &str, role: Role, roots: Vec<PathBuf>, created_ms: u64) -> Result<String> {
         let fits = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
         if name.is_empty() || name.len() > limits::TOKEN_NAME_CHARS_MAX || !name.chars().all(fits) || name == OWNER {
-            return Err(Error::invalid_params(format!("token name {name:?} is invalid"))
+            return Err(Error::invalid_params(format!("token name \"{name}\" is invalid"))
                 .hint("use letters, digits, `-`, `_` and `.`; `owner` is reserved"));
         }
         let mut tokens = self.list()?;

@@ -6,6 +6,7 @@ use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use rustix::process::{getegid, geteuid};
@@ -38,13 +39,17 @@ fn cover(split: &Split, tops: &[PathBuf], kept: &[&Path]) -> io::Result<()> {
     enter_namespace()?;
     // Mount events propagate into this namespace, but not out of it.
     mount(None, Path::new("/"), None, libc::MS_REC | libc::MS_SLAVE, None)?;
+    // A directory that does not exist cannot be covered, and the command could create it.
+    for path in split.private.iter().filter(|path| !path.exists()) {
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+    }
     for directory in tops.iter().flat_map(|top| split.between(top)).filter(|directory| directory.is_dir()) {
         mount(Some(directory), directory, None, libc::MS_BIND | libc::MS_REC, None)?;
     }
     // Opened now, because a covered path cannot be opened later, and in this namespace, because
     // only its own mounts can be bound.
     let kept: Vec<(&Path, OwnedFd)> = kept.iter().filter_map(|path| Some((*path, open(path)?))).collect();
-    for path in split.private.iter().filter(|path| path.exists()) {
+    for path in &split.private {
         if !path.is_dir() {
             mount(Some(Path::new("/dev/null")), path, None, libc::MS_BIND, None)?;
             continue;

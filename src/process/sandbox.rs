@@ -2,6 +2,7 @@
 //! calls that circumvent Landlock, and resource limits apply. A supervisor restricts itself before
 //! it starts its command; descendants inherit the restrictions and cannot remove them.
 
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use landlock::{
@@ -102,21 +103,31 @@ impl Sandbox {
         }
         let write = AccessFs::from_write(NEWEST) & !NEVER;
         let device = make_bitflags!(AccessFs::{WriteFile | Truncate | IoctlDev});
-        let mut rules: Vec<Result<PathBeneath<_>, RulesetError>> = Vec::new();
+        let mut created = Some(ruleset.create()?);
+        let mut failed = None;
+        // Each rule is added at once, so that only one of its files is open at a time.
+        let mut add = |opened: OwnedFd, access: BitFlags<AccessFs>| match created
+            .take()
+            .map(|it| it.add_rule(PathBeneath::new(opened, access)))
+        {
+            Some(Ok(next)) => created = Some(next),
+            Some(Err(error)) => failed = Some(error),
+            None => {}
+        };
         let mut allow = |top: &Path, access: BitFlags<AccessFs>| {
             if access.is_empty() {
                 return;
             }
             split.allow(top, &mut |opened, is_directory| {
                 let access = if is_directory { access } else { access & AccessFs::from_file(NEWEST) };
-                rules.push(Ok(PathBeneath::new(opened, access)));
+                add(opened, access);
             });
         };
         self.writable.iter().chain([&self.temp]).for_each(|path| allow(path, write | read));
         self.readable.iter().map(PathBuf::as_path).chain([Path::new("/")]).for_each(|path| allow(path, read));
-        rules.extend(DEVICES.iter().filter_map(|path| open(Path::new(path))).map(|opened| Ok(PathBeneath::new(opened, device))));
-        let status = ruleset.create()?.add_rules(rules)?.restrict_self()?;
-        Ok(match status.landlock {
+        DEVICES.iter().filter_map(|path| open(Path::new(path))).for_each(|opened| add(opened, device));
+        let Some(created) = created else { return failed.map_or(Ok(None), Err) };
+        Ok(match created.restrict_self()?.landlock {
             LandlockStatus::Available { effective_abi, .. } => Some(effective_abi),
             LandlockStatus::NotEnabled | LandlockStatus::NotImplemented => None,
         })

@@ -160,7 +160,9 @@ impl Session {
                     () = session.gone.cancelled() => return,
                     () = tokio::time::sleep(limits::STORE_RECOVERY) => {}
                 }
-                if session.own().await.as_ref().is_err_and(|error| !ours(error)) {
+                // A running turn closes itself, which starts the next recovery.
+                let running = session.slot().turn.is_some();
+                if !running && session.own().await.as_ref().is_err_and(|error| !ours(error)) {
                     return;
                 }
             }

@@ -11,6 +11,7 @@ use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::file::read_small;
+use crate::limits;
 
 /// The rules of a directory and of its ancestors.
 #[derive(Debug)]
@@ -18,6 +19,8 @@ pub(super) struct Ignores {
     /// By kind, in order of precedence.
     own: [Gitignore; KINDS],
     above: Option<Arc<Ignores>>,
+    /// Number of rules, those of the ancestors included; at most [`limits::IGNORE_RULES_MAX`].
+    rules: usize,
 }
 
 const KINDS: usize = 3;
@@ -55,11 +58,19 @@ impl Ignores {
     /// Adds the rules of `directory`, which contains the ignore files `found`, to those of its
     /// ancestors.
     pub fn enter(above: Option<Arc<Ignores>>, directory: &Path, found: Found) -> Option<Arc<Ignores>> {
-        let read = |wanted: bool, name: &str| if wanted { rules(directory, &directory.join(name)) } else { Gitignore::empty() };
-        let exclude = if found.git { git_directory(directory).join("info/exclude") } else { PathBuf::new() };
-        let exclude = if found.git { rules(directory, &exclude) } else { Gitignore::empty() };
-        let own = [read(found.ignore, ".ignore"), read(found.gitignore, ".gitignore"), exclude];
-        if own.iter().all(Gitignore::is_empty) { above } else { Some(Arc::new(Ignores { own, above })) }
+        let mut left = limits::IGNORE_RULES_MAX.saturating_sub(above.as_ref().map_or(0, |above| above.rules));
+        let before = left;
+        let mut read = |wanted: bool, file: &dyn Fn() -> PathBuf| match wanted {
+            true => rules(directory, &file(), &mut left),
+            false => Gitignore::empty(),
+        };
+        let own = [
+            read(found.ignore, &|| directory.join(".ignore")),
+            read(found.gitignore, &|| directory.join(".gitignore")),
+            read(found.git, &|| git_directory(directory).join("info/exclude")),
+        ];
+        let rules = above.as_ref().map_or(0, |above| above.rules) + before - left;
+        if own.iter().all(Gitignore::is_empty) { above } else { Some(Arc::new(Ignores { own, above, rules })) }
     }
 
     /// Returns whether `path`, which is in the directory, is ignored (`true`) or re-included
@@ -88,13 +99,18 @@ pub(super) fn decision(rules: &Gitignore, path: &Path, is_directory: bool) -> Op
     }
 }
 
-/// Reads the rules of `file`, relative to `directory`. An unreadable file has no rules; invalid
-/// lines are skipped.
-pub(super) fn rules(directory: &Path, file: &Path) -> Gitignore {
+/// Reads the rules of `file`, relative to `directory`, and subtracts their number from `left`,
+/// which is how many may be read. An unreadable file has no rules; invalid lines are skipped.
+pub(super) fn rules(directory: &Path, file: &Path, left: &mut usize) -> Gitignore {
     let Ok(bytes) = read_small(file) else { return Gitignore::empty() };
     let mut builder = GitignoreBuilder::new(directory);
     let text = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&bytes);
-    for line in text.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line)) {
+    let lines = text.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+    for line in lines.filter(|line| !line.is_empty() && !line.starts_with(b"#")) {
+        if *left == 0 {
+            break;
+        }
+        *left -= 1;
         if let Ok(line) = std::str::from_utf8(line) {
             // An invalid pattern excludes nothing, as in git.
             let _ = builder.add_line(None, line);

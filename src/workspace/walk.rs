@@ -190,7 +190,8 @@ impl Walk {
     }
 
     fn global(&self) -> Gitignore {
-        self.excludes.as_ref().map_or_else(Gitignore::empty, |file| rules(&self.root, file))
+        let mut left = limits::IGNORE_RULES_MAX;
+        self.excludes.as_ref().map_or_else(Gitignore::empty, |file| rules(&self.root, file, &mut left))
     }
 
     fn enters(&self, entry: &Entry) -> bool {

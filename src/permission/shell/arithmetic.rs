@@ -14,6 +14,10 @@ const INTEGERS: &str = "\
 /// Variables that always hold a number, whatever the environment.
 const NUMBERS: &str = "BASHPID EPOCHSECONDS LINENO OPTIND RANDOM SECONDS SRANDOM";
 
+/// Variables that bash itself sets, so that an assignment in the line does not tell their value.
+const SET_BY_SHELL: &str = "_ FUNCNAME BASH_ARGV BASH_ARGV0 BASH_COMMAND BASH_LINENO BASH_SOURCE COPROC COPROC_PID DIRSTACK \
+     GROUPS MAPFILE OLDPWD OPTARG PIPESTATUS PWD REPLY";
+
 /// Returns whether bash evaluates values assigned to the variable.
 pub fn is_integer(name: &str) -> bool {
     is_one_of(INTEGERS, name)
@@ -179,23 +183,34 @@ impl Variables {
     /// Records that arithmetic at `place` evaluates the variable.
     pub fn use_number(&mut self, name: &str, place: usize) {
         if !is_one_of(NUMBERS, name) {
-            self.used.push(Used { name: name.into(), place, holds: |value| value.number, assigned: true });
+            self.use_as(name, place, |value| value.number, true);
         }
+    }
+
+    /// Records a use that requires `holds` of the value; no value of a variable that bash sets is
+    /// known.
+    fn use_as(&mut self, name: &str, place: usize, holds: fn(&Value) -> bool, assigned: bool) {
+        let set_by_shell = is_one_of(SET_BY_SHELL, name);
+        let holds = if set_by_shell { |_: &Value| false } else { holds };
+        self.used.push(Used { name: name.into(), place, holds, assigned: assigned || set_by_shell });
     }
 
     /// Records that the name of a file written at `place` starts with the variable.
     pub fn use_file(&mut self, name: &str, place: usize) {
-        self.used.push(Used { name: name.into(), place, holds: |value| value.file, assigned: true });
+        self.use_as(name, place, |value| value.file, true);
     }
 
     /// Records that the name of a file read at `place` starts with the variable.
     pub fn use_source(&mut self, name: &str, place: usize) {
-        self.used.push(Used { name: name.into(), place, holds: |value| !value.device, assigned: false });
+        // `$_` is the last argument of the previous command.
+        let known = name != "_";
+        let holds = if known { |value: &Value| !value.device } else { |_: &Value| false };
+        self.used.push(Used { name: name.into(), place, holds, assigned: !known });
     }
 
     /// Records that unknown text is appended to the variable at `place`.
     pub fn use_clean(&mut self, name: &str, place: usize) {
-        self.used.push(Used { name: name.into(), place, holds: |value| value.clean, assigned: true });
+        self.use_as(name, place, |value| value.clean, true);
     }
 
     /// Returns whether the assignments satisfy all recorded uses.

@@ -39,9 +39,11 @@ impl Reader<'_> {
             }
         }
         if appends {
-            (value.file, value.device, value.clean) = (true, false, true);
+            (value.file, value.clean) = (!value.device, true);
         }
-        self.variables.assign(name, value, self.after(node));
+        // An append does not tell what the variable held before.
+        let before = if appends { 0..0 } else { self.after(node) };
+        self.variables.assign(name, value, before);
         self.variable(name, prefixed, text.as_deref(), node);
     }
 

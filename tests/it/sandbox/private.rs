@@ -111,6 +111,20 @@ async fn a_root_works_in_the_sandbox_although_nuncio_is_in_it() {
     assert_eq!(home.get("../home/trusted").as_deref(), Some("trusted-list\n"));
 }
 
+/// Settings that a command creates would take effect unconfined in the next session.
+#[tokio::test]
+async fn settings_directory_that_does_not_exist_cannot_be_created_in_the_sandbox() {
+    let home = Home::new();
+    let missing = home.work().join("config/nuncio");
+    home.env("NUNCIO_HOME", missing.to_str().unwrap());
+    let command = "mkdir -p config/nuncio && printf '[sandbox]\\nmode = \"off\"\\n' > config/nuncio/config.toml";
+    let (code, told) = bash(&home, &[], command).await;
+    assert_ne!(code, 0, "{told}");
+    assert!(!missing.join("config.toml").exists());
+    let (code, told) = bash(&home, &[], "echo x > config/other && cat config/other").await;
+    assert_eq!(code, 0, "{told}");
+}
+
 #[tokio::test]
 async fn the_directories_above_nuncios_cannot_be_renamed_in_the_sandbox() {
     let home = Home::new();

@@ -21,7 +21,7 @@ fn read(file: &str) -> (&'static str, Value) {
 async fn unsaved(home: &Home, session: &str, index: usize) -> bool {
     let log = home.log(session).await;
     let ended = log.iter().filter(|event| event["body"]["type"] == "tool.completed").nth(index).unwrap();
-    ended["body"]["output"].to_string().contains("not all of it is saved")
+    ended["body"]["output"].to_string().contains("including unsaved changes")
 }
 
 #[tokio::test]

@@ -3,7 +3,28 @@
 use super::source::{assert_none, package, sources};
 
 /// Modules that are checked. A module joins when its comments and messages are rewritten.
-const CHECKED: &[&str] = &["api", "app", "cli", "config", "http", "lib", "limits", "lsp", "main", "model", "patch", "permission", "process", "protocol", "stdio", "store", "terminal_text", "tools", "web", "workspace"];
+const CHECKED: &[&str] = &[
+    "api",
+    "app",
+    "cli",
+    "config",
+    "http",
+    "lib",
+    "limits",
+    "lsp",
+    "main",
+    "model",
+    "patch",
+    "permission",
+    "process",
+    "protocol",
+    "stdio",
+    "store",
+    "terminal_text",
+    "tools",
+    "web",
+    "workspace",
+];
 
 /// Documents that are checked.
 const DOCUMENTS: &[&str] = &["README.md", "docs/ARCHITECTURE.md", "docs/TOOLS.md"];

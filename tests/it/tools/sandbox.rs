@@ -297,7 +297,7 @@ async fn what_fails_is_told_what_it_may_do() {
     assert_eq!(told, format!("ok x\n{}\nexit code: 3", hint.replace("/,", ",")));
     assert_eq!(world.told("bash", json!({"command": "echo x"})).await, "ok x\nexit code: 0");
     world.call("bash", json!({"command": "exit 3", "background": true})).await.unwrap();
-    let told = plain_text(&jobs::look_until(&world, "1", "is over").await.parts);
+    let told = plain_text(&jobs::look_until(&world, "1", "ended").await.parts);
     assert_eq!(told, format!("{}\n[job 1 ended: exit code: 3]", hint.replace("/,", ",")));
     let sandbox = world.context.sandbox.as_mut().unwrap();
     sandbox.writable.clear();

@@ -122,6 +122,13 @@ pub const EXECUTES: &[&str] = &[
     "n=1; ((PATH=5)); ls",
     "n=1; echo $((PATH=n)); ls",
     "n=1; ((RANDOM=n))",
+    // Bash itself sets these variables, whatever the line assigns.
+    "for _ in 1; do : 'a[$(touch PWNED)]'; echo $((_)); done",
+    "for _ in 1; do true 'a[$(touch PWNED)]'; ((_)); done",
+    "_=1; : 'a[$(touch PWNED)]'; echo $((_))",
+    "FUNCNAME=1; for f in 'a[$(touch PWNED)]'; do f() { echo $((FUNCNAME)); }; f; done",
+    "REPLY=1; read < a; echo $((REPLY))",
+    "PWD=1; cd a; echo $((PWD))",
 ];
 
 /// The same means, without harm: they need not be asked about.
