@@ -1,4 +1,4 @@
-//! Nuncio's own agent: asks a model, runs the tools it calls, until it is done.
+//! The native agent: requests answers from a model and runs its tool calls until the turn ends.
 
 pub mod gate;
 mod models;

@@ -1,5 +1,5 @@
-//! The parts of messages and tool calls. ACP and the model protocols convert to and from these types
-//! at their edges.
+//! The parts of messages and tool calls. ACP and the model protocols convert to and from these
+//! types at their edges.
 
 use std::path::PathBuf;
 

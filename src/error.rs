@@ -87,9 +87,9 @@ impl Kind {
 #[derive(Clone)]
 pub struct Error {
     pub kind: Kind,
-    /// What failed, with what, and why. Lower case, without a full stop.
+    /// The failed operation, its object and the reason. Lower case, without a full stop.
     pub message: String,
-    /// What to do next: a command or a setting.
+    /// The next step for the user: a command or a setting.
     pub hint: Option<String>,
     /// Data for clients.
     pub details: Option<Value>,
@@ -148,7 +148,7 @@ impl Error {
     }
 }
 
-/// Whether an operation failed for want of a file descriptor (EMFILE, ENFILE).
+/// Returns whether an operation failed for want of a file descriptor (EMFILE, ENFILE).
 pub fn out_of_files(error: &std::io::Error) -> bool {
     [libc::EMFILE, libc::ENFILE].map(Some).contains(&error.raw_os_error())
 }

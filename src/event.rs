@@ -93,7 +93,7 @@ pub enum PermissionOutcome {
 }
 
 impl PermissionOutcome {
-    /// Whether the call may run.
+    /// Returns whether the call may run.
     pub fn allows(self) -> bool {
         matches!(self, Self::AllowOnce | Self::AllowAlways)
     }

@@ -1,4 +1,5 @@
-//! What the gate looks at and what it says: the pure part, the same for a call of a turn and for one by hand.
+//! Permission checks of tool calls, without side effects. Calls of a turn and `nuncio tool` share
+//! them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +13,8 @@ use crate::tools::{Prepared, Reach, ToolContext};
 use crate::web::Address;
 use crate::workspace::{Except, Placed};
 
-/// The call as rules see it, its paths without symlinks.
+/// Builds the permission request of a call: what rules match against. Paths have their symlinks
+/// resolved.
 pub fn subject<'a>(prepared: &'a Prepared, context: &ToolContext) -> Subject<'a> {
     let (access, workspace) = (&prepared.access, &context.workspace);
     let place = |placed: &Placed| {
@@ -32,7 +34,8 @@ pub fn subject<'a>(prepared: &'a Prepared, context: &ToolContext) -> Subject<'a>
     Subject { tool: &prepared.name, kind: access.kind, paths, line, writes, url: access.url.as_deref() }
 }
 
-/// What earlier commands exported and this one would run differently with, as a shell would write it before it.
+/// Assignments of the exported variables that decide which program a command runs, as shell text
+/// that precedes the command.
 fn left_behind(context: &ToolContext) -> String {
     let exported = context.start.exported.iter().map(|(name, value)| {
         (name.to_string_lossy(), value.as_ref().map_or_else(Default::default, |value| value.to_string_lossy()))
@@ -40,7 +43,7 @@ fn left_behind(context: &ToolContext) -> String {
     exported.filter(|(name, _)| decides_what_runs(name)).map(|(name, value)| assignment(&name, &value)).collect()
 }
 
-/// What rules keep a call that may run from seeing.
+/// Returns the filter for paths that rules hide from an allowed search call.
 pub fn hidden(rules: &Rules, prepared: &Prepared, context: &ToolContext) -> Option<Except> {
     if prepared.kind != ToolKind::Search {
         return None;
@@ -50,8 +53,8 @@ pub fn hidden(rules: &Rules, prepared: &Prepared, context: &ToolContext) -> Opti
         .map(|hidden| Arc::new(move |real: &Path| hidden.hides(real)) as Except)
 }
 
-/// Where a call that may run may be redirected: to what it would be allowed by itself, and where it would be asked about, on the host that was
-/// asked about already.
+/// Returns which redirects an allowed call may follow: addresses that rules allow, and, where they
+/// ask, addresses on the host of the original request.
 pub fn reach(rules: &Rules, mode: Mode, default: Policy, prepared: &Prepared) -> Option<Reach> {
     let asked = Address::parse(prepared.access.url.as_deref()?).ok()?;
     let (rules, tool) = (rules.clone(), prepared.name.clone());
@@ -66,17 +69,18 @@ pub fn reach(rules: &Rules, mode: Mode, default: Policy, prepared: &Prepared) ->
     }))
 }
 
-/// What tells about the files that it changes.
+/// Tools whose results reveal content of the files that they change.
 const SHOWING: [&str; 2] = ["edit", "apply_patch"];
 
-/// Who decides about the call: about what shows its files, rules that keep them from being read decide too.
+/// Evaluates the rules for a call. For a tool in [`SHOWING`], rules that restrict reading its files
+/// apply too.
 pub fn judge(rules: &Rules, mode: Mode, default: Policy, subject: &Subject<'_>) -> Decision {
     let decision = decide(rules, mode, default, subject);
     if !SHOWING.contains(&subject.tool) {
         return decision;
     }
     let read = decide(rules, mode, default, &reading(subject));
-    // Who allowed just this always saw it.
+    // The user was already shown this content when allowing the call in this session.
     let known = decision.rule.as_ref().is_some_and(|rule| rules.session.contains(rule));
     match (read.policy, decision.policy) {
         (Policy::Deny, Policy::Allow | Policy::Ask) if read.rule.is_some() => read,
@@ -89,22 +93,24 @@ fn reading<'a>(subject: &Subject<'a>) -> Subject<'a> {
     Subject { tool: "read", kind: AccessKind::Read, ..subject.clone() }
 }
 
-/// Whether the model may read the files of a call: then it may be told what is wrong with the call, and nobody need be asked about it.
+/// Returns whether the model may read the files of a call. If so, an error of its preview goes to
+/// the model without a permission request.
 pub fn may_read(rules: &Rules, mode: Mode, default: Policy, subject: &Subject<'_>) -> bool {
     decide(rules, mode, default, &reading(subject)).policy == Policy::Allow
 }
 
-/// What the model is told of a decision that denies.
+/// The tool result of a denied call.
 pub fn denial(decision: &Decision, mode: Mode) -> String {
     debug_assert_eq!(decision.policy, Policy::Deny);
     match (&decision.rule, mode) {
-        (Some(_), _) => "denied by a rule of the settings".into(),
-        (None, Mode::Plan) => "denied by the mode plan, in which nothing is changed or run".into(),
-        (None, mode) => format!("denied by the mode {}", mode.id()),
+        (Some(_), _) => "denied by a rule in the settings".into(),
+        (None, Mode::Plan) => "denied: mode plan does not allow changes or commands".into(),
+        (None, mode) => format!("denied by mode {}", mode.id()),
     }
 }
 
-/// What may be answered; `always` is for this session, and for no more than what was asked.
+/// The options of a permission request. An `always` option lasts for the session and covers exactly
+/// the requested call.
 pub fn options(subject: &Subject<'_>) -> Vec<PermissionOption> {
     let what = match (&subject.line, subject.paths.as_slice()) {
         (Some(_), _) => "this command".to_string(),

@@ -1,4 +1,5 @@
-//! From `PROVIDER/NAME` to a model that can be asked: settings over what is known of providers, keys from where they are kept.
+//! Resolves `PROVIDER/NAME` to a model: combines the settings with the provider catalog and reads
+//! the API key.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ use crate::model::{Again, Model, ModelError};
 use crate::process::{Command, Supervisor};
 use crate::workspace;
 
-/// A model that a session may be set to.
+/// A model that a session can select.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelChoice {
     /// `PROVIDER/NAME`.
@@ -22,27 +23,28 @@ pub struct ModelChoice {
     pub name: String,
 }
 
+/// Opens models by id, with the keys and base URLs of the environment and the settings.
 pub struct Models {
     environment: Environment,
-    /// `--base-url`: instead of the base URL of whatever provider is used.
+    /// `--base-url`: overrides the base URL of every provider.
     base_url: Option<String>,
     supervisor: Supervisor,
-    /// What a script's path is relative to.
+    /// Base directory of relative script paths.
     cwd: PathBuf,
     http: Http,
-    /// The local server that was found.
+    /// The local model server, once detected.
     found: tokio::sync::OnceCell<Found>,
 }
 
-/// An id taken apart: what the settings say of its provider, and what is known of it.
-struct Named<'a> {
+/// A parsed model id with its provider: `own` from the settings, `known` from the catalog.
+struct ParsedId<'a> {
     provider: &'a str,
     name: &'a str,
     own: Option<&'a Provider>,
     known: Option<&'static KnownProvider>,
 }
 
-fn never(message: impl Into<String>) -> ModelError {
+fn permanent(message: impl Into<String>) -> ModelError {
     ModelError::new(Again::Never, message)
 }
 
@@ -55,7 +57,8 @@ impl Models {
         self.environment.get(name).map(String::from)
     }
 
-    /// The model of the settings, of the first provider that has a key, or of a local server.
+    /// The default model: from the settings, else of the first provider with a key, else of a local
+    /// server.
     pub async fn default_id(&self, settings: &Settings) -> Result<String, ModelError> {
         if let Some(model) = self.known_default(settings) {
             return Ok(model);
@@ -65,59 +68,60 @@ impl Models {
         found.await.map(|found| found.id.clone())
     }
 
-    /// The default model, if it is known without a request to a server.
+    /// The default model, or `None` if only a request to a local server could determine it.
     pub fn known_default(&self, settings: &Settings) -> Option<String> {
         let keyed = || catalog::default_model(&|name: &str| self.variable(name));
         settings.model.clone().or_else(keyed).or_else(|| self.found.get().map(|found| found.id.clone()))
     }
 
-    /// The address of the local server that was found without a setting, if `id` is its model.
+    /// The base URL of the detected local server, if `id` is its model.
     pub fn found_at(&self, id: &str) -> Option<&str> {
         self.found.get().filter(|found| found.id == id).map(|found| found.base_url.as_str())
     }
 
-    /// Whether `id` names a provider that is known, here or in the settings.
+    /// Checks that the provider of `id` is in the catalog or in the settings.
     pub fn check(&self, id: &str, settings: &Settings) -> Result<(), ModelError> {
         if id.starts_with("scripted:") { Ok(()) } else { self.split(id, settings).map(drop) }
     }
 
-    fn split<'a>(&self, id: &'a str, settings: &'a Settings) -> Result<Named<'a>, ModelError> {
+    fn split<'a>(&self, id: &'a str, settings: &'a Settings) -> Result<ParsedId<'a>, ModelError> {
         let Some((provider, name)) = id.split_once('/').filter(|(provider, name)| !provider.is_empty() && !name.is_empty()) else {
-            let example = "for instance anthropic/claude-sonnet-5 or ollama/qwen3";
-            return Err(never(format!("model {id}: not of the form PROVIDER/NAME")).hint(example));
+            let example = "e.g. anthropic/claude-sonnet-5 or ollama/qwen3";
+            return Err(permanent(format!("model {id}: expected the form PROVIDER/NAME")).hint(example));
         };
         let (own, known) = (settings.providers.get(provider), catalog::provider(provider));
         if own.is_none() && known.is_none() && self.base_url.is_none() {
             let known = catalog::PROVIDERS.iter().map(|provider| provider.name);
             let names: Vec<&str> = known.chain(settings.providers.keys().map(String::as_str)).collect();
-            let hint = format!("there are {}; others need [providers.{provider}] with a base_url", names.join(", "));
-            return Err(never(format!("model {id}: there is no provider {provider}")).hint(hint));
+            let hint = format!("known providers: {}; for another one, set base_url in [providers.{provider}]", names.join(", "));
+            return Err(permanent(format!("model {id}: provider {provider} is unknown")).hint(hint));
         }
         let address = known.and_then(|known| known.base_env).filter(|name| self.environment.get(name).is_some_and(has_credentials));
         if let Some(variable) = address {
             let key = known.and_then(|known| known.key_env.first()).unwrap_or(&"api_key_env");
-            return Err(never(format!("{variable} has a user name or password")).hint(format!("leave them out, and set {key}")));
+            return Err(permanent(format!("{variable} contains a user name or password"))
+                .hint(format!("remove them from the URL and set {key} instead")));
         }
         if self.base_url.as_deref().is_some_and(has_credentials) {
-            return Err(never("--base-url has a user name or password").hint(CREDENTIALS_HINT));
+            return Err(permanent("--base-url contains a user name or password").hint(CREDENTIALS_HINT));
         }
-        Ok(Named { provider, name, own, known })
+        Ok(ParsedId { provider, name, own, known })
     }
 
-    /// A model ready to be asked. A scripted one begins with its first step.
+    /// Opens a model. A scripted model starts at its first step.
     pub async fn open(&self, id: &str, settings: &Settings) -> Result<Arc<dyn Model>, ModelError> {
         if let Some(file) = id.strip_prefix("scripted:") {
             let path = self.cwd.join(file);
-            let text = read_script(&path).map_err(|error| never(format!("reading script {}: {error}", path.display())))?;
+            let text = read_script(&path).map_err(|error| permanent(format!("reading script {}: {error}", path.display())))?;
             let script =
-                Script::parse(&text).map_err(|error| never(format!("reading script {}: {}", path.display(), error.message)))?;
+                Script::parse(&text).map_err(|error| permanent(format!("reading script {}: {}", path.display(), error.message)))?;
             return Ok(scripted::open(id, script));
         }
         Ok(endpoint::open(self.endpoint(id, settings).await?, &self.http))
     }
 
     async fn endpoint(&self, id: &str, settings: &Settings) -> Result<Endpoint, ModelError> {
-        let Named { provider, name, own, known } = self.split(id, settings)?;
+        let ParsedId { provider, name, own, known } = self.split(id, settings)?;
         let own = own.cloned().unwrap_or_default();
         let variable = |name: &str| self.variable(name);
         let key = match self.own_key(provider, &own).await? {
@@ -126,7 +130,7 @@ impl Models {
         };
         let base_url = self.base_url.clone().or(own.base_url.clone());
         let mut endpoint = match known {
-            // A host of one's own may want no key.
+            // A server at a configured base URL may require no key.
             Some(known) if key.is_some() || base_url.is_none() && own.api_key_env.is_none() => {
                 known.endpoint(name, &variable).or_else(|error| match key {
                     Some(_) => Ok(bare(id, name, known.protocol, known.base_url(&variable))),
@@ -136,7 +140,7 @@ impl Models {
             Some(known) => bare(id, name, known.protocol, known.base_url(&variable)),
             None => {
                 let base_url =
-                    base_url.clone().ok_or_else(|| never(format!("model {id}: providers.{provider}.base_url is not set")))?;
+                    base_url.clone().ok_or_else(|| permanent(format!("model {id}: providers.{provider}.base_url is not set")))?;
                 bare(id, name, Protocol::OpenaiChat, base_url)
             }
         };
@@ -155,7 +159,7 @@ impl Models {
         let Some(name) = &own.api_key_env else { return Ok(None) };
         match self.environment.get(name) {
             Some(key) => Ok(Some(Key::new(key, name))),
-            None => Err(never(format!("no API key for {provider}"))
+            None => Err(permanent(format!("no API key for {provider}"))
                 .hint(format!("set {name}, or use --model ollama/NAME"))
                 .unreachable()),
         }
@@ -163,9 +167,9 @@ impl Models {
 
     async fn key_of_command(&self, provider: &str, command: &[String]) -> Result<Key, ModelError> {
         let origin = format!("providers.{provider}.api_key_command");
-        let failed = |why: String| never(format!("{origin}: {why}")).unreachable();
+        let failed = |why: String| permanent(format!("{origin}: {why}")).unreachable();
         let run = async {
-            // What it says beside the key, on standard error, is not part of it.
+            // Discard standard error, so that the output is only the key.
             let quiet = ["sh", "-c", "exec \"$@\" 2>/dev/null", "key"].into_iter().chain(command.iter().map(String::as_str));
             let mut child = self.supervisor.spawn(&Command::program(quiet, &self.cwd))?;
             let mut output = Vec::new();
@@ -174,17 +178,18 @@ impl Models {
             Ok::<_, crate::error::Error>((status.code, output))
         };
         let ran = tokio::time::timeout(limits::KEY_COMMAND, run).await;
-        let (code, output) = ran.map_err(|_| failed("took too long".into()))?.map_err(|error| failed(error.message))?;
+        let (code, output) = ran.map_err(|_| failed("timed out".into()))?.map_err(|error| failed(error.message))?;
         let key = String::from_utf8_lossy(&output).trim().to_string();
         match (code, key.is_empty()) {
             (0, false) => Ok(Key::new(key, origin)),
             (0, true) => Err(failed("printed nothing".into())),
-            (code, _) => Err(failed(format!("ended with {code}"))),
+            (code, _) => Err(failed(format!("exited with status {code}"))),
         }
     }
 
     /// The models to choose from, without a request to a server: `current`, the models of the
-    /// settings, the known models of providers with a key, and that of a local server in use.
+    /// settings, the catalog models of providers with a key, and the model of a detected local
+    /// server.
     pub fn choices(&self, settings: &Settings, current: &str) -> Vec<ModelChoice> {
         let configured = settings
             .providers
@@ -207,7 +212,7 @@ impl Models {
         choices
     }
 
-    /// Whether there is a key for the provider, or a command that gives one.
+    /// Returns whether a key, or a command that prints one, is set for the provider.
     fn has_key(&self, provider: &KnownProvider, own: Option<&Provider>) -> bool {
         match own {
             Some(Provider { api_key_command: Some(_), .. }) => true,
@@ -216,7 +221,7 @@ impl Models {
         }
     }
 
-    /// Names of all environment variables that hold keys or tokens.
+    /// Names of the environment variables that hold API keys or tokens.
     pub fn secret_names(settings: &Settings) -> Vec<String> {
         let known = catalog::PROVIDERS.iter().flat_map(|provider| provider.key_env.iter().map(|name| name.to_string()));
         let own = settings.providers.values().filter_map(|provider| provider.api_key_env.clone());
@@ -224,6 +229,7 @@ impl Models {
     }
 }
 
+/// An endpoint with catalog defaults and without a key.
 fn bare(id: &str, name: &str, protocol: Protocol, base_url: String) -> Endpoint {
     Endpoint {
         id: id.into(),
@@ -237,14 +243,15 @@ fn bare(id: &str, name: &str, protocol: Protocol, base_url: String) -> Endpoint 
     }
 }
 
-/// Reads a regular file of at most [`limits::SCRIPT_BYTES_MAX`]; anything else is an error. Never
-/// blocks.
+/// Reads a regular file of at most [`limits::SCRIPT_BYTES_MAX`]; other file types are errors.
+/// Never
+/// blocks, not even on a FIFO.
 fn read_script(path: &Path) -> io::Result<String> {
     let file = workspace::open(&path.canonicalize()?)?;
     let mut text = String::new();
     file.take(limits::SCRIPT_BYTES_MAX + 1).read_to_string(&mut text)?;
     if text.len() as u64 > limits::SCRIPT_BYTES_MAX {
-        return Err(io::Error::other(format!("it is larger than {} MiB", limits::SCRIPT_BYTES_MAX >> 20)));
+        return Err(io::Error::other(format!("file is larger than {} MiB", limits::SCRIPT_BYTES_MAX >> 20)));
     }
     Ok(text)
 }

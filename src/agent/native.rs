@@ -1,4 +1,4 @@
-//! The native agent of a session, and the loop of its turns.
+//! The native agent of a session and its turn loop.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use super::models::Models;
-use super::step::{self, Answer, Piece};
+use super::step::{self, AnswerPart, ModelAnswer};
 use super::tool_call::ToolCall;
 use crate::config::{self, Environment, Loaded, Overrides, Places, SandboxMode, load_project};
 use crate::content::StopReason;
@@ -28,7 +28,7 @@ use crate::tools::{FilesSeen, MapCache, PathLocks, Shell, ToolContext, Tools};
 use crate::web::Web;
 use crate::workspace::{Workspace, one_line};
 
-/// What all native agents of this process share.
+/// Creates the native agents of this process and holds the state they share.
 pub struct NativeAgents {
     pub user: Loaded,
     pub places: Places,
@@ -73,21 +73,21 @@ impl NativeAgents {
         &self.tools
     }
 
-    /// The settings that hold in `cwd`.
+    /// Loads the settings in effect in `cwd`.
     pub fn settings(&self, cwd: &Path) -> Result<Loaded> {
         let loaded = load_project(&self.user, &self.places, cwd, &self.environment, &self.overrides)?;
         loaded.check_tools(&self.tools.known(), &self.places, cwd)?;
         Ok(loaded)
     }
 
-    /// Whether the settings that hold in `cwd` know the provider of `model`.
+    /// Checks the provider of `model` against the settings in effect in `cwd`.
     pub fn check_model(&self, model: &str, cwd: &Path) -> Result<()> {
         let loaded = self.settings(cwd)?;
         self.models.check(model, &loaded.settings).map_err(|error| Error { kind: Kind::InvalidParams, ..model_error(error) })
     }
 
-    /// The session's directories and settings, as they are now. `session` names its artifacts; its shell is that of its desk
-    /// `before`, with what that keeps and runs.
+    /// Builds the environment of a session from its state and the current settings. `session` names
+    /// its artifact directory. The shell of `before`, with its variables and jobs, is reused.
     pub fn desk(&self, session: &str, state: &SessionState, before: Option<&Desk>) -> Result<Desk> {
         let loaded = self.settings(&state.cwd)?;
         let roots = state.additional_directories.iter().chain(&self.overrides.roots).chain(&loaded.settings.allowed_paths).cloned();
@@ -132,13 +132,13 @@ impl Agents for Arc<NativeAgents> {
     }
 }
 
-/// Where a session works, with which settings; made anew when its directories change.
+/// The environment of a session: directories, settings, shell. Rebuilt when its directories change.
 pub struct Desk {
     cwd: PathBuf,
     additional_directories: Vec<PathBuf>,
-    /// The directories that the client named, without symlinks.
+    /// Directories that the client specified, with symlinks resolved.
     client_roots: Arc<[PathBuf]>,
-    /// Where commands may write if they may write at all.
+    /// Directories that a sandboxed command may write to, unless the sandbox is read-only.
     writable: Vec<PathBuf>,
     pub workspace: Arc<Workspace>,
     pub shell: Arc<Shell>,
@@ -148,7 +148,8 @@ pub struct Desk {
 }
 
 impl Desk {
-    /// Everything a call may use. The caller adds its own id, cancel and progress, and what rules keep from it.
+    /// Builds the context of a tool call. The caller sets the call id, the cancel token, the
+    /// progress callback and the permission filters.
     pub fn tool_context(&self, shared: &NativeAgents) -> ToolContext {
         let mut context = ToolContext::new(self.workspace.clone(), self.shell.clone(), shared.supervisor.clone());
         context.files = self.files.clone();
@@ -165,7 +166,7 @@ impl Desk {
         context
     }
 
-    /// What a command is confined to in a session that is in this mode.
+    /// The sandbox of a command in the given mode; `None` runs it without one.
     pub fn sandbox(&self, mode: Mode) -> Option<Sandbox> {
         let settings = &self.loaded.settings.sandbox;
         let of_mode = if mode == Mode::Auto { SandboxMode::WorkspaceWrite } else { SandboxMode::Off };
@@ -186,7 +187,7 @@ impl Desk {
         })
     }
 
-    /// The rules in force, with those that the session's own answers made.
+    /// The permission rules in effect. `session` holds the rules remembered from earlier answers.
     pub fn rules(&self, session: &[Value]) -> Rules {
         Rules {
             user: self.loaded.settings.permissions.rules.clone(),
@@ -198,11 +199,11 @@ impl Desk {
 
 struct NativeAgent {
     shared: Arc<NativeAgents>,
-    /// Made by the first turn, and anew when its directories change.
+    /// Built by the first turn and rebuilt when the session's directories change.
     desk: Mutex<Option<Arc<Desk>>>,
-    /// The model that was asked last; a scripted one counts its steps.
+    /// The last used model, kept because a scripted model counts its steps.
     model: Mutex<Option<(String, Arc<dyn Model>)>>,
-    /// Files of other users that a notice named already.
+    /// Files of other users that were already reported in a notice.
     foreign: Mutex<Vec<PathBuf>>,
 }
 
@@ -216,7 +217,7 @@ impl Agent for NativeAgent {
             let desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner).take();
             if let Some(desk) = desk {
                 desk.shell.jobs.close().await;
-                // With it go its temporary files, however many those are.
+                // Removes its temporary files, which may block.
                 let _ = tokio::task::spawn_blocking(move || drop(desk)).await;
             }
         })
@@ -237,28 +238,29 @@ impl NativeAgent {
             let request = self.request(turn, &system);
             let answer = step::ask(turn, &*model, request).await?;
             let (stop, calls) = (answer.stop, answer.has_calls() && answer.stop == StopReason::EndTurn);
-            self.carry_out(turn, &desk, answer, calls).await?;
+            self.run_tools(turn, &desk, answer, calls).await?;
             if turn.cancel.is_cancelled() {
                 return Ok(StopReason::Cancelled);
             }
-            // Whoever steers a turn that was about to end keeps it going.
-            let goes_on = calls || stop == StopReason::EndTurn && turn.take_steered().await?;
-            if !goes_on {
+            // A steering message that arrives before the turn ends continues it.
+            let continues = calls || stop == StopReason::EndTurn && turn.take_steered().await?;
+            if !continues {
                 return Ok(stop);
             }
         }
         Ok(StopReason::MaxTurnRequests)
     }
 
-    /// Writes down a whole answer, its calls announced in their order, and runs them side by side. One that fails touches no other.
-    /// Without `run`, as after an answer that was cut for its length, the calls are left out.
-    async fn carry_out(&self, turn: &Turn, desk: &Arc<Desk>, answer: Answer, run: bool) -> Result<()> {
+    /// Records a complete answer, announces its calls in order and runs them concurrently. A failed
+    /// call does not affect the others. `run` is false for a truncated answer, whose calls are
+    /// dropped.
+    async fn run_tools(&self, turn: &Turn, desk: &Arc<Desk>, answer: ModelAnswer, run: bool) -> Result<()> {
         let mut announced = Vec::new();
-        for piece in answer.pieces {
-            match piece {
-                Piece::Message(body) => turn.emit(body).await,
-                Piece::Call(called) if run => announced.push(ToolCall::announce(turn, &self.shared, desk, called).await),
-                Piece::Call(_) => {}
+        for part in answer.parts {
+            match part {
+                AnswerPart::Message(body) => turn.emit(body).await,
+                AnswerPart::Call(tool_use) if run => announced.push(ToolCall::announce(turn, &self.shared, desk, tool_use).await),
+                AnswerPart::Call(_) => {}
             }
         }
         let at_once = desk.loaded.settings.tools.max_concurrency.max(1);
@@ -291,11 +293,11 @@ impl NativeAgent {
         if !ignored.is_empty() && moved {
             let changed = desk.loaded.distrusted.map(|why| format!(" ({why})")).unwrap_or_default();
             let description = format!(
-                "{} of .nuncio/config.toml would widen what is allowed{changed}: run `nuncio trust {}` to let it",
+                "{} in .nuncio/config.toml would allow more than the user settings{changed}: run `nuncio trust {}` to apply all of them",
                 ignored.join(", "),
                 desk.cwd.display()
             );
-            turn.emit(Body::notice(Severity::Warning, "Settings of this project are not used", description)).await;
+            turn.emit(Body::notice(Severity::Warning, "Some project settings are ignored", description)).await;
         }
         Ok(desk)
     }
@@ -313,7 +315,8 @@ impl NativeAgent {
         }
         let model = self.shared.models.open(&id, &desk.loaded.settings).await.map_err(model_error)?;
         if let Some(base_url) = self.shared.models.found_at(&id) {
-            let description = format!("no model is set and no API key was found; a local server at {base_url} has it");
+            let description =
+                format!("no model is set and no API key was found; the local server at {base_url} provides this model");
             turn.emit(Body::notice(Severity::Info, format!("Using {id}"), description)).await;
         }
         *self.model.lock().unwrap_or_else(PoisonError::into_inner) = Some((id, model.clone()));
@@ -340,7 +343,7 @@ impl NativeAgent {
         Ok(system_prompt::whole(&base, &desk.workspace, mode, &found.taken))
     }
 
-    /// A notice, once, of files that were not taken into the prompt because another user put them there.
+    /// Emits one notice for the files that were skipped because another user owns them.
     async fn report_foreign(&self, turn: &Turn, mut foreign: Vec<PathBuf>) {
         {
             let mut reported = self.foreign.lock().unwrap_or_else(PoisonError::into_inner);
@@ -349,8 +352,8 @@ impl NativeAgent {
         }
         if !foreign.is_empty() {
             let names: Vec<String> = foreign.iter().map(|path| one_line(path.display().to_string())).collect();
-            let description = format!("{}: another user owns it, in a directory that everybody may write to", names.join(", "));
-            turn.emit(Body::notice(Severity::Warning, "Files of another user are not used for the prompt", description)).await;
+            let description = format!("{}: owned by another user, in a world-writable directory", names.join(", "));
+            turn.emit(Body::notice(Severity::Warning, "Project files of another user are ignored", description)).await;
         }
     }
 
@@ -368,14 +371,14 @@ impl NativeAgent {
     }
 }
 
-/// An id for a call that no other call of the session has: the model's own, if it is.
+/// Returns a call id that is unique in the session: `given`, unless it is empty or already used.
 pub(super) fn call_id(turn: &Turn, given: &str) -> ToolCallId {
     let taken = given.is_empty() || turn.session.log.state(|state| state.history.has_call(given));
     if taken { ToolCallId::new() } else { given.into() }
 }
 
 pub(super) fn model_error(error: crate::model::ModelError) -> Error {
-    let mut told = Error::new(Kind::ModelError, error.message);
-    told.hint = error.hint;
-    if error.unreachable { told.details(serde_json::json!({ "unreachable": true })) } else { told }
+    let mut converted = Error::new(Kind::ModelError, error.message);
+    converted.hint = error.hint;
+    if error.unreachable { converted.details(serde_json::json!({ "unreachable": true })) } else { converted }
 }

@@ -1,4 +1,4 @@
-//! One request to a model: its stream becomes events, its calls come back.
+//! One model request: converts the stream to events and returns the tool calls.
 
 use futures_util::StreamExt;
 use tracing::Instrument;
@@ -11,41 +11,43 @@ use crate::id::{MessageId, ToolCallId};
 use crate::model::{Chunk, Model, Request};
 use crate::session::Turn;
 
-/// A call as the model wrote it, with its id in this session.
-pub struct Called {
+/// A tool call as the model wrote it, with its id in this session.
+pub struct ToolUse {
     pub id: ToolCallId,
     pub name: String,
     pub input: String,
     pub state: Option<ProviderState>,
 }
 
-/// A piece of an answer. A message was shown as it came; that it is whole is for the log when the answer is.
-pub enum Piece {
+/// A part of an answer. A message was streamed as deltas; its `message.completed` is recorded once
+/// the answer is complete.
+pub enum AnswerPart {
     Message(Body),
-    Call(Called),
+    Call(ToolUse),
 }
 
-/// What came, in its order.
-pub struct Answer {
-    pub pieces: Vec<Piece>,
+/// A complete answer: its parts in order, and why the model stopped.
+pub struct ModelAnswer {
+    pub parts: Vec<AnswerPart>,
     pub stop: StopReason,
 }
 
-impl Answer {
+impl ModelAnswer {
     pub fn has_calls(&self) -> bool {
-        self.pieces.iter().any(|piece| matches!(piece, Piece::Call(_)))
+        self.parts.iter().any(|part| matches!(part, AnswerPart::Call(_)))
     }
 }
 
-/// Asks, and shows what comes. When the turn is cancelled, what came so far is kept, without calls.
-pub async fn ask(turn: &Turn, model: &dyn Model, request: Request) -> Result<Answer> {
+/// Sends a request and streams the answer as events. On cancellation, the text received so far is
+/// recorded and the calls are dropped.
+pub async fn ask(turn: &Turn, model: &dyn Model, request: Request) -> Result<ModelAnswer> {
     let span = tracing::info_span!("model", model = model.id());
     answer(turn, model, request).instrument(span).await
 }
 
-async fn answer(turn: &Turn, model: &dyn Model, request: Request) -> Result<Answer> {
+async fn answer(turn: &Turn, model: &dyn Model, request: Request) -> Result<ModelAnswer> {
     let mut stream = model.stream(request);
-    let mut writing = Writing { turn, open: None, pieces: Vec::new() };
+    let mut builder = AnswerBuilder { turn, open: None, parts: Vec::new() };
     loop {
         let chunk = tokio::select! {
             biased;
@@ -54,62 +56,62 @@ async fn answer(turn: &Turn, model: &dyn Model, request: Request) -> Result<Answ
         };
         let Some(chunk) = chunk else {
             drop(stream);
-            writing.keep().await;
-            return Ok(Answer { pieces: Vec::new(), stop: StopReason::Cancelled });
+            builder.keep().await;
+            return Ok(ModelAnswer { parts: Vec::new(), stop: StopReason::Cancelled });
         };
         match chunk {
-            Some(Ok(Chunk::Text(text))) => writing.add(Role::Assistant, text).await,
-            Some(Ok(Chunk::Thinking(text))) => writing.add(Role::Thought, text).await,
+            Some(Ok(Chunk::Text(text))) => builder.add(Role::Assistant, text).await,
+            Some(Ok(Chunk::Thinking(text))) => builder.add(Role::Thought, text).await,
             Some(Ok(Chunk::BlockEnd { thinking, state })) => {
-                writing.end(if thinking { Role::Thought } else { Role::Assistant }, state)
+                builder.end(if thinking { Role::Thought } else { Role::Assistant }, state)
             }
-            Some(Ok(Chunk::ToolCall { id, name, input, state })) => writing.call(&id, name, input, state),
+            Some(Ok(Chunk::ToolCall { id, name, input, state })) => builder.call(&id, name, input, state),
             Some(Ok(Chunk::Truncated { bound })) => {
-                let description = format!("it was cut at {bound}; none of its tool calls runs");
+                let description = format!("truncated at {bound}; its tool calls are not run");
                 turn.emit(Body::notice(Severity::Warning, "The model's answer is too long", description)).await;
             }
-            Some(Ok(Chunk::Usage(usage))) => told_usage(turn, model, usage).await,
+            Some(Ok(Chunk::Usage(usage))) => emit_usage(turn, model, usage).await,
             Some(Ok(Chunk::Retry { attempt, delay, reason })) => {
-                writing.discard().await;
+                builder.discard().await;
                 let description = format!("attempt {attempt} in {:.1} s", delay.as_secs_f64());
-                turn.emit(Body::notice(Severity::Warning, format!("Asking again: {reason}"), description)).await;
+                turn.emit(Body::notice(Severity::Warning, format!("Retrying the model request: {reason}"), description)).await;
             }
             Some(Ok(Chunk::Stop(stop))) => {
-                writing.close(None);
-                return Ok(Answer { pieces: writing.pieces, stop });
+                builder.close(None);
+                return Ok(ModelAnswer { parts: builder.parts, stop });
             }
             Some(Err(error)) => {
-                writing.keep().await;
+                builder.keep().await;
                 return Err(model_error(error));
             }
             None => {
-                writing.keep().await;
-                return Err(Error::new(Kind::ModelError, format!("{}: the answer broke off", model.id())));
+                builder.keep().await;
+                return Err(Error::new(Kind::ModelError, format!("{}: the answer was interrupted", model.id())));
             }
         }
     }
 }
 
-async fn told_usage(turn: &Turn, model: &dyn Model, usage: Usage) {
+async fn emit_usage(turn: &Turn, model: &dyn Model, usage: Usage) {
     let context_tokens = usage.input_tokens + usage.output_tokens;
     turn.emit(Body::UsageUpdated { model: model.id().into(), usage, context_tokens, context_window: model.context_window() }).await;
 }
 
-/// An answer that is being written.
-struct Writing<'a> {
+/// Builds an answer from stream chunks and emits its deltas.
+struct AnswerBuilder<'a> {
     turn: &'a Turn,
     open: Option<Open>,
-    pieces: Vec<Piece>,
+    parts: Vec<AnswerPart>,
 }
 
-/// The message that is being written.
+/// The message that is being received.
 struct Open {
     id: MessageId,
     role: Role,
     text: String,
 }
 
-impl Writing<'_> {
+impl AnswerBuilder<'_> {
     async fn add(&mut self, role: Role, text: String) {
         if text.is_empty() {
             return;
@@ -121,7 +123,8 @@ impl Writing<'_> {
         self.turn.emit(delta).await;
     }
 
-    /// Ends the block of that role; one that never had text is still kept when the provider wants its state back.
+    /// Ends the block of that role. A block without text is kept if it has provider state, which
+    /// later requests must return.
     fn end(&mut self, role: Role, state: Option<ProviderState>) {
         self.close_other(role);
         if self.open.is_none() && state.is_some() {
@@ -132,9 +135,9 @@ impl Writing<'_> {
 
     fn call(&mut self, given: &str, name: String, input: String, state: Option<ProviderState>) {
         self.close(None);
-        let taken = self.pieces.iter().any(|piece| matches!(piece, Piece::Call(call) if call.id.as_str() == given));
+        let taken = self.parts.iter().any(|part| matches!(part, AnswerPart::Call(call) if call.id.as_str() == given));
         let id = if taken { ToolCallId::new() } else { call_id(self.turn, given) };
-        self.pieces.push(Piece::Call(Called { id, name, input, state }));
+        self.parts.push(AnswerPart::Call(ToolUse { id, name, input, state }));
     }
 
     fn close_other(&mut self, role: Role) {
@@ -146,7 +149,7 @@ impl Writing<'_> {
     fn close(&mut self, provider_state: Option<ProviderState>) {
         if let Some(Open { id, role, text }) = self.open.take() {
             let parts = vec![Part::text(text)];
-            self.pieces.push(Piece::Message(Body::MessageCompleted {
+            self.parts.push(AnswerPart::Message(Body::MessageCompleted {
                 message_id: id,
                 role,
                 parts,
@@ -156,21 +159,21 @@ impl Writing<'_> {
         }
     }
 
-    /// The answer ends here, whole or not: what was said was said. Calls of an answer that is not whole are dropped.
+    /// Records the messages of an interrupted answer and drops its calls.
     async fn keep(&mut self) {
         self.close(None);
-        for piece in self.pieces.drain(..) {
-            if let Piece::Message(body) = piece {
+        for part in self.parts.drain(..) {
+            if let AnswerPart::Message(body) = part {
                 self.turn.emit(body).await;
             }
         }
     }
 
-    /// The answer will be asked for again: what was shown of it counts for nothing.
+    /// Marks the messages shown so far as discarded, because the request is sent again.
     async fn discard(&mut self) {
         self.close(None);
-        for piece in self.pieces.drain(..) {
-            if let Piece::Message(Body::MessageCompleted { message_id, role, parts, .. }) = piece {
+        for part in self.parts.drain(..) {
+            if let AnswerPart::Message(Body::MessageCompleted { message_id, role, parts, .. }) = part {
                 self.turn.emit(Body::MessageCompleted { message_id, role, parts, discarded: true, provider_state: None }).await;
             }
         }

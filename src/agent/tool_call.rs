@@ -1,4 +1,5 @@
-//! The tool gate, the only way to a tool, read from top to bottom: parse, announce, decide, perhaps ask, run, tell.
+//! Tool calls of a turn: parse the input, announce the call, check permissions, request a decision
+//! if rules ask, run the tool, record the result.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use tracing::Instrument;
 
 use super::gate;
 use super::native::{Desk, NativeAgents};
-use super::step::Called;
+use super::step::ToolUse;
 use crate::config::{AccessKind, Policy};
 use crate::content::{Part, PlanEntry, ToolContent, ToolKind, ToolStatus};
 use crate::error::Result;
@@ -21,7 +22,7 @@ use crate::session::Turn;
 use crate::session::turn::panic_message;
 use crate::tools::{self, Output, Prepared, ToolContext, ToolError};
 
-/// A call that was announced: parsed, or the reason why it could not be.
+/// An announced call: the prepared tool, or the error that the input caused.
 pub struct ToolCall {
     id: ToolCallId,
     context: ToolContext,
@@ -29,19 +30,20 @@ pub struct ToolCall {
     prepared: Result<Prepared, ToolError>,
 }
 
-/// What the gate said.
-enum Gate {
-    Open,
+/// The result of a permission check.
+enum Verdict {
+    Allowed,
     Denied(String),
-    /// It would fail: nobody was asked.
-    Impossible(ToolError),
+    /// The call would fail, so no permission was requested.
+    WouldFail(ToolError),
     Cancelled,
 }
 
 impl ToolCall {
-    /// Parses the input, once: what is judged is what runs. `tool.started` shows it, whatever becomes of it.
-    pub async fn announce(turn: &Turn, shared: &NativeAgents, desk: &Arc<Desk>, called: Called) -> ToolCall {
-        let Called { id, name, input, state } = called;
+    /// Parses the input once, so that the checked call is the one that runs, and emits
+    /// `tool.started`.
+    pub async fn announce(turn: &Turn, shared: &NativeAgents, desk: &Arc<Desk>, tool_use: ToolUse) -> ToolCall {
+        let ToolUse { id, name, input, state } = tool_use;
         let mut context = desk.tool_context(shared);
         context.call_id = id.clone();
         context.cancel = turn.cancel.child_token();
@@ -60,37 +62,39 @@ impl ToolCall {
         ToolCall { id, context, desk: desk.clone(), prepared }
     }
 
-    /// Judges it, runs it if it may, and appends how it ended. An error means that the log is lost, not that the tool failed.
+    /// Checks permissions, runs the tool if allowed, and records the result. Returns an error only
+    /// if the log cannot be written; a tool failure is a recorded result.
     pub async fn finish(self, turn: &Turn) -> Result<()> {
         let ToolCall { id, mut context, desk, prepared } = self;
         let prepared = match prepared {
             Ok(prepared) => prepared,
-            Err(error) => return tell(turn, id, Err(error)).await,
+            Err(error) => return record_result(turn, id, Err(error)).await,
         };
         let (mode, session_rules) = in_force(turn);
-        // By the mode in which it is judged, whatever that is when it has been allowed.
+        // The sandbox of the mode at the time of the check, even if the mode changes before
+        // approval.
         context.sandbox = desk.sandbox(mode);
         context.start = context.shell.start(&context.workspace);
         match decide(turn, &id, &context, &desk, &prepared, (mode, &desk.rules(&session_rules))).await? {
-            Gate::Open => {}
-            Gate::Denied(why) => return tell(turn, id, Err(ToolError::new(why))).await,
-            Gate::Impossible(error) => return tell(turn, id, Err(error)).await,
-            Gate::Cancelled => return tell(turn, id, Err(ToolError::cancelled())).await,
+            Verdict::Allowed => {}
+            Verdict::Denied(why) => return record_result(turn, id, Err(ToolError::new(why))).await,
+            Verdict::WouldFail(error) => return record_result(turn, id, Err(error)).await,
+            Verdict::Cancelled => return record_result(turn, id, Err(ToolError::cancelled())).await,
         }
         if turn.cancel.is_cancelled() {
-            return tell(turn, id, Err(ToolError::cancelled())).await;
+            return record_result(turn, id, Err(ToolError::cancelled())).await;
         }
         let running = Body::ToolUpdated { tool_call_id: id.clone(), status: Some(ToolStatus::InProgress), content: None };
         match prepared.access.kind {
             AccessKind::Read => turn.emit(running).await,
-            // Before anything can have an effect, the log knows of it.
+            // The log records the start durably before the tool can have an effect.
             AccessKind::Write | AccessKind::Exec | AccessKind::Network | AccessKind::Mcp => {
                 turn.commit_durably(running).await?;
             }
         }
-        // It may have come while the log was written.
+        // The turn may have been cancelled while the log was written.
         if turn.cancel.is_cancelled() {
-            return tell(turn, id, Err(ToolError::cancelled())).await;
+            return record_result(turn, id, Err(ToolError::cancelled())).await;
         }
         let rules = desk.rules(&in_force(turn).1);
         context.hidden = gate::hidden(&rules, &prepared, &context);
@@ -99,10 +103,10 @@ impl ToolCall {
         let span = tracing::info_span!("tool", tool = name, call = %id);
         let ran = AssertUnwindSafe(prepared.run(&context)).catch_unwind().instrument(span).await;
         let mut result = ran.unwrap_or_else(|panic| {
-            Err(ToolError::new(format!("the tool broke, which is a fault in nuncio: {}", panic_message(&*panic))))
+            Err(ToolError::new(format!("internal error: tool {name} panicked: {}", panic_message(&*panic))))
         });
         if let (Ok(output), true) = (&mut result, context.hidden.is_some()) {
-            output.parts.push(Part::text("[what rules keep from being read is left out]"));
+            output.parts.push(Part::text("[results hidden by permission rules are omitted]"));
         }
         if let (Ok(output), ToolKind::Edit) = (&mut result, kind) {
             tools::after_edit(output, &context).await;
@@ -110,11 +114,11 @@ impl ToolCall {
         if let (Ok(output), "plan") = (&result, name.as_str()) {
             show_plan(turn, output).await;
         }
-        tell(turn, id, result).await
+        record_result(turn, id, result).await
     }
 }
 
-/// Models write `""` for no arguments.
+/// Parses the arguments. Some models send an empty string for none.
 fn parse(input: &str) -> Result<Value, ToolError> {
     if input.trim().is_empty() {
         return Ok(json!({}));
@@ -122,12 +126,12 @@ fn parse(input: &str) -> Result<Value, ToolError> {
     serde_json::from_str(input).map_err(|error| ToolError::new(format!("the arguments are not valid JSON: {error}")))
 }
 
-/// The session's mode, and the rules that its answers made.
+/// The session's mode, and the rules remembered from permission answers.
 fn in_force(turn: &Turn) -> (Mode, Vec<Value>) {
     turn.session.log.state(|state| (Mode::parse(&state.mode).unwrap_or(Mode::Ask), state.rules.clone()))
 }
 
-/// Rules and mode first; where they ask, whoever is there.
+/// Evaluates the rules and the mode; where they ask, requests permission from the attached clients.
 async fn decide(
     turn: &Turn,
     id: &ToolCallId,
@@ -135,7 +139,7 @@ async fn decide(
     desk: &Desk,
     prepared: &Prepared,
     (mode, rules): (Mode, &Rules),
-) -> Result<Gate> {
+) -> Result<Verdict> {
     let subject = gate::subject(prepared, context);
     let permissions = &desk.loaded.settings.permissions;
     let decision = gate::judge(rules, mode, permissions.default, &subject);
@@ -144,18 +148,18 @@ async fn decide(
             if let Some(rule) = decision.rule {
                 turn.emit(decided(id, PermissionOutcome::AllowOnce, "rule", Some(json!(rule)))).await;
             }
-            Ok(Gate::Open)
+            Ok(Verdict::Allowed)
         }
         Policy::Deny => {
             let why = gate::denial(&decision, mode);
             let by = if decision.rule.is_some() { "rule" } else { "mode" };
             turn.emit(decided(id, PermissionOutcome::Denied, by, decision.rule.map(|rule| json!(rule)))).await;
-            Ok(Gate::Denied(why))
+            Ok(Verdict::Denied(why))
         }
         Policy::Ask => {
             let content = match prepared.preview(context).await {
                 Ok(content) => content,
-                Err(error) if gate::may_read(rules, mode, permissions.default, &subject) => return Ok(Gate::Impossible(error)),
+                Err(error) if gate::may_read(rules, mode, permissions.default, &subject) => return Ok(Verdict::WouldFail(error)),
                 Err(error) => vec![ToolContent::text(error.0)],
             };
             ask(turn, id, content, &subject, Duration::from_secs(permissions.timeout_s)).await
@@ -163,14 +167,14 @@ async fn decide(
     }
 }
 
-async fn ask(turn: &Turn, id: &ToolCallId, content: Vec<ToolContent>, subject: &Subject<'_>, timeout: Duration) -> Result<Gate> {
+async fn ask(turn: &Turn, id: &ToolCallId, content: Vec<ToolContent>, subject: &Subject<'_>, timeout: Duration) -> Result<Verdict> {
     let (permission_id, answer) = turn.ask(id.clone(), content, gate::options(subject), timeout).await;
     let rule = match answer.outcome {
         PermissionOutcome::AllowAlways => Some(rules::remembered(Policy::Allow, subject)),
         PermissionOutcome::RejectAlways => Some(rules::remembered(Policy::Deny, subject)),
         _ => None,
     };
-    // On the disk before anything follows from it: what follows waits for its own commit, which comes behind this one.
+    // No need to wait: events are committed in order, and the next commit of the call is awaited.
     turn.emit(Body::PermissionResolved {
         permission_id,
         tool_call_id: id.clone(),
@@ -182,10 +186,10 @@ async fn ask(turn: &Turn, id: &ToolCallId, content: Vec<ToolContent>, subject: &
     .await;
     let because = answer.reason.map(|reason| format!(": {reason}")).unwrap_or_default();
     Ok(match answer.outcome {
-        PermissionOutcome::AllowOnce | PermissionOutcome::AllowAlways => Gate::Open,
-        PermissionOutcome::RejectOnce | PermissionOutcome::RejectAlways => Gate::Denied(format!("denied by the user{because}")),
-        PermissionOutcome::Denied => Gate::Denied(format!("denied{because}")),
-        PermissionOutcome::Cancelled => Gate::Cancelled,
+        PermissionOutcome::AllowOnce | PermissionOutcome::AllowAlways => Verdict::Allowed,
+        PermissionOutcome::RejectOnce | PermissionOutcome::RejectAlways => Verdict::Denied(format!("denied by the user{because}")),
+        PermissionOutcome::Denied => Verdict::Denied(format!("denied{because}")),
+        PermissionOutcome::Cancelled => Verdict::Cancelled,
     })
 }
 
@@ -193,7 +197,7 @@ fn decided(id: &ToolCallId, outcome: PermissionOutcome, by: &str, rule: Option<V
     Body::PermissionResolved { permission_id: None, tool_call_id: id.clone(), outcome, reason: None, by: by.into(), rule }
 }
 
-/// Live output is shown when there is room; the end of the call tells it all.
+/// Emits live output. It is dropped while the log's queue is full; the result has all of it.
 fn live_output(turn: &Turn, id: &ToolCallId) -> crate::tools::Progress {
     let (log, turn_id, id) = (turn.session.log.clone(), turn.id.clone(), id.clone());
     Arc::new(move |content| {
@@ -208,7 +212,7 @@ async fn show_plan(turn: &Turn, output: &Output) {
     }
 }
 
-async fn tell(turn: &Turn, id: ToolCallId, result: Result<Output, ToolError>) -> Result<()> {
+async fn record_result(turn: &Turn, id: ToolCallId, result: Result<Output, ToolError>) -> Result<()> {
     let body = match result {
         Ok(Output { parts, content, locations, details }) => Body::ToolCompleted {
             tool_call_id: id,

@@ -67,9 +67,8 @@ pub fn token(ground: &Ground, command: TokenCommand) -> Result<u8> {
                 "observer" => Role::Observer,
                 "controller" => Role::Controller,
                 _ => {
-                    return Err(
-                        Error::invalid_params(format!("role \"{role}\" is unknown")).hint("use --role observer or --role controller")
-                    );
+                    return Err(Error::invalid_params(format!("role \"{role}\" is unknown"))
+                        .hint("use --role observer or --role controller"));
                 }
             };
             print(tokens.create(&name, role, ground.overrides.roots.clone(), now_ms())? + "\n")?;

@@ -85,17 +85,17 @@ impl Body {
         self.row().0
     }
 
-    /// Whether a later event contains this one whole, so that this one may be removed.
+    /// Returns whether a later event contains this one whole, so that this one may be removed.
     pub fn is_delta(&self) -> bool {
         self.row().2 == Class::Delta
     }
 
-    /// Whether the event must be on disk before anything follows from it.
+    /// Returns whether the event must be on disk before anything follows from it.
     pub fn is_durable(&self) -> bool {
         self.row().1 == Durability::Synced
     }
 
-    /// Whether the event ends its turn.
+    /// Returns whether the event ends its turn.
     pub fn ends_turn(&self) -> bool {
         self.row().2 == Class::TurnEnd
     }

@@ -4,11 +4,16 @@ use super::source::{assert_none, package, sources};
 
 /// Modules that are checked. A module joins when its comments and messages are rewritten.
 const CHECKED: &[&str] = &[
+    "agent",
     "api",
     "app",
     "cli",
     "config",
+    "content",
+    "error",
+    "event",
     "http",
+    "id",
     "lib",
     "limits",
     "lsp",
@@ -18,6 +23,7 @@ const CHECKED: &[&str] = &[
     "permission",
     "process",
     "protocol",
+    "rpc",
     "stdio",
     "store",
     "terminal_text",
