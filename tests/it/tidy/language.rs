@@ -3,7 +3,7 @@
 use super::source::{assert_none, package, sources};
 
 /// Modules that are checked. A module joins when its comments and messages are rewritten.
-const CHECKED: &[&str] = &["agent", "patch", "session", "web"];
+const CHECKED: &[&str] = &["agent", "context", "patch", "session", "web"];
 
 /// Documents that are checked.
 const DOCUMENTS: &[&str] = &[];
