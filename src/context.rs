@@ -1,4 +1,5 @@
-//! From events to what a model reads: pure functions, no clock, no disk but the instruction files.
+//! Builds what a model reads from events and settings. Apart from reading instruction and prompt
+//! files, all functions are pure.
 
 pub mod commands;
 pub mod history;

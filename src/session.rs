@@ -1,4 +1,4 @@
-//! Sessions: the log of events, what is true after them, who may write, and the turn that runs.
+//! Sessions: the event log, the state computed from it, ownership, and the running turn.
 
 pub mod agent;
 pub mod all;

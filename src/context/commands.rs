@@ -1,11 +1,13 @@
-//! Slash commands: prompts that have a name. A client lists them; `/name rest` in a prompt becomes their text.
+//! Slash commands: named prompts. Clients list them; `/name rest` in a prompt expands to the text
+//! of the command.
 
 use crate::content::Part;
 
+/// A slash command.
 pub struct Command {
     pub name: &'static str,
     pub description: &'static str,
-    /// What may follow the name.
+    /// Describes the input after the name.
     pub hint: &'static str,
     text: &'static str,
 }
@@ -14,22 +16,22 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: "init",
         description: "Write an AGENTS.md for this repository",
-        hint: "what it should stress",
-        text: "Study this repository and write AGENTS.md at its root (or improve the one that is there): how to build it, run it and test it \
-               (also a single test), how the code is laid out, and the conventions that a newcomer would get wrong. At most 60 lines, only \
-               what is true here, nothing that every project does.",
+        hint: "what to emphasize",
+        text: "Study this repository and write AGENTS.md at its root (or improve the existing one): how to build it, run it and test it \
+               (including a single test), how the code is organized, and the conventions that a newcomer would get wrong. Write at most 60 \
+               lines. Include only facts about this repository, and leave out general practice.",
     },
     Command {
         name: "review",
-        description: "Review the changes that are not committed yet",
-        hint: "what to look at",
+        description: "Review the uncommitted changes",
+        hint: "what to focus on",
         text: "Review the uncommitted changes of this repository (git status, git diff, git diff --staged). Look for defects first: wrong \
-               logic, missed cases, broken callers, lost errors, missing tests. Then for what could be simpler. Name each finding with \
-               file:line, why it is one, and how to mend it; the gravest first. Change nothing.",
+               logic, missed cases, broken callers, swallowed errors, missing tests. Then look for code that could be simpler. For each \
+               finding give file:line, why it is a problem, and how to fix it, the most severe first. Do not change anything.",
     },
 ];
 
-/// The prompt with a leading `/name` replaced by what it stands for. One that is no command is left as it is.
+/// Replaces a leading `/name` by the text of the command. Other prompts are returned unchanged.
 pub fn expand(parts: &[Part]) -> Vec<Part> {
     let mut expanded = parts.to_vec();
     if let Some(Part::Text { text }) = expanded.first_mut() {

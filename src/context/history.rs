@@ -1,4 +1,5 @@
-//! The conversation as models see it: a fold over events, so that what the model knows and what the user saw cannot drift apart.
+//! The conversation as models see it: a fold over the same events that clients show, so that the
+//! two cannot diverge.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -9,28 +10,29 @@ use crate::event::{Body, Event};
 use crate::id::{ToolCallId, TurnId};
 use crate::model::{Block, Message, ToolResult};
 
-/// Messages so far. Only whole messages count: a delta changes nothing.
+/// The messages so far. Only complete messages are included; deltas are ignored.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     /// All messages, each with the one before it. A turn that is retried continues from the
     /// messages that came before it.
     all: Vec<Link>,
     end: Position,
-    /// The model's answer that is being put together, and the results of its calls, in their order.
+    /// The incomplete answer of the model, and its calls with their results, in order.
     answer: Vec<Block>,
     calls: Vec<Call>,
     call_ids: HashSet<ToolCallId>,
-    /// Where each turn began.
+    /// The position at the start of each turn.
     turns: HashMap<TurnId, Position>,
-    /// Where the running turn began: a refused turn is forgotten from there.
+    /// The position at the start of the running turn. A refused turn is removed from here.
     turn_start: Position,
 }
 
-/// A place in the conversation: behind the message with this index in `all`.
+/// A position in the conversation.
 #[derive(Clone, Copy, Debug, Default)]
 struct Position {
+    /// Index in `all` of the last message before the position.
     last: Option<usize>,
-    /// Stands before the text of the next user message.
+    /// Precedes the text of the next user message.
     note: Option<&'static str>,
 }
 
@@ -100,7 +102,7 @@ impl History {
         }
     }
 
-    /// What the model has to know of a turn that ended before its time.
+    /// The note to the model about a turn that ended early.
     fn note(&self, end: &Body) -> Option<&'static str> {
         let last = self.end.last.filter(|last| self.turn_start.last != Some(*last));
         let cut = last.is_some_and(|last| matches!(*self.all[last].message, Message::Assistant(_)));
@@ -113,12 +115,12 @@ impl History {
         }
     }
 
-    /// Whether a call of that id was made before.
+    /// Returns whether an earlier call has this id.
     pub fn has_call(&self, id: &str) -> bool {
         self.call_ids.contains(id)
     }
 
-    /// What the next request says.
+    /// Returns the messages of the next request.
     pub fn messages(&self) -> Vec<Arc<Message>> {
         let mut messages: Vec<Arc<Message>> = std::iter::successors(self.end.last, |last| self.all[*last].before)
             .map(|index| self.all[index].message.clone())
@@ -133,7 +135,7 @@ impl History {
         self.end.last = Some(self.all.len() - 1);
     }
 
-    /// A block after finished calls belongs to the next answer.
+    /// Adds a block to the current answer. A block after completed calls starts the next answer.
     fn add(&mut self, block: Block) {
         if !self.calls.is_empty() && self.calls.iter().all(|call| call.result.is_some()) {
             self.close();
@@ -155,9 +157,9 @@ impl History {
     }
 }
 
-/// An answer and the results of its calls as messages.
+/// Converts an answer and the results of its calls to messages.
 fn closed(mut answer: Vec<Block>, calls: Vec<Call>) -> impl Iterator<Item = Message> {
-    // Reasoning that nothing followed: providers refuse to take it back.
+    // Providers reject an answer that ends with thinking.
     while let Some(Block::Thinking { .. }) = answer.last() {
         answer.pop();
     }
@@ -167,7 +169,7 @@ fn closed(mut answer: Vec<Block>, calls: Vec<Call>) -> impl Iterator<Item = Mess
             call.result.unwrap_or_else(|| ToolResult {
                 id: call.id,
                 name: call.name,
-                output: vec![Part::text("no result: the turn ended first")],
+                output: vec![Part::text("no result: the turn ended before the call completed")],
                 failed: true,
             })
         })

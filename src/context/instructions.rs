@@ -1,4 +1,5 @@
-//! Instruction files of a project: AGENTS.md and its like, from the repository's root down to the session's directory.
+//! Finds the instruction files of a project, such as AGENTS.md, from the repository root down to
+//! the session's directory.
 
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
@@ -15,18 +16,19 @@ pub struct Instruction {
     pub text: String,
 }
 
-/// What was found.
+/// The result of a search for instruction files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Instructions {
     pub taken: Vec<Instruction>,
-    /// Files, or a `.git`, that are not taken because another user put them there.
+    /// Files and `.git` directories that are ignored because another user owns them.
     pub foreign: Vec<PathBuf>,
 }
 
-/// Files named by `patterns` in `cwd` and the directories above it, up to the one that holds `.git` (without one: only in `cwd`).
-/// The outermost come first, so that the nearest have the last word; what exceeds the limits is cut, and the text says so. Only regular
-/// files inside count: a link that leads out of the repository is not followed. What another user put into a directory that everybody
-/// may write to, such as /tmp, counts as absent.
+/// Finds the files named by `patterns` in `cwd` and the directories above it, up to the one that
+/// contains `.git` (without one: only in `cwd`). The outermost files come first, so that the
+/// nearest ones take precedence. A file that exceeds the limits is truncated and says so. Only
+/// regular files count, and symlinks out of the repository are not followed. Files of another user
+/// in a world-writable directory, such as /tmp, are ignored.
 pub fn find(cwd: &Path, patterns: &[String]) -> Instructions {
     let mut all = Instructions::default();
     let root = cwd.ancestors().find(|dir| {
@@ -59,7 +61,8 @@ pub fn find(cwd: &Path, patterns: &[String]) -> Instructions {
     all
 }
 
-/// Whether `path`, or a directory between it and `top`, is of another user than us and root, in a directory that everybody may write to.
+/// Returns whether `path`, or a directory between it and `top`, is owned by another user (not root)
+/// and lies in a world-writable directory.
 fn is_foreign(top: &Path, path: &Path) -> bool {
     let below = path.ancestors().take_while(|part| part.starts_with(top) && *part != top);
     let pairs = below.filter_map(|part| Some((part.symlink_metadata().ok()?, part.parent()?.metadata().ok()?)));
@@ -75,7 +78,7 @@ fn read(real: &Path, bytes_max: usize) -> Option<String> {
     bytes.truncate(bytes_max);
     let mut text = String::from_utf8_lossy(&bytes).into_owned();
     if cut {
-        text.push_str("\n[cut here: the file is longer than instructions may be]");
+        text.push_str("\n[truncated: the file exceeds the size limit of instruction files]");
     }
     (!text.trim().is_empty()).then_some(text)
 }

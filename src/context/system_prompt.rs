@@ -1,4 +1,5 @@
-//! The system prompt: nuncio's own or the settings' base, then where it works, then the project's instructions.
+//! The system prompt: nuncio's own text or one from the settings, then the session's environment,
+//! then the instruction files of the project.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -13,7 +14,8 @@ use crate::workspace::{Workspace, read_small_text};
 
 const OWN: &str = include_str!("system_prompt.md");
 
-/// The file of the most specific pattern that fits `model` (`PROVIDER/NAME`), or nuncio's own text.
+/// Returns the prompt file of the longest pattern that matches `model` (`PROVIDER/NAME`), or
+/// nuncio's own text.
 pub fn base(prompts: &BTreeMap<String, PathBuf>, model: &str) -> Result<String> {
     let fits = |pattern: &&String| Glob::new(pattern).is_ok_and(|glob| glob.compile_matcher().is_match(model));
     let Some(pattern) = prompts.keys().filter(fits).max_by_key(|pattern| pattern.len()) else { return Ok(OWN.into()) };
@@ -21,14 +23,16 @@ pub fn base(prompts: &BTreeMap<String, PathBuf>, model: &str) -> Result<String> 
     read_small_text(path).map_err(|error| Error::io(format_args!("reading prompt {}", path.display()), error))
 }
 
+/// Assembles the system prompt from `base`, the workspace, the mode and the instruction files.
 pub fn whole(base: &str, workspace: &Workspace, mode: Mode, instructions: &[Instruction]) -> String {
     let mut prompt = base.trim_end().to_string();
     let _ = write!(prompt, "\n\nWorking directory: {}\nPlatform: {}\n", workspace.cwd.display(), std::env::consts::OS);
     for root in workspace.roots.iter().filter(|root| **root != workspace.cwd) {
-        let _ = writeln!(prompt, "Also yours to work in: {}", root.display());
+        let _ = writeln!(prompt, "Additional working directory: {}", root.display());
     }
     if mode == Mode::Plan {
-        prompt.push_str("Mode: plan. You can only read: investigate, then answer with a plan of what you would change.\n");
+        prompt
+            .push_str("Mode: plan. You have read-only access: investigate, then answer with a plan of the changes you propose.\n");
     }
     for instruction in instructions {
         let path = workspace.show(&instruction.path);

@@ -1,4 +1,4 @@
-//! Who works in a session: nuncio's own loop, or another agent behind the same face.
+//! The interface between a session and its agent.
 
 use std::sync::Arc;
 
@@ -10,21 +10,24 @@ use crate::content::StopReason;
 use crate::error::Result;
 use crate::id::SessionId;
 
-/// The worker of one session; kept as long as the session is open.
+/// The agent of one session. It lives as long as the session is open.
 pub trait Agent: Send + Sync + 'static {
-    /// Does one turn: everything that happens goes to the turn's log. A cancel is an outcome ([`StopReason::Cancelled`]); an error
-    /// is what the user has to know. The future is never dropped before its end: it must watch `turn.cancel`.
+    /// Runs one turn and records its events in the turn's log. Cancellation is a normal outcome
+    /// ([`StopReason::Cancelled`]); an error is shown to the user. The future is never dropped
+    /// before it completes, so it must watch `turn.cancel`.
     fn run<'a>(&'a self, turn: &'a Turn) -> BoxFuture<'a, Result<StopReason>>;
 
-    /// Ends what runs on between turns, and waits for that, a bounded time. No turn runs; one that comes finds a fresh worker.
+    /// Ends background work, such as jobs, and waits for it within a bound. No turn runs during the
+    /// call; a later turn starts from a fresh environment.
     fn close(&self) -> BoxFuture<'_, ()>;
 }
 
-/// Makes the workers of sessions. Must be quick, and touch neither a model nor the network. What keeps a worker from working is told by
-/// its turns.
+/// Creates the agents of sessions.
 pub trait Agents: Send + Sync + 'static {
+    /// Creates the agent of a session. Must not block or use the network; configuration errors
+    /// surface when the first turn runs.
     fn open(&self, id: &SessionId, state: &SessionState) -> Arc<dyn Agent>;
 
-    /// Whether there can be a new session: one that could not work is not made.
+    /// Checks that a new session can run turns; on an error, the session is not created.
     fn check(&self, state: &SessionState) -> Result<()>;
 }

@@ -1,4 +1,4 @@
-//! All sessions' events as one stream, with a cursor of its own: the order in which they were committed.
+//! The events of all sessions as one stream, in commit order, with its own cursor.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::limits;
 use crate::store::{Placed, Store};
 
-/// A cursor in the events of all sessions, of this process and of others.
+/// A cursor in the events of all sessions, including those that other processes own.
 pub struct FollowAll {
     store: Arc<Store>,
     cursor: u64,
@@ -19,14 +19,14 @@ pub struct FollowAll {
 }
 
 impl Sessions {
-    /// Events after the cursor `after`, history first, then live.
+    /// Follows the events after the cursor `after`: history first, then live events.
     pub fn follow_all(&self, after: u64) -> FollowAll {
         let commits = self.log.commits().subscribe();
         self.foreign.notify_one();
         FollowAll { store: self.store.clone(), cursor: after, commits, read: Instant::now() }
     }
 
-    /// Cursor of the last event of all.
+    /// The cursor of the last event of the store.
     pub fn head_of_all(&self) -> Result<u64> {
         self.store.last_event()
     }
@@ -37,7 +37,7 @@ impl FollowAll {
         self.cursor
     }
 
-    /// The next events, without waiting for them: none when the cursor is at the end.
+    /// Returns the next events without waiting; empty when the cursor is at the end.
     pub async fn read(&mut self) -> Result<Vec<Placed>> {
         self.commits.mark_unchanged();
         self.read = Instant::now();
@@ -48,9 +48,10 @@ impl FollowAll {
         Ok(events)
     }
 
-    /// Waits until there may be something new since the last [`FollowAll::read`], and a little: many commits are read at once.
+    /// Waits for a commit since the last [`FollowAll::read`], and at least
+    /// [`limits::FOLLOW_ALL_PAUSE`] after it, so that one read covers many commits.
     pub async fn moved(&mut self) {
-        // The sender lives as long as the log does.
+        // Closed only when the log is dropped: then no commit follows.
         if self.commits.changed().await.is_err() {
             std::future::pending::<()>().await;
         }

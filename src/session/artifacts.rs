@@ -22,7 +22,7 @@ pub(super) fn remove_old(store: &Store, artifacts: &Path) {
     for entry in fs::read_dir(artifacts).into_iter().flatten().flatten() {
         let removed = removed_if_old(store, &entry, before_ms);
         if let Err(error) = removed {
-            tracing::warn!(path = %entry.path().display(), %error, "artifacts were not removed");
+            tracing::warn!(path = %entry.path().display(), %error, "removing old artifacts failed");
         }
     }
 }
@@ -46,7 +46,7 @@ fn removed_if_old(store: &Store, entry: &DirEntry, before_ms: u64) -> Result<()>
     }
     // Fails if temporary directories of running processes are left.
     let _ = fs::remove_dir(entry.path());
-    tracing::info!(session = %id, "the artifacts of a session that is not used any more were removed");
+    tracing::info!(session = %id, "removed the artifacts of an unused session");
     Ok(())
 }
 
@@ -95,10 +95,11 @@ impl Sessions {
         if removed.is_empty() {
             return;
         }
-        let description = format!("they exceeded {} MiB: {}", limits::ARTIFACTS_BYTES_MAX >> 20, removed.join(", "));
+        let description =
+            format!("the artifacts of this session exceeded {} MiB: {}", limits::ARTIFACTS_BYTES_MAX >> 20, removed.join(", "));
         let notice = Body::notice(Severity::Warning, "The oldest artifacts were removed", description);
         if let Err(error) = session.append(notice).await {
-            tracing::warn!(session = %session.log.id, %error, ?removed, "the oldest artifacts were removed");
+            tracing::warn!(session = %session.log.id, %error, ?removed, "recording removed artifacts failed");
         }
     }
 }

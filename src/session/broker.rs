@@ -1,4 +1,5 @@
-//! Questions to whoever decides, and their one answer: the first wins, nobody to answer is a no.
+//! Permission requests of a session and their answers. The first answer counts; without a client
+//! that can answer, a request is denied.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,68 +11,71 @@ use crate::error::{Error, Result};
 use crate::event::PermissionOutcome;
 use crate::id::PermissionId;
 
-/// An answer: what was decided, by whom, and why if they said so.
+/// An answer to a permission request: the outcome, its author and an optional reason.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct PermissionAnswer {
     pub outcome: PermissionOutcome,
     pub by: String,
     pub reason: Option<String>,
 }
 
-/// The open questions of one session.
+/// The open permission requests of one session.
 #[derive(Default)]
 pub struct Broker {
-    open: Mutex<Desk>,
+    open: Mutex<Requests>,
 }
 
 #[derive(Default)]
-struct Desk {
-    questions: HashMap<PermissionId, Question>,
-    /// How many are there who could answer.
-    attending: usize,
+struct Requests {
+    pending: HashMap<PermissionId, PendingPermission>,
+    /// Number of attached clients that can answer.
+    responders: usize,
 }
 
-struct Question {
+struct PendingPermission {
     options: Vec<PermissionOption>,
-    answer: oneshot::Sender<Answer>,
+    answer: oneshot::Sender<PermissionAnswer>,
 }
 
-/// Somebody is there who can answer, as long as this lives.
+/// RAII guard: a client that can answer is attached while this exists. Dropping the last one denies
+/// all open requests.
 pub struct Attendance(Arc<Broker>);
 
 impl Broker {
-    fn desk(&self) -> MutexGuard<'_, Desk> {
+    fn requests(&self) -> MutexGuard<'_, Requests> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Registers a client that can answer.
     pub fn attend(self: &Arc<Self>) -> Attendance {
-        self.desk().attending += 1;
+        self.requests().responders += 1;
         Attendance(self.clone())
     }
 
-    /// Opens a question. None: nobody is there to answer it.
-    pub fn ask(&self, id: PermissionId, options: Vec<PermissionOption>) -> Option<oneshot::Receiver<Answer>> {
-        let mut desk = self.desk();
-        if desk.attending == 0 {
+    /// Opens a request. Returns `None` if no client can answer it.
+    pub fn ask(&self, id: PermissionId, options: Vec<PermissionOption>) -> Option<oneshot::Receiver<PermissionAnswer>> {
+        let mut requests = self.requests();
+        if requests.responders == 0 {
             return None;
         }
         let (answer, answered) = oneshot::channel();
-        desk.questions.insert(id, Question { options, answer });
+        requests.pending.insert(id, PendingPermission { options, answer });
         Some(answered)
     }
 
-    /// Whether it can still be answered here.
+    /// Returns whether the request can still be answered in this process.
     pub fn is_open(&self, id: &PermissionId) -> bool {
-        self.desk().questions.contains_key(id)
+        self.requests().pending.contains_key(id)
     }
 
-    /// Answers with one of the options that were offered; another one is an error, and leaves the question open.
+    /// Answers a request with one of its options. Another option is an error and leaves the request
+    /// open.
     pub fn answer(&self, id: &PermissionId, option_id: &str, by: &str, reason: Option<String>) -> Result<()> {
         let wrong = || format!("optionId: {option_id} was not offered");
         self.answer_with(id, |option| option.option_id == option_id, wrong, by, reason)
     }
 
-    /// The same with the first option of a kind.
+    /// Answers a request with its first option of `kind`.
     pub fn answer_kind(&self, id: &PermissionId, kind: PermissionOptionKind, by: &str, reason: Option<String>) -> Result<()> {
         self.answer_with(id, |option| option.kind == kind, || "outcome: no such option was offered".into(), by, reason)
     }
@@ -84,34 +88,36 @@ impl Broker {
         by: &str,
         reason: Option<String>,
     ) -> Result<()> {
-        let mut desk = self.desk();
-        let question = desk.questions.get(id).ok_or_else(|| Error::not_found(format!("no open permission {id}")))?;
-        let option = question.options.iter().find(|option| picked(option)).ok_or_else(|| Error::invalid_params(wrong()))?;
+        let mut requests = self.requests();
+        let permission = requests.pending.get(id).ok_or_else(|| Error::not_found(format!("no open permission {id}")))?;
+        let option = permission.options.iter().find(|option| picked(option)).ok_or_else(|| Error::invalid_params(wrong()))?;
         let outcome = match option.kind {
             PermissionOptionKind::AllowOnce => PermissionOutcome::AllowOnce,
             PermissionOptionKind::AllowAlways => PermissionOutcome::AllowAlways,
             PermissionOptionKind::RejectOnce => PermissionOutcome::RejectOnce,
             PermissionOptionKind::RejectAlways => PermissionOutcome::RejectAlways,
         };
-        settle(&mut desk, id, Answer { outcome, by: by.into(), reason });
+        resolve(&mut requests, id, PermissionAnswer { outcome, by: by.into(), reason });
         Ok(())
     }
 
-    /// Ends a question without an answer of anybody who was asked: a deadline, a bad answer, a cancel. No error if it is not open any more.
+    /// Ends a request without an answer from a client: on a deadline, an invalid answer or a
+    /// cancel. Does nothing if the request is not open.
     pub fn dismiss(&self, id: &PermissionId, outcome: PermissionOutcome, by: &str, reason: &str) {
-        settle(&mut self.desk(), id, Answer { outcome, by: by.into(), reason: Some(reason.into()) });
+        resolve(&mut self.requests(), id, PermissionAnswer { outcome, by: by.into(), reason: Some(reason.into()) });
     }
 }
 
-fn settle(desk: &mut Desk, id: &PermissionId, answer: Answer) {
-    if let Some(question) = desk.questions.remove(id) {
-        // Whoever asked may be gone: then there is nobody to tell.
-        let _ = question.answer.send(answer);
+fn resolve(requests: &mut Requests, id: &PermissionId, answer: PermissionAnswer) {
+    if let Some(permission) = requests.pending.remove(id) {
+        // Fails if the turn no longer waits for the answer.
+        let _ = permission.answer.send(answer);
     }
 }
 
 impl Attendance {
-    /// Whether it is for these questions, and not for those of an earlier opening of the session.
+    /// Returns whether the guard belongs to `broker`, and not to that of an earlier opening of the
+    /// session.
     pub fn is_for(&self, broker: &Arc<Broker>) -> bool {
         Arc::ptr_eq(&self.0, broker)
     }
@@ -119,15 +125,15 @@ impl Attendance {
 
 impl Drop for Attendance {
     fn drop(&mut self) {
-        let mut desk = self.0.desk();
-        desk.attending -= 1;
-        if desk.attending > 0 {
+        let mut requests = self.0.requests();
+        requests.responders -= 1;
+        if requests.responders > 0 {
             return;
         }
-        let open: Vec<PermissionId> = desk.questions.keys().cloned().collect();
+        let open: Vec<PermissionId> = requests.pending.keys().cloned().collect();
         for id in open {
-            let reason = Some("whoever could have answered is gone".into());
-            settle(&mut desk, &id, Answer { outcome: PermissionOutcome::Denied, by: "disconnect".into(), reason });
+            let reason = Some("the last client that could answer disconnected".into());
+            resolve(&mut requests, &id, PermissionAnswer { outcome: PermissionOutcome::Denied, by: "disconnect".into(), reason });
         }
     }
 }

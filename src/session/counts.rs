@@ -1,4 +1,4 @@
-//! What happened in this process, counted: a fold over the events that it wrote.
+//! Metrics of this process, computed from the events it writes.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -18,13 +18,14 @@ pub struct TokenKind {
     kind: &'static str,
 }
 
-/// The kind of a tool, and not its name, which a model may invent.
+/// Labels of a tool call. The tool name is not a label, because a model may invent names.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct Tool {
     kind: String,
     status: &'static str,
 }
 
+/// Counters and histograms, exported by the `/metrics` route.
 pub struct Counts {
     pub events: Counter,
     pub turns: Family<Outcome, Counter>,
@@ -46,7 +47,7 @@ impl Default for Counts {
 }
 
 impl Counts {
-    /// `state` is the session's before the event.
+    /// Counts an event. `state` is the session state before it.
     pub fn on(&self, event: &Event, state: &SessionState) {
         self.events.inc();
         let ended = |outcome| {

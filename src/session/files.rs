@@ -1,4 +1,5 @@
-//! Files of a session: attachments that came with messages, artifacts that tools left. A flat directory each; names never lead out of it.
+//! Files of a session: attachments of messages and artifacts of tools, each in a flat directory.
+//! File names cannot refer to paths outside of it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
@@ -11,11 +12,12 @@ use crate::limits;
 use crate::store::create_private_dir;
 use crate::workspace::{self, media_type};
 
+/// One flat directory of session files.
 pub struct Files {
     dir: PathBuf,
 }
 
-/// A file that was found.
+/// A listed file.
 pub struct Found {
     pub name: String,
     pub size: u64,
@@ -29,17 +31,18 @@ impl Files {
         Files { dir }
     }
 
-    /// Where a file of that name is, or would be.
+    /// The path of a file of that name, whether or not it exists.
     pub fn path(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }
 
-    /// Keeps `bytes` under `name`, or under a numbered one where that exists; whole or not at all. Returns the name.
+    /// Stores `bytes` atomically as `name`, or under a numbered name if it exists. Returns the
+    /// name.
     pub fn add(&self, name: &str, bytes: &[u8]) -> Result<String> {
         check_name(name)?;
         if bytes.len() > limits::ATTACHMENT_BYTES_MAX {
             let most = limits::ATTACHMENT_BYTES_MAX >> 20;
-            return Err(Error::new(Kind::TooLarge, format!("attachment {name} has more than {most} MiB")));
+            return Err(Error::new(Kind::TooLarge, format!("attachment {name} is larger than {most} MiB")));
         }
         create_private_dir(&self.dir)?;
         let temporary = self.path(&format!(".nuncio-{}", uuid::Uuid::now_v7().simple()));
@@ -48,7 +51,7 @@ impl Files {
         written.map_err(|error| Error::io(format_args!("writing attachment {name}"), error))
     }
 
-    /// Gives a finished file the first name that is free.
+    /// Links a complete file to the first free name.
     fn link(&self, temporary: &Path, name: &str) -> std::io::Result<String> {
         let mut number = 1;
         loop {
@@ -60,15 +63,15 @@ impl Files {
         }
     }
 
-    /// The content of a file. A link is none.
+    /// Reads a file. A symlink counts as absent.
     pub fn get(&self, name: &str) -> Result<Vec<u8>> {
         self.read(name, u64::MAX)
     }
 
-    /// At most `most` bytes of a file.
+    /// Reads at most `most` bytes of a file.
     fn read(&self, name: &str, most: u64) -> Result<Vec<u8>> {
         check_name(name)?;
-        let missing = || Error::not_found(format!("no file {name}"));
+        let missing = || Error::not_found(format!("file {name} not found"));
         let dir = fs::canonicalize(&self.dir).map_err(|_| missing())?;
         let file = workspace::open(&dir.join(name)).map_err(|_| missing())?;
         let mut bytes = Vec::new();
@@ -76,7 +79,7 @@ impl Files {
         Ok(bytes)
     }
 
-    /// All files, by name.
+    /// Lists all files, sorted by name.
     pub fn list(&self) -> Result<Vec<Found>> {
         let failed = |error| Error::io(format_args!("listing {}", self.dir.display()), error);
         let entries = match fs::read_dir(&self.dir) {
@@ -87,7 +90,7 @@ impl Files {
         for entry in entries {
             let entry = entry.map_err(failed)?;
             let Some(name) = entry.file_name().to_str().filter(|name| check_name(name).is_ok()).map(String::from) else { continue };
-            // One that was removed meanwhile is not there.
+            // The file may have been removed since the directory was read.
             let Some(metadata) = entry.metadata().ok().filter(fs::Metadata::is_file) else { continue };
             let head = self.read(&name, limits::BINARY_PROBE_BYTES as u64);
             let modified = metadata.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
@@ -109,20 +112,20 @@ fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     file.sync_all()
 }
 
-/// One component of a path, which is not hidden and leads nowhere.
+/// Checks that `name` is a single path component that is not hidden.
 fn check_name(name: &str) -> Result<()> {
     let wrong = |what: &str| Err(Error::invalid_params(format!("name: {what}")));
     match name {
         "" => wrong("is empty"),
-        _ if name.starts_with('.') => wrong("begins with a dot"),
-        _ if name.contains('/') || name.contains("..") => wrong("must not lead anywhere"),
-        _ if name.chars().any(char::is_control) => wrong("has control characters"),
+        _ if name.starts_with('.') => wrong("starts with a dot"),
+        _ if name.contains('/') || name.contains("..") => wrong("must not contain / or .."),
+        _ if name.chars().any(char::is_control) => wrong("contains control characters"),
         _ if name.len() > limits::FILE_NAME_BYTES_MAX => wrong("is too long"),
         _ => Ok(()),
     }
 }
 
-/// `img.png`, `img-2.png`, …; cut where it would be too long.
+/// Returns `img.png`, `img-2.png`, … with the stem truncated to the length limit.
 fn numbered(name: &str, number: u32) -> String {
     if number == 1 {
         return name.into();

@@ -1,4 +1,4 @@
-//! Following a session's log: a cursor, and a watch that tells when there is more.
+//! Following a session's log: a cursor, and a watch that reports new events.
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use crate::id::Seq;
 use crate::limits;
 
 impl SessionLog {
-    /// Events after `after`, history first, then live.
+    /// Follows the events after `after`: history first, then live events.
     pub fn follow(self: &Arc<Self>, after: Seq) -> Follow {
         Follow { log: self.clone(), cursor: after, head: self.head.subscribe() }
     }
 }
 
-/// A cursor in a session's log. Dropping it costs nothing; a slow one is merely late.
+/// A cursor in a session's log. A slow follower falls behind and does not hold up the writer.
 pub struct Follow {
     log: Arc<SessionLog>,
     cursor: Seq,
@@ -33,12 +33,13 @@ impl Follow {
         self.cursor
     }
 
-    /// Goes on after `cursor`.
+    /// Continues after `cursor`.
     pub fn seek(&mut self, cursor: Seq) {
         self.cursor = cursor;
     }
 
-    /// The next events, without waiting: none when the cursor is at the head.
+    /// Returns the next events without waiting; empty when the cursor is at the head. May read the
+    /// disk.
     pub fn ready(&mut self) -> Result<Vec<Arc<Event>>> {
         let head = self.log.head();
         let events = self.log.page(self.cursor, limits::PAGE_EVENTS, true)?;
@@ -46,7 +47,7 @@ impl Follow {
         Ok(events)
     }
 
-    /// The same; what has to come from the disk is read on a thread that may wait for it.
+    /// Like [`Follow::ready`], but reads the disk on a blocking thread.
     pub async fn read(&mut self) -> Result<Vec<Arc<Event>>> {
         let head = self.log.head();
         let events = match self.log.tail_after(self.cursor, limits::PAGE_EVENTS) {
@@ -61,19 +62,20 @@ impl Follow {
         Ok(events)
     }
 
-    /// What was there up to `head` and is not any more, as in a session that was deleted, is not waited for.
+    /// Advances the cursor past `events`, or to `head` if the events up to it were removed, as in a
+    /// deleted session.
     fn read_to(&mut self, events: &[Arc<Event>], head: Seq) {
         self.cursor = events.last().map_or(self.cursor.max(head), |last| last.seq);
     }
 
-    /// Waits until there is something after the cursor.
+    /// Waits until there is an event after the cursor.
     pub async fn moved(&mut self) {
         let cursor = self.cursor;
-        // The sender lives in the log that we hold.
+        // Cannot fail: `self.log` holds the sender.
         let _ = self.head.wait_for(|head| *head > cursor).await;
     }
 
-    /// The next events; waits for them.
+    /// Waits for the next events and returns them.
     pub async fn next(&mut self) -> Result<Vec<Arc<Event>>> {
         loop {
             let events = self.ready()?;

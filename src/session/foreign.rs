@@ -1,31 +1,33 @@
-//! Sessions of other processes that are looked at here, and what those write.
+//! Sessions that other processes own and this process reads: polling for their new events.
 
 use std::sync::{Arc, Weak};
 
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::sessions::{Sessions, unless_busy};
+use super::sessions::{Sessions, ignore_busy};
 use crate::error::Result;
 use crate::id::{Seq, SessionId};
 use crate::limits;
 use crate::store::Watch;
 
 impl Sessions {
-    /// Waits until something comes after `cursor` in a session that is not open here any more. An error: it is gone.
+    /// Waits for an event after `cursor` in a session that is no longer open in this process.
+    /// Returns an error if the session was deleted.
     pub async fn beyond(&self, id: &SessionId, cursor: Seq) -> Result<()> {
         let mut commits = self.log.commits().subscribe();
         self.foreign.notify_one();
         while self.row(id)?.head <= cursor {
-            // The sender lives in what we hold.
+            // Cannot fail: `self.log` holds the sender.
             let _ = commits.changed().await;
         }
         Ok(())
     }
 }
 
-/// While a session of another process is open here, or all are followed, looks for what that one wrote.
-pub(super) async fn watch_others(sessions: Weak<Sessions>, opened: Arc<Notify>, shutdown: CancellationToken) {
+/// Polls for events of other processes while one of their sessions is open here or a client follows
+/// all sessions.
+pub(super) async fn watch_external_writers(sessions: Weak<Sessions>, opened: Arc<Notify>, shutdown: CancellationToken) {
     loop {
         tokio::select! {
             () = shutdown.cancelled() => return,
@@ -33,14 +35,14 @@ pub(super) async fn watch_others(sessions: Weak<Sessions>, opened: Arc<Notify>, 
         }
         let Some(watch) = sessions.upgrade().map(|sessions| sessions.store.watch()) else { return };
         match watch {
-            Ok(watch) => follow_others(&sessions, watch, &shutdown).await,
-            Err(error) => tracing::warn!(error = %error, "following another process's session"),
+            Ok(watch) => poll_external_writers(&sessions, watch, &shutdown).await,
+            Err(error) => tracing::warn!(error = %error, "reading a session of another process failed"),
         }
     }
 }
 
-/// Returns when no session of another process is open any more, and nobody follows all of them.
-async fn follow_others(sessions: &Weak<Sessions>, watch: Watch, shutdown: &CancellationToken) {
+/// Polls until no session of another process is open and no client follows all sessions.
+async fn poll_external_writers(sessions: &Weak<Sessions>, watch: Watch, shutdown: &CancellationToken) {
     let mut seen = None;
     for round in 0_u64.. {
         if shutdown.is_cancelled() {
@@ -60,12 +62,12 @@ async fn follow_others(sessions: &Weak<Sessions>, watch: Watch, shutdown: &Cance
             }
         }
         for session in open {
-            // Held while it catches up: whoever takes the session meanwhile, and then writes to its log, waits.
+            // Held during `catch_up`, so that taking ownership, and with it writing, waits.
             match session.owner.try_lock() {
                 Ok(owner) if owner.is_some() => continue,
-                Ok(_nobody) => {
+                Ok(_unowned) => {
                     if news && let Err(error) = session.log.catch_up() {
-                        tracing::warn!(session = %session.log.id, error = %error, "following another process's session");
+                        tracing::warn!(session = %session.log.id, error = %error, "reading a session of another process failed");
                     }
                     if round % limits::FOREIGN_ORPHANS == 0 && session.log.state(|state| state.turn.is_some()) {
                         orphans.push(session.clone());
@@ -74,20 +76,20 @@ async fn follow_others(sessions: &Weak<Sessions>, watch: Watch, shutdown: &Cance
                         deleted.push(session.clone());
                     }
                 }
-                // Somebody just tries to take it: it is looked at again.
+                // Ownership is being taken: read the session in the next round.
                 Err(_) => seen = None,
             }
             foreign = true;
         }
         for session in orphans {
-            // Where its owner is gone, what that one left open is closed.
-            if let Err(error) = unless_busy(session.close_orphan().await) {
-                tracing::warn!(session = %session.log.id, error = %error, "closing what another process left");
+            // If the owner has ended, close the turn and the calls it left open.
+            if let Err(error) = ignore_busy(session.close_orphan().await) {
+                tracing::warn!(session = %session.log.id, error = %error, "closing the open turn of another process failed");
             }
         }
         if let Some(sessions) = sessions.upgrade() {
             for session in deleted {
-                sessions.let_go(&session).await;
+                sessions.remove_open(&session).await;
             }
         }
         if !foreign {

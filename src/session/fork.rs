@@ -1,4 +1,4 @@
-//! A new session that begins with what was said in another one.
+//! Forking: a new session that starts with the events of another one.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use crate::event::{Body, Event, SessionChange};
 use crate::id::SessionId;
 
 impl Sessions {
-    /// Copies what happened in `parent`, up to the end of its last turn that has one, into a session of its own, which `change` then
-    /// changes. What waits in `parent` waits only there.
+    /// Copies the events of `parent`, up to the end of its last finished turn, into a new session
+    /// and applies `change` to it. Queued messages are not copied.
     pub async fn fork(&self, parent: &SessionId, change: SessionChange) -> Result<Arc<Session>> {
         let parent = self.look(parent).await?;
         let (until, state) = parent.log.state_at_head(|state, head| {
@@ -22,20 +22,21 @@ impl Sessions {
             (running.map_or(head, |turn| turn.first_seq - 1), SessionState { cwd, ..SessionState::default() })
         });
         self.agents.check(&state)?;
-        self.make_room().await?;
+        self.ensure_capacity().await?;
         let id = SessionId::new();
         let lock = SessionLock::take(&self.locks, &id)?;
         let (store, log, parent, at_ms) = (self.store.clone(), self.log.clone(), parent.log.clone(), now_ms());
         let copied = tokio::task::spawn_blocking(move || {
             let first = store.events(&parent.id, parent.key, 0, 1, false)?.pop();
             let created = first.filter(|first| matches!(first.body, Body::SessionCreated { .. }));
-            let created = created.ok_or_else(|| Error::internal(format!("session {} has no beginning", parent.id)))?;
+            let created =
+                created.ok_or_else(|| Error::internal(format!("session {} does not start with session.created", parent.id)))?;
             let created = Event { session_id: id, at_ms, ..created };
             let row = store.fork_session(parent.key, &created, until, std::process::id())?;
             log.session(&row)
         });
         let log = copied.await.map_err(|_| Error::internal("forking a session panicked"))??;
         log.commit(None, Body::SessionUpdated { change }).await?;
-        Ok(self.opened_anew(log, lock))
+        Ok(self.insert_owned(log, lock))
     }
 }

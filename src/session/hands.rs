@@ -1,16 +1,16 @@
-//! What clients lend to a session, as long as they are there.
+//! Client-side files and terminals that attached clients provide to a session.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::tools::ClientHands;
 
-/// The hands of those clients that attend a session and have some.
+/// The attached clients that provide files or terminals.
 #[derive(Default)]
 pub struct Lending {
     lent: Mutex<Vec<Arc<dyn ClientHands>>>,
 }
 
-/// Hands are lent as long as this lives.
+/// RAII guard: the client is registered while this exists.
 pub struct Lent {
     lending: Arc<Lending>,
     hands: Arc<dyn ClientHands>,
@@ -21,12 +21,13 @@ impl Lending {
         self.lent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Registers a client.
     pub fn lend(self: &Arc<Self>, hands: Arc<dyn ClientHands>) -> Lent {
         self.lent().push(hands.clone());
         Lent { lending: self.clone(), hands }
     }
 
-    /// Those of the client that came last.
+    /// Returns the most recently attached client.
     pub fn hands(&self) -> Option<Arc<dyn ClientHands>> {
         self.lent().last().cloned()
     }

@@ -1,4 +1,5 @@
-//! Who owns a session: an OS lock on a file of its own, which dies with its owner however that ends.
+//! Session ownership: an OS lock on a file for each session. The OS releases it when the owner
+//! ends, even on a crash.
 
 use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, Write};
@@ -9,14 +10,14 @@ use crate::error::{Error, Kind, Result};
 use crate::id::SessionId;
 use crate::store::create_private_dir;
 
-/// Held as long as the session is open here; the file goes with it.
+/// The lock of an owned session. Dropping it removes the file.
 pub struct SessionLock {
     file: File,
     path: PathBuf,
 }
 
 impl SessionLock {
-    /// Takes it at once, or says who has it (`session_busy`).
+    /// Takes the lock without waiting. If it is held, the `session_busy` error names the owner.
     pub fn take(dir: &Path, id: &SessionId) -> Result<SessionLock> {
         create_private_dir(dir)?;
         let path = dir.join(id.as_str());
@@ -34,7 +35,8 @@ impl SessionLock {
                 Err(TryLockError::WouldBlock) => return Err(busy(id, &mut file)),
                 Err(TryLockError::Error(error)) => return Err(Error::io(doing(), error)),
             }
-            // Its owner may have removed the file between our open and our lock: then ours is a lock on nothing.
+            // The owner may have removed the file between our open and our lock: then retry with a
+            // new file.
             let metadata = file.metadata().map_err(|error| Error::io(doing(), error))?;
             if metadata.nlink() == 0 {
                 continue;
@@ -48,7 +50,8 @@ impl SessionLock {
 
 impl Drop for SessionLock {
     fn drop(&mut self) {
-        // Removed while it is still locked, so that nobody can have the new file and the old one.
+        // Removed before unlocking, so that no process can lock the old file while another locks a
+        // new one.
         let _ = std::fs::remove_file(&self.path);
         let _ = self.file.unlock();
     }
@@ -59,7 +62,7 @@ fn busy(id: &SessionId, file: &mut File) -> Error {
     let _ = file.rewind().and_then(|()| file.read_to_string(&mut owner));
     let owner = owner.trim();
     let process = if owner.is_empty() { "another process".into() } else { format!("process {owner}") };
-    Error::new(Kind::SessionBusy, format!("session {id} belongs to {process}"))
-        .hint("it can be followed from here, and prompted as soon as that process ends or closes it")
+    Error::new(Kind::SessionBusy, format!("session {id} is owned by {process}"))
+        .hint("this process can follow the session, and prompt it once that process closes it or ends")
         .details(serde_json::json!({ "ownerPid": owner.parse::<u32>().ok() }))
 }

@@ -1,5 +1,5 @@
-//! The log: everything that happens in a session is appended here, and everything that is shown is read from here.
-//! An event is numbered by the writer when it is committed, and nobody sees it before.
+//! The event log of sessions. The writer thread numbers and commits each event, then publishes it
+//! to followers.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -17,7 +17,8 @@ use crate::id::{Seq, SessionId, TurnId};
 use crate::limits;
 use crate::store::{SessionRow, Store};
 
-/// The one writer of all sessions of this process, on a thread of its own. It ends when all its senders are gone.
+/// Handle to the writer thread, which writes the events of all sessions of this process. The thread
+/// ends when all senders are dropped.
 #[derive(Clone)]
 pub struct Log {
     store: Arc<Store>,
@@ -32,28 +33,28 @@ impl Log {
         let connection = store.writer()?;
         let commits = watch::Sender::new(0);
         let counts = Arc::new(Counts::default());
-        let (told, counted) = (commits.clone(), counts.clone());
-        let run = move || writer::run(connection, queue, durability, told, &counted);
-        std::thread::Builder::new().name("log".into()).spawn(run).map_err(|error| Error::io("starting the log's thread", error))?;
+        let (notified, counted) = (commits.clone(), counts.clone());
+        let run = move || writer::run(connection, queue, durability, notified, &counted);
+        std::thread::Builder::new().name("log".into()).spawn(run).map_err(|error| Error::io("starting the log thread", error))?;
         Ok(Log { store, pending, commits, counts })
     }
 
-    /// What this process wrote, counted.
+    /// Metrics of the events that this process wrote.
     pub(super) fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    /// Events that wait to be written.
+    /// Number of events in the writer's queue.
     pub(super) fn waiting(&self) -> usize {
         self.pending.max_capacity() - self.pending.capacity()
     }
 
-    /// Counts commits of this process, and those of others once somebody saw them.
+    /// Counts commits: those of this process, and those of other processes when they are detected.
     pub(super) fn commits(&self) -> &watch::Sender<u64> {
         &self.commits
     }
 
-    /// The log of one session, with the state that its events up to now make.
+    /// Opens the log of one session and computes its state from the stored events.
     pub fn session(&self, row: &SessionRow) -> Result<Arc<SessionLog>> {
         let log = SessionLog {
             id: row.id.clone(),
@@ -83,11 +84,12 @@ pub struct SessionLog {
     pending: mpsc::Sender<Pending>,
     store: Arc<Store>,
     catching_up: Mutex<()>,
-    /// Whether an append was lost.
+    /// True after an append was lost, until the session is owned again.
     lost: watch::Sender<bool>,
 }
 
-/// What followers read without the disk, and what is true now. `failed`: an append was lost, so nothing more is taken.
+/// The newest events, which followers read without the disk, and the current state. `failed` is set
+/// when an append was lost: further appends are refused.
 #[derive(Default)]
 struct Live {
     head: Seq,
@@ -102,51 +104,53 @@ impl SessionLog {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks at what is true now. Short: the writer waits for it.
+    /// Reads the current state. `look` must be short, because the writer waits for it.
     pub fn state<T>(&self, look: impl FnOnce(&SessionState) -> T) -> T {
         look(&self.live().state)
     }
 
-    /// The same together with the seq of the last event it holds.
+    /// Reads the current state and the seq of the last event it includes.
     pub fn state_at_head<T>(&self, look: impl FnOnce(&SessionState, Seq) -> T) -> T {
         let live = self.live();
         look(&live.state, live.head)
     }
 
-    /// Seq of the last event that is committed.
+    /// The seq of the last committed event.
     pub fn head(&self) -> Seq {
         self.live().head
     }
 
-    /// Appends without waiting for the commit; waits only for room in the queue. A loss is told by the next [`SessionLog::commit`].
+    /// Appends without waiting for the commit; waits only for room in the queue. The next
+    /// [`SessionLog::commit`] reports a lost event.
     pub async fn emit(self: &Arc<Self>, turn: Option<TurnId>, body: Body) {
         let pending = Pending { log: self.clone(), turn, durable: body.is_durable(), body, done: None };
-        // The writer only ends when the process does.
+        // Fails only when the process ends, because the writer ends with it.
         let _ = self.pending.send(pending).await;
     }
 
-    /// Appends if there is room: for what may be left out.
+    /// Appends if the queue has room; otherwise the event is dropped.
     pub fn try_emit(self: &Arc<Self>, turn: Option<TurnId>, body: Body) {
         let _ = self.pending.try_send(Pending { log: self.clone(), turn, durable: body.is_durable(), body, done: None });
     }
 
-    /// Appends and waits until it, and all that was emitted before it, is committed.
+    /// Appends and waits until the event, and all events emitted before it, are committed.
     pub async fn commit(self: &Arc<Self>, turn: Option<TurnId>, body: Body) -> Result<Seq> {
         let durable = body.is_durable();
         self.append(turn, body, durable).await?.await.map_err(|_| writer_gone())?
     }
 
-    /// The same for what precedes an effect: it is on the disk when this returns.
+    /// Appends before an external effect: the event is synced to disk when this returns.
     pub async fn commit_durably(self: &Arc<Self>, turn: Option<TurnId>, body: Body) -> Result<Seq> {
         self.append(turn, body, true).await?.await.map_err(|_| writer_gone())?
     }
 
-    /// In the queue when this returns, committed when the receiver answers.
+    /// Appends to the queue. The receiver reports the commit.
     async fn append(self: &Arc<Self>, turn: Option<TurnId>, body: Body, durable: bool) -> Result<oneshot::Receiver<Result<Seq>>> {
         self.append_holding(turn, body, durable, || ()).await
     }
 
-    /// The same. What `hold` returns is held while it goes into the queue: nobody who waits for that sees one without the other.
+    /// Appends to the queue while holding the guard that `hold` returns, so that the append and the
+    /// change behind the guard are visible together.
     pub(super) async fn append_holding<T>(
         self: &Arc<Self>,
         turn: Option<TurnId>,
@@ -163,15 +167,16 @@ impl SessionLog {
         Ok(committed)
     }
 
-    /// In the queue when this returns, or there is no room. Outside of a turn.
+    /// Appends an event outside of a turn, or fails if the queue is full.
     pub(super) fn try_append(self: &Arc<Self>, body: Body) -> Result<oneshot::Receiver<Result<Seq>>> {
         let (done, committed) = oneshot::channel();
         let pending = Pending { log: self.clone(), turn: None, durable: body.is_durable(), body, done: Some(done) };
         let sent = self.pending.try_send(pending);
-        sent.map(|()| committed).map_err(|_| Error::new(Kind::Overloaded, "the log has no room for more now"))
+        sent.map(|()| committed).map_err(|_| Error::new(Kind::Overloaded, "the log's queue is full"))
     }
 
-    /// Shows committed events: called by the writer, and by whoever reads what another process wrote.
+    /// Publishes committed events to followers. Called by the writer, and for events that were read
+    /// from another process.
     pub(super) fn publish(&self, events: Vec<Event>, counts: Option<&Counts>) {
         let Some(last) = events.last().map(|event| event.seq) else { return };
         let mut live = self.live();
@@ -200,7 +205,8 @@ impl SessionLog {
         self.lost.send_replace(true);
     }
 
-    /// Waits until an append is lost: nothing more is written until the session is owned again.
+    /// Waits until an append is lost. No event is written after that until the session is owned
+    /// again.
     pub(super) async fn lost(&self) {
         // Cannot fail: `self` holds the sender.
         let _ = self.lost.subscribe().wait_for(|lost| *lost).await;
@@ -210,14 +216,15 @@ impl SessionLog {
         self.live().failed.clone()
     }
 
-    /// A new owner starts with a clean slate.
+    /// Starts a new ownership generation and clears the failure.
     pub(super) fn own(&self, generation: i64) {
         self.generation.store(generation, Ordering::Release);
         self.live().failed = None;
         self.lost.send_replace(false);
     }
 
-    /// Reads what was committed by others since. Only for sessions that this process does not own.
+    /// Reads and publishes the events that other processes committed. Only for sessions that this
+    /// process does not own.
     pub(super) fn catch_up(&self) -> Result<()> {
         let _one_at_a_time = self.catching_up.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
@@ -229,8 +236,8 @@ impl SessionLog {
         }
     }
 
-    /// Makes the state from the whole log, which stays on the disk: without the pieces of whole messages, but with those of a turn that
-    /// is open, for they may be all there is.
+    /// Computes the state from the stored events. Deltas are read only for an open turn, whose
+    /// messages may be incomplete.
     fn restore(&self) -> Result<()> {
         let mut state = SessionState::default();
         let (mut head, mut turn) = (0, Vec::new());
@@ -263,7 +270,7 @@ impl SessionLog {
         Ok(())
     }
 
-    /// All events on the disk after `after`, page by page.
+    /// Calls `with` for all stored events after `after`, reading page by page.
     fn each(&self, mut after: Seq, deltas: bool, mut with: impl FnMut(Event)) -> Result<()> {
         loop {
             let events = self.store.events(&self.id, self.key, after, limits::BATCH_EVENTS_MAX, deltas)?;
@@ -273,7 +280,7 @@ impl SessionLog {
         }
     }
 
-    /// Events with a seq above `after`, from memory if they are there.
+    /// Returns the events after `after` from memory, or `None` if they are only in the store.
     pub(super) fn tail_after(&self, after: Seq, limit: usize) -> Option<Vec<Arc<Event>>> {
         let live = self.live();
         if after >= live.head {
@@ -287,23 +294,24 @@ impl SessionLog {
         Some(live.tail.iter().skip(skip).take(limit).map(|(_, event)| event.clone()).collect())
     }
 
-    /// A page of history. `deltas`: with the pieces of messages, or without.
+    /// Returns a page of events. `deltas`: whether a page from the store includes `message.delta`.
     pub fn page(&self, after: Seq, limit: usize, deltas: bool) -> Result<Vec<Arc<Event>>> {
         if let Some(events) = self.tail_after(after, limit) {
             return Ok(events);
         }
         let events = self.store.events(&self.id, self.key, after, limit, deltas)?;
         let head = self.head();
-        // What is in the file and not published yet is not shown yet.
+        // Events that are committed and not yet published are excluded.
         Ok(events.into_iter().filter(|event| event.seq <= head).map(Arc::new).collect())
     }
 
+    /// Removes the deltas of complete messages from the store.
     pub fn prune(&self) -> Result<usize> {
         self.store.prune_deltas(self.key, self.head())
     }
 }
 
-/// Good enough for a bound: texts, and a flat sum for the rest.
+/// Estimates the size of an event: its texts and a constant.
 fn approximate_bytes(body: &Body) -> usize {
     use crate::content::{Part, ToolContent};
     let part = |part: &Part| match part {
@@ -333,10 +341,10 @@ fn approximate_bytes(body: &Body) -> usize {
 }
 
 fn writer_gone() -> Error {
-    Error::internal("the log's writer is gone")
+    Error::internal("the log writer has ended")
 }
 
-/// An append by somebody who is not the owner any more.
+/// The error of an append after ownership was lost.
 pub(super) fn fenced(id: &SessionId) -> Error {
     Error::new(Kind::SessionBusy, format!("session {id} was taken by another process"))
 }

@@ -1,4 +1,4 @@
-//! A session that is open in this process: its log, its worker, the right to write, and the turn that runs.
+//! A session that is open in this process: its log, agent, ownership and running turn.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,7 +15,7 @@ use super::log::SessionLog;
 use super::now_ms;
 use super::prompts::Prompts;
 use super::queue::Message;
-use super::room::Running;
+use super::room::TurnSlots;
 use super::turn::{TurnHandle, failed};
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Severity};
@@ -23,83 +23,85 @@ use crate::id::{MessageId, TurnId};
 use crate::limits;
 use crate::store::Store;
 
+/// A session that is open in this process. It may be owned by another one.
 pub struct Session {
     pub log: Arc<SessionLog>,
     pub broker: Arc<Broker>,
-    /// What its clients lend to its tools.
+    /// Files and terminals that its clients provide.
     pub lending: Arc<Lending>,
     pub(super) agent: Arc<dyn Agent>,
     pub(super) tasks: TaskTracker,
-    pub(super) running: Arc<Running>,
-    /// When it was asked for last; milliseconds since the Unix epoch.
+    pub(super) turn_slots: Arc<TurnSlots>,
+    /// Time of the last request for it, in milliseconds since the Unix epoch.
     pub(super) used_ms: AtomicU64,
     pub(super) shutdown: CancellationToken,
-    /// Cancelled when it is not open any more: whoever follows it goes on with the next opening.
+    /// Cancelled when the session is no longer open. Its followers continue with the next opening.
     pub(super) gone: CancellationToken,
     pub(super) store: Arc<Store>,
     pub(super) locks: PathBuf,
     pub(super) owner: tokio::sync::Mutex<Option<SessionLock>>,
     pub(super) owned: AtomicBool,
-    pub(super) slot: Mutex<Slot>,
+    pub(super) turn_queue: Mutex<TurnQueue>,
 }
 
-/// What runs in a session.
+/// The running turn and the work that waits for its end.
 #[derive(Default)]
-pub(super) struct Slot {
+pub(super) struct TurnQueue {
     pub turn: Option<TurnHandle>,
-    /// It is being closed or deleted: nothing new begins.
+    /// The session is being closed or deleted: no turn starts.
     pub closing: bool,
-    /// A turn has just ended, and messages or prompts wait that come next: `settle` will be called.
-    pub settling: bool,
+    /// A turn has ended and queued messages or prompts come next: a call of `promote` is due.
+    pub promoting: bool,
     /// Prompts that wait for the running turn to end.
     pub prompts: Prompts,
-    /// Messages that begin to wait: in the log's queue, and maybe not yet in the state.
-    pub arriving: Vec<MessageId>,
-    /// Messages that wait no more: in the log's queue, and still in the state.
-    pub leaving: Vec<MessageId>,
+    /// Messages whose `message.queued` is in the log's queue and may not be in the state yet.
+    pub enqueuing: Vec<MessageId>,
+    /// Messages whose completion is in the log's queue while the state still lists them as queued.
+    pub dequeuing: Vec<MessageId>,
 }
 
 impl Session {
-    pub(super) fn slot(&self) -> MutexGuard<'_, Slot> {
-        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn turn_queue(&self) -> MutexGuard<'_, TurnQueue> {
+        self.turn_queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn release_claim(&self, id: &TurnId) {
-        self.slot().turn.take_if(|running| running.id == *id);
+        self.turn_queue().turn.take_if(|running| running.id == *id);
     }
 
     pub(super) fn is_closing(&self) -> Error {
-        Error::new(Kind::SessionBusy, format!("session {} is being closed", self.log.id)).hint("open it again")
+        Error::new(Kind::SessionBusy, format!("session {} is being closed", self.log.id)).hint("retry: the session opens again")
     }
 
     /// The turn that runs in this process.
     pub fn turn(&self) -> Option<TurnHandle> {
-        self.slot().turn.clone()
+        self.turn_queue().turn.clone()
     }
 
-    /// Cancels the running turn and the prompts that wait behind it; nothing happens when there is
-    /// none.
+    /// Cancels the running turn, if any, and the waiting prompts.
     pub fn cancel(&self) {
-        let mut slot = self.slot();
-        slot.prompts.cancel();
-        if let Some(turn) = &slot.turn {
+        let mut turn_queue = self.turn_queue();
+        turn_queue.prompts.cancel();
+        if let Some(turn) = &turn_queue.turn {
             turn.cancel();
         }
     }
 
-    /// Makes sure that this process may write: it has the session's lock, or takes it if its owner is gone, and then closes what that one
-    /// left open. Else `session_busy`, naming the owner. After a lost append it begins anew the same way.
+    /// Ensures that this process owns the session. If the owner has ended, takes its lock and ends
+    /// the turn and calls it left open; if the owner is alive, returns `session_busy`. After a lost
+    /// append, ownership is acquired again in the same way.
     pub async fn own(&self) -> Result<()> {
         let mut owner = self.owner.lock().await;
         let lost = self.log.failed();
         if owner.is_some() && lost.is_none() {
             return Ok(());
         }
-        if owner.is_none() && self.slot().closing {
+        if owner.is_none() && self.turn_queue().closing {
             return Err(self.is_closing());
         }
         if lost.is_some() {
-            // What was on its way is refused with it, and nothing of it comes after the new beginning.
+            // Flush: pending appends fail too, so none of them lands after ownership is
+            // re-acquired.
             let _ = self.log.commit(None, Body::notice(Severity::Error, "Events were lost", "the log could not be written")).await;
         }
         let lock = match owner.take() {
@@ -137,21 +139,22 @@ impl Session {
         Ok(())
     }
 
-    /// Starts a new generation and reads what other processes wrote. May wait for the store.
+    /// Starts a new ownership generation and reads the events of other processes. May wait for the
+    /// store.
     async fn take(&self) -> Result<i64> {
         let (store, log) = (self.store.clone(), self.log.clone());
         let taken = tokio::task::spawn_blocking(move || {
             let generation = store.take_session(log.key, std::process::id())?;
             log.catch_up().map(|()| generation)
         });
-        taken.await.map_err(|_| Error::internal("taking a session panicked"))?
+        taken.await.map_err(|_| Error::internal("taking ownership of a session panicked"))?
     }
 
-    /// After a lost append: owns the session again once the store can be written, which closes what
-    /// was left open.
+    /// After a lost append: acquires ownership again once the store is writable, which ends the
+    /// turn and calls that were left open.
     pub(super) fn recover(self: &Arc<Self>) {
         let session = self.clone();
-        // A session that another process has taken is left to it.
+        // Stop if another process took the session or deleted it.
         let ours = |error: &Error| error.kind != Kind::SessionBusy && error.kind != Kind::NotFound;
         self.tasks.spawn(async move {
             while session.log.failed().as_ref().is_some_and(ours) {
@@ -161,7 +164,7 @@ impl Session {
                     () = tokio::time::sleep(limits::STORE_RECOVERY) => {}
                 }
                 // A running turn closes itself, which starts the next recovery.
-                let running = session.slot().turn.is_some();
+                let running = session.turn_queue().turn.is_some();
                 if !running && session.own().await.as_ref().is_err_and(|error| !ours(error)) {
                     return;
                 }
@@ -169,20 +172,20 @@ impl Session {
         });
     }
 
-    /// Closes what a dead owner left open, and leaves the session to whoever works in it next.
+    /// Ends the turn and calls that a dead owner left open, then releases ownership.
     pub(super) async fn close_orphan(&self) -> Result<()> {
         self.own().await?;
         let mut owner = self.owner.lock().await;
-        let slot = self.slot();
-        if slot.turn.is_none() && !slot.settling {
+        let turn_queue = self.turn_queue();
+        if turn_queue.turn.is_none() && !turn_queue.promoting {
             self.owned.store(false, Ordering::Release);
             owner.take();
         }
         Ok(())
     }
 
-    /// The same at once, if nobody uses the lock now.
-    pub(super) fn disown_now(&self) {
+    /// Releases ownership without waiting. The lock stays if it is in use.
+    pub(super) fn release_ownership_now(&self) {
         self.owned.store(false, Ordering::Release);
         if let Ok(mut owner) = self.owner.try_lock() {
             owner.take();
@@ -197,7 +200,7 @@ impl Session {
         self.used_ms.load(Ordering::Relaxed)
     }
 
-    /// Returns when it is not open any more.
+    /// Waits until the session is no longer open.
     pub async fn closed(&self) {
         self.gone.cancelled().await;
     }
@@ -206,29 +209,29 @@ impl Session {
         self.gone.is_cancelled()
     }
 
-    /// Whether this process has the session's lock.
+    /// Returns whether this process holds the session's lock.
     pub fn is_owned(&self) -> bool {
         self.owned.load(Ordering::Acquire)
     }
 
-    /// Appends outside of a turn: a mode, a setting.
+    /// Appends an event outside of a turn, such as a mode change.
     pub async fn append(&self, body: Body) -> Result<u64> {
         if let (Some(error), Some(_)) = (self.log.failed(), self.turn()) {
-            // The turn that runs will meet it too, and end.
+            // The running turn fails with the same error and ends.
             return Err(error);
         }
         self.own().await?;
         self.log.commit(None, body).await
     }
 
-    /// Lets nothing new begin, ends the running turn and the prompts that wait, and waits for the
-    /// end of the turn.
-    pub(super) async fn wind_up(&self) {
+    /// Refuses new turns, cancels the running turn and the waiting prompts, and waits until the
+    /// turn ends.
+    pub(super) async fn drain(&self) {
         let turn = {
-            let mut slot = self.slot();
-            slot.closing = true;
-            slot.prompts.cancel();
-            slot.turn.clone()
+            let mut turn_queue = self.turn_queue();
+            turn_queue.closing = true;
+            turn_queue.prompts.cancel();
+            turn_queue.turn.clone()
         };
         if let Some(mut turn) = turn {
             turn.cancel();
@@ -236,8 +239,8 @@ impl Session {
         }
     }
 
-    /// Gives the session up: others may take it.
-    pub(super) async fn disown(&self) {
+    /// Releases ownership: another process may take the session.
+    pub(super) async fn release_ownership(&self) {
         self.owned.store(false, Ordering::Release);
         self.owner.lock().await.take();
     }

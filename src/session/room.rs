@@ -1,4 +1,4 @@
-//! How much there may be at once: turns that run, sessions that are open. Sessions that nobody uses make room.
+//! Limits on running turns and open sessions. Unused sessions are closed to make room.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use super::sessions::Sessions;
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 
-/// Most that there may be at once.
+/// The maximum numbers of open sessions and running turns.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
     pub sessions: usize,
@@ -26,33 +26,34 @@ impl Default for Room {
     }
 }
 
-/// The turns that run, all sessions together.
-pub(super) struct Running {
+/// Counts the running turns of all sessions.
+pub(super) struct TurnSlots {
     count: watch::Sender<usize>,
     max: usize,
     closed: AtomicBool,
 }
 
-/// The place of one turn.
-pub(super) struct Place(Arc<Running>);
+/// RAII guard: one running turn. Decrements the count on drop.
+pub(super) struct TurnPermit(Arc<TurnSlots>);
 
-impl Running {
-    pub fn new(max: usize) -> Arc<Running> {
-        Arc::new(Running { count: watch::Sender::new(0), max, closed: AtomicBool::new(false) })
+impl TurnSlots {
+    pub fn new(max: usize) -> Arc<TurnSlots> {
+        Arc::new(TurnSlots { count: watch::Sender::new(0), max, closed: AtomicBool::new(false) })
     }
 
-    /// Without looking at the limit. None: nothing begins any more.
-    pub fn enter_behind(self: &Arc<Self>) -> Option<Place> {
+    /// Takes a permit regardless of the limit. Returns `None` during shutdown.
+    pub fn enter_unlimited(self: &Arc<Self>) -> Option<TurnPermit> {
         if self.closed.load(Ordering::Acquire) {
             return None;
         }
         self.count.send_modify(|count| *count += 1);
-        Some(Place(self.clone()))
+        Some(TurnPermit(self.clone()))
     }
 
-    pub fn enter(self: &Arc<Self>) -> Result<Place> {
+    /// Takes a permit, or fails with `overloaded` at the limit and during shutdown.
+    pub fn enter(self: &Arc<Self>) -> Result<TurnPermit> {
         if self.closed.load(Ordering::Acquire) {
-            return Err(Error::new(Kind::Overloaded, "nuncio is about to end").hint("try again with the next one"));
+            return Err(Error::new(Kind::Overloaded, "nuncio is shutting down").hint("retry once it is back"));
         }
         let mut entered = false;
         self.count.send_if_modified(|count| {
@@ -61,14 +62,14 @@ impl Running {
             entered
         });
         if entered {
-            return Ok(Place(self.clone()));
+            return Ok(TurnPermit(self.clone()));
         }
-        let message = format!("{} turns run already", self.max);
-        Err(Error::new(Kind::Overloaded, message).hint("try again when one has ended; http.max_turns is the limit"))
+        let message = format!("{} turns are already running", self.max);
+        Err(Error::new(Kind::Overloaded, message).hint("retry when one has ended, or raise http.max_turns"))
     }
 }
 
-impl Drop for Place {
+impl Drop for TurnPermit {
     fn drop(&mut self) {
         self.0.count.send_modify(|count| *count -= 1);
     }
@@ -76,14 +77,14 @@ impl Drop for Place {
 
 impl Sessions {
     pub fn turns_running(&self) -> usize {
-        *self.running.count.borrow()
+        *self.turn_slots.count.borrow()
     }
 
     pub fn counts(&self) -> &Counts {
         self.log.counts()
     }
 
-    /// Events that wait to be written.
+    /// Number of events in the log writer's queue.
     pub fn log_queue(&self) -> usize {
         self.log.waiting()
     }
@@ -92,19 +93,19 @@ impl Sessions {
         self.map().len()
     }
 
-    /// Lets no turn begin any more.
+    /// Refuses new turns from now on.
     pub fn refuse_turns(&self) {
-        self.running.closed.store(true, Ordering::Release);
+        self.turn_slots.closed.store(true, Ordering::Release);
     }
 
-    /// The same, and waits for those that run.
+    /// Refuses new turns and waits for the running ones.
     pub async fn wind_down(&self) {
         self.refuse_turns();
-        // The sender lives in what we hold.
-        let _ = self.running.count.subscribe().wait_for(|count| *count == 0).await;
+        // Cannot fail: `self.turn_slots` holds the sender.
+        let _ = self.turn_slots.count.subscribe().wait_for(|count| *count == 0).await;
     }
 
-    /// Gives up the sessions that nobody has used for so long; they open again by themselves.
+    /// Closes the sessions that were unused for `idle`. The next request opens them again.
     pub async fn release_idle(&self, idle: Duration) {
         let before = now_ms().saturating_sub(idle.as_millis() as u64);
         let unused: Vec<Arc<Session>> = self.map().values().filter(|session| is_unused(session, before)).cloned().collect();
@@ -113,8 +114,8 @@ impl Sessions {
         }
     }
 
-    /// Room for one more open session, made by giving up the one that was not used for the longest time.
-    pub(super) async fn make_room(&self) -> Result<()> {
+    /// Ensures capacity for one more open session by closing the least recently used one.
+    pub(super) async fn ensure_capacity(&self) -> Result<()> {
         let mut looks = 0;
         while self.sessions_open() >= self.room.sessions {
             let now = now_ms() + 1;
@@ -123,14 +124,14 @@ impl Sessions {
                 map.values().filter(|session| is_unused(session, now)).min_by_key(|session| session.used_ms()).cloned()
             };
             let Some(session) = longest else {
-                // Somebody may just be looking at all of them.
+                // A session may be referenced only for a moment.
                 looks += 1;
                 if looks < limits::ROOM_LOOKS {
                     tokio::time::sleep(limits::ROOM_LOOK).await;
                     continue;
                 }
-                let message = format!("{} sessions are open already", self.room.sessions);
-                return Err(Error::new(Kind::Overloaded, message).hint("close some; http.max_sessions is the limit"));
+                let message = format!("{} sessions are already open", self.room.sessions);
+                return Err(Error::new(Kind::Overloaded, message).hint("close one, or raise http.max_sessions"));
             };
             self.release(session, now).await;
         }
@@ -142,26 +143,27 @@ impl Sessions {
         drop(session);
         let taken = {
             let mut map = self.map();
-            // Whoever has it from the map has it counted.
+            // References to the session are only taken while the map is locked.
             let unused = map.get(&id).is_some_and(|session| is_unused(session, before));
             let taken = if unused { map.remove(&id) } else { None };
-            // While the map is held: who opens it next finds its lock free.
-            taken.map(|session| (session.is_owned(), session)).inspect(|(_, session)| session.disown_now())
+            // While the map is locked, so that the next opening finds the session lock free.
+            taken.map(|session| (session.is_owned(), session)).inspect(|(_, session)| session.release_ownership_now())
         };
         let Some((owned, session)) = taken else { return };
         session.agent.close().await;
         if !owned {
             return;
         }
-        // What was whole at its last event stays whole, whoever works in it now.
+        // Safe even if another process owns the session now: complete messages stay complete.
         let pruned = tokio::task::spawn_blocking(move || session.log.prune()).await;
         if let Ok(Err(error)) = pruned {
-            tracing::warn!(session = %id, error = %error, "forgetting pieces of messages");
+            tracing::warn!(session = %id, error = %error, "removing message deltas failed");
         }
     }
 }
 
-/// Nobody but the map has it, and nobody asked for it since. Only true as long as the map is held.
+/// Returns whether only the map references the session and its last use is earlier than `before`.
+/// Valid only while the map is locked.
 fn is_unused(session: &Arc<Session>, before: u64) -> bool {
     Arc::strong_count(session) == 1 && session.used_ms() < before
 }

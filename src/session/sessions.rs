@@ -1,4 +1,4 @@
-//! All sessions: those that are open here, and those that wait on the disk.
+//! All sessions: the open ones, and the ones that are only in the store.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use super::lock::SessionLock;
 use super::log::{Log, SessionLog};
 use super::now_ms;
 use super::open::Session;
-use super::room::{Room, Running};
+use super::room::{Room, TurnSlots};
 use super::state::SessionState;
 use crate::config::Durability;
 use crate::error::{Error, Kind, Result};
@@ -26,6 +26,7 @@ use crate::id::{Seq, SessionId};
 use crate::limits;
 use crate::store::{SessionPage, SessionRow, Store};
 
+/// Creates, opens, closes and deletes sessions.
 pub struct Sessions {
     pub(super) store: Arc<Store>,
     pub(super) log: Log,
@@ -34,25 +35,25 @@ pub struct Sessions {
     files: [PathBuf; 2],
     pub(super) agents: Arc<dyn Agents>,
     open: Mutex<HashMap<SessionId, Arc<Session>>>,
-    /// Taken in the order of the calls by whoever needs a session that may not be open yet.
+    /// Serializes the opening of sessions, in the order of the calls.
     opening: tokio::sync::Mutex<()>,
-    /// Told when somebody follows what another process may write.
+    /// Notified when a client follows events that another process may write.
     pub(super) foreign: Arc<Notify>,
     pub(super) room: Room,
-    pub(super) running: Arc<Running>,
+    pub(super) turn_slots: Arc<TurnSlots>,
     tasks: TaskTracker,
     shutdown: CancellationToken,
 }
 
 impl Sessions {
-    /// Sessions kept in `dir` (`nuncio.db`, `locks/`, `artifacts/`, `attachments/`).
+    /// Opens the sessions in `dir` (`nuncio.db`, `locks/`, `artifacts/`, `attachments/`).
     pub fn open_store(dir: &Path, agents: Arc<dyn Agents>, durability: Durability, room: Room) -> Result<Arc<Sessions>> {
         let store = Arc::new(Store::open(dir)?);
         if !store.is_read_only()
             && let Err(error) = store.forget_deleted(now_ms().saturating_sub(limits::DELETED_KEPT.as_millis() as u64))
         {
-            // Another process may lock the store; the next start tries again.
-            tracing::warn!(%error, "deleted sessions are still there");
+            // Another process may lock the store. The next start retries.
+            tracing::warn!(%error, "removing deleted sessions failed");
         }
         let sessions = Arc::new(Sessions {
             log: Log::open(store.clone(), durability)?,
@@ -63,7 +64,7 @@ impl Sessions {
             open: Mutex::default(),
             opening: tokio::sync::Mutex::default(),
             foreign: Arc::default(),
-            running: Running::new(room.turns),
+            turn_slots: TurnSlots::new(room.turns),
             room,
             tasks: TaskTracker::new(),
             shutdown: CancellationToken::new(),
@@ -72,7 +73,11 @@ impl Sessions {
             let (store, artifacts) = (sessions.store.clone(), sessions.files[0].clone());
             sessions.tasks.spawn_blocking(move || artifacts::remove_old(&store, &artifacts));
         }
-        sessions.tasks.spawn(foreign::watch_others(Arc::downgrade(&sessions), sessions.foreign.clone(), sessions.shutdown.clone()));
+        sessions.tasks.spawn(foreign::watch_external_writers(
+            Arc::downgrade(&sessions),
+            sessions.foreign.clone(),
+            sessions.shutdown.clone(),
+        ));
         Ok(sessions)
     }
 
@@ -80,40 +85,41 @@ impl Sessions {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The session, if it is open here.
+    /// Returns the session if it is open in this process.
     pub fn opened(&self, id: &SessionId) -> Option<Arc<Session>> {
         self.map().get(id).cloned()
     }
 
-    /// A new session, owned by this process. `session.created` is committed when this returns.
+    /// Creates a session that this process owns. `session.created` is committed when this returns.
     pub async fn create(&self, cwd: PathBuf, mode: String, change: SessionChange) -> Result<Arc<Session>> {
         let id = SessionId::new();
-        // Settings of the project that cannot be read make no session.
+        // Invalid project settings are an error before the session exists.
         let state = SessionState { cwd: cwd.clone(), mode: mode.clone(), ..SessionState::default() };
         self.agents.check(&state)?;
-        self.make_room().await?;
+        self.ensure_capacity().await?;
         let lock = SessionLock::take(&self.locks, &id)?;
         let row = self.store.create_session(&id, &cwd, std::process::id(), now_ms())?;
         let log = self.log.session(&row)?;
         log.commit(None, Body::SessionCreated { cwd, mode, change }).await?;
-        Ok(self.opened_anew(log, lock))
+        Ok(self.insert_owned(log, lock))
     }
 
-    /// A session that was just made, and belongs to this process.
-    pub(super) fn opened_anew(&self, log: Arc<SessionLog>, lock: SessionLock) -> Arc<Session> {
+    /// Registers a new session that this process owns.
+    pub(super) fn insert_owned(&self, log: Arc<SessionLog>, lock: SessionLock) -> Arc<Session> {
         let session = self.session(log, Some(lock));
         self.map().insert(session.log.id.clone(), session.clone());
         session
     }
 
-    /// Runs `work` on the session, opening it first if it is only on the disk. For a session that is open, `work` runs before the first
-    /// `.await`; calls that meet one that is being opened are served in their order.
+    /// Runs `work` on the session, opening it first if it is only in the store. For an open
+    /// session, `work` runs before the first `.await`. Calls that wait for an opening are served in
+    /// order.
     pub async fn with<T>(&self, id: &SessionId, work: impl FnOnce(&Arc<Session>) -> T) -> Result<T> {
         if let Some(session) = self.opened(id) {
             session.used();
             return Ok(work(&session));
         }
-        let _turn = self.opening.lock().await;
+        let _opening = self.opening.lock().await;
         if let Some(session) = self.opened(id) {
             return Ok(work(&session));
         }
@@ -121,57 +127,59 @@ impl Sessions {
         Ok(work(&session))
     }
 
-    /// The same, for whoever needs just the session. One that another process owns can be read and followed.
+    /// Returns the session and takes ownership, unless another process owns it: then it can be read
+    /// and followed.
     pub async fn get(&self, id: &SessionId) -> Result<Arc<Session>> {
         let session = self.with(id, Arc::clone).await?;
         if !session.is_owned() {
-            unless_busy(session.own().await)?;
+            ignore_busy(session.own().await)?;
         }
         Ok(session)
     }
 
-    /// For whoever only reads: the session is not taken, unless its owner died in the midst of a turn, which is then closed.
+    /// Opens the session read-only. Ownership is taken only to end a turn whose owner has died.
     pub async fn look(&self, id: &SessionId) -> Result<Arc<Session>> {
         if let Some(session) = self.opened(id) {
             session.used();
             return Ok(session);
         }
-        let _turn = self.opening.lock().await;
+        let _opening = self.opening.lock().await;
         match self.opened(id) {
             Some(session) => Ok(session),
             None => self.restore(id, false).await,
         }
     }
 
-    /// Runs `work` on the session if it is open, once whoever opens one now is through.
+    /// Waits for an opening in progress, then runs `work` on the session if it is open.
     pub async fn if_opening<T>(&self, id: &SessionId, work: impl FnOnce(&Arc<Session>) -> T) -> Option<T> {
-        let _turn = self.opening.lock().await;
+        let _opening = self.opening.lock().await;
         self.opened(id).map(|session| work(&session))
     }
 
     async fn restore(&self, id: &SessionId, own: bool) -> Result<Arc<Session>> {
         let row = self.row(id)?;
-        self.make_room().await?;
+        self.ensure_capacity().await?;
         let log = self.log.clone();
         let opened = tokio::task::spawn_blocking(move || log.session(&row)).await;
         let log = opened.map_err(|_| Error::internal("opening a session panicked"))??;
         if log.state(|state| state.deleted) {
-            // Its deletion was cut short.
+            // Complete an interrupted deletion.
             self.remove_files(id).await?;
             self.store.delete_session(log.key)?;
             return Err(Error::not_found(format!("session {id} not found")));
         }
         let session = self.session(log, None);
-        // Where its owner lives, it can be read and followed here.
+        // If another process owns the session, it is opened read-only.
         if own {
-            unless_busy(session.own().await)?;
+            ignore_busy(session.own().await)?;
         } else if session.log.state(|state| state.turn.is_some()) {
-            unless_busy(session.close_orphan().await)?;
+            ignore_busy(session.close_orphan().await)?;
         }
         let foreign = !session.is_owned();
         self.map().insert(id.clone(), session.clone());
         if foreign {
-            // What its owner wrote since it was read; told once it can be found.
+            // Publish the events that the owner wrote since the log was read, now that the session
+            // is in the map.
             let held = session.owner.lock().await;
             let caught_up = session.log.catch_up();
             drop(held);
@@ -187,7 +195,7 @@ impl Sessions {
             broker: Arc::new(Broker::default()),
             lending: Arc::default(),
             tasks: self.tasks.clone(),
-            running: self.running.clone(),
+            turn_slots: self.turn_slots.clone(),
             used_ms: AtomicU64::new(now_ms()),
             shutdown: self.shutdown.child_token(),
             gone: CancellationToken::new(),
@@ -195,12 +203,12 @@ impl Sessions {
             locks: self.locks.clone(),
             owned: AtomicBool::new(lock.is_some()),
             owner: tokio::sync::Mutex::new(lock),
-            slot: Mutex::default(),
+            turn_queue: Mutex::default(),
             log,
         })
     }
 
-    /// Those that are open here.
+    /// Returns the sessions that are open in this process.
     pub fn all_open(&self) -> Vec<Arc<Session>> {
         self.map().values().cloned().collect()
     }
@@ -209,7 +217,7 @@ impl Sessions {
         &self.store
     }
 
-    /// Where a session works.
+    /// The working directory of a session.
     pub fn cwd(&self, id: &SessionId) -> Result<PathBuf> {
         match self.opened(id) {
             Some(session) => Ok(session.log.state(|state| state.cwd.clone())),
@@ -217,12 +225,13 @@ impl Sessions {
         }
     }
 
+    /// The stored row of a session, or `not_found`.
     pub fn row(&self, id: &SessionId) -> Result<SessionRow> {
         let row = self.store.session(id)?.filter(|row| row.head > 0);
         row.ok_or_else(|| Error::not_found(format!("session {id} not found")))
     }
 
-    /// A page of what is on the disk after `after`, whoever owns the session.
+    /// Returns a page of stored events after `after`, regardless of which process owns the session.
     pub fn events(&self, id: &SessionId, after: Seq) -> Result<Vec<Event>> {
         let row = self.row(id)?;
         self.store.events(id, row.key, after, limits::PAGE_EVENTS, true)
@@ -232,33 +241,36 @@ impl Sessions {
         self.store.sessions(cwd, after, limits::SESSIONS_PAGE)
     }
 
-    /// Ends its turn, forgets what only streaming needed, and gives it up, whatever else fails. One that is not open is closed already.
+    /// Ends the running turn, removes message deltas and releases ownership, even if a step fails.
+    /// Does nothing for a session that is not open.
     pub async fn close(&self, id: &SessionId) -> Result<()> {
         let Some(session) = self.opened(id) else { return self.row(id).map(drop) };
-        session.wind_up().await;
+        session.drain().await;
         session.agent.close().await;
         let mut closed = Ok(());
         if session.is_owned() {
             self.trim_artifacts(&session).await;
             closed = session.append(Body::SessionClosed {}).await.and_then(|_| session.log.prune().map(drop));
         }
-        self.let_go(&session).await;
+        self.remove_open(&session).await;
         closed
     }
 
-    pub(super) async fn let_go(&self, session: &Arc<Session>) {
+    /// Removes the session from the map and releases ownership.
+    pub(super) async fn remove_open(&self, session: &Arc<Session>) {
         {
             let mut map = self.map();
-            // Somebody may have let it go before, and opened it anew.
+            // The session may have been removed and opened again in the meantime.
             if map.get(&session.log.id).is_some_and(|open| Arc::ptr_eq(open, session)) {
                 map.remove(&session.log.id);
             }
         }
-        session.disown().await;
+        session.release_ownership().await;
         session.gone.cancel();
     }
 
-    /// Removes a session with its events and its files. An unknown one is no error; one that another process owns is `session_busy`.
+    /// Deletes a session with its events and files. An unknown session is not an error. Returns
+    /// `session_busy` if another process owns the session.
     pub async fn delete(&self, id: &SessionId) -> Result<()> {
         match self.row(id) {
             Err(error) if error.kind == Kind::NotFound => return Ok(()),
@@ -266,23 +278,23 @@ impl Sessions {
         };
         let session = self.get(id).await?;
         session.own().await?;
-        session.wind_up().await;
+        session.drain().await;
         session.agent.close().await;
         let deleted = async {
             session.append(Body::SessionDeleted {}).await?;
-            // Cut short here, the next who opens it goes on.
+            // If this is interrupted, the next opening completes the deletion.
             self.remove_files(id).await?;
             self.store.delete_session(session.log.key)
         };
         let deleted = deleted.await;
-        self.let_go(&session).await;
+        self.remove_open(&session).await;
         deleted
     }
 
     async fn remove_files(&self, id: &SessionId) -> Result<()> {
         for files in &self.files {
             match tokio::fs::remove_dir_all(files.join(id.as_str())).await {
-                // Most sessions leave none.
+                // Most sessions have no files.
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(Error::io("removing files", error)),
                 _ => {}
             }
@@ -290,7 +302,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// Cancels all turns and waits for their ends.
+    /// Cancels all turns, waits until they end, and releases all sessions.
     pub async fn shut_down(&self) {
         self.shutdown.cancel();
         self.tasks.close();
@@ -301,17 +313,18 @@ impl Sessions {
             if session.is_owned() {
                 self.trim_artifacts(&session).await;
             }
-            session.disown().await;
+            session.release_ownership().await;
         }
     }
 
-    /// Where the artifacts of a session are.
+    /// The artifact directory of a session.
     pub(super) fn artifacts(&self, id: &SessionId) -> PathBuf {
         self.files[0].join(id.as_str())
     }
 }
 
-pub(super) fn unless_busy(owned: Result<()>) -> Result<()> {
+/// Treats `session_busy` as success: the session stays with its owner.
+pub(super) fn ignore_busy(owned: Result<()>) -> Result<()> {
     match owned {
         Err(error) if error.kind == Kind::SessionBusy => Ok(()),
         owned => owned,

@@ -1,4 +1,4 @@
-//! What is true of a session after its events: a fold without side effects, the same for whoever wrote them.
+//! The state of a session: a fold over its events, without side effects.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ pub struct SessionState {
     pub additional_directories: Vec<PathBuf>,
     pub title: Option<String>,
     pub mode: String,
-    /// `PROVIDER/NAME`, when it was chosen for this session.
+    /// `PROVIDER/NAME`, if it was set for this session.
     pub model: Option<String>,
     pub thinking: Option<String>,
     pub system_prompt: Option<String>,
@@ -29,15 +29,15 @@ pub struct SessionState {
     /// The running turn.
     pub turn: Option<TurnId>,
     pub turns: Turns,
-    /// Messages that wait, oldest first.
+    /// Queued messages, oldest first.
     pub queue: Vec<Queued>,
-    /// Messages whose end is not in the log yet, with their text so far.
+    /// Incomplete messages, with their text so far.
     pub open_messages: Vec<OpenMessage>,
     /// Tool calls without a result.
     pub open_tools: Vec<OpenTool>,
     pub open_permissions: Vec<OpenPermission>,
     pub plan: Vec<PlanEntry>,
-    /// Rules that answers with `always` made, oldest first; `permission::Rule` as JSON.
+    /// Rules remembered from `always` answers, oldest first; `permission::Rule` as JSON.
     pub rules: Vec<Value>,
     pub context_tokens: u64,
     pub history: History,
@@ -57,7 +57,7 @@ pub struct OpenTool {
     pub kind: ToolKind,
     pub input: Value,
     pub locations: Vec<Location>,
-    /// Since when it runs, once it does; milliseconds since the Unix epoch.
+    /// When it started to run, in milliseconds since the Unix epoch.
     pub running_ms: Option<u64>,
 }
 
@@ -68,7 +68,7 @@ pub struct OpenPermission {
     pub content: Vec<ToolContent>,
     pub options: Vec<PermissionOption>,
     pub deadline_ms: u64,
-    /// Of its `permission.requested`.
+    /// The seq of its `permission.requested`.
     pub seq: Seq,
 }
 
@@ -165,17 +165,18 @@ impl SessionState {
         }
     }
 
-    /// Messages that wait only for the end of the turn.
+    /// Queued messages that do not start a turn.
     pub fn silent(&self) -> impl Iterator<Item = &Message> {
         self.queue.iter().filter(|queued| !queued.auto_run).map(|queued| &queued.message)
     }
 
-    /// The message that gets the next turn, if the last one did what it was to do.
+    /// The queued message that starts the next turn if the last one completed.
     pub fn runs_next(&self) -> Option<&Queued> {
         self.queue.iter().find(|queued| queued.auto_run)
     }
 
-    /// What ends everything that is open, in order: what is appended when its owner is gone (`interrupted`).
+    /// The events that end all open messages, permissions, calls and the turn, in order. They are
+    /// appended after the owner ended unexpectedly.
     pub fn closing(&self) -> Vec<Body> {
         let mut bodies = Vec::new();
         for open in &self.open_messages {
@@ -192,18 +193,18 @@ impl SessionState {
                 permission_id: Some(open.id.clone()),
                 tool_call_id: open.tool_call_id.clone(),
                 outcome: PermissionOutcome::Cancelled,
-                reason: Some("the process that asked is gone".into()),
+                reason: Some("the process that requested it has ended".into()),
                 by: "interrupted".into(),
                 rule: None,
             });
         }
         for open in &self.open_tools {
-            let said = "interrupted: the process that ran it is gone; whether it took effect is unknown";
+            let message = "interrupted: the process that ran this call has ended; its effect is unknown";
             bodies.push(Body::ToolCompleted {
                 tool_call_id: open.id.clone(),
                 status: ToolStatus::Failed,
-                output: vec![Part::text(said)],
-                content: vec![ToolContent::text(said)],
+                output: vec![Part::text(message)],
+                content: vec![ToolContent::text(message)],
                 locations: Vec::new(),
                 details: None,
                 effect: Some("unknown".into()),

@@ -1,11 +1,11 @@
-//! The title that a session gets from its first prompt.
+//! Derives the title of a session from its first prompt.
 
 use crate::content::Part;
 use crate::limits;
 
-/// The first line of what the user asked, cut at a word. Clients wrap context in elements
-/// (`<context>…</context>`): text outside of them is preferred; where there is none, the text
-/// inside the first one counts.
+/// Returns the first line of the prompt, truncated at a word boundary. Clients wrap context in
+/// elements (`<context>…</context>`): text outside of them is preferred to the text inside the
+/// first one.
 pub(super) fn title_of(prompt: &[Part]) -> Option<String> {
     let texts = prompt.iter().filter_map(|part| match part {
         Part::Text { text } => Some(text.trim()),
@@ -25,7 +25,7 @@ fn first_line(text: &str) -> Option<&str> {
     text.lines().map(str::trim).find(|line| !line.is_empty())
 }
 
-/// The text behind all leading elements.
+/// Returns the text after all leading elements.
 fn unwrapped(mut text: &str) -> &str {
     while let Some((_, rest)) = element(text) {
         text = rest;
@@ -33,7 +33,7 @@ fn unwrapped(mut text: &str) -> &str {
     text
 }
 
-/// The text inside the first elements.
+/// Returns the text inside the first, possibly nested, elements.
 fn inside(mut text: &str) -> Option<&str> {
     for _ in 0..limits::TITLE_DEPTH_MAX {
         let Some((content, _)) = element(text) else { break };

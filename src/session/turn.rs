@@ -1,4 +1,5 @@
-//! A turn: the work between one prompt and its stop. It runs on a task of its own and always comes to an end in the log.
+//! A turn: the work from one prompt to its stop. It runs on its own task, and its end is always
+//! recorded.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -9,11 +10,11 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use super::broker::Answer;
+use super::broker::PermissionAnswer;
 use super::now_ms;
-use super::open::{Session, Slot};
+use super::open::{Session, TurnQueue};
 use super::queue::Message;
-use super::room::Place;
+use super::room::TurnPermit;
 use super::title::title_of;
 use crate::content::{Part, PermissionOption, StopReason, ToolContent, Usage};
 use crate::error::{Error, Kind, Result};
@@ -26,8 +27,7 @@ pub struct Turn {
     pub session: Arc<Session>,
     pub cancel: CancellationToken,
     opened: watch::Sender<bool>,
-    /// Among those that run.
-    place: Place,
+    permit: TurnPermit,
 }
 
 /// How a turn ended. `seq` is its last event: an answer to the prompt comes after it.
@@ -35,29 +35,29 @@ pub struct Turn {
 pub struct TurnEnd {
     pub result: Result<StopReason>,
     pub seq: Seq,
-    /// Of all its model requests; none when there was none.
+    /// Total of its model requests; `None` without a request.
     pub usage: Option<Usage>,
 }
 
 impl TurnEnd {
-    /// The end of a turn of which the log has none.
+    /// The end of a turn whose end is not in the log.
     fn lost(error: Error) -> TurnEnd {
         TurnEnd { result: Err(error), seq: 0, usage: None }
     }
 }
 
-/// What a turn starts with.
+/// The input of a turn.
 pub(super) struct Start {
     pub message: Message,
     /// The client that prompted.
     pub by: Option<String>,
-    /// With the queued messages, before the message.
+    /// If true, the queued messages precede the message in this turn.
     pub waiting: bool,
     /// The earlier turn whose prompt runs again.
     pub retries: Option<TurnId>,
 }
 
-/// A running turn, as others see it.
+/// A handle to a running turn, to cancel it or to wait for it.
 #[derive(Clone)]
 pub struct TurnHandle {
     pub id: TurnId,
@@ -71,11 +71,11 @@ impl TurnHandle {
         self.cancel.cancel();
     }
 
-    /// Waits until its prompt is in the log; an error says why it will not be.
+    /// Waits until the prompt is in the log. Returns the error of a turn that failed before that.
     pub async fn opened(&mut self) -> Result<()> {
         match self.opened.wait_for(|opened| *opened).await.map(drop) {
             Ok(()) => Ok(()),
-            // Its task ended before.
+            // The task ended before that.
             Err(_) => self.end().await.result.map(drop),
         }
     }
@@ -83,47 +83,48 @@ impl TurnHandle {
     pub async fn end(&mut self) -> TurnEnd {
         match self.end.wait_for(Option::is_some).await.map(|end| end.clone()) {
             Ok(Some(end)) => end,
-            _ => TurnEnd::lost(Error::internal("the turn's task is gone")),
+            _ => TurnEnd::lost(Error::internal("the turn's task ended without a result")),
         }
     }
 }
 
 impl Session {
-    /// Starts a turn with the user's message; `by` names the client. The claim is made before the first `.await`, so that whoever asks first has it:
-    /// another prompt meets `session_busy`, a cancel meets this turn. What waits since a turn was stopped goes first into this one.
+    /// Starts a turn with the user's message; `by` is the client. The session is claimed when this
+    /// returns: another prompt gets `session_busy`, and a cancel applies to this turn. Messages
+    /// queued since a stopped turn precede the message.
     pub fn start_turn(self: &Arc<Self>, prompt: Vec<Part>, by: &str) -> Result<TurnHandle> {
         self.start(prompt, by, None)
     }
 
-    /// Runs the prompt of the turn `retries` again, in the context which that turn had; otherwise
-    /// as [`Session::start_turn`].
+    /// Runs the prompt of the turn `retries` again, with the context of that turn; otherwise like
+    /// [`Session::start_turn`].
     pub fn retry_turn(self: &Arc<Self>, prompt: Vec<Part>, by: &str, retries: TurnId) -> Result<TurnHandle> {
         self.start(prompt, by, Some(retries))
     }
 
     fn start(self: &Arc<Self>, prompt: Vec<Part>, by: &str, retries: Option<TurnId>) -> Result<TurnHandle> {
-        let place = self.running.enter()?;
-        let mut slot = self.slot();
-        if slot.closing {
+        let permit = self.turn_slots.enter()?;
+        let mut turn_queue = self.turn_queue();
+        if turn_queue.closing {
             return Err(self.is_closing());
         }
-        if slot.turn.is_some() || slot.settling {
-            let what = slot.turn.as_ref().map_or("messages that wait".into(), |running| format!("turn {}", running.id));
+        if turn_queue.turn.is_some() || turn_queue.promoting {
+            let what = turn_queue.turn.as_ref().map_or("queued messages".into(), |running| format!("turn {}", running.id));
             let message = format!("session {} is working on {what}", self.log.id);
             return Err(Error::new(Kind::SessionBusy, message).hint("wait for it to end, or cancel it"));
         }
         let start = Start { message: Message::user(prompt), by: Some(by.into()), waiting: true, retries };
-        Ok(self.launch(&mut slot, place, start))
+        Ok(self.launch(&mut turn_queue, permit, start))
     }
 
-    /// Runs a turn in the slot, which is free.
-    pub(super) fn launch(self: &Arc<Self>, slot: &mut Slot, place: Place, start: Start) -> TurnHandle {
+    /// Starts the task of a turn. No other turn may be running.
+    pub(super) fn launch(self: &Arc<Self>, turn_queue: &mut TurnQueue, permit: TurnPermit, start: Start) -> TurnHandle {
         let (id, cancel) = (TurnId::new(), self.shutdown.child_token());
         let ((opened, is_open), (done, end)) = (watch::channel(false), watch::channel(None));
         let handle = TurnHandle { id: id.clone(), cancel: cancel.clone(), opened: is_open, end };
-        slot.turn = Some(handle.clone());
+        turn_queue.turn = Some(handle.clone());
         self.used();
-        let turn = Turn { id, session: self.clone(), cancel, opened, place };
+        let turn = Turn { id, session: self.clone(), cancel, opened, permit };
         let span = tracing::info_span!("turn", session = %self.log.id, turn = %turn.id);
         let work = async move {
             let end = turn.run(start).await;
@@ -137,15 +138,15 @@ impl Session {
 impl Turn {
     async fn run(self, start: Start) -> TurnEnd {
         if let Err(error) = self.session.own().await {
-            let mut slot = self.session.slot();
-            slot.turn.take_if(|running| running.id == self.id);
-            slot.prompts.refuse(&error);
+            let mut turn_queue = self.session.turn_queue();
+            turn_queue.turn.take_if(|running| running.id == self.id);
+            turn_queue.prompts.refuse(&error);
             return TurnEnd::lost(error);
         }
         let result = match self.open(start).await {
             Ok(_) => match AssertUnwindSafe(self.work()).catch_unwind().await {
                 Ok(result) => result,
-                Err(panic) => self.clear_up(panic_message(&*panic)).await,
+                Err(panic) => self.close_open_items(panic_message(&*panic)).await,
             },
             Err(error) => Err(error),
         };
@@ -163,7 +164,7 @@ impl Turn {
         work.await
     }
 
-    /// The prompt is on the disk before anything follows from it.
+    /// Records the start of the turn and its prompt. The prompt is committed before the agent runs.
     async fn open(&self, Start { message, by, waiting, retries }: Start) -> Result<Seq> {
         self.emit(Body::TurnStarted { by, retries }).await;
         let (untitled, queue) = self.session.log.state(|state| {
@@ -181,11 +182,11 @@ impl Turn {
         Ok(seq)
     }
 
-    /// After a panic: ends what the agent left open.
-    async fn clear_up(&self, panic: &str) -> Result<StopReason> {
+    /// After a panic: ends the messages, permissions and calls that the agent left open.
+    async fn close_open_items(&self, panic: &str) -> Result<StopReason> {
         let error = Error::internal(format!("the agent panicked: {panic}"));
-        // Behind it, the state holds all that was appended before.
-        self.commit(Body::notice(Severity::Error, "The agent broke", error.message.clone())).await?;
+        // Once this is committed, the state includes all earlier events.
+        self.commit(Body::notice(Severity::Error, "Internal error", error.message.clone())).await?;
         for body in self.session.log.state(|state| state.closing()) {
             if !body.ends_turn() {
                 self.emit(body).await;
@@ -194,8 +195,8 @@ impl Turn {
         Err(error)
     }
 
-    /// Ends the turn. The claim goes as the end goes into the queue: whatever the next turn appends comes after it, and whoever sees the
-    /// end can begin the next turn.
+    /// Ends the turn. The claim is released while the end is put into the log's queue: events of
+    /// the next turn come after it, and a client that sees the end can start the next turn.
     async fn close(self, result: Result<StopReason>) -> TurnEnd {
         let result = match self.session.log.failed() {
             Some(error) => Err(error),
@@ -211,31 +212,32 @@ impl Turn {
             }
         };
         let completed = matches!(body, Body::TurnCompleted { .. });
-        let place = self.place;
+        let permit = self.permit;
         let release = || {
-            drop(place);
-            let mut slot = self.session.slot();
-            slot.turn.take_if(|running| running.id == self.id);
-            let next = completed && (!slot.arriving.is_empty() || self.session.log.state(|state| state.runs_next().is_some()));
-            slot.settling = next || !slot.prompts.is_empty();
-            slot
+            drop(permit);
+            let mut turn_queue = self.session.turn_queue();
+            turn_queue.turn.take_if(|running| running.id == self.id);
+            let next =
+                completed && (!turn_queue.enqueuing.is_empty() || self.session.log.state(|state| state.runs_next().is_some()));
+            turn_queue.promoting = next || !turn_queue.prompts.is_empty();
+            turn_queue
         };
         let appended = self.session.log.append_holding(Some(self.id.clone()), body, true, release).await;
-        // Where the writer is gone it goes, too.
+        // The claim is also released if the writer has ended.
         self.session.release_claim(&self.id);
         let committed = match appended {
-            Ok(committed) => committed.await.unwrap_or_else(|_| Err(Error::internal("the log's writer is gone"))),
+            Ok(committed) => committed.await.unwrap_or_else(|_| Err(Error::internal("the log writer has ended"))),
             Err(error) => Err(error),
         };
         if let Err(error) = &committed {
-            let mut slot = self.session.slot();
-            slot.settling = false;
-            slot.prompts.refuse(error);
-            drop(slot);
+            let mut turn_queue = self.session.turn_queue();
+            turn_queue.promoting = false;
+            turn_queue.prompts.refuse(error);
+            drop(turn_queue);
             self.session.recover();
         }
         let usage = self.session.log.state(|state| state.turns.get(&self.id).and_then(|turn| turn.usage));
-        self.session.settle();
+        self.session.promote();
         match committed {
             Ok(seq) => TurnEnd { result, seq, usage },
             Err(error) => TurnEnd::lost(error),
@@ -250,25 +252,26 @@ impl Turn {
         self.session.log.commit(Some(self.id.clone()), body).await
     }
 
-    /// For what precedes an effect.
+    /// Commits an event durably, before an external effect.
     pub async fn commit_durably(&self, body: Body) -> Result<Seq> {
         self.session.log.commit_durably(Some(self.id.clone()), body).await
     }
 
-    /// Asks whoever is there, and waits for the first answer, the deadline or a cancel: everything but an offered yes is a no.
-    /// Returns the question's id, for its `permission.resolved`, which the caller appends with the rule that comes of it.
+    /// Requests permission from the attached clients and waits for the first answer, the deadline
+    /// or a cancel. Any outcome except an offered allow option denies. Returns the id for the
+    /// `permission.resolved` event, which the caller appends with the rule to remember.
     pub async fn ask(
         &self,
         tool_call_id: ToolCallId,
         content: Vec<ToolContent>,
         options: Vec<PermissionOption>,
         timeout: Duration,
-    ) -> (Option<PermissionId>, Answer) {
+    ) -> (Option<PermissionId>, PermissionAnswer) {
         let id = PermissionId::new();
         let broker = &self.session.broker;
         let Some(mut answered) = broker.ask(id.clone(), options.clone()) else {
-            let reason = Some("nobody is there who could be asked".into());
-            return (None, Answer { outcome: PermissionOutcome::Denied, by: "nobody".into(), reason });
+            let reason = Some("no client is attached to answer".into());
+            return (None, PermissionAnswer { outcome: PermissionOutcome::Denied, by: "nobody".into(), reason });
         };
         let deadline_ms = now_ms() + timeout.as_millis() as u64;
         self.emit(Body::PermissionRequested { permission_id: id.clone(), tool_call_id, content, options, deadline_ms }).await;
@@ -280,21 +283,21 @@ impl Turn {
                 answered.await.ok()
             }
             () = tokio::time::sleep(timeout) => {
-                broker.dismiss(&id, PermissionOutcome::Denied, "deadline", "nobody answered in time");
+                broker.dismiss(&id, PermissionOutcome::Denied, "deadline", "no answer before the deadline");
                 answered.await.ok()
             }
         };
-        let nobody = || Answer { outcome: PermissionOutcome::Denied, by: "disconnect".into(), reason: None };
-        (Some(id), answer.unwrap_or_else(nobody))
+        let disconnected = || PermissionAnswer { outcome: PermissionOutcome::Denied, by: "disconnect".into(), reason: None };
+        (Some(id), answer.unwrap_or_else(disconnected))
     }
 }
 
-/// The end of a turn that failed.
+/// The final event of a failed turn.
 pub(super) fn failed(error: &Error) -> Body {
     Body::TurnFailed { code: error.kind.row().code.into(), message: error.message.clone(), hint: error.hint.clone() }
 }
 
-/// What a panic said.
+/// The message of a panic.
 pub fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")

@@ -1,4 +1,5 @@
-//! The turns of a session in short: a fold that keeps little of each, for there may be thousands.
+//! Summaries of the turns of a session. Each is small, because a session may have thousands of
+//! turns.
 
 use std::sync::Arc;
 
@@ -15,18 +16,18 @@ pub enum TurnStatus {
     Interrupted,
 }
 
-/// What is kept of a turn. Times are milliseconds since the Unix epoch.
+/// The summary of a turn. Times are milliseconds since the Unix epoch.
 #[derive(Clone, Debug)]
 pub struct TurnRecord {
     pub id: TurnId,
     pub status: TurnStatus,
-    /// Of one that is completed.
+    /// Set for a completed turn.
     pub stop_reason: Option<StopReason>,
-    /// Of one that failed.
+    /// Set for a failed turn.
     pub error: Option<Box<TurnError>>,
     /// The client that prompted.
     pub by: Option<Arc<str>>,
-    /// Of all its model requests; none before the first.
+    /// Total of its model requests; `None` before the first.
     pub usage: Option<Usage>,
     pub started_ms: u64,
     pub ended_ms: u64,
@@ -75,7 +76,7 @@ impl Turns {
     }
 
     fn start(&mut self, id: &TurnId, by: Option<&str>, event: &Event) {
-        // Mostly it is one client again and again.
+        // Share the name with the previous turn: mostly one client prompts.
         let before = self.0.last().and_then(|last| last.by.clone());
         self.0.push(TurnRecord {
             id: id.clone(),
@@ -105,7 +106,7 @@ impl Turns {
         self.0.iter().rev().find(|turn| turn.id == *id)
     }
 
-    /// Those that began after `seq`.
+    /// Returns the turns that started after `seq`.
     pub fn after(&self, seq: Seq) -> &[TurnRecord] {
         &self.0[self.0.partition_point(|turn| turn.first_seq <= seq)..]
     }

@@ -1,4 +1,5 @@
-//! The log's writer: takes what waits, commits it in one transaction, then shows it. What waits while it is busy goes into the next one.
+//! The log writer: takes the pending events, commits them in one transaction and publishes them.
+//! Events that arrive in the meantime go into the next transaction.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,7 +17,7 @@ use crate::id::{Seq, TurnId};
 use crate::limits;
 use crate::store::{Append, Writer};
 
-/// An event on its way.
+/// An event to be written.
 pub(super) struct Pending {
     pub log: Arc<SessionLog>,
     pub turn: Option<TurnId>,
@@ -25,14 +26,15 @@ pub(super) struct Pending {
     pub done: Option<oneshot::Sender<Result<Seq>>>,
 }
 
-/// Events of one session in a batch, and who waits for which of them.
+/// The events of one session in a batch, and the callers that wait for their commit.
 struct Group {
     log: Arc<SessionLog>,
     append: Append,
     waiting: Vec<(Seq, oneshot::Sender<Result<Seq>>)>,
 }
 
-/// `commits` counts the batches, for whoever follows all sessions.
+/// Runs the writer until all senders are dropped. `commits` counts the batches, for followers of
+/// all sessions.
 pub(super) fn run(
     mut writer: Writer,
     mut queue: mpsc::Receiver<Pending>,
@@ -53,7 +55,7 @@ pub(super) fn run(
     }
 }
 
-/// Numbers the events, session by session, and joins the neighbouring pieces of one message.
+/// Groups the events by session, numbers them and merges adjacent deltas of one message.
 fn group(batch: &mut Vec<Pending>) -> Vec<Group> {
     let at_ms = now_ms();
     let mut groups: Vec<Group> = Vec::new();
@@ -75,7 +77,7 @@ fn group(batch: &mut Vec<Pending>) -> Vec<Group> {
         };
         let events = &mut group.append.events;
         let body = match events.last_mut() {
-            Some(last) => join(&mut last.body, body),
+            Some(last) => merge(&mut last.body, body),
             None => Some(body),
         };
         let seq = match body {
@@ -91,8 +93,9 @@ fn group(batch: &mut Vec<Pending>) -> Vec<Group> {
     groups
 }
 
-/// Adds `next` to `last` if both are pieces of one message, or outputs of one call, of which the newest counts; else gives it back.
-fn join(last: &mut Body, next: Body) -> Option<Body> {
+/// Merges `next` into `last` if both are deltas of one message or output updates of one call, of
+/// which the newest replaces the other. Otherwise returns `next`.
+fn merge(last: &mut Body, next: Body) -> Option<Body> {
     match (last, next) {
         (Body::MessageDelta { message_id, text, .. }, Body::MessageDelta { message_id: next_id, text: more, .. })
             if *message_id == next_id =>
@@ -121,7 +124,7 @@ fn commit(writer: &mut Writer, groups: Vec<Group>, durable: bool, counts: &Count
         appends.push(append);
         others.push((log, waiting));
     }
-    // What one session cannot write is no reason that the others do not.
+    // If the transaction fails, commit each session separately: one may fail without the others.
     let (written, waited) = write(writer, &appends, durable);
     let owned: Vec<Result<bool>> = match written {
         Ok(owned) => owned.into_iter().map(Ok).collect(),
@@ -139,7 +142,7 @@ fn commit(writer: &mut Writer, groups: Vec<Group>, durable: bool, counts: &Count
                 let turn = append.events.last().and_then(|last| last.turn_id.clone().filter(|_| !last.body.ends_turn()));
                 log.publish(append.events, Some(counts));
                 if let Some(waited) = waited {
-                    let description = format!("another process kept it locked for {} s; nothing was lost", waited.as_secs());
+                    let description = format!("another process kept it locked for {} s; no events were lost", waited.as_secs());
                     log.try_emit(turn, Body::notice(Severity::Warning, "The store was locked", description));
                 }
             }
@@ -154,8 +157,9 @@ fn commit(writer: &mut Writer, groups: Vec<Group>, durable: bool, counts: &Count
     }
 }
 
-/// Commits; retries while another process locks the store, [`limits::STORE_LOCKED_MAX`] at most. Also
-/// returns how long that took, if the first attempt failed.
+/// Commits; retries while another process locks the store, for at most
+/// [`limits::STORE_LOCKED_MAX`]. If the first attempt failed, also returns how long the commit
+/// took.
 fn write(writer: &mut Writer, appends: &[Append], durable: bool) -> (Result<Vec<bool>>, Option<Duration>) {
     let began = Instant::now();
     let mut waited = None;
@@ -163,7 +167,7 @@ fn write(writer: &mut Writer, appends: &[Append], durable: bool) -> (Result<Vec<
         match writer.commit(appends, durable) {
             Err(error) if error.kind == Kind::Overloaded && began.elapsed() < limits::STORE_LOCKED_MAX => {
                 if waited.is_none() {
-                    tracing::warn!(%error, "another process keeps the store locked: trying again");
+                    tracing::warn!(%error, "the store is locked by another process: retrying");
                 }
                 waited = Some(began.elapsed());
                 std::thread::sleep(limits::STORE_RETRY);

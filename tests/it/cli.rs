@@ -27,7 +27,7 @@ async fn usage_errors_are_two() {
     let cases: &[(&[&str], &[&str])] = &[
         (&["--no-such-flag"], &["--no-such-flag"]),
         (&["no-such-command"], &["no-such-command"]),
-        (&["run", "--mode", "x", "go"], &["no mode x", "accept-edits"]),
+        (&["run", "--mode", "x", "go"], &["unknown mode x", "accept-edits"]),
         (&["run", "--cwd", "/no/such/dir", "go"], &["/no/such/dir"]),
         (&["run", "--root", "/no/such/dir", "go"], &["/no/such/dir"]),
         (&["run", "--thinking", "x", "go"], &["minimal"]),
