@@ -126,11 +126,11 @@ async fn a_file_name_with_a_line_feed_is_one_line_for_the_model() {
 async fn ignore_rules_of_nested_directories_are_bounded_together() {
     let world = World::with(&[("a.txt", ""), ("d/b.txt", "")]);
     let most = nuncio::limits::IGNORE_RULES_MAX;
-    world.put(".gitignore", &"x\n".repeat(most - 1));
+    world.put(".gitignore", "x\n".repeat(most - 1));
     world.put("d/.gitignore", "# no rule\n\ny\nb.txt\n");
     let listed = world.told("glob", json!({"pattern": "**/*.txt"})).await;
     assert!(listed.contains("d/b.txt"), "the rule past the bound is skipped: {listed}");
-    world.put(".gitignore", &"x\n".repeat(most - 2));
+    world.put(".gitignore", "x\n".repeat(most - 2));
     let listed = world.told("glob", json!({"pattern": "**/*.txt"})).await;
     assert!(!listed.contains("d/b.txt") && listed.contains("a.txt"), "{listed}");
 }
