@@ -44,7 +44,7 @@ async fn unquoted_words_are_one_prompt() {
     let ran = home.run(&["run", "fix", "the", "bug", "--model", &model], "").await;
     check(&ran, 0, &[]);
     assert_eq!((ran.stdout.as_str(), prompts(&home).await), ("once\n", vec!["fix the bug".to_string()]));
-    // What may be either is neither.
+    // Words together with `-p` are ambiguous, hence a usage error.
     check(&home.run(&["run", "--model", &model, "-p", "fix", "the", "bug"], "").await, 2, &["--prompt"]);
 }
 

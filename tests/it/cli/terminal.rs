@@ -1,4 +1,5 @@
-//! What a terminal is given: no control sequences of models, tools or files, and questions that hide nothing.
+//! Terminal output contains no control sequences of models, tools or files, and permission requests
+//! show every character.
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -46,7 +47,7 @@ fn assert_plain(shown: &str) {
     assert!(found.is_empty(), "{found:?} in {shown:?}");
 }
 
-/// A home whose terminals have no colours, so that every escape is somebody else's.
+/// A home without terminal colours, so that every escape sequence in the output is a leak.
 fn home() -> Home {
     let home = Home::new();
     home.env("NO_COLOR", "1");
@@ -108,7 +109,7 @@ async fn question_shows_every_line_and_every_invisible_character() {
             assert_eq!(code, 4, "{shown}");
         }
     }
-    // The same question, asked for a tool that is called by hand.
+    // `nuncio tool` asks the same question.
     let input = json!({"command": odd}).to_string();
     let mut terminal = home.terminal(&["tool", "bash", &input]);
     let shown = terminal.until("[r] always reject: ").await;
@@ -128,7 +129,7 @@ async fn only_offered_answers_are_listed() {
     let model = home.script(json!([{"tool_calls": [call]}, {"text": "so be it"}]));
     let mut terminal = home.terminal(&["run", "--model", &model, "go"]);
     terminal.until("[n]o").await;
-    // What is not offered is not taken for an answer.
+    // An answer that was not offered is not accepted.
     terminal.say("a\n").await;
     terminal.say("n\n").await;
     let (code, shown) = terminal.end().await;
@@ -250,7 +251,7 @@ async fn failed_command_shows_its_last_lines_and_its_exit_code() {
     let ran = home.run(&["run", "--model", &model, "--mode", "auto", "--sandbox", "off", "go"], "").await;
     check(&ran, 0, &["  29\n", "  40\n", "exit code: 3\n", "28 earlier lines"]);
     assert!(!ran.stderr.contains("  28\n"), "{ran:?}");
-    // Of one that did not fail, the first ones.
+    // A command that succeeded shows its first lines.
     check(&ran, 0, &["  101\n", "  112\n", "more lines"]);
     assert!(!ran.stderr.contains("  113\n"), "{ran:?}");
 }
