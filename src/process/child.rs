@@ -115,8 +115,8 @@ impl Ending {
         match report::read(&self.report) {
             Some(ended) => ended,
             None => {
-                let supervisor = self.supervisor.clone();
-                let swept = tokio::task::spawn_blocking(move || supervisor.sweep()).await;
+                let (supervisor, number) = (self.supervisor.clone(), self.number);
+                let swept = tokio::task::spawn_blocking(move || supervisor.sweep(number)).await;
                 if !swept.map_err(|_| Error::internal("internal error: killing leftover processes panicked"))? {
                     return Err(Error::new(
                         Kind::Timeout,

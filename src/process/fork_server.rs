@@ -28,8 +28,9 @@ pub(super) enum Order {
     /// The lifeline of this command was closed: if its supervisor does not end it in time, the
     /// server does.
     Cut(u64),
-    /// Kill the processes that dead supervisors left behind. Answered with [`SWEPT`] or [`LEFT`].
-    Sweep,
+    /// The supervisor of this command died, or is dying, without a report: kill what it left
+    /// behind. Answered with [`SWEPT`] or [`LEFT`].
+    Sweep(u64),
 }
 
 const RUN_SHELL: u8 = 0;
@@ -57,7 +58,7 @@ impl Order {
         let (number, command) = match self {
             Order::Run(number, command) => (number, command),
             Order::Cut(number) => return [&[CUT], number.to_ne_bytes().as_slice()].concat(),
-            Order::Sweep => return vec![SWEEP],
+            Order::Sweep(number) => return [&[SWEEP], number.to_ne_bytes().as_slice()].concat(),
         };
         let (kind, arguments) = match &command.what {
             What::Shell(line) => (RUN_SHELL, vec![OsString::from(line)]),
@@ -95,13 +96,12 @@ impl Order {
     /// Decodes an order. `None` if it is malformed.
     fn decode(bytes: &[u8]) -> Option<Order> {
         let (kind, rest) = bytes.split_first()?;
-        if *kind == SWEEP {
-            return Some(Order::Sweep);
-        }
         let (number, mut rest) = rest.split_first_chunk::<8>()?;
         let number = u64::from_ne_bytes(*number);
-        if *kind == CUT {
-            return Some(Order::Cut(number));
+        match *kind {
+            CUT => return Some(Order::Cut(number)),
+            SWEEP => return Some(Order::Sweep(number)),
+            _ => {}
         }
         let mut texts = Vec::new();
         while let Some((length, after)) = rest.split_first_chunk::<4>() {
@@ -218,7 +218,10 @@ impl Supervisors {
                 }
             }
             Some(Order::Cut(number)) => self.cut(|known| known == number),
-            Some(Order::Sweep) => {
+            Some(Order::Sweep(number)) => {
+                // The lifeline of a killed process closes before its children get a new parent: the
+                // supervisor is killed and reaped with them.
+                self.0.retain(|_, known| known.number != number);
                 let answer = if self.kill_orphans() { SWEPT } else { LEFT };
                 // Errors are ignored: the receiver is gone then.
                 let _ = rustix::io::write(io::stdin(), &[answer]);

@@ -121,9 +121,10 @@ impl Supervisor {
         }
     }
 
-    /// Kills the processes left behind by a supervisor that died. Blocks until that is done, a few
-    /// milliseconds. Returns false if processes may remain.
-    pub(super) fn sweep(&self) -> bool {
+    /// Kills the processes left behind by the supervisor of a command, which closed its lifeline
+    /// without a report. Blocks until that is done, a few milliseconds. Returns false if processes
+    /// may remain.
+    pub(super) fn sweep(&self, number: u64) -> bool {
         let orders = match &*self.server() {
             Some(running) => running.orders.try_clone(),
             None => return false,
@@ -131,7 +132,7 @@ impl Supervisor {
         let mut answer = [0];
         // A server that dies closes the socket; for one that hangs, the read times out.
         orders.is_ok_and(|orders| {
-            Order::Sweep.send(&orders, &[]).is_ok() && rustix::io::read(&orders, &mut answer).is_ok_and(|read| read == 1)
+            Order::Sweep(number).send(&orders, &[]).is_ok() && rustix::io::read(&orders, &mut answer).is_ok_and(|read| read == 1)
         }) && answer == [SWEPT]
     }
 
