@@ -12,7 +12,7 @@ use crate::agent::{Models, NativeAgents};
 use crate::api::Nuncio;
 use crate::config::{Environment, Loaded, Overrides, Places, load_project, load_user};
 use crate::error::{Error, Result};
-use crate::http::{self, Bridge};
+use crate::http::{HttpOptions, HttpServer};
 use crate::permission::rules::{MODES, Mode};
 use crate::process::Supervisor;
 use crate::session::Room;
@@ -155,7 +155,7 @@ pub struct BridgeFlags {
 }
 
 /// The application and its HTTP server, which listens but does not accept connections yet.
-pub async fn bridge(ground: Ground, flags: BridgeFlags) -> Result<(Arc<Nuncio>, Bridge)> {
+pub async fn bridge(ground: Ground, flags: BridgeFlags) -> Result<(Arc<Nuncio>, HttpServer)> {
     let address = tokio::net::lookup_host(&flags.address).await.ok().and_then(|mut found| found.next()).ok_or_else(|| {
         Error::invalid_params(format!("--http: invalid address {}", flags.address)).hint("give a host and a port: 127.0.0.1:8686")
     })?;
@@ -165,7 +165,7 @@ pub async fn bridge(ground: Ground, flags: BridgeFlags) -> Result<(Arc<Nuncio>, 
     let http = &ground.loaded.settings.http;
     let room = Room { sessions: http.max_sessions, turns: http.max_turns };
     let nuncio = build(ground, room)?;
-    let options = http::Options {
+    let options = HttpOptions {
         address,
         public: flags.public,
         behind_proxy: flags.behind_proxy,
@@ -173,13 +173,13 @@ pub async fn bridge(ground: Ground, flags: BridgeFlags) -> Result<(Arc<Nuncio>, 
         origins: flags.origins,
         roots,
     };
-    let bridge = Bridge::open(nuncio.clone(), options).await?;
+    let bridge = HttpServer::open(nuncio.clone(), options).await?;
     Ok((nuncio, bridge))
 }
 
 /// Serves ACP and HTTP on the same sessions, until the input ends or a signal arrives. `ready`
 /// reports the address of the HTTP server.
-pub async fn acp_and_bridge(nuncio: Arc<Nuncio>, bridge: Bridge, ready: impl FnOnce()) -> Result<()> {
+pub async fn acp_and_bridge(nuncio: Arc<Nuncio>, bridge: HttpServer, ready: impl FnOnce()) -> Result<()> {
     let stop = CancellationToken::new();
     let serving = tokio::spawn(bridge.serve(stop.clone()));
     // Turns of HTTP clients may finish when the editor disconnects.
@@ -192,7 +192,7 @@ pub async fn acp_and_bridge(nuncio: Arc<Nuncio>, bridge: Bridge, ready: impl FnO
 
 /// Serves HTTP until a signal arrives. `ready` reports the address; it is called when signals are
 /// handled already, because its reader may send one immediately.
-pub async fn serve(bridge: Bridge, ready: impl FnOnce() -> Result<()>) -> Result<()> {
+pub async fn serve(bridge: HttpServer, ready: impl FnOnce() -> Result<()>) -> Result<()> {
     let stop = CancellationToken::new();
     let signalled = tokio::spawn(on_signal(stop.clone()));
     ready()?;

@@ -21,7 +21,7 @@ use tokio_util::task::TaskTracker;
 
 pub use pipes::standard;
 
-use crate::api::{self, Client, Cx, Follow, Nuncio, Reply};
+use crate::api::{self, CallContext, Client, FollowChange, MethodKind, Nuncio, Reply};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::rpc::lines::{Line, LineReader};
@@ -137,15 +137,15 @@ impl Connection {
         if let Err(error) = self.peer.begin(&id, cancel.clone()) {
             return self.reply(&id, Err(error));
         }
-        let Some(entry) = api::entry(method).filter(|entry| !entry.notification) else {
+        let Some(row) = api::method(method).filter(|row| matches!(row.kind, MethodKind::Call | MethodKind::Turn)) else {
             self.peer.finish(&id);
             return self.reply(&id, Err(unknown(method)));
         };
-        let cx = Cx::new(self.nuncio.clone(), self.client.clone(), cancel);
+        let cx = CallContext::new(self.nuncio.clone(), self.client.clone(), cancel);
         let answered = cx.answered.clone().drop_guard();
         let connection = self.clone();
         let handled = async move {
-            let result = entry.run(cx, params).await;
+            let result = row.run(cx, params).await;
             connection.peer.finish(&id);
             connection.send(&id, result, Some(answered));
         };
@@ -156,14 +156,14 @@ impl Connection {
         if method == "$/cancel_request" {
             return self.cancel_request(params);
         }
-        let Some(entry) = api::entry(method).filter(|entry| entry.notification) else {
+        let Some(row) = api::method(method).filter(|row| row.kind == MethodKind::Notification) else {
             tracing::debug!(method, "unknown notification");
             return;
         };
-        let cx = Cx::new(self.nuncio.clone(), self.client.clone(), self.closed.child_token());
-        let method = entry.name;
+        let cx = CallContext::new(self.nuncio.clone(), self.client.clone(), self.closed.child_token());
+        let method = row.name;
         self.start(async move {
-            if let Err(error) = entry.run(cx, params).await {
+            if let Err(error) = row.run(cx, params).await {
                 tracing::warn!(method, error = ?error, "notification failed");
             }
         });
@@ -197,7 +197,7 @@ impl Connection {
 
     fn send(&self, id: &Id, result: Result<Reply<Value>>, answered: Option<DropGuard>) {
         let (result, after, follow) = match result {
-            Ok(Reply { result, after, follow }) => (result, after, follow),
+            Ok(Reply { result, after, follow, .. }) => (result, after, follow),
             Err(error) => (Err(error), None, None),
         };
         queue(&self.out, &self.running, Out { frame: frame::response(id, &result), after, follow, answered });
@@ -227,7 +227,7 @@ fn follow_prompted_sessions(connection: &Connection, presence: Presence) {
         if let Some(outbox) = outbox.upgrade()
             && presence.attend(session)
         {
-            let follow = Some(Follow::AfterIfNew(session.log.id.clone(), after));
+            let follow = Some(FollowChange::AfterIfNew(session.log.id.clone(), after));
             queue(&outbox, &running, Out { frame: Vec::new(), after: None, follow, answered: None });
         }
     }));

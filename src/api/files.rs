@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Cx;
+use super::CallContext;
 use crate::error::{Error, Result};
 use crate::id::SessionId;
 use crate::session::files::Files;
@@ -36,7 +36,7 @@ pub struct FileView {
 
 impl FileView {
     /// Reads a file, after checking that the caller has access to its session.
-    pub async fn read(cx: &Cx, files: Files, params: FileParams) -> Result<FileView> {
+    pub async fn read(cx: &CallContext, files: Files, params: FileParams) -> Result<FileView> {
         let FileParams { session_id, name } = params;
         cx.authorize(&session_id).await?;
         blocking(move || {

@@ -3,9 +3,10 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::method::{Method, Reply, Route};
+use super::method::{Method, Reply};
+use super::route::Route;
 use super::view::PageParams;
-use super::{Cx, Role};
+use super::{CallContext, ClientRole};
 use crate::content::StopReason;
 use crate::error::Result;
 use crate::id::{Seq, TurnId};
@@ -14,7 +15,7 @@ use crate::session::turns::{TurnRecord, TurnStatus};
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "TurnStatus")]
-enum Status {
+enum TurnViewStatus {
     Running,
     Completed,
     Failed,
@@ -28,13 +29,13 @@ enum Status {
 #[serde(rename_all = "camelCase")]
 pub struct TurnView {
     turn_id: TurnId,
-    status: Status,
+    status: TurnViewStatus,
     /// Present if the turn completed.
     #[serde(skip_serializing_if = "Option::is_none")]
     stop_reason: Option<StopReason>,
     /// Present if the turn failed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<Failure>,
+    error: Option<TurnFailure>,
     /// The client that prompted.
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<String>,
@@ -50,7 +51,8 @@ pub struct TurnView {
 
 /// Error of a failed turn. `code` is a code of the error table.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Failure {
+#[schemars(rename = "Failure")]
+struct TurnFailure {
     code: String,
     message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,14 +65,14 @@ impl TurnView {
         TurnView {
             turn_id: turn.id.clone(),
             status: match turn.status {
-                TurnStatus::Running => Status::Running,
-                TurnStatus::Completed => Status::Completed,
-                TurnStatus::Failed => Status::Failed,
-                TurnStatus::Cancelled => Status::Cancelled,
-                TurnStatus::Interrupted => Status::Interrupted,
+                TurnStatus::Running => TurnViewStatus::Running,
+                TurnStatus::Completed => TurnViewStatus::Completed,
+                TurnStatus::Failed => TurnViewStatus::Failed,
+                TurnStatus::Cancelled => TurnViewStatus::Cancelled,
+                TurnStatus::Interrupted => TurnViewStatus::Interrupted,
             },
             stop_reason: turn.stop_reason,
-            error: turn.error.as_deref().map(|error| Failure {
+            error: turn.error.as_deref().map(|error| TurnFailure {
                 code: error.code.clone(),
                 message: error.message.clone(),
                 hint: error.hint.clone(),
@@ -93,18 +95,19 @@ pub struct TurnsPage {
     next_cursor: Option<String>,
 }
 
-pub struct Turns;
+/// The method `_nuncio/session/turns`.
+pub struct ListTurns;
 
-impl Method for Turns {
+impl Method for ListTurns {
     type Params = PageParams;
     type Result = TurnsPage;
     const NAME: &'static str = "_nuncio/session/turns";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "limit": 20}"#;
-    const ROUTE: Option<Route> = Some(Route::get("/v1/sessions/{sessionId}/turns"));
-    const ROLE: Role = Role::Observer;
+    const ROUTES: &'static [Route] = &[Route::get("/v1/sessions/{sessionId}/turns")];
+    const ROLE: ClientRole = ClientRole::Observer;
     const DOC: &'static str = "Lists the turns of a session, newest last.";
 
-    async fn call(cx: Cx, params: PageParams) -> Result<Reply<TurnsPage>> {
+    async fn call(cx: CallContext, params: PageParams) -> Result<Reply<TurnsPage>> {
         let (after, limit) = params.bounds()?;
         let session = cx.open_read_only(&params.session_id).await?;
         let page = session.log.state(|state| {

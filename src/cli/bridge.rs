@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 
 use super::flags::{BridgeOptions, TokenCommand};
 use super::print;
-use crate::api::{Role, timestamp};
+use crate::api::{ClientRole, timestamp};
 use crate::app::{self, BridgeFlags, Ground};
 use crate::error::{Error, Result};
 use crate::http::Tokens;
@@ -64,8 +64,8 @@ pub fn token(ground: &Ground, command: TokenCommand) -> Result<u8> {
         }
         TokenCommand::New { name, role } => {
             let role = match role.as_str() {
-                "observer" => Role::Observer,
-                "controller" => Role::Controller,
+                "observer" => ClientRole::Observer,
+                "controller" => ClientRole::Controller,
                 _ => {
                     return Err(Error::invalid_params(format!("role \"{role}\" is unknown"))
                         .hint("use --role observer or --role controller"));
@@ -78,9 +78,9 @@ pub fn token(ground: &Ground, command: TokenCommand) -> Result<u8> {
     Ok(0)
 }
 
-fn role_name(role: Role) -> &'static str {
+fn role_name(role: ClientRole) -> &'static str {
     match role {
-        Role::Observer => "observer",
-        Role::Controller => "controller",
+        ClientRole::Observer => "observer",
+        ClientRole::Controller => "controller",
     }
 }

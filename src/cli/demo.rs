@@ -11,7 +11,7 @@ use super::ask::Answers;
 use super::run::{Show, Work};
 use super::text::{Look, Text};
 use super::{Colours, print};
-use crate::api::{Client, Cx, Method, NewSession};
+use crate::api::{CallContext, Client, Method, NewSession};
 use crate::app::{self, Setup};
 use crate::config::Environment;
 use crate::error::{Error, Kind, Result};
@@ -35,7 +35,7 @@ pub async fn run(environment: Environment, mut setup: Setup, yes: bool, keep: Op
     setup.overrides.model = Some(format!("scripted:{}", script.display()));
     let colours = Colours::new(&environment);
     let nuncio = app::nuncio(app::ground(environment, setup)?)?;
-    let cx = Cx::new(nuncio.clone(), Arc::new(Client::new("terminal")), CancellationToken::new());
+    let cx = CallContext::new(nuncio.clone(), Arc::new(Client::new("terminal")), CancellationToken::new());
     let created = NewSession::call(cx, acp::NewSessionRequest::new(nuncio.cwd.clone())).await?;
     let id = SessionId::from(&*created.result?.session_id.0);
     let session = nuncio.sessions().await?.get(&id).await?;

@@ -12,7 +12,7 @@ use super::ask::{self, Answers};
 use super::flags::RunOptions;
 use super::text::{Look, Out, Text};
 use super::{Colours, input, print_exact, print_json, report};
-use crate::api::{Client, Cx, Method, NewSession, Nuncio, Prompt};
+use crate::api::{CallContext, Client, Method, NewSession, Nuncio, Prompt};
 use crate::app::on_signal;
 use crate::content::{PermissionOption, ToolContent};
 use crate::error::{Error, Kind, Result};
@@ -94,7 +94,7 @@ async fn open(nuncio: &Arc<Nuncio>, options: &RunOptions) -> Result<(Arc<Session
         (None, false) => None,
     };
     let Some(id) = known else {
-        let cx = Cx::new(nuncio.clone(), Arc::new(Client::new("terminal")), CancellationToken::new());
+        let cx = CallContext::new(nuncio.clone(), Arc::new(Client::new("terminal")), CancellationToken::new());
         let created = NewSession::call(cx, acp::NewSessionRequest::new(nuncio.cwd.clone())).await?;
         return Ok((sessions.get(&SessionId::from(&*created.result?.session_id.0)).await?, 0));
     };
@@ -207,7 +207,7 @@ impl Work {
     /// Runs one prompt to the end of its turn.
     async fn prompt(&mut self, prompt: String, inputs: &mut During<'_>) -> Result<acp::StopReason> {
         let cancel = self.interrupted.child_token();
-        let cx = Cx::new(self.nuncio.clone(), self.client.clone(), cancel.clone());
+        let cx = CallContext::new(self.nuncio.clone(), self.client.clone(), cancel.clone());
         let id = acp::SessionId::new(self.session.log.id.as_str());
         let mut running =
             Box::pin(Prompt::call(cx, acp::PromptRequest::new(id, vec![acp::ContentBlock::Text(acp::TextContent::new(prompt))])));

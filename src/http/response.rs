@@ -18,7 +18,7 @@ use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::session::turn::panic_message;
 
-use super::metrics::Requests;
+use super::metrics::RequestMetrics;
 use std::sync::Arc;
 
 /// Header with the id of the request.
@@ -151,7 +151,7 @@ impl RequestRecord {
     }
 
     /// Counts and logs the request.
-    pub fn record(self, requests: &Requests, id: &str, response: &Response, took: Duration) {
+    pub fn record(self, requests: &RequestMetrics, id: &str, response: &Response, took: Duration) {
         let matched = response.extensions().get::<Matched>();
         let known = matched.map(|matched| matched.route.as_str()).filter(|route| !route.is_empty());
         requests.count(self.method.as_str(), known, response.status().as_u16(), took);

@@ -27,10 +27,11 @@ use tokio_util::sync::CancellationToken;
 use tower::Service;
 use tower::layer::util::{Identity, Stack};
 
+use super::params;
+use super::responder::attach_responder;
 use super::response::ApiError;
-use super::routes::StateExtension;
-use super::{AppState, params, prompt};
-use crate::api::{Client, Cx, Entry, EventStream, FOLLOW, FollowParams, METHODS, Role, Shown};
+use super::state::{AppState, StateExtension};
+use crate::api::{CallContext, Client, ClientRole, METHODS, MethodKind, MethodRow, StreamItem};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 use guard::{Guard, Shaped, rpc_error};
@@ -59,11 +60,15 @@ impl Rpc {
         let mut module = RpcModule::new(());
         let wrong =
             |error: jsonrpsee::server::RegisterMethodError| Error::internal(format!("registering a method of /rpc: {error}"));
-        for entry in METHODS {
-            let called = move |params: Params<'static>, _: Arc<()>, extensions: Extensions| call(entry, params, extensions);
-            module.register_async_method(entry.name, called).map_err(wrong)?;
+        for row in METHODS {
+            if row.kind == MethodKind::Stream {
+                let opened = move |params, pending, _: Arc<()>, extensions| follow(row, params, pending, extensions);
+                module.register_subscription(row.name, EVENT, UNFOLLOW, opened).map_err(wrong)?;
+            } else {
+                let called = move |params: Params<'static>, _: Arc<()>, extensions: Extensions| call(row, params, extensions);
+                module.register_async_method(row.name, called).map_err(wrong)?;
+            }
         }
-        module.register_subscription(FOLLOW, EVENT, UNFOLLOW, follow).map_err(wrong)?;
         let ping = PingConfig::new().ping_interval(limits::HEARTBEAT).inactive_limit(3 * limits::HEARTBEAT);
         let config = ServerConfig::builder()
             // Connections are limited where they are accepted.
@@ -155,14 +160,14 @@ async fn reshape(response: Response) -> Result<Response> {
 }
 
 /// The shared state and the context of a call, from the request's extensions.
-fn context(extensions: &Extensions) -> Result<(Arc<AppState>, Cx)> {
+fn context(extensions: &Extensions) -> Result<(Arc<AppState>, CallContext)> {
     let found = extensions.get::<Arc<AppState>>().zip(extensions.get::<Arc<Client>>());
     let (state, client) = found.ok_or_else(|| Error::internal("the request is not authenticated"))?;
-    let cx = Cx::new(state.nuncio.clone(), prompt::attach_responder(state, client), CancellationToken::new());
+    let cx = CallContext::new(state.nuncio.clone(), attach_responder(state, client), CancellationToken::new());
     Ok((state.clone(), cx))
 }
 
-async fn call(entry: &'static Entry, params: Params<'static>, extensions: Extensions) -> Result<Value, ErrorObjectOwned> {
+async fn call(entry: &'static MethodRow, params: Params<'static>, extensions: Extensions) -> Result<Value, ErrorObjectOwned> {
     let result = async {
         let params: Value = params.parse().map_err(|error| Error::invalid_params(error.message()))?;
         run(entry, params, &extensions).await
@@ -171,24 +176,24 @@ async fn call(entry: &'static Entry, params: Params<'static>, extensions: Extens
 }
 
 /// Runs a call. When the client disconnects, calls that only read are cancelled; others continue.
-async fn run(entry: &'static Entry, params: Value, extensions: &Extensions) -> Result<Value> {
+async fn run(entry: &'static MethodRow, params: Value, extensions: &Extensions) -> Result<Value> {
     let (state, cx) = context(extensions)?;
     let result = async move { entry.run(cx, params).await?.result };
     match entry.role {
-        Role::Observer => result.await,
-        Role::Controller => state.run_detached(result).await,
+        ClientRole::Observer => result.await,
+        ClientRole::Controller => state.run_detached(result).await,
     }
 }
 
 /// Sends events with their cursors, `synced` once the history is sent, and `ended` when the stream
 /// ends.
-async fn follow(params: Params<'static>, pending: PendingSubscriptionSink, _: Arc<()>, mut extensions: Extensions) {
+async fn follow(row: &'static MethodRow, params: Params<'static>, pending: PendingSubscriptionSink, mut extensions: Extensions) {
     let opened = async {
         let (state, cx) = context(&extensions)?;
         let params: Value = params.parse().map_err(|error| Error::invalid_params(error.message()))?;
-        let params: FollowParams = serde_path_to_error::deserialize(params)
-            .map_err(|error| Error::invalid_params(format!("{}: {}", error.path(), error.inner())))?;
-        Ok((state, EventStream::open(&cx, params).await?))
+        let reply = row.run(cx, params).await?;
+        reply.result?;
+        Ok((state, reply.stream.ok_or_else(|| Error::internal("no stream was opened"))?))
     };
     let (state, mut stream) = match opened.await {
         Ok(opened) => opened,
@@ -210,8 +215,8 @@ async fn follow(params: Params<'static>, pending: PendingSubscriptionSink, _: Ar
         }
         let Ok(next) = next else { continue };
         let values: Vec<Value> = match next {
-            Ok(Some(Shown::Synced(cursor))) => vec![json!({ "synced": cursor })],
-            Ok(Some(Shown::Events(events))) => {
+            Ok(Some(StreamItem::Synced(cursor))) => vec![json!({ "synced": cursor })],
+            Ok(Some(StreamItem::Events(events))) => {
                 events.iter().map(|(cursor, event)| json!({ "cursor": cursor, "event": event })).collect()
             }
             Ok(None) => break,

@@ -14,7 +14,7 @@ use tokio_util::sync::DropGuard;
 
 use super::presence::Presence;
 use super::view::View;
-use crate::api::{Client, Follow, Nuncio};
+use crate::api::{Client, FollowChange, Nuncio};
 use crate::id::{Seq, SessionId};
 use crate::rpc::peer::Peer;
 
@@ -24,7 +24,7 @@ pub struct Out {
     pub frame: Vec<u8>,
     /// Events of this session up to this seq are written before the message.
     pub after: Option<(SessionId, Seq)>,
-    pub follow: Option<Follow>,
+    pub follow: Option<FollowChange>,
     /// Dropped once the response is in the buffer. The next turn starts after that, so that none of
     /// its events precede the response.
     pub answered: Option<DropGuard>,
@@ -84,26 +84,26 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
         if let Some((session, seq)) = after {
             self.show_to(&session, seq).await?;
         }
-        if let Some(Follow::Replayed(session)) = &follow {
+        if let Some(FollowChange::Replayed(session)) = &follow {
             self.replay(session).await?;
         }
         self.buffer.extend_from_slice(&frame);
         drop(answered);
         match follow {
             None => {}
-            Some(Follow::Replayed(session)) => self.start_following(session),
-            Some(Follow::After(session, seq)) => {
+            Some(FollowChange::Replayed(session)) => self.start_following(session),
+            Some(FollowChange::After(session, seq)) => {
                 self.open_view(&session, seq);
                 self.start_following(session);
             }
-            Some(Follow::AfterIfNew(session, _)) if self.is_shown(&session) => {}
-            Some(Follow::AfterIfNew(session, seq)) => {
+            Some(FollowChange::AfterIfNew(session, _)) if self.is_shown(&session) => {}
+            Some(FollowChange::AfterIfNew(session, seq)) => {
                 self.open_view(&session, seq);
                 self.start_following(session);
             }
             // A prompt may have reopened the session in the meantime: keep following it.
-            Some(Follow::No(session)) if self.is_shown(&session) => {}
-            Some(Follow::No(session)) => {
+            Some(FollowChange::No(session)) if self.is_shown(&session) => {}
+            Some(FollowChange::No(session)) => {
                 if let Some(mut view) = self.views.remove(&session) {
                     view.withdraw_requests(&mut self.buffer);
                 }

@@ -12,9 +12,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::socket::Socket;
-use crate::api::{Client, FOLLOW, Role, entry};
+use crate::api::{Client, ClientRole, MethodKind, method};
 use crate::error::{Error, KINDS, Kind, Result};
-use crate::http::AppState;
+use crate::http::state::AppState;
 use crate::limits;
 use crate::rpc::message::frame::error_object;
 
@@ -119,8 +119,8 @@ fn weight(params: Option<&RawValue>) -> usize {
 }
 
 /// Returns true for methods that only read.
-fn reads(method: &str) -> bool {
-    entry(method).is_some_and(|entry| entry.role == Role::Observer)
+fn reads(name: &str) -> bool {
+    method(name).is_some_and(|row| row.role == ClientRole::Observer)
 }
 
 /// Runs a call within the limits of its socket. Its permits are held until the response is written.
@@ -154,7 +154,8 @@ fn shaped(mut extensions: Extensions) -> Extensions {
 /// Checks that the call is allowed. On a socket, the token is checked for each call.
 fn check_allowed(request: &mut Request<'_>) -> Result<()> {
     reauthenticate(&mut request.extensions)?;
-    if request.method == FOLLOW && request.extensions.get::<Arc<Socket>>().is_none() {
+    let is_stream = method(&request.method).is_some_and(|row| row.kind == MethodKind::Stream);
+    if is_stream && request.extensions.get::<Arc<Socket>>().is_none() {
         let error = Error::new(Kind::Unsupported, "following events requires a WebSocket");
         return Err(error.hint("or use server-sent events: GET /v1/events"));
     }
@@ -177,7 +178,7 @@ async fn acknowledge(notification: Notification<'_>) -> MethodResponse {
 
 /// Runs a notification. Errors are logged, since a notification has no response.
 async fn handle_notification(mut notification: Notification<'_>) {
-    let Some(entry) = entry(&notification.method).filter(|entry| entry.notification) else { return };
+    let Some(row) = method(&notification.method).filter(|row| row.kind == MethodKind::Notification) else { return };
     let opened = notification.extensions.get::<Arc<Socket>>();
     let permit = opened.map(|opened| opened.notification());
     let result = async {
@@ -187,10 +188,10 @@ async fn handle_notification(mut notification: Notification<'_>) {
         reauthenticate(&mut notification.extensions)?;
         let params = notification.params.as_ref().map_or(Ok(Value::Null), |params| serde_json::from_str(params.get()));
         let params = params.map_err(|error| Error::invalid_params(error.to_string()))?;
-        super::run(entry, params, &notification.extensions).await
+        super::run(row, params, &notification.extensions).await
     };
     if let Err(error) = result.await {
-        tracing::debug!(%error, method = entry.name, "a notification failed");
+        tracing::debug!(%error, method = row.name, "a notification failed");
     }
 }
 

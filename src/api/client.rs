@@ -13,14 +13,14 @@ use crate::protocol::acp;
 use crate::session::Session;
 
 /// Makes a transport show a session from the given seq on, unless it shows the session already.
-pub type Show = Box<dyn Fn(&Arc<Session>, Seq) + Send + Sync>;
+pub type ShowSession = Box<dyn Fn(&Arc<Session>, Seq) + Send + Sync>;
 
 /// Access level of a client. An observer reads. A controller also prompts, answers permission
 /// requests and changes sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "TokenRole")]
-pub enum Role {
+pub enum ClientRole {
     Observer,
     Controller,
 }
@@ -32,7 +32,7 @@ pub struct Client {
     pub principal: String,
     /// Unique id of the client, recorded in the log.
     pub id: String,
-    pub role: Role,
+    pub role: ClientRole,
     /// The client is connected to the standard streams of this process: its prompts to a busy
     /// session wait, and its relative paths are resolved against the directory of the process.
     pub local: bool,
@@ -43,18 +43,18 @@ pub struct Client {
     roots: Option<Arc<[PathBuf]>>,
     capabilities: RwLock<acp::ClientCapabilities>,
     logged_out: AtomicBool,
-    show: OnceLock<Show>,
+    show: OnceLock<ShowSession>,
 }
 
 impl Client {
     /// A controller with access to every directory and a generated id.
     pub fn new(principal: &str) -> Client {
         let id = format!("{principal}-{}", uuid::Uuid::now_v7().simple());
-        Client { id, ..Client::limited(principal, Role::Controller, None) }
+        Client { id, ..Client::limited(principal, ClientRole::Controller, None) }
     }
 
     /// A client with this role and these roots; `principal` is also its id.
-    pub fn limited(principal: &str, role: Role, roots: Option<Arc<[PathBuf]>>) -> Client {
+    pub fn limited(principal: &str, role: ClientRole, roots: Option<Arc<[PathBuf]>>) -> Client {
         Client {
             principal: principal.into(),
             id: principal.into(),
@@ -69,7 +69,7 @@ impl Client {
     }
 
     /// A client with the same principal and rights, for another call.
-    pub fn again(&self) -> Client {
+    pub fn for_call(&self) -> Client {
         Client { sees_all: self.sees_all, ..Client::limited(&self.principal, self.role, self.roots.clone()) }
     }
 
@@ -84,7 +84,7 @@ impl Client {
     }
 
     /// Sets the callback of a transport that shows sessions. Only the first call has an effect.
-    pub fn on_show(&self, show: Show) {
+    pub fn on_show(&self, show: ShowSession) {
         let _ = self.show.set(show);
     }
 
@@ -97,7 +97,7 @@ impl Client {
     }
 
     /// Returns [`Kind::Forbidden`] unless the client has at least `role`.
-    pub fn must_be(&self, role: Role) -> Result<()> {
+    pub fn require_role(&self, role: ClientRole) -> Result<()> {
         if self.role < role {
             return Err(Error::new(Kind::Forbidden, format!("{} has the observer role", self.principal))
                 .hint("use a token with the controller role"));
