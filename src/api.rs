@@ -49,7 +49,7 @@ use tokio_util::sync::CancellationToken;
 
 /// The application, shared by all transports. The first call that needs the store opens it.
 pub struct Nuncio {
-    /// What agents and methods share.
+    /// Settings, models and tools, which agents and methods share.
     pub services: Arc<Services>,
     /// The agents that can work in sessions.
     pub agents: Arc<dyn Agents>,

@@ -44,7 +44,8 @@ pub trait CallHost: Send + Sync {
     /// the machine.
     fn commit(&self, body: Body, durably: bool) -> BoxFuture<'_, Result<()>>;
 
-    /// Requests permission and waits for the answer. The id is `None` if nobody could be asked.
+    /// Requests permission and waits for the answer. The id is `None` if the
+    /// request was not recorded.
     fn ask(&self, question: Question) -> BoxFuture<'_, (Option<PermissionId>, PermissionAnswer)>;
 }
 
@@ -53,7 +54,7 @@ pub struct Question {
     pub tool_call_id: ToolCallId,
     /// Title of the call.
     pub title: String,
-    /// What the call would do, for example a diff.
+    /// The effect of the call, for example a diff.
     pub content: Vec<ToolContent>,
     pub options: Vec<PermissionOption>,
     /// Without an answer in this time, the call is denied.

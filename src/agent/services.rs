@@ -1,4 +1,5 @@
-//! What all native agents of this process share: settings, models, tools, language servers.
+//! Services of this process that all native agents share: settings, models, tools, language
+//! servers.
 
 use std::path::Path;
 use std::sync::Arc;

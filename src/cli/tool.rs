@@ -118,10 +118,10 @@ impl CallHost for Terminal {
 
 impl Terminal {
     async fn answer(&self, Question { title, content, options, .. }: Question) -> PermissionAnswer {
-        let answer = |outcome, reason| PermissionAnswer { outcome, by: "terminal".into(), reason };
+        let answer = |outcome, reason| PermissionAnswer::without_choice(outcome, "terminal", reason);
         if Answers::for_terminal() == Answers::None {
             let reason = "permission must be asked for, and no terminal is attached (--mode auto allows the call inside the roots)";
-            return answer(PermissionOutcome::Denied, Some(reason.into()));
+            return answer(PermissionOutcome::Denied, Some(reason));
         }
         let look = Look { colour: self.colour, ..Look::default() };
         for shown in Text::new(look, &self.cwd).question(&title, &content) {
