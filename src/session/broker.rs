@@ -15,8 +15,8 @@ use crate::id::PermissionId;
 #[derive(Clone, Debug)]
 pub struct PermissionAnswer {
     pub outcome: PermissionOutcome,
-    /// The chosen option; `None` if the request ended without a choice. An agent with options of its
-    /// own distinguishes them by this id.
+    /// The chosen option, for agents with options of their own; `None` if the request ended without
+    /// a choice.
     pub option_id: Option<String>,
     pub by: String,
     pub reason: Option<String>,

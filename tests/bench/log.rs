@@ -8,11 +8,11 @@ use nuncio::config::Durability;
 use nuncio::content::{Role, StopReason};
 use nuncio::error::Result;
 use nuncio::event::{Body, SessionChange};
-use nuncio::id::{MessageId, SessionId};
-use nuncio::session::{Agent, Agents, Session, SessionState, Sessions, Turn};
+use nuncio::id::MessageId;
+use nuncio::session::{Agent, AgentInfo, Agents, Session, SessionSetup, Sessions, Turn};
 use tokio::runtime::Runtime;
 
-/// Nobody works here.
+/// An agent that ends each turn at once.
 struct Idle;
 
 impl Agent for Idle {
@@ -26,11 +26,15 @@ impl Agent for Idle {
 }
 
 impl Agents for Idle {
-    fn open(&self, _id: &SessionId, _state: &SessionState) -> Arc<dyn Agent> {
+    fn list(&self) -> Vec<AgentInfo> {
+        Vec::new()
+    }
+
+    fn open(&self, _setup: SessionSetup) -> Arc<dyn Agent> {
         Arc::new(Idle)
     }
 
-    fn check(&self, _state: &SessionState) -> Result<()> {
+    fn check(&self, _setup: &SessionSetup) -> Result<()> {
         Ok(())
     }
 }
