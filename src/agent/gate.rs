@@ -9,7 +9,7 @@ use crate::content::{PermissionOption, PermissionOptionKind, ToolKind};
 use crate::permission::paths::{Hidden, Place};
 use crate::permission::rules::{Decision, Mode, Rules, Subject, asks_about, can_be_remembered, decide};
 use crate::permission::shell::{Line, assignment, decides_what_runs};
-use crate::tools::{Prepared, Reach, ToolContext};
+use crate::toolkit::{Prepared, Reach, ToolContext};
 use crate::web::Address;
 use crate::workspace::{Except, Placed};
 

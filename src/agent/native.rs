@@ -24,7 +24,8 @@ use crate::model::{Model, Request, Thinking};
 use crate::permission::rules::{Mode, Rules};
 use crate::process::{Sandbox, Supervisor};
 use crate::session::{Agent, Agents, SessionState, Turn};
-use crate::tools::{FilesSeen, MapCache, PathLocks, Shell, ToolContext, Tools};
+use crate::toolkit::{FilesSeen, PathLocks, Shell, ToolContext};
+use crate::tools::Tools;
 use crate::web::Web;
 use crate::workspace::{Workspace, one_line};
 
@@ -39,7 +40,6 @@ pub struct NativeAgents {
     pub servers: Arc<Servers>,
     tools: Tools,
     web: Web,
-    maps: Arc<MapCache>,
     searches: Arc<Semaphore>,
     writing: Arc<PathLocks>,
 }
@@ -63,7 +63,6 @@ impl NativeAgents {
             supervisor,
             tools: Tools::native(),
             web: Web::default(),
-            maps: Arc::default(),
             searches: Arc::new(Semaphore::new(limits::WALKS_MAX)),
             writing: Arc::default(),
         }
@@ -154,7 +153,6 @@ impl Desk {
         let mut context = ToolContext::new(self.workspace.clone(), self.shell.clone(), shared.supervisor.clone());
         context.files = self.files.clone();
         context.web = shared.web.clone();
-        context.maps = shared.maps.clone();
         context.searches = shared.searches.clone();
         context.fetch_hosts = self.loaded.settings.tools.fetch_allowed_hosts.as_slice().into();
         context.languages = self.languages.clone();

@@ -20,7 +20,7 @@ use crate::id::ToolCallId;
 use crate::permission::rules::{self, Mode, Rules, Subject};
 use crate::session::Turn;
 use crate::session::turn::panic_message;
-use crate::tools::{self, Output, Prepared, ToolContext, ToolError};
+use crate::toolkit::{self, Output, Prepared, ToolContext, ToolError};
 
 /// An announced call: the prepared tool, or the error that the input caused.
 pub struct ToolCall {
@@ -109,7 +109,7 @@ impl ToolCall {
             output.parts.push(Part::text("[results hidden by permission rules are omitted]"));
         }
         if let (Ok(output), ToolKind::Edit) = (&mut result, kind) {
-            tools::after_edit(output, &context).await;
+            toolkit::after_edit(output, &context).await;
         }
         if let (Ok(output), "plan") = (&result, name.as_str()) {
             show_plan(turn, output).await;
@@ -198,7 +198,7 @@ fn decided(id: &ToolCallId, outcome: PermissionOutcome, by: &str, rule: Option<V
 }
 
 /// Emits live output. It is dropped while the log's queue is full; the result has all of it.
-fn live_output(turn: &Turn, id: &ToolCallId) -> crate::tools::Progress {
+fn live_output(turn: &Turn, id: &ToolCallId) -> crate::toolkit::Progress {
     let (log, turn_id, id) = (turn.session.log.clone(), turn.id.clone(), id.clone());
     Arc::new(move |content| {
         log.try_emit(Some(turn_id.clone()), Body::ToolUpdated { tool_call_id: id.clone(), status: None, content: Some(content) });

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::limits;
 use crate::permission::rules::Mode;
 use crate::session::SessionState;
-use crate::tools::{self, Output, ToolError};
+use crate::toolkit::{self, Output, ToolError};
 
 /// Prints `{"ok","output","details"}`, or lists the tools if no name is given. Exit codes: 0
 /// success, 1 the tool failed, 2 usage, 4 denied.
@@ -82,7 +82,7 @@ pub async fn run(nuncio: Arc<Nuncio>, options: ToolOptions, colours: Colours) ->
     let kind = prepared.kind;
     let mut result = prepared.run(&context).await;
     if let (Ok(output), ToolKind::Edit) = (&mut result, kind) {
-        tools::after_edit(output, &context).await;
+        toolkit::after_edit(output, &context).await;
     }
     nuncio.shut_down().await;
     match (&result, cancel.is_cancelled()) {

@@ -4,11 +4,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::change::{self, Change, Plan};
-use super::{Output, Tool, ToolContext, ToolError};
 use crate::content::{Location, ToolContent, ToolKind};
 use crate::patch::edit::{EditOutcome, edit};
 use crate::permission::Access;
+use crate::toolkit::change::{self, Change, Plan};
+use crate::toolkit::{Output, Tool, ToolContext, ToolError};
 use crate::workspace::Workspace;
 
 pub struct Edit;

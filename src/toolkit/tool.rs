@@ -1,6 +1,5 @@
 //! The trait of a tool with its own type of input, and the type-erased form for the table of tools.
 
-use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
@@ -9,8 +8,10 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{ToolContext, input};
-use crate::content::{Location, Part, ToolContent, ToolKind};
+use super::context::ToolContext;
+use super::input;
+use super::output::{Output, ToolError};
+use crate::content::{Location, ToolContent, ToolKind};
 use crate::model::ToolSpec;
 use crate::permission::Access;
 use crate::workspace::{Placed, Workspace};
@@ -48,57 +49,6 @@ pub trait Tool: Send + Sync + 'static {
 
     /// Runs the call. Returns soon after `context.cancel`, with no process left running.
     fn run(&self, input: Self::Input, context: &ToolContext) -> impl Future<Output = Result<Output, ToolError>> + Send;
-}
-
-/// The result of a call.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Output {
-    /// The result for the model.
-    pub parts: Vec<Part>,
-    /// The result for users.
-    pub content: Vec<ToolContent>,
-    /// Files that the call has read or written.
-    pub locations: Vec<Location>,
-    /// The tool's typed result, an object.
-    pub details: Value,
-}
-
-impl Output {
-    /// A result with the same text for the model and for users.
-    pub fn text(text: impl Into<String>, details: Value) -> Output {
-        let text = text.into();
-        Output { parts: vec![Part::text(&text)], content: vec![ToolContent::text(text)], locations: Vec::new(), details }
-    }
-}
-
-/// The error of a call, written for the model: what was wrong and what to do instead.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ToolError(pub String);
-
-impl ToolError {
-    /// An error with this message.
-    pub fn new(message: impl Into<String>) -> ToolError {
-        ToolError(message.into())
-    }
-
-    /// The error of a cancelled call.
-    pub fn cancelled() -> ToolError {
-        ToolError("cancelled".into())
-    }
-}
-
-impl fmt::Display for ToolError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for ToolError {}
-
-impl From<crate::error::Error> for ToolError {
-    fn from(error: crate::error::Error) -> ToolError {
-        ToolError(error.to_string())
-    }
 }
 
 /// A tool with any type of input. See [`Tool`].

@@ -6,12 +6,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::changes::{self, FileChange};
-use super::{Git, pathspec, with_paths};
 use crate::content::ToolKind;
 use crate::limits;
 use crate::permission::Access;
-use crate::tools::{Output, Tool, ToolContext, ToolError};
+use crate::toolkit::git::changes::{self, FileChange};
+use crate::toolkit::git::{Git, pathspec, with_paths};
+use crate::toolkit::{Output, Tool, ToolContext, ToolError};
 use crate::workspace::Workspace;
 
 pub struct GitDiff;
