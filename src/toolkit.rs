@@ -28,4 +28,4 @@ pub use files_seen::{FilesSeen, PathLocks};
 pub use output::{Output, ToolError};
 pub use sandbox_notes::sandbox_notes;
 pub use shell::{Shell, Start, remove_orphans};
-pub use tool::{AnyCall, AnyTool, Prepared, Tool, entry};
+pub use tool::{AnyCall, AnyTool, Prepared, Tool, ToolProperties, entry};

@@ -99,7 +99,7 @@ impl ToolCall {
         let rules = desk.rules(&in_force(turn).1);
         context.hidden = gate::hidden(&rules, &prepared, &context);
         context.reach = gate::reach(&rules, mode, desk.loaded.settings.permissions.default, &prepared);
-        let (name, kind) = (prepared.name.clone(), prepared.kind);
+        let (name, properties) = (prepared.name.clone(), prepared.properties);
         let span = tracing::info_span!("tool", tool = name, call = %id);
         let ran = AssertUnwindSafe(prepared.run(&context)).catch_unwind().instrument(span).await;
         let mut result = ran.unwrap_or_else(|panic| {
@@ -108,7 +108,7 @@ impl ToolCall {
         if let (Ok(output), true) = (&mut result, context.hidden.is_some()) {
             output.parts.push(Part::text("[results hidden by permission rules are omitted]"));
         }
-        if let (Ok(output), ToolKind::Edit) = (&mut result, kind) {
+        if let (Ok(output), true) = (&mut result, properties.edits_files) {
             toolkit::after_edit(output, &context).await;
         }
         if let (Ok(output), "plan") = (&result, name.as_str()) {
@@ -142,7 +142,7 @@ async fn decide(
 ) -> Result<Verdict> {
     let subject = gate::subject(prepared, context);
     let permissions = &desk.loaded.settings.permissions;
-    let decision = gate::judge(rules, mode, permissions.default, &subject);
+    let decision = gate::judge(rules, mode, permissions.default, prepared, &subject);
     match decision.policy {
         Policy::Allow => {
             if let Some(rule) = decision.rule {

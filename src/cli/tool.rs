@@ -13,7 +13,7 @@ use crate::agent::gate;
 use crate::api::Nuncio;
 use crate::app::on_signal;
 use crate::config::Policy;
-use crate::content::{PermissionOptionKind, ToolKind, plain_text};
+use crate::content::{PermissionOptionKind, plain_text};
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::permission::rules::Mode;
@@ -45,7 +45,8 @@ pub async fn run(nuncio: Arc<Nuncio>, options: ToolOptions, colours: Colours) ->
         Err(error) => return print_result(Err(error), 2),
     };
     let mode = Mode::parse(&state.mode).unwrap_or(Mode::Ask);
-    let decision = gate::judge(&rules, mode, environment.loaded.settings.permissions.default, &gate::subject(&prepared, &context));
+    let default = environment.loaded.settings.permissions.default;
+    let decision = gate::judge(&rules, mode, default, &prepared, &gate::subject(&prepared, &context));
     match decision.policy {
         Policy::Allow => {}
         Policy::Deny => return print_result(Err(ToolError::new(gate::denial(&decision, mode))), 4),
@@ -79,9 +80,9 @@ pub async fn run(nuncio: Arc<Nuncio>, options: ToolOptions, colours: Colours) ->
     context.hidden = gate::hidden(&rules, &prepared, &context);
     context.reach = gate::reach(&rules, mode, environment.loaded.settings.permissions.default, &prepared);
     let cancel = context.cancel.clone();
-    let kind = prepared.kind;
+    let properties = prepared.properties;
     let mut result = prepared.run(&context).await;
-    if let (Ok(output), ToolKind::Edit) = (&mut result, kind) {
+    if let (Ok(output), true) = (&mut result, properties.edits_files) {
         toolkit::after_edit(output, &context).await;
     }
     nuncio.shut_down().await;

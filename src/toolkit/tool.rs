@@ -24,7 +24,10 @@ pub trait Tool: Send + Sync + 'static {
     const NAME: &'static str;
     /// Other names that models use.
     const ALIASES: &'static [&'static str];
+    /// The icon of a call in clients; nothing else depends on it.
     const KIND: ToolKind;
+    /// How permission checks and the steps after a run treat calls.
+    const PROPERTIES: ToolProperties = ToolProperties::NONE;
 
     /// The title of a call for users, in one line.
     fn title(&self, input: &Self::Input, workspace: &Workspace) -> String;
@@ -51,6 +54,24 @@ pub trait Tool: Send + Sync + 'static {
     fn run(&self, input: Self::Input, context: &ToolContext) -> impl Future<Output = Result<Output, ToolError>> + Send;
 }
 
+/// Properties of a tool that decide how its calls are treated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ToolProperties {
+    /// Results list many files: paths that permission rules hide are omitted
+    /// ([`ToolContext::hidden`]).
+    pub lists_files: bool,
+    /// Calls edit files: new diagnostics of these files are added to the result.
+    pub edits_files: bool,
+    /// Results of a writing call reveal content of its files: permission rules for reading apply
+    /// too.
+    pub shows_content: bool,
+}
+
+impl ToolProperties {
+    /// No property.
+    pub const NONE: ToolProperties = ToolProperties { lists_files: false, edits_files: false, shows_content: false };
+}
+
 /// A tool with any type of input. See [`Tool`].
 pub trait AnyTool: Send + Sync {
     fn name(&self) -> &str;
@@ -67,6 +88,7 @@ pub struct Prepared {
     /// The tool's own name, also if the model used an alias.
     pub name: String,
     pub kind: ToolKind,
+    pub properties: ToolProperties,
     pub title: String,
     pub locations: Vec<Location>,
     pub access: Access,
@@ -76,7 +98,7 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// A call of the tool `name`; resolves the paths of `access`.
+    /// A call of the tool `name`, without locations and properties; resolves the paths of `access`.
     pub fn new(
         name: &str,
         kind: ToolKind,
@@ -86,7 +108,8 @@ impl Prepared {
         call: Box<dyn AnyCall>,
     ) -> Prepared {
         let placed = access.paths.iter().map(|path| workspace.resolve(path)).collect();
-        Prepared { name: name.into(), kind, title, locations: Vec::new(), access, placed, call }
+        let properties = ToolProperties::NONE;
+        Prepared { name: name.into(), kind, properties, title, locations: Vec::new(), access, placed, call }
     }
 
     /// See [`Tool::preview`].
@@ -169,6 +192,6 @@ impl<T: Tool> AnyTool for Entry<T> {
         let (title, access) = (self.tool.title(&input, workspace), self.tool.access(&input));
         let locations = self.tool.locations(&input, workspace);
         let call = Box::new(Call { entry: self, input });
-        Ok(Prepared { locations, ..Prepared::new(T::NAME, T::KIND, title, access, workspace, call) })
+        Ok(Prepared { locations, properties: T::PROPERTIES, ..Prepared::new(T::NAME, T::KIND, title, access, workspace, call) })
     }
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::content::{Location, ToolKind};
 use crate::lsp::{self, Diagnostic};
 use crate::permission::Access;
-use crate::toolkit::{Output, Tool, ToolContext, ToolError};
+use crate::toolkit::{Output, Tool, ToolContext, ToolError, ToolProperties};
 use crate::workspace::Workspace;
 
 pub struct Diagnostics;
@@ -25,6 +25,7 @@ impl Tool for Diagnostics {
     const NAME: &'static str = "diagnostics";
     const ALIASES: &'static [&'static str] = &[];
     const KIND: ToolKind = ToolKind::Search;
+    const PROPERTIES: ToolProperties = ToolProperties { lists_files: true, ..ToolProperties::NONE };
 
     fn title(&self, input: &Input, workspace: &Workspace) -> String {
         match &input.file_path {

@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::content::ToolKind;
 use crate::limits;
 use crate::permission::Access;
-use crate::toolkit::{Output, Tool, ToolContext, ToolError, path_patterns};
+use crate::toolkit::{Output, Tool, ToolContext, ToolError, ToolProperties, path_patterns};
 use crate::workspace::{Placed, Workspace};
 
 pub struct Glob;
@@ -47,6 +47,7 @@ impl Tool for Glob {
     const NAME: &'static str = "glob";
     const ALIASES: &'static [&'static str] = &["fs_glob", "search_files"];
     const KIND: ToolKind = ToolKind::Search;
+    const PROPERTIES: ToolProperties = ToolProperties { lists_files: true, ..ToolProperties::NONE };
 
     fn title(&self, input: &Input, workspace: &Workspace) -> String {
         let (base, pattern) = input.place();

@@ -18,7 +18,7 @@ use crate::content::ToolKind;
 use crate::limits;
 use crate::permission::Access;
 use crate::toolkit::path_patterns::PathPatterns;
-use crate::toolkit::{Output, Tool, ToolContext, ToolError};
+use crate::toolkit::{Output, Tool, ToolContext, ToolError, ToolProperties};
 use crate::workspace::{self, Workspace};
 
 pub struct Grep;
@@ -115,6 +115,7 @@ impl Tool for Grep {
     const NAME: &'static str = "grep";
     const ALIASES: &'static [&'static str] = &["fs_grep", "search"];
     const KIND: ToolKind = ToolKind::Search;
+    const PROPERTIES: ToolProperties = ToolProperties { lists_files: true, ..ToolProperties::NONE };
 
     fn title(&self, input: &Input, workspace: &Workspace) -> String {
         let place = match workspace.show(&workspace.resolve(input.path()).path).as_str() {

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::content::{Location, ToolKind};
 use crate::limits;
 use crate::permission::Access;
-use crate::toolkit::{Output, Tool, ToolContext, ToolError};
+use crate::toolkit::{Output, Tool, ToolContext, ToolError, ToolProperties};
 use crate::workspace::{Placed, Workspace, one_line};
 
 pub struct List;
@@ -36,6 +36,7 @@ impl Tool for List {
     const NAME: &'static str = "list";
     const ALIASES: &'static [&'static str] = &["fs_list", "list_dir", "repo_tree"];
     const KIND: ToolKind = ToolKind::Search;
+    const PROPERTIES: ToolProperties = ToolProperties { lists_files: true, ..ToolProperties::NONE };
 
     fn title(&self, input: &Input, workspace: &Workspace) -> String {
         format!("List {}", workspace.show(&workspace.resolve(input.path()).path))

@@ -23,7 +23,7 @@ use self::languages::{LANGUAGES, language_of};
 use crate::content::ToolKind;
 use crate::limits;
 use crate::permission::Access;
-use crate::toolkit::{Output, Tool, ToolContext, ToolError};
+use crate::toolkit::{Output, Tool, ToolContext, ToolError, ToolProperties};
 use crate::workspace::{self, Entry, Placed, Workspace};
 
 /// The tool, with the maps of the files that calls have parsed.
@@ -54,6 +54,7 @@ impl Tool for RepoMap {
     const NAME: &'static str = "repo_map";
     const ALIASES: &'static [&'static str] = &[];
     const KIND: ToolKind = ToolKind::Search;
+    const PROPERTIES: ToolProperties = ToolProperties { lists_files: true, ..ToolProperties::NONE };
 
     fn title(&self, input: &Input, workspace: &Workspace) -> String {
         format!("Map {}", workspace.show(&workspace.resolve(input.path()).path))
