@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{Models, NativeAgents};
+use crate::agent::{Models, NativeAgents, Services};
 use crate::api::Nuncio;
 use crate::config::{Environment, Loaded, Overrides, Places, load_project, load_user};
 use crate::error::{Error, Result};
@@ -89,10 +89,11 @@ fn build(ground: Ground, room: Room) -> Result<Arc<Nuncio>> {
         Ok(before) => supervisor = supervisor.open_files(before),
         Err(error) => tracing::warn!(%error, "cannot raise the limit of open files"),
     }
-    let models = Arc::new(Models::new(environment.clone(), overrides.base_url.clone(), supervisor.clone(), cwd.clone()));
+    let models = Models::new(environment.clone(), overrides.base_url.clone(), supervisor.clone(), cwd.clone());
     let mode = overrides.mode.clone().unwrap_or_else(|| Mode::Ask.id().into());
-    let agents = NativeAgents::new(loaded, places, environment, overrides, models, supervisor);
-    Ok(Nuncio::new(agents, cwd, mode, room))
+    let services = Arc::new(Services::new(loaded, places, environment, overrides, models, supervisor));
+    let agents = Arc::new(NativeAgents(services.clone()));
+    Ok(Nuncio::new(services, agents, cwd, mode, room))
 }
 
 /// Serves ACP on standard input and output, until the input ends or a signal arrives. Calls

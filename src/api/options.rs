@@ -31,15 +31,15 @@ pub fn modes_with(current: &str) -> acp::SessionModeState {
 /// server is listed once a turn has found it.
 pub async fn config_options(nuncio: &Nuncio, session: &Arc<Session>) -> Vec<acp::SessionConfigOption> {
     let (mode, model, thinking) = session.log.state(|state| (state.mode.clone(), state.model.clone(), state.thinking.clone()));
-    let loaded = nuncio.agents.settings(&session.log.state(|state| state.cwd.clone()));
+    let loaded = nuncio.services.settings(&session.log.state(|state| state.cwd.clone()));
     // Invalid project settings are reported when a turn starts.
-    let settings = &loaded.as_ref().unwrap_or(&nuncio.agents.user).settings;
-    let models = &nuncio.agents.models;
+    let settings = &loaded.as_ref().unwrap_or(&nuncio.services.user).settings;
+    let models = &nuncio.services.models;
     let model = match model {
         Some(model) => model,
         None => models.known_default(settings).unwrap_or_default(),
     };
-    let thinking = thinking.or(nuncio.agents.overrides.thinking.clone()).unwrap_or_else(|| Thinking::default().as_str().into());
+    let thinking = thinking.or(nuncio.services.overrides.thinking.clone()).unwrap_or_else(|| Thinking::default().as_str().into());
     let mode_choices =
         MODES.iter().map(|row| acp::SessionConfigSelectOption::new(row.id, row.name).description(row.description.to_string()));
     let model_choices =
@@ -127,7 +127,7 @@ impl Method for SetConfigOption {
             "model" => {
                 let cwd = session.log.state(|state| state.cwd.clone());
                 let wrong = |error: Error| Error { message: format!("value: {}", error.message), ..error };
-                cx.nuncio.agents.check_model(&value, &cwd).map_err(wrong)?;
+                cx.nuncio.services.check_model(&value, &cwd).map_err(wrong)?;
                 Body::SessionUpdated { change: SessionChange { model: Some(value), ..SessionChange::default() } }
             }
             "thinking" => {

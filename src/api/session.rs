@@ -139,7 +139,7 @@ impl Method for NewSession {
         let additional = directories(&cx, &params.additional_directories)?;
         let wrong = |field: &str, error: Error| Error { message: format!("_meta.nuncio.{field}: {}", error.message), ..error };
         if let Some(model) = &meta.model {
-            cx.nuncio.agents.check_model(model, &cwd).map_err(|error| wrong("model", error))?;
+            cx.nuncio.services.check_model(model, &cwd).map_err(|error| wrong("model", error))?;
         }
         if let Some(level) = meta.thinking.as_ref().filter(|level| Thinking::parse(level).is_none()) {
             return Err(wrong("thinking", Error::invalid_params(format!("unknown thinking level {level}"))));

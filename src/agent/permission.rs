@@ -15,7 +15,7 @@ use crate::workspace::{Except, Placed};
 
 /// Builds the permission request of a call: what rules match against. Paths have their symlinks
 /// resolved.
-pub fn subject<'a>(prepared: &'a Prepared, context: &ToolContext) -> Subject<'a> {
+pub fn request<'a>(prepared: &'a Prepared, context: &ToolContext) -> Subject<'a> {
     let (access, workspace) = (&prepared.access, &context.workspace);
     let place = |placed: &Placed| {
         let guarded = access.kind == AccessKind::Write && workspace.is_protected(&placed.real);
@@ -44,18 +44,18 @@ fn left_behind(context: &ToolContext) -> String {
 }
 
 /// Returns the filter for paths that rules hide from an allowed call that lists files.
-pub fn hidden(rules: &Rules, prepared: &Prepared, context: &ToolContext) -> Option<Except> {
+pub fn path_filter(rules: &Rules, prepared: &Prepared, context: &ToolContext) -> Option<Except> {
     if !prepared.properties.lists_files {
         return None;
     }
-    let asked = asks_about(rules, &subject(prepared, context));
+    let asked = asks_about(rules, &request(prepared, context));
     Hidden::of(rules, &prepared.name, &context.workspace.cwd, asked)
         .map(|hidden| Arc::new(move |real: &Path| hidden.hides(real)) as Except)
 }
 
 /// Returns which redirects an allowed call may follow: addresses that rules allow, and, where they
 /// ask, addresses on the host of the original request.
-pub fn reach(rules: &Rules, mode: Mode, default: Policy, prepared: &Prepared) -> Option<Reach> {
+pub fn redirect_policy(rules: &Rules, mode: Mode, default: Policy, prepared: &Prepared) -> Option<Reach> {
     let asked = Address::parse(prepared.access.url.as_deref()?).ok()?;
     let (rules, tool) = (rules.clone(), prepared.name.clone());
     Some(Arc::new(move |next: &Address| {
@@ -71,7 +71,7 @@ pub fn reach(rules: &Rules, mode: Mode, default: Policy, prepared: &Prepared) ->
 
 /// Evaluates the rules for a call. If its result reveals content of its files, rules that restrict
 /// reading them apply too.
-pub fn judge(rules: &Rules, mode: Mode, default: Policy, prepared: &Prepared, subject: &Subject<'_>) -> Decision {
+pub fn evaluate(rules: &Rules, mode: Mode, default: Policy, prepared: &Prepared, subject: &Subject<'_>) -> Decision {
     let decision = decide(rules, mode, default, subject);
     if !prepared.properties.shows_content {
         return decision;
