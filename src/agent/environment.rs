@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::lsp::{Languages, Terms};
 use crate::permission::rules::{Mode, Rules};
 use crate::process::Sandbox;
-use crate::tools::{FilesSeen, Shell, ToolContext};
+use crate::toolkit::{FilesSeen, Shell, ToolContext};
 use crate::workspace::Workspace;
 
 /// The environment of one session. It is built again when the session's directories change.
@@ -91,7 +91,6 @@ impl SessionEnvironment {
         let mut context = ToolContext::new(self.workspace.clone(), self.shell.clone(), self.services.supervisor.clone());
         context.files = self.files.clone();
         context.web = self.services.web.clone();
-        context.maps = self.services.maps.clone();
         context.searches = self.services.searches.clone();
         context.fetch_hosts = settings.tools.fetch_allowed_hosts.as_slice().into();
         context.languages = self.languages.clone();

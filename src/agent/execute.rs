@@ -21,7 +21,7 @@ use crate::id::{PermissionId, ToolCallId};
 use crate::permission::rules::{self, Mode, Rules, Subject};
 use crate::session::PermissionAnswer;
 use crate::session::turn::panic_message;
-use crate::tools::{self, ClientHands, Output, Prepared, Progress, ToolContext, ToolError};
+use crate::toolkit::{self, ClientHands, Output, Prepared, Progress, ToolContext, ToolError, ToolProperties};
 
 /// Where a tool call comes from: a turn, or the command `nuncio tool`.
 pub trait CallHost: Send + Sync {
@@ -166,11 +166,11 @@ impl ToolCall {
         let rules = environment.rules(&host.permissions().1);
         context.hidden = permission::path_filter(&rules, &prepared, &context);
         context.reach = permission::redirect_policy(&rules, mode, environment.loaded.settings.permissions.default, &prepared);
-        let (name, kind) = (prepared.name.clone(), prepared.kind);
+        let (name, properties) = (prepared.name.clone(), prepared.properties);
         let mut result = run(prepared, &context).await;
         if let Ok(output) = &mut result {
             for step in AFTER_RUN {
-                step(output, Ran { host, context: &context, name: &name, kind }).await;
+                step(output, Ran { host, context: &context, name: &name, properties }).await;
             }
         }
         Ok(result.into())
@@ -198,7 +198,7 @@ struct Ran<'a> {
     host: &'a dyn CallHost,
     context: &'a ToolContext,
     name: &'a str,
-    kind: ToolKind,
+    properties: ToolProperties,
 }
 
 type Step = for<'a> fn(&'a mut Output, Ran<'a>) -> BoxFuture<'a, ()>;
@@ -216,8 +216,8 @@ fn note_hidden_results<'a>(output: &'a mut Output, ran: Ran<'a>) -> BoxFuture<'a
 
 fn add_diagnostics<'a>(output: &'a mut Output, ran: Ran<'a>) -> BoxFuture<'a, ()> {
     Box::pin(async move {
-        if ran.kind == ToolKind::Edit {
-            tools::after_edit(output, ran.context).await;
+        if ran.properties.edits_files {
+            toolkit::after_edit(output, ran.context).await;
         }
     })
 }
@@ -251,7 +251,7 @@ impl Check<'_> {
     /// call is allowed.
     async fn decide(&self) -> Option<Outcome> {
         let subject = permission::request(self.prepared, self.context);
-        let decision = permission::evaluate(self.rules, self.mode, self.default, &subject);
+        let decision = permission::evaluate(self.rules, self.mode, self.default, self.prepared, &subject);
         match decision.policy {
             Policy::Allow => {
                 if let Some(rule) = decision.rule {

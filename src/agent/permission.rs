@@ -5,11 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::config::{AccessKind, Policy};
-use crate::content::{PermissionOption, PermissionOptionKind, ToolKind};
+use crate::content::{PermissionOption, PermissionOptionKind};
 use crate::permission::paths::{Hidden, Place};
 use crate::permission::rules::{Decision, Mode, Rules, Subject, asks_about, can_be_remembered, decide};
 use crate::permission::shell::{Line, assignment, decides_what_runs};
-use crate::tools::{Prepared, Reach, ToolContext};
+use crate::toolkit::{Prepared, Reach, ToolContext};
 use crate::web::Address;
 use crate::workspace::{Except, Placed};
 
@@ -43,9 +43,9 @@ fn left_behind(context: &ToolContext) -> String {
     exported.filter(|(name, _)| decides_what_runs(name)).map(|(name, value)| assignment(&name, &value)).collect()
 }
 
-/// Returns the filter for paths that rules hide from an allowed search call.
+/// Returns the filter for paths that rules hide from an allowed call that lists files.
 pub fn path_filter(rules: &Rules, prepared: &Prepared, context: &ToolContext) -> Option<Except> {
-    if prepared.kind != ToolKind::Search {
+    if !prepared.properties.lists_files {
         return None;
     }
     let asked = asks_about(rules, &request(prepared, context));
@@ -69,14 +69,11 @@ pub fn redirect_policy(rules: &Rules, mode: Mode, default: Policy, prepared: &Pr
     }))
 }
 
-/// Tools whose results reveal content of the files that they change.
-const SHOWING: [&str; 2] = ["edit", "apply_patch"];
-
-/// Evaluates the rules for a call. For a tool in [`SHOWING`], rules that restrict reading its files
-/// apply too.
-pub fn evaluate(rules: &Rules, mode: Mode, default: Policy, subject: &Subject<'_>) -> Decision {
+/// Evaluates the rules for a call. If its result reveals content of its files, rules that restrict
+/// reading them apply too.
+pub fn evaluate(rules: &Rules, mode: Mode, default: Policy, prepared: &Prepared, subject: &Subject<'_>) -> Decision {
     let decision = decide(rules, mode, default, subject);
-    if !SHOWING.contains(&subject.tool) {
+    if !prepared.properties.shows_content {
         return decision;
     }
     let read = decide(rules, mode, default, &reading(subject));

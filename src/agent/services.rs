@@ -13,7 +13,8 @@ use crate::limits;
 use crate::lsp::Servers;
 use crate::model::ModelError;
 use crate::process::Supervisor;
-use crate::tools::{MapCache, PathLocks, Tools};
+use crate::toolkit::PathLocks;
+use crate::tools::Tools;
 use crate::web::Web;
 
 /// The process-wide services of the native agent. Tool calls, turns and API methods use them.
@@ -28,7 +29,6 @@ pub struct Services {
     pub servers: Arc<Servers>,
     pub tools: Tools,
     pub(super) web: Web,
-    pub(super) maps: Arc<MapCache>,
     /// Permits for concurrent searches of directory trees.
     pub(super) searches: Arc<Semaphore>,
     /// Locks of the files that calls write, across all sessions.
@@ -55,7 +55,6 @@ impl Services {
             supervisor,
             tools: Tools::native(),
             web: Web::default(),
-            maps: Arc::default(),
             searches: Arc::new(Semaphore::new(limits::WALKS_MAX)),
             writing: Arc::default(),
         }

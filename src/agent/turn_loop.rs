@@ -22,7 +22,7 @@ use crate::limits;
 use crate::model::{Model, Request, Thinking};
 use crate::permission::rules::Mode;
 use crate::session::{Agent, PermissionAnswer, Turn};
-use crate::tools::{ClientHands, Progress};
+use crate::toolkit::{ClientHands, Progress};
 use crate::workspace::one_line;
 
 /// The native agent of one session.

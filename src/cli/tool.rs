@@ -22,7 +22,7 @@ use crate::id::{PermissionId, ToolCallId};
 use crate::limits;
 use crate::permission::rules::Mode;
 use crate::session::PermissionAnswer;
-use crate::tools::{ClientHands, Progress, ToolError};
+use crate::toolkit::{ClientHands, Progress, ToolError};
 
 /// Prints `{"ok","output","details"}`, or lists the tools if no name is given. Exit codes: 0
 /// success, 1 the tool failed, 2 usage, 4 denied.
