@@ -5,13 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
 use futures_util::{StreamExt, stream};
-use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use super::models::Models;
 use super::step::{self, AnswerPart, ModelAnswer};
 use super::tool_call::ToolCall;
-use crate::config::{self, Environment, Loaded, Overrides, Places, SandboxMode, load_project};
+use crate::config::{self, Environment, Loaded, Overrides, Places, Rule, SandboxMode, load_project};
 use crate::content::StopReason;
 use crate::context::instructions::{self, Instructions};
 use crate::context::system_prompt;
@@ -20,8 +19,9 @@ use crate::event::{Body, Severity};
 use crate::id::{SessionId, ToolCallId};
 use crate::limits;
 use crate::lsp::{Languages, Servers, Terms};
-use crate::model::{Model, Request, Thinking};
-use crate::permission::rules::{Mode, Rules};
+use crate::model::{Model, Request};
+use crate::options::{Mode, OptionValue};
+use crate::permission::rules::Rules;
 use crate::process::{Sandbox, Supervisor};
 use crate::session::{Agent, Agents, SessionState, Turn};
 use crate::tools::{FilesSeen, MapCache, PathLocks, Shell, ToolContext, Tools};
@@ -188,11 +188,11 @@ impl Desk {
     }
 
     /// The permission rules in effect. `session` holds the rules remembered from earlier answers.
-    pub fn rules(&self, session: &[Value]) -> Rules {
+    pub fn rules(&self, session: &[Rule]) -> Rules {
         Rules {
             user: self.loaded.settings.permissions.rules.clone(),
             project: self.loaded.project_rules.clone(),
-            session: session.iter().filter_map(|rule| serde_json::from_value(rule.clone()).ok()).collect(),
+            session: session.to_vec(),
         }
     }
 }
@@ -339,7 +339,7 @@ impl NativeAgent {
             Instructions::default()
         };
         self.report_foreign(turn, found.foreign).await;
-        let mode = turn.session.log.state(|state| Mode::parse(&state.mode)).unwrap_or(Mode::Ask);
+        let mode = turn.session.log.state(|state| state.mode.known()).unwrap_or_default();
         Ok(system_prompt::whole(&base, &desk.workspace, mode, &found.taken))
     }
 
@@ -360,12 +360,12 @@ impl NativeAgent {
     fn request(&self, turn: &Turn, system: &str) -> Request {
         let log = &turn.session.log;
         let (messages, thinking) = log.state(|state| (state.history.messages(), state.thinking.clone()));
-        let thinking = thinking.or(self.shared.overrides.thinking.clone());
+        let thinking = thinking.or(self.shared.overrides.thinking.map(OptionValue::Known));
         Request {
             system: system.into(),
             messages,
             tools: self.shared.tools.specs(),
-            thinking: thinking.as_deref().and_then(Thinking::parse).unwrap_or_default(),
+            thinking: thinking.and_then(|level| level.known()).unwrap_or_default(),
             cache_key: log.id.to_string(),
         }
     }

@@ -12,12 +12,13 @@ use tracing::Instrument;
 use super::gate;
 use super::native::{Desk, NativeAgents};
 use super::step::ToolUse;
-use crate::config::{AccessKind, Policy};
+use crate::config::{AccessKind, Policy, Rule};
 use crate::content::{Part, PlanEntry, ToolContent, ToolKind, ToolStatus};
 use crate::error::Result;
 use crate::event::{Body, PermissionOutcome};
 use crate::id::ToolCallId;
-use crate::permission::rules::{self, Mode, Rules, Subject};
+use crate::options::Mode;
+use crate::permission::rules::{self, Rules, Subject};
 use crate::session::Turn;
 use crate::session::turn::panic_message;
 use crate::tools::{self, Output, Prepared, ToolContext, ToolError};
@@ -127,8 +128,8 @@ fn parse(input: &str) -> Result<Value, ToolError> {
 }
 
 /// The session's mode, and the rules remembered from permission answers.
-fn in_force(turn: &Turn) -> (Mode, Vec<Value>) {
-    turn.session.log.state(|state| (Mode::parse(&state.mode).unwrap_or(Mode::Ask), state.rules.clone()))
+fn in_force(turn: &Turn) -> (Mode, Vec<Rule>) {
+    turn.session.log.state(|state| (state.mode.known().unwrap_or_default(), state.rules.clone()))
 }
 
 /// Evaluates the rules and the mode; where they ask, requests permission from the attached clients.

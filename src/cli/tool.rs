@@ -16,7 +16,7 @@ use crate::config::Policy;
 use crate::content::{PermissionOptionKind, ToolKind, plain_text};
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::permission::rules::Mode;
+use crate::options::OptionValue;
 use crate::session::SessionState;
 use crate::tools::{self, Output, ToolError};
 
@@ -30,7 +30,7 @@ pub async fn run(nuncio: Arc<Nuncio>, options: ToolOptions, colours: Colours) ->
     };
     let input: Value =
         serde_json::from_str(&text).map_err(|error| Error::invalid_params(format!("the input is not JSON: {error}")))?;
-    let state = SessionState { cwd: nuncio.cwd.clone(), mode: nuncio.mode.clone(), ..SessionState::default() };
+    let state = SessionState { cwd: nuncio.cwd.clone(), mode: OptionValue::Known(nuncio.mode), ..SessionState::default() };
     let environment = nuncio.agents.desk("tool", &state, None)?;
     let rules = environment.rules(&[]);
     let mut context = environment.tool_context(&nuncio.agents);
@@ -44,7 +44,7 @@ pub async fn run(nuncio: Arc<Nuncio>, options: ToolOptions, colours: Colours) ->
         Ok(prepared) => prepared,
         Err(error) => return print_result(Err(error), 2),
     };
-    let mode = Mode::parse(&state.mode).unwrap_or(Mode::Ask);
+    let mode = nuncio.mode;
     let decision = gate::judge(&rules, mode, environment.loaded.settings.permissions.default, &gate::subject(&prepared, &context));
     match decision.policy {
         Policy::Allow => {}
