@@ -44,6 +44,7 @@ use crate::config::{Durability, Places};
 use crate::error::{Error, Result};
 use crate::id::{Seq, SessionId, TurnId};
 use crate::limits;
+use crate::options::Mode;
 use crate::session::{Agents, Room, Session, Sessions};
 use tokio_util::sync::CancellationToken;
 
@@ -59,7 +60,7 @@ pub struct Nuncio {
     /// one.
     pub cwd: PathBuf,
     /// Mode of new sessions.
-    pub mode: String,
+    pub mode: Mode,
     room: Room,
     /// No more turns are started.
     refusing: AtomicBool,
@@ -70,7 +71,7 @@ pub struct Nuncio {
 
 impl Nuncio {
     /// Creates the application with its store closed.
-    pub fn new(services: Arc<Services>, agents: Arc<dyn Agents>, cwd: PathBuf, mode: String, room: Room) -> Arc<Nuncio> {
+    pub fn new(services: Arc<Services>, agents: Arc<dyn Agents>, cwd: PathBuf, mode: Mode, room: Room) -> Arc<Nuncio> {
         Arc::new(Nuncio {
             places: services.places.clone(),
             durability: services.user.settings.durability,

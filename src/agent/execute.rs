@@ -13,12 +13,13 @@ use tracing::Instrument;
 
 use super::environment::SessionEnvironment;
 use super::permission;
-use crate::config::{AccessKind, Policy};
+use crate::config::{AccessKind, Policy, Rule};
 use crate::content::{Part, PermissionOption, PlanEntry, ProviderState, ToolContent, ToolKind, ToolStatus};
 use crate::error::Result;
 use crate::event::{Body, PermissionOutcome};
 use crate::id::{PermissionId, ToolCallId};
-use crate::permission::rules::{self, Mode, Rules, Subject};
+use crate::options::Mode;
+use crate::permission::rules::{self, Rules, Subject};
 use crate::session::PermissionAnswer;
 use crate::session::turn::panic_message;
 use crate::toolkit::{self, ClientHands, Output, Prepared, Progress, ToolContext, ToolError, ToolProperties};
@@ -29,7 +30,7 @@ pub trait CallHost: Send + Sync {
     fn cancel(&self) -> &CancellationToken;
 
     /// The mode, and the rules remembered from earlier permission answers.
-    fn permissions(&self) -> (Mode, Vec<Value>);
+    fn permissions(&self) -> (Mode, Vec<Rule>);
 
     /// Receives live output of the call.
     fn progress(&self, id: &ToolCallId) -> Progress;

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use crate::config::{AccessKind, Policy};
 use crate::content::{PermissionOption, PermissionOptionKind};
+use crate::options::Mode;
 use crate::permission::paths::{Hidden, Place};
-use crate::permission::rules::{Decision, Mode, Rules, Subject, asks_about, can_be_remembered, decide};
+use crate::permission::rules::{Decision, Rules, Subject, asks_about, can_be_remembered, decide};
 use crate::permission::shell::{Line, assignment, decides_what_runs};
 use crate::toolkit::{Prepared, Reach, ToolContext};
 use crate::web::Address;

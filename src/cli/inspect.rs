@@ -12,7 +12,8 @@ use crate::config::{Loaded, Trust, load_project, mask_urls};
 use crate::content::Part;
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::model::{Again, Chunk, Message, Model, ModelError, Request, Thinking, catalog};
+use crate::model::{Again, Chunk, Message, Model, ModelError, Request, catalog};
+use crate::options::Thinking;
 use crate::store::Store;
 use crate::tools::Tools;
 
