@@ -1,6 +1,7 @@
 //! A connected client: identity, role and allowed roots.
 
 use std::path::{Component, Path, PathBuf};
+use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
@@ -23,6 +24,27 @@ pub type ShowSession = Box<dyn Fn(&Arc<Session>, Seq) + Send + Sync>;
 pub enum ClientRole {
     Observer,
     Controller,
+}
+
+impl ClientRole {
+    /// The name in JSON and flags.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ClientRole::Observer => "observer",
+            ClientRole::Controller => "controller",
+        }
+    }
+}
+
+impl FromStr for ClientRole {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<ClientRole> {
+        let role = [ClientRole::Observer, ClientRole::Controller].into_iter().find(|role| role.as_str() == name);
+        role.ok_or_else(|| {
+            Error::invalid_params(format!("role \"{name}\" is unknown")).hint("use --role observer or --role controller")
+        })
+    }
 }
 
 /// A connected client: its identity, capabilities and access rights.

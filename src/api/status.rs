@@ -14,6 +14,7 @@ use super::{CallContext, ClientRole};
 use crate::content::ToolKind;
 use crate::error::Result;
 use crate::protocol::acp;
+use crate::session::AgentInfo;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -47,7 +48,7 @@ impl Method for ListTools {
     const DOC: &'static str = "Lists the tools that models can call.";
 
     async fn call(cx: CallContext, _params: NoParams) -> Result<Reply<ToolList>> {
-        let tools = cx.nuncio.agents.tools().iter().map(|tool| ToolView {
+        let tools = cx.nuncio.services.tools.iter().map(|tool| ToolView {
             name: tool.name().into(),
             description: tool.spec().description.clone(),
             kind: tool.kind(),
@@ -82,9 +83,9 @@ impl Method for ListAgents {
     const ROLE: ClientRole = ClientRole::Observer;
     const DOC: &'static str = "Lists the agents that can work in a session.";
 
-    async fn call(_cx: CallContext, _params: NoParams) -> Result<Reply<AgentList>> {
-        let native = AgentView { name: "nuncio".into(), kind: "native".into(), version: env!("CARGO_PKG_VERSION").into() };
-        Ok(Reply::new(AgentList { agents: vec![native] }))
+    async fn call(cx: CallContext, _params: NoParams) -> Result<Reply<AgentList>> {
+        let agent = |info: AgentInfo| AgentView { name: info.name.into(), kind: info.kind.into(), version: info.version.into() };
+        Ok(Reply::new(AgentList { agents: cx.nuncio.agents.list().into_iter().map(agent).collect() }))
     }
 }
 
@@ -118,9 +119,9 @@ impl Method for ListModels {
         "Lists the usable models: models of the settings, of providers with an API key, and of a local server.";
 
     async fn call(cx: CallContext, _params: NoParams) -> Result<Reply<ModelList>> {
-        let agents = &cx.nuncio.agents;
-        let default = agents.models.default_id(&agents.user.settings).await.ok();
-        let choices = agents.models.choices(&agents.user.settings, default.as_deref().unwrap_or_default());
+        let services = &cx.nuncio.services;
+        let default = services.models.default_id(&services.user.settings).await.ok();
+        let choices = services.models.choices(&services.user.settings, default.as_deref().unwrap_or_default());
         let models = choices.into_iter().map(|choice| ModelView { id: choice.id, name: choice.name }).collect();
         Ok(Reply::new(ModelList { models, default }))
     }
@@ -186,8 +187,8 @@ impl Method for GetStatus {
             cursor: cx.nuncio.sessions().await?.head_of_all()?,
             principal: cx.client.principal.clone(),
             role: cx.client.role,
-            model: cx.nuncio.agents.user.settings.model.clone(),
-            modes: modes_with(&cx.nuncio.mode),
+            model: cx.nuncio.services.user.settings.model.clone(),
+            modes: modes_with(cx.nuncio.mode.id()),
             cwd: cx.client.has_access_to(&cx.nuncio.cwd).then(|| cx.nuncio.cwd.clone()),
         }))
     }
