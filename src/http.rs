@@ -146,7 +146,7 @@ impl HttpServer {
             let Ok(slot) = slot else { break };
             let (transport, pending) = (transport.clone(), pending_connections.enter());
             connections.spawn(async move {
-                let held = (slot, GaugeGuard::new(&transport.state.requests.connections));
+                let held = Arc::new((slot, GaugeGuard::new(&transport.state.requests.connections)));
                 tokio::select! {
                     biased;
                     () = pending.close.cancelled() => {}
@@ -168,7 +168,7 @@ impl HttpServer {
             state.running.wait().await;
             // Subscriptions send `ended` before their sockets are closed.
             state.subscriptions.wait().await;
-            state.rpc.get().inspect(|rpc| rpc.stop());
+            state.sockets_closing.cancel();
             state.sockets.wait().await;
         };
         if tokio::time::timeout(limits::HTTP_GOODBYE, finished).await.is_err() {

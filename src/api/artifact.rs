@@ -35,6 +35,7 @@ pub struct ArtifactView {
     modified_at_ms: u64,
 }
 
+/// Artifacts of a session.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Artifacts {
     artifacts: Vec<ArtifactView>,

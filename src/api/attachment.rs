@@ -17,6 +17,7 @@ use crate::limits;
 use crate::session::files::Files;
 use crate::workspace::media_type;
 
+/// A file to store with a session.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AddAttachmentParams {
@@ -153,6 +154,7 @@ impl Method for GetAttachment {
     }
 }
 
+/// Attachments of a session.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Attachments {
     attachments: Vec<AttachmentView>,

@@ -11,12 +11,14 @@ use crate::id::SessionId;
 use crate::session::files::Files;
 use crate::workspace::media_type;
 
+/// Selects the files of a session.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FilesParams {
     pub session_id: SessionId,
 }
 
+/// Selects a file of a session.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileParams {

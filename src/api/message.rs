@@ -27,6 +27,7 @@ enum SenderRole {
     System,
 }
 
+/// A message and how it is delivered.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct MessageParams {
@@ -104,6 +105,7 @@ impl Method for SendMessage {
     }
 }
 
+/// Selects the turn whose prompt starts the new turn.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RetryParams {
@@ -111,6 +113,7 @@ pub struct RetryParams {
     turn_id: TurnId,
 }
 
+/// The turn that the retry started.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Retried {

@@ -20,6 +20,7 @@ pub struct Envelope {
     pub error: ErrorBody,
 }
 
+/// An error of the error table.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorBody {

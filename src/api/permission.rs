@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::id::{PermissionId, SessionId, ToolCallId, TurnId};
 use crate::session::{Session, SessionState};
 
+/// Selects permission requests.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ListPermissionsParams {
@@ -50,6 +51,7 @@ struct PendingToolCall {
     content: Vec<ToolContent>,
 }
 
+/// Open permission requests.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct PermissionList {
     permissions: Vec<PermissionView>,
@@ -124,6 +126,7 @@ pub struct AnswerPermissionParams {
     reason: Option<String>,
 }
 
+/// The answer was accepted.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Answered {}
 

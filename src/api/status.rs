@@ -16,6 +16,7 @@ use crate::error::Result;
 use crate::protocol::acp;
 use crate::session::AgentInfo;
 
+/// No params.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NoParams {}
@@ -31,6 +32,7 @@ pub struct ToolView {
     input_schema: Value,
 }
 
+/// Tools that models can call.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ToolList {
     tools: Vec<ToolView>,
@@ -67,6 +69,7 @@ pub struct AgentView {
     version: String,
 }
 
+/// Agents that can work in a session.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct AgentList {
     agents: Vec<AgentView>,
@@ -137,6 +140,7 @@ struct SessionCounts {
     waiting: usize,
 }
 
+/// Status of the process.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StatusView {

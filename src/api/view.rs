@@ -65,6 +65,7 @@ impl Activity {
     }
 }
 
+/// Selects a session.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct GetSessionParams {
@@ -141,6 +142,7 @@ impl Method for GetSession {
     }
 }
 
+/// Selects a page of a session.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PageParams {

@@ -13,23 +13,17 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 use tracing::Instrument;
 
 use super::auth::CrossOrigin;
-use super::metrics::GaugeGuard;
 use super::pending_connections::PendingConnection;
 use super::response::{self, ApiError};
 use super::routes;
-use super::rpc::line::{Line, Wire};
-use super::state::AppState;
+use super::state::{AppState, ConnectionSlot};
 use super::write_timeout::WriteTimeout;
 use crate::limits;
-
-/// The permit and the gauge of a connection, held until it closes, also as a WebSocket.
-pub type ConnectionSlot = (OwnedSemaphorePermit, GaugeGuard);
 
 /// The state that a connection needs to serve its requests.
 #[derive(Clone)]
@@ -61,11 +55,10 @@ impl Transport {
         held: ConnectionSlot,
         pending: Arc<PendingConnection>,
     ) {
-        let (wire, closing) = (Wire::default(), self.closing.clone());
-        let line = Line::new(WriteTimeout::new(stream), wire.clone(), held);
+        let closing = self.closing.clone();
         let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
             let (transport, mut request) = (self.clone(), request.map(Body::new));
-            request.extensions_mut().insert(wire.clone());
+            request.extensions_mut().insert(held.clone());
             request.extensions_mut().insert(pending.clone());
             async move { Ok::<_, std::convert::Infallible>(transport.answer(request).await) }
         });
@@ -73,7 +66,7 @@ impl Transport {
             .timer(TokioTimer::new())
             .header_read_timeout(limits::HTTP_HEAD)
             .max_buf_size(limits::HTTP_BUFFER_BYTES)
-            .serve_connection(TokioIo::new(line), service)
+            .serve_connection(TokioIo::new(WriteTimeout::new(stream)), service)
             .with_upgrades();
         tokio::pin!(connection);
         // Errors of a connection, e.g. malformed HTTP, do not concern the server.

@@ -145,6 +145,7 @@ pub struct RequestRecord {
 }
 
 impl RequestRecord {
+    /// The record of a request that is about to be answered.
     pub fn of(request: &Request) -> RequestRecord {
         let path = request.uri().path().chars().take(limits::LOG_PATH_CHARS_MAX).collect();
         RequestRecord { method: request.method().clone(), path }

@@ -50,6 +50,7 @@ pub struct TokenRecheck {
 }
 
 impl TokenRecheck {
+    /// Keeps the token of a request that was just authenticated.
     pub fn of(request: &Request) -> TokenRecheck {
         let token = request.headers().get(header::AUTHORIZATION).map(|token| (header::AUTHORIZATION, token.clone()));
         TokenRecheck { headers: token.into_iter().collect(), checked_at: Instant::now() }

@@ -4,14 +4,14 @@ use std::sync::{Arc, OnceLock};
 
 use axum::Extension;
 use axum::body::Bytes;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 
 use super::auth::Auth;
 use super::idempotency::Idempotency;
-use super::metrics::RequestMetrics;
+use super::metrics::{GaugeGuard, RequestMetrics};
 use crate::api::{Client, Nuncio};
 use crate::error::{Error, Result};
 use crate::limits;
@@ -21,13 +21,14 @@ pub type StateExtension = Extension<Arc<AppState>>;
 /// The authenticated client, as an argument of a handler.
 pub type ClientExtension = Extension<Arc<Client>>;
 
+/// The permit and the gauge of a connection, held until it closes, also as a WebSocket.
+pub type ConnectionSlot = Arc<(OwnedSemaphorePermit, GaugeGuard)>;
+
 /// State shared by all requests.
 pub struct AppState {
     pub nuncio: Arc<Nuncio>,
     pub auth: Auth,
     pub idempotency: Idempotency,
-    /// The service of `/rpc`, created by its first request.
-    pub rpc: OnceLock<super::rpc::Rpc>,
     /// The OpenAPI document, created by its first request.
     pub openapi_json: OnceLock<Bytes>,
     pub requests: RequestMetrics,
@@ -41,6 +42,10 @@ pub struct AppState {
     pub subscriptions: TaskTracker,
     /// WebSockets of `/rpc`.
     pub sockets: TaskTracker,
+    /// When cancelled, WebSockets end after their running calls.
+    pub sockets_closing: CancellationToken,
+    /// Limits how many kibibytes of responses all WebSockets may leave unread.
+    pub unread: Arc<Semaphore>,
 }
 
 impl AppState {
@@ -50,7 +55,6 @@ impl AppState {
             nuncio,
             auth,
             idempotency: Idempotency::default(),
-            rpc: OnceLock::new(),
             openapi_json: OnceLock::new(),
             requests: RequestMetrics::default(),
             bodies: Semaphore::new(limits::HTTP_BODIES_BYTES_MAX >> 10),
@@ -58,6 +62,8 @@ impl AppState {
             running: TaskTracker::new(),
             subscriptions: TaskTracker::new(),
             sockets: TaskTracker::new(),
+            sockets_closing: CancellationToken::new(),
+            unread: Arc::new(Semaphore::new(limits::RPC_UNREAD_BYTES_MAX >> 10)),
         }
     }
 
