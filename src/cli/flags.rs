@@ -1,10 +1,11 @@
-//! Command-line arguments and their help texts.
+//! Command-line arguments and their help texts. The types have no doc comments of their own: clap
+//! prints a doc comment as help.
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::app::Setup;
+use crate::app::CommonArgs;
 use crate::config::Overrides;
 use crate::model::Thinking;
 
@@ -14,15 +15,15 @@ use crate::model::Thinking;
 #[command(
     after_help = "Without a command, nuncio runs acp if standard input is not a terminal.\nAPI keys come from the environment, a file or a command, never from a flag."
 )]
-pub struct Flags {
+pub(super) struct Flags {
     #[command(subcommand)]
-    pub command: Option<Command>,
+    pub command: Option<CliCommand>,
     #[command(flatten)]
-    pub common: Common,
+    common: CommonFlags,
 }
 
 #[derive(Debug, Args)]
-pub struct Common {
+struct CommonFlags {
     /// Use a model: PROVIDER/NAME or scripted:FILE
     #[arg(long, global = true, value_name = "MODEL", help_heading = "Common options")]
     model: Option<String>,
@@ -63,9 +64,10 @@ pub struct Common {
 }
 
 impl Flags {
-    pub fn setup(&self) -> Setup {
+    /// The options that all commands accept.
+    pub fn common_args(&self) -> CommonArgs {
         let common = &self.common;
-        Setup {
+        CommonArgs {
             overrides: Overrides {
                 model: common.model.clone(),
                 base_url: common.base_url.clone(),
@@ -83,14 +85,14 @@ impl Flags {
 }
 
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(super) enum CliCommand {
     /// Serve the Agent Client Protocol on standard input and output, for editors
     Acp {
         /// Also serve HTTP on ADDR, with the same sessions
         #[arg(long, value_name = "ADDR")]
         http: Option<String>,
         #[command(flatten)]
-        bridge: BridgeOptions,
+        server: HttpArgs,
     },
     /// Serve HTTP for browsers, scripts and other agents: REST, events, JSON-RPC
     Serve {
@@ -98,7 +100,7 @@ pub enum Command {
         #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8686")]
         http: String,
         #[command(flatten)]
-        bridge: BridgeOptions,
+        server: HttpArgs,
     },
     /// Manage access tokens for the HTTP server
     Token {
@@ -140,7 +142,7 @@ pub enum Command {
 }
 
 #[derive(Debug, Default, Args)]
-pub struct BridgeOptions {
+pub(super) struct HttpArgs {
     /// Accept an address outside the loopback interface; requires TLS or --behind-proxy
     #[arg(long)]
     pub allow_public: bool,
@@ -156,7 +158,7 @@ pub struct BridgeOptions {
 }
 
 #[derive(Debug, Subcommand)]
-pub enum TokenCommand {
+pub(super) enum TokenCommand {
     /// List named tokens with their roles and roots
     List,
     /// Create a token and print it; it cannot be shown again
@@ -171,7 +173,7 @@ pub enum TokenCommand {
 }
 
 #[derive(Debug, Args)]
-pub struct RunOptions {
+pub(super) struct RunOptions {
     /// Prompt; read from standard input if absent or `-`; piped input is appended
     #[arg(value_name = "WORD")]
     pub words: Vec<String>,
@@ -193,7 +195,7 @@ pub struct RunOptions {
 }
 
 #[derive(Debug, Args)]
-pub struct ToolOptions {
+pub(super) struct ToolOptions {
     /// Name of the tool; without it, the tools and their parameters are listed
     pub name: Option<String>,
     /// Input of the tool as JSON; `-` reads it from standard input
@@ -202,7 +204,7 @@ pub struct ToolOptions {
 }
 
 #[derive(Debug, Subcommand)]
-pub enum SessionsCommand {
+pub(super) enum SessionsCommand {
     /// List sessions, most recently updated first
     List {
         /// Show only sessions of this directory
@@ -239,7 +241,7 @@ pub enum SessionsCommand {
 }
 
 #[derive(Debug, Subcommand)]
-pub enum ConfigCommand {
+pub(super) enum ConfigCommand {
     /// Show every value that differs from the default, and where it is set
     Show,
     /// Check the settings and report errors

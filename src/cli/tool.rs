@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::ask::{self, Answers};
+use super::ask::{self, Approver};
 use super::flags::ToolOptions;
-use super::text::{Look, Out, Text};
-use super::{Colours, print, print_json};
+use super::output::{Colours, print, print_json, print_question};
+use super::renderer::{RenderOptions, TerminalRenderer};
 use crate::agent::gate;
 use crate::api::Nuncio;
 use crate::app::on_signal;
@@ -49,7 +49,7 @@ pub async fn run(nuncio: Arc<Nuncio>, options: ToolOptions, colours: Colours) ->
     match decision.policy {
         Policy::Allow => {}
         Policy::Deny => return print_result(Err(ToolError::new(gate::denial(&decision, mode))), 4),
-        Policy::Ask if Answers::for_terminal() == Answers::None => {
+        Policy::Ask if Approver::for_terminal() == Approver::None => {
             return print_result(
                 Err(ToolError::new(
                     "denied: permission must be asked for, and no terminal is attached (--mode auto allows the call inside the roots)",
@@ -64,11 +64,8 @@ pub async fn run(nuncio: Arc<Nuncio>, options: ToolOptions, colours: Colours) ->
                 Ok(content) => content,
             };
             let title = prepared.title.clone();
-            let look = Look { colour: colours.stderr, ..Look::default() };
-            for shown in Text::new(look, &nuncio.cwd).question(&title, &content) {
-                let (Out::Answer(text) | Out::Aside(text)) = shown;
-                eprint!("{text}");
-            }
+            let rendering = RenderOptions { colour: colours.stderr, ..RenderOptions::default() };
+            print_question(TerminalRenderer::new(rendering, &nuncio.cwd).question(&title, &content));
             let kind = tokio::task::spawn_blocking(move || ask::ask(&title, &options)).await;
             if !matches!(kind, Ok(PermissionOptionKind::AllowOnce | PermissionOptionKind::AllowAlways)) {
                 return print_result(Err(ToolError::new("denied by the user")), 4);
