@@ -65,7 +65,6 @@ pub fn main(environment: Environment) -> ExitCode {
 }
 
 fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
-    let args = flags.common_args();
     let implied = flags.command.is_none();
     let command = match flags.command {
         Some(command) => command,
@@ -78,6 +77,7 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
     if let CliCommand::Schema { name } = &command {
         return name.as_deref().map_or_else(schema::print_names, schema::print_named);
     }
+    let args = flags.common.args()?;
     if let CliCommand::Demo { yes, keep } = command {
         let _traces = logging::start(&environment, false, &Telemetry::default())?;
         return on_runtime(demo::run(environment, args, yes, keep));

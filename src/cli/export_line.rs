@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::content::{Location, Part, ProviderState, Role, ToolContent, ToolKind, ToolStatus};
 use crate::event::{Body, Event, SessionChange};
 use crate::id::{MessageId, SessionId, ToolCallId, TurnId};
+use crate::options::{Mode, OptionValue};
 use crate::session::SessionState;
 
 /// A line of an export, in JSON.
@@ -17,7 +18,7 @@ pub enum ExportLine {
     Session {
         id: SessionId,
         cwd: PathBuf,
-        mode: String,
+        mode: OptionValue<Mode>,
         #[serde(flatten)]
         change: SessionChange,
         created_at_ms: u64,

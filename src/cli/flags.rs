@@ -7,7 +7,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::app::CommonArgs;
 use crate::config::Overrides;
-use crate::model::Thinking;
+use crate::error::Result;
+use crate::options::Thinking;
 
 /// Coding agent for editors, scripts and other programs
 #[derive(Debug, Parser)]
@@ -19,11 +20,11 @@ pub(super) struct Flags {
     #[command(subcommand)]
     pub command: Option<CliCommand>,
     #[command(flatten)]
-    common: CommonFlags,
+    pub common: CommonFlags,
 }
 
 #[derive(Debug, Args)]
-struct CommonFlags {
+pub(super) struct CommonFlags {
     /// Use a model: PROVIDER/NAME or scripted:FILE
     #[arg(long, global = true, value_name = "MODEL", help_heading = "Common options")]
     model: Option<String>,
@@ -63,24 +64,23 @@ struct CommonFlags {
     data_dir: Option<PathBuf>,
 }
 
-impl Flags {
-    /// The options that all commands accept.
-    pub fn common_args(&self) -> CommonArgs {
-        let common = &self.common;
-        CommonArgs {
+impl CommonFlags {
+    /// Parses the values. An unknown mode is an error with a hint, which clap cannot report.
+    pub fn args(self) -> Result<CommonArgs> {
+        Ok(CommonArgs {
             overrides: Overrides {
-                model: common.model.clone(),
-                base_url: common.base_url.clone(),
-                mode: common.mode.clone(),
-                thinking: common.thinking.map(|level| level.as_str().into()),
-                system_prompt: common.system_prompt.clone(),
-                sandbox: common.sandbox.clone(),
-                roots: common.roots.clone(),
+                model: self.model,
+                base_url: self.base_url,
+                mode: self.mode.as_deref().map(str::parse).transpose()?,
+                thinking: self.thinking,
+                system_prompt: self.system_prompt,
+                sandbox: self.sandbox,
+                roots: self.roots,
             },
-            config: common.config.clone(),
-            data: common.data_dir.clone(),
-            cwd: common.cwd.clone(),
-        }
+            config: self.config,
+            data: self.data_dir,
+            cwd: self.cwd,
+        })
     }
 }
 

@@ -24,7 +24,7 @@ pub async fn import(nuncio: &Nuncio, sessions: &Sessions, file: &Path) -> Result
         return Err(Error::invalid_params(format!("{}, line 1: the metadata of a session is missing", file.display())));
     };
     let (cwd, change, dropped) = confined(nuncio, cwd, change);
-    let session = sessions.create(cwd, nuncio.mode.clone(), change).await?;
+    let session = sessions.create(cwd, nuncio.mode, change).await?;
     for description in dropped {
         eprintln!("nuncio: not imported: {description}");
         session.log.emit(None, Body::notice(Severity::Warning, "Not imported", description)).await;

@@ -47,9 +47,9 @@ pub async fn run(nuncio: Arc<Nuncio>, options: RunOptions, colours: Colours) -> 
 /// Opens or creates the session. Also returns the sequence number after which events are shown: 0
 /// for a new session, the head for an existing one.
 async fn open(nuncio: &Nuncio, client: &LocalClient, options: &RunOptions) -> Result<(SessionId, Seq)> {
-    let overrides = &nuncio.agents.overrides;
+    let overrides = &nuncio.services.overrides;
     if let Some(model) = &overrides.model {
-        nuncio.agents.check_model(model, &nuncio.cwd)?;
+        nuncio.services.check_model(model, &nuncio.cwd)?;
     }
     let known = match (&options.resume, options.last) {
         (Some(id), _) => acp::SessionId::new(id.as_str()),
@@ -70,14 +70,14 @@ async fn open(nuncio: &Nuncio, client: &LocalClient, options: &RunOptions) -> Re
 
 /// Applies the flags of this call, which take precedence over the session's stored values.
 async fn adopt_flags(client: &LocalClient, id: &acp::SessionId, overrides: &Overrides) -> Result<()> {
-    for (option, value) in [("model", &overrides.model), ("thinking", &overrides.thinking)] {
-        if let Some(value) = value {
-            let value = acp::SessionConfigOptionValue::value_id(value.clone());
-            client.call::<SetConfigOption>(acp::SetSessionConfigOptionRequest::new(id.clone(), option, value)).await?;
-        }
+    let model = overrides.model.as_deref().map(|model| ("model", model));
+    let thinking = overrides.thinking.map(|level| ("thinking", level.as_str()));
+    for (option, value) in model.into_iter().chain(thinking) {
+        let value = acp::SessionConfigOptionValue::value_id(value.to_string());
+        client.call::<SetConfigOption>(acp::SetSessionConfigOptionRequest::new(id.clone(), option, value)).await?;
     }
-    if let Some(mode) = &overrides.mode {
-        client.call::<SetMode>(acp::SetSessionModeRequest::new(id.clone(), mode.clone())).await?;
+    if let Some(mode) = overrides.mode {
+        client.call::<SetMode>(acp::SetSessionModeRequest::new(id.clone(), mode.id())).await?;
     }
     Ok(())
 }
