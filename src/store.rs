@@ -109,9 +109,10 @@ impl Store {
         .source(error)
     }
 
-    /// Opens a [`Watch`], which reports whether other connections have written to the database.
-    pub fn watch(&self) -> Result<Watch> {
-        Ok(Watch { db: self.connect()? })
+    /// Opens a [`ChangeWatch`], which reports whether other connections have written to the
+    /// database.
+    pub fn watch(&self) -> Result<ChangeWatch> {
+        Ok(ChangeWatch { db: self.connect()? })
     }
 }
 
@@ -121,13 +122,13 @@ fn is_busy(code: Option<rusqlite::ErrorCode>) -> bool {
     matches!(code, Some(DatabaseBusy | DatabaseLocked | FileLockingProtocolFailed))
 }
 
-/// Detects writes of other connections: [`Watch::version`] changes when one has written.
-pub struct Watch {
+/// Detects writes of other connections: [`ChangeWatch::version`] changes when one has written.
+pub struct ChangeWatch {
     db: Connection,
 }
 
-impl Watch {
-    /// The data version (SQLite, `PRAGMA data_version`). Comparable only within one `Watch`.
+impl ChangeWatch {
+    /// The data version (SQLite, `PRAGMA data_version`). Comparable only within one `ChangeWatch`.
     pub fn version(&self) -> i64 {
         self.db.pragma_query_value(None, "data_version", |row| row.get(0)).unwrap_or(0)
     }

@@ -272,7 +272,7 @@ impl NativeAgent {
     }
 
     async fn current_desk(&self, turn: &Turn) -> Result<Arc<Desk>> {
-        let log = &turn.session.log;
+        let log = &turn.log;
         let place = log.state(|state| SessionState {
             cwd: state.cwd.clone(),
             additional_directories: state.additional_directories.clone(),
@@ -303,7 +303,7 @@ impl NativeAgent {
     }
 
     async fn current_model(&self, turn: &Turn, desk: &Desk) -> Result<Arc<dyn Model>> {
-        let chosen = turn.session.log.state(|state| state.model.clone());
+        let chosen = turn.log.state(|state| state.model.clone());
         let id = match chosen {
             Some(id) => id,
             None => self.shared.models.default_id(&desk.loaded.settings).await.map_err(model_error)?,
@@ -325,7 +325,7 @@ impl NativeAgent {
 
     async fn system_prompt(&self, turn: &Turn, desk: &Desk, model: &str) -> Result<String> {
         let settings = &desk.loaded.settings;
-        let (own, append) = turn.session.log.state(|state| (state.system_prompt.clone(), state.system_prompt_append.clone()));
+        let (own, append) = turn.log.state(|state| (state.system_prompt.clone(), state.system_prompt_append.clone()));
         let mut base = match own.or(self.shared.overrides.system_prompt.clone()) {
             Some(prompt) => prompt,
             None => system_prompt::base(&settings.prompts, model)?,
@@ -339,7 +339,7 @@ impl NativeAgent {
             Instructions::default()
         };
         self.report_foreign(turn, found.foreign).await;
-        let mode = turn.session.log.state(|state| Mode::parse(&state.mode)).unwrap_or(Mode::Ask);
+        let mode = turn.log.state(|state| Mode::parse(&state.mode)).unwrap_or(Mode::Ask);
         Ok(system_prompt::whole(&base, &desk.workspace, mode, &found.taken))
     }
 
@@ -358,7 +358,7 @@ impl NativeAgent {
     }
 
     fn request(&self, turn: &Turn, system: &str) -> Request {
-        let log = &turn.session.log;
+        let log = &turn.log;
         let (messages, thinking) = log.state(|state| (state.history.messages(), state.thinking.clone()));
         let thinking = thinking.or(self.shared.overrides.thinking.clone());
         Request {
@@ -373,7 +373,7 @@ impl NativeAgent {
 
 /// Returns a call id that is unique in the session: `given`, unless it is empty or already used.
 pub(super) fn call_id(turn: &Turn, given: &str) -> ToolCallId {
-    let taken = given.is_empty() || turn.session.log.state(|state| state.history.has_call(given));
+    let taken = given.is_empty() || turn.log.state(|state| state.history.has_call(given));
     if taken { ToolCallId::new() } else { given.into() }
 }
 

@@ -48,7 +48,7 @@ impl ToolCall {
         context.call_id = id.clone();
         context.cancel = turn.cancel.child_token();
         context.progress = live_output(turn, &id);
-        context.client = turn.session.lending.hands();
+        context.client = turn.clients.latest();
         let (input, prepared) = match parse(&input) {
             Ok(input) => (input.clone(), shared.tools().prepare(&name, input, &context)),
             Err(error) => (Value::String(input), Err(error)),
@@ -128,7 +128,7 @@ fn parse(input: &str) -> Result<Value, ToolError> {
 
 /// The session's mode, and the rules remembered from permission answers.
 fn in_force(turn: &Turn) -> (Mode, Vec<Value>) {
-    turn.session.log.state(|state| (Mode::parse(&state.mode).unwrap_or(Mode::Ask), state.rules.clone()))
+    turn.log.state(|state| (Mode::parse(&state.mode).unwrap_or(Mode::Ask), state.rules.clone()))
 }
 
 /// Evaluates the rules and the mode; where they ask, requests permission from the attached clients.
@@ -199,7 +199,7 @@ fn decided(id: &ToolCallId, outcome: PermissionOutcome, by: &str, rule: Option<V
 
 /// Emits live output. It is dropped while the log's queue is full; the result has all of it.
 fn live_output(turn: &Turn, id: &ToolCallId) -> crate::tools::Progress {
-    let (log, turn_id, id) = (turn.session.log.clone(), turn.id.clone(), id.clone());
+    let (log, turn_id, id) = (turn.log.clone(), turn.id.clone(), id.clone());
     Arc::new(move |content| {
         log.try_emit(Some(turn_id.clone()), Body::ToolUpdated { tool_call_id: id.clone(), status: None, content: Some(content) });
     })

@@ -182,7 +182,7 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
         let Some(mut view) = self.views.remove(session) else { return Ok(()) };
         view.withdraw_requests(&mut self.buffer);
         let opened = match self.nuncio.sessions_now() {
-            Some(sessions) => sessions.look(session).await.is_ok(),
+            Some(sessions) => sessions.open_read_only(session).await.is_ok(),
             None => false,
         };
         if opened

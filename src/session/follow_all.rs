@@ -22,7 +22,7 @@ impl Sessions {
     /// Follows the events after the cursor `after`: history first, then live events.
     pub fn follow_all(&self, after: u64) -> FollowAll {
         let commits = self.log.commits().subscribe();
-        self.foreign.notify_one();
+        self.external.notify_one();
         FollowAll { store: self.store.clone(), cursor: after, commits, read: Instant::now() }
     }
 
@@ -33,6 +33,7 @@ impl Sessions {
 }
 
 impl FollowAll {
+    /// The cursor of the last event that was read.
     pub fn cursor(&self) -> u64 {
         self.cursor
     }
