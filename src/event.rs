@@ -18,6 +18,7 @@ use crate::content::{
 use crate::id::{MessageId, PermissionId, Seq, SessionId, ToolCallId, TurnId};
 
 pub use table::TYPES;
+pub(crate) use table::{MESSAGE_COMPLETED, MESSAGE_QUEUED};
 
 /// An event of a session. Facts are kept; a `message.delta` may be removed after its
 /// `message.completed`.

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::sessions::Sessions;
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::store::{Placed, Store};
+use crate::store::{Store, StoredEvent};
 
 /// A cursor in the events of all sessions, including those that other processes own.
 pub struct FollowAll {
@@ -39,7 +39,7 @@ impl FollowAll {
     }
 
     /// Returns the next events without waiting; empty when the cursor is at the end.
-    pub async fn read(&mut self) -> Result<Vec<Placed>> {
+    pub async fn read(&mut self) -> Result<Vec<StoredEvent>> {
         self.commits.mark_unchanged();
         self.read = Instant::now();
         let (store, after) = (self.store.clone(), self.cursor);

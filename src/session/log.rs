@@ -311,7 +311,22 @@ fn approximate_bytes(body: &Body) -> usize {
         Body::ToolStarted { input, .. } => {
             input.as_object().map_or(0, |map| map.values().map(|value| value.as_str().map_or(20, str::len)).sum())
         }
-        _ => 0,
+        Body::ToolUpdated { content: None, .. }
+        | Body::SessionCreated { .. }
+        | Body::SessionUpdated { .. }
+        | Body::SessionClosed {}
+        | Body::SessionDeleted {}
+        | Body::TurnStarted { .. }
+        | Body::TurnCompleted { .. }
+        | Body::TurnFailed { .. }
+        | Body::TurnCancelled {}
+        | Body::TurnInterrupted {}
+        | Body::PermissionResolved { .. }
+        | Body::PlanUpdated { .. }
+        | Body::UsageUpdated { .. }
+        | Body::ModeChanged { .. }
+        | Body::Notice { .. }
+        | Body::Unknown(_) => 0,
     }
 }
 

@@ -78,7 +78,22 @@ impl SessionMetrics {
                 let seconds = event.at_ms.saturating_sub(since_ms) as f64 / 1000.0;
                 self.tools.get_or_create(&ToolLabels { kind, status }).observe(seconds);
             }
-            _ => {}
+            Body::SessionCreated { .. }
+            | Body::SessionUpdated { .. }
+            | Body::SessionClosed {}
+            | Body::SessionDeleted {}
+            | Body::TurnStarted { .. }
+            | Body::MessageDelta { .. }
+            | Body::MessageCompleted { .. }
+            | Body::MessageQueued { .. }
+            | Body::ToolStarted { .. }
+            | Body::ToolUpdated { .. }
+            | Body::PermissionRequested { .. }
+            | Body::PermissionResolved { .. }
+            | Body::PlanUpdated { .. }
+            | Body::ModeChanged { .. }
+            | Body::Notice { .. }
+            | Body::Unknown(_) => {}
         }
     }
 }

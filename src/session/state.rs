@@ -73,6 +73,7 @@ pub struct OpenPermission {
 }
 
 impl SessionState {
+    /// Adds an event. It must follow the earlier ones.
     pub fn on(&mut self, event: &Event) {
         self.updated_ms = event.at_ms;
         match &event.body {
