@@ -23,7 +23,7 @@ use crate::limits;
 use crate::protocol::acp;
 use crate::rpc::RequestError;
 use crate::session::SessionLog;
-use crate::tools::{ClientHands, ClientTerminal, Refused, TerminalCommand};
+use crate::toolkit::{ClientHands, ClientTerminal, Refused, TerminalCommand};
 
 /// Files and terminals of a client, for one session.
 pub struct ClientAccess {

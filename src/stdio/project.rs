@@ -141,7 +141,7 @@ impl Projection {
                 self.update(acp::SessionUpdate::UsageUpdate(acp::UsageUpdate::new(*context_tokens, *context_window)), out);
             }
             Body::ModeChanged { mode } => {
-                self.update(acp::SessionUpdate::CurrentModeUpdate(acp::CurrentModeUpdate::new(mode.as_str().to_string())), out);
+                self.update(acp::SessionUpdate::CurrentModeUpdate(acp::CurrentModeUpdate::new(mode.to_string())), out);
             }
             Body::SessionCreated { change, .. } | Body::SessionUpdated { change } => self.information(change, out),
             Body::Notice { severity, title, description } if self.notices => {
