@@ -11,7 +11,7 @@ use crate::permission::rules::{Decision, Mode, Rules, Subject, asks_about, can_b
 use crate::permission::shell::{Line, assignment, decides_what_runs};
 use crate::tools::{Prepared, Reach, ToolContext};
 use crate::web::Address;
-use crate::workspace::{Except, Placed};
+use crate::workspace::{PathFilter, Placed};
 
 /// Builds the permission request of a call: what rules match against. Paths have their symlinks
 /// resolved.
@@ -44,13 +44,13 @@ fn left_behind(context: &ToolContext) -> String {
 }
 
 /// Returns the filter for paths that rules hide from an allowed search call.
-pub fn hidden(rules: &Rules, prepared: &Prepared, context: &ToolContext) -> Option<Except> {
+pub fn hidden(rules: &Rules, prepared: &Prepared, context: &ToolContext) -> Option<PathFilter> {
     if prepared.kind != ToolKind::Search {
         return None;
     }
     let asked = asks_about(rules, &subject(prepared, context));
     Hidden::of(rules, &prepared.name, &context.workspace.cwd, asked)
-        .map(|hidden| Arc::new(move |real: &Path| hidden.hides(real)) as Except)
+        .map(|hidden| Arc::new(move |real: &Path| hidden.hides(real)) as PathFilter)
 }
 
 /// Returns which redirects an allowed call may follow: addresses that rules allow, and, where they

@@ -25,7 +25,6 @@ use crate::permission::rules::{Mode, Rules};
 use crate::process::{Sandbox, Supervisor};
 use crate::session::{Agent, Agents, SessionState, Turn};
 use crate::tools::{FilesSeen, MapCache, PathLocks, Shell, ToolContext, Tools};
-use crate::web::Web;
 use crate::workspace::{Workspace, one_line};
 
 /// Creates the native agents of this process and holds the state they share.
@@ -38,7 +37,6 @@ pub struct NativeAgents {
     pub supervisor: Supervisor,
     pub servers: Arc<Servers>,
     tools: Tools,
-    web: Web,
     maps: Arc<MapCache>,
     searches: Arc<Semaphore>,
     writing: Arc<PathLocks>,
@@ -62,7 +60,6 @@ impl NativeAgents {
             models,
             supervisor,
             tools: Tools::native(),
-            web: Web::default(),
             maps: Arc::default(),
             searches: Arc::new(Semaphore::new(limits::WALKS_MAX)),
             writing: Arc::default(),
@@ -153,7 +150,7 @@ impl Desk {
     pub fn tool_context(&self, shared: &NativeAgents) -> ToolContext {
         let mut context = ToolContext::new(self.workspace.clone(), self.shell.clone(), shared.supervisor.clone());
         context.files = self.files.clone();
-        context.web = shared.web.clone();
+        context.web = shared.models.clients.clone();
         context.maps = shared.maps.clone();
         context.searches = shared.searches.clone();
         context.fetch_hosts = self.loaded.settings.tools.fetch_allowed_hosts.as_slice().into();

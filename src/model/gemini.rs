@@ -11,8 +11,10 @@ pub use read::AnswerReader;
 
 use super::catalog;
 use super::endpoint::{Endpoint, Protocol};
+use super::error::ModelError;
+use super::message::{Block, Message, ToolResult};
+use super::request::{Request, Thinking};
 use super::wire::{self, EncodedRequest};
-use super::{Block, Message, ModelError, Request, Thinking, ToolResult};
 use crate::content;
 
 /// The state of a block is `{"thoughtSignature"}`, the signature of its part.

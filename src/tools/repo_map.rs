@@ -24,7 +24,7 @@ use super::{Output, Tool, ToolContext, ToolError};
 use crate::content::ToolKind;
 use crate::limits;
 use crate::permission::Access;
-use crate::workspace::{self, Entry, Placed, Workspace};
+use crate::workspace::{self, Placed, WalkEntry, Workspace};
 
 pub struct RepoMap;
 
@@ -157,7 +157,7 @@ impl Sources {
 }
 
 /// Parses a file, or takes its cached map. `None` if it is too large or cannot be read.
-fn read(entry: &Entry, language: usize, parser: &mut Parser, until: Instant, context: &ToolContext) -> Option<Arc<FileMap>> {
+fn read(entry: &WalkEntry, language: usize, parser: &mut Parser, until: Instant, context: &ToolContext) -> Option<Arc<FileMap>> {
     let metadata = entry.metadata().ok()?;
     if metadata.len() > limits::MAP_FILE_BYTES_MAX {
         return None;
