@@ -24,4 +24,6 @@ pub use answer::{Chunk, ChunkStream, Model};
 pub use error::{ModelError, Retry};
 pub use http::open;
 pub use message::{Block, Message, ToolResult};
-pub use request::{Request, Thinking, ToolSpec};
+pub use request::{Request, ToolSpec};
+
+pub use crate::options::Thinking;

@@ -23,8 +23,9 @@ pub mod turn;
 pub mod turns;
 mod writer;
 
-pub use agent::{Agent, Agents};
+pub use agent::{Agent, AgentInfo, Agents, SessionSetup};
 pub use all::FollowAll;
+pub use broker::PermissionAnswer;
 pub use follow::Follow;
 pub use log::{Log, SessionLog};
 pub use open::Session;

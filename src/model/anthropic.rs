@@ -14,9 +14,10 @@ use super::catalog;
 use super::endpoint::{Endpoint, Protocol};
 use super::error::ModelError;
 use super::message::{Block, Message, ToolResult};
-use super::request::{Request, Thinking};
+use super::request::Request;
 use super::wire::{self, EncodedRequest};
 use crate::content::{Part, plain_text};
+use crate::options::Thinking;
 
 /// The state of a thinking block is `{"signature"}`, or `{"redacted"}` if the block is encrypted.
 const PROTOCOL: Protocol = Protocol::Anthropic;

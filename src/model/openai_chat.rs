@@ -13,9 +13,10 @@ pub use read::AnswerReader;
 use super::endpoint::{Endpoint, Protocol};
 use super::error::ModelError;
 use super::message::{Block, Message, ToolResult};
-use super::request::{Request, Thinking};
+use super::request::Request;
 use super::wire::{self, EncodedRequest};
 use crate::content::{Part, plain_text};
+use crate::options::Thinking;
 
 /// The state of a thinking block is `{"provider","field"}`, where `field` is the response field of
 /// its text. OpenRouter adds `"details"`.

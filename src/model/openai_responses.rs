@@ -14,9 +14,10 @@ use super::catalog;
 use super::endpoint::{Endpoint, Protocol};
 use super::error::ModelError;
 use super::message::{Block, Message, ToolResult};
-use super::request::{Request, Thinking};
+use super::request::Request;
 use super::wire::{self, EncodedRequest};
 use crate::content::Part;
+use crate::options::Thinking;
 
 /// The state of a thinking block is the whole reasoning item. The state of a text block is
 /// `{"phase"}`, if its message has a phase.

@@ -21,7 +21,7 @@ use crate::event::{Body, Severity};
 use crate::limits;
 use crate::protocol::acp;
 use crate::session::SessionLog;
-use crate::tools::{ClientHands, ClientTerminal, Refused, TerminalCommand};
+use crate::toolkit::{ClientHands, ClientTerminal, Refused, TerminalCommand};
 
 /// Files and terminals of a client, for one session.
 pub struct ClientAccess {

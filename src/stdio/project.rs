@@ -141,7 +141,7 @@ impl Projection {
                 self.update(acp::SessionUpdate::UsageUpdate(acp::UsageUpdate::new(*context_tokens, *context_window)), buffer);
             }
             Body::ModeChanged { mode } => {
-                self.update(acp::SessionUpdate::CurrentModeUpdate(acp::CurrentModeUpdate::new(mode.as_str().to_string())), buffer);
+                self.update(acp::SessionUpdate::CurrentModeUpdate(acp::CurrentModeUpdate::new(mode.to_string())), buffer);
             }
             Body::SessionCreated { change, .. } | Body::SessionUpdated { change } => self.information(change, buffer),
             Body::Notice { severity, title, description } if self.notices => {

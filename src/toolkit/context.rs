@@ -6,7 +6,10 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::{ClientHands, FilesSeen, MapCache, Shell, Start, ToolError};
+use super::client::ClientHands;
+use super::files_seen::FilesSeen;
+use super::output::ToolError;
+use super::shell::{Shell, Start};
 use crate::content::ToolContent;
 use crate::id::ToolCallId;
 use crate::limits;
@@ -41,7 +44,6 @@ pub struct ToolContext {
     /// Redirects that permission rules allow; `None` allows all.
     pub reach: Option<Reach>,
     pub web: HttpClients,
-    pub maps: Arc<MapCache>,
     /// Permits for concurrent searches of directory trees; each search occupies a blocking thread.
     pub searches: Arc<Semaphore>,
     /// Hosts outside the public web that `fetch` may access: `host` or `host:port`.
@@ -75,7 +77,6 @@ impl ToolContext {
             hidden: None,
             reach: None,
             web: HttpClients::default(),
-            maps: Arc::default(),
             searches: Arc::new(Semaphore::new(limits::WALKS_MAX)),
             fetch_hosts: Arc::new([]),
             secrets: Arc::new([]),
@@ -88,7 +89,7 @@ impl ToolContext {
 
     /// Runs work that only reads files, on a blocking thread. A cancellation ends the call at once;
     /// the work ends soon after and its result is dropped.
-    pub(super) async fn look<T: Send + 'static>(
+    pub async fn look<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
     ) -> Result<T, ToolError> {
@@ -101,7 +102,7 @@ impl ToolContext {
 
     /// Runs a search of a directory tree, like [`ToolContext::look`]. At most [`limits::WALKS_MAX`]
     /// searches run concurrently; the others wait.
-    pub(super) async fn search<T: Send + 'static>(
+    pub async fn search<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
     ) -> Result<T, ToolError> {
@@ -120,13 +121,13 @@ impl ToolContext {
 
     /// A walk below `real` that skips files excluded by permission rules or ignore files, and ends
     /// when the call is cancelled.
-    pub(super) fn walk(&self, real: &Path) -> Walk {
+    pub fn walk(&self, real: &Path) -> Walk {
         Walk::new(real, self.cancel.clone()).except(self.hidden.clone()).excludes(self.workspace.excludes.clone())
     }
 
     /// Runs work that changes files, on a blocking thread. A cancellation before the start prevents
     /// it; later it has no effect, so that the result of the work is always reported.
-    pub(super) async fn change<T: Send + 'static>(
+    pub async fn change<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
     ) -> Result<T, ToolError> {
@@ -138,7 +139,7 @@ impl ToolContext {
     }
 
     /// An error of an operation on a file; `doing` is a verb such as "reading".
-    pub(super) fn failed(&self, doing: &str, path: &Path, error: impl std::fmt::Display) -> ToolError {
+    pub fn failed(&self, doing: &str, path: &Path, error: impl std::fmt::Display) -> ToolError {
         ToolError(format!("{doing} {}: {error}", self.workspace.show(path)))
     }
 }

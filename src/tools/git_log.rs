@@ -6,11 +6,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::Git;
 use crate::content::ToolKind;
 use crate::limits;
 use crate::permission::Access;
-use crate::tools::{Output, Tool, ToolContext, ToolError};
+use crate::toolkit::git::Git;
+use crate::toolkit::{Output, Tool, ToolContext, ToolError};
 use crate::workspace::Workspace;
 
 pub struct GitLog;

@@ -4,12 +4,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::changes::status_name;
-use super::{Git, with_paths};
 use crate::content::ToolKind;
 use crate::limits;
 use crate::permission::Access;
-use crate::tools::{Output, Tool, ToolContext, ToolError};
+use crate::toolkit::git::changes::status_name;
+use crate::toolkit::git::{Git, with_paths};
+use crate::toolkit::{Output, Tool, ToolContext, ToolError, ToolProperties};
 use crate::workspace::Workspace;
 
 pub struct GitStatus;
@@ -23,6 +23,7 @@ impl Tool for GitStatus {
     const NAME: &'static str = "git_status";
     const ALIASES: &'static [&'static str] = &[];
     const KIND: ToolKind = ToolKind::Search;
+    const PROPERTIES: ToolProperties = ToolProperties { lists_files: true, ..ToolProperties::NONE };
 
     fn title(&self, _: &Input, _: &Workspace) -> String {
         "Git status".into()

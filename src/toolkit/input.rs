@@ -5,7 +5,8 @@ use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::{ToolError, argument_names};
+use super::argument_names;
+use super::output::ToolError;
 use crate::model::ToolSpec;
 
 /// The specification of a tool for models. The description of `T` becomes the tool's; the schema is

@@ -5,10 +5,11 @@ use std::io::{self, Read};
 
 use serde_json::Value;
 
-use super::client::{ClientCopy, editors_preserve, is_same_or_formatted, with_endings_of};
+use super::client_copy::{ClientCopy, editors_preserve, is_same_or_formatted, with_endings_of};
+use super::context::ToolContext;
 use super::files_seen::Seen;
+use super::output::{Output, ToolError};
 use super::text::Encoding;
-use super::{Output, ToolContext, ToolError};
 use crate::content::{Location, ToolContent};
 use crate::limits;
 use crate::patch::{self, Diff, Side};

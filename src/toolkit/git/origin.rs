@@ -6,20 +6,34 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Git, path};
-use crate::tools::ToolError;
+use super::arguments::path;
+use super::repository::Git;
+use crate::toolkit::context::ToolContext;
+use crate::toolkit::output::ToolError;
 use crate::workspace::read_small;
 
+impl<'c> Git<'c> {
+    /// Finds the repository. Fails if the directory is not in a working tree, or if the repository
+    /// does not belong to the directory.
+    pub async fn open(context: &'c ToolContext) -> Result<Git<'c>, ToolError> {
+        let mut git = Git { context, top: PathBuf::new(), large_files: None };
+        let origin = find(&git).await?;
+        git.large_files = Some(origin.common.join("lfs"));
+        git.top = origin.top;
+        Ok(git)
+    }
+}
+
 /// The directories of a repository, without symlinks.
-pub struct Origin {
+struct Origin {
     /// The working tree.
-    pub top: PathBuf,
+    top: PathBuf,
     /// The part of the git directory that linked worktrees share: objects, branches, settings.
-    pub common: PathBuf,
+    common: PathBuf,
 }
 
 /// Finds the repository of the session's directory. Fails if it does not belong to the directory.
-pub async fn find(git: &Git<'_>) -> Result<Origin, ToolError> {
+async fn find(git: &Git<'_>) -> Result<Origin, ToolError> {
     let (top, own) = (place(git, "--show-toplevel").await?, place(git, "--git-dir").await?);
     let common = place(git, "--git-common-dir").await?;
     let workspace = &git.context.workspace;

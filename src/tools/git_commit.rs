@@ -6,12 +6,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::changes::{self, FileChange};
-use super::{Git, GitOutput, pathspec, quoted, with_paths};
 use crate::content::{ToolContent, ToolKind};
 use crate::limits;
 use crate::permission::{Access, AccessKind};
-use crate::tools::{Output, Tool, ToolContext, ToolError};
+use crate::toolkit::git::changes::{self, FileChange};
+use crate::toolkit::git::{Git, GitOutput, pathspec, quoted, with_paths};
+use crate::toolkit::{Output, Tool, ToolContext, ToolError};
 use crate::workspace::Workspace;
 
 pub struct GitCommit;
@@ -79,7 +79,7 @@ impl Tool for GitCommit {
         if !hooks.is_empty() {
             text.push_str(&format!("output of hooks:\n{}\n", &hooks[..hooks.floor_char_boundary(limits::GIT_ERROR_BYTES_MAX)]));
         }
-        text.push_str(&committed.confinement);
+        text.push_str(&committed.sandbox_notes);
         let mut details = json!({ "commit": head, "files": files });
         if !branch.is_empty() {
             details["branch"] = json!(branch);

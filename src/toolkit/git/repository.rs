@@ -1,37 +1,18 @@
-//! The git tools. This file runs the program `git`, non-interactively and with limits on time and
-//! output; each tool has its own file.
-//!
-//! Reading commands do not execute programs from the settings of the repository: no pager, hook,
-//! file system monitor, external diff, text conversion or signature check, and no fetch of missing
-//! objects. The exception are filters (`filter.NAME.clean`), because git needs them to compare
-//! files; they run in a sandbox without write access.
+//! Runs git in the repository of a session's directory, and shows and locates its files.
 
-mod branch;
-mod changes;
-mod commit;
-mod diff;
-mod log;
-mod origin;
-mod status;
-
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-pub use branch::GitBranch;
-pub use commit::GitCommit;
-pub use diff::GitDiff;
-pub use log::GitLog;
-pub use status::GitStatus;
-
-use super::bash::confinement;
-use super::{ToolContext, ToolError};
+use super::arguments::{literal_pathspec, path};
 use crate::limits;
 use crate::process::{Child, Command, ExitStatus, Sandbox};
+use crate::toolkit::context::ToolContext;
+use crate::toolkit::output::ToolError;
+use crate::toolkit::sandbox_notes::sandbox_notes;
 
 /// Environment without editor, pager and password prompts. The fixed locale keeps messages of git
 /// in English, because some of them are parsed.
@@ -78,7 +59,7 @@ pub struct GitOutput {
     /// Exit code.
     pub code: i32,
     /// Description of the sandbox for the model, in lines; empty without a sandbox.
-    pub confinement: String,
+    pub sandbox_notes: String,
 }
 
 impl GitOutput {
@@ -96,24 +77,14 @@ impl GitOutput {
 
 /// The repository that contains a session's directory.
 pub struct Git<'c> {
-    context: &'c ToolContext,
+    pub(super) context: &'c ToolContext,
     /// The working tree, without symlinks. It contains the session's directory.
     pub top: PathBuf,
     /// Storage of Git LFS, which its filters write to.
-    large_files: Option<PathBuf>,
+    pub(super) large_files: Option<PathBuf>,
 }
 
 impl<'c> Git<'c> {
-    /// Finds the repository. Fails if the directory is not in a working tree, or if the repository
-    /// does not belong to the directory (see [`origin`]).
-    pub async fn open(context: &'c ToolContext) -> Result<Git<'c>, ToolError> {
-        let mut git = Git { context, top: PathBuf::new(), large_files: None };
-        let origin = origin::find(&git).await?;
-        git.large_files = Some(origin.common.join("lfs"));
-        git.top = origin.top;
-        Ok(git)
-    }
-
     /// Runs a reading command. A failure of git is an error.
     pub async fn read(&self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result<GitOutput, ToolError> {
         let output = self.try_read(arguments).await?;
@@ -193,13 +164,13 @@ impl<'c> Git<'c> {
         match ended {
             Ok(Some(status)) => {
                 let required = command.sandbox.as_ref().filter(|sandbox| sandbox.required);
-                let confinement = required.map(|sandbox| confinement(sandbox, &status)).unwrap_or_default();
-                Ok(GitOutput { bytes, truncated: false, code: status.code, confinement })
+                let sandbox_notes = required.map(|sandbox| sandbox_notes(sandbox, &status)).unwrap_or_default();
+                Ok(GitOutput { bytes, truncated: false, code: status.code, sandbox_notes })
             }
             Ok(None) => {
                 child.end().await?;
                 bytes.truncate(limits::GIT_OUTPUT_BYTES_MAX);
-                Ok(GitOutput { bytes, truncated: true, code: 0, confinement: String::new() })
+                Ok(GitOutput { bytes, truncated: true, code: 0, sandbox_notes: String::new() })
             }
             Err(ToolError(why)) => {
                 child.end().await?;
@@ -221,7 +192,7 @@ impl<'c> Git<'c> {
             return ToolError(format!("{cwd} is not in a git repository; run git init with bash to create one"));
         }
         let start = text.ceil_char_boundary(text.len().saturating_sub(limits::GIT_ERROR_BYTES_MAX));
-        let message = format!("git failed with exit code {}: {}\n{}", output.code, &text[start..], output.confinement);
+        let message = format!("git failed with exit code {}: {}\n{}", output.code, &text[start..], output.sandbox_notes);
         ToolError(message.trim_end().to_owned())
     }
 
@@ -291,29 +262,4 @@ async fn read_to_end(child: &mut Child, bytes: &mut Vec<u8>) -> Result<Option<Ex
             return Ok(Some(child.wait().await?));
         }
     }
-}
-
-fn path(bytes: &[u8]) -> PathBuf {
-    Path::new(OsStr::from_bytes(bytes)).to_owned()
-}
-
-/// A pathspec that matches exactly an absolute path.
-fn literal_pathspec(path: &Path) -> OsString {
-    pathspec("literal", path.as_os_str().as_bytes())
-}
-
-/// A pathspec with magic words, see gitglossary(7), "pathspec".
-fn pathspec(magic: &str, path: &[u8]) -> OsString {
-    OsString::from_vec([format!(":({magic})").as_bytes(), path].concat())
-}
-
-/// Arguments followed by paths.
-fn with_paths(arguments: &[&str], paths: &[OsString]) -> Vec<OsString> {
-    arguments.iter().map(OsString::from).chain(paths.iter().cloned()).collect()
-}
-
-/// A word with quotes for a shell, if it needs them.
-fn quoted(word: &str) -> String {
-    let plain = |character: char| character.is_ascii_alphanumeric() || "-_./,:@%+=".contains(character);
-    if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }

@@ -3,10 +3,19 @@
 use std::io;
 
 use grep_searcher::{Searcher, Sink, SinkContext, SinkFinish, SinkMatch};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
-use super::grep::Mode;
 use crate::limits;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    Content,
+    FilesWithMatches,
+    Count,
+}
 
 /// The matches of a file.
 pub struct FileHits {

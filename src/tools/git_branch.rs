@@ -4,11 +4,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Git, quoted};
 use crate::content::{ToolContent, ToolKind};
 use crate::limits;
 use crate::permission::{Access, AccessKind};
-use crate::tools::{Output, Tool, ToolContext, ToolError};
+use crate::toolkit::git::{Git, quoted};
+use crate::toolkit::{Output, Tool, ToolContext, ToolError};
 use crate::workspace::Workspace;
 
 pub struct GitBranch;
@@ -95,7 +95,7 @@ impl Tool for GitBranch {
         let current = git.read(["branch", "--show-current"]).await?.text();
         let result =
             if verb == "branch" { format!("created {name}; still on {current}") } else { format!("switched to {current}") };
-        Ok(Output::text(format!("{result}\n{}", output.confinement), json!({ "current": current })))
+        Ok(Output::text(format!("{result}\n{}", output.sandbox_notes), json!({ "current": current })))
     }
 }
 

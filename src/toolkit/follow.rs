@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::ToolError;
+use super::output::ToolError;
 use crate::limits;
 use crate::process::{Child, ExitStatus};
 

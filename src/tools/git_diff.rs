@@ -6,12 +6,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::changes::{self, FileChange};
-use super::{Git, pathspec, with_paths};
 use crate::content::ToolKind;
 use crate::limits;
 use crate::permission::Access;
-use crate::tools::{Output, Tool, ToolContext, ToolError};
+use crate::toolkit::git::changes::{self, FileChange};
+use crate::toolkit::git::{Git, pathspec, with_paths};
+use crate::toolkit::{Output, Tool, ToolContext, ToolError, ToolProperties};
 use crate::workspace::Workspace;
 
 pub struct GitDiff;
@@ -31,6 +31,7 @@ impl Tool for GitDiff {
     const NAME: &'static str = "git_diff";
     const ALIASES: &'static [&'static str] = &[];
     const KIND: ToolKind = ToolKind::Search;
+    const PROPERTIES: ToolProperties = ToolProperties { lists_files: true, ..ToolProperties::NONE };
 
     fn title(&self, input: &Input, workspace: &Workspace) -> String {
         let staged = if input.staged == Some(true) { " of staged changes" } else { "" };

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::sync::OwnedMutexGuard;
 
-use super::ToolError;
+use super::output::ToolError;
 
 /// Identifies a state of a file: on disk, and in a client. The default is that of a missing file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,7 +76,7 @@ impl FilesSeen {
     }
 
     /// Returns whether the session last saw the file with unsaved changes in a client.
-    pub(super) fn is_unsaved(&self, real: &Path) -> bool {
+    pub fn is_unsaved(&self, real: &Path) -> bool {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.get(real).is_some_and(|seen| seen.unsaved.is_some())
     }

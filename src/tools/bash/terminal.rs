@@ -5,13 +5,12 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::capture::Capture;
-use super::client::{ClientTerminal, TerminalCommand};
-use super::follow::End;
-use super::{ToolContext, ToolError};
 use crate::content::ToolContent;
 use crate::limits;
 use crate::process::{Command, ExitStatus, What};
+use crate::toolkit::capture::Capture;
+use crate::toolkit::follow::End;
+use crate::toolkit::{ClientTerminal, TerminalCommand, ToolContext, ToolError};
 
 /// Runs a shell command in a client's terminal until it ends, and shows the terminal. `None` if the
 /// client has no terminal or the command must be sandboxed.

@@ -1,6 +1,5 @@
 //! The trait of a tool with its own type of input, and the type-erased form for the table of tools.
 
-use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
@@ -9,8 +8,10 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{ToolContext, input};
-use crate::content::{Location, Part, ToolContent, ToolKind};
+use super::context::ToolContext;
+use super::input;
+use super::output::{Output, ToolError};
+use crate::content::{Location, ToolContent, ToolKind};
 use crate::model::ToolSpec;
 use crate::permission::Access;
 use crate::workspace::{Placed, Workspace};
@@ -23,7 +24,10 @@ pub trait Tool: Send + Sync + 'static {
     const NAME: &'static str;
     /// Other names that models use.
     const ALIASES: &'static [&'static str];
+    /// The icon of a call in clients; nothing else depends on it.
     const KIND: ToolKind;
+    /// How permission checks and the steps after a run treat calls.
+    const PROPERTIES: ToolProperties = ToolProperties::NONE;
 
     /// The title of a call for users, in one line.
     fn title(&self, input: &Self::Input, workspace: &Workspace) -> String;
@@ -50,55 +54,22 @@ pub trait Tool: Send + Sync + 'static {
     fn run(&self, input: Self::Input, context: &ToolContext) -> impl Future<Output = Result<Output, ToolError>> + Send;
 }
 
-/// The result of a call.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Output {
-    /// The result for the model.
-    pub parts: Vec<Part>,
-    /// The result for users.
-    pub content: Vec<ToolContent>,
-    /// Files that the call has read or written.
-    pub locations: Vec<Location>,
-    /// The tool's typed result, an object.
-    pub details: Value,
+/// Properties of a tool that decide how its calls are treated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ToolProperties {
+    /// Results list many files: paths that permission rules hide are omitted
+    /// ([`ToolContext::hidden`]).
+    pub lists_files: bool,
+    /// Calls edit files: new diagnostics of these files are added to the result.
+    pub edits_files: bool,
+    /// Results of a writing call reveal content of its files: permission rules for reading apply
+    /// too.
+    pub shows_content: bool,
 }
 
-impl Output {
-    /// A result with the same text for the model and for users.
-    pub fn text(text: impl Into<String>, details: Value) -> Output {
-        let text = text.into();
-        Output { parts: vec![Part::text(&text)], content: vec![ToolContent::text(text)], locations: Vec::new(), details }
-    }
-}
-
-/// The error of a call, written for the model: what was wrong and what to do instead.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ToolError(pub String);
-
-impl ToolError {
-    /// An error with this message.
-    pub fn new(message: impl Into<String>) -> ToolError {
-        ToolError(message.into())
-    }
-
-    /// The error of a cancelled call.
-    pub fn cancelled() -> ToolError {
-        ToolError("cancelled".into())
-    }
-}
-
-impl fmt::Display for ToolError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for ToolError {}
-
-impl From<crate::error::Error> for ToolError {
-    fn from(error: crate::error::Error) -> ToolError {
-        ToolError(error.to_string())
-    }
+impl ToolProperties {
+    /// No property.
+    pub const NONE: ToolProperties = ToolProperties { lists_files: false, edits_files: false, shows_content: false };
 }
 
 /// A tool with any type of input. See [`Tool`].
@@ -117,6 +88,7 @@ pub struct Prepared {
     /// The tool's own name, also if the model used an alias.
     pub name: String,
     pub kind: ToolKind,
+    pub properties: ToolProperties,
     pub title: String,
     pub locations: Vec<Location>,
     pub access: Access,
@@ -126,7 +98,7 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// A call of the tool `name`; resolves the paths of `access`.
+    /// A call of the tool `name`, without locations and properties; resolves the paths of `access`.
     pub fn new(
         name: &str,
         kind: ToolKind,
@@ -136,7 +108,8 @@ impl Prepared {
         call: Box<dyn AnyCall>,
     ) -> Prepared {
         let placed = access.paths.iter().map(|path| workspace.resolve(path)).collect();
-        Prepared { name: name.into(), kind, title, locations: Vec::new(), access, placed, call }
+        let properties = ToolProperties::NONE;
+        Prepared { name: name.into(), kind, properties, title, locations: Vec::new(), access, placed, call }
     }
 
     /// See [`Tool::preview`].
@@ -219,6 +192,6 @@ impl<T: Tool> AnyTool for Entry<T> {
         let (title, access) = (self.tool.title(&input, workspace), self.tool.access(&input));
         let locations = self.tool.locations(&input, workspace);
         let call = Box::new(Call { entry: self, input });
-        Ok(Prepared { locations, ..Prepared::new(T::NAME, T::KIND, title, access, workspace, call) })
+        Ok(Prepared { locations, properties: T::PROPERTIES, ..Prepared::new(T::NAME, T::KIND, title, access, workspace, call) })
     }
 }

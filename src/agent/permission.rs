@@ -5,17 +5,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::config::{AccessKind, Policy};
-use crate::content::{PermissionOption, PermissionOptionKind, ToolKind};
+use crate::content::{PermissionOption, PermissionOptionKind};
+use crate::options::Mode;
 use crate::permission::paths::{Hidden, Place};
-use crate::permission::rules::{Decision, Mode, Rules, Subject, asks_about, can_be_remembered, decide};
+use crate::permission::rules::{Decision, Rules, Subject, asks_about, can_be_remembered, decide};
 use crate::permission::shell::{Line, assignment, decides_what_runs};
-use crate::tools::{Prepared, Reach, ToolContext};
+use crate::toolkit::{Prepared, Reach, ToolContext};
 use crate::web::Address;
 use crate::workspace::{PathFilter, Placed};
 
 /// Builds the permission request of a call: what rules match against. Paths have their symlinks
 /// resolved.
-pub fn subject<'a>(prepared: &'a Prepared, context: &ToolContext) -> Subject<'a> {
+pub fn request<'a>(prepared: &'a Prepared, context: &ToolContext) -> Subject<'a> {
     let (access, workspace) = (&prepared.access, &context.workspace);
     let place = |placed: &Placed| {
         let guarded = access.kind == AccessKind::Write && workspace.is_protected(&placed.real);
@@ -43,19 +44,19 @@ fn left_behind(context: &ToolContext) -> String {
     exported.filter(|(name, _)| decides_what_runs(name)).map(|(name, value)| assignment(&name, &value)).collect()
 }
 
-/// Returns the filter for paths that rules hide from an allowed search call.
-pub fn hidden(rules: &Rules, prepared: &Prepared, context: &ToolContext) -> Option<PathFilter> {
-    if prepared.kind != ToolKind::Search {
+/// Returns the filter for paths that rules hide from an allowed call that lists files.
+pub fn path_filter(rules: &Rules, prepared: &Prepared, context: &ToolContext) -> Option<PathFilter> {
+    if !prepared.properties.lists_files {
         return None;
     }
-    let asked = asks_about(rules, &subject(prepared, context));
+    let asked = asks_about(rules, &request(prepared, context));
     Hidden::of(rules, &prepared.name, &context.workspace.cwd, asked)
         .map(|hidden| Arc::new(move |real: &Path| hidden.hides(real)) as PathFilter)
 }
 
 /// Returns which redirects an allowed call may follow: addresses that rules allow, and, where they
 /// ask, addresses on the host of the original request.
-pub fn reach(rules: &Rules, mode: Mode, default: Policy, prepared: &Prepared) -> Option<Reach> {
+pub fn redirect_policy(rules: &Rules, mode: Mode, default: Policy, prepared: &Prepared) -> Option<Reach> {
     let asked = Address::parse(prepared.access.url.as_deref()?).ok()?;
     let (rules, tool) = (rules.clone(), prepared.name.clone());
     Some(Arc::new(move |next: &Address| {
@@ -69,14 +70,11 @@ pub fn reach(rules: &Rules, mode: Mode, default: Policy, prepared: &Prepared) ->
     }))
 }
 
-/// Tools whose results reveal content of the files that they change.
-const SHOWING: [&str; 2] = ["edit", "apply_patch"];
-
-/// Evaluates the rules for a call. For a tool in [`SHOWING`], rules that restrict reading its files
-/// apply too.
-pub fn judge(rules: &Rules, mode: Mode, default: Policy, subject: &Subject<'_>) -> Decision {
+/// Evaluates the rules for a call. If its result reveals content of its files, rules that restrict
+/// reading them apply too.
+pub fn evaluate(rules: &Rules, mode: Mode, default: Policy, prepared: &Prepared, subject: &Subject<'_>) -> Decision {
     let decision = decide(rules, mode, default, subject);
-    if !SHOWING.contains(&subject.tool) {
+    if !prepared.properties.shows_content {
         return decision;
     }
     let read = decide(rules, mode, default, &reading(subject));

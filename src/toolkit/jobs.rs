@@ -6,14 +6,15 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::ToolError;
-use super::bash::confinement;
 use super::capture::Capture;
 use super::follow::{End, Sink, follow};
+use super::output::ToolError;
+use super::sandbox_notes::sandbox_notes;
 use crate::limits;
 use crate::process::{Command, Sandbox, Supervisor};
 
@@ -210,6 +211,19 @@ impl Job {
         (self.output().total > limits::BASH_MODEL_BYTES_MAX).then_some(&self.artifact)
     }
 
+    /// The job as `details` of a call: `{job, command, running, exitCode?, artifact?}`.
+    pub fn details(&self) -> Value {
+        let ended = self.ended();
+        let mut details = json!({ "job": self.number.to_string(), "command": self.command, "running": ended.is_none() });
+        if let Some(code) = ended.and_then(|ended| ended.code) {
+            details["exitCode"] = json!(code);
+        }
+        if let Some(artifact) = self.artifact() {
+            details["artifact"] = json!(artifact);
+        }
+        details
+    }
+
     fn output(&self) -> MutexGuard<'_, JobOutput> {
         self.output.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -222,7 +236,7 @@ impl Ended {
             End::Exited(status) => Ended {
                 code: Some(status.code),
                 how: format!("exit code: {}", status.code),
-                notes: sandbox.map(|sandbox| confinement(sandbox, &status)).unwrap_or_default(),
+                notes: sandbox.map(|sandbox| sandbox_notes(sandbox, &status)).unwrap_or_default(),
             },
             End::Cancelled => unfinished("killed".into()),
             End::TimedOut => unfinished("timed out".into()),

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Git, GitOutput};
+use super::repository::{Git, GitOutput};
 
 /// Options of every diff, which override the settings of git.
 pub const DIFF_OPTIONS: [&str; 9] = [

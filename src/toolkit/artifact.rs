@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
-use super::{ToolContext, ToolError};
+use super::context::ToolContext;
+use super::output::ToolError;
 use crate::store::create_private_dir;
 
 /// Writes `bytes` to `STEM-N.EXTENSION` with the first free number. Blocks.
