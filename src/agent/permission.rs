@@ -12,7 +12,7 @@ use crate::permission::rules::{Decision, Rules, Subject, asks_about, can_be_reme
 use crate::permission::shell::{Line, assignment, decides_what_runs};
 use crate::toolkit::{Prepared, Reach, ToolContext};
 use crate::web::Address;
-use crate::workspace::{Except, Placed};
+use crate::workspace::{PathFilter, Placed};
 
 /// Builds the permission request of a call: what rules match against. Paths have their symlinks
 /// resolved.
@@ -45,13 +45,13 @@ fn left_behind(context: &ToolContext) -> String {
 }
 
 /// Returns the filter for paths that rules hide from an allowed call that lists files.
-pub fn path_filter(rules: &Rules, prepared: &Prepared, context: &ToolContext) -> Option<Except> {
+pub fn path_filter(rules: &Rules, prepared: &Prepared, context: &ToolContext) -> Option<PathFilter> {
     if !prepared.properties.lists_files {
         return None;
     }
     let asked = asks_about(rules, &request(prepared, context));
     Hidden::of(rules, &prepared.name, &context.workspace.cwd, asked)
-        .map(|hidden| Arc::new(move |real: &Path| hidden.hides(real)) as Except)
+        .map(|hidden| Arc::new(move |real: &Path| hidden.hides(real)) as PathFilter)
 }
 
 /// Returns which redirects an allowed call may follow: addresses that rules allow, and, where they

@@ -15,8 +15,8 @@ use crate::id::ToolCallId;
 use crate::limits;
 use crate::lsp::{Languages, Servers, Terms};
 use crate::process::{Sandbox, Supervisor};
-use crate::web::{Address, Web};
-use crate::workspace::{Except, Walk, Workspace};
+use crate::web::{Address, HttpClients};
+use crate::workspace::{PathFilter, Walk, Workspace};
 
 /// Receives the content that a running call shows; each update replaces the one before. Must not
 /// block.
@@ -40,10 +40,10 @@ pub struct ToolContext {
     pub cancel: CancellationToken,
     pub progress: Progress,
     /// Files, by real path, that permission rules hide from tools that search many files.
-    pub hidden: Option<Except>,
+    pub hidden: Option<PathFilter>,
     /// Redirects that permission rules allow; `None` allows all.
     pub reach: Option<Reach>,
-    pub web: Web,
+    pub web: HttpClients,
     /// Permits for concurrent searches of directory trees; each search occupies a blocking thread.
     pub searches: Arc<Semaphore>,
     /// Hosts outside the public web that `fetch` may access: `host` or `host:port`.
@@ -76,7 +76,7 @@ impl ToolContext {
             progress: Arc::new(|_| {}),
             hidden: None,
             reach: None,
-            web: Web::default(),
+            web: HttpClients::default(),
             searches: Arc::new(Semaphore::new(limits::WALKS_MAX)),
             fetch_hosts: Arc::new([]),
             secrets: Arc::new([]),

@@ -133,7 +133,7 @@ impl Prepared {
     /// The context with the call's paths fixed to their resolution at the permission check.
     fn pinned(&self, context: &ToolContext) -> ToolContext {
         let paths = self.access.paths.iter().cloned().zip(self.placed.iter().cloned());
-        let workspace = Workspace::clone(&context.workspace).judged(paths);
+        let workspace = Workspace::clone(&context.workspace).with_resolved(paths);
         ToolContext { workspace: Arc::new(workspace), ..context.clone() }
     }
 }

@@ -24,7 +24,7 @@ use crate::content::ToolKind;
 use crate::limits;
 use crate::permission::Access;
 use crate::toolkit::{Output, Tool, ToolContext, ToolError, ToolProperties};
-use crate::workspace::{self, Entry, Placed, Workspace};
+use crate::workspace::{self, Placed, WalkEntry, Workspace};
 
 /// The tool, with the maps of the files that calls have parsed.
 #[derive(Default)]
@@ -163,7 +163,7 @@ impl Sources {
 
 /// Parses a file, or takes its cached map. `None` if it is too large or cannot be read.
 fn read(
-    entry: &Entry,
+    entry: &WalkEntry,
     language: usize,
     parser: &mut Parser,
     until: Instant,
