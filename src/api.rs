@@ -39,25 +39,28 @@ pub use rest::to_rest;
 pub use session::{NewSession, timestamp};
 pub use table::{METHODS, entry};
 
-use crate::agent::NativeAgents;
+use crate::agent::Services;
 use crate::config::{Durability, Places};
 use crate::error::{Error, Result};
 use crate::id::{Seq, SessionId, TurnId};
 use crate::limits;
-use crate::session::{Capacity, Session, Sessions};
+use crate::options::Mode;
+use crate::session::{Agents, Capacity, Session, Sessions};
 use tokio_util::sync::CancellationToken;
 
 /// The application, shared by all transports. The first call that needs the store opens it.
 pub struct Nuncio {
-    /// Creates the agents of sessions.
-    pub agents: Arc<NativeAgents>,
+    /// Settings, models and tools, which agents and methods share.
+    pub services: Arc<Services>,
+    /// The agents that can work in sessions.
+    pub agents: Arc<dyn Agents>,
     pub places: Places,
     durability: Durability,
     /// The base of relative paths, and the working directory of sessions that are created without
     /// one.
     pub cwd: PathBuf,
     /// Mode of new sessions.
-    pub mode: String,
+    pub mode: Mode,
     capacity: Capacity,
     /// No more turns are started.
     refusing: AtomicBool,
@@ -68,11 +71,12 @@ pub struct Nuncio {
 
 impl Nuncio {
     /// Creates the application with its store closed.
-    pub fn new(agents: NativeAgents, cwd: PathBuf, mode: String, capacity: Capacity) -> Arc<Nuncio> {
+    pub fn new(services: Arc<Services>, agents: Arc<dyn Agents>, cwd: PathBuf, mode: Mode, capacity: Capacity) -> Arc<Nuncio> {
         Arc::new(Nuncio {
-            places: agents.places.clone(),
-            durability: agents.user.settings.durability,
-            agents: Arc::new(agents),
+            places: services.places.clone(),
+            durability: services.user.settings.durability,
+            services,
+            agents,
             cwd,
             mode,
             capacity,
@@ -87,7 +91,7 @@ impl Nuncio {
         let open = || async {
             let (data, agents, durability, capacity) =
                 (self.places.data.clone(), self.agents.clone(), self.durability, self.capacity);
-            let opened = tokio::task::spawn_blocking(move || Sessions::open_store(&data, Arc::new(agents), durability, capacity));
+            let opened = tokio::task::spawn_blocking(move || Sessions::open_store(&data, agents, durability, capacity));
             opened.await.map_err(|_| Error::internal("opening the store panicked"))?
         };
         let sessions = self.sessions.get_or_try_init(open).await?;
@@ -126,7 +130,7 @@ impl Nuncio {
         {
             tracing::warn!("cancelled turns did not end in time");
         }
-        self.agents.servers.shut_down().await;
+        self.services.servers.shut_down().await;
     }
 }
 

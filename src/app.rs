@@ -8,12 +8,11 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{Models, NativeAgents};
+use crate::agent::{Models, NativeAgents, Services};
 use crate::api::Nuncio;
 use crate::config::{Environment, Loaded, Overrides, Places, load_project, load_user};
 use crate::error::{Error, Result};
 use crate::http::{self, Bridge};
-use crate::permission::rules::{MODES, Mode};
 use crate::process::Supervisor;
 use crate::session::Capacity;
 use crate::tools::Tools;
@@ -52,12 +51,6 @@ pub fn ground(environment: Environment, setup: Setup) -> Result<Ground> {
     for root in &mut overrides.roots {
         *root = absolute_directory(&here, root)?;
     }
-    if let Some(mode) = &overrides.mode {
-        Mode::parse(mode).ok_or_else(|| {
-            let known: Vec<&str> = MODES.iter().map(|row| row.id).collect();
-            Error::invalid_params(format!("unknown mode {mode}")).hint(format!("modes: {}", known.join(", ")))
-        })?;
-    }
     let mut places = Places::new(&environment, setup.data.as_deref())?;
     places.file = setup.config.as_ref().map(|file| here.join(file)).unwrap_or(places.file);
     let loaded = load_user(&places, setup.config.is_some(), &environment, &overrides)?;
@@ -89,10 +82,11 @@ fn build(ground: Ground, capacity: Capacity) -> Result<Arc<Nuncio>> {
         Ok(before) => supervisor = supervisor.open_files(before),
         Err(error) => tracing::warn!(%error, "cannot raise the limit of open files"),
     }
-    let models = Arc::new(Models::new(environment.clone(), overrides.base_url.clone(), supervisor.clone(), cwd.clone()));
-    let mode = overrides.mode.clone().unwrap_or_else(|| Mode::Ask.id().into());
-    let agents = NativeAgents::new(loaded, places, environment, overrides, models, supervisor);
-    Ok(Nuncio::new(agents, cwd, mode, capacity))
+    let models = Models::new(environment.clone(), overrides.base_url.clone(), supervisor.clone(), cwd.clone());
+    let mode = overrides.mode.unwrap_or_default();
+    let services = Arc::new(Services::new(loaded, places, environment, overrides, models, supervisor));
+    let agents = Arc::new(NativeAgents(services.clone()));
+    Ok(Nuncio::new(services, agents, cwd, mode, capacity))
 }
 
 /// Serves ACP on standard input and output, until the input ends or a signal arrives. Calls

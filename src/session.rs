@@ -28,7 +28,8 @@ mod turn_queue;
 pub mod turns;
 mod writer;
 
-pub use agent::{Agent, Agents};
+pub use agent::{Agent, AgentInfo, Agents, SessionSetup};
+pub use broker::PermissionAnswer;
 pub use capacity::Capacity;
 pub use follow::Follow;
 pub use follow_all::FollowAll;

@@ -19,6 +19,7 @@ use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Event, SessionChange};
 use crate::id::{PermissionId, Seq, SessionId, ToolCallId};
 use crate::limits;
+use crate::options::OptionValue;
 use crate::protocol::acp;
 use crate::rpc::lines::{Line, LineReader};
 use crate::session::{Follow, Session};
@@ -80,8 +81,8 @@ pub async fn run(nuncio: Arc<Nuncio>, options: RunOptions, colours: Colours) -> 
 /// Opens or creates the session. Also returns the sequence number after which events are shown: 0
 /// for a new session, the head for an existing one.
 async fn open(nuncio: &Arc<Nuncio>, options: &RunOptions) -> Result<(Session, Seq)> {
-    if let Some(model) = &nuncio.agents.overrides.model {
-        nuncio.agents.check_model(model, &nuncio.cwd)?;
+    if let Some(model) = &nuncio.services.overrides.model {
+        nuncio.services.check_model(model, &nuncio.cwd)?;
     }
     let sessions = nuncio.sessions().await?;
     let known = match (&options.resume, options.last) {
@@ -107,13 +108,17 @@ async fn open(nuncio: &Arc<Nuncio>, options: &RunOptions) -> Result<(Session, Se
 
 /// Applies the flags of this call, which take precedence over the session's stored values.
 async fn adopt_flags(nuncio: &Nuncio, session: &Session) -> Result<()> {
-    let overrides = &nuncio.agents.overrides;
-    let change = SessionChange { model: overrides.model.clone(), thinking: overrides.thinking.clone(), ..SessionChange::default() };
+    let overrides = &nuncio.services.overrides;
+    let change = SessionChange {
+        model: overrides.model.clone(),
+        thinking: overrides.thinking.map(OptionValue::Known),
+        ..SessionChange::default()
+    };
     if change != SessionChange::default() {
         session.append(Body::SessionUpdated { change }).await?;
     }
-    if let Some(mode) = &overrides.mode {
-        session.append(Body::ModeChanged { mode: mode.clone() }).await?;
+    if let Some(mode) = overrides.mode {
+        session.append(Body::ModeChanged { mode: OptionValue::Known(mode) }).await?;
     }
     Ok(())
 }

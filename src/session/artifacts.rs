@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::id::SessionId;
 use crate::limits;
 use crate::store::Store;
-use crate::tools::remove_orphans;
+use crate::toolkit::remove_orphans;
 
 /// Removes the artifacts of sessions without recent events, and of sessions that are not in the
 /// store. Blocks.

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::tools::ClientHands;
+use crate::toolkit::ClientHands;
 
 /// The attached clients of one session that provide files or terminals.
 #[derive(Default)]

@@ -63,7 +63,8 @@ impl Session {
         turn_queue.claim(handle.clone());
         self.used();
         let (log, clients, broker) = (self.log.clone(), self.clients.clone(), self.broker.clone());
-        let running = RunningTurn { turn: Turn { id, log, clients, cancel, broker }, session: self.clone(), permit };
+        let running =
+            RunningTurn { turn: Turn { id, log, clients, cancel, prompt: Vec::new(), broker }, session: self.clone(), permit };
         let span = tracing::info_span!("turn", session = %self.log.id, turn = %running.turn.id);
         let work = async move {
             let end = running.run(input, &progress).await;
@@ -82,7 +83,7 @@ struct RunningTurn {
 }
 
 impl RunningTurn {
-    async fn run(self, input: TurnInput, progress: &TurnProgress) -> TurnEnd {
+    async fn run(mut self, input: TurnInput, progress: &TurnProgress) -> TurnEnd {
         if let Err(error) = self.session.own().await {
             self.session.turn_queue().fail(&self.turn.id, &error);
             return TurnEnd::lost(error);
@@ -109,8 +110,8 @@ impl RunningTurn {
     }
 
     /// Records the start of the turn and its prompt. The prompt is committed before the agent runs.
-    async fn open(&self, TurnInput { message, by, waiting, retries }: TurnInput, progress: &TurnProgress) -> Result<Seq> {
-        let turn = &self.turn;
+    async fn open(&mut self, TurnInput { message, by, waiting, retries }: TurnInput, progress: &TurnProgress) -> Result<Seq> {
+        let turn = &mut self.turn;
         turn.emit(Body::TurnStarted { by, retries }).await;
         let (untitled, queue) = turn.log.state(|state| {
             let runs = state.queue.iter().filter(|queued| waiting && queued.auto_run);
@@ -120,8 +121,10 @@ impl RunningTurn {
             turn.emit(Body::SessionUpdated { change: SessionChange { title: Some(title), ..Default::default() } }).await;
         }
         for earlier in queue {
+            turn.prompt.extend_from_slice(&earlier.parts);
             turn.emit(earlier.completed()).await;
         }
+        turn.prompt.extend_from_slice(&message.parts);
         let seq = turn.commit(message.completed()).await?;
         progress.opened();
         Ok(seq)

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::agent::Agents;
+use super::agent::{Agents, SessionSetup};
 use super::artifacts;
 use super::broker::Broker;
 use super::capacity::{Capacity, TurnSlots};
@@ -19,13 +19,13 @@ use super::metrics::SessionMetrics;
 use super::now_ms;
 use super::open::{OpenSession, Session};
 use super::ownership::Ownership;
-use super::state::SessionState;
 use super::writer::Log;
 use crate::config::Durability;
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Event, SessionChange};
 use crate::id::{Seq, SessionId};
 use crate::limits;
+use crate::options::{Mode, OptionValue};
 use crate::store::{SessionPage, SessionRow, Store};
 
 /// Creates, opens, closes and deletes sessions.
@@ -92,16 +92,19 @@ impl Sessions {
     }
 
     /// Creates a session that this process owns. `session.created` is committed when this returns.
-    pub async fn create(&self, cwd: PathBuf, mode: String, change: SessionChange) -> Result<Session> {
+    pub async fn create(&self, cwd: PathBuf, mode: Mode, change: SessionChange) -> Result<Session> {
         let id = SessionId::new();
         // Invalid project settings are an error before the session exists.
-        let state = SessionState { cwd: cwd.clone(), mode: mode.clone(), ..SessionState::default() };
-        self.agents.check(&state)?;
+        self.agents.check(&SessionSetup {
+            id: id.clone(),
+            cwd: cwd.clone(),
+            directories: change.additional_directories.clone().unwrap_or_default(),
+        })?;
         self.ensure_capacity().await?;
         let lock = SessionLock::take(&self.locks, &id)?;
         let row = self.store.create_session(&id, &cwd, std::process::id(), now_ms())?;
         let log = self.log.session(&row)?;
-        log.commit(None, Body::SessionCreated { cwd, mode, change }).await?;
+        log.commit(None, Body::SessionCreated { cwd, mode: OptionValue::Known(mode), change }).await?;
         Ok(self.insert_owned(log, lock))
     }
 
@@ -191,7 +194,11 @@ impl Sessions {
     fn session(&self, log: Arc<SessionLog>, lock: Option<SessionLock>) -> Session {
         let (locks, store) = (self.locks.clone(), self.store.clone());
         Session::new(Arc::new(OpenSession {
-            agent: log.state(|state| self.agents.open(&log.id, state)),
+            agent: self.agents.open(log.state(|state| SessionSetup {
+                id: log.id.clone(),
+                cwd: state.cwd.clone(),
+                directories: state.additional_directories.clone(),
+            })),
             broker: Arc::new(Broker::default()),
             clients: Arc::default(),
             ownership: Ownership::new(log.clone(), store, locks, lock),

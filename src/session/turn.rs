@@ -11,7 +11,7 @@ use super::broker::{Broker, PermissionAnswer};
 use super::log::SessionLog;
 use super::message::QueuedMessage;
 use super::now_ms;
-use crate::content::{PermissionOption, StopReason, ToolContent, Usage};
+use crate::content::{Part, PermissionOption, StopReason, ToolContent, Usage};
 use crate::error::{Error, Result};
 use crate::event::{Body, Delivery, PermissionOutcome};
 use crate::id::{PermissionId, Seq, ToolCallId, TurnId};
@@ -25,6 +25,8 @@ pub struct Turn {
     pub clients: Arc<AttachedClients>,
     /// Cancelled when the turn must stop.
     pub cancel: CancellationToken,
+    /// The messages that start the turn: queued ones, then the prompt.
+    pub prompt: Vec<Part>,
     pub(super) broker: Arc<Broker>,
 }
 
@@ -68,8 +70,8 @@ impl Turn {
     ) -> (Option<PermissionId>, PermissionAnswer) {
         let id = PermissionId::new();
         let Some(mut answered) = self.broker.ask(id.clone(), options.clone()) else {
-            let reason = Some("no client is attached to answer".into());
-            return (None, PermissionAnswer { outcome: PermissionOutcome::Denied, by: "nobody".into(), reason });
+            let reason = Some("no client is attached to answer");
+            return (None, PermissionAnswer::without_choice(PermissionOutcome::Denied, "nobody", reason));
         };
         let deadline_ms = now_ms() + timeout.as_millis() as u64;
         self.emit(Body::PermissionRequested { permission_id: id.clone(), tool_call_id, content, options, deadline_ms }).await;
@@ -85,7 +87,7 @@ impl Turn {
                 answered.await.ok()
             }
         };
-        let disconnected = || PermissionAnswer { outcome: PermissionOutcome::Denied, by: "disconnect".into(), reason: None };
+        let disconnected = || PermissionAnswer::without_choice(PermissionOutcome::Denied, "disconnect", None);
         (Some(id), answer.unwrap_or_else(disconnected))
     }
 }
