@@ -19,6 +19,7 @@ pub use sessions::{SessionPage, SessionRow};
 
 use crate::error::{Error, Kind, Result};
 use crate::limits;
+use crate::workspace::{create_private, create_private_dir};
 
 /// An SQLite database in WAL mode. Readers use a connection pool and never wait for the [`Writer`].
 pub struct Store {
@@ -137,8 +138,8 @@ impl Watch {
 /// existing database is not opened, because closing it would release the locks that this process
 /// may hold on it (fcntl(2)); its mode and those of its WAL and index files are corrected by path.
 fn make_private(path: &Path) {
-    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-    match std::fs::File::options().write(true).create_new(true).mode(0o600).open(path) {
+    use std::os::unix::fs::PermissionsExt;
+    match create_private(path) {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
         // If creation failed, opening the database reports the reason.
         _ => return,
@@ -151,11 +152,4 @@ fn make_private(path: &Path) {
             tracing::warn!(%error, "{} is readable by other users, and its mode cannot be changed", Path::new(&name).display());
         }
     }
-}
-
-/// Creates a directory and its parents with mode 0700.
-pub fn create_private_dir(dir: &Path) -> Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    let created = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
-    created.map_err(|error| Error::io(format_args!("creating directory {}", dir.display()), error))
 }
