@@ -3,6 +3,8 @@
 mod cache;
 mod file;
 mod languages;
+#[cfg(feature = "grammars")]
+mod queries;
 mod rank;
 
 use std::collections::BTreeMap;
@@ -67,6 +69,9 @@ impl Tool for RepoMap {
     /// details: `{files, definitions, shown, truncated}`; `files` and `definitions` count what was
     /// found, `shown` the definitions in the output.
     async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
+        if LANGUAGES.is_empty() {
+            return Err(ToolError("this build of nuncio has no grammars for repo_map; use list, glob and grep".into()));
+        }
         let placed = context.workspace.resolve(input.path());
         let budget = input.budget_tokens.unwrap_or(limits::MAP_TOKENS).clamp(1, limits::MAP_TOKENS_MAX);
         let (inner, cache) = (context.clone(), self.cache.clone());
