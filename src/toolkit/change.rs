@@ -3,12 +3,10 @@
 use std::fs::File;
 use std::io::{self, Read};
 
-use serde_json::Value;
-
 use super::client_copy::{ClientCopy, editors_preserve, is_same_or_formatted, with_endings_of};
 use super::context::ToolContext;
 use super::files_seen::Seen;
-use super::output::{Output, ToolError};
+use super::output::{ToolError, ToolOutput};
 use super::text::Encoding;
 use crate::content::{Location, ToolContent};
 use crate::limits;
@@ -44,20 +42,20 @@ pub struct FileSnapshot {
 }
 
 /// The changes of a call, computed before anything is written.
-pub struct Plan {
+pub struct ChangePlan<D> {
     /// The changes, each of a different file.
     pub changes: Vec<Change>,
     /// The result for the model.
     pub text: String,
     /// The tool's details.
-    pub details: Value,
+    pub details: D,
 }
 
 /// The changes that a call would make, shown with its permission request. An error says why the
 /// call would fail.
-pub async fn preview(
+pub async fn preview<D: Send + 'static>(
     context: &ToolContext,
-    plan: impl FnOnce(&ToolContext) -> Result<Plan, ToolError> + Send + 'static,
+    plan: impl FnOnce(&ToolContext) -> Result<ChangePlan<D>, ToolError> + Send + 'static,
 ) -> Result<Vec<ToolContent>, ToolError> {
     let inner = context.clone();
     let plan = context.look(move || plan(&inner)).await?;
@@ -65,11 +63,11 @@ pub async fn preview(
 }
 
 /// Plans the changes and makes them, all or none, with `paths` locked against other calls.
-pub async fn run(
+pub async fn run<D: Send + 'static>(
     context: &ToolContext,
     paths: impl IntoIterator<Item = &str>,
-    plan: impl FnOnce(&ToolContext) -> Result<Plan, ToolError> + Send + 'static,
-) -> Result<Output, ToolError> {
+    plan: impl FnOnce(&ToolContext) -> Result<ChangePlan<D>, ToolError> + Send + 'static,
+) -> Result<ToolOutput<D>, ToolError> {
     let mut files: Vec<_> = paths.into_iter().map(|path| context.workspace.resolve(path).real).collect();
     // All calls lock in the same order, which prevents deadlocks.
     files.sort();
@@ -82,10 +80,10 @@ pub async fn run(
     context
         .change(move || {
             let _locks = locks;
-            let Plan { changes, text, details } = plan(&inner)?;
+            let ChangePlan { changes, text, details } = plan(&inner)?;
             commit(&changes, &inner)?;
             let (content, locations) = (changes.iter().map(Change::content), changes.iter().map(Change::location));
-            Ok(Output { content: content.collect(), locations: locations.collect(), ..Output::text(text, details) })
+            Ok(ToolOutput { content: content.collect(), locations: locations.collect(), ..ToolOutput::text(text, details) })
         })
         .await
 }

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -46,6 +47,25 @@ pub struct Job {
     output: Mutex<JobOutput>,
     ended: watch::Sender<Option<Ended>>,
     cancel: CancellationToken,
+}
+
+/// A job in the details of a call.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct JobDetails {
+    /// The job's number.
+    pub job: String,
+    pub command: String,
+    pub running: bool,
+    /// Absent while the job runs, and if it did not exit by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// The file with the whole output, if it exceeds what a model sees at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub artifact: Option<PathBuf>,
+    /// Byte of the output at which the next call continues.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<usize>,
 }
 
 /// How a job ended.
@@ -211,17 +231,17 @@ impl Job {
         (self.output().total > limits::BASH_MODEL_BYTES_MAX).then_some(&self.artifact)
     }
 
-    /// The job as `details` of a call: `{job, command, running, exitCode?, artifact?}`.
-    pub fn details(&self) -> Value {
+    /// The job as details of a call.
+    pub fn details(&self) -> JobDetails {
         let ended = self.ended();
-        let mut details = json!({ "job": self.number.to_string(), "command": self.command, "running": ended.is_none() });
-        if let Some(code) = ended.and_then(|ended| ended.code) {
-            details["exitCode"] = json!(code);
+        JobDetails {
+            job: self.number.to_string(),
+            command: self.command.clone(),
+            running: ended.is_none(),
+            exit_code: ended.and_then(|ended| ended.code),
+            artifact: self.artifact().cloned(),
+            next: None,
         }
-        if let Some(artifact) = self.artifact() {
-            details["artifact"] = json!(artifact);
-        }
-        details
     }
 
     fn output(&self) -> MutexGuard<'_, JobOutput> {

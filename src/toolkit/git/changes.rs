@@ -1,5 +1,6 @@
 //! The list of changed files of a diff (`--raw --numstat -z`), for diffs and commits.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::repository::{Git, GitOutput};
@@ -17,20 +18,20 @@ pub const DIFF_OPTIONS: [&str; 9] = [
     "--dst-prefix=b/",
 ];
 
-/// A changed file, as an entry of `details`.
-#[derive(Clone, Debug, Serialize)]
+/// A changed file in the details of a call.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FileChange {
     /// Displayed path.
     pub path: String,
-    /// See [`status_name`].
+    /// `added`, `copied`, `deleted`, `renamed`, `type_changed`, `conflicted` or `modified`.
     pub status: &'static str,
     /// Displayed path before a rename or copy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// Number of inserted lines; `None` for a binary file.
+    /// Number of inserted lines; absent for a binary file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub insertions: Option<u64>,
-    /// Number of deleted lines; `None` for a binary file.
+    /// Number of deleted lines; absent for a binary file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletions: Option<u64>,
     /// Path relative to the top of the working tree.
