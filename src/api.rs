@@ -44,12 +44,13 @@ use crate::config::{Durability, Places};
 use crate::error::{Error, Result};
 use crate::id::{Seq, SessionId, TurnId};
 use crate::limits;
+use crate::options::Mode;
 use crate::session::{Agents, Room, Session, Sessions};
 use tokio_util::sync::CancellationToken;
 
 /// The application, shared by all transports. The first call that needs the store opens it.
 pub struct Nuncio {
-    /// What agents and methods share.
+    /// Settings, models and tools, which agents and methods share.
     pub services: Arc<Services>,
     /// The agents that can work in sessions.
     pub agents: Arc<dyn Agents>,
@@ -59,7 +60,7 @@ pub struct Nuncio {
     /// one.
     pub cwd: PathBuf,
     /// Mode of new sessions.
-    pub mode: String,
+    pub mode: Mode,
     room: Room,
     /// No more turns are started.
     refusing: AtomicBool,
@@ -70,7 +71,7 @@ pub struct Nuncio {
 
 impl Nuncio {
     /// Creates the application with its store closed.
-    pub fn new(services: Arc<Services>, agents: Arc<dyn Agents>, cwd: PathBuf, mode: String, room: Room) -> Arc<Nuncio> {
+    pub fn new(services: Arc<Services>, agents: Arc<dyn Agents>, cwd: PathBuf, mode: Mode, room: Room) -> Arc<Nuncio> {
         Arc::new(Nuncio {
             places: services.places.clone(),
             durability: services.user.settings.durability,

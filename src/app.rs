@@ -13,7 +13,6 @@ use crate::api::Nuncio;
 use crate::config::{Environment, Loaded, Overrides, Places, load_project, load_user};
 use crate::error::{Error, Result};
 use crate::http::{self, Bridge};
-use crate::permission::rules::{MODES, Mode};
 use crate::process::Supervisor;
 use crate::session::Room;
 use crate::tools::Tools;
@@ -52,12 +51,6 @@ pub fn ground(environment: Environment, setup: Setup) -> Result<Ground> {
     for root in &mut overrides.roots {
         *root = absolute_directory(&here, root)?;
     }
-    if let Some(mode) = &overrides.mode {
-        Mode::parse(mode).ok_or_else(|| {
-            let known: Vec<&str> = MODES.iter().map(|row| row.id).collect();
-            Error::invalid_params(format!("unknown mode {mode}")).hint(format!("modes: {}", known.join(", ")))
-        })?;
-    }
     let mut places = Places::new(&environment, setup.data.as_deref())?;
     places.file = setup.config.as_ref().map(|file| here.join(file)).unwrap_or(places.file);
     let loaded = load_user(&places, setup.config.is_some(), &environment, &overrides)?;
@@ -90,7 +83,7 @@ fn build(ground: Ground, room: Room) -> Result<Arc<Nuncio>> {
         Err(error) => tracing::warn!(%error, "cannot raise the limit of open files"),
     }
     let models = Models::new(environment.clone(), overrides.base_url.clone(), supervisor.clone(), cwd.clone());
-    let mode = overrides.mode.clone().unwrap_or_else(|| Mode::Ask.id().into());
+    let mode = overrides.mode.unwrap_or_default();
     let services = Arc::new(Services::new(loaded, places, environment, overrides, models, supervisor));
     let agents = Arc::new(NativeAgents(services.clone()));
     Ok(Nuncio::new(services, agents, cwd, mode, room))

@@ -57,7 +57,6 @@ pub fn main(environment: Environment) -> ExitCode {
 }
 
 fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
-    let setup = flags.setup();
     let implied = flags.command.is_none();
     let command = match flags.command {
         Some(command) => command,
@@ -70,6 +69,7 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
     if let Command::Schema { name } = &command {
         return name.as_deref().map_or_else(schema::print_names, schema::print_named);
     }
+    let setup = flags.common.setup()?;
     if let Command::Demo { yes, keep } = command {
         let _traces = logging::start(&environment, false, &Telemetry::default())?;
         return on_runtime(demo::run(environment, setup, yes, keep));

@@ -16,6 +16,7 @@ use crate::content::{
     Location, Part, PermissionOption, PlanEntry, ProviderState, Role, StopReason, ToolContent, ToolKind, ToolStatus, Usage,
 };
 use crate::id::{MessageId, PermissionId, Seq, SessionId, ToolCallId, TurnId};
+use crate::options::{Mode, OptionValue, Thinking};
 
 pub use table::TYPES;
 
@@ -45,7 +46,7 @@ pub struct SessionChange {
     pub model: Option<String>,
     /// `off`, `minimal`, `low`, `medium` or `high`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub thinking: Option<String>,
+    pub thinking: Option<OptionValue<Thinking>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -106,7 +107,7 @@ pub enum Body {
     #[serde(rename = "session.created")]
     SessionCreated {
         cwd: PathBuf,
-        mode: String,
+        mode: OptionValue<Mode>,
         #[serde(flatten)]
         change: SessionChange,
     },
@@ -252,7 +253,7 @@ pub enum Body {
         context_window: u64,
     },
     #[serde(rename = "mode.changed")]
-    ModeChanged { mode: String },
+    ModeChanged { mode: OptionValue<Mode> },
     #[serde(rename = "notice")]
     Notice {
         severity: Severity,

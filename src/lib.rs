@@ -15,6 +15,7 @@ pub mod id;
 pub mod limits;
 pub mod lsp;
 pub mod model;
+pub mod options;
 pub mod patch;
 pub mod permission;
 pub mod process;

@@ -3,14 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use super::models::Models;
 use super::services::Services;
-use crate::config::{self, Loaded, SandboxMode};
+use crate::config::{self, Loaded, Rule, SandboxMode};
 use crate::error::Result;
 use crate::lsp::{Languages, Terms};
-use crate::permission::rules::{Mode, Rules};
+use crate::options::Mode;
+use crate::permission::rules::Rules;
 use crate::process::Sandbox;
 use crate::toolkit::{FilesSeen, Shell, ToolContext};
 use crate::workspace::Workspace;
@@ -90,7 +89,7 @@ impl SessionEnvironment {
         let settings = &self.loaded.settings;
         let mut context = ToolContext::new(self.workspace.clone(), self.shell.clone(), self.services.supervisor.clone());
         context.files = self.files.clone();
-        context.web = self.services.web.clone();
+        context.web = self.services.models.clients.clone();
         context.searches = self.services.searches.clone();
         context.fetch_hosts = settings.tools.fetch_allowed_hosts.as_slice().into();
         context.languages = self.languages.clone();
@@ -124,11 +123,11 @@ impl SessionEnvironment {
     }
 
     /// The permission rules in effect. `session` holds the rules remembered from earlier answers.
-    pub(super) fn rules(&self, session: &[Value]) -> Rules {
+    pub(super) fn rules(&self, session: &[Rule]) -> Rules {
         Rules {
             user: self.loaded.settings.permissions.rules.clone(),
             project: self.loaded.project_rules.clone(),
-            session: session.iter().filter_map(|rule| serde_json::from_value(rule.clone()).ok()).collect(),
+            session: session.to_vec(),
         }
     }
 }

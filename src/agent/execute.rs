@@ -13,12 +13,13 @@ use tracing::Instrument;
 
 use super::environment::SessionEnvironment;
 use super::permission;
-use crate::config::{AccessKind, Policy};
+use crate::config::{AccessKind, Policy, Rule};
 use crate::content::{Part, PermissionOption, ProviderState, ToolContent, ToolKind, ToolStatus};
 use crate::error::Result;
 use crate::event::{Body, PermissionOutcome};
 use crate::id::{PermissionId, ToolCallId};
-use crate::permission::rules::{self, Mode, Rules, Subject};
+use crate::options::Mode;
+use crate::permission::rules::{self, Rules, Subject};
 use crate::session::PermissionAnswer;
 use crate::session::turn::panic_message;
 use crate::toolkit::{self, ClientHands, PreparedCall, Progress, ToolContext, ToolError, ToolOutput, ToolProperties};
@@ -29,7 +30,7 @@ pub trait CallHost: Send + Sync {
     fn cancel(&self) -> &CancellationToken;
 
     /// The mode, and the rules remembered from earlier permission answers.
-    fn permissions(&self) -> (Mode, Vec<Value>);
+    fn permissions(&self) -> (Mode, Vec<Rule>);
 
     /// Receives live output of the call.
     fn progress(&self, id: &ToolCallId) -> Progress;
@@ -44,7 +45,8 @@ pub trait CallHost: Send + Sync {
     /// the machine.
     fn commit(&self, body: Body, durably: bool) -> BoxFuture<'_, Result<()>>;
 
-    /// Requests permission and waits for the answer. The id is `None` if nobody could be asked.
+    /// Requests permission and waits for the answer. The id is `None` if the
+    /// request was not recorded.
     fn ask(&self, question: Question) -> BoxFuture<'_, (Option<PermissionId>, PermissionAnswer)>;
 }
 
@@ -53,7 +55,7 @@ pub struct Question {
     pub tool_call_id: ToolCallId,
     /// Title of the call.
     pub title: String,
-    /// What the call would do, for example a diff.
+    /// The effect of the call, for example a diff.
     pub content: Vec<ToolContent>,
     pub options: Vec<PermissionOption>,
     /// Without an answer in this time, the call is denied.
@@ -163,8 +165,9 @@ impl ToolCall {
         }
         // An answer to another request may have added rules since the check.
         let rules = environment.rules(&host.permissions().1);
-        context.hidden = permission::path_filter(&rules, &prepared, &context);
-        context.reach = permission::redirect_policy(&rules, mode, environment.loaded.settings.permissions.default, &prepared);
+        context.path_filter = permission::path_filter(&rules, &prepared, &context);
+        context.redirect_policy =
+            permission::redirect_policy(&rules, mode, environment.loaded.settings.permissions.default, &prepared);
         let properties = prepared.properties;
         let mut result = run(prepared, &context).await;
         if let Ok(output) = &mut result {
@@ -206,7 +209,7 @@ const AFTER_RUN: &[Step] = &[note_hidden_results, add_diagnostics, publish_plan]
 
 fn note_hidden_results<'a>(output: &'a mut ToolOutput, ran: Ran<'a>) -> BoxFuture<'a, ()> {
     Box::pin(async move {
-        if ran.context.hidden.is_some() {
+        if ran.context.path_filter.is_some() {
             output.parts.push(Part::text("[results hidden by permission rules are omitted]"));
         }
     })

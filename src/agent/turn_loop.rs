@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
 use futures_util::{StreamExt, stream};
-use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::environment::SessionEnvironment;
 use super::execute::{CallHost, Question, ToolCall};
 use super::services::{Services, model_error};
 use super::step::{self, AnswerPart, ModelAnswer};
+use crate::config::Rule;
 use crate::content::StopReason;
 use crate::context::instructions::{self, Instructions};
 use crate::context::system_prompt;
@@ -19,8 +19,8 @@ use crate::error::Result;
 use crate::event::{Body, Severity};
 use crate::id::{PermissionId, SessionId, ToolCallId};
 use crate::limits;
-use crate::model::{Model, Request, Thinking};
-use crate::permission::rules::Mode;
+use crate::model::{Model, Request};
+use crate::options::{Mode, OptionValue};
 use crate::session::{Agent, PermissionAnswer, Turn};
 use crate::toolkit::{ClientHands, Progress};
 use crate::workspace::one_line;
@@ -172,7 +172,7 @@ impl NativeAgent {
             Instructions::default()
         };
         self.report_skipped(turn, found.foreign).await;
-        let mode = turn.session.log.state(|state| Mode::parse(&state.mode)).unwrap_or(Mode::Ask);
+        let mode = turn.session.log.state(|state| state.mode.known()).unwrap_or_default();
         Ok(system_prompt::whole(&base, &environment.workspace, mode, &found.taken))
     }
 
@@ -193,12 +193,12 @@ impl NativeAgent {
     fn request(&self, turn: &Turn, system: &str) -> Request {
         let log = &turn.session.log;
         let (messages, thinking) = log.state(|state| (state.history.messages(), state.thinking.clone()));
-        let thinking = thinking.or(self.services.overrides.thinking.clone());
+        let thinking = thinking.or(self.services.overrides.thinking.map(OptionValue::Known));
         Request {
             system: system.into(),
             messages,
             tools: self.services.tools.specs(),
-            thinking: thinking.as_deref().and_then(Thinking::parse).unwrap_or_default(),
+            thinking: thinking.and_then(|level| level.known()).unwrap_or_default(),
             cache_key: log.id.to_string(),
         }
     }
@@ -209,8 +209,8 @@ impl CallHost for Turn {
         &self.cancel
     }
 
-    fn permissions(&self) -> (Mode, Vec<Value>) {
-        self.session.log.state(|state| (Mode::parse(&state.mode).unwrap_or(Mode::Ask), state.rules.clone()))
+    fn permissions(&self) -> (Mode, Vec<Rule>) {
+        self.session.log.state(|state| (state.mode.known().unwrap_or_default(), state.rules.clone()))
     }
 
     /// Updates are dropped while the log's queue is full; the result of the call has all output.

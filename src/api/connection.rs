@@ -1,6 +1,7 @@
 //! A connected client: identity, role and allowed roots.
 
 use std::path::{Component, Path, PathBuf};
+use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
@@ -23,6 +24,27 @@ pub type Show = Box<dyn Fn(&Arc<Session>, Seq) + Send + Sync>;
 pub enum Role {
     Observer,
     Controller,
+}
+
+impl Role {
+    /// The name in JSON and flags.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Role::Observer => "observer",
+            Role::Controller => "controller",
+        }
+    }
+}
+
+impl FromStr for Role {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Role> {
+        let role = [Role::Observer, Role::Controller].into_iter().find(|role| role.as_str() == name);
+        role.ok_or_else(|| {
+            Error::invalid_params(format!("role \"{name}\" is unknown")).hint("use --role observer or --role controller")
+        })
+    }
 }
 
 /// A connected client: its identity, capabilities and access rights.

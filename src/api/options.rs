@@ -11,14 +11,13 @@ use super::session::session_id;
 use super::{Cx, Nuncio};
 use crate::error::{Error, Result};
 use crate::event::{Body, SessionChange};
-use crate::model::Thinking;
-use crate::permission::rules::{MODES, Mode};
+use crate::options::{MODES, Mode, OptionValue, Thinking};
 use crate::protocol::acp;
 use crate::session::{Session, SessionState};
 
 /// All modes, with the current one of a session.
 pub fn modes(state: &SessionState) -> acp::SessionModeState {
-    modes_with(&state.mode)
+    modes_with(&state.mode.to_string())
 }
 
 /// All modes, with `current` as the current one.
@@ -39,14 +38,14 @@ pub async fn config_options(nuncio: &Nuncio, session: &Arc<Session>) -> Vec<acp:
         Some(model) => model,
         None => models.known_default(settings).unwrap_or_default(),
     };
-    let thinking = thinking.or(nuncio.services.overrides.thinking.clone()).unwrap_or_else(|| Thinking::default().as_str().into());
+    let thinking = thinking.or(nuncio.services.overrides.thinking.map(OptionValue::Known)).unwrap_or_default();
     let mode_choices =
         MODES.iter().map(|row| acp::SessionConfigSelectOption::new(row.id, row.name).description(row.description.to_string()));
     let model_choices =
         models.choices(settings, &model).into_iter().map(|choice| acp::SessionConfigSelectOption::new(choice.id, choice.name));
     let levels = Thinking::ALL.map(|level| acp::SessionConfigSelectOption::new(level.as_str(), capitalized(level.as_str())));
     let mut options = vec![
-        acp::SessionConfigOption::select("mode", "Mode", mode, mode_choices.collect::<Vec<_>>())
+        acp::SessionConfigOption::select("mode", "Mode", mode.to_string(), mode_choices.collect::<Vec<_>>())
             .description("What the agent may do without asking".to_string())
             .category(acp::SessionConfigOptionCategory::Mode),
     ];
@@ -57,7 +56,7 @@ pub async fn config_options(nuncio: &Nuncio, session: &Arc<Session>) -> Vec<acp:
         );
     }
     options.push(
-        acp::SessionConfigOption::select("thinking", "Thinking", thinking, levels.to_vec())
+        acp::SessionConfigOption::select("thinking", "Thinking", thinking.to_string(), levels.to_vec())
             .description("How much the model thinks before it answers".to_string())
             .category(acp::SessionConfigOptionCategory::ThoughtLevel),
     );
@@ -70,11 +69,12 @@ fn capitalized(word: &str) -> String {
 }
 
 fn mode_event(mode: &str, field: &str) -> Result<Body> {
-    let known = Mode::parse(mode).ok_or_else(|| {
-        let names: Vec<&str> = MODES.iter().map(|row| row.id).collect();
-        Error::invalid_params(format!("{field}: unknown mode {mode}")).hint(format!("modes: {}", names.join(", ")))
-    })?;
-    Ok(Body::ModeChanged { mode: known.id().into() })
+    let mode: Mode = mode.parse().map_err(|error| in_field(field, error))?;
+    Ok(Body::ModeChanged { mode: OptionValue::Known(mode) })
+}
+
+fn in_field(field: &str, error: Error) -> Error {
+    Error { message: format!("{field}: {}", error.message), ..error }
 }
 
 pub struct SetMode;
@@ -126,13 +126,14 @@ impl Method for SetConfigOption {
             "mode" => mode_event(&value, "value")?,
             "model" => {
                 let cwd = session.log.state(|state| state.cwd.clone());
-                let wrong = |error: Error| Error { message: format!("value: {}", error.message), ..error };
-                cx.nuncio.services.check_model(&value, &cwd).map_err(wrong)?;
+                cx.nuncio.services.check_model(&value, &cwd).map_err(|error| in_field("value", error))?;
                 Body::SessionUpdated { change: SessionChange { model: Some(value), ..SessionChange::default() } }
             }
             "thinking" => {
-                Thinking::parse(&value).ok_or_else(|| Error::invalid_params(format!("value: unknown thinking level {value}")))?;
-                Body::SessionUpdated { change: SessionChange { thinking: Some(value), ..SessionChange::default() } }
+                let level: Thinking = value.parse().map_err(|error| in_field("value", error))?;
+                Body::SessionUpdated {
+                    change: SessionChange { thinking: Some(OptionValue::Known(level)), ..SessionChange::default() },
+                }
             }
             other => {
                 return Err(

@@ -18,8 +18,7 @@ use crate::error::{Error, Kind, Result};
 use crate::event::{Body, SessionChange, Severity};
 use crate::id::SessionId;
 use crate::limits;
-use crate::model::Thinking;
-use crate::permission::rules::Mode;
+use crate::options::{Mode, OptionValue, Thinking};
 use crate::protocol::acp;
 use crate::session::{Session, Sessions};
 use crate::store::SessionRow;
@@ -29,8 +28,8 @@ use crate::store::SessionRow;
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct NewSessionMeta {
     model: Option<String>,
-    mode: Option<String>,
-    thinking: Option<String>,
+    mode: Option<Mode>,
+    thinking: Option<Thinking>,
     system_prompt: Option<String>,
     title: Option<String>,
 }
@@ -134,21 +133,17 @@ impl Method for NewSession {
         cx.client.authorized()?;
         let meta = NewSessionMeta::read(params.meta.as_ref())?;
         let cwd = directory(&cx, "cwd", &params.cwd)?;
-        let mode = meta.mode.unwrap_or_else(|| cx.nuncio.mode.clone());
-        Mode::parse(&mode).ok_or_else(|| Error::invalid_params(format!("_meta.nuncio.mode: unknown mode {mode}")))?;
+        let mode = meta.mode.unwrap_or(cx.nuncio.mode);
         let additional = directories(&cx, &params.additional_directories)?;
-        let wrong = |field: &str, error: Error| Error { message: format!("_meta.nuncio.{field}: {}", error.message), ..error };
+        let wrong = |error: Error| Error { message: format!("_meta.nuncio.model: {}", error.message), ..error };
         if let Some(model) = &meta.model {
-            cx.nuncio.services.check_model(model, &cwd).map_err(|error| wrong("model", error))?;
-        }
-        if let Some(level) = meta.thinking.as_ref().filter(|level| Thinking::parse(level).is_none()) {
-            return Err(wrong("thinking", Error::invalid_params(format!("unknown thinking level {level}"))));
+            cx.nuncio.services.check_model(model, &cwd).map_err(wrong)?;
         }
         let (system_prompt, system_prompt_append) = NewSessionMeta::client_prompt(params.meta.as_ref());
         let change = SessionChange {
             title: meta.title,
             model: meta.model,
-            thinking: meta.thinking,
+            thinking: meta.thinking.map(OptionValue::Known),
             system_prompt: meta.system_prompt.or(system_prompt),
             system_prompt_append,
             additional_directories: (!additional.is_empty()).then_some(additional),

@@ -179,7 +179,7 @@ impl Method for Status {
             principal: cx.client.principal.clone(),
             role: cx.client.role,
             model: cx.nuncio.services.user.settings.model.clone(),
-            modes: modes_with(&cx.nuncio.mode),
+            modes: modes_with(cx.nuncio.mode.id()),
             cwd: cx.client.has_access_to(&cx.nuncio.cwd).then(|| cx.nuncio.cwd.clone()),
         }))
     }

@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::event::{Body, Event};
 use crate::id::{MessageId, Seq, SessionId, TurnId};
 use crate::limits;
+use crate::options::{Mode, OptionValue, Thinking};
 use crate::protocol::acp;
 use crate::session::{Session, SessionState};
 
@@ -81,12 +82,12 @@ pub struct SessionView {
     title: Option<String>,
     #[serde(flatten)]
     activity: Activity,
-    mode: String,
+    mode: OptionValue<Mode>,
     /// `PROVIDER/NAME`, if a model was selected for this session.
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    thinking: Option<String>,
+    thinking: Option<OptionValue<Thinking>>,
     /// RFC 3339, as is `updatedAt`.
     created_at: String,
     updated_at: String,

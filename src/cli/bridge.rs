@@ -4,9 +4,9 @@ use std::io::IsTerminal;
 
 use super::flags::{BridgeOptions, TokenCommand};
 use super::print;
-use crate::api::{Role, timestamp};
+use crate::api::timestamp;
 use crate::app::{self, BridgeFlags, Ground};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::http::Tokens;
 use crate::session::now_ms;
 use crate::terminal_text::output_line;
@@ -58,29 +58,14 @@ pub fn token(ground: &Ground, command: TokenCommand) -> Result<u8> {
             let rows = tokens.list()?.into_iter().map(|token| {
                 let roots: Vec<String> = token.roots.iter().map(|root| root.display().to_string()).collect();
                 let roots = if roots.is_empty() { "all roots of the server".into() } else { roots.join(" ") };
-                format!("{:20} {:10} {} {roots}\n", token.name, role_name(token.role), timestamp(token.created_ms))
+                format!("{:20} {:10} {} {roots}\n", token.name, token.role.as_str(), timestamp(token.created_ms))
             });
             print(rows.collect::<String>())?;
         }
         TokenCommand::New { name, role } => {
-            let role = match role.as_str() {
-                "observer" => Role::Observer,
-                "controller" => Role::Controller,
-                _ => {
-                    return Err(Error::invalid_params(format!("role \"{role}\" is unknown"))
-                        .hint("use --role observer or --role controller"));
-                }
-            };
-            print(tokens.create(&name, role, ground.overrides.roots.clone(), now_ms())? + "\n")?;
+            print(tokens.create(&name, role.parse()?, ground.overrides.roots.clone(), now_ms())? + "\n")?;
         }
         TokenCommand::Revoke { name } => tokens.revoke(&name)?,
     }
     Ok(0)
-}
-
-fn role_name(role: Role) -> &'static str {
-    match role {
-        Role::Observer => "observer",
-        Role::Controller => "controller",
-    }
 }

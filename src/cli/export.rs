@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::event::{Body, Event, SessionChange, Severity};
 use crate::id::{MessageId, SessionId, ToolCallId, TurnId};
 use crate::limits;
+use crate::options::{Mode, OptionValue};
 use crate::session::{SessionState, Sessions};
 
 /// A line of an export.
@@ -25,7 +26,7 @@ enum Line {
     Session {
         id: SessionId,
         cwd: std::path::PathBuf,
-        mode: String,
+        mode: OptionValue<Mode>,
         #[serde(flatten)]
         change: SessionChange,
         created_at_ms: u64,
@@ -171,7 +172,7 @@ pub async fn import(nuncio: &Nuncio, sessions: &Sessions, file: &Path) -> Result
         return Err(Error::invalid_params(format!("{}, line 1: the metadata of a session is missing", file.display())));
     };
     let (cwd, change, dropped) = confined(nuncio, cwd, change);
-    let session = sessions.create(cwd, nuncio.mode.clone(), change).await?;
+    let session = sessions.create(cwd, nuncio.mode, change).await?;
     for description in dropped {
         eprintln!("nuncio: not imported: {description}");
         session.log.emit(None, Body::notice(Severity::Warning, "Not imported", description)).await;

@@ -6,7 +6,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::app::Setup;
 use crate::config::Overrides;
-use crate::model::Thinking;
+use crate::error::Result;
+use crate::options::Thinking;
 
 /// Coding agent for editors, scripts and other programs
 #[derive(Debug, Parser)]
@@ -62,23 +63,23 @@ pub struct Common {
     data_dir: Option<PathBuf>,
 }
 
-impl Flags {
-    pub fn setup(&self) -> Setup {
-        let common = &self.common;
-        Setup {
+impl Common {
+    /// Parses the values. An unknown mode is an error with a hint, which clap cannot report.
+    pub fn setup(self) -> Result<Setup> {
+        Ok(Setup {
             overrides: Overrides {
-                model: common.model.clone(),
-                base_url: common.base_url.clone(),
-                mode: common.mode.clone(),
-                thinking: common.thinking.map(|level| level.as_str().into()),
-                system_prompt: common.system_prompt.clone(),
-                sandbox: common.sandbox.clone(),
-                roots: common.roots.clone(),
+                model: self.model,
+                base_url: self.base_url,
+                mode: self.mode.as_deref().map(str::parse).transpose()?,
+                thinking: self.thinking,
+                system_prompt: self.system_prompt,
+                sandbox: self.sandbox,
+                roots: self.roots,
             },
-            config: common.config.clone(),
-            data: common.data_dir.clone(),
-            cwd: common.cwd.clone(),
-        }
+            config: self.config,
+            data: self.data_dir,
+            cwd: self.cwd,
+        })
     }
 }
 

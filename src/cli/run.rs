@@ -19,6 +19,7 @@ use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Event, SessionChange};
 use crate::id::{PermissionId, Seq, SessionId, ToolCallId};
 use crate::limits;
+use crate::options::OptionValue;
 use crate::protocol::acp;
 use crate::rpc::lines::{Line, LineReader};
 use crate::session::{Follow, Session};
@@ -108,12 +109,16 @@ async fn open(nuncio: &Arc<Nuncio>, options: &RunOptions) -> Result<(Arc<Session
 /// Applies the flags of this call, which take precedence over the session's stored values.
 async fn adopt_flags(nuncio: &Nuncio, session: &Session) -> Result<()> {
     let overrides = &nuncio.services.overrides;
-    let change = SessionChange { model: overrides.model.clone(), thinking: overrides.thinking.clone(), ..SessionChange::default() };
+    let change = SessionChange {
+        model: overrides.model.clone(),
+        thinking: overrides.thinking.map(OptionValue::Known),
+        ..SessionChange::default()
+    };
     if change != SessionChange::default() {
         session.append(Body::SessionUpdated { change }).await?;
     }
-    if let Some(mode) = &overrides.mode {
-        session.append(Body::ModeChanged { mode: mode.clone() }).await?;
+    if let Some(mode) = overrides.mode {
+        session.append(Body::ModeChanged { mode: OptionValue::Known(mode) }).await?;
     }
     Ok(())
 }

@@ -15,12 +15,13 @@ use super::{Colours, print, print_json};
 use crate::agent::{CallHost, Outcome, Question, SessionEnvironment, ToolCall, ToolUse};
 use crate::api::Nuncio;
 use crate::app::on_signal;
+use crate::config::Rule;
 use crate::content::{PermissionOptionKind, plain_text};
 use crate::error::{Error, Result};
 use crate::event::{Body, PermissionOutcome};
 use crate::id::{PermissionId, ToolCallId};
 use crate::limits;
-use crate::permission::rules::Mode;
+use crate::options::Mode;
 use crate::session::PermissionAnswer;
 use crate::toolkit::{ClientHands, Progress, ToolError};
 
@@ -38,8 +39,7 @@ pub async fn run(nuncio: Arc<Nuncio>, options: ToolOptions, colours: Colours) ->
         return Err(error);
     }
     let environment = SessionEnvironment::new(nuncio.services.clone(), "tool", nuncio.cwd.clone(), Vec::new(), None)?;
-    let mode = Mode::parse(&nuncio.mode).unwrap_or(Mode::Ask);
-    let host = Terminal { cancel: CancellationToken::new(), mode, cwd: nuncio.cwd.clone(), colour: colours.stderr };
+    let host = Terminal { cancel: CancellationToken::new(), mode: nuncio.mode, cwd: nuncio.cwd.clone(), colour: colours.stderr };
     tokio::spawn(on_signal(host.cancel.clone()));
     let tool_use = ToolUse { id: ToolCallId::new(), name: name.clone(), input: text, state: None };
     let outcome = ToolCall::announce(&host, &Arc::new(environment), tool_use).await.run(&host).await?;
@@ -91,7 +91,7 @@ impl CallHost for Terminal {
         &self.cancel
     }
 
-    fn permissions(&self) -> (Mode, Vec<Value>) {
+    fn permissions(&self) -> (Mode, Vec<Rule>) {
         (self.mode, Vec::new())
     }
 
@@ -118,10 +118,10 @@ impl CallHost for Terminal {
 
 impl Terminal {
     async fn answer(&self, Question { title, content, options, .. }: Question) -> PermissionAnswer {
-        let answer = |outcome, reason| PermissionAnswer { outcome, by: "terminal".into(), reason };
+        let answer = |outcome, reason| PermissionAnswer::without_choice(outcome, "terminal", reason);
         if Answers::for_terminal() == Answers::None {
             let reason = "permission must be asked for, and no terminal is attached (--mode auto allows the call inside the roots)";
-            return answer(PermissionOutcome::Denied, Some(reason.into()));
+            return answer(PermissionOutcome::Denied, Some(reason));
         }
         let look = Look { colour: self.colour, ..Look::default() };
         for shown in Text::new(look, &self.cwd).question(&title, &content) {

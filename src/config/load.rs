@@ -12,6 +12,7 @@ use super::secret::{CREDENTIALS_HINT, has_credentials, mask_urls};
 use super::settings::{Policy, Provider, Rule, SandboxMode, Settings};
 use super::trust::{Trust, Trusted};
 use crate::error::{Error, Kind, Result, out_of_files};
+use crate::options::{Mode, Thinking};
 use crate::workspace::read_small_text;
 
 /// The layer that a value comes from.
@@ -39,8 +40,8 @@ pub struct Overrides {
     pub model: Option<String>,
     /// Replaces the base URL of the model's provider.
     pub base_url: Option<String>,
-    pub mode: Option<String>,
-    pub thinking: Option<String>,
+    pub mode: Option<Mode>,
+    pub thinking: Option<Thinking>,
     pub system_prompt: Option<String>,
     pub sandbox: Option<String>,
     /// Additional roots.

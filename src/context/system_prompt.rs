@@ -9,7 +9,7 @@ use globset::Glob;
 
 use super::instructions::Instruction;
 use crate::error::{Error, Result};
-use crate::permission::rules::Mode;
+use crate::options::Mode;
 use crate::workspace::{Workspace, read_small_text};
 
 const OWN: &str = include_str!("system_prompt.md");

@@ -8,46 +8,7 @@ use globset::GlobBuilder;
 use super::paths::{PathGlob, Place};
 use super::shell::{Command, Line, Match, escape, wildcard};
 use crate::config::{AccessKind, Policy, Rule};
-
-/// Permission mode of a session: what it may do without asking.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    Ask,
-    AcceptEdits,
-    Plan,
-    Auto,
-}
-
-/// A row of [`MODES`].
-pub struct ModeRow {
-    pub mode: Mode,
-    pub id: &'static str,
-    pub name: &'static str,
-    pub description: &'static str,
-}
-
-/// The modes, in the order of [`Mode`].
-pub const MODES: &[ModeRow] = &[
-    ModeRow { mode: Mode::Ask, id: "ask", name: "Ask", description: "Reads freely; asks before changing or running anything" },
-    ModeRow {
-        mode: Mode::AcceptEdits,
-        id: "accept-edits",
-        name: "Accept edits",
-        description: "Edits project files; asks before running anything",
-    },
-    ModeRow { mode: Mode::Plan, id: "plan", name: "Plan", description: "Only reads; changes and runs nothing" },
-    ModeRow { mode: Mode::Auto, id: "auto", name: "Auto", description: "Works inside the project without asking" },
-];
-
-impl Mode {
-    pub fn parse(id: &str) -> Option<Mode> {
-        MODES.iter().find(|row| row.id == id).map(|row| row.mode)
-    }
-
-    pub fn id(self) -> &'static str {
-        MODES[self as usize].id
-    }
-}
+use crate::options::Mode;
 
 /// The rules of all scopes. Within a scope, later rules take precedence.
 #[derive(Clone, Debug, Default)]

@@ -35,7 +35,7 @@ pub trait Agents: Send + Sync + 'static {
     fn check(&self, setup: &SessionSetup) -> Result<()>;
 }
 
-/// What an agent knows of its session before the first turn.
+/// The properties of a session that its agent receives before the first turn.
 #[derive(Clone, Debug)]
 pub struct SessionSetup {
     pub id: SessionId,

@@ -15,8 +15,18 @@ use crate::id::PermissionId;
 #[derive(Clone, Debug)]
 pub struct PermissionAnswer {
     pub outcome: PermissionOutcome,
+    /// The chosen option, for agents with options of their own; `None` if the request ended without
+    /// a choice.
+    pub option_id: Option<String>,
     pub by: String,
     pub reason: Option<String>,
+}
+
+impl PermissionAnswer {
+    /// The end of a request without a choice.
+    pub fn without_choice(outcome: PermissionOutcome, by: &str, reason: Option<&str>) -> PermissionAnswer {
+        PermissionAnswer { outcome, option_id: None, by: by.into(), reason: reason.map(String::from) }
+    }
 }
 
 /// The open permission requests of one session.
@@ -97,14 +107,15 @@ impl Broker {
             PermissionOptionKind::RejectOnce => PermissionOutcome::RejectOnce,
             PermissionOptionKind::RejectAlways => PermissionOutcome::RejectAlways,
         };
-        resolve(&mut requests, id, PermissionAnswer { outcome, by: by.into(), reason });
+        let option_id = Some(option.option_id.clone());
+        resolve(&mut requests, id, PermissionAnswer { outcome, option_id, by: by.into(), reason });
         Ok(())
     }
 
     /// Ends a request without an answer from a client: on a deadline, an invalid answer or a
     /// cancel. Does nothing if the request is not open.
     pub fn dismiss(&self, id: &PermissionId, outcome: PermissionOutcome, by: &str, reason: &str) {
-        resolve(&mut self.requests(), id, PermissionAnswer { outcome, by: by.into(), reason: Some(reason.into()) });
+        resolve(&mut self.requests(), id, PermissionAnswer::without_choice(outcome, by, Some(reason)));
     }
 }
 
@@ -132,8 +143,8 @@ impl Drop for Attendance {
         }
         let open: Vec<PermissionId> = requests.pending.keys().cloned().collect();
         for id in open {
-            let reason = Some("the last client that could answer disconnected".into());
-            resolve(&mut requests, &id, PermissionAnswer { outcome: PermissionOutcome::Denied, by: "disconnect".into(), reason });
+            let reason = Some("the last client that could answer disconnected");
+            resolve(&mut requests, &id, PermissionAnswer::without_choice(PermissionOutcome::Denied, "disconnect", reason));
         }
     }
 }

@@ -23,6 +23,7 @@ use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Event, SessionChange};
 use crate::id::{Seq, SessionId};
 use crate::limits;
+use crate::options::{Mode, OptionValue};
 use crate::store::{SessionPage, SessionRow, Store};
 
 /// Creates, opens, closes and deletes sessions.
@@ -90,7 +91,7 @@ impl Sessions {
     }
 
     /// Creates a session that this process owns. `session.created` is committed when this returns.
-    pub async fn create(&self, cwd: PathBuf, mode: String, change: SessionChange) -> Result<Arc<Session>> {
+    pub async fn create(&self, cwd: PathBuf, mode: Mode, change: SessionChange) -> Result<Arc<Session>> {
         let id = SessionId::new();
         // Invalid project settings are an error before the session exists.
         self.agents.check(&SessionSetup {
@@ -102,7 +103,7 @@ impl Sessions {
         let lock = SessionLock::take(&self.locks, &id)?;
         let row = self.store.create_session(&id, &cwd, std::process::id(), now_ms())?;
         let log = self.log.session(&row)?;
-        log.commit(None, Body::SessionCreated { cwd, mode, change }).await?;
+        log.commit(None, Body::SessionCreated { cwd, mode: OptionValue::Known(mode), change }).await?;
         Ok(self.insert_owned(log, lock))
     }
 

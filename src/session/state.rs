@@ -2,24 +2,28 @@
 
 use std::path::PathBuf;
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::queue::{Message, Queued};
 use super::turns::Turns;
+use crate::config::Rule;
 use crate::content::{Location, Part, PermissionOption, PlanEntry, Role, ToolContent, ToolKind, ToolStatus};
 use crate::context::history::History;
 use crate::event::{Body, Event, PermissionOutcome, SessionChange};
 use crate::id::{MessageId, PermissionId, Seq, ToolCallId, TurnId};
+use crate::options::{Mode, OptionValue, Thinking};
 
 #[derive(Clone, Debug, Default)]
 pub struct SessionState {
     pub cwd: PathBuf,
     pub additional_directories: Vec<PathBuf>,
     pub title: Option<String>,
-    pub mode: String,
+    /// The mode, which may be one of a hosted agent.
+    pub mode: OptionValue<Mode>,
     /// `PROVIDER/NAME`, if it was set for this session.
     pub model: Option<String>,
-    pub thinking: Option<String>,
+    pub thinking: Option<OptionValue<Thinking>>,
     pub system_prompt: Option<String>,
     pub system_prompt_append: Option<String>,
     /// Milliseconds since the Unix epoch.
@@ -37,8 +41,8 @@ pub struct SessionState {
     pub open_tools: Vec<OpenTool>,
     pub open_permissions: Vec<OpenPermission>,
     pub plan: Vec<PlanEntry>,
-    /// Rules remembered from `always` answers, oldest first; `permission::Rule` as JSON.
-    pub rules: Vec<Value>,
+    /// Rules remembered from `always` answers, oldest first.
+    pub rules: Vec<Rule>,
     pub context_tokens: u64,
     pub history: History,
 }
@@ -129,7 +133,8 @@ impl SessionState {
             Body::PermissionResolved { permission_id: Some(id), outcome, rule, .. } => {
                 self.open_permissions.retain(|open| open.id != *id);
                 if matches!(outcome, PermissionOutcome::AllowAlways | PermissionOutcome::RejectAlways) {
-                    self.rules.extend(rule.clone());
+                    // A rule that this version cannot parse is ignored.
+                    self.rules.extend(rule.as_ref().and_then(|rule| Rule::deserialize(rule).ok()));
                 }
             }
             Body::PermissionResolved { permission_id: None, .. } => {}

@@ -26,6 +26,8 @@ pub struct Turn {
     pub id: TurnId,
     pub session: Arc<Session>,
     pub cancel: CancellationToken,
+    /// The messages that start the turn: queued ones, then the prompt.
+    pub prompt: Vec<Part>,
     opened: watch::Sender<bool>,
     permit: TurnPermit,
 }
@@ -124,7 +126,7 @@ impl Session {
         let handle = TurnHandle { id: id.clone(), cancel: cancel.clone(), opened: is_open, end };
         turn_queue.turn = Some(handle.clone());
         self.used();
-        let turn = Turn { id, session: self.clone(), cancel, opened, permit };
+        let turn = Turn { id, session: self.clone(), cancel, prompt: Vec::new(), opened, permit };
         let span = tracing::info_span!("turn", session = %self.log.id, turn = %turn.id);
         let work = async move {
             let end = turn.run(start).await;
@@ -136,7 +138,7 @@ impl Session {
 }
 
 impl Turn {
-    async fn run(self, start: Start) -> TurnEnd {
+    async fn run(mut self, start: Start) -> TurnEnd {
         if let Err(error) = self.session.own().await {
             let mut turn_queue = self.session.turn_queue();
             turn_queue.turn.take_if(|running| running.id == self.id);
@@ -165,7 +167,7 @@ impl Turn {
     }
 
     /// Records the start of the turn and its prompt. The prompt is committed before the agent runs.
-    async fn open(&self, Start { message, by, waiting, retries }: Start) -> Result<Seq> {
+    async fn open(&mut self, Start { message, by, waiting, retries }: Start) -> Result<Seq> {
         self.emit(Body::TurnStarted { by, retries }).await;
         let (untitled, queue) = self.session.log.state(|state| {
             let runs = state.queue.iter().filter(|queued| waiting && queued.auto_run);
@@ -175,8 +177,10 @@ impl Turn {
             self.emit(Body::SessionUpdated { change: SessionChange { title: Some(title), ..Default::default() } }).await;
         }
         for earlier in queue {
+            self.prompt.extend_from_slice(&earlier.parts);
             self.emit(earlier.completed()).await;
         }
+        self.prompt.extend_from_slice(&message.parts);
         let seq = self.commit(message.completed()).await?;
         self.opened.send_replace(true);
         Ok(seq)
@@ -270,8 +274,8 @@ impl Turn {
         let id = PermissionId::new();
         let broker = &self.session.broker;
         let Some(mut answered) = broker.ask(id.clone(), options.clone()) else {
-            let reason = Some("no client is attached to answer".into());
-            return (None, PermissionAnswer { outcome: PermissionOutcome::Denied, by: "nobody".into(), reason });
+            let reason = Some("no client is attached to answer");
+            return (None, PermissionAnswer::without_choice(PermissionOutcome::Denied, "nobody", reason));
         };
         let deadline_ms = now_ms() + timeout.as_millis() as u64;
         self.emit(Body::PermissionRequested { permission_id: id.clone(), tool_call_id, content, options, deadline_ms }).await;
@@ -287,7 +291,7 @@ impl Turn {
                 answered.await.ok()
             }
         };
-        let disconnected = || PermissionAnswer { outcome: PermissionOutcome::Denied, by: "disconnect".into(), reason: None };
+        let disconnected = || PermissionAnswer::without_choice(PermissionOutcome::Denied, "disconnect", None);
         (Some(id), answer.unwrap_or_else(disconnected))
     }
 }

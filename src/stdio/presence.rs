@@ -4,8 +4,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::Caller;
+use super::barrier::AcpConnection;
 use super::client_fs::ClientAccess;
+use crate::api::Client;
 use crate::id::SessionId;
 use crate::session::Session;
 use crate::session::broker::Attendance;
@@ -14,7 +15,8 @@ use crate::session::hands::Lent;
 /// The attended sessions. Clear it when the client disconnects.
 #[derive(Clone)]
 pub struct Presence {
-    caller: Caller,
+    client: Arc<Client>,
+    connection: AcpConnection,
     sessions: Arc<Mutex<HashMap<SessionId, AttendedSession>>>,
 }
 
@@ -24,8 +26,9 @@ struct AttendedSession {
 }
 
 impl Presence {
-    pub fn new(caller: Caller) -> Presence {
-        Presence { caller, sessions: Arc::default() }
+    /// Attends no session at first.
+    pub fn new(client: Arc<Client>, connection: AcpConnection) -> Presence {
+        Presence { client, connection, sessions: Arc::default() }
     }
 
     fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, AttendedSession>> {
@@ -38,7 +41,7 @@ impl Presence {
         if sessions.get(&session.log.id).is_some_and(|present| present.attendance.is_for(&session.broker)) {
             return false;
         }
-        let access = Arc::new(ClientAccess::new(self.caller.clone(), session.log.clone()));
+        let access = Arc::new(ClientAccess::new(self.client.clone(), self.connection.clone(), session.log.clone()));
         let present = AttendedSession { attendance: session.broker.attend(), _lent: session.lending.lend(access) };
         sessions.insert(session.log.id.clone(), present);
         true

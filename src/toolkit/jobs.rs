@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::capture::Capture;
-use super::follow::{End, Sink, follow};
+use super::follow::{CommandEnd, OutputSink, follow};
 use super::output::ToolError;
 use super::sandbox_notes::sandbox_notes;
 use crate::limits;
@@ -45,7 +45,7 @@ pub struct Job {
     /// The file with the output, once it exceeds what a model sees at once.
     artifact: PathBuf,
     output: Mutex<JobOutput>,
-    ended: watch::Sender<Option<Ended>>,
+    ended: watch::Sender<Option<JobEnd>>,
     cancel: CancellationToken,
 }
 
@@ -70,7 +70,7 @@ pub struct JobDetails {
 
 /// How a job ended.
 #[derive(Clone, Debug)]
-pub struct Ended {
+pub struct JobEnd {
     /// Exit code; `None` if the job did not exit by itself.
     pub code: Option<i32>,
     /// How the job ended, for the model.
@@ -91,7 +91,7 @@ struct JobOutput {
 }
 
 /// A part of a job's output.
-pub struct Part {
+pub struct JobOutputPart {
     pub text: String,
     /// Bytes before `text` that are no longer in memory.
     pub missed: usize,
@@ -143,7 +143,7 @@ impl Jobs {
             // The file is complete before the job is reported as ended.
             let JobSink { capture, job } = sink;
             capture.finish().await;
-            job.ended.send_replace(Some(Ended::of(end, sandbox.as_ref())));
+            job.ended.send_replace(Some(JobEnd::of(end, sandbox.as_ref())));
         });
         Ok(number)
     }
@@ -190,13 +190,13 @@ impl Drop for Jobs {
 
 impl Job {
     /// How the job ended; `None` while it runs.
-    pub fn ended(&self) -> Option<Ended> {
+    pub fn ended(&self) -> Option<JobEnd> {
         self.ended.borrow().clone()
     }
 
     /// Ends the job and all its processes; no effect if it has ended. `None` if it does not end in
     /// time.
-    pub async fn end(&self) -> Option<Ended> {
+    pub async fn end(&self) -> Option<JobEnd> {
         self.cancel.cancel();
         let mut ended = self.ended.subscribe();
         let ended = tokio::time::timeout(END, ended.wait_for(Option::is_some)).await;
@@ -205,7 +205,7 @@ impl Job {
 
     /// The output from byte `since` on, by default from the end of the last read; limited to what a
     /// model sees at once.
-    pub fn read(&self, since: Option<usize>) -> Part {
+    pub fn read(&self, since: Option<usize>) -> JobOutputPart {
         // In this order, so that a job that is seen as ended has no more output.
         let over = self.ended().is_some();
         let mut output = self.output();
@@ -223,7 +223,7 @@ impl Job {
         }
         let (text, next) = (String::from_utf8_lossy(part).into_owned(), from + part.len());
         output.shown = next;
-        Part { text, missed: from - since, next, more: output.total - next }
+        JobOutputPart { text, missed: from - since, next, more: output.total - next }
     }
 
     /// The file with the whole output, if it exceeds what a model sees at once.
@@ -249,18 +249,18 @@ impl Job {
     }
 }
 
-impl Ended {
-    fn of(end: End, sandbox: Option<&Sandbox>) -> Ended {
-        let unfinished = |how: String| Ended { code: None, how, notes: String::new() };
+impl JobEnd {
+    fn of(end: CommandEnd, sandbox: Option<&Sandbox>) -> JobEnd {
+        let unfinished = |how: String| JobEnd { code: None, how, notes: String::new() };
         match end {
-            End::Exited(status) => Ended {
+            CommandEnd::Exited(status) => JobEnd {
                 code: Some(status.code),
                 how: format!("exit code: {}", status.code),
                 notes: sandbox.map(|sandbox| sandbox_notes(sandbox, &status)).unwrap_or_default(),
             },
-            End::Cancelled => unfinished("killed".into()),
-            End::TimedOut => unfinished("timed out".into()),
-            End::Failed(ToolError(why)) => unfinished(why),
+            CommandEnd::Cancelled => unfinished("killed".into()),
+            CommandEnd::TimedOut => unfinished("timed out".into()),
+            CommandEnd::Failed(ToolError(why)) => unfinished(why),
         }
     }
 }
@@ -271,7 +271,7 @@ struct JobSink {
     capture: Capture,
 }
 
-impl Sink for JobSink {
+impl OutputSink for JobSink {
     async fn push(&mut self, bytes: &[u8]) {
         self.capture.push(bytes).await;
         let mut output = self.job.output();

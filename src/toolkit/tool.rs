@@ -67,7 +67,7 @@ pub trait Tool: Send + Sync + 'static {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ToolProperties {
     /// Results list many files: paths that permission rules hide are omitted
-    /// ([`ToolContext::hidden`]).
+    /// ([`ToolContext::path_filter`]).
     pub lists_files: bool,
     /// Calls edit files: new diagnostics of these files are added to the result.
     pub edits_files: bool,
@@ -145,7 +145,7 @@ impl PreparedCall {
     /// The context with the call's paths fixed to their resolution at the permission check.
     fn pinned(&self, context: &ToolContext) -> ToolContext {
         let paths = self.access.paths.iter().cloned().zip(self.placed.iter().cloned());
-        let workspace = Workspace::clone(&context.workspace).judged(paths);
+        let workspace = Workspace::clone(&context.workspace).with_resolved(paths);
         ToolContext { workspace: Arc::new(workspace), ..context.clone() }
     }
 }

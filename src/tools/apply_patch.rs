@@ -9,7 +9,7 @@ use crate::config::AccessKind;
 use crate::content::{Location, ToolContent, ToolKind};
 use crate::patch::apply_patch::{FilePatch, Hunk, Operation, PatchOutcome, apply, parse};
 use crate::permission::Access;
-use crate::toolkit::change::{self, Change, ChangePlan, FileSnapshot};
+use crate::toolkit::change::{self, ChangePlan, FileSnapshot, PlannedChange};
 use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput, ToolProperties};
 use crate::workspace::{Placed, Workspace};
 
@@ -47,7 +47,7 @@ pub(super) struct PatchedFile {
     from: Option<PathBuf>,
 }
 
-/// What a patch did with a file.
+/// How a patch changed a file.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum PatchKind {
@@ -58,7 +58,7 @@ pub(super) enum PatchKind {
 }
 
 impl PatchKind {
-    fn of(change: &Change) -> PatchKind {
+    fn of(change: &PlannedChange) -> PatchKind {
         match (&change.from, &change.old.bytes, &change.new) {
             (Some(_), ..) => PatchKind::Move,
             (None, _, None) => PatchKind::Delete,
@@ -138,7 +138,7 @@ fn plan(input: &ApplyPatchInput, context: &ToolContext) -> Result<ChangePlan<App
         added.map_err(|why| ToolError(format!("{path}: {}; nothing was changed", why.0)))?;
     }
     // The patch may add a file and delete it again.
-    changes.retain(|change: &Change| change.old.bytes.is_some() || change.new.is_some());
+    changes.retain(|change: &PlannedChange| change.old.bytes.is_some() || change.new.is_some());
     let lines: Vec<String> = changes.iter().map(|change| format!("{}\n", describe(change))).collect();
     let files = changes.iter().map(details).collect();
     Ok(ChangePlan { text: format!("applied the patch:\n{}", lines.concat()), details: ApplyPatchDetails { files }, changes })
@@ -146,7 +146,7 @@ fn plan(input: &ApplyPatchInput, context: &ToolContext) -> Result<ChangePlan<App
 
 /// Adds the change of one section of a patch to `changes`. Several sections may change the same
 /// file; each applies to the result of the one before.
-fn add_change(changes: &mut Vec<Change>, file: FilePatch, context: &ToolContext) -> Result<(), ToolError> {
+fn add_change(changes: &mut Vec<PlannedChange>, file: FilePatch, context: &ToolContext) -> Result<(), ToolError> {
     let placed = context.workspace.resolve(&file.path);
     let before = changes.iter().position(|change| concerns(change, &placed));
     let twice = || ToolError::new("the patch moves this file and changes it again; put all of its changes into one section");
@@ -190,14 +190,14 @@ fn add_change(changes: &mut Vec<Change>, file: FilePatch, context: &ToolContext)
             // An existing file at the destination is overwritten; a directory is an error.
             change::current(&to, context)?;
             let from = Some((placed.clone(), context.workspace.show(&placed.path)));
-            changes.push(Change { from, line, ..Change::new(to, context, current, new) });
+            changes.push(PlannedChange { from, line, ..PlannedChange::new(to, context, current, new) });
         }
-        (None, None) => changes.push(Change { line, ..Change::new(placed, context, current, new) }),
+        (None, None) => changes.push(PlannedChange { line, ..PlannedChange::new(placed, context, current, new) }),
     }
     Ok(())
 }
 
-fn concerns(change: &Change, placed: &Placed) -> bool {
+fn concerns(change: &PlannedChange, placed: &Placed) -> bool {
     change.placed.real == placed.real || change.from.as_ref().is_some_and(|(from, _)| from.real == placed.real)
 }
 
@@ -205,7 +205,7 @@ fn patched(content: &[u8], hunks: &[Hunk]) -> Result<PatchOutcome, ToolError> {
     apply(content, hunks).map_err(ToolError)
 }
 
-fn describe(change: &Change) -> String {
+fn describe(change: &PlannedChange) -> String {
     let (kind, shown) = (PatchKind::of(change).name(), &change.shown);
     match (&change.from, change.line) {
         (Some((_, from)), _) => format!("{kind} {from} to {shown}"),
@@ -214,7 +214,7 @@ fn describe(change: &Change) -> String {
     }
 }
 
-fn details(change: &Change) -> PatchedFile {
+fn details(change: &PlannedChange) -> PatchedFile {
     let diff = change.diff();
     PatchedFile {
         file_path: change.placed.path.clone(),

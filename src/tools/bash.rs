@@ -17,7 +17,7 @@ use crate::permission::shell::assignment;
 use crate::permission::{Access, AccessKind};
 use crate::process::Command;
 use crate::toolkit::capture::Capture;
-use crate::toolkit::follow::{End, Sink, follow};
+use crate::toolkit::follow::{CommandEnd, OutputSink, follow};
 use crate::toolkit::{Progress, Tool, ToolContext, ToolError, ToolOutput, sandbox_notes};
 use crate::workspace::Workspace;
 
@@ -115,15 +115,15 @@ impl Tool for Bash {
         let captured = shown.capture.finish().await;
         let printed = if captured.text.is_empty() { "[no output]\n" } else { captured.text.as_str() };
         let mut status = match ended {
-            End::Exited(status) => status,
-            End::Cancelled => return Err(ToolError(format!("{printed}cancelled; all its processes were ended"))),
-            End::TimedOut => {
+            CommandEnd::Exited(status) => status,
+            CommandEnd::Cancelled => return Err(ToolError(format!("{printed}cancelled; all its processes were ended"))),
+            CommandEnd::TimedOut => {
                 let after = timeout.as_millis();
                 return Err(ToolError(format!(
                     "{printed}timed out after {after} ms; all its processes were ended; set a longer timeout_ms if needed"
                 )));
             }
-            End::Failed(error) => return Err(ToolError(captured.text + &error.0)),
+            CommandEnd::Failed(error) => return Err(ToolError(captured.text + &error.0)),
         };
         let mut notes = command.sandbox.as_ref().map(|sandbox| sandbox_notes(sandbox, &status)).unwrap_or_default();
         // A command that did not change its directory keeps the one that a concurrent command set.
@@ -219,7 +219,7 @@ struct LiveOutput<'a> {
     progress: &'a Progress,
 }
 
-impl Sink for LiveOutput<'_> {
+impl OutputSink for LiveOutput<'_> {
     async fn push(&mut self, bytes: &[u8]) {
         self.capture.push(bytes).await;
     }

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use crate::content::ToolKind;
 use crate::permission::Access;
-use crate::toolkit::jobs::{Ended, JobDetails};
+use crate::toolkit::jobs::{JobDetails, JobEnd};
 use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput};
 use crate::workspace::Workspace;
 
@@ -36,7 +36,7 @@ impl Tool for BashKill {
     async fn run(&self, input: BashKillInput, context: &ToolContext) -> Result<ToolOutput<JobDetails>, ToolError> {
         let job = context.shell.jobs.get(&input.job)?;
         let before = job.ended();
-        let Some(Ended { how, .. }) = job.end().await else {
+        let Some(JobEnd { how, .. }) = job.end().await else {
             return Err(ToolError(format!("job {} did not end and is still running", job.number)));
         };
         let text = match before {

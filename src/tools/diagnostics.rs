@@ -51,7 +51,7 @@ impl Tool for Diagnostics {
     async fn run(&self, input: DiagnosticsInput, context: &ToolContext) -> Result<ToolOutput<DiagnosticsDetails>, ToolError> {
         let Some(path) = &input.file_path else {
             let mut known = context.languages.known();
-            known.retain(|diagnostic| context.hidden.as_ref().is_none_or(|hidden| !hidden(&diagnostic.file_path)));
+            known.retain(|diagnostic| context.path_filter.as_ref().is_none_or(|hidden| !hidden(&diagnostic.file_path)));
             return Ok(output(known, "no diagnostics so far; pass file_path to check a file", context));
         };
         let placed = context.workspace.resolve(path);

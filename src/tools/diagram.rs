@@ -64,7 +64,7 @@ impl Tool for Diagram {
         let Format::Svg = input.format.unwrap_or(Format::Svg);
         let inner = context.clone();
         context
-            .look(move || {
+            .read_blocking(move || {
                 let graph = dot::parse(&input.source).map_err(|error| ToolError(format!("source: {error}")))?;
                 let svg = draw::svg(&graph).map_err(|error| ToolError(format!("source: {error}")))?;
                 let artifact = artifact::keep(&inner, "diagram", "svg", svg.as_bytes())?;

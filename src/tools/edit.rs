@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::content::{Location, ToolContent, ToolKind};
 use crate::patch::edit::{EditOutcome, edit};
 use crate::permission::Access;
-use crate::toolkit::change::{self, Change, ChangePlan};
+use crate::toolkit::change::{self, ChangePlan, PlannedChange};
 use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput, ToolProperties};
 use crate::workspace::Workspace;
 
@@ -90,7 +90,7 @@ fn plan(input: &EditInput, context: &ToolContext) -> Result<ChangePlan<EditDetai
         None | Some(_) => EditOutcome { bytes: input.new_string.clone().into_bytes(), strategy: "exact", match_count: 1, line: 1 },
     };
     let EditOutcome { bytes, strategy, match_count, line } = edited;
-    let change = Change { line: Some(line), ..Change::new(placed, context, old, Some(bytes)) };
+    let change = PlannedChange { line: Some(line), ..PlannedChange::new(placed, context, old, Some(bytes)) };
     let text = match match_count {
         1 => format!("edited {shown} at line {line}"),
         count => format!("edited {shown} at {count} places, the first at line {line}"),

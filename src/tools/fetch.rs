@@ -73,7 +73,7 @@ impl Tool for Fetch {
             }
         };
         let inner = context.clone();
-        context.change(move || output(&address, answer, &inner)).await
+        context.write_blocking(move || output(&address, answer, &inner)).await
     }
 }
 
@@ -82,7 +82,7 @@ async fn follow(mut address: Address, context: &ToolContext) -> Result<(Address,
     for _ in 0..=limits::FETCH_REDIRECTS_MAX {
         let answer = context.web.get(&address, &context.fetch_hosts).await.map_err(ToolError)?;
         let Some(next) = &answer.redirect else { return Ok((address, answer)) };
-        if context.reach.as_ref().is_some_and(|reach| !reach(next)) {
+        if context.redirect_policy.as_ref().is_some_and(|allows| !allows(next)) {
             return Err(ToolError(format!("{address} redirects to {next}, which needs its own permission: fetch that URL")));
         }
         address = next.clone();

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::content::{ToolContent, ToolKind};
 use crate::limits;
 use crate::permission::{Access, AccessKind};
-use crate::toolkit::git::changes::{self, FileChange};
+use crate::toolkit::git::changes::{self, ChangedFile};
 use crate::toolkit::git::{Git, GitOutput, pathspec, quoted, with_paths};
 use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput};
 use crate::workspace::Workspace;
@@ -44,7 +44,7 @@ impl GitCommitInput {
 pub(super) struct GitCommitDetails {
     /// Id of the new commit.
     commit: String,
-    files: Vec<FileChange>,
+    files: Vec<ChangedFile>,
     /// Absent for a detached head.
     #[serde(skip_serializing_if = "Option::is_none")]
     branch: Option<String>,
@@ -84,7 +84,7 @@ impl Tool for GitCommit {
         files.truncate(limits::GIT_ENTRIES_MAX);
         let target = if branch.is_empty() { "a detached head".to_owned() } else { branch.clone() };
         let mut text = format!("committed {} on {target}\n", &head[..head.len().min(10)]);
-        files.iter().map(FileChange::line).for_each(|line| text.push_str(&format!("  {line}\n")));
+        files.iter().map(ChangedFile::line).for_each(|line| text.push_str(&format!("  {line}\n")));
         let hooks = committed.text();
         if !hooks.is_empty() {
             text.push_str(&format!("output of hooks:\n{}\n", &hooks[..hooks.floor_char_boundary(limits::GIT_ERROR_BYTES_MAX)]));

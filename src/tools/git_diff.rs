@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::content::ToolKind;
 use crate::limits;
 use crate::permission::Access;
-use crate::toolkit::git::changes::{self, FileChange};
+use crate::toolkit::git::changes::{self, ChangedFile};
 use crate::toolkit::git::{Git, pathspec, with_paths};
 use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput, ToolProperties};
 use crate::workspace::Workspace;
@@ -28,7 +28,7 @@ pub(super) struct GitDiffInput {
 /// The details of a `git_diff`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct GitDiffDetails {
-    files: Vec<FileChange>,
+    files: Vec<ChangedFile>,
     /// The diff or the list of files is not complete.
     truncated: bool,
 }
@@ -62,7 +62,7 @@ impl Tool for GitDiff {
         let list = async |scope: &[OsString]| git.read(arguments(&["--raw", "--numstat", "-z"], scope)).await;
         let mut listed = list(&scope).await?;
         let mut files = changes::parse(&git, &listed);
-        let hidden: Vec<&[u8]> = files.iter().flat_map(FileChange::raw_paths).filter(|path| git.hides(path)).collect();
+        let hidden: Vec<&[u8]> = files.iter().flat_map(ChangedFile::raw_paths).filter(|path| git.hides(path)).collect();
         if !hidden.is_empty() {
             scope.extend(hidden.into_iter().map(|path| pathspec("top,literal,exclude", path)));
             listed = list(&scope).await?;

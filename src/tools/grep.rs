@@ -12,7 +12,7 @@ use ignore::types::{Types, TypesBuilder};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use self::sink::{FileHits, Hits, Mode};
+use self::sink::{FileHits, GrepMode, Hits};
 use crate::content::ToolKind;
 use crate::limits;
 use crate::permission::Access;
@@ -39,7 +39,7 @@ pub(super) struct GrepInput {
     file_type: Option<String>,
     /// Default content.
     #[serde(default)]
-    output_mode: Option<Mode>,
+    output_mode: Option<GrepMode>,
     /// Lines after each match.
     #[serde(default, rename = "-A")]
     after: Option<usize>,
@@ -88,7 +88,7 @@ impl GrepInput {
     }
 
     fn searcher(&self) -> Searcher {
-        let content = self.output_mode.unwrap_or(Mode::Content) == Mode::Content;
+        let content = self.output_mode.unwrap_or(GrepMode::Content) == GrepMode::Content;
         let around = self.around.unwrap_or(0);
         let context = |own: Option<usize>| if content { own.unwrap_or(around) } else { 0 };
         SearcherBuilder::new()
@@ -151,7 +151,7 @@ fn grep(input: &GrepInput, context: &ToolContext) -> Result<ToolOutput<GrepDetai
     let matcher = input.matcher()?;
     let names = input.glob.as_deref().map(PathPatterns::new).transpose()?;
     let types = input.types()?;
-    let mode = input.output_mode.unwrap_or(Mode::Content);
+    let mode = input.output_mode.unwrap_or(GrepMode::Content);
     let wanted = |path: &Path| {
         let relative = path.strip_prefix(&placed.real).ok().filter(|path| !path.as_os_str().is_empty()).unwrap_or(path);
         names.as_ref().is_none_or(|names| names.fit(relative))
@@ -219,7 +219,7 @@ impl Found {
         }
     }
 
-    fn output(self, mode: Mode, show: impl Fn(&Path) -> String) -> ToolOutput<GrepDetails> {
+    fn output(self, mode: GrepMode, show: impl Fn(&Path) -> String) -> ToolOutput<GrepDetails> {
         let mut text = String::new();
         let mut left = self.limit;
         let mut matches = 0;
@@ -228,9 +228,9 @@ impl Found {
             let path = show(path);
             matches += hits.matches;
             match mode {
-                Mode::FilesWithMatches => text.push_str(&format!("{path}\n")),
-                Mode::Count => text.push_str(&format!("{path}:{}\n", hits.matches)),
-                Mode::Content => {
+                GrepMode::FilesWithMatches => text.push_str(&format!("{path}\n")),
+                GrepMode::Count => text.push_str(&format!("{path}:{}\n", hits.matches)),
+                GrepMode::Content => {
                     truncated |= hits.more || hits.lines.len() > left;
                     for line in hits.lines.iter().take(left) {
                         line.write(&path, &mut text);

@@ -14,7 +14,7 @@ use crate::content::{Location, Part, ToolContent, ToolKind};
 use crate::limits;
 use crate::permission::Access;
 use crate::toolkit::client_copy::ClientCopy;
-use crate::toolkit::text::{Encoding, Lines};
+use crate::toolkit::text::{Encoding, TextLines};
 use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput};
 use crate::workspace::{self, Placed, Workspace};
 
@@ -29,7 +29,7 @@ pub(super) struct ReadInput {
     /// First line, from 1.
     #[serde(default)]
     offset: Option<u64>,
-    /// Lines to read, at most 5000.
+    /// TextLines to read, at most 5000.
     #[serde(default)]
     limit: Option<u64>,
 }
@@ -40,13 +40,13 @@ pub(super) struct ReadInput {
 pub(super) enum ReadDetails {
     Text {
         file_path: PathBuf,
-        /// Lines of the file.
+        /// TextLines of the file.
         total_lines: u64,
-        /// Lines in the result.
+        /// TextLines in the result.
         lines_read: u64,
         /// Number of the first line in the result, from 1.
         offset: u64,
-        /// Lines are missing after the last one, or some are not complete.
+        /// TextLines are missing after the last one, or some are not complete.
         truncated: bool,
     },
     Image {
@@ -88,7 +88,7 @@ impl Tool for Read {
     async fn run(&self, input: ReadInput, context: &ToolContext) -> Result<ToolOutput<ReadDetails>, ToolError> {
         let placed = context.workspace.resolve(&input.file_path);
         let inner = context.clone();
-        context.look(move || read(&placed, &input, &inner)).await
+        context.read_blocking(move || read(&placed, &input, &inner)).await
     }
 }
 
@@ -124,7 +124,7 @@ fn read(placed: &Placed, input: &ReadInput, context: &ToolContext) -> Result<Too
     match client_copy.unsaved() {
         Some(text) => read_unsaved(text, placed, input, context),
         None => {
-            let page = Page::read(Lines::new(file, encoding), input, &context.cancel).map_err(fail)?;
+            let page = Page::read(TextLines::new(file, encoding), input, &context.cancel).map_err(fail)?;
             page.output(&placed.path, &shown)
         }
     }
@@ -152,7 +152,7 @@ fn read_unsaved(
     input: &ReadInput,
     context: &ToolContext,
 ) -> Result<ToolOutput<ReadDetails>, ToolError> {
-    let lines = Lines::new(text.as_bytes(), Encoding::of(text.as_bytes()));
+    let lines = TextLines::new(text.as_bytes(), Encoding::of(text.as_bytes()));
     let page = Page::read(lines, input, &context.cancel).map_err(|error| context.failed("reading", &placed.path, error))?;
     let mut output = page.output(&placed.path, &context.workspace.show(&placed.path))?;
     output.parts.push(Part::text("[content of the editor, including unsaved changes]"));
@@ -197,9 +197,9 @@ struct Page {
     text: String,
     /// Number of the first line, from 1.
     first: u64,
-    /// Lines in `text`.
+    /// TextLines in `text`.
     lines: u64,
-    /// Lines of the file.
+    /// TextLines of the file.
     total: u64,
     /// Some lines are truncated.
     cut: bool,
@@ -208,7 +208,7 @@ struct Page {
 }
 
 impl Page {
-    fn read(mut lines: Lines<impl io::Read>, input: &ReadInput, cancel: &CancellationToken) -> io::Result<Page> {
+    fn read(mut lines: TextLines<impl io::Read>, input: &ReadInput, cancel: &CancellationToken) -> io::Result<Page> {
         let first = input.offset.unwrap_or(1).max(1);
         let wanted = input.limit.unwrap_or(limits::READ_LINES_MAX as u64).clamp(1, limits::READ_LINES_MAX as u64);
         let go_on = || !cancel.is_cancelled();

@@ -23,7 +23,7 @@ use crate::content::ToolKind;
 use crate::limits;
 use crate::permission::Access;
 use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput, ToolProperties};
-use crate::workspace::{self, Entry, Placed, Workspace};
+use crate::workspace::{self, Placed, WalkEntry, Workspace};
 
 /// The tool, with the maps of the files that calls have parsed.
 #[derive(Default)]
@@ -179,7 +179,7 @@ impl Sources {
 
 /// Parses a file, or takes its cached map. `None` if it is too large or cannot be read.
 fn read(
-    entry: &Entry,
+    entry: &WalkEntry,
     language: usize,
     parser: &mut Parser,
     until: Instant,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::content::{Location, ToolContent, ToolKind};
 use crate::permission::Access;
-use crate::toolkit::change::{self, Change, ChangePlan};
+use crate::toolkit::change::{self, ChangePlan, PlannedChange};
 use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput, ToolProperties};
 use crate::workspace::Workspace;
 
@@ -70,7 +70,7 @@ fn plan(input: WriteInput, context: &ToolContext) -> Result<ChangePlan<WriteDeta
     let placed = context.workspace.resolve(&input.file_path);
     let old = change::current(&placed, context)?;
     let (is_new, size) = (old.bytes.is_none(), input.content.len());
-    let change = Change::new(placed, context, old, Some(input.content.into_bytes()));
+    let change = PlannedChange::new(placed, context, old, Some(input.content.into_bytes()));
     let did = if is_new { "created" } else { "overwrote" };
     let details = WriteDetails { file_path: change.placed.path.clone(), size, is_new, diff: change.diff().text };
     Ok(ChangePlan { text: format!("{did} {} ({size} bytes)", change.shown), changes: vec![change], details })

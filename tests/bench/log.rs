@@ -8,11 +8,12 @@ use nuncio::config::Durability;
 use nuncio::content::{Role, StopReason};
 use nuncio::error::Result;
 use nuncio::event::{Body, SessionChange};
-use nuncio::id::{MessageId, SessionId};
-use nuncio::session::{Agent, Agents, Session, SessionState, Sessions, Turn};
+use nuncio::id::MessageId;
+use nuncio::options::{Mode, OptionValue};
+use nuncio::session::{Agent, AgentInfo, Agents, Session, SessionSetup, Sessions, Turn};
 use tokio::runtime::Runtime;
 
-/// Nobody works here.
+/// An agent that ends each turn at once.
 struct Idle;
 
 impl Agent for Idle {
@@ -26,11 +27,15 @@ impl Agent for Idle {
 }
 
 impl Agents for Idle {
-    fn open(&self, _id: &SessionId, _state: &SessionState) -> Arc<dyn Agent> {
+    fn list(&self) -> Vec<AgentInfo> {
+        Vec::new()
+    }
+
+    fn open(&self, _setup: SessionSetup) -> Arc<dyn Agent> {
         Arc::new(Idle)
     }
 
-    fn check(&self, _state: &SessionState) -> Result<()> {
+    fn check(&self, _setup: &SessionSetup) -> Result<()> {
         Ok(())
     }
 }
@@ -40,7 +45,7 @@ fn open(runtime: &Runtime, durability: Durability) -> (tempfile::TempDir, Arc<Se
     let session = runtime.block_on(async {
         let sessions =
             Sessions::open_store(dir.path(), Arc::new(Idle), durability, nuncio::session::Room::default()).expect("a store");
-        sessions.create(dir.path().into(), "ask".into(), SessionChange::default()).await.expect("a session")
+        sessions.create(dir.path().into(), Mode::Ask, SessionChange::default()).await.expect("a session")
     });
     (dir, session)
 }
@@ -54,8 +59,11 @@ fn log(criterion: &mut Criterion) {
     for (name, durability) in [("append one fact, on the disk", Durability::Full), ("append one fact", Durability::Normal)] {
         let (_dir, session) = open(&runtime, durability);
         criterion.bench_function(name, |bencher| {
-            bencher
-                .iter(|| runtime.block_on(session.log.commit(None, Body::ModeChanged { mode: "ask".into() })).expect("committed"));
+            bencher.iter(|| {
+                runtime
+                    .block_on(session.log.commit(None, Body::ModeChanged { mode: OptionValue::Known(Mode::Ask) }))
+                    .expect("committed")
+            });
         });
     }
 

@@ -7,7 +7,8 @@ mod programs;
 mod slipped;
 
 use nuncio::config::{AccessKind, Policy, Rule};
-use nuncio::permission::rules::{Mode, Rules, Subject, decide};
+use nuncio::options::Mode;
+use nuncio::permission::rules::{Rules, Subject, decide};
 use nuncio::permission::shell::Line;
 use serde_json::json;
 

@@ -7,7 +7,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use nuncio::config::Policy;
-use nuncio::permission::rules::{Mode, Rules};
+use nuncio::options::Mode;
+use nuncio::permission::rules::Rules;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use nuncio::config::Policy;
-use nuncio::permission::rules::Mode;
+use nuncio::options::Mode;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;

@@ -1,0 +1,174 @@
+//! Options of a session that clients choose: the permission mode and the thinking level.
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+
+/// Permission mode of a session: what it may do without asking.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(try_from = "String")]
+pub enum Mode {
+    #[default]
+    Ask,
+    AcceptEdits,
+    Plan,
+    Auto,
+}
+
+/// A row of [`MODES`].
+pub struct ModeRow {
+    pub mode: Mode,
+    /// The name in events, methods and flags.
+    pub id: &'static str,
+    /// The name for display.
+    pub name: &'static str,
+    pub description: &'static str,
+}
+
+/// The modes, in the order of [`Mode`].
+pub const MODES: &[ModeRow] = &[
+    ModeRow { mode: Mode::Ask, id: "ask", name: "Ask", description: "Reads freely; asks before changing or running anything" },
+    ModeRow {
+        mode: Mode::AcceptEdits,
+        id: "accept-edits",
+        name: "Accept edits",
+        description: "Edits project files; asks before running anything",
+    },
+    ModeRow { mode: Mode::Plan, id: "plan", name: "Plan", description: "Only reads; changes and runs nothing" },
+    ModeRow { mode: Mode::Auto, id: "auto", name: "Auto", description: "Works inside the project without asking" },
+];
+
+impl Mode {
+    /// The name in events, methods and flags.
+    pub fn id(self) -> &'static str {
+        MODES[self as usize].id
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.id())
+    }
+}
+
+impl FromStr for Mode {
+    type Err = Error;
+
+    fn from_str(id: &str) -> Result<Mode, Error> {
+        MODES.iter().find(|row| row.id == id).map(|row| row.mode).ok_or_else(|| {
+            let known: Vec<&str> = MODES.iter().map(|row| row.id).collect();
+            Error::invalid_params(format!("unknown mode {id}")).hint(format!("modes: {}", known.join(", ")))
+        })
+    }
+}
+
+impl TryFrom<String> for Mode {
+    type Error = String;
+
+    /// Deserialises. The error has no hint.
+    fn try_from(id: String) -> Result<Mode, String> {
+        id.parse().map_err(|error: Error| error.message)
+    }
+}
+
+/// How much a model may think before it answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, clap::ValueEnum)]
+#[serde(try_from = "String")]
+pub enum Thinking {
+    #[default]
+    Off,
+    Minimal,
+    Low,
+    Medium,
+    High,
+}
+
+impl Thinking {
+    /// All levels, ascending.
+    pub const ALL: [Thinking; 5] = [Thinking::Off, Thinking::Minimal, Thinking::Low, Thinking::Medium, Thinking::High];
+
+    /// The name in events, methods and flags.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Thinking::Off => "off",
+            Thinking::Minimal => "minimal",
+            Thinking::Low => "low",
+            Thinking::Medium => "medium",
+            Thinking::High => "high",
+        }
+    }
+}
+
+impl fmt::Display for Thinking {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Thinking {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Thinking, Error> {
+        let level = Self::ALL.into_iter().find(|level| level.as_str() == name);
+        level.ok_or_else(|| Error::invalid_params(format!("unknown thinking level {name}")))
+    }
+}
+
+impl TryFrom<String> for Thinking {
+    type Error = String;
+
+    /// Deserialises. The error has no hint.
+    fn try_from(name: String) -> Result<Thinking, String> {
+        name.parse().map_err(|error: Error| error.message)
+    }
+}
+
+/// The stored value of an option. A value that is not one of `T`, such as a mode of another agent or
+/// a level of a newer version, is kept as its text. In JSON, both are strings.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(from = "String", into = "String", bound(serialize = "T: Clone + fmt::Display", deserialize = "T: FromStr"))]
+pub enum OptionValue<T> {
+    Known(T),
+    Other(String),
+}
+
+impl<T: Copy> OptionValue<T> {
+    /// The value, unless it is not one of `T`.
+    pub fn known(&self) -> Option<T> {
+        match self {
+            OptionValue::Known(value) => Some(*value),
+            OptionValue::Other(_) => None,
+        }
+    }
+}
+
+impl<T: Default> Default for OptionValue<T> {
+    fn default() -> Self {
+        OptionValue::Known(T::default())
+    }
+}
+
+impl<T: FromStr> From<String> for OptionValue<T> {
+    fn from(text: String) -> Self {
+        text.parse().map_or(OptionValue::Other(text), OptionValue::Known)
+    }
+}
+
+impl<T: fmt::Display> From<OptionValue<T>> for String {
+    fn from(value: OptionValue<T>) -> String {
+        value.to_string()
+    }
+}
+
+impl<T: fmt::Display> fmt::Display for OptionValue<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OptionValue::Known(value) => value.fmt(f),
+            OptionValue::Other(text) => f.write_str(text),
+        }
+    }
+}
