@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use lsp_types::{DiagnosticSeverity, NumberOrString};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::limits;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     Error,
@@ -26,7 +27,7 @@ impl Severity {
 }
 
 /// A diagnostic with a position for users, counted in characters from 1.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Diagnostic {
     pub file_path: PathBuf,
