@@ -12,7 +12,7 @@ use crate::model::endpoint::{self, Endpoint, Http, Key};
 use crate::model::local::{self, Found};
 use crate::model::scripted::{self, Script};
 use crate::model::{Again, Model, ModelError};
-use crate::process::{Command, Supervisor};
+use crate::process::{Command, ProcessLauncher};
 use crate::workspace;
 
 /// A model that a session can select.
@@ -28,7 +28,7 @@ pub struct Models {
     environment: Environment,
     /// `--base-url`: overrides the base URL of every provider.
     base_url: Option<String>,
-    supervisor: Supervisor,
+    supervisor: ProcessLauncher,
     /// Base directory of relative script paths.
     cwd: PathBuf,
     http: Http,
@@ -49,7 +49,7 @@ fn permanent(message: impl Into<String>) -> ModelError {
 }
 
 impl Models {
-    pub fn new(environment: Environment, base_url: Option<String>, supervisor: Supervisor, cwd: PathBuf) -> Models {
+    pub fn new(environment: Environment, base_url: Option<String>, supervisor: ProcessLauncher, cwd: PathBuf) -> Models {
         Models { environment, base_url, supervisor, cwd, http: Http::new(), found: tokio::sync::OnceCell::new() }
     }
 
