@@ -1,6 +1,7 @@
 //! Tree-sitter queries for the definitions of each language. `@definition` captures a definition,
 //! `@name` its name.
 
+/// Definitions and references of Rust.
 pub const RUST: &str = "
 (struct_item name: (_) @name) @definition
 (enum_item name: (_) @name) @definition
@@ -15,12 +16,14 @@ pub const RUST: &str = "
 (static_item name: (_) @name) @definition
 ";
 
+/// Definitions and references of Python.
 pub const PYTHON: &str = "
 (class_definition name: (_) @name) @definition
 (function_definition name: (_) @name) @definition
 (module (expression_statement (assignment left: (identifier) @name) @definition))
 ";
 
+/// Definitions and references of JavaScript.
 pub const JAVASCRIPT: &str = "
 (class_declaration name: (_) @name) @definition
 (function_declaration name: (_) @name) @definition
@@ -34,6 +37,7 @@ pub const JAVASCRIPT: &str = "
   right: [(arrow_function) (function_expression)]) @definition
 ";
 
+/// Definitions and references of TypeScript.
 pub const TYPESCRIPT: &str = "
 (interface_declaration name: (_) @name) @definition
 (type_alias_declaration name: (_) @name) @definition
@@ -45,6 +49,7 @@ pub const TYPESCRIPT: &str = "
 (internal_module name: (_) @name) @definition
 ";
 
+/// Definitions and references of Go.
 pub const GO: &str = "
 (function_declaration name: (_) @name) @definition
 (method_declaration name: (_) @name) @definition
@@ -54,6 +59,7 @@ pub const GO: &str = "
 (source_file (var_declaration (var_spec name: (identifier) @name) @definition))
 ";
 
+/// Definitions and references of C.
 pub const C: &str = "
 (function_definition declarator: (function_declarator declarator: (identifier) @name)) @definition
 (function_definition declarator: (pointer_declarator declarator: (function_declarator declarator: (identifier) @name))) @definition
@@ -67,6 +73,7 @@ pub const C: &str = "
 (preproc_def name: (_) @name value: (_)) @definition
 ";
 
+/// Definitions and references of C++.
 pub const CPP: &str = "
 (class_specifier name: (type_identifier) @name body: (_)) @definition
 (function_definition declarator: (function_declarator declarator: (field_identifier) @name)) @definition
@@ -82,6 +89,7 @@ pub const CPP: &str = "
 (concept_definition name: (_) @name) @definition
 ";
 
+/// Definitions and references of Java.
 pub const JAVA: &str = "
 (class_declaration name: (_) @name) @definition
 (interface_declaration name: (_) @name) @definition
