@@ -9,8 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::jobs::Jobs;
 use crate::limits;
 use crate::process::Change;
-use crate::store::create_private_dir;
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, create_private_dir};
 
 /// The shell state of a session. A command starts with the state that the last command left that
 /// exited by itself.

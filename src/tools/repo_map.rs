@@ -3,6 +3,8 @@
 mod cache;
 mod file;
 mod languages;
+#[cfg(feature = "grammars")]
+mod queries;
 mod rank;
 
 use std::collections::BTreeMap;
@@ -77,6 +79,9 @@ impl Tool for RepoMap {
     }
 
     async fn run(&self, input: RepoMapInput, context: &ToolContext) -> Result<ToolOutput<RepoMapDetails>, ToolError> {
+        if LANGUAGES.is_empty() {
+            return Err(ToolError("this build of nuncio has no grammars for repo_map; use list, glob and grep".into()));
+        }
         let placed = context.workspace.resolve(input.path());
         let budget = input.budget_tokens.unwrap_or(limits::MAP_TOKENS).clamp(1, limits::MAP_TOKENS_MAX);
         let (inner, cache) = (context.clone(), self.cache.clone());
