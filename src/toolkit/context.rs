@@ -100,8 +100,8 @@ impl ToolContext {
         }
     }
 
-    /// Runs a search of a directory tree, like [`ToolContext::read_blocking`]. At most [`limits::WALKS_MAX`]
-    /// searches run concurrently; the others wait.
+    /// Runs a search of a directory tree, like [`ToolContext::read_blocking`]. At most
+    /// [`limits::WALKS_MAX`] searches run concurrently; the others wait.
     pub async fn search<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,

@@ -83,9 +83,11 @@ impl ToolProperties {
 
 /// A tool with any type of input. See [`Tool`].
 pub trait AnyTool: Send + Sync {
+    /// Name on the wire.
     fn name(&self) -> &str;
+    /// Other names that models use.
     fn aliases(&self) -> &[&str];
-    fn kind(&self) -> ToolKind;
+    /// The specification for models: name, description and input schema.
     fn spec(&self) -> &ToolSpec;
 
     /// The JSON schema of a result's details.
@@ -152,7 +154,9 @@ impl PreparedCall {
 
 /// A call with any type of input.
 pub trait AnyCall: Send + Sync {
+    /// See [`Tool::preview`].
     fn preview<'a>(&'a self, context: &'a ToolContext) -> BoxFuture<'a, Result<Vec<ToolContent>, ToolError>>;
+    /// See [`Tool::run`].
     fn run<'a>(self: Box<Self>, context: &'a ToolContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
 }
 
@@ -199,10 +203,6 @@ impl<T: Tool> AnyTool for Entry<T> {
 
     fn aliases(&self) -> &[&str] {
         T::ALIASES
-    }
-
-    fn kind(&self) -> ToolKind {
-        T::KIND
     }
 
     fn spec(&self) -> &ToolSpec {
