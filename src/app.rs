@@ -13,8 +13,8 @@ use crate::api::Nuncio;
 use crate::config::{Environment, Loaded, Overrides, Places, load_project, load_user};
 use crate::error::{Error, Result};
 use crate::http::{self, Bridge};
-use crate::process::Supervisor;
-use crate::session::Room;
+use crate::process::ProcessLauncher;
+use crate::session::Capacity;
 use crate::tools::Tools;
 
 /// Command-line options that all commands accept.
@@ -71,22 +71,22 @@ fn absolute_directory(here: &Path, dir: &Path) -> Result<PathBuf> {
 
 /// The application with default limits and its store closed.
 pub fn build(bootstrap: Bootstrap) -> Result<Arc<Nuncio>> {
-    build_with(bootstrap, Room::default())
+    build_with(bootstrap, Capacity::default())
 }
 
-fn build_with(bootstrap: Bootstrap, room: Room) -> Result<Arc<Nuncio>> {
+fn build_with(bootstrap: Bootstrap, capacity: Capacity) -> Result<Arc<Nuncio>> {
     let Bootstrap { environment, places, loaded, overrides, cwd, secrets } = bootstrap;
-    let mut supervisor = Supervisor::of_this_binary().without(secrets);
+    let mut launcher = ProcessLauncher::of_this_binary().without(secrets);
     // Each open session locks a file and needs a descriptor. Commands run with the original limit.
     match crate::process::raise_open_files() {
-        Ok(before) => supervisor = supervisor.open_files(before),
+        Ok(before) => launcher = launcher.open_files(before),
         Err(error) => tracing::warn!(%error, "cannot raise the limit of open files"),
     }
-    let models = Models::new(environment.clone(), overrides.base_url.clone(), supervisor.clone(), cwd.clone());
+    let models = Models::new(environment.clone(), overrides.base_url.clone(), launcher.clone(), cwd.clone());
     let mode = overrides.mode.unwrap_or_default();
-    let services = Arc::new(Services::new(loaded, places, environment, overrides, models, supervisor));
+    let services = Arc::new(Services::new(loaded, places, environment, overrides, models, launcher));
     let agents = Arc::new(NativeAgents(services.clone()));
-    Ok(Nuncio::new(services, agents, cwd, mode, room))
+    Ok(Nuncio::new(services, agents, cwd, mode, capacity))
 }
 
 /// Serves ACP on standard input and output, until the input ends or a signal arrives. Calls
@@ -157,8 +157,8 @@ pub async fn http_server(bootstrap: Bootstrap, flags: HttpFlags) -> Result<(Arc<
     roots.extend(bootstrap.overrides.roots.iter().chain(&bootstrap.loaded.settings.allowed_paths).cloned());
     let roots = roots.into_iter().map(|root| std::fs::canonicalize(&root).unwrap_or(root)).collect();
     let http = &bootstrap.loaded.settings.http;
-    let room = Room { sessions: http.max_sessions, turns: http.max_turns };
-    let nuncio = build_with(bootstrap, room)?;
+    let capacity = Capacity { sessions: http.max_sessions, turns: http.max_turns };
+    let nuncio = build_with(bootstrap, capacity)?;
     let options = http::Options {
         address,
         public: flags.public,

@@ -22,6 +22,11 @@ mod sessions;
 mod stored;
 mod token;
 mod tool;
+#[cfg(feature = "telemetry")]
+mod traces;
+#[cfg(not(feature = "telemetry"))]
+#[path = "cli/traces_disabled.rs"]
+mod traces;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
