@@ -35,6 +35,42 @@ pub struct Settings {
     pub prompts: BTreeMap<String, PathBuf>,
 }
 
+/// The influence of a project's settings file on a setting, unless its directory is trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ProjectRight {
+    /// The project's value applies.
+    Set,
+    /// The project's value applies as far as it is stricter than the user's; see narrow.rs.
+    Narrow,
+    /// The project's value is ignored.
+    Nothing,
+}
+
+/// The right for each setting; a section is listed as a whole if its settings are ignored. A
+/// setting that is not listed is ignored too.
+pub(super) const PROJECT_RIGHTS: &[(&str, ProjectRight)] = &[
+    ("model", ProjectRight::Nothing),
+    ("durability", ProjectRight::Nothing),
+    ("allowed_paths", ProjectRight::Nothing),
+    ("providers", ProjectRight::Nothing),
+    ("permissions.default", ProjectRight::Narrow),
+    ("permissions.timeout_s", ProjectRight::Narrow),
+    ("permissions.rules", ProjectRight::Narrow),
+    ("tools.max_concurrency", ProjectRight::Set),
+    ("tools.client_files", ProjectRight::Nothing),
+    ("tools.client_terminal", ProjectRight::Nothing),
+    ("tools.fetch_allowed_hosts", ProjectRight::Nothing),
+    ("sandbox.mode", ProjectRight::Narrow),
+    ("sandbox.network", ProjectRight::Narrow),
+    ("sandbox.writable", ProjectRight::Nothing),
+    ("lsp", ProjectRight::Narrow),
+    ("http", ProjectRight::Nothing),
+    ("telemetry", ProjectRight::Nothing),
+    ("instructions.patterns", ProjectRight::Set),
+    ("instructions.auto_inject", ProjectRight::Set),
+    ("prompts", ProjectRight::Nothing),
+];
+
 /// When a commit is flushed to the disk (fsync).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
