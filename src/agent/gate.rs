@@ -7,32 +7,33 @@ use std::sync::Arc;
 use crate::config::{AccessKind, Policy};
 use crate::content::{PermissionOption, PermissionOptionKind, ToolKind};
 use crate::options::Mode;
-use crate::permission::paths::{Hidden, Place};
-use crate::permission::rules::{Decision, Rules, Subject, asks_about, can_be_remembered, decide};
-use crate::permission::shell::{Line, assignment, decides_what_runs};
+use crate::permission::hidden::Hidden;
+use crate::permission::paths::AccessPath;
+use crate::permission::rules::{Decision, PermissionRequest, Rules, asks_about, can_be_remembered, decide};
+use crate::permission::shell::{CommandLine, assignment, decides_what_runs};
 use crate::tools::{Prepared, Reach, ToolContext};
 use crate::web::Address;
 use crate::workspace::{Except, Placed};
 
 /// Builds the permission request of a call: what rules match against. Paths have their symlinks
 /// resolved.
-pub fn subject<'a>(prepared: &'a Prepared, context: &ToolContext) -> Subject<'a> {
+pub fn subject<'a>(prepared: &'a Prepared, context: &ToolContext) -> PermissionRequest<'a> {
     let (access, workspace) = (&prepared.access, &context.workspace);
     let place = |placed: &Placed| {
         let guarded = access.kind == AccessKind::Write && workspace.is_protected(&placed.real);
         let readable = access.kind == AccessKind::Read && placed.artifact;
         let inside = (placed.inside || readable) && !guarded;
-        Place { real: placed.real.clone(), written: placed.path.clone(), cwd: workspace.cwd.clone(), inside, guarded }
+        AccessPath { real: placed.real.clone(), written: placed.path.clone(), cwd: workspace.cwd.clone(), inside, guarded }
     };
-    let mut paths: Vec<Place> = prepared.placed.iter().map(place).collect();
-    let line = access.command.as_deref().map(|command| Line::read(&(left_behind(context) + &access.environment), command));
+    let mut paths: Vec<AccessPath> = prepared.placed.iter().map(place).collect();
+    let line = access.command.as_deref().map(|command| CommandLine::parse(&(left_behind(context) + &access.environment), command));
     let here = prepared.placed.first().map_or_else(|| context.start.cwd.clone(), |cwd| cwd.real.clone());
     if line.is_some() && paths.is_empty() && here != workspace.cwd {
         paths.push(place(&workspace.resolve(&here.to_string_lossy())));
     }
     let file = |path: &str| place(&workspace.resolve(&here.join(path).to_string_lossy()));
-    let writes = line.iter().flat_map(Line::writes).map(|path| path.map(file)).collect();
-    Subject { tool: &prepared.name, kind: access.kind, paths, line, writes, url: access.url.as_deref() }
+    let writes = line.iter().flat_map(CommandLine::writes).map(|path| path.map(file)).collect();
+    PermissionRequest { tool: &prepared.name, kind: access.kind, paths, line, writes, url: access.url.as_deref() }
 }
 
 /// Assignments of the exported variables that decide which program a command runs, as shell text
@@ -61,7 +62,8 @@ pub fn reach(rules: &Rules, mode: Mode, default: Policy, prepared: &Prepared) ->
     let (rules, tool) = (rules.clone(), prepared.name.clone());
     Some(Arc::new(move |next: &Address| {
         let url = Some(next.as_str());
-        let subject = Subject { tool: &tool, kind: AccessKind::Network, paths: Vec::new(), line: None, writes: Vec::new(), url };
+        let subject =
+            PermissionRequest { tool: &tool, kind: AccessKind::Network, paths: Vec::new(), line: None, writes: Vec::new(), url };
         match decide(&rules, mode, default, &subject).policy {
             Policy::Allow => true,
             Policy::Ask => next.host() == asked.host(),
@@ -75,7 +77,7 @@ const SHOWING: [&str; 2] = ["edit", "apply_patch"];
 
 /// Evaluates the rules for a call. For a tool in [`SHOWING`], rules that restrict reading its files
 /// apply too.
-pub fn judge(rules: &Rules, mode: Mode, default: Policy, subject: &Subject<'_>) -> Decision {
+pub fn judge(rules: &Rules, mode: Mode, default: Policy, subject: &PermissionRequest<'_>) -> Decision {
     let decision = decide(rules, mode, default, subject);
     if !SHOWING.contains(&subject.tool) {
         return decision;
@@ -90,13 +92,13 @@ pub fn judge(rules: &Rules, mode: Mode, default: Policy, subject: &Subject<'_>) 
     }
 }
 
-fn reading<'a>(subject: &Subject<'a>) -> Subject<'a> {
-    Subject { tool: "read", kind: AccessKind::Read, ..subject.clone() }
+fn reading<'a>(subject: &PermissionRequest<'a>) -> PermissionRequest<'a> {
+    PermissionRequest { tool: "read", kind: AccessKind::Read, ..subject.clone() }
 }
 
 /// Returns whether the model may read the files of a call. If so, an error of its preview goes to
 /// the model without a permission request.
-pub fn may_read(rules: &Rules, mode: Mode, default: Policy, subject: &Subject<'_>) -> bool {
+pub fn may_read(rules: &Rules, mode: Mode, default: Policy, subject: &PermissionRequest<'_>) -> bool {
     decide(rules, mode, default, &reading(subject)).policy == Policy::Allow
 }
 
@@ -112,7 +114,7 @@ pub fn denial(decision: &Decision, mode: Mode) -> String {
 
 /// The options of a permission request. An `always` option lasts for the session and covers exactly
 /// the requested call.
-pub fn options(subject: &Subject<'_>) -> Vec<PermissionOption> {
+pub fn options(subject: &PermissionRequest<'_>) -> Vec<PermissionOption> {
     let what = match (&subject.line, subject.paths.as_slice()) {
         (Some(_), _) => "this command".to_string(),
         (None, _) if subject.url.is_some() => "this address".to_string(),

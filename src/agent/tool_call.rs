@@ -18,7 +18,7 @@ use crate::error::Result;
 use crate::event::{Body, PermissionOutcome};
 use crate::id::ToolCallId;
 use crate::options::Mode;
-use crate::permission::rules::{self, Rules, Subject};
+use crate::permission::rules::{self, PermissionRequest, Rules};
 use crate::session::Turn;
 use crate::session::turn::panic_message;
 use crate::tools::{self, Output, Prepared, ToolContext, ToolError};
@@ -168,7 +168,13 @@ async fn decide(
     }
 }
 
-async fn ask(turn: &Turn, id: &ToolCallId, content: Vec<ToolContent>, subject: &Subject<'_>, timeout: Duration) -> Result<Verdict> {
+async fn ask(
+    turn: &Turn,
+    id: &ToolCallId,
+    content: Vec<ToolContent>,
+    subject: &PermissionRequest<'_>,
+    timeout: Duration,
+) -> Result<Verdict> {
     let (permission_id, answer) = turn.ask(id.clone(), content, gate::options(subject), timeout).await;
     let rule = match answer.outcome {
         PermissionOutcome::AllowAlways => Some(rules::remembered(Policy::Allow, subject)),

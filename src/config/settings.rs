@@ -84,6 +84,7 @@ pub enum Durability {
     Full,
 }
 
+/// A model provider. An absent setting has the value of the built-in provider of this name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Provider {
@@ -124,6 +125,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
+    /// The name in settings.
     pub fn as_str(self) -> &'static str {
         match self {
             Protocol::OpenaiChat => "openai-chat",
@@ -134,6 +136,7 @@ impl Protocol {
     }
 }
 
+/// Permission rules and what applies without one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Permissions {
@@ -153,6 +156,7 @@ impl Default for Permissions {
     }
 }
 
+/// The decision about a tool call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Policy {
@@ -192,6 +196,7 @@ pub enum AccessKind {
     Mcp,
 }
 
+/// Settings of tools.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ToolSettings {
@@ -238,6 +243,7 @@ pub enum SandboxMode {
     ReadOnly,
 }
 
+/// A language server: its command and its files.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LanguageServer {
@@ -282,6 +288,7 @@ impl Default for HttpSettings {
     }
 }
 
+/// Instruction files of projects.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Instructions {
