@@ -22,8 +22,22 @@ const SIDEWAYS: &[(&str, &str, &str)] = &[
 ];
 
 /// Modules whose files may not import each other in a cycle. A module joins when it is untangled.
-const ACYCLIC: &[&str] =
-    &["lsp", "model", "patch", "process", "rpc", "session", "stdio", "store", "toolkit", "tools", "web", "workspace"];
+const ACYCLIC: &[&str] = &[
+    "config",
+    "lsp",
+    "model",
+    "patch",
+    "permission",
+    "process",
+    "rpc",
+    "session",
+    "stdio",
+    "store",
+    "toolkit",
+    "tools",
+    "web",
+    "workspace",
+];
 
 /// The table of docs/ARCHITECTURE.md: module to layer.
 fn layers() -> BTreeMap<String, u32> {
