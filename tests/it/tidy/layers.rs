@@ -25,10 +25,12 @@ const SIDEWAYS: &[(&str, &str, &str)] = &[
 const ACYCLIC: &[&str] = &[
     "app",
     "cli",
+    "config",
     "local",
     "lsp",
     "model",
     "patch",
+    "permission",
     "process",
     "rpc",
     "session",
