@@ -181,7 +181,7 @@ impl HttpServer {
 async fn release_idle_sessions(state: Arc<AppState>, stop: CancellationToken) {
     while tokio::time::timeout(limits::SESSION_IDLE_LOOK, stop.cancelled()).await.is_err() {
         if let Some(sessions) = state.nuncio.sessions_now() {
-            sessions.release_idle(limits::SESSION_IDLE).await;
+            sessions.close_idle(limits::SESSION_IDLE).await;
         }
     }
 }

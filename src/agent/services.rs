@@ -12,10 +12,9 @@ use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::lsp::Servers;
 use crate::model::ModelError;
-use crate::process::Supervisor;
+use crate::process::ProcessLauncher;
 use crate::toolkit::PathLocks;
 use crate::tools::Tools;
-use crate::web::Web;
 
 /// The process-wide services of the native agent. Tool calls, turns and API methods use them.
 pub struct Services {
@@ -25,10 +24,9 @@ pub struct Services {
     pub environment: Environment,
     pub overrides: Overrides,
     pub models: Models,
-    pub supervisor: Supervisor,
+    pub supervisor: ProcessLauncher,
     pub servers: Arc<Servers>,
     pub tools: Tools,
-    pub(super) web: Web,
     /// Permits for concurrent searches of directory trees.
     pub(super) searches: Arc<Semaphore>,
     /// Locks of the files that calls write, across all sessions.
@@ -43,7 +41,7 @@ impl Services {
         environment: Environment,
         overrides: Overrides,
         models: Models,
-        supervisor: Supervisor,
+        supervisor: ProcessLauncher,
     ) -> Services {
         Services {
             servers: Arc::new(Servers::new(supervisor.clone())),
@@ -54,7 +52,6 @@ impl Services {
             models,
             supervisor,
             tools: Tools::native(),
-            web: Web::default(),
             searches: Arc::new(Semaphore::new(limits::WALKS_MAX)),
             writing: Arc::default(),
         }

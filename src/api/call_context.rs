@@ -48,13 +48,13 @@ impl CallContext {
     }
 
     /// Session `id`, owned by this process; read-only if another process owns it.
-    pub(super) async fn session(&self, id: &SessionId) -> Result<Arc<Session>> {
+    pub(super) async fn session(&self, id: &SessionId) -> Result<Session> {
         self.authorize(id).await?.get(id).await
     }
 
     /// Session `id`, opened read-only.
-    pub(super) async fn open_read_only(&self, id: &SessionId) -> Result<Arc<Session>> {
-        self.authorize(id).await?.look(id).await
+    pub(super) async fn open_read_only(&self, id: &SessionId) -> Result<Session> {
+        self.authorize(id).await?.open_read_only(id).await
     }
 
     /// Checks that the caller has access to an open session.
@@ -63,7 +63,7 @@ impl CallContext {
     }
 
     /// Session `id`, if it is open in this process.
-    pub(super) fn opened(&self, id: &SessionId) -> Option<Arc<Session>> {
+    pub(super) fn opened(&self, id: &SessionId) -> Option<Session> {
         self.nuncio.sessions_now().and_then(|sessions| sessions.opened(id))
     }
 

@@ -1,8 +1,6 @@
 //! Permission requests for clients that their transport does not ask: the open requests, and
 //! answers.
 
-use std::sync::Arc;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -81,7 +79,7 @@ impl Method for ListPermissions {
 }
 
 /// The open sessions that the caller has access to.
-fn accessible(cx: &CallContext) -> Vec<Arc<Session>> {
+fn accessible(cx: &CallContext) -> Vec<Session> {
     let open = cx.nuncio.sessions_now().map(|sessions| sessions.all_open()).unwrap_or_default();
     open.into_iter().filter(|session| cx.client.has_access_to(&session.log.state(|state| state.cwd.clone()))).collect()
 }
@@ -119,11 +117,11 @@ fn asked_call(state: &SessionState, id: &ToolCallId, content: &[ToolContent]) ->
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AnswerPermissionParams {
-    permission_id: PermissionId,
-    option_id: Option<String>,
-    outcome: Option<PermissionOptionKind>,
+    pub permission_id: PermissionId,
+    pub option_id: Option<String>,
+    pub outcome: Option<PermissionOptionKind>,
     /// Reason of the decision; the model receives it.
-    reason: Option<String>,
+    pub reason: Option<String>,
 }
 
 /// The answer was accepted.
@@ -144,7 +142,7 @@ impl Method for AnswerPermission {
 
     async fn call(cx: CallContext, params: AnswerPermissionParams) -> Result<Reply<Answered>> {
         let AnswerPermissionParams { permission_id: id, option_id, outcome, reason } = params;
-        let asks = |session: &Arc<Session>| session.broker.is_open(&id);
+        let asks = |session: &Session| session.broker.is_open(&id);
         let session = accessible(&cx).into_iter().find(asks).ok_or_else(|| Error::not_found(format!("no open permission {id}")))?;
         let by = &cx.client.principal;
         match (option_id, outcome) {

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
@@ -31,7 +30,9 @@ use crate::store::SessionRow;
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct NewSessionMeta {
     model: Option<String>,
+    #[schemars(with = "Option<String>", extend("default" = null))]
     mode: Option<Mode>,
+    #[schemars(with = "Option<String>", extend("default" = null))]
     thinking: Option<Thinking>,
     system_prompt: Option<String>,
     title: Option<String>,
@@ -141,7 +142,7 @@ async fn reopen(
     cwd: &Path,
     additional: &[PathBuf],
     servers: &[acp::McpServer],
-) -> Result<Arc<Session>> {
+) -> Result<Session> {
     cx.client.authorized()?;
     if cwd.as_os_str().is_empty() && additional.is_empty() {
         return cx.session(&session_id(id)).await;

@@ -12,24 +12,12 @@ use crate::error::Result;
 use crate::id::{Seq, TurnId};
 use crate::session::turns::{TurnRecord, TurnStatus};
 
-#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(rename = "TurnStatus")]
-enum TurnViewStatus {
-    Running,
-    Completed,
-    Failed,
-    Cancelled,
-    /// The process that ran the turn died.
-    Interrupted,
-}
-
 /// A turn. Times are in milliseconds since the Unix epoch.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TurnView {
     turn_id: TurnId,
-    status: TurnViewStatus,
+    status: TurnStatus,
     /// Present if the turn completed.
     #[serde(skip_serializing_if = "Option::is_none")]
     stop_reason: Option<StopReason>,
@@ -64,13 +52,7 @@ impl TurnView {
         let ended = turn.status != TurnStatus::Running;
         TurnView {
             turn_id: turn.id.clone(),
-            status: match turn.status {
-                TurnStatus::Running => TurnViewStatus::Running,
-                TurnStatus::Completed => TurnViewStatus::Completed,
-                TurnStatus::Failed => TurnViewStatus::Failed,
-                TurnStatus::Cancelled => TurnViewStatus::Cancelled,
-                TurnStatus::Interrupted => TurnViewStatus::Interrupted,
-            },
+            status: turn.status,
             stop_reason: turn.stop_reason,
             error: turn.error.as_deref().map(|error| TurnFailure {
                 code: error.code.clone(),

@@ -5,7 +5,7 @@ use jsonrpsee::types::{ErrorObject, ErrorObjectOwned};
 use serde_json::Value;
 
 use crate::error::{Error, KINDS, Kind};
-use crate::rpc::message::frame::error_object;
+use crate::rpc::message::error_object;
 
 /// An error as the error object of a response.
 pub fn rpc_error(error: &Error) -> ErrorObjectOwned {

@@ -15,25 +15,30 @@ use crate::limits;
 /// Called once with the result of an outgoing request, or with its error object.
 pub type ResponseHandler = Box<dyn FnOnce(Result<Value, Value>) + Send>;
 
-/// The other side of a connection.
+/// The pending requests of a connection, in both directions.
 #[derive(Default)]
-pub struct Peer {
+pub(super) struct PendingRequests {
     /// Id of the next outgoing request.
     next: AtomicU64,
     outgoing: Mutex<HashMap<Id, ResponseHandler>>,
     incoming: Mutex<HashMap<Id, CancellationToken>>,
 }
 
-impl Peer {
+impl PendingRequests {
+    /// The id of a new outgoing request whose response is ignored.
+    pub fn next_id(&self) -> Id {
+        Id::Number(self.next.fetch_add(1, Ordering::Relaxed).into())
+    }
+
     /// Registers an outgoing request. Returns the id to send it with.
-    pub fn ask(&self, handler: ResponseHandler) -> Id {
-        let id = Id::Number(self.next.fetch_add(1, Ordering::Relaxed).into());
+    pub fn register(&self, handler: ResponseHandler) -> Id {
+        let id = self.next_id();
         self.outgoing.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), handler);
         id
     }
 
     /// Calls the handler of an outgoing request. Returns false if no such request is pending.
-    pub fn answer(&self, id: &Id, result: Result<Value, Value>) -> bool {
+    pub fn resolve(&self, id: &Id, result: Result<Value, Value>) -> bool {
         let handler = self.outgoing.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
         match handler {
             Some(handler) => {
