@@ -1,10 +1,17 @@
 //! The native agent: requests answers from a model and runs its tool calls until the turn ends.
 
-pub mod gate;
+mod environment;
+mod execute;
 mod models;
 mod native;
+mod permission;
+mod services;
 mod step;
-mod tool_call;
+mod turn_loop;
+
+pub use environment::SessionEnvironment;
+pub use execute::{CallHost, Outcome, Question, ToolCall, ToolUse};
 
 pub use models::{ModelChoice, Models};
-pub use native::{Desk, NativeAgents};
+pub use native::NativeAgents;
+pub use services::Services;

@@ -39,19 +39,21 @@ pub use rest::to_rest;
 pub use session::{NewSession, timestamp};
 pub use table::{METHODS, entry};
 
-use crate::agent::NativeAgents;
+use crate::agent::Services;
 use crate::config::{Durability, Places};
 use crate::error::{Error, Result};
 use crate::id::{Seq, SessionId, TurnId};
 use crate::limits;
 use crate::options::Mode;
-use crate::session::{Room, Session, Sessions};
+use crate::session::{Agents, Capacity, Session, Sessions};
 use tokio_util::sync::CancellationToken;
 
 /// The application, shared by all transports. The first call that needs the store opens it.
 pub struct Nuncio {
-    /// Creates the agents of sessions.
-    pub agents: Arc<NativeAgents>,
+    /// Settings, models and tools, which agents and methods share.
+    pub services: Arc<Services>,
+    /// The agents that can work in sessions.
+    pub agents: Arc<dyn Agents>,
     pub places: Places,
     durability: Durability,
     /// The base of relative paths, and the working directory of sessions that are created without
@@ -59,7 +61,7 @@ pub struct Nuncio {
     pub cwd: PathBuf,
     /// Mode of new sessions.
     pub mode: Mode,
-    room: Room,
+    capacity: Capacity,
     /// No more turns are started.
     refusing: AtomicBool,
     /// When the application was created.
@@ -69,14 +71,15 @@ pub struct Nuncio {
 
 impl Nuncio {
     /// Creates the application with its store closed.
-    pub fn new(agents: NativeAgents, cwd: PathBuf, mode: Mode, room: Room) -> Arc<Nuncio> {
+    pub fn new(services: Arc<Services>, agents: Arc<dyn Agents>, cwd: PathBuf, mode: Mode, capacity: Capacity) -> Arc<Nuncio> {
         Arc::new(Nuncio {
-            places: agents.places.clone(),
-            durability: agents.user.settings.durability,
-            agents: Arc::new(agents),
+            places: services.places.clone(),
+            durability: services.user.settings.durability,
+            services,
+            agents,
             cwd,
             mode,
-            room,
+            capacity,
             refusing: AtomicBool::new(false),
             started: std::time::Instant::now(),
             sessions: OnceCell::new(),
@@ -86,8 +89,9 @@ impl Nuncio {
     /// The sessions. The first call opens the store.
     pub async fn sessions(&self) -> Result<&Arc<Sessions>> {
         let open = || async {
-            let (data, agents, durability, room) = (self.places.data.clone(), self.agents.clone(), self.durability, self.room);
-            let opened = tokio::task::spawn_blocking(move || Sessions::open_store(&data, Arc::new(agents), durability, room));
+            let (data, agents, durability, capacity) =
+                (self.places.data.clone(), self.agents.clone(), self.durability, self.capacity);
+            let opened = tokio::task::spawn_blocking(move || Sessions::open_store(&data, agents, durability, capacity));
             opened.await.map_err(|_| Error::internal("opening the store panicked"))?
         };
         let sessions = self.sessions.get_or_try_init(open).await?;
@@ -113,7 +117,7 @@ impl Nuncio {
     /// Refuses new work and waits up to `timeout` for the running turns to end, then shuts down.
     pub async fn drain(&self, timeout: Duration) {
         if let Some(sessions) = self.sessions.get() {
-            let _ = tokio::time::timeout(timeout, sessions.wind_down()).await;
+            let _ = tokio::time::timeout(timeout, sessions.drain_turns()).await;
         }
         self.shut_down().await;
     }
@@ -126,7 +130,7 @@ impl Nuncio {
         {
             tracing::warn!("cancelled turns did not end in time");
         }
-        self.agents.servers.shut_down().await;
+        self.services.servers.shut_down().await;
     }
 }
 
@@ -166,13 +170,13 @@ impl Cx {
     }
 
     /// Session `id`, owned by this process; read-only if another process owns it.
-    async fn session(&self, id: &SessionId) -> Result<Arc<Session>> {
+    async fn session(&self, id: &SessionId) -> Result<Session> {
         self.authorize(id).await?.get(id).await
     }
 
     /// Session `id`, opened read-only.
-    async fn open_read_only(&self, id: &SessionId) -> Result<Arc<Session>> {
-        self.authorize(id).await?.look(id).await
+    async fn open_read_only(&self, id: &SessionId) -> Result<Session> {
+        self.authorize(id).await?.open_read_only(id).await
     }
 
     /// Checks that the caller has access to an open session.
@@ -181,7 +185,7 @@ impl Cx {
     }
 
     /// Session `id`, if it is open in this process.
-    fn opened(&self, id: &SessionId) -> Option<Arc<Session>> {
+    fn opened(&self, id: &SessionId) -> Option<Session> {
         self.nuncio.sessions_now().and_then(|sessions| sessions.opened(id))
     }
 

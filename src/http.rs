@@ -104,7 +104,7 @@ pub struct Bridge {
 impl Bridge {
     /// Checks the options, generates the owner token if needed and binds the address.
     pub async fn open(nuncio: Arc<Nuncio>, options: Options) -> Result<Bridge> {
-        let settings = &nuncio.agents.user.settings.http;
+        let settings = &nuncio.services.user.settings.http;
         let tls = tls::acceptor(settings)?;
         if !options.address.ip().is_loopback() {
             let refused = |message: &str, hint: &str| Err(Error::invalid_params(message).hint(hint));
@@ -204,7 +204,7 @@ impl Bridge {
         // Before the listener closes: once connections are refused, no new turn starts.
         state.nuncio.refuse_turns();
         drop(listener);
-        state.nuncio.drain(Duration::from_secs(state.nuncio.agents.user.settings.http.drain_s)).await;
+        state.nuncio.drain(Duration::from_secs(state.nuncio.services.user.settings.http.drain_s)).await;
         state.ending.cancel();
         closing.cancel();
         for tracker in [&connections, &state.running, &state.subscriptions, &state.sockets] {
@@ -229,7 +229,7 @@ impl AppState {
     async fn release_idle_sessions(self: Arc<Self>, stop: CancellationToken) {
         while tokio::time::timeout(limits::SESSION_IDLE_LOOK, stop.cancelled()).await.is_err() {
             if let Some(sessions) = self.nuncio.sessions_now() {
-                sessions.release_idle(limits::SESSION_IDLE).await;
+                sessions.close_idle(limits::SESSION_IDLE).await;
             }
         }
     }

@@ -25,6 +25,7 @@ pub mod session;
 pub mod stdio;
 pub mod store;
 pub mod terminal_text;
+pub mod toolkit;
 pub mod tools;
 pub mod web;
 pub mod workspace;

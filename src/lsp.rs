@@ -5,7 +5,6 @@ mod client;
 mod detect;
 mod diagnostic;
 mod documents;
-mod frame;
 mod languages;
 mod server;
 mod uri;
@@ -17,7 +16,6 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use diagnostic::{Diagnostic, Severity, render};
-pub use frame::{Frames, encode};
 pub use languages::{Languages, News, Terms};
 
 use crate::limits;

@@ -19,7 +19,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 
-pub use child::{Child, Ending, ExitStatus, Input, Output};
+pub use child::{Child, Ending, ExitStatus, Output};
 pub use exported::Change;
 pub use helper::{HELPER, helper_main};
 pub use sandbox::Sandbox;

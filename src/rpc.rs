@@ -1,6 +1,23 @@
 //! JSON-RPC 2.0 between two peers over a byte stream: both may send requests and cancel them.
 //! Independent of the methods.
+//!
+//! [`connection()`] creates three parts: a [`Connection`] sends, a [`MessageReader`] passes received
+//! messages to a [`Handler`], and a [`MessageWriter`] writes the queued messages.
 
+mod connection;
+mod dialect;
+pub mod framing;
+pub mod headers;
 pub mod lines;
 pub mod message;
-pub mod peer;
+mod reader;
+mod requests;
+mod shared;
+mod writer;
+
+pub use connection::{Connection, RequestError, connection};
+pub use dialect::{Dialect, WhenFull};
+pub use framing::Framing;
+pub use reader::{Handler, MessageReader, ReadError};
+pub use shared::ConnectionClosed;
+pub use writer::{Feed, FrameWriter, MessageWriter};

@@ -1,9 +1,10 @@
 //! The ACP transport: JSON-RPC messages on lines. Requests become calls of the method table; events
 //! become `session/update` notifications.
 
-mod caller;
+mod barrier;
 mod client_fs;
-mod outbox;
+mod feed;
+mod handler;
 mod pipes;
 mod presence;
 mod project;
@@ -11,36 +12,30 @@ mod view;
 
 use std::sync::Arc;
 
-use futures_util::FutureExt;
-use serde::Deserialize;
-use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::mpsc;
-use tokio_util::sync::{CancellationToken, DropGuard};
-use tokio_util::task::TaskTracker;
+use tokio_util::sync::CancellationToken;
 
 pub use pipes::standard;
 
-use crate::api::{self, Client, Cx, Follow, Nuncio, Reply};
+use crate::api::{Client, Follow, Nuncio};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
-use crate::rpc::lines::{Line, LineReader};
-use crate::rpc::message::{Id, Incoming, InvalidMessage, frame};
-use crate::rpc::peer::Peer;
-use caller::Caller;
-use outbox::{Out, Outbox};
+use crate::rpc::{Dialect, Framing, ReadError, WhenFull};
+use barrier::{AcpConnection, Barrier};
+use feed::SessionFeed;
+use handler::MethodHandler;
 use presence::Presence;
 
-/// A connection to one client.
-#[derive(Clone)]
-struct Connection {
-    nuncio: Arc<Nuncio>,
-    client: Arc<Client>,
-    peer: Arc<Peer>,
-    out: mpsc::Sender<Out>,
-    running: TaskTracker,
-    closed: CancellationToken,
-}
+/// ACP over a pair of pipes.
+const ACP: Dialect = Dialect {
+    framing: Framing::Lines,
+    message_bytes_max: limits::FRAME_BYTES_MAX,
+    messages_queued_max: limits::REPLIES_QUEUED_MAX,
+    when_full: WhenFull::PauseReading(limits::STALLED),
+    cancel_method: "$/cancel_request",
+    cancel_id: "requestId",
+    rejects_invalid: true,
+};
 
 /// Serves one client until its input ends or `stop` is cancelled. Then waits for `others`, cancels
 /// the running turns, and writes the remaining output, within [`limits::DRAIN`].
@@ -51,26 +46,17 @@ pub async fn serve(
     stop: CancellationToken,
     others: impl Future<Output = ()>,
 ) -> Result<()> {
-    let (out, replies) = mpsc::channel(limits::REPLIES_QUEUED_MAX);
+    let (connection, reader, mut writer) = crate::rpc::connection(ACP);
     let mut client = Client::new("client");
     client.local = true;
     let client = Arc::new(client);
-    let peer = Arc::new(Peer::default());
-    let connection = Connection {
-        nuncio: nuncio.clone(),
-        client: client.clone(),
-        peer: peer.clone(),
-        out,
-        running: TaskTracker::new(),
-        closed: CancellationToken::new(),
-    };
-    let caller = Caller::new(client.clone(), peer.clone(), connection.out.downgrade(), connection.running.clone());
-    let presence = Presence::new(caller);
-    follow_prompted_sessions(&connection, presence.clone());
-    let outbox = Outbox::new(nuncio.clone(), client, peer, presence.clone(), output);
-    let mut writing = tokio::spawn(outbox.run(replies));
+    let presence = Presence::new(client.clone(), connection.clone());
+    follow_prompted_sessions(&client, connection, presence.clone());
+    let feed = SessionFeed::new(nuncio.clone(), client.clone(), presence.clone());
+    let mut writing = tokio::spawn(async move { writer.run(output, feed).await });
+    let handler = MethodHandler { nuncio: nuncio.clone(), client };
     let read = tokio::select! {
-        read = connection.read(input) => read,
+        read = reader.run(input, &handler) => read.map_err(describe),
         () = stop.cancelled() => Ok(()),
         // Writing failed: the client has closed the connection.
         _ = &mut writing => Ok(()),
@@ -78,14 +64,11 @@ pub async fn serve(
     // Permission requests that no other client can answer are denied before the turns are
     // cancelled.
     presence.clear();
-    connection.closed.cancel();
-    let Connection { running, out, .. } = connection;
-    running.close();
+    reader.cancel_handlers();
     others.await;
     let drained = tokio::time::timeout(limits::DRAIN, async {
         nuncio.shut_down().await;
-        running.wait().await;
-        drop(out);
+        reader.finish().await;
         if !writing.is_finished() {
             let _ = (&mut writing).await;
         }
@@ -97,142 +80,21 @@ pub async fn serve(
     read
 }
 
-impl Connection {
-    async fn read(&self, input: impl AsyncRead + Unpin) -> Result<()> {
-        let mut lines = LineReader::new(input, limits::FRAME_BYTES_MAX);
-        loop {
-            // Stop reading while the response queue is full because the client does not read.
-            if self.out.capacity() == 0 && tokio::time::timeout(limits::STALLED, self.out.reserve()).await.is_err() {
-                return Err(Error::new(Kind::Timeout, "the client is not reading its responses"));
-            }
-            match lines.next().await {
-                Ok(Some(Line::Text(line))) if line.iter().all(u8::is_ascii_whitespace) => {}
-                Ok(Some(Line::Text(line))) => self.take(&line),
-                Ok(Some(Line::TooLong)) => {
-                    let message = format!("message is longer than {} bytes", limits::FRAME_BYTES_MAX);
-                    self.reply(&Id::Null, Err(Error::new(Kind::TooLarge, message)));
-                }
-                Ok(None) => return Ok(()),
-                Err(error) => return Err(Error::io("reading from the client", error)),
-            }
-        }
-    }
-
-    /// Handles a line without waiting for handlers, so that responses and cancels always arrive.
-    fn take(&self, line: &[u8]) {
-        match Incoming::parse(line) {
-            Ok(Incoming::Request { id, method, params }) => self.request(id, &method, params),
-            Ok(Incoming::Notification { method, params }) => self.notification(&method, params),
-            Ok(Incoming::Response { id, result }) => {
-                if !self.peer.answer(&id, result) {
-                    tracing::debug!(%id, "response to an unknown request");
-                }
-            }
-            Err(InvalidMessage { id, error }) => self.reply(&id, Err(error)),
-        }
-    }
-
-    fn request(&self, id: Id, method: &str, params: Value) {
-        let cancel = self.closed.child_token();
-        if let Err(error) = self.peer.begin(&id, cancel.clone()) {
-            return self.reply(&id, Err(error));
-        }
-        let Some(entry) = api::entry(method).filter(|entry| !entry.notification) else {
-            self.peer.finish(&id);
-            return self.reply(&id, Err(unknown(method)));
-        };
-        let cx = Cx::new(self.nuncio.clone(), self.client.clone(), cancel);
-        let answered = cx.answered.clone().drop_guard();
-        let connection = self.clone();
-        let handled = async move {
-            let result = entry.run(cx, params).await;
-            connection.peer.finish(&id);
-            connection.send(&id, result, Some(answered));
-        };
-        self.start(handled);
-    }
-
-    fn notification(&self, method: &str, params: Value) {
-        if method == "$/cancel_request" {
-            return self.cancel_request(params);
-        }
-        let Some(entry) = api::entry(method).filter(|entry| entry.notification) else {
-            tracing::debug!(method, "unknown notification");
-            return;
-        };
-        let cx = Cx::new(self.nuncio.clone(), self.client.clone(), self.closed.child_token());
-        let method = entry.name;
-        self.start(async move {
-            if let Err(error) = entry.run(cx, params).await {
-                tracing::warn!(method, error = ?error, "notification failed");
-            }
-        });
-    }
-
-    fn cancel_request(&self, params: Value) {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct CancelRequest {
-            request_id: Id,
-        }
-        match CancelRequest::deserialize(params) {
-            Ok(CancelRequest { request_id }) => self.peer.cancel(&request_id),
-            Err(error) => tracing::warn!(%error, "$/cancel_request without a requestId"),
-        }
-    }
-
-    /// Polls the handler once, so that the part before its first `.await` runs in the order of the
-    /// messages, then spawns it. The poll is unconstrained: an exhausted budget of cooperative
-    /// scheduling would make a free lock return `Pending`.
-    fn start(&self, handled: impl Future<Output = ()> + Send + 'static) {
-        let mut handled = Box::pin(handled);
-        if tokio::task::coop::unconstrained(&mut handled).now_or_never().is_none() {
-            self.running.spawn(handled);
-        }
-    }
-
-    fn reply(&self, id: &Id, result: Result<Reply<Value>>) {
-        self.send(id, result, None);
-    }
-
-    fn send(&self, id: &Id, result: Result<Reply<Value>>, answered: Option<DropGuard>) {
-        let (result, after, follow) = match result {
-            Ok(Reply { result, after, follow }) => (result, after, follow),
-            Err(error) => (Err(error), None, None),
-        };
-        queue(&self.out, &self.running, Out { frame: frame::response(id, &result), after, follow, answered });
-    }
-}
-
-fn queue(outbox: &mpsc::Sender<Out>, running: &TaskTracker, out: Out) {
-    match outbox.try_send(out) {
-        Ok(()) | Err(mpsc::error::TrySendError::Closed(_)) => {}
-        // The queue is full: send from a task. The number of tasks is bounded, because the reader
-        // waits for capacity before it accepts more requests.
-        Err(mpsc::error::TrySendError::Full(out)) => {
-            let outbox = outbox.clone();
-            running.spawn(async move {
-                let _ = outbox.send(out).await;
-            });
-        }
+fn describe(error: ReadError) -> Error {
+    match error {
+        ReadError::Input(error) => Error::io("reading from the client", error),
+        ReadError::PeerNotReading => Error::new(Kind::Timeout, "the client is not reading its responses"),
     }
 }
 
 /// Follows a session that the client prompts without having opened it, and makes the client answer
 /// its permission requests.
-fn follow_prompted_sessions(connection: &Connection, presence: Presence) {
-    // Weak: the outbox holds the client, and a strong sender would keep the outbox from ending.
-    let (outbox, running) = (connection.out.downgrade(), connection.running.clone());
-    connection.client.on_show(Box::new(move |session, after| {
-        if let Some(outbox) = outbox.upgrade()
-            && presence.attend(session)
-        {
+fn follow_prompted_sessions(client: &Client, connection: AcpConnection, presence: Presence) {
+    client.on_show(Box::new(move |session, after| {
+        if presence.attend(session) {
             let follow = Some(Follow::AfterIfNew(session.log.id.clone(), after));
-            queue(&outbox, &running, Out { frame: Vec::new(), after: None, follow, answered: None });
+            // Without a connection there is nobody to show the session to.
+            let _ = connection.send_barrier(Barrier { follow, ..Barrier::default() });
         }
     }));
-}
-
-fn unknown(method: &str) -> Error {
-    Error::new(Kind::Unsupported, format!("unknown method {method}"))
 }

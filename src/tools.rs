@@ -1,50 +1,32 @@
 //! The tools that models call: one file for each, named as on the wire, and the table of all tools.
 
 mod apply_patch;
-mod argument_names;
-mod artifact;
 mod bash;
 mod bash_kill;
 mod bash_output;
-mod capture;
-mod change;
-mod client;
-mod context;
 mod diagnostics;
 mod diagram;
 mod edit;
 mod fetch;
-mod files_seen;
-mod follow;
-mod git;
+mod git_branch;
+mod git_commit;
+mod git_diff;
+mod git_log;
+mod git_status;
 mod glob;
 mod grep;
-mod grep_sink;
-mod input;
-mod jobs;
 mod list;
 mod plan;
 mod read;
 mod repo_map;
-mod shell;
-mod terminal;
-mod text;
-mod tool;
 mod write;
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
-pub use client::{ClientHands, ClientTerminal, Refused, TerminalCommand};
-pub use context::{Progress, Reach, ToolContext};
-pub use diagnostics::after_edit;
-pub use files_seen::{FilesSeen, PathLocks};
-pub use repo_map::MapCache;
-pub use shell::{Shell, Start, remove_orphans};
-pub use tool::{AnyCall, AnyTool, Output, Prepared, Tool, ToolError};
-
 use crate::model::ToolSpec;
+use crate::toolkit::{AnyTool, Prepared, ToolContext, ToolError, entry};
 
 /// The tools of a session, in the order in which models receive them.
 #[derive(Clone)]
@@ -57,26 +39,26 @@ impl Tools {
     /// The built-in tools.
     pub fn native() -> Tools {
         Tools::of(vec![
-            tool::entry(read::Read),
-            tool::entry(write::Write),
-            tool::entry(edit::Edit),
-            tool::entry(apply_patch::ApplyPatch),
-            tool::entry(bash::Bash),
-            tool::entry(bash_output::BashOutput),
-            tool::entry(bash_kill::BashKill),
-            tool::entry(glob::Glob),
-            tool::entry(grep::Grep),
-            tool::entry(list::List),
-            tool::entry(repo_map::RepoMap),
-            tool::entry(git::GitStatus),
-            tool::entry(git::GitDiff),
-            tool::entry(git::GitLog),
-            tool::entry(git::GitCommit),
-            tool::entry(git::GitBranch),
-            tool::entry(plan::Plan),
-            tool::entry(diagram::Diagram),
-            tool::entry(fetch::Fetch),
-            tool::entry(diagnostics::Diagnostics),
+            entry(read::Read),
+            entry(write::Write),
+            entry(edit::Edit),
+            entry(apply_patch::ApplyPatch),
+            entry(bash::Bash),
+            entry(bash_output::BashOutput),
+            entry(bash_kill::BashKill),
+            entry(glob::Glob),
+            entry(grep::Grep),
+            entry(list::List),
+            entry(repo_map::RepoMap::default()),
+            entry(git_status::GitStatus),
+            entry(git_diff::GitDiff),
+            entry(git_log::GitLog),
+            entry(git_commit::GitCommit),
+            entry(git_branch::GitBranch),
+            entry(plan::Plan),
+            entry(diagram::Diagram),
+            entry(fetch::Fetch),
+            entry(diagnostics::Diagnostics),
         ])
     }
 

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 pub use file::{open, read_small, read_small_text};
 pub use media::{image_type, media_type};
 pub use transaction::{FileChange, NotChanged, commit, create_parents};
-pub use walk::{Entry, Except, Walk};
+pub use walk::{PathFilter, Walk, WalkEntry};
 
 /// The directories of a session, free of symlinks.
 #[derive(Clone, Debug)]
@@ -122,7 +122,7 @@ impl Workspace {
 
     /// Fixes the resolution of `paths` for one call. A symlink created after the permission check
     /// cannot redirect them.
-    pub fn judged(mut self, paths: impl IntoIterator<Item = (String, Placed)>) -> Workspace {
+    pub fn with_resolved(mut self, paths: impl IntoIterator<Item = (String, Placed)>) -> Workspace {
         self.resolved = paths.into_iter().collect();
         self
     }

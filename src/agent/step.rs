@@ -3,21 +3,14 @@
 use futures_util::StreamExt;
 use tracing::Instrument;
 
-use super::native::{call_id, model_error};
+use super::execute::ToolUse;
+use super::services::model_error;
 use crate::content::{Part, ProviderState, Role, StopReason, Usage};
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Severity};
 use crate::id::{MessageId, ToolCallId};
 use crate::model::{Chunk, Model, Request};
 use crate::session::Turn;
-
-/// A tool call as the model wrote it, with its id in this session.
-pub struct ToolUse {
-    pub id: ToolCallId,
-    pub name: String,
-    pub input: String,
-    pub state: Option<ProviderState>,
-}
 
 /// A part of an answer. A message was streamed as deltas; its `message.completed` is recorded once
 /// the answer is complete.
@@ -178,4 +171,10 @@ impl AnswerBuilder<'_> {
             }
         }
     }
+}
+
+/// Returns a call id that is unique in the session: `given`, unless it is empty or already used.
+fn call_id(turn: &Turn, given: &str) -> ToolCallId {
+    let taken = given.is_empty() || turn.log.state(|state| state.history.has_call(given));
+    if taken { ToolCallId::new() } else { given.into() }
 }

@@ -117,10 +117,10 @@ impl Method for Authenticate {
             return Err(Error::invalid_params(format!("methodId: unknown method {}", params.method_id.0))
                 .details(json!({ "known": AUTH_METHODS })));
         }
-        let agents = &cx.nuncio.agents;
-        let settings = &agents.user.settings;
-        let usable = match agents.models.default_id(settings).await {
-            Ok(id) => agents.models.open(&id, settings).await.map(drop),
+        let services = &cx.nuncio.services;
+        let settings = &services.user.settings;
+        let usable = match services.models.default_id(settings).await {
+            Ok(id) => services.models.open(&id, settings).await.map(drop),
             Err(error) => Err(error),
         };
         usable.map_err(|error| {

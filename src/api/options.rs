@@ -1,8 +1,6 @@
 //! Settings of a session that clients can change: mode, model and thinking. ACP's `modes` and the
 //! option `mode` set the same value.
 
-use std::sync::Arc;
-
 use schemars::Schema;
 use serde_json::{Value, json};
 
@@ -28,17 +26,17 @@ pub fn modes_with(current: &str) -> acp::SessionModeState {
 
 /// All options with their current values. Sends no request to a model server: the model of a local
 /// server is listed once a turn has found it.
-pub async fn config_options(nuncio: &Nuncio, session: &Arc<Session>) -> Vec<acp::SessionConfigOption> {
+pub async fn config_options(nuncio: &Nuncio, session: &Session) -> Vec<acp::SessionConfigOption> {
     let (mode, model, thinking) = session.log.state(|state| (state.mode.clone(), state.model.clone(), state.thinking.clone()));
-    let loaded = nuncio.agents.settings(&session.log.state(|state| state.cwd.clone()));
+    let loaded = nuncio.services.settings(&session.log.state(|state| state.cwd.clone()));
     // Invalid project settings are reported when a turn starts.
-    let settings = &loaded.as_ref().unwrap_or(&nuncio.agents.user).settings;
-    let models = &nuncio.agents.models;
+    let settings = &loaded.as_ref().unwrap_or(&nuncio.services.user).settings;
+    let models = &nuncio.services.models;
     let model = match model {
         Some(model) => model,
         None => models.known_default(settings).unwrap_or_default(),
     };
-    let thinking = thinking.or(nuncio.agents.overrides.thinking.map(OptionValue::Known)).unwrap_or_default();
+    let thinking = thinking.or(nuncio.services.overrides.thinking.map(OptionValue::Known)).unwrap_or_default();
     let mode_choices =
         MODES.iter().map(|row| acp::SessionConfigSelectOption::new(row.id, row.name).description(row.description.to_string()));
     let model_choices =
@@ -126,7 +124,7 @@ impl Method for SetConfigOption {
             "mode" => mode_event(&value, "value")?,
             "model" => {
                 let cwd = session.log.state(|state| state.cwd.clone());
-                cx.nuncio.agents.check_model(&value, &cwd).map_err(|error| in_field("value", error))?;
+                cx.nuncio.services.check_model(&value, &cwd).map_err(|error| in_field("value", error))?;
                 Body::SessionUpdated { change: SessionChange { model: Some(value), ..SessionChange::default() } }
             }
             "thinking" => {

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
@@ -139,7 +138,7 @@ impl Method for NewSession {
         let additional = directories(&cx, &params.additional_directories)?;
         let wrong = |error: Error| Error { message: format!("_meta.nuncio.model: {}", error.message), ..error };
         if let Some(model) = &meta.model {
-            cx.nuncio.agents.check_model(model, &cwd).map_err(wrong)?;
+            cx.nuncio.services.check_model(model, &cwd).map_err(wrong)?;
         }
         let (system_prompt, system_prompt_append) = NewSessionMeta::client_prompt(params.meta.as_ref());
         let change = SessionChange {
@@ -162,13 +161,7 @@ impl Method for NewSession {
 }
 
 /// Opens a session. Directories in the call replace those of the session.
-async fn reopen(
-    cx: &Cx,
-    id: &acp::SessionId,
-    cwd: &Path,
-    additional: &[PathBuf],
-    servers: &[acp::McpServer],
-) -> Result<Arc<Session>> {
+async fn reopen(cx: &Cx, id: &acp::SessionId, cwd: &Path, additional: &[PathBuf], servers: &[acp::McpServer]) -> Result<Session> {
     cx.client.authorized()?;
     if cwd.as_os_str().is_empty() && additional.is_empty() {
         return cx.session(&session_id(id)).await;

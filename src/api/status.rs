@@ -13,6 +13,7 @@ use super::{Cx, Role};
 use crate::content::ToolKind;
 use crate::error::Result;
 use crate::protocol::acp;
+use crate::session::AgentInfo;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -44,7 +45,7 @@ impl Method for Tools {
     const DOC: &'static str = "Lists the tools that models can call.";
 
     async fn call(cx: Cx, _params: Nothing) -> Result<Reply<ToolList>> {
-        let tools = cx.nuncio.agents.tools().iter().map(|tool| Tool {
+        let tools = cx.nuncio.services.tools.iter().map(|tool| Tool {
             name: tool.name().into(),
             description: tool.spec().description.clone(),
             kind: tool.kind(),
@@ -77,9 +78,9 @@ impl Method for Agents {
     const ROLE: Role = Role::Observer;
     const DOC: &'static str = "Lists the agents that can work in a session.";
 
-    async fn call(_cx: Cx, _params: Nothing) -> Result<Reply<AgentList>> {
-        let native = Agent { name: "nuncio".into(), kind: "native".into(), version: env!("CARGO_PKG_VERSION").into() };
-        Ok(Reply::new(AgentList { agents: vec![native] }))
+    async fn call(cx: Cx, _params: Nothing) -> Result<Reply<AgentList>> {
+        let agent = |info: AgentInfo| Agent { name: info.name.into(), kind: info.kind.into(), version: info.version.into() };
+        Ok(Reply::new(AgentList { agents: cx.nuncio.agents.list().into_iter().map(agent).collect() }))
     }
 }
 
@@ -111,9 +112,9 @@ impl Method for Models {
         "Lists the usable models: models of the settings, of providers with an API key, and of a local server.";
 
     async fn call(cx: Cx, _params: Nothing) -> Result<Reply<ModelList>> {
-        let agents = &cx.nuncio.agents;
-        let default = agents.models.default_id(&agents.user.settings).await.ok();
-        let choices = agents.models.choices(&agents.user.settings, default.as_deref().unwrap_or_default());
+        let services = &cx.nuncio.services;
+        let default = services.models.default_id(&services.user.settings).await.ok();
+        let choices = services.models.choices(&services.user.settings, default.as_deref().unwrap_or_default());
         let models = choices.into_iter().map(|choice| Model { id: choice.id, name: choice.name }).collect();
         Ok(Reply::new(ModelList { models, default }))
     }
@@ -177,7 +178,7 @@ impl Method for Status {
             cursor: cx.nuncio.sessions().await?.head_of_all()?,
             principal: cx.client.principal.clone(),
             role: cx.client.role,
-            model: cx.nuncio.agents.user.settings.model.clone(),
+            model: cx.nuncio.services.user.settings.model.clone(),
             modes: modes_with(cx.nuncio.mode.id()),
             cwd: cx.client.has_access_to(&cx.nuncio.cwd).then(|| cx.nuncio.cwd.clone()),
         }))

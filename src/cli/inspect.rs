@@ -12,7 +12,7 @@ use crate::config::{Loaded, Trust, load_project, mask_urls};
 use crate::content::Part;
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::model::{Again, Chunk, Message, Model, ModelError, Request, catalog};
+use crate::model::{Chunk, Message, Model, ModelError, Request, Retry, catalog};
 use crate::options::Thinking;
 use crate::store::Store;
 use crate::tools::Tools;
@@ -85,7 +85,7 @@ pub async fn doctor(ground: Ground) -> Result<u8> {
         }
     }
     let nuncio: Arc<_> = app::nuncio(ground)?;
-    let (models, settings) = (&nuncio.agents.models, &nuncio.agents.user.settings);
+    let (models, settings) = (&nuncio.services.models, &nuncio.services.user.settings);
     let model = match models.default_id(settings).await {
         Ok(id) => match models.open(&id, settings).await {
             Ok(model) => probe(&*model).await.map(|answer| match models.found_at(&id) {
@@ -100,7 +100,7 @@ pub async fn doctor(ground: Ground) -> Result<u8> {
         "model",
         model.map_err(|error| format!("{}{}", error.message, error.hint.map(|hint| format!(": {hint}")).unwrap_or_default())),
     )?;
-    let shell = nuncio.agents.supervisor.spawn(&crate::process::Command::shell("command -v bash || command -v sh", &nuncio.cwd));
+    let shell = nuncio.services.supervisor.spawn(&crate::process::Command::shell("command -v bash || command -v sh", &nuncio.cwd));
     line("shell", shell_line(shell).await)?;
     Ok(if failures > 0 { 1 } else { 0 })
 }
@@ -118,7 +118,7 @@ async fn probe(model: &dyn Model) -> std::result::Result<&'static str, ModelErro
         thinking: Thinking::Off,
         cache_key: "doctor".into(),
     });
-    let failed = |why: String| ModelError::new(Again::Never, why);
+    let failed = |why: String| ModelError::new(Retry::Never, why);
     match tokio::time::timeout(limits::DOCTOR_MODEL, stream.next()).await {
         Ok(Some(Ok(Chunk::Retry { reason, .. }))) => Err(failed(reason)),
         Ok(Some(Ok(_))) => Ok("answers"),

@@ -1,24 +1,29 @@
-//! `nuncio tool`: runs one tool outside of a session, with the same permission checks.
+//! `nuncio tool`: runs one tool outside of a session, by the same path as the calls of a turn.
 
 use std::io::{IsTerminal, Read};
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use super::ask::{self, Answers};
 use super::flags::ToolOptions;
 use super::text::{Look, Out, Text};
 use super::{Colours, print, print_json};
-use crate::agent::gate;
+use crate::agent::{CallHost, Outcome, Question, SessionEnvironment, ToolCall, ToolUse};
 use crate::api::Nuncio;
 use crate::app::on_signal;
-use crate::config::Policy;
-use crate::content::{PermissionOptionKind, ToolKind, plain_text};
+use crate::config::Rule;
+use crate::content::{PermissionOptionKind, plain_text};
 use crate::error::{Error, Result};
+use crate::event::{Body, PermissionOutcome};
+use crate::id::{PermissionId, ToolCallId};
 use crate::limits;
-use crate::options::OptionValue;
-use crate::session::SessionState;
-use crate::tools::{self, Output, ToolError};
+use crate::options::Mode;
+use crate::session::PermissionAnswer;
+use crate::toolkit::{ClientHands, Progress, ToolError};
 
 /// Prints `{"ok","output","details"}`, or lists the tools if no name is given. Exit codes: 0
 /// success, 1 the tool failed, 2 usage, 4 denied.
@@ -28,73 +33,112 @@ pub async fn run(nuncio: Arc<Nuncio>, options: ToolOptions, colours: Colours) ->
         "-" => read_input()?,
         text => text.to_string(),
     };
-    let input: Value =
-        serde_json::from_str(&text).map_err(|error| Error::invalid_params(format!("the input is not JSON: {error}")))?;
-    let state = SessionState { cwd: nuncio.cwd.clone(), mode: OptionValue::Known(nuncio.mode), ..SessionState::default() };
-    let environment = nuncio.agents.desk("tool", &state, None)?;
-    let rules = environment.rules(&[]);
-    let mut context = environment.tool_context(&nuncio.agents);
-    tokio::spawn(on_signal(context.cancel.clone()));
-    let tools = nuncio.agents.tools();
-    if tools.get(name).is_none() {
-        let names: Vec<&str> = tools.names().collect();
-        return Err(Error::invalid_params(format!("tool \"{name}\" is unknown")).hint(format!("use one of {}", names.join(", "))));
+    let parsed = serde_json::from_str::<Value>(&text);
+    parsed.map_err(|error| Error::invalid_params(format!("the input is not JSON: {error}")))?;
+    if let Some(error) = unknown(&nuncio, name) {
+        return Err(error);
     }
-    let prepared = match tools.prepare(name, input, &context) {
-        Ok(prepared) => prepared,
-        Err(error) => return print_result(Err(error), 2),
-    };
-    let mode = nuncio.mode;
-    let decision = gate::judge(&rules, mode, environment.loaded.settings.permissions.default, &gate::subject(&prepared, &context));
-    match decision.policy {
-        Policy::Allow => {}
-        Policy::Deny => return print_result(Err(ToolError::new(gate::denial(&decision, mode))), 4),
-        Policy::Ask if Answers::for_terminal() == Answers::None => {
-            return print_result(
-                Err(ToolError::new(
-                    "denied: permission must be asked for, and no terminal is attached (--mode auto allows the call inside the roots)",
-                )),
-                4,
-            );
-        }
-        Policy::Ask => {
-            let options = gate::options(&gate::subject(&prepared, &context));
-            let content = match prepared.preview(&context).await {
-                Err(error) => return print_result(Err(error), 1),
-                Ok(content) => content,
-            };
-            let title = prepared.title.clone();
-            let look = Look { colour: colours.stderr, ..Look::default() };
-            for shown in Text::new(look, &nuncio.cwd).question(&title, &content) {
-                let (Out::Answer(text) | Out::Aside(text)) = shown;
-                eprint!("{text}");
-            }
-            let kind = tokio::task::spawn_blocking(move || ask::ask(&title, &options)).await;
-            if !matches!(kind, Ok(PermissionOptionKind::AllowOnce | PermissionOptionKind::AllowAlways)) {
-                return print_result(Err(ToolError::new("denied by the user")), 4);
-            }
-        }
-    }
-    context.sandbox = environment.sandbox(mode);
-    context.hidden = gate::hidden(&rules, &prepared, &context);
-    context.reach = gate::reach(&rules, mode, environment.loaded.settings.permissions.default, &prepared);
-    let cancel = context.cancel.clone();
-    let kind = prepared.kind;
-    let mut result = prepared.run(&context).await;
-    if let (Ok(output), ToolKind::Edit) = (&mut result, kind) {
-        tools::after_edit(output, &context).await;
-    }
+    let environment = SessionEnvironment::new(nuncio.services.clone(), "tool", nuncio.cwd.clone(), Vec::new(), None)?;
+    let host = Terminal { cancel: CancellationToken::new(), mode: nuncio.mode, cwd: nuncio.cwd.clone(), colour: colours.stderr };
+    tokio::spawn(on_signal(host.cancel.clone()));
+    let tool_use = ToolUse { id: ToolCallId::new(), name: name.clone(), input: text, state: None };
+    let outcome = ToolCall::announce(&host, &Arc::new(environment), tool_use).await.run(&host).await?;
     nuncio.shut_down().await;
-    match (&result, cancel.is_cancelled()) {
-        (_, true) => print_result(result, 130),
-        (Ok(_), false) => print_result(result, 0),
-        (Err(_), false) => print_result(result, 1),
+    let code = match &outcome {
+        _ if host.cancel.is_cancelled() => 130,
+        Outcome::Completed(_) => 0,
+        Outcome::Failed(_) | Outcome::Cancelled => 1,
+        Outcome::InvalidInput(_) => 2,
+        Outcome::Denied(_) => 4,
+    };
+    print_json(format!("{}\n", json(outcome))).map(|()| code)
+}
+
+/// The error for a name that no tool has.
+fn unknown(nuncio: &Nuncio, name: &str) -> Option<Error> {
+    let tools = &nuncio.services.tools;
+    if tools.get(name).is_some() {
+        return None;
+    }
+    let names: Vec<&str> = tools.names().collect();
+    Some(Error::invalid_params(format!("tool \"{name}\" is unknown")).hint(format!("use one of {}", names.join(", "))))
+}
+
+/// The result as JSON.
+fn json(outcome: Outcome) -> Value {
+    match outcome {
+        Outcome::Completed(output) => {
+            json!({ "ok": true, "output": plain_text(&output.parts), "details": output.details })
+        }
+        Outcome::Failed(message) | Outcome::InvalidInput(message) | Outcome::Denied(message) => {
+            json!({ "ok": false, "output": message, "details": null })
+        }
+        Outcome::Cancelled => json!({ "ok": false, "output": ToolError::cancelled().0, "details": null }),
+    }
+}
+
+/// Runs a call without a session: no log, and questions on the terminal.
+struct Terminal {
+    cancel: CancellationToken,
+    mode: Mode,
+    cwd: PathBuf,
+    /// Colours on standard error.
+    colour: bool,
+}
+
+impl CallHost for Terminal {
+    fn cancel(&self) -> &CancellationToken {
+        &self.cancel
+    }
+
+    fn permissions(&self) -> (Mode, Vec<Rule>) {
+        (self.mode, Vec::new())
+    }
+
+    fn progress(&self, _: &ToolCallId) -> Progress {
+        Arc::new(|_| {})
+    }
+
+    fn client(&self) -> Option<Arc<dyn ClientHands>> {
+        None
+    }
+
+    fn emit(&self, _: Body) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
+
+    fn commit(&self, _: Body, _durably: bool) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn ask(&self, question: Question) -> BoxFuture<'_, (Option<PermissionId>, PermissionAnswer)> {
+        Box::pin(async move { (None, self.answer(question).await) })
+    }
+}
+
+impl Terminal {
+    async fn answer(&self, Question { title, content, options, .. }: Question) -> PermissionAnswer {
+        let answer = |outcome, reason| PermissionAnswer::without_choice(outcome, "terminal", reason);
+        if Answers::for_terminal() == Answers::None {
+            let reason = "permission must be asked for, and no terminal is attached (--mode auto allows the call inside the roots)";
+            return answer(PermissionOutcome::Denied, Some(reason));
+        }
+        let look = Look { colour: self.colour, ..Look::default() };
+        for shown in Text::new(look, &self.cwd).question(&title, &content) {
+            let (Out::Answer(text) | Out::Aside(text)) = shown;
+            eprint!("{text}");
+        }
+        let kind = tokio::task::spawn_blocking(move || ask::ask(&title, &options)).await;
+        match kind {
+            Ok(PermissionOptionKind::AllowOnce | PermissionOptionKind::AllowAlways) => answer(PermissionOutcome::AllowOnce, None),
+            _ => answer(PermissionOutcome::RejectOnce, None),
+        }
     }
 }
 
 /// Lists the tools with parameters and descriptions. `?` marks optional parameters.
 fn list(nuncio: &Nuncio) -> Result<u8> {
-    for tool in nuncio.agents.tools().iter() {
+    for tool in nuncio.services.tools.iter() {
         let schema = &tool.spec().input_schema;
         let required = |name: &str| schema["required"].as_array().is_some_and(|names| names.iter().any(|one| one == name));
         let fields = schema["properties"].as_object().into_iter().flatten();
@@ -126,13 +170,4 @@ fn read_input() -> Result<String> {
     let read = std::io::stdin().take(limits::INPUT_LINE_BYTES_MAX as u64).read_to_string(&mut text);
     read.map_err(|error| Error::io("reading standard input", error))?;
     Ok(text)
-}
-
-/// Prints the result as a line of JSON and returns the exit code.
-fn print_result(result: Result<Output, ToolError>, code: u8) -> Result<u8> {
-    let line = match result {
-        Ok(output) => json!({ "ok": true, "output": plain_text(&output.parts), "details": output.details }),
-        Err(ToolError(message)) => json!({ "ok": false, "output": message, "details": null }),
-    };
-    print_json(format!("{line}\n")).map(|()| code)
 }

@@ -1,8 +1,10 @@
 //! The client of one language server: sends requests and document changes, answers the requests of
 //! the server, and records diagnostics.
 
+use std::future::ready;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use lsp_types::notification::{
     DidChangeTextDocument, DidCloseTextDocument, DidOpenTextDocument, DidSaveTextDocument, Exit, Initialized, Notification,
@@ -11,105 +13,88 @@ use lsp_types::notification::{
 use lsp_types::request::{Initialize, Request, Shutdown};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use tokio::sync::{mpsc, oneshot, watch};
-use tokio::time::{Instant, sleep_until};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::documents::{Change, Documents, FileDiagnostics};
-use super::frame::{Frames, encode};
 use super::{detect, uri};
 use crate::error::{Error, Kind};
 use crate::limits;
-use crate::process::{Input, Output};
-use crate::rpc::message::{Id, Incoming, frame};
-use crate::rpc::peer::Peer;
+use crate::rpc::{
+    Connection, ConnectionClosed, Dialect, Framing, Handler, MessageReader, MessageWriter, ReadError, RequestError, WhenFull,
+};
 
 /// The client of one running language server.
 pub struct Client {
     root: PathBuf,
-    peer: Peer,
-    queue: mpsc::Sender<Vec<u8>>,
+    connection: Connection<()>,
     documents: Mutex<Documents>,
-    /// Cancelled when a message could not be queued: the documents are out of sync, so the
-    /// connection must end.
-    desynchronized: CancellationToken,
     /// Notified when the server publishes diagnostics or reports progress.
     updates: watch::Sender<()>,
 }
 
-/// Messages to be written to the server.
-pub type Queue = mpsc::Receiver<Vec<u8>>;
+/// LSP over the pipes of a language server.
+pub const LSP: Dialect = Dialect {
+    framing: Framing::Headers,
+    message_bytes_max: limits::LSP_MESSAGE_BYTES_MAX,
+    messages_queued_max: limits::LSP_MESSAGES_QUEUED_MAX,
+    // A lost message would leave the documents out of sync.
+    when_full: WhenFull::End,
+    cancel_method: "$/cancelRequest",
+    cancel_id: "id",
+    rejects_invalid: false,
+};
+
+impl Handler<()> for Client {
+    fn request(
+        &self,
+        method: String,
+        params: Value,
+        _: CancellationToken,
+    ) -> impl Future<Output = (crate::error::Result<Value>, ())> + Send + 'static {
+        ready((self.respond(&method, &params), ()))
+    }
+
+    fn notification(&self, method: String, params: Value, _: CancellationToken) -> impl Future<Output = ()> + Send + 'static {
+        match method.as_str() {
+            PublishDiagnostics::METHOD => self.publish(params),
+            Progress::METHOD => self.update_progress(&params),
+            _ => {}
+        }
+        ready(())
+    }
+}
 
 impl Client {
-    pub fn new(root: &Path) -> (Arc<Client>, Queue) {
-        let (queue, messages) = mpsc::channel(limits::LSP_MESSAGES_QUEUED_MAX);
-        let client = Client {
-            root: root.into(),
-            peer: Peer::default(),
-            queue,
-            documents: Mutex::default(),
-            desynchronized: CancellationToken::new(),
-            updates: watch::Sender::new(()),
-        };
-        (Arc::new(client), messages)
+    /// A client of the server with this root directory.
+    pub fn new(root: &Path, connection: Connection<()>) -> Client {
+        Client { root: root.into(), connection, documents: Mutex::default(), updates: watch::Sender::new(()) }
     }
 
     /// Transfers messages in both directions until the server ends or violates the protocol. The
     /// error describes the violation.
-    pub async fn run(&self, mut output: Output, mut input: Input, queue: &mut Queue) -> Result<(), String> {
-        let write = async {
-            while let Some(message) = queue.recv().await {
-                if input.write(&message).await.is_err() {
-                    return Ok(());
-                }
-            }
-            Ok(())
+    pub async fn run(
+        &self,
+        output: impl AsyncRead + Unpin,
+        input: impl AsyncWrite + Unpin + Send + 'static,
+        reader: &MessageReader<()>,
+        writer: &mut MessageWriter<()>,
+    ) -> Result<(), String> {
+        let read = tokio::select! {
+            read = reader.run(output, self) => read,
+            _ = writer.run(input, ()) => return Ok(()),
         };
-        let read = async {
-            let mut frames = Frames::default();
-            loop {
-                if let Some(body) = frames.take().map_err(|error| format!("invalid output: {error}"))? {
-                    self.handle(&body)?;
-                    continue;
-                }
-                frames.buffer.reserve(limits::PIPE_BYTES);
-                if output.read(&mut frames.buffer).await.unwrap_or(0) == 0 {
-                    return Ok(());
-                }
-            }
-        };
-        tokio::select! {
-            ended = read => ended,
-            ended = write => ended,
-            () = self.desynchronized.cancelled() => Err("it does not read its input".into()),
-        }
-    }
-
-    fn handle(&self, body: &[u8]) -> Result<(), String> {
-        match Incoming::parse(body) {
-            Ok(Incoming::Request { id, method, params }) => self.send(&frame::response(&id, &self.reply(&method, &params))),
-            Ok(Incoming::Notification { method, params }) => {
-                match method.as_str() {
-                    PublishDiagnostics::METHOD => self.published(params),
-                    Progress::METHOD => self.progressed(&params),
-                    _ => {}
-                }
-                Ok(())
-            }
-            Ok(Incoming::Response { id, result }) => {
-                // The peer ignores a response to a withdrawn request.
-                self.peer.answer(&id, result);
-                Ok(())
-            }
-            Err(rejected) => {
-                tracing::debug!(error = %rejected.error, "invalid message from a language server");
-                Ok(())
-            }
+        match read {
+            Err(ReadError::Input(error)) if error.kind() == io::ErrorKind::InvalidData => Err(format!("invalid output: {error}")),
+            Ok(()) | Err(ReadError::Input(_)) => Ok(()),
+            Err(ReadError::PeerNotReading) => Err("it does not read its input".into()),
         }
     }
 
     /// Answers a request of the server as a client without settings and without a user interface.
-    fn reply(&self, method: &str, params: &Value) -> crate::error::Result<Value> {
+    fn respond(&self, method: &str, params: &Value) -> crate::error::Result<Value> {
         match method {
             "workspace/configuration" => {
                 let items = params["items"].as_array().map_or(0, Vec::len);
@@ -127,7 +112,7 @@ impl Client {
         }
     }
 
-    fn published(&self, params: Value) {
+    fn publish(&self, params: Value) {
         #[derive(Deserialize)]
         struct Published {
             uri: String,
@@ -142,7 +127,7 @@ impl Client {
         self.updates.send_replace(());
     }
 
-    fn progressed(&self, params: &Value) {
+    fn update_progress(&self, params: &Value) {
         let kind = params["value"]["kind"].as_str();
         if let Some("begin" | "end") = kind {
             self.documents().progress(params["token"].to_string(), kind == Some("begin"));
@@ -178,7 +163,7 @@ impl Client {
     }
 
     /// Sends `shutdown` and `exit`. The server should end afterwards.
-    pub async fn shut_down(&self, until: Instant) -> Result<(), String> {
+    pub async fn shutdown(&self, until: Instant) -> Result<(), String> {
         self.request(Shutdown::METHOD, Value::Null, until).await?;
         self.notify(Exit::METHOD, Value::Null)
     }
@@ -222,7 +207,7 @@ impl Client {
             }
             tokio::select! {
                 () = sleep_until(end) => return latest,
-                () = self.queue.closed() => return None,
+                () = self.connection.closed() => return None,
                 _ = updates.changed() => {}
             }
         }
@@ -251,49 +236,20 @@ impl Client {
         self.documents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn request(&self, method: &str, params: Value, until: Instant) -> Result<Value, String> {
-        let (sender, answer) = oneshot::channel();
-        let id = self.peer.ask(Box::new(move |result| drop(sender.send(result))));
-        let pending = PendingRequest { client: self, id };
-        let mut message = Vec::new();
-        frame::request(&pending.id, method, params, &mut message);
-        self.send(&message)?;
-        tokio::select! {
-            answer = answer => match answer {
-                Ok(Ok(result)) => Ok(result),
-                Ok(Err(error)) => Err(format!("{method}: {}", error["message"].as_str().unwrap_or("an error without a message"))),
-                Err(_) => Err(format!("{method}: the request was dropped")),
-            },
-            () = self.queue.closed() => Err(format!("{method}: the server ended")),
-            () = sleep_until(until) => Err(format!("{method}: timed out")),
+    /// Sends a request and ignores its result.
+    async fn request(&self, method: &str, params: Value, until: Instant) -> Result<(), String> {
+        let requested = timeout_at(until, self.connection.request::<Value>(method, params, ())).await;
+        match requested.map_err(|_| format!("{method}: timed out"))? {
+            Ok(_) => Ok(()),
+            Err(RequestError::Refused(error)) => {
+                Err(format!("{method}: {}", error["message"].as_str().unwrap_or("an error without a message")))
+            }
+            Err(RequestError::Invalid(error)) => Err(format!("{method}: {error}")),
+            Err(RequestError::Closed) => Err(format!("{method}: the server ended")),
         }
     }
 
     fn notify(&self, method: &str, params: impl Serialize) -> Result<(), String> {
-        let mut message = Vec::new();
-        frame::notification(method, params, &mut message);
-        self.send(&message)
-    }
-
-    fn send(&self, message: &[u8]) -> Result<(), String> {
-        self.queue.try_send(encode(message)).map_err(|_| {
-            self.desynchronized.cancel();
-            "the language server does not read its input".into()
-        })
-    }
-}
-
-/// A request without a response so far. Dropping it withdraws the request.
-struct PendingRequest<'a> {
-    client: &'a Client,
-    id: Id,
-}
-
-impl Drop for PendingRequest<'_> {
-    fn drop(&mut self) {
-        if self.client.peer.withdraw(&self.id) {
-            // A failed send ends the connection, so there is nothing left to cancel.
-            let _ = self.client.notify("$/cancelRequest", json!({ "id": self.id }));
-        }
+        self.connection.notify(method, params).map_err(|ConnectionClosed| "the language server does not read its input".into())
     }
 }

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::client::Client;
+use super::client::{Client, LSP};
 use crate::limits;
 use crate::process::{Child, Command, Ending, Sandbox, Supervisor};
 
@@ -118,8 +118,9 @@ impl Launch {
             Ok(spawned) => spawned,
             Err(error) => return End::Crashed(error.to_string()),
         };
-        let (client, mut queue) = Client::new(&self.root);
-        let mut connection = Box::pin(client.run(output, input, &mut queue));
+        let (connection, reader, mut writer) = crate::rpc::connection(LSP);
+        let client = Arc::new(Client::new(&self.root, connection));
+        let mut transfer = Box::pin(client.run(output, input, &reader, &mut writer));
         let initialize = async {
             let initialized = client.initialize(Instant::now() + limits::LSP_START).await;
             if initialized.is_ok() {
@@ -130,39 +131,39 @@ impl Launch {
         let crashed = tokio::select! {
             biased;
             () = stop.cancelled() => None,
-            ended = &mut connection => Some(ended),
+            ended = &mut transfer => Some(ended),
             initialized = initialize => match initialized {
                 Err(why) => Some(Err(format!("initialization failed: {why}"))),
                 Ok(()) => {
                     *worked = true;
                     tokio::select! {
                         () = stop.cancelled() => None,
-                        ended = &mut connection => Some(ended),
+                        ended = &mut transfer => Some(ended),
                     }
                 }
             },
         };
         let Some(crashed) = crashed else {
             let shutdown = async {
-                let sent = client.shut_down(Instant::now() + limits::LSP_GOODBYE).await;
+                let sent = client.shutdown(Instant::now() + limits::LSP_GOODBYE).await;
                 if sent.is_ok() {
-                    // The connection still reads output, so that the server does not block on it.
+                    // The transfer still reads output, so that the server does not block on it.
                     let _ = ending.wait().await;
                 }
             };
             let shutdown = timeout(limits::LSP_GOODBYE, shutdown);
             tokio::select! {
                 _ = shutdown => {}
-                _ = &mut connection => {}
+                _ = &mut transfer => {}
             }
             terminate(ending).await;
             return End::Stopped;
         };
-        drop(connection);
-        // Leave the state `Ready` before closing the queue: the waiting requests fail only when no
+        drop(transfer);
+        // Leave the state `Ready` before closing the connection: the waiting requests fail only when no
         // new caller can get this client.
         state.send_replace(State::Starting);
-        drop(queue);
+        drop(writer);
         let status = terminate(ending).await;
         match (crashed, status) {
             (_, Some(NOT_FOUND)) => End::NotFound,

@@ -1,12 +1,13 @@
 //! A running command: its output in order, its exit status, and the lifeline that keeps it running.
 
 use std::io;
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
 use tokio::net::UnixStream;
-use tokio::net::unix::pipe::{Receiver, Sender};
+use tokio::net::unix::pipe::Receiver;
 
 use super::exported::Change;
 use super::{Supervisor, report};
@@ -54,18 +55,9 @@ impl Output {
     }
 }
 
-/// The stdin of a command. Dropping it closes the pipe.
-#[derive(Debug)]
-pub struct Input(Sender);
-
-impl Input {
-    pub(super) fn new(writer: OwnedFd) -> io::Result<Input> {
-        Sender::from_owned_fd(writer).map(Input)
-    }
-
-    /// Writes all bytes. Fails when no process reads the pipe.
-    pub async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.0.write_all(bytes).await
+impl AsyncRead for Output {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(context, buffer)
     }
 }
 

@@ -13,10 +13,11 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair, sockopt};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use tokio::net::unix::pipe;
 
 use super::fork_server::{Order, SWEPT};
 use super::helper::HELPER;
-use super::{Child, Command, Input, What};
+use super::{Child, Command, What};
 use crate::error::{Error, Result};
 use crate::limits;
 
@@ -68,11 +69,11 @@ impl Supervisor {
         self.start(command, None)
     }
 
-    /// Starts a program, not a shell, with a piped stdin, which is the returned [`Input`]. Its
-    /// stderr is discarded.
-    pub fn spawn_piped(&self, command: &Command) -> Result<(Child, Input)> {
+    /// Starts a program, not a shell, with a piped stdin, which is returned too; dropping
+    /// it closes the pipe. The program's stderr is discarded.
+    pub fn spawn_piped(&self, command: &Command) -> Result<(Child, pipe::Sender)> {
         let (reader, writer) = io::pipe().map_err(|error| Error::io("creating a pipe", error))?;
-        let input = Input::new(writer.into()).map_err(|error| Error::io("creating a pipe", error))?;
+        let input = pipe::Sender::from_owned_fd(writer.into()).map_err(|error| Error::io("creating a pipe", error))?;
         Ok((self.start(command, Some(reader.as_fd()))?, input))
     }
 
@@ -92,7 +93,7 @@ impl Supervisor {
         lifeline.set_nonblocking(true).map_err(fail)?;
         let lifeline = tokio::net::UnixStream::from_std(lifeline).map_err(fail)?;
         let (output, writer) = io::pipe().map_err(fail)?;
-        let output = tokio::net::unix::pipe::Receiver::from_owned_fd(OwnedFd::from(output)).map_err(fail)?;
+        let output = pipe::Receiver::from_owned_fd(OwnedFd::from(output)).map_err(fail)?;
         let descriptors: Vec<BorrowedFd<'_>> = [theirs.as_fd(), writer.as_fd()].into_iter().chain(input).collect();
         let number = self.started.fetch_add(1, Ordering::Relaxed);
         self.order(&Order::Run(number, Box::new(command.clone())), &descriptors).map_err(fail)?;

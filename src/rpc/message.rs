@@ -1,5 +1,5 @@
-//! Messages of JSON-RPC 2.0 (https://www.jsonrpc.org/specification): a strict parser and a compact
-//! writer.
+//! Messages of JSON-RPC 2.0 (https://www.jsonrpc.org/specification): a strict parser, and the object
+//! that represents an error.
 
 use std::fmt;
 
@@ -98,54 +98,15 @@ fn response(id: Id, mut object: Map<String, Value>) -> Result<Incoming, &'static
     }
 }
 
-/// Encodes messages as lines, each with its `\n`.
-pub mod frame {
-    use super::*;
-
-    #[derive(Serialize)]
-    struct Frame<'a, P> {
-        jsonrpc: &'static str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        id: Option<&'a Id>,
-        method: &'a str,
-        params: P,
-    }
-
-    fn line(message: &impl Serialize, into: &mut Vec<u8>) {
-        serde_json::to_writer(&mut *into, message).expect("messages have string keys and no failing serializers");
-        into.push(b'\n');
-    }
-
-    /// Appends a notification to `into`.
-    pub fn notification(method: &str, params: impl Serialize, into: &mut Vec<u8>) {
-        line(&Frame { jsonrpc: "2.0", id: None, method, params }, into);
-    }
-
-    /// Appends a request to `into`.
-    pub fn request(id: &Id, method: &str, params: impl Serialize, into: &mut Vec<u8>) {
-        line(&Frame { jsonrpc: "2.0", id: Some(id), method, params }, into);
-    }
-
-    /// The response to the request `id`.
-    pub fn response(id: &Id, result: &Result<Value, Error>) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        match result {
-            Ok(result) => line(&json!({ "jsonrpc": "2.0", "id": id, "result": result }), &mut bytes),
-            Err(error) => line(&json!({ "jsonrpc": "2.0", "id": id, "error": error_object(error) }), &mut bytes),
-        }
-        bytes
-    }
-
-    /// The error object. `data.details` is the text that many clients show, `data.info` the facts
-    /// for programs.
-    pub fn error_object(error: &Error) -> Value {
-        let row = error.kind.row();
-        let mut data = Map::new();
-        data.insert("code".into(), row.code.into());
-        data.extend(error.hint.as_ref().map(|hint| ("hint".to_string(), hint.as_str().into())));
-        data.insert("details".into(), error.to_string().into());
-        data.extend(error.details.as_ref().map(|details| ("info".to_string(), details.clone())));
-        // Many clients show nothing but the message.
-        json!({ "code": row.rpc, "message": error.to_string(), "data": data })
-    }
+/// The error object of a response. `data.details` is the text that many clients show, `data.info`
+/// the facts for programs.
+pub fn error_object(error: &Error) -> Value {
+    let row = error.kind.row();
+    let mut data = Map::new();
+    data.insert("code".into(), row.code.into());
+    data.extend(error.hint.as_ref().map(|hint| ("hint".to_string(), hint.as_str().into())));
+    data.insert("details".into(), error.to_string().into());
+    data.extend(error.details.as_ref().map(|details| ("info".to_string(), details.clone())));
+    // Many clients show nothing but the message.
+    json!({ "code": row.rpc, "message": error.to_string(), "data": data })
 }

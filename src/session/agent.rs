@@ -1,10 +1,10 @@
 //! The interface between a session and its agent.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
-use super::state::SessionState;
 use super::turn::Turn;
 use crate::content::StopReason;
 use crate::error::Result;
@@ -22,12 +22,32 @@ pub trait Agent: Send + Sync + 'static {
     fn close(&self) -> BoxFuture<'_, ()>;
 }
 
-/// Creates the agents of sessions.
+/// The agents that can work in sessions.
 pub trait Agents: Send + Sync + 'static {
+    /// The names, kinds and versions of all agents.
+    fn list(&self) -> Vec<AgentInfo>;
+
     /// Creates the agent of a session. Must not block or use the network; configuration errors
     /// surface when the first turn runs.
-    fn open(&self, id: &SessionId, state: &SessionState) -> Arc<dyn Agent>;
+    fn open(&self, setup: SessionSetup) -> Arc<dyn Agent>;
 
     /// Checks that a new session can run turns; on an error, the session is not created.
-    fn check(&self, state: &SessionState) -> Result<()>;
+    fn check(&self, setup: &SessionSetup) -> Result<()>;
+}
+
+/// The properties of a session that its agent receives before the first turn.
+#[derive(Clone, Debug)]
+pub struct SessionSetup {
+    pub id: SessionId,
+    pub cwd: PathBuf,
+    /// Directories besides `cwd`.
+    pub directories: Vec<PathBuf>,
+}
+
+/// An agent in lists. `kind` is `native` for nuncio's own agent.
+#[derive(Clone, Debug)]
+pub struct AgentInfo {
+    pub name: &'static str,
+    pub kind: &'static str,
+    pub version: &'static str,
 }

@@ -15,18 +15,28 @@ use crate::id::PermissionId;
 #[derive(Clone, Debug)]
 pub struct PermissionAnswer {
     pub outcome: PermissionOutcome,
+    /// The chosen option, for agents with options of their own; `None` if the request ended without
+    /// a choice.
+    pub option_id: Option<String>,
     pub by: String,
     pub reason: Option<String>,
+}
+
+impl PermissionAnswer {
+    /// The end of a request without a choice.
+    pub fn without_choice(outcome: PermissionOutcome, by: &str, reason: Option<&str>) -> PermissionAnswer {
+        PermissionAnswer { outcome, option_id: None, by: by.into(), reason: reason.map(String::from) }
+    }
 }
 
 /// The open permission requests of one session.
 #[derive(Default)]
 pub struct Broker {
-    open: Mutex<Requests>,
+    open: Mutex<OpenRequests>,
 }
 
 #[derive(Default)]
-struct Requests {
+struct OpenRequests {
     pending: HashMap<PermissionId, PendingPermission>,
     /// Number of attached clients that can answer.
     responders: usize,
@@ -39,17 +49,17 @@ struct PendingPermission {
 
 /// RAII guard: a client that can answer is attached while this exists. Dropping the last one denies
 /// all open requests.
-pub struct Attendance(Arc<Broker>);
+pub struct ResponderGuard(Arc<Broker>);
 
 impl Broker {
-    fn requests(&self) -> MutexGuard<'_, Requests> {
+    fn requests(&self) -> MutexGuard<'_, OpenRequests> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Registers a client that can answer.
-    pub fn attend(self: &Arc<Self>) -> Attendance {
+    pub fn register_responder(self: &Arc<Self>) -> ResponderGuard {
         self.requests().responders += 1;
-        Attendance(self.clone())
+        ResponderGuard(self.clone())
     }
 
     /// Opens a request. Returns `None` if no client can answer it.
@@ -97,25 +107,26 @@ impl Broker {
             PermissionOptionKind::RejectOnce => PermissionOutcome::RejectOnce,
             PermissionOptionKind::RejectAlways => PermissionOutcome::RejectAlways,
         };
-        resolve(&mut requests, id, PermissionAnswer { outcome, by: by.into(), reason });
+        let option_id = Some(option.option_id.clone());
+        resolve(&mut requests, id, PermissionAnswer { outcome, option_id, by: by.into(), reason });
         Ok(())
     }
 
     /// Ends a request without an answer from a client: on a deadline, an invalid answer or a
     /// cancel. Does nothing if the request is not open.
     pub fn dismiss(&self, id: &PermissionId, outcome: PermissionOutcome, by: &str, reason: &str) {
-        resolve(&mut self.requests(), id, PermissionAnswer { outcome, by: by.into(), reason: Some(reason.into()) });
+        resolve(&mut self.requests(), id, PermissionAnswer::without_choice(outcome, by, Some(reason)));
     }
 }
 
-fn resolve(requests: &mut Requests, id: &PermissionId, answer: PermissionAnswer) {
+fn resolve(requests: &mut OpenRequests, id: &PermissionId, answer: PermissionAnswer) {
     if let Some(permission) = requests.pending.remove(id) {
         // Fails if the turn no longer waits for the answer.
         let _ = permission.answer.send(answer);
     }
 }
 
-impl Attendance {
+impl ResponderGuard {
     /// Returns whether the guard belongs to `broker`, and not to that of an earlier opening of the
     /// session.
     pub fn is_for(&self, broker: &Arc<Broker>) -> bool {
@@ -123,7 +134,7 @@ impl Attendance {
     }
 }
 
-impl Drop for Attendance {
+impl Drop for ResponderGuard {
     fn drop(&mut self) {
         let mut requests = self.0.requests();
         requests.responders -= 1;
@@ -132,8 +143,8 @@ impl Drop for Attendance {
         }
         let open: Vec<PermissionId> = requests.pending.keys().cloned().collect();
         for id in open {
-            let reason = Some("the last client that could answer disconnected".into());
-            resolve(&mut requests, &id, PermissionAnswer { outcome: PermissionOutcome::Denied, by: "disconnect".into(), reason });
+            let reason = Some("the last client that could answer disconnected");
+            resolve(&mut requests, &id, PermissionAnswer::without_choice(PermissionOutcome::Denied, "disconnect", reason));
         }
     }
 }

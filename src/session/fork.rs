@@ -1,12 +1,10 @@
 //! Forking: a new session that starts with the events of another one.
 
-use std::sync::Arc;
-
+use super::agent::SessionSetup;
 use super::lock::SessionLock;
 use super::now_ms;
 use super::open::Session;
 use super::sessions::Sessions;
-use super::state::SessionState;
 use crate::error::{Error, Result};
 use crate::event::{Body, Event, SessionChange};
 use crate::id::SessionId;
@@ -14,16 +12,15 @@ use crate::id::SessionId;
 impl Sessions {
     /// Copies the events of `parent`, up to the end of its last finished turn, into a new session
     /// and applies `change` to it. Queued messages are not copied.
-    pub async fn fork(&self, parent: &SessionId, change: SessionChange) -> Result<Arc<Session>> {
-        let parent = self.look(parent).await?;
-        let (until, state) = parent.log.state_at_head(|state, head| {
+    pub async fn fork(&self, parent: &SessionId, change: SessionChange) -> Result<Session> {
+        let (id, parent) = (SessionId::new(), self.open_read_only(parent).await?);
+        let (until, setup) = parent.log.state_at_head(|state, head| {
             let running = state.turn.as_ref().and_then(|turn| state.turns.get(turn));
             let cwd = change.cwd.as_ref().unwrap_or(&state.cwd).clone();
-            (running.map_or(head, |turn| turn.first_seq - 1), SessionState { cwd, ..SessionState::default() })
+            (running.map_or(head, |turn| turn.first_seq - 1), SessionSetup { id: id.clone(), cwd, directories: Vec::new() })
         });
-        self.agents.check(&state)?;
+        self.agents.check(&setup)?;
         self.ensure_capacity().await?;
-        let id = SessionId::new();
         let lock = SessionLock::take(&self.locks, &id)?;
         let (store, log, parent, at_ms) = (self.store.clone(), self.log.clone(), parent.log.clone(), now_ms());
         let copied = tokio::task::spawn_blocking(move || {

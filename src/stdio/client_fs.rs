@@ -14,14 +14,16 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::oneshot;
 
-use super::Caller;
+use super::barrier::{AcpConnection, Barrier};
+use crate::api::Client;
 use crate::content::ToolContent;
 use crate::error::Kind;
 use crate::event::{Body, Severity};
 use crate::limits;
 use crate::protocol::acp;
+use crate::rpc::RequestError;
 use crate::session::SessionLog;
-use crate::tools::{ClientHands, ClientTerminal, Refused, TerminalCommand};
+use crate::toolkit::{ClientHands, ClientTerminal, Refused, TerminalCommand};
 
 /// Files and terminals of a client, for one session.
 pub struct ClientAccess {
@@ -30,7 +32,8 @@ pub struct ClientAccess {
 
 #[derive(Clone)]
 struct Link {
-    caller: Caller,
+    client: Arc<Client>,
+    connection: AcpConnection,
     log: Arc<SessionLog>,
     /// A request timed out: files and terminals of the client are no longer used.
     slow: Arc<AtomicBool>,
@@ -79,9 +82,10 @@ fn reason(error: &serde_json::Value) -> Option<&str> {
 }
 
 impl ClientAccess {
-    pub fn new(caller: Caller, log: Arc<SessionLog>) -> ClientAccess {
+    /// The files and terminals of `client` for the session of `log`.
+    pub fn new(client: Arc<Client>, connection: AcpConnection, log: Arc<SessionLog>) -> ClientAccess {
         let (slow, notified, distrusted) = (Arc::default(), Arc::default(), Arc::default());
-        ClientAccess { link: Link { caller, log, slow, notified, distrusted, writing: Arc::default() } }
+        ClientAccess { link: Link { client, connection, log, slow, notified, distrusted, writing: Arc::default() } }
     }
 }
 
@@ -91,13 +95,13 @@ impl Link {
     }
 
     async fn call<R: DeserializeOwned>(&self, method: &str, params: impl Serialize, timeout: Duration) -> Result<R, Failure> {
-        let asked = self.caller.call(method, params, Some((self.log.id.clone(), self.log.head())));
-        match tokio::time::timeout(timeout, asked).await {
-            Ok(Some(Ok(value))) => serde_json::from_value(value).map_err(|error| Failure::Unusable(error.to_string())),
-            Ok(Some(Err(error))) => Err(Failure::from_error(&error)),
-            Ok(None) => Err(Failure::Unusable("the client is gone".into())),
-            Err(_) => Err(self.timed_out(timeout)),
-        }
+        let requested = self.connection.request(method, params, Barrier::after(self.log.id.clone(), self.log.head()));
+        let result = tokio::time::timeout(timeout, requested).await.map_err(|_| self.timed_out(timeout))?;
+        result.map_err(|error| match error {
+            RequestError::Invalid(error) => Failure::Unusable(error.to_string()),
+            RequestError::Refused(error) => Failure::from_error(&error),
+            RequestError::Closed => Failure::Unusable("the client is gone".into()),
+        })
     }
 
     fn timed_out(&self, timeout: Duration) -> Failure {
@@ -155,7 +159,7 @@ impl Link {
 
 impl ClientHands for ClientAccess {
     fn has_files(&self) -> bool {
-        let (fs, link) = (self.link.caller.capabilities().fs, &self.link);
+        let (fs, link) = (self.link.client.capabilities().fs, &self.link);
         let unused = link.slow.load(Ordering::Relaxed) || link.distrusted.load(Ordering::Relaxed);
         (fs.read_text_file || fs.write_text_file) && !unused
     }
@@ -164,7 +168,7 @@ impl ClientHands for ClientAccess {
         const METHOD: &str = "fs/read_text_file";
         async move {
             let link = &self.link;
-            if !self.has_files() || !link.caller.capabilities().fs.read_text_file {
+            if !self.has_files() || !link.client.capabilities().fs.read_text_file {
                 return Ok(None);
             }
             let params = acp::ReadTextFileRequest::new(link.session(), path);
@@ -182,7 +186,7 @@ impl ClientHands for ClientAccess {
         const METHOD: &str = "fs/write_text_file";
         async move {
             let link = &self.link;
-            if !self.has_files() || !link.caller.capabilities().fs.write_text_file {
+            if !self.has_files() || !link.client.capabilities().fs.write_text_file {
                 return Ok(false);
             }
             let params = acp::WriteTextFileRequest::new(link.session(), path, text);
@@ -225,7 +229,7 @@ impl ClientHands for ClientAccess {
         const METHOD: &str = "terminal/create";
         async move {
             let link = &self.link;
-            if !link.caller.capabilities().terminal || link.slow.load(Ordering::Relaxed) {
+            if !link.client.capabilities().terminal || link.slow.load(Ordering::Relaxed) {
                 return Ok(None);
             }
             let environment = command.environment.iter().map(|(name, value)| acp::EnvVariable::new(name, value)).collect();
@@ -261,7 +265,7 @@ struct Terminal {
 
 impl ClientTerminal for Terminal {
     fn shown(&self, output: String) -> ToolContent {
-        ToolContent::Terminal { client: self.link.caller.client_id().into(), terminal_id: self.id.0.to_string(), output }
+        ToolContent::Terminal { client: self.link.client.id.clone(), terminal_id: self.id.0.to_string(), output }
     }
 
     fn ended(&self) -> BoxFuture<'_, Option<i32>> {
@@ -303,7 +307,8 @@ impl ClientTerminal for Terminal {
 impl Drop for Terminal {
     fn drop(&mut self) {
         let params = acp::ReleaseTerminalRequest::new(self.link.session(), self.id.clone());
-        self.link.caller.send_request("terminal/release", params);
+        // Without a connection there is no terminal to release.
+        let _ = self.link.connection.request_without_response("terminal/release", params);
     }
 }
 

@@ -4,28 +4,31 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::Caller;
+use super::barrier::AcpConnection;
 use super::client_fs::ClientAccess;
+use crate::api::Client;
 use crate::id::SessionId;
 use crate::session::Session;
-use crate::session::broker::Attendance;
-use crate::session::hands::Lent;
+use crate::session::attached_clients::AttachedClient;
+use crate::session::broker::ResponderGuard;
 
 /// The attended sessions. Clear it when the client disconnects.
 #[derive(Clone)]
 pub struct Presence {
-    caller: Caller,
+    client: Arc<Client>,
+    connection: AcpConnection,
     sessions: Arc<Mutex<HashMap<SessionId, AttendedSession>>>,
 }
 
 struct AttendedSession {
-    attendance: Attendance,
-    _lent: Lent,
+    attendance: ResponderGuard,
+    _client: AttachedClient,
 }
 
 impl Presence {
-    pub fn new(caller: Caller) -> Presence {
-        Presence { caller, sessions: Arc::default() }
+    /// Attends no session at first.
+    pub fn new(client: Arc<Client>, connection: AcpConnection) -> Presence {
+        Presence { client, connection, sessions: Arc::default() }
     }
 
     fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, AttendedSession>> {
@@ -33,19 +36,19 @@ impl Presence {
     }
 
     /// Attends an open session. Returns false if the client attends it already.
-    pub fn attend(&self, session: &Arc<Session>) -> bool {
+    pub fn attend(&self, session: &Session) -> bool {
         let mut sessions = self.sessions();
         if sessions.get(&session.log.id).is_some_and(|present| present.attendance.is_for(&session.broker)) {
             return false;
         }
-        let access = Arc::new(ClientAccess::new(self.caller.clone(), session.log.clone()));
-        let present = AttendedSession { attendance: session.broker.attend(), _lent: session.lending.lend(access) };
+        let access = Arc::new(ClientAccess::new(self.client.clone(), self.connection.clone(), session.log.clone()));
+        let present = AttendedSession { attendance: session.broker.register_responder(), _client: session.clients.attach(access) };
         sessions.insert(session.log.id.clone(), present);
         true
     }
 
     /// Stops attending a session, unless the client attends `open`, its currently open instance.
-    pub fn leave(&self, id: &SessionId, open: Option<&Arc<Session>>) {
+    pub fn leave(&self, id: &SessionId, open: Option<&Session>) {
         let mut sessions = self.sessions();
         let stays = |present: &AttendedSession| open.is_some_and(|open| present.attendance.is_for(&open.broker));
         if sessions.get(id).is_some_and(|present| !stays(present)) {

@@ -10,7 +10,7 @@ use crate::context::commands::COMMANDS;
 use crate::event::{Body, Event, SessionChange, Severity};
 use crate::id::{MessageId, SessionId, ToolCallId};
 use crate::protocol::{acp, content};
-use crate::rpc::message::frame;
+use crate::rpc::FrameWriter;
 
 /// Converts the events of one session for one client.
 pub struct Projection {
@@ -55,31 +55,31 @@ impl Projection {
     }
 
     /// Writes a `session/update` notification.
-    pub fn update(&self, update: impl Serialize, buffer: &mut Vec<u8>) {
-        frame::notification("session/update", Notification { session_id: &self.session, update }, buffer);
+    pub fn update(&self, update: impl Serialize, out: &mut FrameWriter) {
+        out.notify("session/update", Notification { session_id: &self.session, update });
     }
 
     /// Writes a live event.
-    pub fn shown(&mut self, event: &Event, buffer: &mut Vec<u8>) {
+    pub fn shown(&mut self, event: &Event, out: &mut FrameWriter) {
         match &event.body {
-            Body::MessageDelta { message_id, role, offset, text } => self.text(message_id, *role, *offset, text, buffer),
+            Body::MessageDelta { message_id, role, offset, text } => self.text(message_id, *role, *offset, text, out),
             Body::TurnStarted { by, .. } => self.own_turn = by.as_ref() == Some(&self.client),
             Body::MessageCompleted { message_id, role: Role::User, .. } if self.own_turn && !self.queued.contains(message_id) => {}
-            body => self.fact(body, buffer),
+            body => self.fact(body, out),
         }
     }
 
     /// Writes an event of the history. Messages are sent whole, tool calls without progress.
-    pub fn replayed(&mut self, event: &Event, buffer: &mut Vec<u8>) {
+    pub fn replayed(&mut self, event: &Event, out: &mut FrameWriter) {
         match &event.body {
             Body::MessageDelta { .. } | Body::Notice { .. } | Body::MessageCompleted { discarded: true, .. } => {}
             Body::ToolUpdated { status: None, .. } => {}
-            body => self.fact(body, buffer),
+            body => self.fact(body, out),
         }
     }
 
     /// Writes text at byte `offset` of a message, except for the part that was sent already.
-    pub fn text(&mut self, id: &MessageId, role: Role, offset: u64, text: &str, buffer: &mut Vec<u8>) {
+    pub fn text(&mut self, id: &MessageId, role: Role, offset: u64, text: &str, out: &mut FrameWriter) {
         let end = offset + text.len() as u64;
         let shown = match self.shown_bytes.get_mut(id) {
             Some(shown) => shown,
@@ -91,23 +91,23 @@ impl Projection {
         }
         let fresh = &text[(*shown - offset) as usize..];
         *shown = end;
-        self.chunk(id, role, &Part::text(fresh), buffer);
+        self.chunk(id, role, &Part::text(fresh), out);
     }
 
-    fn chunk(&self, id: &MessageId, role: Role, part: &Part, buffer: &mut Vec<u8>) {
+    fn chunk(&self, id: &MessageId, role: Role, part: &Part, out: &mut FrameWriter) {
         let chunk = acp::ContentChunk::new(content::block(part)).message_id(acp::MessageId::new(id.as_str()));
         let update = match role {
             Role::User | Role::System => acp::SessionUpdate::UserMessageChunk(chunk),
             Role::Assistant => acp::SessionUpdate::AgentMessageChunk(chunk),
             Role::Thought => acp::SessionUpdate::AgentThoughtChunk(chunk),
         };
-        self.update(update, buffer);
+        self.update(update, out);
     }
 
-    fn fact(&mut self, body: &Body, buffer: &mut Vec<u8>) {
+    fn fact(&mut self, body: &Body, out: &mut FrameWriter) {
         match body {
             Body::MessageQueued { message_id, .. } => drop(self.queued.insert(message_id.clone())),
-            Body::MessageCompleted { message_id, role, parts, .. } => self.completed(message_id, *role, parts, buffer),
+            Body::MessageCompleted { message_id, role, parts, .. } => self.completed(message_id, *role, parts, out),
             Body::ToolStarted { tool_call_id, name, title, kind, input, locations, .. } => {
                 let id = acp::ToolCallId::new(tool_call_id.as_str());
                 let call = acp::ToolCall::new(id, title.clone())
@@ -116,13 +116,13 @@ impl Projection {
                     .locations(locations.iter().map(content::location).collect::<Vec<_>>())
                     .raw_input(input.clone());
                 let status = acp::ToolCallStatus::Pending;
-                self.update(PendingToolCall { update: acp::SessionUpdate::ToolCall(call), status }, buffer);
+                self.update(PendingToolCall { update: acp::SessionUpdate::ToolCall(call), status }, out);
             }
             Body::ToolUpdated { tool_call_id, status, content } => {
                 let fields = acp::ToolCallUpdateFields::new()
                     .status(status.map(content::tool_status))
                     .content(content.as_ref().map(|content| content::tool_contents(content, &self.client)));
-                self.tool(tool_call_id, fields, buffer);
+                self.tool(tool_call_id, fields, out);
             }
             Body::ToolCompleted { tool_call_id, status, content, locations, details, .. } => {
                 let locations: Vec<_> = locations.iter().map(content::location).collect();
@@ -131,19 +131,19 @@ impl Projection {
                     .content(content::tool_contents(content, &self.client))
                     .locations((!locations.is_empty()).then_some(locations))
                     .raw_output(details.clone());
-                self.tool(tool_call_id, fields, buffer);
+                self.tool(tool_call_id, fields, out);
             }
             Body::PlanUpdated { entries } => {
                 let plan = acp::Plan::new(entries.iter().map(content::plan_entry).collect());
-                self.update(acp::SessionUpdate::Plan(plan), buffer);
+                self.update(acp::SessionUpdate::Plan(plan), out);
             }
             Body::UsageUpdated { context_tokens, context_window, .. } => {
-                self.update(acp::SessionUpdate::UsageUpdate(acp::UsageUpdate::new(*context_tokens, *context_window)), buffer);
+                self.update(acp::SessionUpdate::UsageUpdate(acp::UsageUpdate::new(*context_tokens, *context_window)), out);
             }
             Body::ModeChanged { mode } => {
-                self.update(acp::SessionUpdate::CurrentModeUpdate(acp::CurrentModeUpdate::new(mode.to_string())), buffer);
+                self.update(acp::SessionUpdate::CurrentModeUpdate(acp::CurrentModeUpdate::new(mode.to_string())), out);
             }
-            Body::SessionCreated { change, .. } | Body::SessionUpdated { change } => self.information(change, buffer),
+            Body::SessionCreated { change, .. } | Body::SessionUpdated { change } => self.information(change, out),
             Body::Notice { severity, title, description } if self.notices => {
                 let severity = match severity {
                     Severity::Info => acp::NoticeSeverity::Info,
@@ -151,7 +151,7 @@ impl Projection {
                     Severity::Error => acp::NoticeSeverity::Error,
                 };
                 let notice = acp::Notice::new(severity, title.clone()).description(description.clone());
-                self.update(acp::SessionUpdate::Notice(notice), buffer);
+                self.update(acp::SessionUpdate::Notice(notice), out);
             }
             Body::Notice { .. }
             | Body::Unknown(_)
@@ -168,27 +168,27 @@ impl Projection {
         }
     }
 
-    fn completed(&mut self, id: &MessageId, role: Role, parts: &[Part], buffer: &mut Vec<u8>) {
+    fn completed(&mut self, id: &MessageId, role: Role, parts: &[Part], out: &mut FrameWriter) {
         if let [Part::Text { text }] = parts {
-            self.text(id, role, 0, text, buffer);
+            self.text(id, role, 0, text, out);
         } else {
             for part in parts {
-                self.chunk(id, role, part, buffer);
+                self.chunk(id, role, part, out);
             }
         }
         self.shown_bytes.remove(id);
         self.queued.remove(id);
     }
 
-    fn information(&self, change: &SessionChange, buffer: &mut Vec<u8>) {
+    fn information(&self, change: &SessionChange, out: &mut FrameWriter) {
         if let Some(title) = &change.title {
-            self.update(acp::SessionUpdate::SessionInfoUpdate(acp::SessionInfoUpdate::new().title(title.clone())), buffer);
+            self.update(acp::SessionUpdate::SessionInfoUpdate(acp::SessionInfoUpdate::new().title(title.clone())), out);
         }
     }
 
-    fn tool(&self, id: &ToolCallId, fields: acp::ToolCallUpdateFields, buffer: &mut Vec<u8>) {
+    fn tool(&self, id: &ToolCallId, fields: acp::ToolCallUpdateFields, out: &mut FrameWriter) {
         let update = acp::ToolCallUpdate::new(acp::ToolCallId::new(id.as_str()), fields);
-        self.update(acp::SessionUpdate::ToolCallUpdate(update), buffer);
+        self.update(acp::SessionUpdate::ToolCallUpdate(update), out);
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::project::{self, Projection};
 use crate::api::{Client, Nuncio};
@@ -14,8 +14,8 @@ use crate::event::{Body, Event, PermissionOutcome};
 use crate::id::{PermissionId, Seq, SessionId, ToolCallId};
 use crate::limits;
 use crate::protocol::{acp, content};
-use crate::rpc::message::{Id, frame};
-use crate::rpc::peer::Peer;
+use crate::rpc::FrameWriter;
+use crate::rpc::message::Id;
 use crate::session::broker::Broker;
 use crate::session::{Follow, Session};
 
@@ -23,18 +23,18 @@ use crate::session::{Follow, Session};
 pub struct View {
     /// Distinguishes the view from earlier views of the same session.
     pub number: u64,
-    session: Arc<Session>,
+    session: Session,
     follow: Follow,
     projection: Projection,
     nuncio: Arc<Nuncio>,
     client: Arc<Client>,
-    peer: Arc<Peer>,
     /// Permission requests that were sent to the client and have no answer.
     asked: HashMap<PermissionId, Id>,
 }
 
 impl View {
-    pub fn new(session: Arc<Session>, after: Seq, number: u64, nuncio: Arc<Nuncio>, client: Arc<Client>, peer: Arc<Peer>) -> View {
+    /// A view of `session` that shows the events after `after`.
+    pub fn new(session: Session, after: Seq, number: u64, nuncio: Arc<Nuncio>, client: Arc<Client>) -> View {
         let queued = session.log.state(|state| state.queue.iter().map(|queued| queued.message.id.clone()).collect());
         View {
             number,
@@ -44,13 +44,12 @@ impl View {
             session,
             nuncio,
             client,
-            peer,
         }
     }
 
     /// Returns whether the view shows this open instance of the session, not an earlier one.
-    pub fn is_of(&self, session: &Arc<Session>) -> bool {
-        Arc::ptr_eq(&self.session, session)
+    pub fn is_of(&self, session: &Session) -> bool {
+        self.session.is_same(session)
     }
 
     /// Returns whether the session was closed.
@@ -58,10 +57,12 @@ impl View {
         self.session.is_closed()
     }
 
+    /// The seq of the last event that was written.
     pub fn cursor(&self) -> Seq {
         self.follow.cursor()
     }
 
+    /// The seq of the last event of the session.
     pub fn head(&self) -> Seq {
         self.session.log.head()
     }
@@ -89,13 +90,13 @@ impl View {
     }
 
     /// Writes the available commands.
-    pub fn send_commands(&mut self, buffer: &mut Vec<u8>) {
-        self.projection.update(project::available_commands(), buffer);
+    pub fn send_commands(&mut self, out: &mut FrameWriter) {
+        self.projection.update(project::available_commands(), out);
     }
 
     /// Writes a page of history with completed messages. Returns false after the last page, when
     /// the text so far of incomplete messages has been written too.
-    pub async fn replay(&mut self, buffer: &mut Vec<u8>) -> bool {
+    pub async fn replay(&mut self, out: &mut FrameWriter) -> bool {
         let (head, open_messages) = self.session.log.state_at_head(|state, head| (head, state.open_messages.clone()));
         if self.follow.cursor() < head {
             let log = self.session.log.clone();
@@ -109,7 +110,7 @@ impl View {
                 }
             };
             for event in &events {
-                self.projection.replayed(event, buffer);
+                self.projection.replayed(event, out);
             }
             // Without further events, the deltas up to the head belong to the incomplete messages.
             self.follow.seek(events.last().map_or(head, |last| last.seq));
@@ -118,30 +119,30 @@ impl View {
             }
         }
         for open in open_messages {
-            self.projection.text(&open.id, open.role, 0, &open.text, buffer);
+            self.projection.text(&open.id, open.role, 0, &open.text, out);
         }
         false
     }
 
     /// Sends the permission requests up to the cursor that are still open. Later requests are sent
     /// with their events, after the tool call they belong to.
-    pub fn ask_open_permissions(&mut self, buffer: &mut Vec<u8>) {
+    pub fn ask_open_permissions(&mut self, out: &mut FrameWriter) {
         let cursor = self.cursor();
         let open = self.session.log.state(|state| state.open_permissions.clone());
         for open in open.into_iter().filter(|open| open.seq <= cursor) {
-            self.ask(open.id, open.tool_call_id, &open.content, &open.options, buffer);
+            self.ask(open.id, open.tool_call_id, &open.content, &open.options, out);
         }
     }
 
     /// Withdraws all permission requests from the client.
-    pub fn withdraw_requests(&mut self, buffer: &mut Vec<u8>) {
+    pub fn withdraw_requests(&mut self, out: &mut FrameWriter) {
         for (_, request) in self.asked.drain() {
-            withdraw(&self.peer, &request, buffer);
+            out.cancel_request(&request);
         }
     }
 
     /// Writes the next page of events. Returns false if there are no more events.
-    pub async fn show(&mut self, buffer: &mut Vec<u8>) -> bool {
+    pub async fn show(&mut self, out: &mut FrameWriter) -> bool {
         let events = match self.follow.ready() {
             Ok(events) => events,
             Err(error) => {
@@ -150,38 +151,38 @@ impl View {
             }
         };
         for event in &events {
-            self.event(event, buffer).await;
+            self.event(event, out).await;
         }
         !events.is_empty()
     }
 
-    async fn event(&mut self, event: &Event, buffer: &mut Vec<u8>) {
+    async fn event(&mut self, event: &Event, out: &mut FrameWriter) {
         match &event.body {
             Body::PermissionRequested { permission_id, tool_call_id, content, options, .. } => {
-                self.ask(permission_id.clone(), tool_call_id.clone(), content, options, buffer);
+                self.ask(permission_id.clone(), tool_call_id.clone(), content, options, out);
             }
             Body::PermissionResolved { permission_id: Some(id), .. } => {
                 if let Some(request) = self.asked.remove(id) {
-                    withdraw(&self.peer, &request, buffer);
+                    out.cancel_request(&request);
                 }
             }
             Body::ModeChanged { .. } => {
-                self.projection.shown(event, buffer);
-                self.options(buffer).await;
+                self.projection.shown(event, out);
+                self.options(out).await;
             }
             Body::SessionUpdated { change } => {
-                self.projection.shown(event, buffer);
+                self.projection.shown(event, out);
                 if change.model.is_some() || change.thinking.is_some() {
-                    self.options(buffer).await;
+                    self.options(out).await;
                 }
             }
-            _ => self.projection.shown(event, buffer),
+            _ => self.projection.shown(event, out),
         }
     }
 
-    async fn options(&self, buffer: &mut Vec<u8>) {
+    async fn options(&self, out: &mut FrameWriter) {
         let options = crate::api::config_options(&self.nuncio, &self.session).await;
-        self.projection.update(acp::SessionUpdate::ConfigOptionUpdate(acp::ConfigOptionUpdate::new(options)), buffer);
+        self.projection.update(acp::SessionUpdate::ConfigOptionUpdate(acp::ConfigOptionUpdate::new(options)), out);
     }
 
     fn ask(
@@ -190,7 +191,7 @@ impl View {
         tool_call: ToolCallId,
         shown: &[ToolContent],
         options: &[PermissionOption],
-        buffer: &mut Vec<u8>,
+        out: &mut FrameWriter,
     ) {
         let broker = self.session.broker.clone();
         if !broker.is_open(&id) || self.asked.contains_key(&id) {
@@ -199,8 +200,6 @@ impl View {
             return;
         }
         let (permission, by) = (id.clone(), self.client.principal.clone());
-        let request = self.peer.ask(Box::new(move |answer| record_answer(&broker, &permission, &by, answer)));
-        self.asked.insert(id, request.clone());
         let mut fields = acp::ToolCallUpdateFields::new()
             .status(acp::ToolCallStatus::Pending)
             .content((!shown.is_empty()).then(|| content::tool_contents(shown, &self.client.id)));
@@ -217,14 +216,9 @@ impl View {
             acp::ToolCallUpdate::new(acp::ToolCallId::new(tool_call.as_str()), fields),
             options.iter().map(content::permission_option).collect(),
         );
-        frame::request(&request, "session/request_permission", params, buffer);
-    }
-}
-
-/// Cancels a request to the client, unless the client has answered it.
-fn withdraw(peer: &Peer, request: &Id, buffer: &mut Vec<u8>) {
-    if peer.withdraw(request) {
-        frame::notification("$/cancel_request", json!({ "requestId": request }), buffer);
+        let record = Box::new(move |answer| record_answer(&broker, &permission, &by, answer));
+        let request = out.request("session/request_permission", params, record);
+        self.asked.insert(id, request);
     }
 }
 

@@ -4,12 +4,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::change::{self, Change, FileSnapshot, Plan};
-use super::{Output, Tool, ToolContext, ToolError};
 use crate::config::AccessKind;
 use crate::content::{Location, ToolContent, ToolKind};
 use crate::patch::apply_patch::{FilePatch, Hunk, Operation, PatchOutcome, apply, parse};
 use crate::permission::Access;
+use crate::toolkit::change::{self, Change, FileSnapshot, Plan};
+use crate::toolkit::{Output, Tool, ToolContext, ToolError, ToolProperties};
 use crate::workspace::{Placed, Workspace};
 
 pub struct ApplyPatch;
@@ -29,6 +29,7 @@ impl Tool for ApplyPatch {
     const NAME: &'static str = "apply_patch";
     const ALIASES: &'static [&'static str] = &["patch"];
     const KIND: ToolKind = ToolKind::Edit;
+    const PROPERTIES: ToolProperties = ToolProperties { edits_files: true, shows_content: true, ..ToolProperties::NONE };
 
     fn title(&self, input: &Input, workspace: &Workspace) -> String {
         let paths = paths(&input.patch);

@@ -1,6 +1,8 @@
 //! `bash`: runs a shell command and streams its output. All its processes are ended before the call
 //! returns, unless it is a background job.
 
+mod terminal;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -10,15 +12,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::capture::Capture;
-use super::follow::{End, Sink, follow};
-use super::terminal;
-use super::{Output, Progress, Tool, ToolContext, ToolError};
 use crate::content::{Part, ToolContent, ToolKind};
 use crate::limits;
 use crate::permission::shell::assignment;
 use crate::permission::{Access, AccessKind};
-use crate::process::{Command, ExitStatus, Sandbox};
+use crate::process::Command;
+use crate::toolkit::capture::Capture;
+use crate::toolkit::follow::{End, Sink, follow};
+use crate::toolkit::{Output, Progress, Tool, ToolContext, ToolError, sandbox_notes};
 use crate::workspace::Workspace;
 
 pub struct Bash;
@@ -107,7 +108,7 @@ impl Tool for Bash {
             }
             End::Failed(error) => return Err(ToolError(captured.text + &error.0)),
         };
-        let mut notes = command.sandbox.as_ref().map(|sandbox| confinement(sandbox, &status)).unwrap_or_default();
+        let mut notes = command.sandbox.as_ref().map(|sandbox| sandbox_notes(sandbox, &status)).unwrap_or_default();
         // A command that did not change its directory keeps the one that a concurrent command set.
         if let Some(cwd) = status.cwd.take().filter(|cwd| input.cwd.is_none() && *cwd != begun_in) {
             context.shell.set_cwd(cwd);
@@ -213,27 +214,6 @@ impl Sink for LiveOutput<'_> {
     fn show(&mut self) {
         (self.progress)(vec![ToolContent::text(self.capture.live())]);
     }
-}
-
-/// Notes on the sandbox for the model, in lines: protections that this system lacks, and, if the
-/// command failed, what it may do.
-pub fn confinement(sandbox: &Sandbox, status: &ExitStatus) -> String {
-    let mut notes = String::new();
-    if let Some(lacks) = &status.lacks {
-        notes = format!("[sandbox: not blocked on this system: {lacks}]\n");
-    }
-    if status.code != 0 {
-        let mode = if sandbox.writable.is_empty() { "read-only" } else { "workspace-write" };
-        let writable: String = sandbox.writable.iter().map(|path| format!("{}, ", path.display())).collect();
-        let network = if sandbox.network { "network, but no unix sockets" } else { "no network, no sockets" };
-        let private = if sandbox.private.is_empty() {
-            ""
-        } else {
-            "; nuncio's own directories cannot be read, and those above them cannot be listed"
-        };
-        notes += &format!("[sandbox {mode}: writes only below {writable}$TMPDIR; {network}{private}]\n");
-    }
-    notes
 }
 
 /// Returns whether `name` is a valid shell variable name.

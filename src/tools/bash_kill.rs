@@ -3,11 +3,10 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::bash_output::details;
-use super::jobs::Ended;
-use super::{Output, Tool, ToolContext, ToolError};
 use crate::content::ToolKind;
 use crate::permission::Access;
+use crate::toolkit::jobs::Ended;
+use crate::toolkit::{Output, Tool, ToolContext, ToolError};
 use crate::workspace::Workspace;
 
 pub struct BashKill;
@@ -44,6 +43,6 @@ impl Tool for BashKill {
             Some(_) => format!("job {} had already ended: {how}", job.number),
             None => format!("job {} ended: {how}", job.number),
         };
-        Ok(Output::text(text, details(&job)))
+        Ok(Output::text(text, job.details()))
     }
 }

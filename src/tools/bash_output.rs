@@ -2,12 +2,12 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::jobs::Job;
-use super::{Output, Tool, ToolContext, ToolError};
 use crate::content::ToolKind;
 use crate::permission::Access;
+use crate::toolkit::jobs::Job;
+use crate::toolkit::{Output, Tool, ToolContext, ToolError};
 use crate::workspace::Workspace;
 
 pub struct BashOutput;
@@ -45,7 +45,7 @@ impl Tool for BashOutput {
             let all = jobs.all();
             let lines: String = all.iter().map(|job| format!("{}: {}\n", status(job), job.command)).collect();
             let text = if all.is_empty() { "there are no background jobs".into() } else { lines };
-            return Ok(Output::text(text, json!({ "jobs": all.iter().map(|job| details(job)).collect::<Vec<_>>() })));
+            return Ok(Output::text(text, json!({ "jobs": all.iter().map(|job| job.details()).collect::<Vec<_>>() })));
         };
         let job = jobs.get(&job)?;
         // The status is read before the output, so that a job reported as ended has no more output.
@@ -64,7 +64,7 @@ impl Tool for BashOutput {
             0 => text += &format!("{}[{status}]", job.ended().map(|ended| ended.notes).unwrap_or_default()),
             more => text += &format!("[{more} more bytes: call bash_output again; {status}]"),
         }
-        let mut details = details(&job);
+        let mut details = job.details();
         details["next"] = json!(part.next);
         Ok(Output::text(text, details))
     }
@@ -73,17 +73,4 @@ impl Tool for BashOutput {
 fn status(job: &Job) -> String {
     let how = job.ended().map_or("is still running".into(), |ended| format!("ended: {}", ended.how));
     format!("job {} {how}", job.number)
-}
-
-/// The `details` of one job.
-pub fn details(job: &Job) -> Value {
-    let ended = job.ended();
-    let mut details = json!({ "job": job.number.to_string(), "command": job.command, "running": ended.is_none() });
-    if let Some(code) = ended.and_then(|ended| ended.code) {
-        details["exitCode"] = json!(code);
-    }
-    if let Some(artifact) = job.artifact() {
-        details["artifact"] = json!(artifact);
-    }
-    details
 }

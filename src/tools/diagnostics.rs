@@ -1,15 +1,13 @@
-//! `diagnostics`: the diagnostics of language servers, on request and after edits.
+//! `diagnostics`: the diagnostics of language servers, on request.
 
-use futures_util::future::join_all;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Output, Tool, ToolContext, ToolError};
-use crate::content::{Location, Part, ToolContent, ToolKind};
-use crate::limits;
-use crate::lsp::{self, Diagnostic, News};
+use crate::content::{Location, ToolKind};
+use crate::lsp::{self, Diagnostic};
 use crate::permission::Access;
+use crate::toolkit::{Output, Tool, ToolContext, ToolError, ToolProperties};
 use crate::workspace::Workspace;
 
 pub struct Diagnostics;
@@ -27,6 +25,7 @@ impl Tool for Diagnostics {
     const NAME: &'static str = "diagnostics";
     const ALIASES: &'static [&'static str] = &[];
     const KIND: ToolKind = ToolKind::Search;
+    const PROPERTIES: ToolProperties = ToolProperties { lists_files: true, ..ToolProperties::NONE };
 
     fn title(&self, input: &Input, workspace: &Workspace) -> String {
         match &input.file_path {
@@ -62,48 +61,6 @@ impl Tool for Diagnostics {
 }
 
 fn output(diagnostics: Vec<Diagnostic>, none: &str, context: &ToolContext) -> Output {
-    let text = if diagnostics.is_empty() { none.into() } else { render(&diagnostics, context) };
+    let text = if diagnostics.is_empty() { none.into() } else { lsp::render(&diagnostics, |path| context.workspace.show(path)) };
     Output::text(text, json!({ "diagnostics": diagnostics }))
-}
-
-fn render(diagnostics: &[Diagnostic], context: &ToolContext) -> String {
-    lsp::render(diagnostics, |path| context.workspace.show(path))
-}
-
-/// Adds the new diagnostics of the edited files to the result of an edit, and `diagnostics` to its
-/// details. Returns soon after a cancellation.
-pub async fn after_edit(output: &mut Output, context: &ToolContext) {
-    let mut paths: Vec<_> =
-        output.locations.iter().map(|location| context.workspace.resolve(&location.path.to_string_lossy()).real).collect();
-    paths.sort();
-    paths.dedup();
-    paths.truncate(limits::LSP_CALL_FILES_MAX);
-    let checks = join_all(paths.iter().map(|path| context.languages.after_edit(path, context.sandbox.as_ref())));
-    let checked = tokio::select! {
-        checked = checks => checked,
-        () = context.cancel.cancelled() => return,
-    };
-    let mut all = Vec::new();
-    let mut checked_any = false;
-    for (path, news) in paths.iter().zip(checked) {
-        let text = match news {
-            None => continue,
-            Some(News::Broken(why)) => format!("[{why}]\n"),
-            Some(News::Diagnostics { new, first }) => {
-                checked_any = true;
-                let shown = context.workspace.show(path);
-                let head = if first { format!("errors in {shown}:\n") } else { format!("new diagnostics in {shown}:\n") };
-                let text = if new.is_empty() { String::new() } else { head + &render(&new, context) };
-                all.extend(new);
-                text
-            }
-        };
-        if !text.is_empty() {
-            output.parts.push(Part::text(&text));
-            output.content.push(ToolContent::text(text));
-        }
-    }
-    if checked_any && output.details.is_object() {
-        output.details["diagnostics"] = json!(all);
-    }
 }

@@ -9,9 +9,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Output, Tool, ToolContext, ToolError, artifact};
 use crate::content::ToolKind;
 use crate::permission::Access;
+use crate::toolkit::{Output, Tool, ToolContext, ToolError, artifact};
 use crate::workspace::Workspace;
 
 pub struct Diagram;

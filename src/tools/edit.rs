@@ -4,11 +4,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::change::{self, Change, Plan};
-use super::{Output, Tool, ToolContext, ToolError};
 use crate::content::{Location, ToolContent, ToolKind};
 use crate::patch::edit::{EditOutcome, edit};
 use crate::permission::Access;
+use crate::toolkit::change::{self, Change, Plan};
+use crate::toolkit::{Output, Tool, ToolContext, ToolError, ToolProperties};
 use crate::workspace::Workspace;
 
 pub struct Edit;
@@ -33,6 +33,7 @@ impl Tool for Edit {
     const NAME: &'static str = "edit";
     const ALIASES: &'static [&'static str] = &["fs_edit", "str_replace"];
     const KIND: ToolKind = ToolKind::Edit;
+    const PROPERTIES: ToolProperties = ToolProperties { edits_files: true, shows_content: true, ..ToolProperties::NONE };
 
     fn title(&self, input: &Input, workspace: &Workspace) -> String {
         format!("Edit {}", workspace.show(&workspace.resolve(&input.file_path).path))

@@ -8,10 +8,10 @@ use serde_json::json;
 use tokio::time::timeout;
 
 use self::page::Page;
-use super::{Output, Tool, ToolContext, ToolError, artifact};
 use crate::content::{Part, ToolContent, ToolKind};
 use crate::limits;
 use crate::permission::Access;
+use crate::toolkit::{Output, Tool, ToolContext, ToolError, artifact};
 use crate::web::{Address, WebResponse};
 use crate::workspace::Workspace;
 

@@ -4,16 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::SystemTime;
 
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::list::directory;
-use super::{Output, Tool, ToolContext, ToolError};
 use crate::content::ToolKind;
 use crate::limits;
 use crate::permission::Access;
+use crate::toolkit::{Output, Tool, ToolContext, ToolError, ToolProperties, path_patterns};
 use crate::workspace::{Placed, Workspace};
 
 pub struct Glob;
@@ -49,6 +47,7 @@ impl Tool for Glob {
     const NAME: &'static str = "glob";
     const ALIASES: &'static [&'static str] = &["fs_glob", "search_files"];
     const KIND: ToolKind = ToolKind::Search;
+    const PROPERTIES: ToolProperties = ToolProperties { lists_files: true, ..ToolProperties::NONE };
 
     fn title(&self, input: &Input, workspace: &Workspace) -> String {
         let (base, pattern) = input.place();
@@ -71,55 +70,9 @@ impl Tool for Glob {
     }
 }
 
-/// Patterns without a slash match names at any depth. A `GlobSet` is faster than a single `Glob`
-/// for common patterns.
-fn matcher<'p>(patterns: impl IntoIterator<Item = &'p str>) -> Result<GlobSet, ToolError> {
-    let mut set = GlobSetBuilder::new();
-    for pattern in patterns {
-        let pattern = if pattern.contains('/') { pattern.to_owned() } else { format!("**/{pattern}") };
-        set.add(
-            GlobBuilder::new(&pattern).literal_separator(true).build().map_err(|error| ToolError(format!("pattern: {error}")))?,
-        );
-    }
-    set.build().map_err(|error| ToolError(format!("pattern: {error}")))
-}
-
-/// A filter of files by path: `*.rs`, `src/**,*.toml`, `!*.lock`.
-pub struct Names {
-    wanted: Option<GlobSet>,
-    unwanted: GlobSet,
-}
-
-impl Names {
-    /// `patterns` are separated by commas; those that start with `!` exclude files.
-    pub fn new(patterns: &str) -> Result<Names, ToolError> {
-        let mut depth = 0;
-        let apart = |character: char| {
-            depth += i32::from(character == '{') - i32::from(character == '}');
-            character == ',' && depth == 0
-        };
-        let patterns = patterns.split(apart).map(str::trim).filter(|pattern| !pattern.is_empty());
-        let (unwanted, wanted): (Vec<&str>, Vec<&str>) = patterns.partition(|pattern| pattern.starts_with('!'));
-        let plain = |pattern: &'_ str| pattern.trim_start_matches('!').trim_start_matches("./").to_owned();
-        let (wanted, unwanted): (Vec<String>, Vec<String>) =
-            (wanted.into_iter().map(plain).collect(), unwanted.into_iter().map(plain).collect());
-        if let Some(pattern) = wanted.iter().chain(&unwanted).find(|pattern| pattern.starts_with("../") || pattern.starts_with('~'))
-        {
-            return Err(ToolError(format!("glob: {pattern} is outside the searched directory; pass that directory as path")));
-        }
-        let set = |patterns: &[String]| matcher(patterns.iter().map(String::as_str));
-        Ok(Names { wanted: (!wanted.is_empty()).then(|| set(&wanted)).transpose()?, unwanted: set(&unwanted)? })
-    }
-
-    /// Returns whether the filter includes `path`, which is relative to the searched directory.
-    pub fn fit(&self, path: &Path) -> bool {
-        self.wanted.as_ref().is_none_or(|wanted| wanted.is_match(path)) && !self.unwanted.is_match(path)
-    }
-}
-
 fn glob(placed: &Placed, pattern: &str, context: &ToolContext) -> Result<Output, ToolError> {
-    directory(&placed.real).map_err(|error| context.failed("searching", &placed.path, error))?;
-    let matcher = matcher([pattern])?;
+    std::fs::read_dir(&placed.real).map_err(|error| context.failed("searching", &placed.path, error))?;
+    let matcher = path_patterns::matcher([pattern])?;
     let names_hidden = pattern.split('/').any(|part| part.starts_with('.'));
     let found: Mutex<Vec<(SystemTime, PathBuf)>> = Mutex::default();
     context.walk(&placed.real).hidden(names_hidden).parallel(|| {

@@ -1,5 +1,7 @@
 //! `grep`: searches file contents with ripgrep's crates.
 
+mod sink;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -11,12 +13,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::glob::Names;
-use super::grep_sink::{FileHits, Hits};
-use super::{Output, Tool, ToolContext, ToolError};
+use self::sink::{FileHits, Hits, Mode};
 use crate::content::ToolKind;
 use crate::limits;
 use crate::permission::Access;
+use crate::toolkit::path_patterns::PathPatterns;
+use crate::toolkit::{Output, Tool, ToolContext, ToolError, ToolProperties};
 use crate::workspace::{self, Workspace};
 
 pub struct Grep;
@@ -61,14 +63,6 @@ pub struct Input {
     /// Number of results, default and at most 250.
     #[serde(default)]
     head_limit: Option<usize>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Mode {
-    Content,
-    FilesWithMatches,
-    Count,
 }
 
 impl Input {
@@ -121,6 +115,7 @@ impl Tool for Grep {
     const NAME: &'static str = "grep";
     const ALIASES: &'static [&'static str] = &["fs_grep", "search"];
     const KIND: ToolKind = ToolKind::Search;
+    const PROPERTIES: ToolProperties = ToolProperties { lists_files: true, ..ToolProperties::NONE };
 
     fn title(&self, input: &Input, workspace: &Workspace) -> String {
         let place = match workspace.show(&workspace.resolve(input.path()).path).as_str() {
@@ -146,7 +141,7 @@ fn grep(input: &Input, context: &ToolContext) -> Result<Output, ToolError> {
     let placed = context.workspace.resolve(input.path());
     std::fs::metadata(&placed.real).map_err(|error| context.failed("searching", &placed.path, error))?;
     let matcher = input.matcher()?;
-    let names = input.glob.as_deref().map(Names::new).transpose()?;
+    let names = input.glob.as_deref().map(PathPatterns::new).transpose()?;
     let types = input.types()?;
     let mode = input.output_mode.unwrap_or(Mode::Content);
     let wanted = |path: &Path| {

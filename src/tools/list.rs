@@ -1,15 +1,13 @@
 //! `list`: shows a directory as a tree.
 
-use std::path::Path;
-
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Output, Tool, ToolContext, ToolError};
 use crate::content::{Location, ToolKind};
 use crate::limits;
 use crate::permission::Access;
+use crate::toolkit::{Output, Tool, ToolContext, ToolError, ToolProperties};
 use crate::workspace::{Placed, Workspace, one_line};
 
 pub struct List;
@@ -38,6 +36,7 @@ impl Tool for List {
     const NAME: &'static str = "list";
     const ALIASES: &'static [&'static str] = &["fs_list", "list_dir", "repo_tree"];
     const KIND: ToolKind = ToolKind::Search;
+    const PROPERTIES: ToolProperties = ToolProperties { lists_files: true, ..ToolProperties::NONE };
 
     fn title(&self, input: &Input, workspace: &Workspace) -> String {
         format!("List {}", workspace.show(&workspace.resolve(input.path()).path))
@@ -60,7 +59,7 @@ impl Tool for List {
 }
 
 fn list(placed: &Placed, depth: u64, context: &ToolContext) -> Result<Output, ToolError> {
-    directory(&placed.real).map_err(|error| context.failed("listing", &placed.path, error))?;
+    std::fs::read_dir(&placed.real).map_err(|error| context.failed("listing", &placed.path, error))?;
     let mut text = format!("{}/\n", one_line(placed.path.display().to_string()));
     let mut entries = 0;
     let mut truncated = false;
@@ -88,9 +87,4 @@ fn list(placed: &Placed, depth: u64, context: &ToolContext) -> Result<Output, To
         text.push_str("[empty, or all entries are hidden or ignored]\n");
     }
     Ok(Output::text(text, json!({ "path": placed.path, "entries": entries, "truncated": truncated })))
-}
-
-/// Fails unless `real` is a readable directory.
-pub fn directory(real: &Path) -> std::io::Result<()> {
-    std::fs::read_dir(real).map(|_| ())
 }

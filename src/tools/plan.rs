@@ -4,9 +4,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Output, Tool, ToolContext, ToolError};
 use crate::content::{PlanEntry, PlanPriority, PlanStatus, ToolKind};
 use crate::permission::Access;
+use crate::toolkit::{Output, Tool, ToolContext, ToolError};
 use crate::workspace::Workspace;
 
 pub struct Plan;

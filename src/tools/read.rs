@@ -11,12 +11,12 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::client::ClientCopy;
-use super::text::{Encoding, Lines};
-use super::{Output, Tool, ToolContext, ToolError};
 use crate::content::{Location, Part, ToolContent, ToolKind};
 use crate::limits;
 use crate::permission::Access;
+use crate::toolkit::client_copy::ClientCopy;
+use crate::toolkit::text::{Encoding, Lines};
+use crate::toolkit::{Output, Tool, ToolContext, ToolError};
 use crate::workspace::{self, Placed, Workspace};
 
 pub struct Read;

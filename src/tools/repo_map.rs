@@ -17,16 +17,20 @@ use serde::Deserialize;
 use serde_json::json;
 use tree_sitter::Parser;
 
-pub use self::cache::MapCache;
+use self::cache::MapCache;
 use self::file::FileMap;
 use self::languages::{LANGUAGES, language_of};
-use super::{Output, Tool, ToolContext, ToolError};
 use crate::content::ToolKind;
 use crate::limits;
 use crate::permission::Access;
-use crate::workspace::{self, Entry, Placed, Workspace};
+use crate::toolkit::{Output, Tool, ToolContext, ToolError, ToolProperties};
+use crate::workspace::{self, Placed, WalkEntry, Workspace};
 
-pub struct RepoMap;
+/// The tool, with the maps of the files that calls have parsed.
+#[derive(Default)]
+pub struct RepoMap {
+    cache: Arc<MapCache>,
+}
 
 /// Shows the most referenced definitions of a source tree, by file, within a budget.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -50,6 +54,7 @@ impl Tool for RepoMap {
     const NAME: &'static str = "repo_map";
     const ALIASES: &'static [&'static str] = &[];
     const KIND: ToolKind = ToolKind::Search;
+    const PROPERTIES: ToolProperties = ToolProperties { lists_files: true, ..ToolProperties::NONE };
 
     fn title(&self, input: &Input, workspace: &Workspace) -> String {
         format!("Map {}", workspace.show(&workspace.resolve(input.path()).path))
@@ -64,15 +69,15 @@ impl Tool for RepoMap {
     async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
         let placed = context.workspace.resolve(input.path());
         let budget = input.budget_tokens.unwrap_or(limits::MAP_TOKENS).clamp(1, limits::MAP_TOKENS_MAX);
-        let inner = context.clone();
-        context.search(move || map(&placed, budget, &inner)).await
+        let (inner, cache) = (context.clone(), self.cache.clone());
+        context.search(move || map(&placed, budget, &cache, &inner)).await
     }
 }
 
 /// The output for the directory or file `placed`.
-fn map(placed: &Placed, budget_tokens: usize, context: &ToolContext) -> Result<Output, ToolError> {
+fn map(placed: &Placed, budget_tokens: usize, cache: &MapCache, context: &ToolContext) -> Result<Output, ToolError> {
     std::fs::metadata(&placed.real).map_err(|error| context.failed("mapping", &placed.path, error))?;
-    let Sources { files, skipped } = Sources::read(&placed.real, context);
+    let Sources { files, skipped } = Sources::read(&placed.real, cache, context);
     if files.is_empty() {
         let known: Vec<&str> = LANGUAGES.iter().map(|row| row.name).collect();
         return Err(ToolError(format!(
@@ -132,7 +137,7 @@ struct Sources {
 }
 
 impl Sources {
-    fn read(root: &Path, context: &ToolContext) -> Sources {
+    fn read(root: &Path, cache: &MapCache, context: &ToolContext) -> Sources {
         let until = Instant::now() + limits::MAP_TIME;
         let found: Mutex<Vec<(PathBuf, Arc<FileMap>)>> = Mutex::default();
         let (seen, skipped) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -142,7 +147,7 @@ impl Sources {
             move |entry| {
                 let Some(language) = language_of(entry.path()) else { return true };
                 let room = seen.fetch_add(1, Ordering::Relaxed) < limits::MAP_FILES_MAX && Instant::now() < until;
-                match room.then(|| read(&entry, language, &mut parser, until, context)).flatten() {
+                match room.then(|| read(&entry, language, &mut parser, until, cache, context)).flatten() {
                     Some(file) => found.lock().unwrap_or_else(PoisonError::into_inner).push((entry.into_path(), file)),
                     None => drop(skipped.fetch_add(1, Ordering::Relaxed)),
                 }
@@ -151,30 +156,37 @@ impl Sources {
         });
         let mut files = found.into_inner().unwrap_or_else(PoisonError::into_inner);
         files.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
-        context.maps.trim(&files.iter().map(|(path, _)| path.as_path()).collect());
+        cache.trim(&files.iter().map(|(path, _)| path.as_path()).collect());
         Sources { files, skipped: skipped.into_inner() }
     }
 }
 
 /// Parses a file, or takes its cached map. `None` if it is too large or cannot be read.
-fn read(entry: &Entry, language: usize, parser: &mut Parser, until: Instant, context: &ToolContext) -> Option<Arc<FileMap>> {
+fn read(
+    entry: &WalkEntry,
+    language: usize,
+    parser: &mut Parser,
+    until: Instant,
+    cache: &MapCache,
+    context: &ToolContext,
+) -> Option<Arc<FileMap>> {
     let metadata = entry.metadata().ok()?;
     if metadata.len() > limits::MAP_FILE_BYTES_MAX {
         return None;
     }
     let stamp = cache::stamp(&metadata);
-    if let Some(known) = context.maps.get(entry.path(), stamp) {
+    if let Some(known) = cache.get(entry.path(), stamp) {
         return Some(known);
     }
     let mut source = Vec::with_capacity(metadata.len() as usize + 1);
     workspace::open(entry.path()).ok()?.take(limits::MAP_FILE_BYTES_MAX).read_to_end(&mut source).ok()?;
     // Loaded before the time limit starts: the first file of a language compiles its queries.
-    let grammar = context.maps.grammars.get(language);
+    let grammar = cache.grammars.get(language);
     let until = until.min(Instant::now() + limits::MAP_FILE_TIME);
     let stop = || context.cancel.is_cancelled() || Instant::now() > until;
     let file = Arc::new(file::read(parser, grammar, &source, &stop));
     if !context.cancel.is_cancelled() {
-        context.maps.put(entry.path(), stamp, file.clone());
+        cache.put(entry.path(), stamp, file.clone());
     }
     Some(file)
 }

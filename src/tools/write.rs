@@ -4,10 +4,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::change::{self, Change, Plan};
-use super::{Output, Tool, ToolContext, ToolError};
 use crate::content::{Location, ToolContent, ToolKind};
 use crate::permission::Access;
+use crate::toolkit::change::{self, Change, Plan};
+use crate::toolkit::{Output, Tool, ToolContext, ToolError, ToolProperties};
 use crate::workspace::Workspace;
 
 pub struct Write;
@@ -26,6 +26,7 @@ impl Tool for Write {
     const NAME: &'static str = "write";
     const ALIASES: &'static [&'static str] = &["fs_write", "write_file"];
     const KIND: ToolKind = ToolKind::Edit;
+    const PROPERTIES: ToolProperties = ToolProperties { edits_files: true, ..ToolProperties::NONE };
 
     fn title(&self, input: &Input, workspace: &Workspace) -> String {
         format!("Write {}", workspace.show(&workspace.resolve(&input.file_path).path))

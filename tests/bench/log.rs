@@ -8,12 +8,12 @@ use nuncio::config::Durability;
 use nuncio::content::{Role, StopReason};
 use nuncio::error::Result;
 use nuncio::event::{Body, SessionChange};
-use nuncio::id::{MessageId, SessionId};
+use nuncio::id::MessageId;
 use nuncio::options::{Mode, OptionValue};
-use nuncio::session::{Agent, Agents, Session, SessionState, Sessions, Turn};
+use nuncio::session::{Agent, AgentInfo, Agents, Session, SessionSetup, Sessions, Turn};
 use tokio::runtime::Runtime;
 
-/// Nobody works here.
+/// An agent that ends each turn at once.
 struct Idle;
 
 impl Agent for Idle {
@@ -27,20 +27,24 @@ impl Agent for Idle {
 }
 
 impl Agents for Idle {
-    fn open(&self, _id: &SessionId, _state: &SessionState) -> Arc<dyn Agent> {
+    fn list(&self) -> Vec<AgentInfo> {
+        Vec::new()
+    }
+
+    fn open(&self, _setup: SessionSetup) -> Arc<dyn Agent> {
         Arc::new(Idle)
     }
 
-    fn check(&self, _state: &SessionState) -> Result<()> {
+    fn check(&self, _setup: &SessionSetup) -> Result<()> {
         Ok(())
     }
 }
 
-fn open(runtime: &Runtime, durability: Durability) -> (tempfile::TempDir, Arc<Session>) {
+fn open(runtime: &Runtime, durability: Durability) -> (tempfile::TempDir, Session) {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let session = runtime.block_on(async {
         let sessions =
-            Sessions::open_store(dir.path(), Arc::new(Idle), durability, nuncio::session::Room::default()).expect("a store");
+            Sessions::open_store(dir.path(), Arc::new(Idle), durability, nuncio::session::Capacity::default()).expect("a store");
         sessions.create(dir.path().into(), Mode::Ask, SessionChange::default()).await.expect("a session")
     });
     (dir, session)

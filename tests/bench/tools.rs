@@ -14,7 +14,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nuncio::process::{Sandbox, Supervisor};
-use nuncio::tools::{Output, Shell, ToolContext, Tools};
+use nuncio::toolkit::{Output, Shell, ToolContext};
+use nuncio::tools::Tools;
 use nuncio::workspace::Workspace;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;

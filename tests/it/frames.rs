@@ -4,8 +4,9 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use nuncio::rpc::Framing;
 use nuncio::rpc::lines::{Line, LineReader};
-use nuncio::rpc::message::{Incoming, frame};
+use nuncio::rpc::message::Incoming;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use tokio::io::{AsyncRead, ReadBuf};
@@ -102,9 +103,11 @@ fn parsed_message_survives_a_round_trip() {
         if let Ok(incoming) = Incoming::parse(text.as_bytes()) {
             let mut written = Vec::new();
             match &incoming {
-                Incoming::Request { id, method, params } => frame::request(id, method, params, &mut written),
-                Incoming::Notification { method, params } => frame::notification(method, params, &mut written),
-                Incoming::Response { id, result: Ok(result) } => written = frame::response(id, &Ok(result.clone())),
+                Incoming::Request { id, method, params } => Framing::Lines.request(id, method, params, &mut written),
+                Incoming::Notification { method, params } => Framing::Lines.notification(method, params, &mut written),
+                Incoming::Response { id, result: Ok(result) } => {
+                    Framing::Lines.response(id, &Ok(result.clone()), &mut written);
+                }
                 Incoming::Response { result: Err(_), .. } => return Ok(()),
             }
             prop_assert_eq!(written.pop(), Some(b'\n'));

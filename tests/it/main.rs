@@ -17,6 +17,7 @@ mod processes;
 mod provider;
 mod providers;
 mod rows;
+mod rpc;
 mod sandbox;
 mod schema;
 mod stdio;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use nuncio::process::{Child, Command, ExitStatus, Supervisor};
+use tokio::io::AsyncWriteExt;
 
 fn supervisor() -> Supervisor {
     Supervisor::new(env!("CARGO_BIN_EXE_nuncio"))
@@ -183,7 +184,7 @@ async fn a_program_is_talked_to() {
     let command = Command::program(["python3", "-c", &script], "/");
     let (mut child, mut input) = supervisor().spawn_piped(&command).unwrap();
     for (asked, answer) in [("abc", "cba\n"), ("x", "x\n")] {
-        input.write(format!("{asked}\n").as_bytes()).await.unwrap();
+        input.write_all(format!("{asked}\n").as_bytes()).await.unwrap();
         let mut said = Vec::new();
         while said.len() < answer.len() {
             assert!(child.output.read(&mut said).await.unwrap() > 0, "{}", String::from_utf8_lossy(&said));
@@ -203,7 +204,7 @@ async fn a_program_is_talked_to() {
     let (mut child, mut input) = supervisor().spawn_piped(&Command::program(["nuncio-no-such-program"], "/")).unwrap();
     assert_eq!(read_all(&mut child).await, b"");
     assert_eq!(child.wait().await.unwrap().code, 127);
-    assert!(input.write(b"anybody?").await.is_err());
+    assert!(input.write_all(b"anybody?").await.is_err());
 }
 
 #[tokio::test]

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use nuncio::content::{Part, ToolContent, plain_text};
 use nuncio::process::Supervisor;
-use nuncio::tools::{Output, Shell, ToolContext, ToolError, Tools};
+use nuncio::toolkit::{Output, Shell, ToolContext, ToolError};
+use nuncio::tools::Tools;
 use nuncio::workspace::Workspace;
 use serde_json::{Value, json};
 use tempfile::TempDir;

@@ -16,7 +16,7 @@ use crate::api::{Client, FOLLOW, Role, entry};
 use crate::error::{Error, KINDS, Kind, Result};
 use crate::http::AppState;
 use crate::limits;
-use crate::rpc::message::frame::error_object;
+use crate::rpc::message::error_object;
 
 /// Marks responses whose errors are in our format.
 #[derive(Clone)]

@@ -1,25 +1,57 @@
 //! Messages behind headers, however they are cut.
 
-use nuncio::limits;
-use nuncio::lsp::{Frames, encode};
+use std::collections::VecDeque;
+use std::io::ErrorKind;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
-/// All bodies of a stream that comes in pieces of these sizes; the error that ended it.
-fn read(stream: &[u8], mut sizes: impl Iterator<Item = usize>) -> (Vec<Vec<u8>>, Option<String>) {
-    let mut frames = Frames::default();
-    let mut bodies = Vec::new();
-    let mut rest = stream;
-    loop {
-        match frames.take() {
-            Ok(Some(body)) => bodies.push(body),
-            Err(error) => return (bodies, Some(error)),
-            Ok(None) if rest.is_empty() => return (bodies, None),
-            Ok(None) => {
-                let (piece, after) = rest.split_at(sizes.next().unwrap().clamp(1, rest.len()));
-                frames.buffer.extend_from_slice(piece);
-                rest = after;
+use nuncio::limits;
+use nuncio::rpc::headers::{HeaderReader, header};
+use tokio::io::{AsyncRead, ReadBuf};
+
+/// A stream that arrives in these pieces.
+struct Pieces(VecDeque<Vec<u8>>);
+
+impl AsyncRead for Pieces {
+    fn poll_read(mut self: Pin<&mut Self>, _: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<std::io::Result<()>> {
+        if let Some(mut piece) = self.0.pop_front() {
+            let rest = piece.split_off(piece.len().min(buffer.remaining()));
+            buffer.put_slice(&piece);
+            if !rest.is_empty() {
+                self.0.push_front(rest);
             }
         }
+        Poll::Ready(Ok(()))
     }
+}
+
+fn encode(body: &[u8]) -> Vec<u8> {
+    [header(body.len()).as_bytes(), body].concat()
+}
+
+/// All bodies of a stream that arrives in pieces of these sizes; the error that ended it.
+fn read(stream: &[u8], mut sizes: impl Iterator<Item = usize>) -> (Vec<Vec<u8>>, Option<String>) {
+    let (mut pieces, mut rest) = (VecDeque::new(), stream);
+    while !rest.is_empty() {
+        let (piece, after) = rest.split_at(sizes.next().unwrap().clamp(1, rest.len()));
+        pieces.push_back(piece.to_vec());
+        rest = after;
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async {
+        let mut messages = HeaderReader::new(Pieces(pieces), limits::LSP_MESSAGE_BYTES_MAX);
+        let mut bodies = Vec::new();
+        loop {
+            match messages.next().await {
+                Ok(Some(body)) => bodies.push(body),
+                Ok(None) => return (bodies, None),
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::InvalidData);
+                    return (bodies, Some(error.to_string()));
+                }
+            }
+        }
+    })
 }
 
 #[test]

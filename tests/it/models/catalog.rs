@@ -1,7 +1,7 @@
 //! The providers that need no settings.
 
 use nuncio::model::catalog;
-use nuncio::model::endpoint::Http;
+use nuncio::web::HttpClients;
 
 #[test]
 fn the_catalog() {
@@ -25,6 +25,6 @@ fn the_catalog() {
 
 #[test]
 fn clients_are_made_without_help() {
-    let http = Http::new();
+    let http = HttpClients::default();
     assert!(http.client("https://api.anthropic.com").is_ok() && http.client("http://[::1]:1").is_ok());
 }

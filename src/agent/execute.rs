@@ -1,0 +1,352 @@
+//! The path of every tool call: parse the input, announce the call, check permissions, request a
+//! decision if rules ask, run the tool, record the result.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
+
+use super::environment::SessionEnvironment;
+use super::permission;
+use crate::config::{AccessKind, Policy, Rule};
+use crate::content::{Part, PermissionOption, PlanEntry, ProviderState, ToolContent, ToolKind, ToolStatus};
+use crate::error::Result;
+use crate::event::{Body, PermissionOutcome};
+use crate::id::{PermissionId, ToolCallId};
+use crate::options::Mode;
+use crate::permission::rules::{self, PermissionRequest, Rules};
+use crate::session::PermissionAnswer;
+use crate::session::turn::panic_message;
+use crate::toolkit::{self, ClientHands, Output, Prepared, Progress, ToolContext, ToolError, ToolProperties};
+
+/// Where a tool call comes from: a turn, or the command `nuncio tool`.
+pub trait CallHost: Send + Sync {
+    /// Cancels the call.
+    fn cancel(&self) -> &CancellationToken;
+
+    /// The mode, and the rules remembered from earlier permission answers.
+    fn permissions(&self) -> (Mode, Vec<Rule>);
+
+    /// Receives live output of the call.
+    fn progress(&self, id: &ToolCallId) -> Progress;
+
+    /// The client's files and terminals, if it provides any.
+    fn client(&self) -> Option<Arc<dyn ClientHands>>;
+
+    /// Records an event, in order with the other events, without waiting for the log.
+    fn emit(&self, body: Body) -> BoxFuture<'_, ()>;
+
+    /// Records an event and waits until it is written; with `durably`, until it survives a crash of
+    /// the machine.
+    fn commit(&self, body: Body, durably: bool) -> BoxFuture<'_, Result<()>>;
+
+    /// Requests permission and waits for the answer. The id is `None` if the
+    /// request was not recorded.
+    fn ask(&self, question: Question) -> BoxFuture<'_, (Option<PermissionId>, PermissionAnswer)>;
+}
+
+/// A permission request.
+pub struct Question {
+    pub tool_call_id: ToolCallId,
+    /// Title of the call.
+    pub title: String,
+    /// The effect of the call, for example a diff.
+    pub content: Vec<ToolContent>,
+    pub options: Vec<PermissionOption>,
+    /// Without an answer in this time, the call is denied.
+    pub timeout: Duration,
+}
+
+/// A tool call as the model wrote it, with its id in this session. `input` is JSON.
+pub struct ToolUse {
+    pub id: ToolCallId,
+    pub name: String,
+    pub input: String,
+    pub state: Option<ProviderState>,
+}
+
+/// How a call ended. The texts are results for the model.
+pub enum Outcome {
+    Completed(Output),
+    Failed(String),
+    InvalidInput(String),
+    Denied(String),
+    /// Cancelled before the tool ran.
+    Cancelled,
+}
+
+impl From<Result<Output, ToolError>> for Outcome {
+    fn from(result: Result<Output, ToolError>) -> Outcome {
+        result.map_or_else(|ToolError(message)| Outcome::Failed(message), Outcome::Completed)
+    }
+}
+
+/// An announced call: the prepared tool, or the error that the input caused.
+pub struct ToolCall {
+    id: ToolCallId,
+    context: ToolContext,
+    environment: Arc<SessionEnvironment>,
+    prepared: Result<Prepared, ToolError>,
+}
+
+impl ToolCall {
+    /// Parses the input once, so that the checked call is the one that runs, and emits
+    /// `tool.started`.
+    pub async fn announce(host: &dyn CallHost, environment: &Arc<SessionEnvironment>, tool_use: ToolUse) -> ToolCall {
+        let ToolUse { id, name, input, state } = tool_use;
+        let mut context = environment.tool_context();
+        context.call_id = id.clone();
+        context.cancel = host.cancel().child_token();
+        context.progress = host.progress(&id);
+        context.client = host.client();
+        let (input, prepared) = match parse(&input) {
+            Ok(input) => (input.clone(), environment.services.tools.prepare(&name, input, &context)),
+            Err(error) => (Value::String(input), Err(error)),
+        };
+        let (title, kind, locations) = match &prepared {
+            Ok(prepared) => (prepared.title.clone(), prepared.kind, prepared.locations.clone()),
+            Err(_) => (name.clone(), ToolKind::Other, Vec::new()),
+        };
+        let tool_call_id = id.clone();
+        host.emit(Body::ToolStarted { tool_call_id, name, title, kind, input, locations, provider_state: state }).await;
+        ToolCall { id, context, environment: environment.clone(), prepared }
+    }
+
+    /// Runs the call and records its result.
+    pub async fn finish(self, host: &dyn CallHost) -> Result<()> {
+        let id = self.id.clone();
+        let outcome = self.run(host).await?;
+        host.commit(completed(id, outcome), false).await
+    }
+
+    /// Checks permissions, and runs the tool if they allow it. Returns an error only if the log
+    /// cannot be written.
+    pub async fn run(self, host: &dyn CallHost) -> Result<Outcome> {
+        let ToolCall { id, mut context, environment, prepared } = self;
+        let prepared = match prepared {
+            Ok(prepared) => prepared,
+            Err(ToolError(message)) => return Ok(Outcome::InvalidInput(message)),
+        };
+        let (mode, remembered) = host.permissions();
+        // The sandbox of the mode at the time of the check, even if the mode changes before
+        // approval.
+        context.sandbox = environment.sandbox(mode);
+        context.start = context.shell.start(&context.workspace);
+        let check = Check {
+            host,
+            id: &id,
+            context: &context,
+            prepared: &prepared,
+            mode,
+            rules: &environment.rules(&remembered),
+            default: environment.loaded.settings.permissions.default,
+            timeout: Duration::from_secs(environment.loaded.settings.permissions.timeout_s),
+        };
+        if let Some(refused) = check.decide().await {
+            return Ok(refused);
+        }
+        if host.cancel().is_cancelled() {
+            return Ok(Outcome::Cancelled);
+        }
+        let running = Body::ToolUpdated { tool_call_id: id.clone(), status: Some(ToolStatus::InProgress), content: None };
+        match prepared.access.kind {
+            AccessKind::Read => host.emit(running).await,
+            // The log records the start durably before the tool can have an effect.
+            AccessKind::Write | AccessKind::Exec | AccessKind::Network | AccessKind::Mcp => host.commit(running, true).await?,
+        }
+        // The turn may have been cancelled while the log was written.
+        if host.cancel().is_cancelled() {
+            return Ok(Outcome::Cancelled);
+        }
+        // An answer to another request may have added rules since the check.
+        let rules = environment.rules(&host.permissions().1);
+        context.hidden = permission::path_filter(&rules, &prepared, &context);
+        context.reach = permission::redirect_policy(&rules, mode, environment.loaded.settings.permissions.default, &prepared);
+        let (name, properties) = (prepared.name.clone(), prepared.properties);
+        let mut result = run(prepared, &context).await;
+        if let Ok(output) = &mut result {
+            for step in AFTER_RUN {
+                step(output, Ran { host, context: &context, name: &name, properties }).await;
+            }
+        }
+        Ok(result.into())
+    }
+}
+
+/// Parses the arguments. Some models send an empty string for none.
+fn parse(input: &str) -> Result<Value, ToolError> {
+    if input.trim().is_empty() {
+        return Ok(json!({}));
+    }
+    serde_json::from_str(input).map_err(|error| ToolError::new(format!("the arguments are not valid JSON: {error}")))
+}
+
+/// Runs an allowed call. A panic of the tool is an error of the call.
+async fn run(prepared: Prepared, context: &ToolContext) -> Result<Output, ToolError> {
+    let name = prepared.name.clone();
+    let span = tracing::info_span!("tool", tool = name, call = %context.call_id);
+    let ran = AssertUnwindSafe(prepared.run(context)).catch_unwind().instrument(span).await;
+    ran.unwrap_or_else(|panic| Err(ToolError::new(format!("internal error: tool {name} panicked: {}", panic_message(&*panic)))))
+}
+
+/// A finished run, for the steps after it.
+struct Ran<'a> {
+    host: &'a dyn CallHost,
+    context: &'a ToolContext,
+    name: &'a str,
+    properties: ToolProperties,
+}
+
+type Step = for<'a> fn(&'a mut Output, Ran<'a>) -> BoxFuture<'a, ()>;
+
+/// The steps after a successful run, in order.
+const AFTER_RUN: &[Step] = &[note_hidden_results, add_diagnostics, publish_plan];
+
+fn note_hidden_results<'a>(output: &'a mut Output, ran: Ran<'a>) -> BoxFuture<'a, ()> {
+    Box::pin(async move {
+        if ran.context.hidden.is_some() {
+            output.parts.push(Part::text("[results hidden by permission rules are omitted]"));
+        }
+    })
+}
+
+fn add_diagnostics<'a>(output: &'a mut Output, ran: Ran<'a>) -> BoxFuture<'a, ()> {
+    Box::pin(async move {
+        if ran.properties.edits_files {
+            toolkit::after_edit(output, ran.context).await;
+        }
+    })
+}
+
+fn publish_plan<'a>(output: &'a mut Output, ran: Ran<'a>) -> BoxFuture<'a, ()> {
+    Box::pin(async move {
+        if ran.name != "plan" {
+            return;
+        }
+        let entries = output.details.get("entries").cloned();
+        if let Some(entries) = entries.and_then(|entries| serde_json::from_value::<Vec<PlanEntry>>(entries).ok()) {
+            ran.host.emit(Body::PlanUpdated { entries }).await;
+        }
+    })
+}
+
+/// The permission check of one call.
+struct Check<'a> {
+    host: &'a dyn CallHost,
+    id: &'a ToolCallId,
+    context: &'a ToolContext,
+    prepared: &'a Prepared,
+    mode: Mode,
+    rules: &'a Rules,
+    default: Policy,
+    timeout: Duration,
+}
+
+impl Check<'_> {
+    /// Evaluates the rules and the mode; where they ask, requests permission. Returns `None` if the
+    /// call is allowed.
+    async fn decide(&self) -> Option<Outcome> {
+        let subject = permission::request(self.prepared, self.context);
+        let decision = permission::evaluate(self.rules, self.mode, self.default, self.prepared, &subject);
+        match decision.policy {
+            Policy::Allow => {
+                if let Some(rule) = decision.rule {
+                    self.record(PermissionOutcome::AllowOnce, "rule", Some(json!(rule))).await;
+                }
+                None
+            }
+            Policy::Deny => {
+                let why = permission::denial(&decision, self.mode);
+                let by = if decision.rule.is_some() { "rule" } else { "mode" };
+                self.record(PermissionOutcome::Denied, by, decision.rule.map(|rule| json!(rule))).await;
+                Some(Outcome::Denied(why))
+            }
+            Policy::Ask => {
+                let content = match self.prepared.preview(self.context).await {
+                    Ok(content) => content,
+                    // The call would fail, and the model may know why.
+                    Err(error) if permission::may_read(self.rules, self.mode, self.default, &subject) => {
+                        return Some(Outcome::Failed(error.0));
+                    }
+                    Err(error) => vec![ToolContent::text(error.0)],
+                };
+                self.ask(content, &subject).await
+            }
+        }
+    }
+
+    /// Records a decision of a rule or of the mode.
+    async fn record(&self, outcome: PermissionOutcome, by: &str, rule: Option<Value>) {
+        let tool_call_id = self.id.clone();
+        let by = by.into();
+        self.host.emit(Body::PermissionResolved { permission_id: None, tool_call_id, outcome, reason: None, by, rule }).await;
+    }
+
+    async fn ask(&self, content: Vec<ToolContent>, subject: &PermissionRequest<'_>) -> Option<Outcome> {
+        let question = Question {
+            tool_call_id: self.id.clone(),
+            title: self.prepared.title.clone(),
+            content,
+            options: permission::options(subject),
+            timeout: self.timeout,
+        };
+        let (permission_id, answer) = self.host.ask(question).await;
+        let rule = match answer.outcome {
+            PermissionOutcome::AllowAlways => Some(rules::remembered(Policy::Allow, subject)),
+            PermissionOutcome::RejectAlways => Some(rules::remembered(Policy::Deny, subject)),
+            _ => None,
+        };
+        // No need to wait: events are committed in order, and the next commit of the call is
+        // awaited.
+        self.host
+            .emit(Body::PermissionResolved {
+                permission_id,
+                tool_call_id: self.id.clone(),
+                outcome: answer.outcome,
+                reason: answer.reason.clone(),
+                by: answer.by,
+                rule: rule.map(|rule| json!(rule)),
+            })
+            .await;
+        let because = answer.reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+        match answer.outcome {
+            PermissionOutcome::AllowOnce | PermissionOutcome::AllowAlways => None,
+            PermissionOutcome::RejectOnce | PermissionOutcome::RejectAlways => {
+                Some(Outcome::Denied(format!("denied by the user{because}")))
+            }
+            PermissionOutcome::Denied => Some(Outcome::Denied(format!("denied{because}"))),
+            PermissionOutcome::Cancelled => Some(Outcome::Cancelled),
+        }
+    }
+}
+
+/// The event that records the result of a call.
+fn completed(id: ToolCallId, outcome: Outcome) -> Body {
+    let failed = |tool_call_id, message: String| Body::ToolCompleted {
+        tool_call_id,
+        status: ToolStatus::Failed,
+        output: vec![Part::text(&message)],
+        content: vec![ToolContent::text(message)],
+        locations: Vec::new(),
+        details: None,
+        effect: None,
+    };
+    match outcome {
+        Outcome::Completed(Output { parts, content, locations, details }) => Body::ToolCompleted {
+            tool_call_id: id,
+            status: ToolStatus::Completed,
+            output: parts,
+            content,
+            locations,
+            details: Some(details).filter(|details| !details.is_null()),
+            effect: None,
+        },
+        Outcome::Failed(message) | Outcome::InvalidInput(message) | Outcome::Denied(message) => failed(id, message),
+        Outcome::Cancelled => failed(id, ToolError::cancelled().0),
+    }
+}

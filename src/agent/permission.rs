@@ -1,0 +1,132 @@
+//! Permission checks of tool calls, without side effects. Calls of a turn and `nuncio tool` share
+//! them.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::config::{AccessKind, Policy};
+use crate::content::{PermissionOption, PermissionOptionKind};
+use crate::options::Mode;
+use crate::permission::hidden::Hidden;
+use crate::permission::paths::AccessPath;
+use crate::permission::rules::{Decision, PermissionRequest, Rules, asks_about, can_be_remembered, decide};
+use crate::permission::shell::{CommandLine, assignment, decides_what_runs};
+use crate::toolkit::{Prepared, Reach, ToolContext};
+use crate::web::Address;
+use crate::workspace::{PathFilter, Placed};
+
+/// Builds the permission request of a call: what rules match against. Paths have their symlinks
+/// resolved.
+pub fn request<'a>(prepared: &'a Prepared, context: &ToolContext) -> PermissionRequest<'a> {
+    let (access, workspace) = (&prepared.access, &context.workspace);
+    let place = |placed: &Placed| {
+        let guarded = access.kind == AccessKind::Write && workspace.is_protected(&placed.real);
+        let readable = access.kind == AccessKind::Read && placed.artifact;
+        let inside = (placed.inside || readable) && !guarded;
+        AccessPath { real: placed.real.clone(), written: placed.path.clone(), cwd: workspace.cwd.clone(), inside, guarded }
+    };
+    let mut paths: Vec<AccessPath> = prepared.placed.iter().map(place).collect();
+    let line = access.command.as_deref().map(|command| CommandLine::parse(&(left_behind(context) + &access.environment), command));
+    let here = prepared.placed.first().map_or_else(|| context.start.cwd.clone(), |cwd| cwd.real.clone());
+    if line.is_some() && paths.is_empty() && here != workspace.cwd {
+        paths.push(place(&workspace.resolve(&here.to_string_lossy())));
+    }
+    let file = |path: &str| place(&workspace.resolve(&here.join(path).to_string_lossy()));
+    let writes = line.iter().flat_map(CommandLine::writes).map(|path| path.map(file)).collect();
+    PermissionRequest { tool: &prepared.name, kind: access.kind, paths, line, writes, url: access.url.as_deref() }
+}
+
+/// Assignments of the exported variables that decide which program a command runs, as shell text
+/// that precedes the command.
+fn left_behind(context: &ToolContext) -> String {
+    let exported = context.start.exported.iter().map(|(name, value)| {
+        (name.to_string_lossy(), value.as_ref().map_or_else(Default::default, |value| value.to_string_lossy()))
+    });
+    exported.filter(|(name, _)| decides_what_runs(name)).map(|(name, value)| assignment(&name, &value)).collect()
+}
+
+/// Returns the filter for paths that rules hide from an allowed call that lists files.
+pub fn path_filter(rules: &Rules, prepared: &Prepared, context: &ToolContext) -> Option<PathFilter> {
+    if !prepared.properties.lists_files {
+        return None;
+    }
+    let asked = asks_about(rules, &request(prepared, context));
+    Hidden::of(rules, &prepared.name, &context.workspace.cwd, asked)
+        .map(|hidden| Arc::new(move |real: &Path| hidden.hides(real)) as PathFilter)
+}
+
+/// Returns which redirects an allowed call may follow: addresses that rules allow, and, where they
+/// ask, addresses on the host of the original request.
+pub fn redirect_policy(rules: &Rules, mode: Mode, default: Policy, prepared: &Prepared) -> Option<Reach> {
+    let asked = Address::parse(prepared.access.url.as_deref()?).ok()?;
+    let (rules, tool) = (rules.clone(), prepared.name.clone());
+    Some(Arc::new(move |next: &Address| {
+        let url = Some(next.as_str());
+        let subject =
+            PermissionRequest { tool: &tool, kind: AccessKind::Network, paths: Vec::new(), line: None, writes: Vec::new(), url };
+        match decide(&rules, mode, default, &subject).policy {
+            Policy::Allow => true,
+            Policy::Ask => next.host() == asked.host(),
+            Policy::Deny => false,
+        }
+    }))
+}
+
+/// Evaluates the rules for a call. If its result reveals content of its files, rules that restrict
+/// reading them apply too.
+pub fn evaluate(rules: &Rules, mode: Mode, default: Policy, prepared: &Prepared, subject: &PermissionRequest<'_>) -> Decision {
+    let decision = decide(rules, mode, default, subject);
+    if !prepared.properties.shows_content {
+        return decision;
+    }
+    let read = decide(rules, mode, default, &reading(subject));
+    // The user was already shown this content when allowing the call in this session.
+    let known = decision.rule.as_ref().is_some_and(|rule| rules.session.contains(rule));
+    match (read.policy, decision.policy) {
+        (Policy::Deny, Policy::Allow | Policy::Ask) if read.rule.is_some() => read,
+        (Policy::Ask, Policy::Allow) if read.rule.is_some() && !known => read,
+        _ => decision,
+    }
+}
+
+fn reading<'a>(subject: &PermissionRequest<'a>) -> PermissionRequest<'a> {
+    PermissionRequest { tool: "read", kind: AccessKind::Read, ..subject.clone() }
+}
+
+/// Returns whether the model may read the files of a call. If so, an error of its preview goes to
+/// the model without a permission request.
+pub fn may_read(rules: &Rules, mode: Mode, default: Policy, subject: &PermissionRequest<'_>) -> bool {
+    decide(rules, mode, default, &reading(subject)).policy == Policy::Allow
+}
+
+/// The tool result of a denied call.
+pub fn denial(decision: &Decision, mode: Mode) -> String {
+    debug_assert_eq!(decision.policy, Policy::Deny);
+    match (&decision.rule, mode) {
+        (Some(_), _) => "denied by a rule in the settings".into(),
+        (None, Mode::Plan) => "denied: mode plan does not allow changes or commands".into(),
+        (None, mode) => format!("denied by mode {}", mode.id()),
+    }
+}
+
+/// The options of a permission request. An `always` option lasts for the session and covers exactly
+/// the requested call.
+pub fn options(subject: &PermissionRequest<'_>) -> Vec<PermissionOption> {
+    let what = match (&subject.line, subject.paths.as_slice()) {
+        (Some(_), _) => "this command".to_string(),
+        (None, _) if subject.url.is_some() => "this address".to_string(),
+        (None, [place]) => format!("{} on {}", subject.tool, place.shown().display()),
+        (None, _) => subject.tool.to_string(),
+    };
+    let option = |id: &str, name: String, kind| PermissionOption { option_id: id.into(), name, kind };
+    let mut options = vec![
+        option("allow_once", "Allow".into(), PermissionOptionKind::AllowOnce),
+        option("allow_always", format!("Always allow {what} in this session"), PermissionOptionKind::AllowAlways),
+        option("reject_once", "Reject".into(), PermissionOptionKind::RejectOnce),
+        option("reject_always", format!("Always reject {what} in this session"), PermissionOptionKind::RejectAlways),
+    ];
+    if !can_be_remembered(subject) {
+        options.retain(|option| matches!(option.kind, PermissionOptionKind::AllowOnce | PermissionOptionKind::RejectOnce));
+    }
+    options
+}

@@ -1,0 +1,79 @@
+//! Services of this process that all native agents share: settings, models, tools, language
+//! servers.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+
+use super::models::Models;
+use crate::config::{Environment, Loaded, Overrides, Places, load_project};
+use crate::error::{Error, Kind, Result};
+use crate::limits;
+use crate::lsp::Servers;
+use crate::model::ModelError;
+use crate::process::Supervisor;
+use crate::toolkit::PathLocks;
+use crate::tools::Tools;
+
+/// The process-wide services of the native agent. Tool calls, turns and API methods use them.
+pub struct Services {
+    /// The user's settings, without those of a project.
+    pub user: Loaded,
+    pub places: Places,
+    pub environment: Environment,
+    pub overrides: Overrides,
+    pub models: Models,
+    pub supervisor: Supervisor,
+    pub servers: Arc<Servers>,
+    pub tools: Tools,
+    /// Permits for concurrent searches of directory trees.
+    pub(super) searches: Arc<Semaphore>,
+    /// Locks of the files that calls write, across all sessions.
+    pub(super) writing: Arc<PathLocks>,
+}
+
+impl Services {
+    /// Services with nuncio's own tools and no language server running.
+    pub fn new(
+        user: Loaded,
+        places: Places,
+        environment: Environment,
+        overrides: Overrides,
+        models: Models,
+        supervisor: Supervisor,
+    ) -> Services {
+        Services {
+            servers: Arc::new(Servers::new(supervisor.clone())),
+            user,
+            places,
+            environment,
+            overrides,
+            models,
+            supervisor,
+            tools: Tools::native(),
+            searches: Arc::new(Semaphore::new(limits::WALKS_MAX)),
+            writing: Arc::default(),
+        }
+    }
+
+    /// Loads the settings in effect in `cwd`.
+    pub fn settings(&self, cwd: &Path) -> Result<Loaded> {
+        let loaded = load_project(&self.user, &self.places, cwd, &self.environment, &self.overrides)?;
+        loaded.check_tools(&self.tools.known(), &self.places, cwd)?;
+        Ok(loaded)
+    }
+
+    /// Checks the provider of `model` against the settings in effect in `cwd`.
+    pub fn check_model(&self, model: &str, cwd: &Path) -> Result<()> {
+        let loaded = self.settings(cwd)?;
+        self.models.check(model, &loaded.settings).map_err(|error| Error { kind: Kind::InvalidParams, ..model_error(error) })
+    }
+}
+
+/// Converts an error of a model request.
+pub(super) fn model_error(error: ModelError) -> Error {
+    let mut converted = Error::new(Kind::ModelError, error.message);
+    converted.hint = error.hint;
+    if error.unreachable { converted.details(serde_json::json!({ "unreachable": true })) } else { converted }
+}

@@ -1,0 +1,244 @@
+//! The turn loop of the native agent: request an answer from the model, run its tool calls, repeat.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::future::BoxFuture;
+use futures_util::{StreamExt, stream};
+use tokio_util::sync::CancellationToken;
+
+use super::environment::SessionEnvironment;
+use super::execute::{CallHost, Question, ToolCall};
+use super::services::{Services, model_error};
+use super::step::{self, AnswerPart, ModelAnswer};
+use crate::config::Rule;
+use crate::content::StopReason;
+use crate::context::instructions::{self, Instructions};
+use crate::context::system_prompt;
+use crate::error::Result;
+use crate::event::{Body, Severity};
+use crate::id::{PermissionId, SessionId, ToolCallId};
+use crate::limits;
+use crate::model::{Model, Request};
+use crate::options::{Mode, OptionValue};
+use crate::session::{Agent, PermissionAnswer, Turn};
+use crate::toolkit::{ClientHands, Progress};
+use crate::workspace::one_line;
+
+/// The native agent of one session.
+pub struct NativeAgent {
+    services: Arc<Services>,
+    session: SessionId,
+    /// Built by the first turn and rebuilt when the session's directories change.
+    environment: Mutex<Option<Arc<SessionEnvironment>>>,
+    /// The last used model, kept because a scripted model counts its steps.
+    model: Mutex<Option<(String, Arc<dyn Model>)>>,
+    /// Files of other users that were already reported in a notice.
+    reported: Mutex<Vec<PathBuf>>,
+}
+
+impl Agent for NativeAgent {
+    fn run<'a>(&'a self, turn: &'a Turn) -> BoxFuture<'a, Result<StopReason>> {
+        Box::pin(self.work(turn))
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            let environment = self.environment.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(environment) = environment {
+                environment.shell.jobs.close().await;
+                // Removes its temporary files, which may block.
+                let _ = tokio::task::spawn_blocking(move || drop(environment)).await;
+            }
+        })
+    }
+}
+
+impl NativeAgent {
+    /// The agent of `session`. It loads nothing before its first turn.
+    pub fn new(services: Arc<Services>, session: SessionId) -> NativeAgent {
+        let (environment, model, reported) = (Mutex::default(), Mutex::default(), Mutex::default());
+        NativeAgent { services, session, environment, model, reported }
+    }
+
+    async fn work(&self, turn: &Turn) -> Result<StopReason> {
+        let environment = self.current_environment(turn).await?;
+        let model = tokio::select! {
+            biased;
+            () = turn.cancel.cancelled() => return Ok(StopReason::Cancelled),
+            model = self.current_model(turn, &environment) => model?,
+        };
+        let system = self.system_prompt(turn, &environment, model.id()).await?;
+        for _ in 0..limits::TURN_REQUESTS_MAX {
+            turn.take_steered().await?;
+            let request = self.request(turn, &system);
+            let answer = step::ask(turn, &*model, request).await?;
+            let (stop, calls) = (answer.stop, answer.has_calls() && answer.stop == StopReason::EndTurn);
+            self.run_tools(turn, &environment, answer, calls).await?;
+            if turn.cancel.is_cancelled() {
+                return Ok(StopReason::Cancelled);
+            }
+            // A steering message that arrives before the turn ends continues it.
+            let continues = calls || stop == StopReason::EndTurn && turn.take_steered().await?;
+            if !continues {
+                return Ok(stop);
+            }
+        }
+        Ok(StopReason::MaxTurnRequests)
+    }
+
+    /// Records a complete answer, announces its calls in order and runs them concurrently. A failed
+    /// call does not affect the others. `run` is false for a truncated answer, whose calls are
+    /// dropped.
+    async fn run_tools(&self, turn: &Turn, environment: &Arc<SessionEnvironment>, answer: ModelAnswer, run: bool) -> Result<()> {
+        let mut announced = Vec::new();
+        for part in answer.parts {
+            match part {
+                AnswerPart::Message(body) => turn.emit(body).await,
+                AnswerPart::Call(tool_use) if run => announced.push(ToolCall::announce(turn, environment, tool_use).await),
+                AnswerPart::Call(_) => {}
+            }
+        }
+        let at_once = environment.loaded.settings.tools.max_concurrency.max(1);
+        let mut running = stream::iter(announced.into_iter().map(|call| call.finish(turn))).buffer_unordered(at_once);
+        while let Some(finished) = running.next().await {
+            finished?;
+        }
+        Ok(())
+    }
+
+    /// The environment for the session's current directories. Reports ignored project settings when
+    /// it is built.
+    async fn current_environment(&self, turn: &Turn) -> Result<Arc<SessionEnvironment>> {
+        let (cwd, directories) = turn.log.state(|state| (state.cwd.clone(), state.additional_directories.clone()));
+        let (environment, built) = {
+            let mut kept = self.environment.lock().unwrap_or_else(PoisonError::into_inner);
+            match kept.as_ref().filter(|environment| environment.is_for(&cwd, &directories)) {
+                Some(environment) => (environment.clone(), false),
+                None => {
+                    let (services, session) = (self.services.clone(), self.session.as_str());
+                    let environment = SessionEnvironment::new(services, session, cwd, directories, kept.as_deref())?;
+                    (kept.insert(Arc::new(environment)).clone(), true)
+                }
+            }
+        };
+        let ignored = &environment.loaded.ignored;
+        if !ignored.is_empty() && built {
+            let changed = environment.loaded.distrusted.map(|why| format!(" ({why})")).unwrap_or_default();
+            let description = format!(
+                "{} in .nuncio/config.toml would allow more than the user settings{changed}: run `nuncio trust {}` to apply all of them",
+                ignored.join(", "),
+                environment.cwd().display()
+            );
+            turn.emit(Body::notice(Severity::Warning, "Some project settings are ignored", description)).await;
+        }
+        Ok(environment)
+    }
+
+    async fn current_model(&self, turn: &Turn, environment: &SessionEnvironment) -> Result<Arc<dyn Model>> {
+        let chosen = turn.log.state(|state| state.model.clone());
+        let id = match chosen {
+            Some(id) => id,
+            None => self.services.models.default_id(&environment.loaded.settings).await.map_err(model_error)?,
+        };
+        if let Some((known, model)) = &*self.model.lock().unwrap_or_else(PoisonError::into_inner)
+            && *known == id
+        {
+            return Ok(model.clone());
+        }
+        let model = self.services.models.open(&id, &environment.loaded.settings).await.map_err(model_error)?;
+        if let Some(base_url) = self.services.models.found_at(&id) {
+            let description =
+                format!("no model is set and no API key was found; the local server at {base_url} provides this model");
+            turn.emit(Body::notice(Severity::Info, format!("Using {id}"), description)).await;
+        }
+        *self.model.lock().unwrap_or_else(PoisonError::into_inner) = Some((id, model.clone()));
+        Ok(model)
+    }
+
+    async fn system_prompt(&self, turn: &Turn, environment: &SessionEnvironment, model: &str) -> Result<String> {
+        let settings = &environment.loaded.settings;
+        let (own, append) = turn.log.state(|state| (state.system_prompt.clone(), state.system_prompt_append.clone()));
+        let mut base = match own.or(self.services.overrides.system_prompt.clone()) {
+            Some(prompt) => prompt,
+            None => system_prompt::base(&settings.prompts, model)?,
+        };
+        if let Some(append) = append {
+            base = format!("{}\n\n{append}", base.trim_end());
+        }
+        let found = if settings.instructions.auto_inject {
+            instructions::find(&environment.workspace.cwd, &settings.instructions.patterns)
+        } else {
+            Instructions::default()
+        };
+        self.report_skipped(turn, found.foreign).await;
+        let mode = turn.log.state(|state| state.mode.known()).unwrap_or_default();
+        Ok(system_prompt::whole(&base, &environment.workspace, mode, &found.taken))
+    }
+
+    /// Emits one notice for the files that were skipped because another user owns them.
+    async fn report_skipped(&self, turn: &Turn, mut skipped: Vec<PathBuf>) {
+        {
+            let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+            skipped.retain(|path| !reported.contains(path));
+            reported.extend(skipped.iter().cloned());
+        }
+        if !skipped.is_empty() {
+            let names: Vec<String> = skipped.iter().map(|path| one_line(path.display().to_string())).collect();
+            let description = format!("{}: owned by another user, in a world-writable directory", names.join(", "));
+            turn.emit(Body::notice(Severity::Warning, "Project files of another user are ignored", description)).await;
+        }
+    }
+
+    fn request(&self, turn: &Turn, system: &str) -> Request {
+        let log = &turn.log;
+        let (messages, thinking) = log.state(|state| (state.history.messages(), state.thinking.clone()));
+        let thinking = thinking.or(self.services.overrides.thinking.map(OptionValue::Known));
+        Request {
+            system: system.into(),
+            messages,
+            tools: self.services.tools.specs(),
+            thinking: thinking.and_then(|level| level.known()).unwrap_or_default(),
+            cache_key: log.id.to_string(),
+        }
+    }
+}
+
+impl CallHost for Turn {
+    fn cancel(&self) -> &CancellationToken {
+        &self.cancel
+    }
+
+    fn permissions(&self) -> (Mode, Vec<Rule>) {
+        self.log.state(|state| (state.mode.known().unwrap_or_default(), state.rules.clone()))
+    }
+
+    /// Updates are dropped while the log's queue is full; the result of the call has all output.
+    fn progress(&self, id: &ToolCallId) -> Progress {
+        let (log, turn_id, id) = (self.log.clone(), self.id.clone(), id.clone());
+        Arc::new(move |content| {
+            let update = Body::ToolUpdated { tool_call_id: id.clone(), status: None, content: Some(content) };
+            log.try_emit(Some(turn_id.clone()), update);
+        })
+    }
+
+    fn client(&self) -> Option<Arc<dyn ClientHands>> {
+        self.clients.latest()
+    }
+
+    fn emit(&self, body: Body) -> BoxFuture<'_, ()> {
+        Box::pin(Turn::emit(self, body))
+    }
+
+    fn commit(&self, body: Body, durably: bool) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            let committed = if durably { self.commit_durably(body).await } else { Turn::commit(self, body).await };
+            committed.map(drop)
+        })
+    }
+
+    fn ask(&self, question: Question) -> BoxFuture<'_, (Option<PermissionId>, PermissionAnswer)> {
+        let Question { tool_call_id, content, options, timeout, .. } = question;
+        Box::pin(Turn::ask(self, tool_call_id, content, options, timeout))
+    }
+}

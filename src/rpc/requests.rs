@@ -1,0 +1,83 @@
+//! The pending requests of a connection: outgoing ones, which wait for a response, and incoming
+//! ones, which the other side may cancel.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::message::Id;
+use crate::error::{Error, Kind, Result};
+use crate::limits;
+
+/// Called once with the result of an outgoing request, or with its error object.
+pub type ResponseHandler = Box<dyn FnOnce(Result<Value, Value>) + Send>;
+
+/// The pending requests of a connection, in both directions.
+#[derive(Default)]
+pub(super) struct PendingRequests {
+    /// Id of the next outgoing request.
+    next: AtomicU64,
+    outgoing: Mutex<HashMap<Id, ResponseHandler>>,
+    incoming: Mutex<HashMap<Id, CancellationToken>>,
+}
+
+impl PendingRequests {
+    /// The id of a new outgoing request whose response is ignored.
+    pub fn next_id(&self) -> Id {
+        Id::Number(self.next.fetch_add(1, Ordering::Relaxed).into())
+    }
+
+    /// Registers an outgoing request. Returns the id to send it with.
+    pub fn register(&self, handler: ResponseHandler) -> Id {
+        let id = self.next_id();
+        self.outgoing.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), handler);
+        id
+    }
+
+    /// Calls the handler of an outgoing request. Returns false if no such request is pending.
+    pub fn resolve(&self, id: &Id, result: Result<Value, Value>) -> bool {
+        let handler = self.outgoing.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+        match handler {
+            Some(handler) => {
+                handler(result);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Removes an outgoing request, so that a later response is ignored. Returns false if it was
+    /// not pending.
+    pub fn withdraw(&self, id: &Id) -> bool {
+        self.outgoing.lock().unwrap_or_else(PoisonError::into_inner).remove(id).is_some()
+    }
+
+    /// Registers an incoming request. Fails if the id is in use or if
+    /// `limits::REQUESTS_RUNNING_MAX` requests are running.
+    pub fn begin(&self, id: &Id, cancel: CancellationToken) -> Result<()> {
+        let mut incoming = self.incoming.lock().unwrap_or_else(PoisonError::into_inner);
+        if incoming.len() >= limits::REQUESTS_RUNNING_MAX {
+            return Err(Error::new(Kind::Overloaded, format!("{} requests are running already", incoming.len())));
+        }
+        if incoming.contains_key(id) {
+            return Err(Error::new(Kind::InvalidRequest, format!("id: {id} belongs to a request that is still running")));
+        }
+        incoming.insert(id.clone(), cancel);
+        Ok(())
+    }
+
+    /// Removes an incoming request after its response.
+    pub fn finish(&self, id: &Id) {
+        self.incoming.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+    }
+
+    /// Cancels an incoming request. Does nothing if it is not running.
+    pub fn cancel(&self, id: &Id) {
+        if let Some(cancel) = self.incoming.lock().unwrap_or_else(PoisonError::into_inner).get(id) {
+            cancel.cancel();
+        }
+    }
+}

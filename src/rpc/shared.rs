@@ -1,0 +1,69 @@
+//! The state that the parts of a connection share, and its outgoing queue.
+
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::dialect::{Dialect, WhenFull};
+use super::requests::PendingRequests;
+
+/// The connection has ended, so the message was not sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConnectionClosed;
+
+/// An encoded message, and what is written before and after it.
+pub(super) struct Outgoing<B> {
+    /// The message with its framing; may be empty.
+    pub message: Vec<u8>,
+    /// See [`super::writer::Feed::Barrier`].
+    pub barrier: B,
+}
+
+/// The state that the parts of a connection share.
+pub(super) struct Shared {
+    pub dialect: Dialect,
+    pub requests: PendingRequests,
+    /// Running handlers, and messages that wait for room in the queue.
+    pub tasks: TaskTracker,
+    /// Cancelled when a message did not fit into the queue, if that ends the connection.
+    pub overflowed: CancellationToken,
+    /// Cancelled when nothing is written any more.
+    pub closed: CancellationToken,
+}
+
+impl Shared {
+    pub fn new(dialect: Dialect) -> Shared {
+        Shared {
+            dialect,
+            requests: PendingRequests::default(),
+            tasks: TaskTracker::new(),
+            overflowed: CancellationToken::new(),
+            closed: CancellationToken::new(),
+        }
+    }
+
+    /// Queues a message without waiting.
+    pub fn send<B: Send + 'static>(
+        &self,
+        queue: &mpsc::Sender<Outgoing<B>>,
+        outgoing: Outgoing<B>,
+    ) -> Result<(), ConnectionClosed> {
+        match (queue.try_send(outgoing), self.dialect.when_full) {
+            (Ok(()), _) => Ok(()),
+            (Err(mpsc::error::TrySendError::Closed(_)), _) => Err(ConnectionClosed),
+            // The number of tasks is bounded, because the reader waits for room before it accepts
+            // more requests.
+            (Err(mpsc::error::TrySendError::Full(outgoing)), WhenFull::PauseReading(_)) => {
+                let queue = queue.clone();
+                self.tasks.spawn(async move {
+                    let _ = queue.send(outgoing).await;
+                });
+                Ok(())
+            }
+            (Err(mpsc::error::TrySendError::Full(_)), WhenFull::End) => {
+                self.overflowed.cancel();
+                Err(ConnectionClosed)
+            }
+        }
+    }
+}

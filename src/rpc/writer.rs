@@ -1,0 +1,152 @@
+//! The writing side of a connection: collects messages in a buffer and writes them together.
+
+use std::io;
+use std::sync::Arc;
+
+use serde::Serialize;
+use tokio::io::{AsyncWrite, AsyncWriteExt};
+use tokio::sync::mpsc;
+use tokio_util::sync::DropGuard;
+
+use super::message::Id;
+use super::requests::ResponseHandler;
+use super::shared::{Outgoing, Shared};
+
+/// Messages that are not queued but produced when there is room to write them, such as the events
+/// of a session. `()` produces none.
+pub trait Feed: Send {
+    /// Attached to a queued message: which messages of the feed precede and follow it.
+    type Barrier: Send;
+    /// What has become ready to be written.
+    type Change: Send;
+
+    /// Writes the messages that must precede the message with this barrier.
+    fn before(&mut self, barrier: &Self::Barrier, out: &mut FrameWriter) -> impl Future<Output = io::Result<()>> + Send;
+
+    /// Called once the message with this barrier is in the buffer. Writes what follows it.
+    fn after(&mut self, barrier: Self::Barrier, out: &mut FrameWriter);
+
+    /// Resolves when there is something to write. Cancel-safe.
+    fn changed(&mut self) -> impl Future<Output = Self::Change> + Send;
+
+    /// Writes what has become ready. Queued messages wait no longer than this.
+    fn write(&mut self, change: Self::Change, out: &mut FrameWriter) -> impl Future<Output = io::Result<()>> + Send;
+
+    /// Writes the last messages, when the connection ends.
+    fn finish(&mut self, out: &mut FrameWriter) -> impl Future<Output = io::Result<()>> + Send;
+}
+
+impl Feed for () {
+    type Barrier = ();
+    type Change = ();
+
+    async fn before(&mut self, (): &(), _: &mut FrameWriter) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn after(&mut self, (): (), _: &mut FrameWriter) {}
+
+    async fn changed(&mut self) {
+        std::future::pending().await
+    }
+
+    async fn write(&mut self, (): (), _: &mut FrameWriter) -> io::Result<()> {
+        Ok(())
+    }
+
+    async fn finish(&mut self, _: &mut FrameWriter) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Writes the queued messages of a connection, and those of its feed.
+pub struct MessageWriter<B> {
+    shared: Arc<Shared>,
+    queue: mpsc::Receiver<Outgoing<B>>,
+    _closed: DropGuard,
+}
+
+impl<B: Send> MessageWriter<B> {
+    pub(super) fn new(shared: Arc<Shared>, queue: mpsc::Receiver<Outgoing<B>>) -> MessageWriter<B> {
+        let closed = shared.closed.clone().drop_guard();
+        MessageWriter { shared, queue, _closed: closed }
+    }
+
+    /// Runs until the [`super::MessageReader`] and its handlers are gone, or writing fails.
+    pub async fn run(
+        &mut self,
+        output: impl AsyncWrite + Unpin + Send + 'static,
+        mut feed: impl Feed<Barrier = B>,
+    ) -> io::Result<()> {
+        let mut out = FrameWriter { shared: self.shared.clone(), output: Box::new(output), buffer: Vec::new() };
+        loop {
+            let idle = out.buffer.is_empty();
+            tokio::select! {
+                biased;
+                outgoing = self.queue.recv() => match outgoing {
+                    Some(Outgoing { message, barrier }) => {
+                        feed.before(&barrier, &mut out).await?;
+                        out.buffer.extend_from_slice(&message);
+                        feed.after(barrier, &mut out);
+                        out.flush_if_full().await?;
+                    }
+                    None => break,
+                },
+                change = feed.changed() => {
+                    feed.write(change, &mut out).await?;
+                    out.flush_if_full().await?;
+                }
+                () = std::future::ready(()), if !idle => out.flush().await?,
+            }
+        }
+        feed.finish(&mut out).await?;
+        out.flush().await
+    }
+}
+
+/// Buffered bytes that cause a flush. The buffer is also flushed when no message is ready.
+const FLUSH_BYTES: usize = 64 << 10;
+
+/// Encodes messages into a buffer and writes it.
+pub struct FrameWriter {
+    shared: Arc<Shared>,
+    output: Box<dyn AsyncWrite + Unpin + Send>,
+    buffer: Vec<u8>,
+}
+
+impl FrameWriter {
+    /// Writes a notification.
+    pub fn notify(&mut self, method: &str, params: impl Serialize) {
+        self.shared.dialect.framing.notification(method, params, &mut self.buffer);
+    }
+
+    /// Writes a request. `handler` receives the response.
+    pub fn request(&mut self, method: &str, params: impl Serialize, handler: ResponseHandler) -> Id {
+        let id = self.shared.requests.register(handler);
+        self.shared.dialect.framing.request(&id, method, params, &mut self.buffer);
+        id
+    }
+
+    /// Cancels a request, unless the other side has responded.
+    pub fn cancel_request(&mut self, id: &Id) {
+        let Shared { requests, dialect, .. } = &*self.shared;
+        if requests.withdraw(id) {
+            dialect.framing.notification(dialect.cancel_method, dialect.cancel_params(id), &mut self.buffer);
+        }
+    }
+
+    /// Writes the buffer to the output if it is large.
+    pub async fn flush_if_full(&mut self) -> io::Result<()> {
+        if self.buffer.len() >= FLUSH_BYTES { self.flush().await } else { Ok(()) }
+    }
+
+    async fn flush(&mut self) -> io::Result<()> {
+        self.output.write_all(&self.buffer).await?;
+        self.output.flush().await?;
+        self.buffer.clear();
+        if self.buffer.capacity() > 4 * FLUSH_BYTES {
+            self.buffer.shrink_to(FLUSH_BYTES);
+        }
+        Ok(())
+    }
+}

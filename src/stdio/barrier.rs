@@ -1,0 +1,28 @@
+//! The order between the messages of a connection and the events of the followed sessions.
+
+use tokio_util::sync::DropGuard;
+
+use crate::api::Follow;
+use crate::id::{Seq, SessionId};
+use crate::rpc::Connection;
+
+/// The connection to an ACP client.
+pub type AcpConnection = Connection<Barrier>;
+
+/// Which events precede a message, and a change of what is followed.
+#[derive(Default)]
+pub struct Barrier {
+    /// Events of this session up to this seq are written before the message.
+    pub after: Option<(SessionId, Seq)>,
+    pub follow: Option<Follow>,
+    /// Dropped once the response is in the buffer. The next turn starts after that, so that none of
+    /// its events precede the response.
+    pub answered: Option<DropGuard>,
+}
+
+impl Barrier {
+    /// Places a message after the events of `session` up to `seq`.
+    pub fn after(session: SessionId, seq: Seq) -> Barrier {
+        Barrier { after: Some((session, seq)), ..Barrier::default() }
+    }
+}

@@ -1,0 +1,175 @@
+//! The events of the followed sessions, written between the responses of a connection. Only a
+//! response that must follow certain events waits for them.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+
+use super::barrier::Barrier;
+use super::presence::Presence;
+use super::view::View;
+use crate::api::{Client, Follow, Nuncio};
+use crate::id::{Seq, SessionId};
+use crate::rpc::{Feed, FrameWriter};
+
+/// Writes the events of the sessions that a client follows.
+pub struct SessionFeed {
+    nuncio: Arc<Nuncio>,
+    client: Arc<Client>,
+    views: HashMap<SessionId, View>,
+    presence: Presence,
+    /// One future per followed session: resolves when there are events after its cursor.
+    waiting: FuturesUnordered<BoxFuture<'static, (SessionId, u64)>>,
+    /// Number of the latest view. A future of an earlier view is ignored.
+    opened: u64,
+}
+
+impl Feed for SessionFeed {
+    type Barrier = Barrier;
+    /// A session with new events, and the number of its view.
+    type Change = (SessionId, u64);
+
+    async fn before(&mut self, barrier: &Barrier, out: &mut FrameWriter) -> io::Result<()> {
+        if let Some((session, seq)) = &barrier.after {
+            self.show_to(session, *seq, out).await?;
+        }
+        if let Some(Follow::Replayed(session)) = &barrier.follow {
+            self.replay(session, out).await?;
+        }
+        Ok(())
+    }
+
+    fn after(&mut self, Barrier { follow, answered, .. }: Barrier, out: &mut FrameWriter) {
+        drop(answered);
+        match follow {
+            None => {}
+            Some(Follow::Replayed(session)) => self.start_following(session, out),
+            Some(Follow::After(session, seq)) => {
+                self.open_view(&session, seq, out);
+                self.start_following(session, out);
+            }
+            Some(Follow::AfterIfNew(session, _)) if self.is_shown(&session) => {}
+            Some(Follow::AfterIfNew(session, seq)) => {
+                self.open_view(&session, seq, out);
+                self.start_following(session, out);
+            }
+            // A prompt may have reopened the session in the meantime: keep following it.
+            Some(Follow::No(session)) if self.is_shown(&session) => {}
+            Some(Follow::No(session)) => {
+                if let Some(mut view) = self.views.remove(&session) {
+                    view.withdraw_requests(out);
+                }
+                let open = self.nuncio.sessions_now().and_then(|sessions| sessions.opened(&session));
+                self.presence.leave(&session, open.as_ref());
+            }
+        }
+    }
+
+    async fn changed(&mut self) -> (SessionId, u64) {
+        match self.waiting.next().await {
+            Some(changed) => changed,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Writes one page of events, so that responses wait for no more than that.
+    async fn write(&mut self, (session, number): (SessionId, u64), out: &mut FrameWriter) -> io::Result<()> {
+        let Some(view) = self.views.get_mut(&session).filter(|view| view.number == number) else { return Ok(()) };
+        if !view.show(out).await && view.is_over() {
+            self.follow_again(&session, out).await;
+        } else {
+            self.waiting.push(view.moved());
+        }
+        Ok(())
+    }
+
+    /// Writes the events that are committed so far.
+    async fn finish(&mut self, out: &mut FrameWriter) -> io::Result<()> {
+        let sessions: Vec<(SessionId, Seq)> = self.views.iter().map(|(id, view)| (id.clone(), view.head())).collect();
+        for (session, head) in sessions {
+            self.show_to(&session, head, out).await?;
+        }
+        Ok(())
+    }
+}
+
+impl SessionFeed {
+    /// Follows no session at first.
+    pub fn new(nuncio: Arc<Nuncio>, client: Arc<Client>, presence: Presence) -> SessionFeed {
+        SessionFeed { nuncio, client, presence, views: HashMap::new(), waiting: FuturesUnordered::new(), opened: 0 }
+    }
+
+    /// Returns whether the session is open and its current view is shown.
+    fn is_shown(&self, session: &SessionId) -> bool {
+        let open = self.nuncio.sessions_now().and_then(|sessions| sessions.opened(session));
+        open.is_some_and(|open| self.views.get(session).is_some_and(|view| view.is_of(&open)))
+    }
+
+    /// Creates a view of a session. Returns false if the session is no longer open.
+    fn open_view(&mut self, session: &SessionId, after: Seq, out: &mut FrameWriter) -> bool {
+        let Some(open) = self.nuncio.sessions_now().and_then(|sessions| sessions.opened(session)) else { return false };
+        self.opened += 1;
+        if let Some(earlier) = self.views.get_mut(session) {
+            earlier.withdraw_requests(out);
+        }
+        self.presence.attend(&open);
+        let view = View::new(open, after, self.opened, self.nuncio.clone(), self.client.clone());
+        self.views.insert(session.clone(), view);
+        true
+    }
+
+    /// Starts following a session, after the response that names it: writes the available commands
+    /// and the open permission requests.
+    fn start_following(&mut self, session: SessionId, out: &mut FrameWriter) {
+        let Some(view) = self.views.get_mut(&session) else { return };
+        view.send_commands(out);
+        view.ask_open_permissions(out);
+        self.waiting.push(view.moved());
+    }
+
+    /// Writes the history of a session.
+    async fn replay(&mut self, session: &SessionId, out: &mut FrameWriter) -> io::Result<()> {
+        if !self.open_view(session, 0, out) {
+            return Ok(());
+        }
+        loop {
+            let Some(view) = self.views.get_mut(session) else { return Ok(()) };
+            if !view.replay(out).await {
+                return Ok(());
+            }
+            out.flush_if_full().await?;
+        }
+    }
+
+    /// Writes the events of a followed session up to `seq`.
+    async fn show_to(&mut self, session: &SessionId, seq: Seq, out: &mut FrameWriter) -> io::Result<()> {
+        while let Some(view) = self.views.get_mut(session).filter(|view| view.cursor() < seq) {
+            if !view.show(out).await {
+                break;
+            }
+            out.flush_if_full().await?;
+        }
+        Ok(())
+    }
+
+    /// Follows a session again that was closed and has new events.
+    async fn follow_again(&mut self, session: &SessionId, out: &mut FrameWriter) {
+        let Some(mut view) = self.views.remove(session) else { return };
+        view.withdraw_requests(out);
+        let opened = match self.nuncio.sessions_now() {
+            Some(sessions) => sessions.open_read_only(session).await.is_ok(),
+            None => false,
+        };
+        if opened
+            && self.open_view(session, view.cursor(), out)
+            && let Some(view) = self.views.get_mut(session)
+        {
+            view.ask_open_permissions(out);
+            self.waiting.push(view.moved());
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Rows of idempotency keys: a digest of each request that carried a key, and its recorded
+//! response.
+
+use rusqlite::{OptionalExtension, params};
+
+use super::database::Store;
+use crate::error::Result;
+use crate::limits;
+
+/// The record of an idempotency key.
+pub struct IdempotencyRecord {
+    /// Digest of the request that carried the key.
+    pub asked: Vec<u8>,
+    /// The recorded response. `None`: the request has no recorded response.
+    pub text: Option<String>,
+}
+
+impl Store {
+    /// Claims an unused key and returns `None`; for a used key, returns its record. Deletes keys
+    /// that are too old or too many.
+    pub fn claim_key(&self, principal: &str, key: &str, asked: &[u8], at_ms: u64) -> Result<Option<IdempotencyRecord>> {
+        let oldest = at_ms.saturating_sub(limits::IDEMPOTENCY_KEPT.as_millis() as u64);
+        self.with("claiming a key in", |db| {
+            db.prepare_cached(
+                "DELETE FROM answers WHERE at_ms < ?1 OR at_ms < (SELECT at_ms FROM answers ORDER BY at_ms DESC LIMIT 1 OFFSET ?2)",
+            )?
+            .execute(params![oldest as i64, limits::IDEMPOTENCY_KEYS_MAX as i64])?;
+            let mut insert = db.prepare_cached(
+                "INSERT INTO answers (principal, key, asked, at_ms) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING",
+            )?;
+            if insert.execute(params![principal, key, asked, at_ms as i64])? > 0 {
+                return Ok(None);
+            }
+            let mut select = db.prepare_cached("SELECT asked, answer FROM answers WHERE principal = ?1 AND key = ?2")?;
+            select.query_row([principal, key], |row| Ok(IdempotencyRecord { asked: row.get(0)?, text: row.get(1)? })).optional()
+        })
+    }
+
+    /// Stores the response for a claimed key.
+    pub fn record_response(&self, principal: &str, key: &str, text: &str) -> Result<()> {
+        self.with("storing a response in", |db| {
+            let mut update = db.prepare_cached("UPDATE answers SET answer = ?3 WHERE principal = ?1 AND key = ?2")?;
+            update.execute([principal, key, text]).map(drop)
+        })
+    }
+
+    /// Deletes a key, so that it can be claimed again.
+    pub fn release_key(&self, principal: &str, key: &str) -> Result<()> {
+        self.with("deleting a key from", |db| {
+            db.prepare_cached("DELETE FROM answers WHERE principal = ?1 AND key = ?2")?.execute([principal, key]).map(drop)
+        })
+    }
+}

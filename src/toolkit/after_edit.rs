@@ -1,0 +1,49 @@
+//! Checks edited files with their language servers.
+
+use futures_util::future::join_all;
+use serde_json::json;
+
+use super::context::ToolContext;
+use super::output::Output;
+use crate::content::{Part, ToolContent};
+use crate::limits;
+use crate::lsp::{self, News};
+
+/// Adds the new diagnostics of the edited files to the result of an edit, and `diagnostics` to its
+/// details. Returns soon after a cancellation.
+pub async fn after_edit(output: &mut Output, context: &ToolContext) {
+    let mut paths: Vec<_> =
+        output.locations.iter().map(|location| context.workspace.resolve(&location.path.to_string_lossy()).real).collect();
+    paths.sort();
+    paths.dedup();
+    paths.truncate(limits::LSP_CALL_FILES_MAX);
+    let checks = join_all(paths.iter().map(|path| context.languages.after_edit(path, context.sandbox.as_ref())));
+    let checked = tokio::select! {
+        checked = checks => checked,
+        () = context.cancel.cancelled() => return,
+    };
+    let mut all = Vec::new();
+    let mut checked_any = false;
+    for (path, news) in paths.iter().zip(checked) {
+        let text = match news {
+            None => continue,
+            Some(News::Broken(why)) => format!("[{why}]\n"),
+            Some(News::Diagnostics { new, first }) => {
+                checked_any = true;
+                let shown = context.workspace.show(path);
+                let head = if first { format!("errors in {shown}:\n") } else { format!("new diagnostics in {shown}:\n") };
+                let text =
+                    if new.is_empty() { String::new() } else { head + &lsp::render(&new, |path| context.workspace.show(path)) };
+                all.extend(new);
+                text
+            }
+        };
+        if !text.is_empty() {
+            output.parts.push(Part::text(&text));
+            output.content.push(ToolContent::text(text));
+        }
+    }
+    if checked_any && output.details.is_object() {
+        output.details["diagnostics"] = json!(all);
+    }
+}

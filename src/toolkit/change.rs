@@ -1,0 +1,307 @@
+//! File changes: how `write`, `edit` and `apply_patch` read, write and show files.
+
+use std::fs::File;
+use std::io::{self, Read};
+
+use serde_json::Value;
+
+use super::client_copy::{ClientCopy, editors_preserve, is_same_or_formatted, with_endings_of};
+use super::context::ToolContext;
+use super::files_seen::Seen;
+use super::output::{Output, ToolError};
+use super::text::Encoding;
+use crate::content::{Location, ToolContent};
+use crate::limits;
+use crate::patch::{self, Diff, Side};
+use crate::workspace::{self, FileChange, NotChanged, Placed};
+
+/// A change of one file: its content before and after.
+pub struct Change {
+    /// The file's path; after a move, the new one.
+    pub placed: Placed,
+    /// The path as shown to users.
+    pub shown: String,
+    /// The file before the change.
+    pub old: FileSnapshot,
+    /// The new content; `None` deletes the file.
+    pub new: Option<Vec<u8>>,
+    /// For a move: the old path, and as shown to users. A file at `placed` is overwritten.
+    pub from: Option<(Placed, String)>,
+    /// The first changed line, from 1.
+    pub line: Option<usize>,
+}
+
+/// A file as read before a change.
+#[derive(Default)]
+pub struct FileSnapshot {
+    /// The content, unsaved changes of a client included; `None` if the file does not exist.
+    pub bytes: Option<Vec<u8>>,
+    client_copy: ClientCopy,
+    /// Editors preserve the content on disk byte for byte.
+    plain: bool,
+    /// The state of the file when it was read.
+    seen: Seen,
+}
+
+/// The changes of a call, computed before anything is written.
+pub struct Plan {
+    /// The changes, each of a different file.
+    pub changes: Vec<Change>,
+    /// The result for the model.
+    pub text: String,
+    /// The tool's details.
+    pub details: Value,
+}
+
+/// The changes that a call would make, shown with its permission request. An error says why the
+/// call would fail.
+pub async fn preview(
+    context: &ToolContext,
+    plan: impl FnOnce(&ToolContext) -> Result<Plan, ToolError> + Send + 'static,
+) -> Result<Vec<ToolContent>, ToolError> {
+    let inner = context.clone();
+    let plan = context.look(move || plan(&inner)).await?;
+    Ok(plan.changes.iter().map(Change::content).collect())
+}
+
+/// Plans the changes and makes them, all or none, with `paths` locked against other calls.
+pub async fn run(
+    context: &ToolContext,
+    paths: impl IntoIterator<Item = &str>,
+    plan: impl FnOnce(&ToolContext) -> Result<Plan, ToolError> + Send + 'static,
+) -> Result<Output, ToolError> {
+    let mut files: Vec<_> = paths.into_iter().map(|path| context.workspace.resolve(path).real).collect();
+    // All calls lock in the same order, which prevents deadlocks.
+    files.sort();
+    files.dedup();
+    let mut locks = Vec::new();
+    for file in &files {
+        locks.push(context.files.lock(file).await);
+    }
+    let inner = context.clone();
+    context
+        .change(move || {
+            let _locks = locks;
+            let Plan { changes, text, details } = plan(&inner)?;
+            commit(&changes, &inner)?;
+            let (content, locations) = (changes.iter().map(Change::content), changes.iter().map(Change::location));
+            Ok(Output { content: content.collect(), locations: locations.collect(), ..Output::text(text, details) })
+        })
+        .await
+}
+
+/// Reads a file that is created or replaced: the client's copy, else the file on disk, at most
+/// `limits::EDIT_BYTES_MAX`. The client is asked for a file that does not exist on disk only if the
+/// session has read it from the client before, because clients show each failed read to the user.
+pub fn current(placed: &Placed, context: &ToolContext) -> Result<FileSnapshot, ToolError> {
+    load(placed, context, context.files.is_unsaved(&placed.real))
+}
+
+/// Reads a file. With `ask_if_missing`, the client is asked for a file that does not exist on disk.
+fn load(placed: &Placed, context: &ToolContext, ask_if_missing: bool) -> Result<FileSnapshot, ToolError> {
+    // The state is read first, so that a concurrent change is detected later.
+    let before = Seen::of(&placed.real, None);
+    let disk = on_disk(placed, context)?;
+    let client_copy = match &disk {
+        None if !ask_if_missing => ClientCopy::Same,
+        disk => context.client_copy(placed, disk.as_deref())?,
+    };
+    let plain = disk.as_deref().is_none_or(editors_preserve);
+    let seen = Seen { unsaved: Seen::of(&placed.real, client_copy.unsaved()).unsaved, ..before };
+    let bytes = match (client_copy.unsaved(), disk) {
+        (None, disk) => disk,
+        (Some(_), Some(_)) if !plain => {
+            let shown = context.workspace.show(&placed.path);
+            return Err(ToolError(format!(
+                "{shown} has unsaved changes in the editor, which would not preserve its line endings or byte order mark; \
+                 ask the user to save it first"
+            )));
+        }
+        (Some(text), Some(disk)) => Some(with_endings_of(text, &disk)),
+        (Some(text), None) => Some(text.as_bytes().to_vec()),
+    };
+    Ok(FileSnapshot { bytes, client_copy, plain, seen })
+}
+
+fn on_disk(placed: &Placed, context: &ToolContext) -> Result<Option<Vec<u8>>, ToolError> {
+    let read = |file: File| {
+        let mut bytes = Vec::with_capacity(file.metadata()?.len().min(limits::EDIT_BYTES_MAX) as usize + 1);
+        file.take(limits::EDIT_BYTES_MAX + 1).read_to_end(&mut bytes).map(|_| bytes)
+    };
+    match workspace::open(&placed.real).and_then(read) {
+        Ok(bytes) if bytes.len() as u64 > limits::EDIT_BYTES_MAX => {
+            let (shown, most) = (context.workspace.show(&placed.path), limits::EDIT_BYTES_MAX >> 20);
+            Err(ToolError(format!("{shown} is larger than {most} MiB; use bash to change it")))
+        }
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(context.failed("reading", &placed.path, error)),
+    }
+}
+
+/// Reads a file that is changed in part: the client's copy, else the file on disk. Fails for
+/// UTF-16, and if the file changed since the session last saw it.
+pub fn current_text(placed: &Placed, context: &ToolContext) -> Result<FileSnapshot, ToolError> {
+    let shown = context.workspace.show(&placed.path);
+    let content = load(placed, context, true)?;
+    content.check(placed, &shown, context)?;
+    match content.bytes.as_deref().map(Encoding::of) {
+        Some(Encoding::Utf16Little | Encoding::Utf16Big) => Err(ToolError(format!("{shown} is UTF-16; use bash to change it"))),
+        Some(Encoding::Utf8 | Encoding::Utf8Marked) | None => Ok(content),
+    }
+}
+
+/// Makes all `changes`, or none if a file changed since the session last saw it or cannot be
+/// written.
+fn commit(changes: &[Change], context: &ToolContext) -> Result<(), ToolError> {
+    for change in changes {
+        let (placed, shown) = change.from.as_ref().map_or((&change.placed, &change.shown), |(from, shown)| (from, shown));
+        change.old.check(placed, shown, context)?;
+        change.old.check_unchanged(placed, shown)?;
+        if change.from.is_some() {
+            context.files.check(&change.placed.real, &change.shown, Seen::of(&change.placed.real, None))?;
+        }
+        if context.client_may_write(&change.placed) {
+            return Err(ToolError(format!(
+                "a write of {} by the editor is still pending and could overwrite this change; try again in a minute",
+                change.shown
+            )));
+        }
+    }
+    let (mut by_client, mut by_us) = (Vec::new(), Vec::new());
+    let done = changes.iter().try_for_each(|change| {
+        if change.try_client(context)? {
+            by_client.push(change)
+        } else {
+            by_us.push(change)
+        };
+        Ok(())
+    });
+    if let Err(mut error) = done.and_then(|()| commit_by_us(&by_us, context)) {
+        for change in by_client.iter().filter(|change| !change.undo(context)) {
+            error.0.push_str(&format!("; {} could not be restored", change.shown));
+        }
+        return Err(error);
+    }
+    by_us.iter().for_each(|change| context.files.note(&change.placed.real, None));
+    Ok(())
+}
+
+/// Makes the changes that the client has not made.
+fn commit_by_us(changes: &[&Change], context: &ToolContext) -> Result<(), ToolError> {
+    let mut files = Vec::new();
+    for change in changes {
+        let real = &change.placed.real;
+        if let Some((from, _)) = &change.from {
+            files.push(FileChange::Remove { real: &from.real });
+        }
+        files.push(match &change.new {
+            Some(bytes) => FileChange::Put { real, bytes, like: change.from.as_ref().map(|(from, _)| from.real.as_path()) },
+            None => FileChange::Remove { real },
+        });
+    }
+    workspace::commit(&files).map_err(|failed| not_changed(failed, context))
+}
+
+fn not_changed(failed: NotChanged, context: &ToolContext) -> ToolError {
+    let all = if failed.left.is_empty() { "; nothing was changed" } else { "" };
+    let mut error = context.failed("writing", &failed.real, format!("{}{all}", failed.error));
+    for (file, former) in failed.left {
+        let (file, former) = (context.workspace.show(&file), context.workspace.show(&former));
+        error.0.push_str(&format!("; {file} could not be restored: its former content is in {former}"));
+    }
+    error
+}
+
+impl FileSnapshot {
+    /// Fails if the file changed since the session last saw it.
+    fn check(&self, placed: &Placed, shown: &str, context: &ToolContext) -> Result<(), ToolError> {
+        context.files.check(&placed.real, shown, self.seen)
+    }
+
+    /// Fails if the file changed on disk since it was read for this change.
+    fn check_unchanged(&self, placed: &Placed, shown: &str) -> Result<(), ToolError> {
+        if self.seen.disk == Seen::of(&placed.real, None).disk {
+            return Ok(());
+        }
+        Err(ToolError(format!("stale: {shown} was changed by another program; read it again")))
+    }
+}
+
+impl Change {
+    /// A change of a file that is not moved.
+    pub fn new(placed: Placed, context: &ToolContext, old: FileSnapshot, new: Option<Vec<u8>>) -> Change {
+        Change { shown: context.workspace.show(&placed.path), placed, old, new, from: None, line: None }
+    }
+
+    /// Lets the client make the change and returns whether it did. A client whose copy or file
+    /// differs from the new content afterwards is distrusted; the caller then writes the file on
+    /// disk.
+    fn try_client(&self, context: &ToolContext) -> Result<bool, ToolError> {
+        let (Some(new), None) = (&self.new, &self.from) else { return Ok(false) };
+        // A client that cannot be read may have unsaved changes.
+        if self.old.client_copy == ClientCopy::Unknown || !self.old.plain {
+            return Ok(false);
+        }
+        let by_client = context.client_writes(&self.placed, new)?;
+        let disk = on_disk(&self.placed, context).unwrap_or_default();
+        if !by_client {
+            let written = context.client_wrote_silently(&self.placed, new, disk.as_deref());
+            if written {
+                context.files.note(&self.placed.real, None);
+            }
+            return Ok(written);
+        }
+        let client_copy = context.client_copy(&self.placed, disk.as_deref()).unwrap_or_default();
+        let found = client_copy.unsaved().map(|text| with_endings_of(text, new)).or(disk);
+        let changed = found != self.old.bytes;
+        let kept = found.is_some_and(|found| found == *new || (changed && is_same_or_formatted(new, &found)));
+        if kept {
+            context.files.note(&self.placed.real, client_copy.unsaved());
+        } else {
+            context.distrust_client(&self.placed);
+        }
+        Ok(kept)
+    }
+
+    /// Undoes a change that the client has made. Returns false if that fails.
+    fn undo(&self, context: &ToolContext) -> bool {
+        let real = &self.placed.real;
+        let done = match &self.old.bytes {
+            Some(old) if matches!(context.client_writes(&self.placed, old), Ok(true)) => true,
+            Some(bytes) => workspace::commit(&[FileChange::Put { real, bytes, like: None }]).is_ok(),
+            None => workspace::commit(&[FileChange::Remove { real }]).is_ok(),
+        };
+        context.files.note(real, self.old.client_copy.unsaved());
+        done
+    }
+
+    /// The change for users. Content that is too large or not text is only described.
+    fn content(&self) -> ToolContent {
+        let text = |bytes: &[u8]| {
+            let short = bytes.len() <= limits::DIFF_TEXT_BYTES_MAX;
+            short.then(|| std::str::from_utf8(bytes).ok().map(str::to_owned)).flatten()
+        };
+        let (old, new) = (self.old.bytes.as_deref().map(text), self.new.as_deref().map_or(Some(String::new()), text));
+        let path = self.placed.path.clone();
+        match (old, new) {
+            (None, Some(new_text)) => ToolContent::Diff { path, old_text: None, new_text },
+            (Some(Some(old)), Some(new_text)) => ToolContent::Diff { path, old_text: Some(old), new_text },
+            _ => {
+                let bytes = self.new.as_ref().or(self.old.bytes.as_ref()).map_or(0, Vec::len);
+                ToolContent::text(format!("{}: {bytes} bytes, too large to show or not text", self.shown))
+            }
+        }
+    }
+
+    /// The unified diff of the change.
+    pub fn diff(&self) -> Diff {
+        let old_name = self.from.as_ref().map_or(&self.shown, |(_, shown)| shown);
+        let old = self.old.bytes.as_deref().map(|bytes| Side { name: old_name, bytes });
+        patch::unified_diff(old, self.new.as_deref().map(|bytes| Side { name: &self.shown, bytes }))
+    }
+
+    fn location(&self) -> Location {
+        Location { path: self.placed.path.clone(), line: self.line.and_then(|line| u32::try_from(line).ok()) }
+    }
+}

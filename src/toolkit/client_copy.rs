@@ -1,0 +1,170 @@
+//! The client's copies of files: reads and writes them for a call, and compares them with the disk.
+
+use std::sync::Arc;
+
+use super::client::{ClientHands, Refused};
+use super::context::ToolContext;
+use super::output::ToolError;
+use crate::limits;
+use crate::workspace::{self, Placed};
+
+impl ToolContext {
+    /// The client, if its copy of this file may be used: client files are enabled, the file is in a
+    /// directory that the client named, and not too large for a message.
+    pub fn client_of(&self, placed: &Placed) -> Option<&Arc<dyn ClientHands>> {
+        let named = placed.inside && self.client_roots.iter().any(|root| placed.real.starts_with(root));
+        let bytes = std::fs::metadata(&placed.real).map_or(0, |metadata| metadata.len());
+        self.client.as_ref().filter(|client| client.has_files() && named && bytes <= limits::CLIENT_FILE_BYTES_MAX)
+    }
+
+    /// The client's copy of a file with the content `disk` on disk. Blocks.
+    pub fn client_copy(&self, placed: &Placed, disk: Option<&[u8]>) -> Result<ClientCopy, ToolError> {
+        let Some(client) = self.client_of(placed).filter(|_| disk.is_none_or(|disk| std::str::from_utf8(disk).is_ok())) else {
+            return Ok(ClientCopy::Unknown);
+        };
+        let text = self.wait_for(client.read_text(&placed.path)).unwrap_or(Ok(None)).map_err(|Refused(why)| {
+            let shown = self.workspace.show(&placed.path);
+            match disk {
+                Some(_) => ToolError(format!("the client refused to read {shown}: {why}")),
+                None => ToolError(format!("{shown} is not on the disk, and the client refused to read it: {why}")),
+            }
+        })?;
+        Ok(match (text, disk) {
+            (Some(text), Some(disk)) if !differs(disk, &text) => ClientCopy::Same,
+            // Some clients report a missing file as an error, some as an empty text.
+            (None, None) => ClientCopy::Same,
+            (Some(text), None) if text.is_empty() => ClientCopy::Same,
+            (Some(text), _) => ClientCopy::Unsaved(text),
+            (None, Some(_)) => ClientCopy::Unknown,
+        })
+    }
+
+    /// Lets the client write the file's new content and returns whether it did. Content that
+    /// editors do not preserve byte for byte is never sent. Blocks.
+    pub fn client_writes(&self, placed: &Placed, bytes: &[u8]) -> Result<bool, ToolError> {
+        let Some(client) = self.client_of(placed) else { return Ok(false) };
+        let Some(text) = std::str::from_utf8(bytes).ok().filter(|_| editors_preserve(bytes)) else { return Ok(false) };
+        // Not every client creates missing parent directories.
+        let parents = workspace::create_parents(&placed.real).map_err(|error| self.failed("creating", &placed.path, error))?;
+        let written = self.wait_for(client.write_text(&placed.path, text)).unwrap_or(Ok(false));
+        if written.is_err() {
+            parents.remove();
+        }
+        written
+            .map_err(|Refused(why)| ToolError(format!("the client refused to write {}: {why}", self.workspace.show(&placed.path))))
+    }
+
+    /// Returns whether a write of the file by the client is pending.
+    pub fn client_may_write(&self, placed: &Placed) -> bool {
+        self.client.as_ref().is_some_and(|client| client.may_write(&placed.path))
+    }
+
+    /// Returns whether the client has written `bytes` without an answer; `disk` is the file's
+    /// content now.
+    pub fn client_wrote_silently(&self, placed: &Placed, bytes: &[u8], disk: Option<&[u8]>) -> bool {
+        let Some(client) = self.client.as_ref().filter(|client| client.may_write(&placed.path)) else { return false };
+        let written = disk == Some(bytes);
+        if written {
+            client.has_written(&placed.path);
+        }
+        written
+    }
+
+    /// See [`ClientHands::distrust`].
+    pub fn distrust_client(&self, placed: &Placed) {
+        if let Some(client) = &self.client {
+            client.distrust(&placed.path);
+        }
+    }
+
+    /// Waits for a request to the client; `None` if the call is cancelled first.
+    fn wait_for<T>(&self, asked: impl Future<Output = T>) -> Option<T> {
+        tokio::runtime::Handle::current().block_on(async {
+            tokio::select! {
+                biased;
+                () = self.cancel.cancelled() => None,
+                answer = asked => Some(answer),
+            }
+        })
+    }
+}
+
+/// A client's copy of a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ClientCopy {
+    /// The client was not asked or did not answer; only the file on disk is known.
+    #[default]
+    Unknown,
+    /// The copy equals the file on disk.
+    Same,
+    /// The copy has unsaved changes.
+    Unsaved(String),
+}
+
+impl ClientCopy {
+    /// The text with unsaved changes, if there are any.
+    pub fn unsaved(&self) -> Option<&str> {
+        match self {
+            ClientCopy::Unsaved(text) => Some(text),
+            ClientCopy::Unknown | ClientCopy::Same => None,
+        }
+    }
+}
+
+/// Returns whether editors preserve this content byte for byte: text without byte order mark and
+/// with uniform line endings.
+pub fn editors_preserve(bytes: &[u8]) -> bool {
+    let feeds = memchr::memchr_iter(b'\n', bytes).count();
+    let pairs = memchr::memmem::find_iter(bytes, b"\r\n").count();
+    let returns = memchr::memchr_iter(b'\r', bytes).count();
+    let marked = bytes.starts_with(b"\xef\xbb\xbf");
+    returns == pairs && (pairs == 0 || pairs == feeds) && !marked && !bytes.contains(&0) && std::str::from_utf8(bytes).is_ok()
+}
+
+/// Returns whether a client's text differs from the file on disk. Line endings, a byte order mark
+/// and one final newline are ignored, because clients drop or add them.
+fn differs(disk: &[u8], text: &str) -> bool {
+    fn lines(bytes: &[u8]) -> Vec<&[u8]> {
+        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+        bytes.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line)).collect()
+    }
+    if disk == text.as_bytes() {
+        return false;
+    }
+    let (disk, text) = (lines(disk), lines(text.as_bytes()));
+    let one_newline_more = |long: &[&[u8]], short: &[&[u8]]| long.split_last() == Some((&&b""[..], short));
+    disk != text && !one_newline_more(&disk, &text) && !one_newline_more(&text, &disk)
+}
+
+/// A client's text with the line endings and the final newline of `like`. Editors report line feeds
+/// only, and some drop the last one.
+pub fn with_endings_of(text: &str, like: &[u8]) -> Vec<u8> {
+    let mut text = text.to_owned();
+    if like.ends_with(b"\n") && !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    if like.contains(&b'\r') && !text.contains('\r') {
+        text = text.replace('\n', "\r\n");
+    }
+    text.into_bytes()
+}
+
+/// Returns whether `found` is `written`, possibly changed by a formatter on save. A formatter may
+/// change whitespace, punctuation and order, but not the words; it keeps the kind of line ending
+/// and a final newline, and adds no blank lines at the end.
+pub fn is_same_or_formatted(written: &[u8], found: &[u8]) -> bool {
+    fn words(text: &str) -> Vec<&str> {
+        let mut words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+        words.sort_unstable();
+        words
+    }
+    let final_newlines = |text: &str| text[text.trim_end().len()..].matches('\n').count();
+    let (Ok(written), Ok(found)) = (std::str::from_utf8(written), std::str::from_utf8(found)) else {
+        return written == found;
+    };
+    let (before, after) = (final_newlines(written), final_newlines(found));
+    written == found
+        || (written.contains('\r') == found.contains('\r')
+            && (before.min(1)..=before.max(1)).contains(&after)
+            && words(written) == words(found))
+}

@@ -1,0 +1,145 @@
+//! The context of a tool call: everything that a tool may use.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use super::client::ClientHands;
+use super::files_seen::FilesSeen;
+use super::output::ToolError;
+use super::shell::{Shell, Start};
+use crate::content::ToolContent;
+use crate::id::ToolCallId;
+use crate::limits;
+use crate::lsp::{Languages, Servers, Terms};
+use crate::process::{Sandbox, Supervisor};
+use crate::web::{Address, HttpClients};
+use crate::workspace::{PathFilter, Walk, Workspace};
+
+/// Receives the content that a running call shows; each update replaces the one before. Must not
+/// block.
+pub type Progress = Arc<dyn Fn(Vec<ToolContent>) + Send + Sync>;
+
+/// Returns whether a call may follow a redirect to an address.
+pub type Reach = Arc<dyn Fn(&Address) -> bool + Send + Sync>;
+
+/// The context of one call. Most fields are shared by the calls of a session.
+#[derive(Clone)]
+pub struct ToolContext {
+    pub call_id: ToolCallId,
+    pub workspace: Arc<Workspace>,
+    pub supervisor: Supervisor,
+    pub shell: Arc<Shell>,
+    /// Working directory and variables with which a command of this call starts. Fixed before the
+    /// permission check, so that concurrent calls cannot change what was evaluated.
+    pub start: Start,
+    pub files: Arc<FilesSeen>,
+    pub languages: Arc<Languages>,
+    pub cancel: CancellationToken,
+    pub progress: Progress,
+    /// Files, by real path, that permission rules hide from tools that search many files.
+    pub hidden: Option<PathFilter>,
+    /// Redirects that permission rules allow; `None` allows all.
+    pub reach: Option<Reach>,
+    pub web: HttpClients,
+    /// Permits for concurrent searches of directory trees; each search occupies a blocking thread.
+    pub searches: Arc<Semaphore>,
+    /// Hosts outside the public web that `fetch` may access: `host` or `host:port`.
+    pub fetch_hosts: Arc<[String]>,
+    /// Names of environment variables with keys and tokens, which are removed for all commands.
+    pub secrets: Arc<[String]>,
+    /// The client's files and terminals, if it provides any.
+    pub client: Option<Arc<dyn ClientHands>>,
+    /// Directories, without symlinks, whose files are read and written through the client: those
+    /// that it named for the session; none if the setting `client_files` is off.
+    pub client_roots: Arc<[PathBuf]>,
+    /// True if commands run in the client's terminals.
+    pub client_terminal: bool,
+    /// The sandbox of the call's commands.
+    pub sandbox: Option<Sandbox>,
+}
+
+impl ToolContext {
+    /// A context without a session; progress of its calls is dropped.
+    pub fn new(workspace: Arc<Workspace>, shell: Arc<Shell>, supervisor: Supervisor) -> ToolContext {
+        ToolContext {
+            call_id: ToolCallId::new(),
+            start: shell.start(&workspace),
+            shell,
+            workspace,
+            languages: Arc::new(Languages::new(Arc::new(Servers::new(supervisor.clone())), Terms::default())),
+            supervisor,
+            files: Arc::default(),
+            cancel: CancellationToken::new(),
+            progress: Arc::new(|_| {}),
+            hidden: None,
+            reach: None,
+            web: HttpClients::default(),
+            searches: Arc::new(Semaphore::new(limits::WALKS_MAX)),
+            fetch_hosts: Arc::new([]),
+            secrets: Arc::new([]),
+            client: None,
+            client_roots: Arc::new([]),
+            client_terminal: false,
+            sandbox: None,
+        }
+    }
+
+    /// Runs work that only reads files, on a blocking thread. A cancellation ends the call at once;
+    /// the work ends soon after and its result is dropped.
+    pub async fn look<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
+    ) -> Result<T, ToolError> {
+        tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => Err(ToolError::cancelled()),
+            found = self.change(work) => found,
+        }
+    }
+
+    /// Runs a search of a directory tree, like [`ToolContext::look`]. At most [`limits::WALKS_MAX`]
+    /// searches run concurrently; the others wait.
+    pub async fn search<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
+    ) -> Result<T, ToolError> {
+        let permit = tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => return Err(ToolError::cancelled()),
+            permit = self.searches.clone().acquire_owned() => permit,
+        };
+        self.look(move || {
+            // Held until the thread is free again, also after a cancellation.
+            let _permit = permit;
+            work()
+        })
+        .await
+    }
+
+    /// A walk below `real` that skips files excluded by permission rules or ignore files, and ends
+    /// when the call is cancelled.
+    pub fn walk(&self, real: &Path) -> Walk {
+        Walk::new(real, self.cancel.clone()).except(self.hidden.clone()).excludes(self.workspace.excludes.clone())
+    }
+
+    /// Runs work that changes files, on a blocking thread. A cancellation before the start prevents
+    /// it; later it has no effect, so that the result of the work is always reported.
+    pub async fn change<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
+    ) -> Result<T, ToolError> {
+        if self.cancel.is_cancelled() {
+            return Err(ToolError::cancelled());
+        }
+        let done = tokio::task::spawn_blocking(work).await;
+        done.unwrap_or_else(|_| Err(ToolError::new("internal error: the tool panicked")))
+    }
+
+    /// An error of an operation on a file; `doing` is a verb such as "reading".
+    pub fn failed(&self, doing: &str, path: &Path, error: impl std::fmt::Display) -> ToolError {
+        ToolError(format!("{doing} {}: {error}", self.workspace.show(path)))
+    }
+}

@@ -1,0 +1,119 @@
+//! The state of files that a session has seen, so that it does not overwrite changes it has not
+//! seen; and locks for files that are being written.
+
+use std::collections::HashMap;
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use tokio::sync::OwnedMutexGuard;
+
+use super::output::ToolError;
+
+/// Identifies a state of a file: on disk, and in a client. The default is that of a missing file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// The state on disk.
+    pub disk: Option<Stamp>,
+    /// Hash of the client's text, if it had unsaved changes.
+    pub unsaved: Option<u64>,
+}
+
+impl Seen {
+    /// The state of the file now, with `unsaved` text in a client.
+    pub fn of(real: &Path, unsaved: Option<&str>) -> Seen {
+        let hash = |text: &str| {
+            let mut hasher = DefaultHasher::new();
+            text.hash(&mut hasher);
+            hasher.finish()
+        };
+        Seen { disk: Stamp::of(real), unsaved: unsaved.map(hash) }
+    }
+
+    fn is_a_file(&self) -> bool {
+        self.disk.is_some() || self.unsaved.is_some()
+    }
+}
+
+/// Identifies a state of a file on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// Seconds and nanoseconds. File system clocks are coarse, hence the other fields.
+    modified: (i64, i64),
+    bytes: u64,
+    inode: u64,
+}
+
+impl Stamp {
+    fn of(path: &Path) -> Option<Stamp> {
+        let metadata = fs::metadata(path).ok()?;
+        Some(Stamp { modified: (metadata.mtime(), metadata.mtime_nsec()), bytes: metadata.len(), inode: metadata.ino() })
+    }
+}
+
+/// The files that a session has read or written, by real path, with the state it last saw.
+#[derive(Debug, Default)]
+pub struct FilesSeen {
+    seen: Mutex<HashMap<PathBuf, Seen>>,
+    locks: Arc<PathLocks>,
+}
+
+impl FilesSeen {
+    /// No files seen yet; `locks` are shared by all sessions.
+    pub fn new(locks: Arc<PathLocks>) -> FilesSeen {
+        FilesSeen { seen: Mutex::default(), locks }
+    }
+
+    /// Records that the session has seen the file in its current state, with `unsaved` text in a
+    /// client.
+    pub fn note(&self, real: &Path, unsaved: Option<&str>) {
+        let seen = Seen::of(real, unsaved);
+        if seen.is_a_file() {
+            self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert(real.to_owned(), seen);
+        }
+    }
+
+    /// Returns whether the session last saw the file with unsaved changes in a client.
+    pub fn is_unsaved(&self, real: &Path) -> bool {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.get(real).is_some_and(|seen| seen.unsaved.is_some())
+    }
+
+    /// Fails if the file changed since the session last saw it. A file that it has not seen, or
+    /// that no longer exists, may be written.
+    pub fn check(&self, real: &Path, shown: &str, now: Seen) -> Result<(), ToolError> {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).get(real).copied();
+        match seen {
+            Some(seen) if now.is_a_file() && seen != now => {
+                Err(ToolError(format!("stale: {shown} changed since it was read; read it again")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Locks the file for writing; waits for other writers.
+    pub async fn lock(&self, real: &Path) -> OwnedMutexGuard<()> {
+        self.locks.lock(real).await
+    }
+}
+
+/// The locks of files that are being written.
+#[derive(Debug, Default)]
+pub struct PathLocks {
+    locks: Mutex<HashMap<PathBuf, Weak<tokio::sync::Mutex<()>>>>,
+}
+
+impl PathLocks {
+    async fn lock(&self, real: &Path) -> OwnedMutexGuard<()> {
+        let lock = {
+            let mut locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
+            locks.retain(|_, lock| lock.strong_count() > 0);
+            let lock = locks.get(real).and_then(Weak::upgrade).unwrap_or_default();
+            locks.insert(real.to_owned(), Arc::downgrade(&lock));
+            lock
+        };
+        lock.lock_owned().await
+    }
+}

@@ -1,0 +1,83 @@
+//! Follows a running command to its end: passes its output on, and returns why it ended.
+
+use std::future::Future;
+use std::time::Duration;
+
+use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio_util::sync::CancellationToken;
+
+use super::output::ToolError;
+use crate::limits;
+use crate::process::{Child, ExitStatus};
+
+/// Receives the output of a command.
+pub trait Sink: Send {
+    /// Adds output.
+    fn push(&mut self, bytes: &[u8]) -> impl Future<Output = ()> + Send;
+
+    /// Returns whether there is new output to show.
+    fn has_new_output(&self) -> bool;
+
+    /// Shows the output so far.
+    fn show(&mut self);
+}
+
+/// Why a command ended.
+pub enum End {
+    /// It exited, or was killed by a signal that nuncio did not send.
+    Exited(ExitStatus),
+    /// The call was cancelled.
+    Cancelled,
+    /// The timeout expired.
+    TimedOut,
+    /// Running it failed, or it could not be ended.
+    Failed(ToolError),
+}
+
+/// Waits until all processes of the command have ended and its output is complete. Without a
+/// timeout the command may run indefinitely.
+pub async fn follow(child: Child, timeout: Option<Duration>, cancel: &CancellationToken, sink: &mut impl Sink) -> End {
+    let Child { mut output, mut ending } = child;
+    let mut chunk = Vec::with_capacity(limits::PIPE_BYTES);
+    let mut updates = interval(limits::BASH_UPDATE);
+    updates.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut deadline = Box::pin(sleep(timeout.unwrap_or(Duration::MAX)));
+    let mut why = None;
+    let mut status = None;
+    let mut open = true;
+    while open || status.is_none() {
+        tokio::select! {
+            biased;
+            () = cancel.cancelled(), if why.is_none() && status.is_none() => {
+                why = Some(End::Cancelled);
+                ending.cut();
+                deadline.set(sleep(limits::END_WAIT));
+            }
+            () = &mut deadline => {
+                if why.is_some() || status.is_some() {
+                    break;
+                }
+                why = Some(End::TimedOut);
+                ending.cut();
+                deadline.set(sleep(limits::END_WAIT));
+            }
+            ended = ending.wait(), if status.is_none() => {
+                status = Some(ended);
+                deadline.set(sleep(limits::KILL_WAIT));
+            }
+            _ = updates.tick(), if sink.has_new_output() => sink.show(),
+            read = output.read(&mut chunk), if open => {
+                open = matches!(read, Ok(bytes) if bytes > 0);
+                sink.push(&chunk).await;
+                chunk.clear();
+            }
+        }
+    }
+    match (why, status) {
+        (Some(_), None) => End::Failed(ToolError::new("the command did not end: its processes may still be running")),
+        (Some(why), Some(Ok(_))) => why,
+        (_, Some(Err(error))) => End::Failed(error.into()),
+        (None, Some(Ok(status))) => End::Exited(status),
+        (None, None) => End::Failed(ToolError::new("the command's output ended before the command did")),
+    }
+}

@@ -1,0 +1,111 @@
+//! The list of changed files of a diff (`--raw --numstat -z`), for diffs and commits.
+
+use serde::Serialize;
+
+use super::repository::{Git, GitOutput};
+
+/// Options of every diff, which override the settings of git.
+pub const DIFF_OPTIONS: [&str; 9] = [
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-color",
+    "--no-relative",
+    "--find-renames",
+    "--ignore-submodules=dirty",
+    "--submodule=short",
+    "--src-prefix=a/",
+    "--dst-prefix=b/",
+];
+
+/// A changed file, as an entry of `details`.
+#[derive(Clone, Debug, Serialize)]
+pub struct FileChange {
+    /// Displayed path.
+    pub path: String,
+    /// See [`status_name`].
+    pub status: &'static str,
+    /// Displayed path before a rename or copy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// Number of inserted lines; `None` for a binary file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub insertions: Option<u64>,
+    /// Number of deleted lines; `None` for a binary file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deletions: Option<u64>,
+    /// Path relative to the top of the working tree.
+    #[serde(skip)]
+    raw: Vec<u8>,
+    /// Path before a rename or copy, relative to the top of the working tree.
+    #[serde(skip)]
+    raw_from: Option<Vec<u8>>,
+}
+
+impl FileChange {
+    /// The new and the old path, relative to the top of the working tree.
+    pub fn raw_paths(&self) -> impl Iterator<Item = &[u8]> {
+        [Some(&self.raw), self.raw_from.as_ref()].into_iter().flatten().map(Vec::as_slice)
+    }
+
+    /// The change in one line: `modified src/a.rs +1 -2`.
+    pub fn line(&self) -> String {
+        let from = self.from.as_ref().map(|from| format!("{from} -> ")).unwrap_or_default();
+        let counts = match (self.insertions, self.deletions) {
+            (Some(insertions), Some(deletions)) => format!(" +{insertions} -{deletions}"),
+            _ => String::new(),
+        };
+        format!("{} {from}{}{counts}", self.status, self.path)
+    }
+}
+
+/// The name of a status letter of git-diff(1), "Raw output format".
+pub fn status_name(letter: u8) -> &'static str {
+    match letter {
+        b'A' => "added",
+        b'C' => "copied",
+        b'D' => "deleted",
+        b'R' => "renamed",
+        b'T' => "type_changed",
+        b'U' => "conflicted",
+        _ => "modified",
+    }
+}
+
+/// Parses the output of a diff: records `:MODE MODE ID ID STATUS` followed by one path or, for a
+/// rename or copy, two, and records `INSERTIONS TAB DELETIONS TAB PATH`, where an empty path is
+/// followed by both paths of a rename.
+pub fn parse(git: &Git<'_>, output: &GitOutput) -> Vec<FileChange> {
+    let mut changes: Vec<FileChange> = Vec::new();
+    let mut fields = output.fields();
+    while let Some(field) = fields.next() {
+        if let Some(record) = field.strip_prefix(b":") {
+            let letter = record.split(|byte| *byte == b' ').nth(4).and_then(<[u8]>::first).copied().unwrap_or(b'M');
+            let from = if matches!(letter, b'R' | b'C') { fields.next() } else { None };
+            let Some(raw) = fields.next() else { break };
+            // git lists a conflicted file twice: as conflicted, and compared with our side.
+            if !changes.iter().any(|change| change.raw == raw) {
+                changes.push(FileChange {
+                    path: git.show(raw),
+                    status: status_name(letter),
+                    from: from.map(|from| git.show(from)),
+                    insertions: None,
+                    deletions: None,
+                    raw: raw.to_owned(),
+                    raw_from: from.map(<[u8]>::to_owned),
+                });
+            }
+            continue;
+        }
+        let mut columns = field.splitn(3, |byte| *byte == b'\t');
+        let mut count = || columns.next().and_then(|count| std::str::from_utf8(count).ok()?.parse().ok());
+        let (insertions, deletions) = (count(), count());
+        let raw = match columns.next() {
+            Some(raw) if !raw.is_empty() => raw,
+            _ => fields.nth(1).unwrap_or_default(),
+        };
+        if let Some(change) = changes.iter_mut().find(|change| change.raw == raw) {
+            (change.insertions, change.deletions) = (insertions, deletions);
+        }
+    }
+    changes
+}

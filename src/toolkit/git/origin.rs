@@ -1,0 +1,79 @@
+//! Finds the repository of a session's directory and checks that it belongs to the directory.
+//!
+//! Files in the directory can refer to any other repository, by `core.worktree`, `gitdir:`, a
+//! symlink or `commondir`. A repository outside the session's directories is accepted only if it
+//! refers back to the directory, as the repository of a linked worktree or of a submodule does.
+
+use std::path::{Path, PathBuf};
+
+use super::arguments::path;
+use super::repository::Git;
+use crate::toolkit::context::ToolContext;
+use crate::toolkit::output::ToolError;
+use crate::workspace::read_small;
+
+impl<'c> Git<'c> {
+    /// Finds the repository. Fails if the directory is not in a working tree, or if the repository
+    /// does not belong to the directory.
+    pub async fn open(context: &'c ToolContext) -> Result<Git<'c>, ToolError> {
+        let mut git = Git { context, top: PathBuf::new(), large_files: None };
+        let origin = find(&git).await?;
+        git.large_files = Some(origin.common.join("lfs"));
+        git.top = origin.top;
+        Ok(git)
+    }
+}
+
+/// The directories of a repository, without symlinks.
+struct Origin {
+    /// The working tree.
+    top: PathBuf,
+    /// The part of the git directory that linked worktrees share: objects, branches, settings.
+    common: PathBuf,
+}
+
+/// Finds the repository of the session's directory. Fails if it does not belong to the directory.
+async fn find(git: &Git<'_>) -> Result<Origin, ToolError> {
+    let (top, own) = (place(git, "--show-toplevel").await?, place(git, "--git-dir").await?);
+    let common = place(git, "--git-common-dir").await?;
+    let workspace = &git.context.workspace;
+    let elsewhere = |what: String| Err(ToolError(format!("{what}; the git tools do not access it; use git with bash")));
+    if !workspace.cwd.starts_with(&top) {
+        let (top, cwd) = (top.display(), workspace.cwd.display());
+        return elsewhere(format!("the working tree of this repository is {top}, and {cwd} is outside it"));
+    }
+    let inside = |place: &Path| place.starts_with(&top) || workspace.roots.iter().any(|root| place.starts_with(root));
+    // Statements of a git directory inside the session's directories prove nothing: any tool call
+    // may have written them.
+    let ours = match inside(&own) {
+        true => inside(&common),
+        false => is_linked(&top, &own, &common) || is_submodule(git, &top, &own).await?,
+    };
+    if !ours {
+        return elsewhere(format!("this repository is {}, outside the session's directories", common.display()));
+    }
+    Ok(Origin { top, common })
+}
+
+/// A path that `git rev-parse` prints, without symlinks.
+async fn place(git: &Git<'_>, what: &str) -> Result<PathBuf, ToolError> {
+    let output = git.read(["rev-parse", "--path-format=absolute", what]).await?;
+    let named = path(output.bytes.strip_suffix(b"\n").unwrap_or(&output.bytes));
+    std::fs::canonicalize(&named).map_err(|error| git.context.failed("looking for", &named, error))
+}
+
+/// True if `own` is the git directory of a linked worktree that the repository created for `top`
+/// (gitrepository-layout(5), `worktrees/<id>/gitdir`).
+fn is_linked(top: &Path, own: &Path, common: &Path) -> bool {
+    let named = read_small(&own.join("gitdir")).map(|named| own.join(path(named.trim_ascii_end())));
+    let tree =
+        named.ok().filter(|named| named.file_name() == Some(".git".as_ref())).and_then(|named| named.parent()?.canonicalize().ok());
+    own.parent() == Some(&common.join("worktrees")) && tree.as_deref() == Some(top)
+}
+
+/// True if the settings of the repository in `own` name `top` as its working tree.
+async fn is_submodule(git: &Git<'_>, top: &Path, own: &Path) -> Result<bool, ToolError> {
+    let named = git.try_read(["config", "--get", "core.worktree"]).await?;
+    let tree = own.join(path(named.bytes.trim_ascii_end())).canonicalize();
+    Ok(named.code == 0 && tree.is_ok_and(|tree| tree == top))
+}

@@ -1,0 +1,265 @@
+//! Runs git in the repository of a session's directory, and shows and locates its files.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use super::arguments::{literal_pathspec, path};
+use crate::limits;
+use crate::process::{Child, Command, ExitStatus, Sandbox};
+use crate::toolkit::context::ToolContext;
+use crate::toolkit::output::ToolError;
+use crate::toolkit::sandbox_notes::sandbox_notes;
+
+/// Environment without editor, pager and password prompts. The fixed locale keeps messages of git
+/// in English, because some of them are parsed.
+const NON_INTERACTIVE: [(&str, &str); 8] = [
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_EDITOR", "true"),
+    ("GIT_SEQUENCE_EDITOR", "true"),
+    ("GIT_ASKPASS", "true"),
+    ("SSH_ASKPASS", "true"),
+    ("GIT_PAGER", "cat"),
+    ("TERM", "dumb"),
+    ("LC_ALL", "C.UTF-8"),
+];
+
+/// Environment of reading commands: no refresh of the index, no fetch of missing objects.
+const READ_ONLY: [(&str, &str); 2] = [("GIT_OPTIONAL_LOCKS", "0"), ("GIT_NO_LAZY_FETCH", "1")];
+
+/// Variables that select another repository or program than those of the directory; they are set if
+/// nuncio was started by a git hook.
+const REMOVED: [&str; 8] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_COMMON_DIR",
+    "GIT_NAMESPACE",
+    "GIT_PREFIX",
+    "GIT_EXTERNAL_DIFF",
+];
+
+/// Settings that disable programs from the repository's settings, and select UTF-8 output.
+const SAFE_SETTINGS: [&str; 4] =
+    ["core.fsmonitor=false", "core.hooksPath=/dev/null", "log.showSignature=false", "i18n.logOutputEncoding=UTF-8"];
+
+/// Shell script that prints the standard output of a command, and appends its standard error only
+/// if the command fails.
+const OUTPUT_FIRST: &str = r#"exec 3>&1; errors=$("$@" 2>&1 >&3 3>&-) || { code=$?; printf '%s\n' "$errors"; exit $code; }"#;
+
+/// The output of a git command.
+pub struct GitOutput {
+    pub bytes: Vec<u8>,
+    /// True if there was more than `limits::GIT_OUTPUT_BYTES_MAX`; `bytes` is truncated then.
+    pub truncated: bool,
+    /// Exit code.
+    pub code: i32,
+    /// Description of the sandbox for the model, in lines; empty without a sandbox.
+    pub sandbox_notes: String,
+}
+
+impl GitOutput {
+    /// The output as text without trailing whitespace.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.bytes).trim_end().to_owned()
+    }
+
+    /// The NUL-terminated fields of an output with `-z`; a truncated last one is omitted.
+    pub fn fields(&self) -> impl Iterator<Item = &[u8]> {
+        let end = memchr::memrchr(0, &self.bytes).unwrap_or(0);
+        self.bytes[..end].split(|byte| *byte == 0).filter(move |_| end > 0)
+    }
+}
+
+/// The repository that contains a session's directory.
+pub struct Git<'c> {
+    pub(super) context: &'c ToolContext,
+    /// The working tree, without symlinks. It contains the session's directory.
+    pub top: PathBuf,
+    /// Storage of Git LFS, which its filters write to.
+    pub(super) large_files: Option<PathBuf>,
+}
+
+impl<'c> Git<'c> {
+    /// Runs a reading command. A failure of git is an error.
+    pub async fn read(&self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result<GitOutput, ToolError> {
+        let output = self.try_read(arguments).await?;
+        if output.code == 0 || output.truncated { Ok(output) } else { Err(self.failed(&output)) }
+    }
+
+    /// Runs a reading command. A failure of git is returned as its exit code.
+    pub async fn try_read(&self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result<GitOutput, ToolError> {
+        let settings = SAFE_SETTINGS.into_iter().flat_map(|setting| ["-c", setting]);
+        let own = ["sh", "-c", OUTPUT_FIRST, "sh", "git", "--no-pager"].into_iter().chain(settings);
+        let all = own.map(OsString::from).chain(arguments.into_iter().map(Into::into));
+        let mut command = self.command(all).sandbox(Some(self.read_sandbox()));
+        for (name, value) in READ_ONLY {
+            command = command.env(name, value);
+        }
+        self.run(&command, limits::GIT_READ, &self.context.cancel).await
+    }
+
+    /// Runs a command that changes the repository, with its hooks. The output contains standard
+    /// output and standard error in order. Background maintenance is disabled: it would be killed
+    /// with the command.
+    pub async fn change(&self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result<GitOutput, ToolError> {
+        self.run(&self.change_command(arguments), limits::GIT_CHANGE, &self.context.cancel).await
+    }
+
+    /// Runs a command that reverts changes of a failed call, even if the call was cancelled.
+    pub async fn undo(&self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result<(), ToolError> {
+        let output = self.run(&self.change_command(arguments), limits::GIT_UNDO, &CancellationToken::new()).await?;
+        if output.code == 0 { Ok(()) } else { Err(self.failed(&output)) }
+    }
+
+    /// A changing command. Its hooks and filters run in the sandbox of shell commands.
+    fn change_command(&self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Command {
+        let own = ["git", "--no-pager", "-c", "maintenance.auto=false", "-c", "gc.auto=0"].map(OsString::from);
+        self.command(own.into_iter().chain(arguments.into_iter().map(Into::into))).sandbox(self.context.sandbox.clone())
+    }
+
+    /// The sandbox of reading commands. Without Landlock in the kernel it is omitted, unless the
+    /// session requires a sandbox.
+    fn read_sandbox(&self) -> Sandbox {
+        let temp = self.context.shell.temp().to_owned();
+        Sandbox {
+            writable: self.large_files.iter().cloned().collect(),
+            private: self.context.workspace.private.clone(),
+            readable: Vec::new(),
+            temp,
+            network: false,
+            required: self.context.sandbox.is_some(),
+        }
+    }
+
+    fn command(&self, arguments: impl IntoIterator<Item = OsString>) -> Command {
+        let mut command = Command::program(arguments, &self.context.workspace.cwd);
+        for (name, value) in NON_INTERACTIVE {
+            command = command.env(name, value);
+        }
+        for name in REMOVED.into_iter().chain(self.context.secrets.iter().map(String::as_str)) {
+            command = command.env_remove(name);
+        }
+        command
+    }
+
+    async fn run(&self, command: &Command, timeout: Duration, cancel: &CancellationToken) -> Result<GitOutput, ToolError> {
+        if cancel.is_cancelled() {
+            return Err(ToolError::cancelled());
+        }
+        let mut child = self.context.supervisor.spawn(command)?;
+        let mut bytes = Vec::new();
+        let ended = tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(ToolError::cancelled()),
+            () = sleep(timeout) => {
+                Err(ToolError(format!("git timed out after {} s; it and its child processes were killed", timeout.as_secs())))
+            }
+            ended = read_to_end(&mut child, &mut bytes) => Ok(ended?),
+        };
+        match ended {
+            Ok(Some(status)) => {
+                let required = command.sandbox.as_ref().filter(|sandbox| sandbox.required);
+                let sandbox_notes = required.map(|sandbox| sandbox_notes(sandbox, &status)).unwrap_or_default();
+                Ok(GitOutput { bytes, truncated: false, code: status.code, sandbox_notes })
+            }
+            Ok(None) => {
+                child.end().await?;
+                bytes.truncate(limits::GIT_OUTPUT_BYTES_MAX);
+                Ok(GitOutput { bytes, truncated: true, code: 0, sandbox_notes: String::new() })
+            }
+            Err(ToolError(why)) => {
+                child.end().await?;
+                let output =
+                    String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(limits::GIT_ERROR_BYTES_MAX)..]).into_owned();
+                Err(ToolError(format!("{output}{why}")))
+            }
+        }
+    }
+
+    /// The error for a failed command, with the end of its output.
+    pub fn failed(&self, output: &GitOutput) -> ToolError {
+        let text = output.text();
+        if output.code == 127 && text.contains("git: ") {
+            return ToolError::new("git is not installed");
+        }
+        if text.contains("not a git repository") || text.contains("must be run in a work tree") {
+            let cwd = self.context.workspace.cwd.display();
+            return ToolError(format!("{cwd} is not in a git repository; run git init with bash to create one"));
+        }
+        let start = text.ceil_char_boundary(text.len().saturating_sub(limits::GIT_ERROR_BYTES_MAX));
+        let message = format!("git failed with exit code {}: {}\n{}", output.code, &text[start..], output.sandbox_notes);
+        ToolError(message.trim_end().to_owned())
+    }
+
+    /// The displayed form of a path relative to the top of the working tree. A trailing slash of a
+    /// directory stays.
+    pub fn show(&self, from_top: &[u8]) -> String {
+        let mut shown = self.context.workspace.show(&self.top.join(path(from_top)));
+        if from_top.ends_with(b"/") {
+            shown.push('/');
+        }
+        shown
+    }
+
+    /// True if rules forbid reading a path relative to the top of the working tree.
+    pub fn hides(&self, from_top: &[u8]) -> bool {
+        let from_top = from_top.strip_suffix(b"/").unwrap_or(from_top);
+        self.context.hidden.as_ref().is_some_and(|hides| hides(&self.top.join(path(from_top))))
+    }
+
+    /// The pathspecs of a call: `path`, else the parts of the working tree inside the session's
+    /// roots. An empty list means the whole working tree.
+    pub fn scope(&self, path: Option<&str>) -> Result<Vec<OsString>, ToolError> {
+        if let Some(path) = path {
+            return Ok(vec![self.pathspec(path)?]);
+        }
+        let roots = &self.context.workspace.roots;
+        if roots.iter().any(|root| self.top.starts_with(root)) {
+            return Ok(Vec::new());
+        }
+        let inside: Vec<OsString> =
+            roots.iter().filter(|root| root.starts_with(&self.top)).map(|root| literal_pathspec(root)).collect();
+        if inside.is_empty() {
+            return Err(ToolError(format!("the repository {} is outside the roots", self.top.display())));
+        }
+        Ok(inside)
+    }
+
+    /// A pathspec that matches exactly the path of a tool call; no character is special.
+    pub fn pathspec(&self, path: &str) -> Result<OsString, ToolError> {
+        Ok(literal_pathspec(&self.locate(path)?))
+    }
+
+    /// The absolute path for a path of a tool call. Symlinks among its parents are resolved, but
+    /// not the path itself, because git tracks symlinks as such.
+    pub fn locate(&self, path: &str) -> Result<PathBuf, ToolError> {
+        let placed = self.context.workspace.resolve(path);
+        let link = placed.path.file_name().filter(|_| placed.path.is_symlink());
+        let directory = placed.path.parent().and_then(|parent| std::fs::canonicalize(parent).ok());
+        // A symlink outside the repository is resolved.
+        let own = link.zip(directory).map(|(name, directory)| directory.join(name)).filter(|own| own.starts_with(&self.top));
+        let place = own.unwrap_or(placed.real);
+        if !place.starts_with(&self.top) {
+            return Err(ToolError(format!("{path} is not in the repository {}", self.top.display())));
+        }
+        Ok(place)
+    }
+}
+
+/// Reads the whole output and waits for the command to exit. `None` if the output is too long.
+async fn read_to_end(child: &mut Child, bytes: &mut Vec<u8>) -> Result<Option<ExitStatus>, ToolError> {
+    loop {
+        let read = child.output.read(bytes).await;
+        if bytes.len() > limits::GIT_OUTPUT_BYTES_MAX {
+            return Ok(None);
+        }
+        if read.map_err(|error| ToolError(format!("reading the output of git: {error}")))? == 0 {
+            return Ok(Some(child.wait().await?));
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! The background jobs of a session: commands that keep running between calls. Their number and the
+//! output kept of them are limited.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::capture::Capture;
+use super::follow::{End, Sink, follow};
+use super::output::ToolError;
+use super::sandbox_notes::sandbox_notes;
+use crate::limits;
+use crate::process::{Command, Sandbox, Supervisor};
+
+/// How long to wait for a job to end; ending its command has its own, shorter timeout.
+const END: Duration = limits::END_WAIT.saturating_mul(2);
+
+/// The jobs of a session. Dropping it ends all jobs.
+#[derive(Debug, Default)]
+pub struct Jobs {
+    table: Mutex<Table>,
+    tasks: TaskTracker,
+    cancel: CancellationToken,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    /// Number of the last job.
+    last: u32,
+    jobs: BTreeMap<u32, Arc<Job>>,
+}
+
+/// A background job, running or ended.
+#[derive(Debug)]
+pub struct Job {
+    pub number: u32,
+    pub command: String,
+    /// The file with the output, once it exceeds what a model sees at once.
+    artifact: PathBuf,
+    output: Mutex<JobOutput>,
+    ended: watch::Sender<Option<Ended>>,
+    cancel: CancellationToken,
+}
+
+/// How a job ended.
+#[derive(Clone, Debug)]
+pub struct Ended {
+    /// Exit code; `None` if the job did not exit by itself.
+    pub code: Option<i32>,
+    /// How the job ended, for the model.
+    pub how: String,
+    /// Notes on the sandbox for the model, in lines.
+    pub notes: String,
+}
+
+/// The output of a job.
+#[derive(Debug, Default)]
+struct JobOutput {
+    /// The last bytes.
+    tail: Vec<u8>,
+    /// Bytes of the whole output.
+    total: usize,
+    /// Offset at which the last read ended.
+    shown: usize,
+}
+
+/// A part of a job's output.
+pub struct Part {
+    pub text: String,
+    /// Bytes before `text` that are no longer in memory.
+    pub missed: usize,
+    /// Offset of the next part.
+    pub next: usize,
+    /// Bytes available from `next` on.
+    pub more: usize,
+}
+
+impl Jobs {
+    /// Starts a command in the background and returns the job's number. `line` is the command as
+    /// the model wrote it.
+    pub fn start(
+        &self,
+        line: &str,
+        command: &Command,
+        supervisor: &Supervisor,
+        artifact: PathBuf,
+        timeout: Option<Duration>,
+    ) -> Result<u32, ToolError> {
+        let mut table = self.table();
+        if self.cancel.is_cancelled() {
+            return Err(ToolError::new("bash: the session is being closed"));
+        }
+        if table.jobs.values().filter(|job| job.ended().is_none()).count() >= limits::JOBS_MAX {
+            let most = limits::JOBS_MAX;
+            return Err(ToolError(format!("bash: {most} background jobs are already running; end one of them with bash_kill")));
+        }
+        let (child, sandbox) = (supervisor.spawn(command)?, command.sandbox.clone());
+        while table.jobs.len() >= limits::JOBS_KEPT_MAX
+            && let Some(oldest) = table.jobs.values().find(|job| job.ended().is_some()).map(|job| job.number)
+        {
+            table.jobs.remove(&oldest);
+        }
+        table.last += 1;
+        let number = table.last;
+        let job = Arc::new(Job {
+            number,
+            command: line.into(),
+            artifact: artifact.clone(),
+            output: Mutex::default(),
+            ended: watch::Sender::new(None),
+            cancel: self.cancel.child_token(),
+        });
+        table.jobs.insert(number, job.clone());
+        self.tasks.spawn(async move {
+            let mut sink = JobSink { capture: Capture::new(artifact), job };
+            let end = follow(child, timeout, &sink.job.cancel.clone(), &mut sink).await;
+            // The file is complete before the job is reported as ended.
+            let JobSink { capture, job } = sink;
+            capture.finish().await;
+            job.ended.send_replace(Some(Ended::of(end, sandbox.as_ref())));
+        });
+        Ok(number)
+    }
+
+    /// The job with this number, as a model wrote it.
+    pub fn get(&self, number: &str) -> Result<Arc<Job>, ToolError> {
+        let table = self.table();
+        let job = number.trim().parse().ok().and_then(|number: u32| table.jobs.get(&number));
+        job.cloned().ok_or_else(|| {
+            let known: Vec<String> = table.jobs.keys().map(u32::to_string).collect();
+            let known = if known.is_empty() { "no background jobs".into() } else { format!("jobs {}", known.join(", ")) };
+            ToolError(format!("there is no job {number}; there are {known}"))
+        })
+    }
+
+    /// All jobs that are remembered, oldest first.
+    pub fn all(&self) -> Vec<Arc<Job>> {
+        self.table().jobs.values().cloned().collect()
+    }
+
+    /// Ends all jobs and waits for them; no further job can start.
+    pub async fn close(&self) {
+        {
+            // Waits for a concurrent `start`.
+            let _table = self.table();
+            self.cancel.cancel();
+        }
+        self.tasks.close();
+        if tokio::time::timeout(END, self.tasks.wait()).await.is_err() {
+            tracing::warn!("a background job did not end");
+        }
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Jobs {
+    fn drop(&mut self) {
+        self.cancel.cancel();
+    }
+}
+
+impl Job {
+    /// How the job ended; `None` while it runs.
+    pub fn ended(&self) -> Option<Ended> {
+        self.ended.borrow().clone()
+    }
+
+    /// Ends the job and all its processes; no effect if it has ended. `None` if it does not end in
+    /// time.
+    pub async fn end(&self) -> Option<Ended> {
+        self.cancel.cancel();
+        let mut ended = self.ended.subscribe();
+        let ended = tokio::time::timeout(END, ended.wait_for(Option::is_some)).await;
+        ended.ok()?.ok()?.clone()
+    }
+
+    /// The output from byte `since` on, by default from the end of the last read; limited to what a
+    /// model sees at once.
+    pub fn read(&self, since: Option<usize>) -> Part {
+        // In this order, so that a job that is seen as ended has no more output.
+        let over = self.ended().is_some();
+        let mut output = self.output();
+        let first = output.total - output.tail.len();
+        let since = since.unwrap_or(output.shown).min(output.total);
+        let from = since.max(first);
+        let rest = &output.tail[from - first..];
+        let mut part = &rest[..rest.len().min(limits::BASH_MODEL_BYTES_MAX)];
+        // The rest of an incomplete character may still arrive.
+        if let Err(error) = std::str::from_utf8(part)
+            && error.error_len().is_none()
+            && (part.len() < rest.len() || !over)
+        {
+            part = &part[..error.valid_up_to()];
+        }
+        let (text, next) = (String::from_utf8_lossy(part).into_owned(), from + part.len());
+        output.shown = next;
+        Part { text, missed: from - since, next, more: output.total - next }
+    }
+
+    /// The file with the whole output, if it exceeds what a model sees at once.
+    pub fn artifact(&self) -> Option<&PathBuf> {
+        (self.output().total > limits::BASH_MODEL_BYTES_MAX).then_some(&self.artifact)
+    }
+
+    /// The job as `details` of a call: `{job, command, running, exitCode?, artifact?}`.
+    pub fn details(&self) -> Value {
+        let ended = self.ended();
+        let mut details = json!({ "job": self.number.to_string(), "command": self.command, "running": ended.is_none() });
+        if let Some(code) = ended.and_then(|ended| ended.code) {
+            details["exitCode"] = json!(code);
+        }
+        if let Some(artifact) = self.artifact() {
+            details["artifact"] = json!(artifact);
+        }
+        details
+    }
+
+    fn output(&self) -> MutexGuard<'_, JobOutput> {
+        self.output.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Ended {
+    fn of(end: End, sandbox: Option<&Sandbox>) -> Ended {
+        let unfinished = |how: String| Ended { code: None, how, notes: String::new() };
+        match end {
+            End::Exited(status) => Ended {
+                code: Some(status.code),
+                how: format!("exit code: {}", status.code),
+                notes: sandbox.map(|sandbox| sandbox_notes(sandbox, &status)).unwrap_or_default(),
+            },
+            End::Cancelled => unfinished("killed".into()),
+            End::TimedOut => unfinished("timed out".into()),
+            End::Failed(ToolError(why)) => unfinished(why),
+        }
+    }
+}
+
+/// Stores a job's output: the tail in memory, the whole in a file.
+struct JobSink {
+    job: Arc<Job>,
+    capture: Capture,
+}
+
+impl Sink for JobSink {
+    async fn push(&mut self, bytes: &[u8]) {
+        self.capture.push(bytes).await;
+        let mut output = self.job.output();
+        output.total += bytes.len();
+        output.tail.extend_from_slice(bytes);
+        let over = output.tail.len().saturating_sub(limits::JOB_TAIL_BYTES_MAX);
+        output.tail.drain(..over);
+    }
+
+    fn has_new_output(&self) -> bool {
+        false
+    }
+
+    fn show(&mut self) {}
+}

@@ -1,0 +1,53 @@
+//! Glob patterns for the paths of files.
+
+use std::path::Path;
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+
+use super::output::ToolError;
+
+/// Patterns without a slash match names at any depth. A `GlobSet` is faster than a single `Glob`
+/// for common patterns.
+pub fn matcher<'p>(patterns: impl IntoIterator<Item = &'p str>) -> Result<GlobSet, ToolError> {
+    let mut set = GlobSetBuilder::new();
+    for pattern in patterns {
+        let pattern = if pattern.contains('/') { pattern.to_owned() } else { format!("**/{pattern}") };
+        set.add(
+            GlobBuilder::new(&pattern).literal_separator(true).build().map_err(|error| ToolError(format!("pattern: {error}")))?,
+        );
+    }
+    set.build().map_err(|error| ToolError(format!("pattern: {error}")))
+}
+
+/// A filter of files by path: `*.rs`, `src/**,*.toml`, `!*.lock`.
+pub struct PathPatterns {
+    wanted: Option<GlobSet>,
+    unwanted: GlobSet,
+}
+
+impl PathPatterns {
+    /// `patterns` are separated by commas; those that start with `!` exclude files.
+    pub fn new(patterns: &str) -> Result<PathPatterns, ToolError> {
+        let mut depth = 0;
+        let apart = |character: char| {
+            depth += i32::from(character == '{') - i32::from(character == '}');
+            character == ',' && depth == 0
+        };
+        let patterns = patterns.split(apart).map(str::trim).filter(|pattern| !pattern.is_empty());
+        let (unwanted, wanted): (Vec<&str>, Vec<&str>) = patterns.partition(|pattern| pattern.starts_with('!'));
+        let plain = |pattern: &'_ str| pattern.trim_start_matches('!').trim_start_matches("./").to_owned();
+        let (wanted, unwanted): (Vec<String>, Vec<String>) =
+            (wanted.into_iter().map(plain).collect(), unwanted.into_iter().map(plain).collect());
+        if let Some(pattern) = wanted.iter().chain(&unwanted).find(|pattern| pattern.starts_with("../") || pattern.starts_with('~'))
+        {
+            return Err(ToolError(format!("glob: {pattern} is outside the searched directory; pass that directory as path")));
+        }
+        let set = |patterns: &[String]| matcher(patterns.iter().map(String::as_str));
+        Ok(PathPatterns { wanted: (!wanted.is_empty()).then(|| set(&wanted)).transpose()?, unwanted: set(&unwanted)? })
+    }
+
+    /// Returns whether the filter includes `path`, which is relative to the searched directory.
+    pub fn fit(&self, path: &Path) -> bool {
+        self.wanted.as_ref().is_none_or(|wanted| wanted.is_match(path)) && !self.unwanted.is_match(path)
+    }
+}

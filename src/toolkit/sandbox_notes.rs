@@ -1,0 +1,24 @@
+//! Notes on the sandbox in the results of commands.
+
+use crate::process::{ExitStatus, Sandbox};
+
+/// Notes on the sandbox for the model, in lines: protections that this system lacks, and, if the
+/// command failed, what it may do.
+pub fn sandbox_notes(sandbox: &Sandbox, status: &ExitStatus) -> String {
+    let mut notes = String::new();
+    if let Some(lacks) = &status.lacks {
+        notes = format!("[sandbox: not blocked on this system: {lacks}]\n");
+    }
+    if status.code != 0 {
+        let mode = if sandbox.writable.is_empty() { "read-only" } else { "workspace-write" };
+        let writable: String = sandbox.writable.iter().map(|path| format!("{}, ", path.display())).collect();
+        let network = if sandbox.network { "network, but no unix sockets" } else { "no network, no sockets" };
+        let private = if sandbox.private.is_empty() {
+            ""
+        } else {
+            "; nuncio's own directories cannot be read, and those above them cannot be listed"
+        };
+        notes += &format!("[sandbox {mode}: writes only below {writable}$TMPDIR; {network}{private}]\n");
+    }
+    notes
+}

@@ -1,0 +1,197 @@
+//! The trait of a tool with its own type of input, and the type-erased form for the table of tools.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::context::ToolContext;
+use super::input;
+use super::output::{Output, ToolError};
+use crate::content::{Location, ToolContent, ToolKind};
+use crate::model::ToolSpec;
+use crate::permission::Access;
+use crate::workspace::{Placed, Workspace};
+
+/// A tool that models can call. Models receive the doc comment of `Input` as the tool's
+/// description, and those of its fields as theirs.
+pub trait Tool: Send + Sync + 'static {
+    type Input: DeserializeOwned + JsonSchema + Send + Sync + 'static;
+    /// Name on the wire.
+    const NAME: &'static str;
+    /// Other names that models use.
+    const ALIASES: &'static [&'static str];
+    /// The icon of a call in clients; nothing else depends on it.
+    const KIND: ToolKind;
+    /// How permission checks and the steps after a run treat calls.
+    const PROPERTIES: ToolProperties = ToolProperties::NONE;
+
+    /// The title of a call for users, in one line.
+    fn title(&self, input: &Self::Input, workspace: &Workspace) -> String;
+
+    /// Files that the call reads or writes, for clients that follow along.
+    fn locations(&self, _input: &Self::Input, _workspace: &Workspace) -> Vec<Location> {
+        Vec::new()
+    }
+
+    /// Everything that the call will access, for the permission check. Must be pure.
+    fn access(&self, input: &Self::Input) -> Access;
+
+    /// Content that is shown with the permission request. Must not change anything. An error says
+    /// why the call would fail.
+    fn preview(
+        &self,
+        _input: &Self::Input,
+        _context: &ToolContext,
+    ) -> impl Future<Output = Result<Vec<ToolContent>, ToolError>> + Send {
+        async { Ok(Vec::new()) }
+    }
+
+    /// Runs the call. Returns soon after `context.cancel`, with no process left running.
+    fn run(&self, input: Self::Input, context: &ToolContext) -> impl Future<Output = Result<Output, ToolError>> + Send;
+}
+
+/// Properties of a tool that decide how its calls are treated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ToolProperties {
+    /// Results list many files: paths that permission rules hide are omitted
+    /// ([`ToolContext::hidden`]).
+    pub lists_files: bool,
+    /// Calls edit files: new diagnostics of these files are added to the result.
+    pub edits_files: bool,
+    /// Results of a writing call reveal content of its files: permission rules for reading apply
+    /// too.
+    pub shows_content: bool,
+}
+
+impl ToolProperties {
+    /// No property.
+    pub const NONE: ToolProperties = ToolProperties { lists_files: false, edits_files: false, shows_content: false };
+}
+
+/// A tool with any type of input. See [`Tool`].
+pub trait AnyTool: Send + Sync {
+    fn name(&self) -> &str;
+    fn aliases(&self) -> &[&str];
+    fn kind(&self) -> ToolKind;
+    fn spec(&self) -> &ToolSpec;
+
+    /// Parses the input. The error names the invalid field.
+    fn prepare(self: Arc<Self>, input: Value, context: &ToolContext) -> Result<Prepared, ToolError>;
+}
+
+/// A call with parsed, immutable input, ready for the permission check and then to run.
+pub struct Prepared {
+    /// The tool's own name, also if the model used an alias.
+    pub name: String,
+    pub kind: ToolKind,
+    pub properties: ToolProperties,
+    pub title: String,
+    pub locations: Vec<Location>,
+    pub access: Access,
+    /// The resolved paths of `access`, in the same order, for the permission check.
+    pub placed: Vec<Placed>,
+    call: Box<dyn AnyCall>,
+}
+
+impl Prepared {
+    /// A call of the tool `name`, without locations and properties; resolves the paths of `access`.
+    pub fn new(
+        name: &str,
+        kind: ToolKind,
+        title: String,
+        access: Access,
+        workspace: &Workspace,
+        call: Box<dyn AnyCall>,
+    ) -> Prepared {
+        let placed = access.paths.iter().map(|path| workspace.resolve(path)).collect();
+        let properties = ToolProperties::NONE;
+        Prepared { name: name.into(), kind, properties, title, locations: Vec::new(), access, placed, call }
+    }
+
+    /// See [`Tool::preview`].
+    pub async fn preview(&self, context: &ToolContext) -> Result<Vec<ToolContent>, ToolError> {
+        self.call.preview(&self.pinned(context)).await
+    }
+
+    /// See [`Tool::run`]. Fails if a path resolves differently than at the permission check.
+    pub async fn run(self, context: &ToolContext) -> Result<Output, ToolError> {
+        for (path, placed) in self.access.paths.iter().zip(&self.placed) {
+            let now = context.workspace.resolve(path).real;
+            if now != placed.real {
+                let (before, now) = (placed.real.display(), now.display());
+                return Err(ToolError(format!("{path} resolved to {before} at the permission check and to {now} now; call again")));
+            }
+        }
+        let context = self.pinned(context);
+        self.call.run(&context).await
+    }
+
+    /// The context with the call's paths fixed to their resolution at the permission check.
+    fn pinned(&self, context: &ToolContext) -> ToolContext {
+        let paths = self.access.paths.iter().cloned().zip(self.placed.iter().cloned());
+        let workspace = Workspace::clone(&context.workspace).with_resolved(paths);
+        ToolContext { workspace: Arc::new(workspace), ..context.clone() }
+    }
+}
+
+/// A call with any type of input.
+pub trait AnyCall: Send + Sync {
+    fn preview<'a>(&'a self, context: &'a ToolContext) -> BoxFuture<'a, Result<Vec<ToolContent>, ToolError>>;
+    fn run<'a>(self: Box<Self>, context: &'a ToolContext) -> BoxFuture<'a, Result<Output, ToolError>>;
+}
+
+struct Call<T: Tool> {
+    entry: Arc<Entry<T>>,
+    input: T::Input,
+}
+
+impl<T: Tool> AnyCall for Call<T> {
+    fn preview<'a>(&'a self, context: &'a ToolContext) -> BoxFuture<'a, Result<Vec<ToolContent>, ToolError>> {
+        Box::pin(self.entry.tool.preview(&self.input, context))
+    }
+
+    fn run<'a>(self: Box<Self>, context: &'a ToolContext) -> BoxFuture<'a, Result<Output, ToolError>> {
+        Box::pin(async move { self.entry.tool.run(self.input, context).await })
+    }
+}
+
+struct Entry<T> {
+    tool: T,
+    spec: ToolSpec,
+}
+
+/// Wraps `tool` for a table of tools.
+pub fn entry<T: Tool>(tool: T) -> Arc<dyn AnyTool> {
+    Arc::new(Entry { tool, spec: input::spec::<T::Input>(T::NAME) })
+}
+
+impl<T: Tool> AnyTool for Entry<T> {
+    fn name(&self) -> &str {
+        T::NAME
+    }
+
+    fn aliases(&self) -> &[&str] {
+        T::ALIASES
+    }
+
+    fn kind(&self) -> ToolKind {
+        T::KIND
+    }
+
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn prepare(self: Arc<Self>, input: Value, context: &ToolContext) -> Result<Prepared, ToolError> {
+        let input: T::Input = input::parse(&self.spec, input)?;
+        let workspace = &context.workspace;
+        let (title, access) = (self.tool.title(&input, workspace), self.tool.access(&input));
+        let locations = self.tool.locations(&input, workspace);
+        let call = Box::new(Call { entry: self, input });
+        Ok(Prepared { locations, properties: T::PROPERTIES, ..Prepared::new(T::NAME, T::KIND, title, access, workspace, call) })
+    }
+}

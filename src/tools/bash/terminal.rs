@@ -1,0 +1,73 @@
+//! `bash` in a terminal of the client, visible to the user. The command is a child of the client,
+//! so it cannot be sandboxed, and the client reports when it ends.
+
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use crate::content::ToolContent;
+use crate::limits;
+use crate::process::{Command, ExitStatus, What};
+use crate::toolkit::capture::Capture;
+use crate::toolkit::follow::End;
+use crate::toolkit::{ClientTerminal, TerminalCommand, ToolContext, ToolError};
+
+/// Runs a shell command in a client's terminal until it ends, and shows the terminal. `None` if the
+/// client has no terminal or the command must be sandboxed.
+pub async fn run(
+    command: &Command,
+    timeout: Duration,
+    capture: &mut Capture,
+    context: &ToolContext,
+) -> Result<Option<(End, ToolContent)>, ToolError> {
+    let Some((client, command)) = context.client.as_ref().filter(|_| context.client_terminal).zip(terminal_command(command)) else {
+        return Ok(None);
+    };
+    let started = tokio::select! {
+        biased;
+        () = context.cancel.cancelled() => return Err(ToolError::cancelled()),
+        started = client.start(&command) => started,
+    };
+    let unknown = |why| ToolError(format!("the client did not answer the request to run the command ({why}): it may be running"));
+    let Some(terminal) = started.map_err(unknown)? else { return Ok(None) };
+    (context.progress)(vec![terminal.shown(String::new())]);
+    let end = tokio::select! {
+        biased;
+        () = context.cancel.cancelled() => End::Cancelled,
+        () = sleep(timeout) => End::TimedOut,
+        ended = terminal.ended() => match ended {
+            Some(code) => End::Exited(ExitStatus::of(code)),
+            None => End::Failed(ToolError::new("the client lost the terminal; the command may still be running")),
+        },
+    };
+    if !matches!(end, End::Exited(_)) {
+        terminal.kill().await;
+    }
+    Ok(Some((end, shown(&*terminal, capture).await)))
+}
+
+/// Captures the output of the terminal and returns the content for users.
+async fn shown(terminal: &dyn ClientTerminal, capture: &mut Capture) -> ToolContent {
+    let (mut output, truncated) = terminal.output().await.unwrap_or_default();
+    if truncated {
+        output.insert_str(0, "[the client kept only the end of the output]\n");
+    }
+    capture.push(output.as_bytes()).await;
+    terminal.shown(capture.live())
+}
+
+/// The command for a client's terminal. `None` if it is not a shell command or must be sandboxed,
+/// which is only possible for child processes of nuncio.
+fn terminal_command(command: &Command) -> Option<TerminalCommand> {
+    let (What::Shell(line), None) = (&command.what, &command.sandbox) else { return None };
+    let text = |text: &std::ffi::OsString| text.to_str().map(str::to_owned);
+    let unset = command.env_removed.iter().map(text).collect::<Option<Vec<String>>>()?;
+    let unset = unset.into_iter().flat_map(|name| ["-u".to_owned(), name]);
+    Some(TerminalCommand {
+        program: "env".into(),
+        arguments: unset.chain(["bash", "-c", line].map(str::to_owned)).collect(),
+        environment: command.env_set.iter().map(|(name, value)| Some((text(name)?, text(value)?))).collect::<Option<_>>()?,
+        cwd: command.cwd.clone(),
+        output_bytes_max: limits::CLIENT_TERMINAL_BYTES_MAX,
+    })
+}

@@ -1,0 +1,139 @@
+//! `git_branch`: lists, creates and switches branches.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::content::{ToolContent, ToolKind};
+use crate::limits;
+use crate::permission::{Access, AccessKind};
+use crate::toolkit::git::{Git, quoted};
+use crate::toolkit::{Output, Tool, ToolContext, ToolError};
+use crate::workspace::Workspace;
+
+pub struct GitBranch;
+
+/// Lists branches, creates one at the current commit (without switching to it), or switches to one.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub struct Input {
+    action: BranchAction,
+    #[serde(default, alias = "branch")]
+    name: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BranchAction {
+    List,
+    Create,
+    Switch,
+}
+
+/// Fields of a branch, each terminated by NUL: `*` for the current one, name, commit, upstream,
+/// distance to the upstream, date, subject.
+const FORMAT: &str = "--format=%(HEAD)%00%(refname:short)%00%(objectname:short)%00%(upstream:short)%00%(upstream:track,nobracket)%00\
+                      %(committerdate:iso-strict)%00%(contents:subject)%00";
+const FIELDS: usize = 7;
+
+impl Input {
+    /// The arguments of git for an action that changes the repository; `None` for a list.
+    fn change(&self) -> Option<[&str; 2]> {
+        let name = self.name.as_deref().unwrap_or_default();
+        match self.action {
+            BranchAction::List => None,
+            BranchAction::Create => Some(["branch", name]),
+            BranchAction::Switch => Some(["switch", name]),
+        }
+    }
+}
+
+impl Tool for GitBranch {
+    type Input = Input;
+    const NAME: &'static str = "git_branch";
+    const ALIASES: &'static [&'static str] = &[];
+    const KIND: ToolKind = ToolKind::Execute;
+
+    fn title(&self, input: &Input, _: &Workspace) -> String {
+        let name = input.name.as_deref().unwrap_or_default();
+        match input.action {
+            BranchAction::List => "List branches".into(),
+            BranchAction::Create => format!("Create branch {name}"),
+            BranchAction::Switch => format!("Switch to branch {name}"),
+        }
+    }
+
+    fn access(&self, input: &Input) -> Access {
+        match input.change() {
+            None => Access::read("."),
+            Some([verb, name]) => {
+                let command = Some(format!("git {verb} {}", quoted(name)));
+                Access { kind: AccessKind::Exec, command, ..Access::none() }
+            }
+        }
+    }
+
+    async fn preview(&self, input: &Input, _: &ToolContext) -> Result<Vec<ToolContent>, ToolError> {
+        Ok(self.access(input).command.map(ToolContent::text).into_iter().collect())
+    }
+
+    /// details: `{current?, branches?: [{name, commit, upstream?, track?, date, subject}],
+    /// truncated?}`; `branches` and `truncated` only for `list`.
+    async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
+        let git = Git::open(context).await?;
+        let Some([verb, name]) = input.change() else { return list(&git).await };
+        if name.is_empty() {
+            return Err(ToolError(format!("git_branch: name: missing; git {verb} requires the name of a branch")));
+        }
+        // git would read a name with a leading `-` as an option.
+        if name.starts_with('-') || git.try_read(["check-ref-format", "--branch", name]).await?.code != 0 {
+            return Err(ToolError(format!("git_branch: name: {name:?} is not a valid branch name")));
+        }
+        let output = git.change([verb, name]).await?;
+        if output.code != 0 {
+            return Err(git.failed(&output));
+        }
+        let current = git.read(["branch", "--show-current"]).await?.text();
+        let result =
+            if verb == "branch" { format!("created {name}; still on {current}") } else { format!("switched to {current}") };
+        Ok(Output::text(format!("{result}\n{}", output.sandbox_notes), json!({ "current": current })))
+    }
+}
+
+/// The branches, the most recently committed first.
+async fn list(git: &Git<'_>) -> Result<Output, ToolError> {
+    let current = git.read(["branch", "--show-current"]).await?.text();
+    let count = format!("--count={}", limits::GIT_ENTRIES_MAX + 1);
+    let output = git.read(["for-each-ref", "--sort=-committerdate", &count, FORMAT, "refs/heads"]).await?;
+    let fields: Vec<String> =
+        output.fields().map(|field| String::from_utf8_lossy(field).trim_start_matches('\n').to_owned()).collect();
+    let truncated = output.truncated || fields.len() / FIELDS > limits::GIT_ENTRIES_MAX;
+    let mut text = String::new();
+    let mut branches = Vec::new();
+    for fields in fields.chunks_exact(FIELDS).take(limits::GIT_ENTRIES_MAX) {
+        let [head, name, commit, upstream, track, date, subject] = fields else { continue };
+        let mut branch = json!({ "name": name, "commit": commit, "date": date, "subject": subject });
+        let mut tracking = String::new();
+        if !upstream.is_empty() {
+            branch["upstream"] = json!(upstream);
+            tracking = format!(" [{upstream}]");
+        }
+        if !track.is_empty() {
+            branch["track"] = json!(track);
+            tracking = format!(" [{upstream}: {track}]");
+        }
+        let mark = if head == "*" { '*' } else { ' ' };
+        text.push_str(&format!("{mark} {name} {commit}{tracking} {subject}\n"));
+        branches.push(branch);
+    }
+    if branches.is_empty() {
+        text.push_str(&format!("no commits yet; the first one will be on {current}\n"));
+    }
+    if truncated {
+        text.push_str(&format!("[the {} newest; git branch --list PATTERN with bash shows others]\n", limits::GIT_ENTRIES_MAX));
+    }
+    let mut details = json!({ "branches": branches, "truncated": truncated });
+    if !current.is_empty() {
+        details["current"] = json!(current);
+    }
+    Ok(Output::text(text, details))
+}

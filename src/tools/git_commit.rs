@@ -1,0 +1,162 @@
+//! `git_commit`: commits the staged changes, or the current state of given files.
+
+use std::ffi::OsString;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::content::{ToolContent, ToolKind};
+use crate::limits;
+use crate::permission::{Access, AccessKind};
+use crate::toolkit::git::changes::{self, FileChange};
+use crate::toolkit::git::{Git, GitOutput, pathspec, quoted, with_paths};
+use crate::toolkit::{Output, Tool, ToolContext, ToolError};
+use crate::workspace::Workspace;
+
+pub struct GitCommit;
+
+/// Commits the staged changes, or with `paths` just these files as they are now, new ones too.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub struct Input {
+    message: String,
+    #[serde(default, alias = "files")]
+    paths: Option<Vec<String>>,
+}
+
+impl Input {
+    fn paths(&self) -> &[String] {
+        self.paths.as_deref().unwrap_or_default()
+    }
+
+    /// The equivalent shell command, which rules for commands match.
+    fn command(&self) -> String {
+        let mut command = format!("git commit -m {}", quoted(&self.message));
+        if !self.paths().is_empty() {
+            command.push_str(" --");
+        }
+        self.paths().iter().for_each(|path| command.push_str(&format!(" {}", quoted(path))));
+        command
+    }
+}
+
+impl Tool for GitCommit {
+    type Input = Input;
+    const NAME: &'static str = "git_commit";
+    const ALIASES: &'static [&'static str] = &[];
+    const KIND: ToolKind = ToolKind::Execute;
+
+    fn title(&self, input: &Input, _: &Workspace) -> String {
+        let subject: String = input.message.lines().next().unwrap_or_default().chars().take(limits::BASH_TITLE_CHARS_MAX).collect();
+        format!("Commit \"{subject}\"")
+    }
+
+    fn access(&self, input: &Input) -> Access {
+        Access { kind: AccessKind::Exec, paths: input.paths().to_vec(), command: Some(input.command()), ..Access::none() }
+    }
+
+    async fn preview(&self, input: &Input, _: &ToolContext) -> Result<Vec<ToolContent>, ToolError> {
+        Ok(vec![ToolContent::text(input.command())])
+    }
+
+    /// details: `{commit, branch?, files: [{path, status, from?, insertions?, deletions?}]}`.
+    async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
+        if input.message.trim().is_empty() {
+            return Err(ToolError::new("git_commit: message is empty; describe the change"));
+        }
+        let git = Git::open(context).await?;
+        let committed = commit(&git, &input).await?;
+        let head = git.read(["rev-parse", "HEAD"]).await?.text();
+        let branch = git.read(["branch", "--show-current"]).await?.text();
+        let mut arguments: Vec<&str> = vec!["diff-tree", "-r", "--root", "--no-commit-id", "--diff-merges=first-parent"];
+        arguments.extend(changes::DIFF_OPTIONS.iter().chain(&["--raw", "--numstat", "-z", "HEAD", "--"]));
+        let mut files = changes::parse(&git, &git.read(arguments).await?);
+        files.truncate(limits::GIT_ENTRIES_MAX);
+        let target = if branch.is_empty() { "a detached head".to_owned() } else { branch.clone() };
+        let mut text = format!("committed {} on {target}\n", &head[..head.len().min(10)]);
+        files.iter().map(FileChange::line).for_each(|line| text.push_str(&format!("  {line}\n")));
+        let hooks = committed.text();
+        if !hooks.is_empty() {
+            text.push_str(&format!("output of hooks:\n{}\n", &hooks[..hooks.floor_char_boundary(limits::GIT_ERROR_BYTES_MAX)]));
+        }
+        text.push_str(&committed.sandbox_notes);
+        let mut details = json!({ "commit": head, "files": files });
+        if !branch.is_empty() {
+            details["branch"] = json!(branch);
+        }
+        Ok(Output::text(text, details))
+    }
+}
+
+/// Commits, and returns the output of the hooks. If it fails, the index is restored.
+async fn commit(git: &Git<'_>, input: &Input) -> Result<GitOutput, ToolError> {
+    let paths: Vec<OsString> = input.paths().iter().map(|path| git.pathspec(path)).collect::<Result<_, _>>()?;
+    // A commit with paths includes tracked files only, so new files are added first.
+    let new = if paths.is_empty() { Vec::new() } else { untracked(git, &paths).await? };
+    let failure = match add_and_commit(git, input, &paths, &new).await {
+        Ok(output) => return Ok(output),
+        Err(failure) => failure,
+    };
+    for batch in batches(&new) {
+        if let Err(error) = git.undo(with_paths(&["reset", "--quiet", "--"], batch)).await {
+            return Err(ToolError(format!("{failure}\n[new files are still marked as added; git reset reverts that: {error}]")));
+        }
+    }
+    Err(failure)
+}
+
+/// Pathspecs of the untracked files below `paths`, without ignored ones.
+async fn untracked(git: &Git<'_>, paths: &[OsString]) -> Result<Vec<OsString>, ToolError> {
+    let listed = git.read(with_paths(&["ls-files", "--others", "--exclude-standard", "--full-name", "-z", "--"], paths)).await?;
+    if listed.truncated {
+        return Err(ToolError::new("git_commit: paths: too many new files; commit a part of them, or use git with bash"));
+    }
+    Ok(listed.fields().map(|path| pathspec("top,literal", path)).collect())
+}
+
+async fn add_and_commit(git: &Git<'_>, input: &Input, paths: &[OsString], new: &[OsString]) -> Result<GitOutput, ToolError> {
+    for batch in batches(new) {
+        let added = git.change(with_paths(&["add", "--intent-to-add", "--"], batch)).await?;
+        if added.code != 0 {
+            return Err(git.failed(&added));
+        }
+    }
+    let only: &[&str] = if paths.is_empty() { &[] } else { &["--only", "--"] };
+    let output = git.change(with_paths(&[&["commit", "--quiet", "--message", &input.message], only].concat(), paths)).await?;
+    if output.code == 0 { Ok(output) } else { Err(commit_error(git, input, &output).await?) }
+}
+
+/// The error for a failed `git commit`.
+async fn commit_error(git: &Git<'_>, input: &Input, output: &GitOutput) -> Result<ToolError, ToolError> {
+    let text = output.text();
+    if text.contains("did not match any file(s) known to git") {
+        for path in input.paths() {
+            let check = ["check-ignore", "--quiet", "--"].map(OsString::from).into_iter();
+            if git.try_read(check.chain([git.locate(path)?.into()])).await?.code == 0 {
+                let advice = "to commit it, run git add --force with bash, then git_commit";
+                return Ok(ToolError(format!("{path} is ignored by git (.gitignore or similar); {advice}")));
+            }
+        }
+    }
+    let nothing = ["no changes added to commit", "nothing to commit", "nothing added to commit"];
+    Ok(match input.paths() {
+        _ if !text.is_empty() && !nothing.iter().any(|nothing| text.contains(nothing)) => git.failed(output),
+        [] => ToolError::new("nothing is staged; set paths, or run git add with bash"),
+        _ => ToolError::new("these paths have no changes"),
+    })
+}
+
+/// Splits paths into lists that fit one command line.
+fn batches(paths: &[OsString]) -> impl Iterator<Item = &[OsString]> {
+    let mut rest = paths;
+    std::iter::from_fn(move || {
+        let mut bytes = 0;
+        let fits = |path: &&OsString| {
+            bytes += path.len();
+            bytes <= limits::GIT_PATHS_BYTES_MAX
+        };
+        let (part, after) = rest.split_at(rest.iter().take_while(fits).count().max(1).min(rest.len()));
+        rest = after;
+        (!part.is_empty()).then_some(part)
+    })
+}

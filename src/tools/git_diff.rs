@@ -1,0 +1,85 @@
+//! `git_diff`: shows changes as a unified diff.
+
+use std::ffi::OsString;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::content::ToolKind;
+use crate::limits;
+use crate::permission::Access;
+use crate::toolkit::git::changes::{self, FileChange};
+use crate::toolkit::git::{Git, pathspec, with_paths};
+use crate::toolkit::{Output, Tool, ToolContext, ToolError, ToolProperties};
+use crate::workspace::Workspace;
+
+pub struct GitDiff;
+
+/// Shows the unstaged changes as a unified diff, or with `staged` the staged ones.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Input {
+    #[serde(default, alias = "cached")]
+    staged: Option<bool>,
+    /// File or directory.
+    #[serde(default, alias = "file_path")]
+    path: Option<String>,
+}
+
+impl Tool for GitDiff {
+    type Input = Input;
+    const NAME: &'static str = "git_diff";
+    const ALIASES: &'static [&'static str] = &[];
+    const KIND: ToolKind = ToolKind::Search;
+    const PROPERTIES: ToolProperties = ToolProperties { lists_files: true, ..ToolProperties::NONE };
+
+    fn title(&self, input: &Input, workspace: &Workspace) -> String {
+        let staged = if input.staged == Some(true) { " of staged changes" } else { "" };
+        let path = input.path.as_ref().map(|path| format!(" in {}", workspace.show(&workspace.resolve(path).path)));
+        format!("Git diff{staged}{}", path.unwrap_or_default())
+    }
+
+    fn access(&self, input: &Input) -> Access {
+        Access::read(input.path.as_deref().unwrap_or("."))
+    }
+
+    /// details: `{files: [{path, status, from?, insertions?, deletions?}], truncated}`.
+    async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
+        let git = Git::open(context).await?;
+        let staged = input.staged == Some(true);
+        let mut scope = git.scope(input.path.as_deref())?;
+        let arguments = |format: &[&str], scope: &[OsString]| {
+            let staged = if staged { &["--cached"][..] } else { &[] };
+            with_paths(&[&["diff"], staged, &changes::DIFF_OPTIONS, format, &["--"]].concat(), scope)
+        };
+        let list = async |scope: &[OsString]| git.read(arguments(&["--raw", "--numstat", "-z"], scope)).await;
+        let mut listed = list(&scope).await?;
+        let mut files = changes::parse(&git, &listed);
+        let hidden: Vec<&[u8]> = files.iter().flat_map(FileChange::raw_paths).filter(|path| git.hides(path)).collect();
+        if !hidden.is_empty() {
+            scope.extend(hidden.into_iter().map(|path| pathspec("top,literal,exclude", path)));
+            listed = list(&scope).await?;
+            files = changes::parse(&git, &listed);
+        }
+        if files.is_empty() {
+            let message = if staged { "no staged changes\n" } else { "no unstaged changes; set staged to see staged ones\n" };
+            return Ok(Output::text(message, json!({ "files": [], "truncated": false })));
+        }
+        // With a truncated list, files that are not in it might be hidden ones, so there is no
+        // patch.
+        let patch = if listed.truncated { None } else { Some(git.read(arguments(&["--patch"], &scope)).await?) };
+        let mut truncated = patch.as_ref().is_none_or(|patch| patch.truncated) || files.len() > limits::GIT_ENTRIES_MAX;
+        let mut text = patch.map(|patch| patch.text() + "\n").unwrap_or_default();
+        files.truncate(limits::GIT_ENTRIES_MAX);
+        if text.len() > limits::GIT_DIFF_BYTES_MAX {
+            truncated = true;
+            let head = text.floor_char_boundary(limits::GIT_DIFF_BYTES_MAX);
+            text.truncate(text[..head].rfind('\n').map_or(head, |end| end + 1));
+        }
+        if truncated {
+            text.push_str("[truncated; set path to one of the changed files to see its changes:]\n");
+            files.iter().for_each(|file| text.push_str(&format!("{}\n", file.line())));
+        }
+        Ok(Output::text(text, json!({ "files": files, "truncated": truncated })))
+    }
+}

@@ -1,0 +1,116 @@
+//! Collects the matches of one file for `grep`.
+
+use std::io;
+
+use grep_searcher::{Searcher, Sink, SinkContext, SinkFinish, SinkMatch};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tokio_util::sync::CancellationToken;
+
+use crate::limits;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    Content,
+    FilesWithMatches,
+    Count,
+}
+
+/// The matches of a file.
+pub struct FileHits {
+    /// Number of matching lines (with `multiline`, of matches).
+    pub matches: u64,
+    pub lines: Vec<HitLine>,
+    /// Some lines were not kept.
+    pub more: bool,
+}
+
+/// A line of a `grep` result, with its number.
+pub enum HitLine {
+    Match(u64, String),
+    Context(u64, String),
+    /// A gap between groups of lines.
+    Break,
+}
+
+impl HitLine {
+    /// Writes the line in ripgrep's format: `path:12:text`, `path-11-text`, `--`.
+    pub fn write(&self, path: &str, out: &mut String) {
+        match self {
+            HitLine::Match(number, text) => out.push_str(&format!("{path}:{number}:{text}\n")),
+            HitLine::Context(number, text) => out.push_str(&format!("{path}-{number}-{text}\n")),
+            HitLine::Break => out.push_str("--\n"),
+        }
+    }
+}
+
+/// Collects the matches of one file while it is searched.
+pub struct Hits<'c> {
+    mode: Mode,
+    cancel: &'c CancellationToken,
+    hits: FileHits,
+    binary: bool,
+}
+
+impl<'c> Hits<'c> {
+    pub fn new(mode: Mode, cancel: &'c CancellationToken) -> Hits<'c> {
+        Hits { mode, cancel, hits: FileHits { matches: 0, lines: Vec::new(), more: false }, binary: false }
+    }
+
+    /// The matches; `None` if there are none, or the file is binary.
+    pub fn found(self) -> Option<FileHits> {
+        (self.hits.matches > 0 && !self.binary).then_some(self.hits)
+    }
+
+    /// Returns false when one line more than is ever shown has been kept, which is enough to report
+    /// a truncated result.
+    fn push(&mut self, bytes: &[u8], first: Option<u64>, line: fn(u64, String) -> HitLine) -> bool {
+        let text = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+        for (index, text) in text.split(|byte| *byte == b'\n').enumerate() {
+            if self.hits.lines.len() > limits::GREP_LINES_MAX {
+                self.hits.more = true;
+                return false;
+            }
+            self.hits.lines.push(line(first.unwrap_or(0) + index as u64, shorten(text)));
+        }
+        true
+    }
+}
+
+fn shorten(line: &[u8]) -> String {
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    if line.len() <= limits::GREP_LINE_BYTES_MAX {
+        return String::from_utf8_lossy(line).into_owned();
+    }
+    let head = String::from_utf8_lossy(&line[..limits::GREP_LINE_BYTES_MAX]).into_owned();
+    format!("{} [{} more bytes]", head.trim_end_matches('\u{fffd}'), line.len() - limits::GREP_LINE_BYTES_MAX)
+}
+
+impl Sink for Hits<'_> {
+    type Error = io::Error;
+
+    fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
+        self.hits.matches += 1;
+        let more = match self.mode {
+            Mode::Content => self.push(found.bytes(), found.line_number(), HitLine::Match),
+            Mode::FilesWithMatches => false,
+            Mode::Count => true,
+        };
+        Ok(more && !self.cancel.is_cancelled())
+    }
+
+    fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> io::Result<bool> {
+        Ok(self.push(context.bytes(), context.line_number(), HitLine::Context))
+    }
+
+    fn context_break(&mut self, _: &Searcher) -> io::Result<bool> {
+        self.hits.lines.push(HitLine::Break);
+        Ok(true)
+    }
+
+    fn finish(&mut self, _: &Searcher, finish: &SinkFinish) -> io::Result<()> {
+        self.binary = finish.binary_byte_offset().is_some();
+        Ok(())
+    }
+}
