@@ -45,7 +45,7 @@ use crate::error::{Error, Result};
 use crate::id::{Seq, SessionId, TurnId};
 use crate::limits;
 use crate::options::Mode;
-use crate::session::{Agents, Room, Session, Sessions};
+use crate::session::{Agents, Capacity, Session, Sessions};
 use tokio_util::sync::CancellationToken;
 
 /// The application, shared by all transports. The first call that needs the store opens it.
@@ -61,7 +61,7 @@ pub struct Nuncio {
     pub cwd: PathBuf,
     /// Mode of new sessions.
     pub mode: Mode,
-    room: Room,
+    capacity: Capacity,
     /// No more turns are started.
     refusing: AtomicBool,
     /// When the application was created.
@@ -71,7 +71,7 @@ pub struct Nuncio {
 
 impl Nuncio {
     /// Creates the application with its store closed.
-    pub fn new(services: Arc<Services>, agents: Arc<dyn Agents>, cwd: PathBuf, mode: Mode, room: Room) -> Arc<Nuncio> {
+    pub fn new(services: Arc<Services>, agents: Arc<dyn Agents>, cwd: PathBuf, mode: Mode, capacity: Capacity) -> Arc<Nuncio> {
         Arc::new(Nuncio {
             places: services.places.clone(),
             durability: services.user.settings.durability,
@@ -79,7 +79,7 @@ impl Nuncio {
             agents,
             cwd,
             mode,
-            room,
+            capacity,
             refusing: AtomicBool::new(false),
             started: std::time::Instant::now(),
             sessions: OnceCell::new(),
@@ -89,8 +89,9 @@ impl Nuncio {
     /// The sessions. The first call opens the store.
     pub async fn sessions(&self) -> Result<&Arc<Sessions>> {
         let open = || async {
-            let (data, agents, durability, room) = (self.places.data.clone(), self.agents.clone(), self.durability, self.room);
-            let opened = tokio::task::spawn_blocking(move || Sessions::open_store(&data, agents, durability, room));
+            let (data, agents, durability, capacity) =
+                (self.places.data.clone(), self.agents.clone(), self.durability, self.capacity);
+            let opened = tokio::task::spawn_blocking(move || Sessions::open_store(&data, agents, durability, capacity));
             opened.await.map_err(|_| Error::internal("opening the store panicked"))?
         };
         let sessions = self.sessions.get_or_try_init(open).await?;
@@ -116,7 +117,7 @@ impl Nuncio {
     /// Refuses new work and waits up to `timeout` for the running turns to end, then shuts down.
     pub async fn drain(&self, timeout: Duration) {
         if let Some(sessions) = self.sessions.get() {
-            let _ = tokio::time::timeout(timeout, sessions.wind_down()).await;
+            let _ = tokio::time::timeout(timeout, sessions.drain_turns()).await;
         }
         self.shut_down().await;
     }
@@ -169,13 +170,13 @@ impl Cx {
     }
 
     /// Session `id`, owned by this process; read-only if another process owns it.
-    async fn session(&self, id: &SessionId) -> Result<Arc<Session>> {
+    async fn session(&self, id: &SessionId) -> Result<Session> {
         self.authorize(id).await?.get(id).await
     }
 
     /// Session `id`, opened read-only.
-    async fn open_read_only(&self, id: &SessionId) -> Result<Arc<Session>> {
-        self.authorize(id).await?.look(id).await
+    async fn open_read_only(&self, id: &SessionId) -> Result<Session> {
+        self.authorize(id).await?.open_read_only(id).await
     }
 
     /// Checks that the caller has access to an open session.
@@ -184,7 +185,7 @@ impl Cx {
     }
 
     /// Session `id`, if it is open in this process.
-    fn opened(&self, id: &SessionId) -> Option<Arc<Session>> {
+    fn opened(&self, id: &SessionId) -> Option<Session> {
         self.nuncio.sessions_now().and_then(|sessions| sessions.opened(id))
     }
 

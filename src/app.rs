@@ -14,7 +14,7 @@ use crate::config::{Environment, Loaded, Overrides, Places, load_project, load_u
 use crate::error::{Error, Result};
 use crate::http::{self, Bridge};
 use crate::process::ProcessLauncher;
-use crate::session::Room;
+use crate::session::Capacity;
 use crate::tools::Tools;
 
 /// Command-line options that all commands accept.
@@ -71,10 +71,10 @@ fn absolute_directory(here: &Path, dir: &Path) -> Result<PathBuf> {
 
 /// The application with default limits and its store closed.
 pub fn nuncio(ground: Ground) -> Result<Arc<Nuncio>> {
-    build(ground, Room::default())
+    build(ground, Capacity::default())
 }
 
-fn build(ground: Ground, room: Room) -> Result<Arc<Nuncio>> {
+fn build(ground: Ground, capacity: Capacity) -> Result<Arc<Nuncio>> {
     let Ground { environment, places, loaded, overrides, cwd, secrets } = ground;
     let mut supervisor = ProcessLauncher::of_this_binary().without(secrets);
     // Each open session locks a file and needs a descriptor. Commands run with the original limit.
@@ -86,7 +86,7 @@ fn build(ground: Ground, room: Room) -> Result<Arc<Nuncio>> {
     let mode = overrides.mode.unwrap_or_default();
     let services = Arc::new(Services::new(loaded, places, environment, overrides, models, supervisor));
     let agents = Arc::new(NativeAgents(services.clone()));
-    Ok(Nuncio::new(services, agents, cwd, mode, room))
+    Ok(Nuncio::new(services, agents, cwd, mode, capacity))
 }
 
 /// Serves ACP on standard input and output, until the input ends or a signal arrives. Calls
@@ -157,8 +157,8 @@ pub async fn bridge(ground: Ground, flags: BridgeFlags) -> Result<(Arc<Nuncio>, 
     roots.extend(ground.overrides.roots.iter().chain(&ground.loaded.settings.allowed_paths).cloned());
     let roots = roots.into_iter().map(|root| std::fs::canonicalize(&root).unwrap_or(root)).collect();
     let http = &ground.loaded.settings.http;
-    let room = Room { sessions: http.max_sessions, turns: http.max_turns };
-    let nuncio = build(ground, room)?;
+    let capacity = Capacity { sessions: http.max_sessions, turns: http.max_turns };
+    let nuncio = build(ground, capacity)?;
     let options = http::Options {
         address,
         public: flags.public,

@@ -19,6 +19,7 @@ use crate::id::{MessageId, PermissionId, Seq, SessionId, ToolCallId, TurnId};
 use crate::options::{Mode, OptionValue, Thinking};
 
 pub use table::TYPES;
+pub(crate) use table::{MESSAGE_COMPLETED, MESSAGE_QUEUED};
 
 /// An event of a session. Facts are kept; a `message.delta` may be removed after its
 /// `message.completed`.

@@ -229,7 +229,7 @@ impl AppState {
     async fn release_idle_sessions(self: Arc<Self>, stop: CancellationToken) {
         while tokio::time::timeout(limits::SESSION_IDLE_LOOK, stop.cancelled()).await.is_err() {
             if let Some(sessions) = self.nuncio.sessions_now() {
-                sessions.release_idle(limits::SESSION_IDLE).await;
+                sessions.close_idle(limits::SESSION_IDLE).await;
             }
         }
     }

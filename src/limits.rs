@@ -24,9 +24,9 @@ pub const TAIL_EVENTS_MAX: usize = 512;
 /// Text of the events that [`TAIL_EVENTS_MAX`] counts, in bytes.
 pub const TAIL_BYTES_MAX: usize = 256 << 10;
 /// Interval at which a followed session is polled for events of another process.
-pub const FOREIGN_POLL: Duration = Duration::from_millis(50);
-/// Polls of [`FOREIGN_POLL`] between two checks that the owner of a running turn is alive.
-pub const FOREIGN_ORPHANS: u64 = 20;
+pub const EXTERNAL_POLL: Duration = Duration::from_millis(50);
+/// Polls of [`EXTERNAL_POLL`] between two checks that the owner of a running turn is alive.
+pub const EXTERNAL_ORPHANS: u64 = 20;
 /// How long SQLite waits for another process's transaction (busy timeout).
 pub const STORE_BUSY: Duration = Duration::from_secs(5);
 
@@ -313,10 +313,8 @@ pub const LSP_MESSAGE_CHARS_MAX: usize = 500;
 pub const SESSION_IDLE: Duration = Duration::from_secs(3600);
 /// Interval at which a server looks for unused sessions.
 pub const SESSION_IDLE_LOOK: Duration = Duration::from_secs(60);
-/// Attempts to find an unused session to close when another one is opened at the limit.
-pub const ROOM_LOOKS: u32 = 20;
-/// Pause between two attempts of [`ROOM_LOOKS`].
-pub const ROOM_LOOK: Duration = Duration::from_millis(5);
+/// How long opening a session at the limit waits for another session to become unused.
+pub const CAPACITY_WAIT: Duration = Duration::from_millis(100);
 /// Shortest pause between two reads of a client that follows all sessions.
 pub const FOLLOW_ALL_PAUSE: Duration = Duration::from_millis(10);
 /// Attachments that one message embeds, all together, in bytes.

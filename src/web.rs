@@ -5,6 +5,6 @@ mod client;
 mod get;
 
 pub use address::{Address, is_public};
-pub(crate) use client::{causes, chain, client};
-pub use get::Web;
+pub use client::HttpClients;
+pub(crate) use client::{Destination, causes, chain};
 pub(crate) use get::WebResponse;

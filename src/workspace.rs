@@ -4,6 +4,7 @@
 mod file;
 mod ignores;
 mod media;
+mod private;
 mod roots;
 mod transaction;
 mod walk;
@@ -12,8 +13,9 @@ use std::path::{Path, PathBuf};
 
 pub use file::{open, read_small, read_small_text};
 pub use media::{image_type, media_type};
+pub use private::{create_private, create_private_dir, replace_private, write_private};
 pub use transaction::{FileChange, NotChanged, commit, create_parents};
-pub use walk::{Entry, Except, Walk};
+pub use walk::{PathFilter, Walk, WalkEntry};
 
 /// The directories of a session, free of symlinks.
 #[derive(Clone, Debug)]
@@ -122,7 +124,7 @@ impl Workspace {
 
     /// Fixes the resolution of `paths` for one call. A symlink created after the permission check
     /// cannot redirect them.
-    pub fn judged(mut self, paths: impl IntoIterator<Item = (String, Placed)>) -> Workspace {
+    pub fn with_resolved(mut self, paths: impl IntoIterator<Item = (String, Placed)>) -> Workspace {
         self.resolved = paths.into_iter().collect();
         self
     }

@@ -89,7 +89,7 @@ impl SessionEnvironment {
         let settings = &self.loaded.settings;
         let mut context = ToolContext::new(self.workspace.clone(), self.shell.clone(), self.services.supervisor.clone());
         context.files = self.files.clone();
-        context.web = self.services.web.clone();
+        context.web = self.services.models.clients.clone();
         context.searches = self.services.searches.clone();
         context.fetch_hosts = settings.tools.fetch_allowed_hosts.as_slice().into();
         context.languages = self.languages.clone();

@@ -8,11 +8,12 @@ use std::sync::Arc;
 use crate::config::{CREDENTIALS_HINT, Environment, Protocol, Provider, Settings, has_credentials};
 use crate::limits;
 use crate::model::catalog::{self, KnownProvider};
-use crate::model::endpoint::{self, Endpoint, Http, Key};
-use crate::model::local::{self, Found};
+use crate::model::endpoint::{Endpoint, Key};
+use crate::model::local::{self, LocalServer};
 use crate::model::scripted::{self, Script};
-use crate::model::{Again, Model, ModelError};
+use crate::model::{self, Model, ModelError, Retry};
 use crate::process::{Command, ProcessLauncher};
+use crate::web::HttpClients;
 use crate::workspace;
 
 /// A model that a session can select.
@@ -31,9 +32,10 @@ pub struct Models {
     supervisor: ProcessLauncher,
     /// Base directory of relative script paths.
     cwd: PathBuf,
-    http: Http,
+    /// The HTTP clients of the process.
+    pub clients: HttpClients,
     /// The local model server, once detected.
-    found: tokio::sync::OnceCell<Found>,
+    found: tokio::sync::OnceCell<LocalServer>,
 }
 
 /// A parsed model id with its provider: `own` from the settings, `known` from the catalog.
@@ -45,12 +47,12 @@ struct ParsedId<'a> {
 }
 
 fn permanent(message: impl Into<String>) -> ModelError {
-    ModelError::new(Again::Never, message)
+    ModelError::new(Retry::Never, message)
 }
 
 impl Models {
     pub fn new(environment: Environment, base_url: Option<String>, supervisor: ProcessLauncher, cwd: PathBuf) -> Models {
-        Models { environment, base_url, supervisor, cwd, http: Http::new(), found: tokio::sync::OnceCell::new() }
+        Models { environment, base_url, supervisor, cwd, clients: HttpClients::default(), found: tokio::sync::OnceCell::new() }
     }
 
     fn variable(&self, name: &str) -> Option<String> {
@@ -64,7 +66,8 @@ impl Models {
             return Ok(model);
         }
         let variable = |name: &str| self.variable(name);
-        let found = self.found.get_or_try_init(|| async { local::probe(&self.http, &variable).await.ok_or_else(catalog::nothing) });
+        let found =
+            self.found.get_or_try_init(|| async { local::probe(&self.clients, &variable).await.ok_or_else(catalog::nothing) });
         found.await.map(|found| found.id.clone())
     }
 
@@ -117,7 +120,7 @@ impl Models {
                 Script::parse(&text).map_err(|error| permanent(format!("reading script {}: {}", path.display(), error.message)))?;
             return Ok(scripted::open(id, script));
         }
-        Ok(endpoint::open(self.endpoint(id, settings).await?, &self.http))
+        Ok(model::open(self.endpoint(id, settings).await?, &self.clients))
     }
 
     async fn endpoint(&self, id: &str, settings: &Settings) -> Result<Endpoint, ModelError> {

@@ -15,7 +15,6 @@ use crate::model::ModelError;
 use crate::process::ProcessLauncher;
 use crate::toolkit::PathLocks;
 use crate::tools::Tools;
-use crate::web::Web;
 
 /// The process-wide services of the native agent. Tool calls, turns and API methods use them.
 pub struct Services {
@@ -28,7 +27,6 @@ pub struct Services {
     pub supervisor: ProcessLauncher,
     pub servers: Arc<Servers>,
     pub tools: Tools,
-    pub(super) web: Web,
     /// Permits for concurrent searches of directory trees.
     pub(super) searches: Arc<Semaphore>,
     /// Locks of the files that calls write, across all sessions.
@@ -54,7 +52,6 @@ impl Services {
             models,
             supervisor,
             tools: Tools::native(),
-            web: Web::default(),
             searches: Arc::new(Semaphore::new(limits::WALKS_MAX)),
             writing: Arc::default(),
         }

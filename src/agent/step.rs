@@ -175,6 +175,6 @@ impl AnswerBuilder<'_> {
 
 /// Returns a call id that is unique in the session: `given`, unless it is empty or already used.
 fn call_id(turn: &Turn, given: &str) -> ToolCallId {
-    let taken = given.is_empty() || turn.session.log.state(|state| state.history.has_call(given));
+    let taken = given.is_empty() || turn.log.state(|state| state.history.has_call(given));
     if taken { ToolCallId::new() } else { given.into() }
 }

@@ -110,7 +110,7 @@ impl NativeAgent {
     /// The environment for the session's current directories. Reports ignored project settings when
     /// it is built.
     async fn current_environment(&self, turn: &Turn) -> Result<Arc<SessionEnvironment>> {
-        let (cwd, directories) = turn.session.log.state(|state| (state.cwd.clone(), state.additional_directories.clone()));
+        let (cwd, directories) = turn.log.state(|state| (state.cwd.clone(), state.additional_directories.clone()));
         let (environment, built) = {
             let mut kept = self.environment.lock().unwrap_or_else(PoisonError::into_inner);
             match kept.as_ref().filter(|environment| environment.is_for(&cwd, &directories)) {
@@ -136,7 +136,7 @@ impl NativeAgent {
     }
 
     async fn current_model(&self, turn: &Turn, environment: &SessionEnvironment) -> Result<Arc<dyn Model>> {
-        let chosen = turn.session.log.state(|state| state.model.clone());
+        let chosen = turn.log.state(|state| state.model.clone());
         let id = match chosen {
             Some(id) => id,
             None => self.services.models.default_id(&environment.loaded.settings).await.map_err(model_error)?,
@@ -158,7 +158,7 @@ impl NativeAgent {
 
     async fn system_prompt(&self, turn: &Turn, environment: &SessionEnvironment, model: &str) -> Result<String> {
         let settings = &environment.loaded.settings;
-        let (own, append) = turn.session.log.state(|state| (state.system_prompt.clone(), state.system_prompt_append.clone()));
+        let (own, append) = turn.log.state(|state| (state.system_prompt.clone(), state.system_prompt_append.clone()));
         let mut base = match own.or(self.services.overrides.system_prompt.clone()) {
             Some(prompt) => prompt,
             None => system_prompt::base(&settings.prompts, model)?,
@@ -172,7 +172,7 @@ impl NativeAgent {
             Instructions::default()
         };
         self.report_skipped(turn, found.foreign).await;
-        let mode = turn.session.log.state(|state| state.mode.known()).unwrap_or_default();
+        let mode = turn.log.state(|state| state.mode.known()).unwrap_or_default();
         Ok(system_prompt::whole(&base, &environment.workspace, mode, &found.taken))
     }
 
@@ -191,7 +191,7 @@ impl NativeAgent {
     }
 
     fn request(&self, turn: &Turn, system: &str) -> Request {
-        let log = &turn.session.log;
+        let log = &turn.log;
         let (messages, thinking) = log.state(|state| (state.history.messages(), state.thinking.clone()));
         let thinking = thinking.or(self.services.overrides.thinking.map(OptionValue::Known));
         Request {
@@ -210,12 +210,12 @@ impl CallHost for Turn {
     }
 
     fn permissions(&self) -> (Mode, Vec<Rule>) {
-        self.session.log.state(|state| (state.mode.known().unwrap_or_default(), state.rules.clone()))
+        self.log.state(|state| (state.mode.known().unwrap_or_default(), state.rules.clone()))
     }
 
     /// Updates are dropped while the log's queue is full; the result of the call has all output.
     fn progress(&self, id: &ToolCallId) -> Progress {
-        let (log, turn_id, id) = (self.session.log.clone(), self.id.clone(), id.clone());
+        let (log, turn_id, id) = (self.log.clone(), self.id.clone(), id.clone());
         Arc::new(move |content| {
             let update = Body::ToolUpdated { tool_call_id: id.clone(), status: None, content: Some(content) };
             log.try_emit(Some(turn_id.clone()), update);
@@ -223,7 +223,7 @@ impl CallHost for Turn {
     }
 
     fn client(&self) -> Option<Arc<dyn ClientHands>> {
-        self.session.lending.hands()
+        self.clients.latest()
     }
 
     fn emit(&self, body: Body) -> BoxFuture<'_, ()> {

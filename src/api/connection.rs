@@ -14,7 +14,7 @@ use crate::protocol::acp;
 use crate::session::Session;
 
 /// Makes a transport show a session from the given seq on, unless it shows the session already.
-pub type Show = Box<dyn Fn(&Arc<Session>, Seq) + Send + Sync>;
+pub type Show = Box<dyn Fn(&Session, Seq) + Send + Sync>;
 
 /// Access level of a client. An observer reads. A controller also prompts, answers permission
 /// requests and changes sessions.
@@ -112,7 +112,7 @@ impl Client {
 
     /// Shows a session to the prompting client from seq `after` on, so that it sees the turn and
     /// can answer permission requests even if it never opened the session.
-    pub fn show(&self, session: &Arc<Session>, after: Seq) {
+    pub fn show(&self, session: &Session, after: Seq) {
         if let Some(show) = self.show.get() {
             show(session, after);
         }

@@ -15,7 +15,7 @@ use crate::error::{Error, Kind, Result};
 use crate::event::Event;
 use crate::id::{SessionId, TurnId};
 use crate::limits;
-use crate::session::broker::Attendance;
+use crate::session::broker::ResponderGuard;
 use crate::session::{Follow, FollowAll, Session, Sessions};
 
 /// The method that follows events. Its result is a stream, so it is not in the method table.
@@ -70,16 +70,16 @@ enum Source {
 /// An open session. While a controller follows it, the session has a client that can answer
 /// permission requests.
 struct SessionSource {
-    session: Arc<Session>,
+    session: Session,
     /// Directory of the session at the last access check.
     cwd: PathBuf,
     follow: Follow,
-    _attendance: Option<Attendance>,
+    _attendance: Option<ResponderGuard>,
 }
 
 impl SessionSource {
-    fn new(session: Arc<Session>, after: u64, client: &Client) -> SessionSource {
-        let attendance = (client.role >= Role::Controller).then(|| session.broker.attend());
+    fn new(session: Session, after: u64, client: &Client) -> SessionSource {
+        let attendance = (client.role >= Role::Controller).then(|| session.broker.register_responder());
         let cwd = session.log.state(|state| state.cwd.clone());
         SessionSource { follow: session.log.follow(after), _attendance: attendance, cwd, session }
     }
@@ -222,7 +222,7 @@ impl EventStream {
         if beyond.is_ok() {
             self.client.require_session(&id, &sessions.cwd(&id)?)?;
         }
-        match beyond.and(sessions.look(&id).await) {
+        match beyond.and(sessions.open_read_only(&id).await) {
             Ok(session) => {
                 **one = SessionSource::new(session, one.follow.cursor(), &self.client);
                 Ok(true)

@@ -1,7 +1,5 @@
 //! Messages to a session that may be busy, and retries of a turn's prompt.
 
-use std::sync::Arc;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +12,7 @@ use crate::event::{Body, Delivery};
 use crate::id::{MessageId, Seq, SessionId, TurnId};
 use crate::limits;
 use crate::session::Session;
-use crate::session::queue::{self, Queued};
+use crate::session::message::{IncomingMessage, QueuedMessage};
 
 /// Role of a message that a client sends.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
@@ -81,9 +79,9 @@ impl Method for Message {
         };
         let parts = with_attachments(&cx, &id, parts)?;
         let message_id = MessageId::new();
-        let message = queue::Message { id: message_id.clone(), role, parts };
-        let queued = Queued { message, delivery, auto_run, by: Some(cx.client.id.clone()), seq: 0 };
-        let place = |session: &Arc<Session>| {
+        let message = IncomingMessage { id: message_id.clone(), role, parts };
+        let queued = QueuedMessage { message, delivery, auto_run, by: Some(cx.client.id.clone()), seq: 0 };
+        let place = |session: &Session| {
             cx.check_access(session)?;
             let after = session.log.head();
             let placed = session.place(&queued)?;

@@ -1,8 +1,6 @@
 //! Settings of a session that clients can change: mode, model and thinking. ACP's `modes` and the
 //! option `mode` set the same value.
 
-use std::sync::Arc;
-
 use schemars::Schema;
 use serde_json::{Value, json};
 
@@ -28,7 +26,7 @@ pub fn modes_with(current: &str) -> acp::SessionModeState {
 
 /// All options with their current values. Sends no request to a model server: the model of a local
 /// server is listed once a turn has found it.
-pub async fn config_options(nuncio: &Nuncio, session: &Arc<Session>) -> Vec<acp::SessionConfigOption> {
+pub async fn config_options(nuncio: &Nuncio, session: &Session) -> Vec<acp::SessionConfigOption> {
     let (mode, model, thinking) = session.log.state(|state| (state.mode.clone(), state.model.clone(), state.thinking.clone()));
     let loaded = nuncio.services.settings(&session.log.state(|state| state.cwd.clone()));
     // Invalid project settings are reported when a turn starts.

@@ -1,8 +1,6 @@
 //! Permission requests for clients that their transport does not ask: the open requests, and
 //! answers.
 
-use std::sync::Arc;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -75,7 +73,7 @@ impl Method for List {
 }
 
 /// The open sessions that the caller has access to.
-fn accessible(cx: &Cx) -> Vec<Arc<Session>> {
+fn accessible(cx: &Cx) -> Vec<Session> {
     let open = cx.nuncio.sessions_now().map(|sessions| sessions.all_open()).unwrap_or_default();
     open.into_iter().filter(|session| cx.client.has_access_to(&session.log.state(|state| state.cwd.clone()))).collect()
 }
@@ -136,7 +134,7 @@ impl Method for Answer {
 
     async fn call(cx: Cx, params: AnswerParams) -> Result<Reply<Answered>> {
         let AnswerParams { permission_id: id, option_id, outcome, reason } = params;
-        let asks = |session: &Arc<Session>| session.broker.is_open(&id);
+        let asks = |session: &Session| session.broker.is_open(&id);
         let session = accessible(&cx).into_iter().find(asks).ok_or_else(|| Error::not_found(format!("no open permission {id}")))?;
         let by = &cx.client.principal;
         match (option_id, outcome) {

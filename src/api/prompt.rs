@@ -1,7 +1,5 @@
 //! `session/prompt`, which answers when its turn ends, and `session/cancel`.
 
-use std::sync::Arc;
-
 use super::attachment::with_attachments;
 use schemars::Schema;
 use serde_json::{Value, json};
@@ -41,7 +39,7 @@ impl Method for Prompt {
         cx.client.authorized()?;
         let (id, client) = (session_id(&params.session_id), cx.client.clone());
         let prompt = with_attachments(&cx, &id, parts(params.prompt)?)?;
-        let start = |session: &Arc<Session>| {
+        let start = |session: &Session| {
             cx.check_access(session)?;
             let after = session.log.head();
             let prompted = if client.local {
@@ -122,7 +120,7 @@ impl Method for Cancel {
             // A prompt that arrived earlier may be opening the session.
             None => {
                 let sessions = cx.nuncio.sessions().await?;
-                let cancel = |session: &Arc<Session>| cx.check_access(session).map(|()| session.cancel());
+                let cancel = |session: &Session| cx.check_access(session).map(|()| session.cancel());
                 sessions.if_opening(&id, cancel).await.unwrap_or_else(|| cx.client.require_session(&id, &sessions.cwd(&id)?))?;
             }
         }

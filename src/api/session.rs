@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
@@ -160,13 +159,7 @@ impl Method for NewSession {
 }
 
 /// Opens a session. Directories in the call replace those of the session.
-async fn reopen(
-    cx: &Cx,
-    id: &acp::SessionId,
-    cwd: &Path,
-    additional: &[PathBuf],
-    servers: &[acp::McpServer],
-) -> Result<Arc<Session>> {
+async fn reopen(cx: &Cx, id: &acp::SessionId, cwd: &Path, additional: &[PathBuf], servers: &[acp::McpServer]) -> Result<Session> {
     cx.client.authorized()?;
     if cwd.as_os_str().is_empty() && additional.is_empty() {
         return cx.session(&session_id(id)).await;

@@ -11,24 +11,12 @@ use crate::error::Result;
 use crate::id::{Seq, TurnId};
 use crate::session::turns::{TurnRecord, TurnStatus};
 
-#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(rename = "TurnStatus")]
-enum Status {
-    Running,
-    Completed,
-    Failed,
-    Cancelled,
-    /// The process that ran the turn died.
-    Interrupted,
-}
-
 /// A turn. Times are in milliseconds since the Unix epoch.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TurnView {
     turn_id: TurnId,
-    status: Status,
+    status: TurnStatus,
     /// Present if the turn completed.
     #[serde(skip_serializing_if = "Option::is_none")]
     stop_reason: Option<StopReason>,
@@ -62,13 +50,7 @@ impl TurnView {
         let ended = turn.status != TurnStatus::Running;
         TurnView {
             turn_id: turn.id.clone(),
-            status: match turn.status {
-                TurnStatus::Running => Status::Running,
-                TurnStatus::Completed => Status::Completed,
-                TurnStatus::Failed => Status::Failed,
-                TurnStatus::Cancelled => Status::Cancelled,
-                TurnStatus::Interrupted => Status::Interrupted,
-            },
+            status: turn.status,
             stop_reason: turn.stop_reason,
             error: turn.error.as_deref().map(|error| Failure {
                 code: error.code.clone(),

@@ -1,7 +1,6 @@
 //! Read-only views of a session: its current state and its messages.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -230,7 +229,7 @@ impl Method for Messages {
 
 /// Reads events until `limit` messages and one more are found, or a bounded number of pages was
 /// read.
-fn messages(session: &Arc<Session>, mut after: Seq, limit: usize) -> Result<MessagesPage> {
+fn messages(session: &Session, mut after: Seq, limit: usize) -> Result<MessagesPage> {
     let (mut messages, mut pages) = (Vec::new(), 0);
     while messages.len() <= limit {
         if !messages.is_empty() && pages >= limits::MESSAGES_PAGES_MAX {

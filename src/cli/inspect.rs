@@ -12,7 +12,7 @@ use crate::config::{Loaded, Trust, load_project, mask_urls};
 use crate::content::Part;
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::model::{Again, Chunk, Message, Model, ModelError, Request, catalog};
+use crate::model::{Chunk, Message, Model, ModelError, Request, Retry, catalog};
 use crate::options::Thinking;
 use crate::store::Store;
 use crate::tools::Tools;
@@ -118,7 +118,7 @@ async fn probe(model: &dyn Model) -> std::result::Result<&'static str, ModelErro
         thinking: Thinking::Off,
         cache_key: "doctor".into(),
     });
-    let failed = |why: String| ModelError::new(Again::Never, why);
+    let failed = |why: String| ModelError::new(Retry::Never, why);
     match tokio::time::timeout(limits::DOCTOR_MODEL, stream.next()).await {
         Ok(Some(Ok(Chunk::Retry { reason, .. }))) => Err(failed(reason)),
         Ok(Some(Ok(_))) => Ok("answers"),

@@ -80,7 +80,7 @@ pub async fn run(nuncio: Arc<Nuncio>, options: RunOptions, colours: Colours) -> 
 
 /// Opens or creates the session. Also returns the sequence number after which events are shown: 0
 /// for a new session, the head for an existing one.
-async fn open(nuncio: &Arc<Nuncio>, options: &RunOptions) -> Result<(Arc<Session>, Seq)> {
+async fn open(nuncio: &Arc<Nuncio>, options: &RunOptions) -> Result<(Session, Seq)> {
     if let Some(model) = &nuncio.services.overrides.model {
         nuncio.services.check_model(model, &nuncio.cwd)?;
     }
@@ -126,7 +126,7 @@ async fn adopt_flags(nuncio: &Nuncio, session: &Session) -> Result<()> {
 /// Runs prompts in a session and shows its events.
 pub struct Work {
     pub nuncio: Arc<Nuncio>,
-    pub session: Arc<Session>,
+    pub session: Session,
     client: Arc<Client>,
     show: Show,
     answers: Answers,
@@ -144,7 +144,7 @@ pub struct Work {
 
 impl Work {
     /// Shows events after `after`.
-    pub fn new(nuncio: Arc<Nuncio>, session: Arc<Session>, after: Seq, show: Show, answers: Answers) -> Work {
+    pub fn new(nuncio: Arc<Nuncio>, session: Session, after: Seq, show: Show, answers: Answers) -> Work {
         let follow = session.log.follow(after);
         let interrupted = CancellationToken::new();
         tokio::spawn(on_signal(interrupted.clone()));
@@ -165,7 +165,7 @@ impl Work {
 
     /// Runs prompts in order and stops at the first failure. Returns the exit code.
     pub async fn prompts(&mut self, prompts: VecDeque<String>) -> Result<u8> {
-        let _responder = (self.answers != Answers::None).then(|| self.session.broker.attend());
+        let _responder = (self.answers != Answers::None).then(|| self.session.broker.register_responder());
         for prompt in prompts {
             let stop = self.prompt(prompt, &mut None).await?;
             match stop {

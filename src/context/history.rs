@@ -58,6 +58,7 @@ const LIMIT: &str = "[the previous request ended without an answer: the output t
 const LIMIT_CUT: &str = "[the answer above is cut off: the output token limit was reached]";
 
 impl History {
+    /// Adds an event. It must follow the earlier ones.
     pub fn on(&mut self, event: &Event) {
         match &event.body {
             Body::TurnStarted { retries, .. } => {
@@ -94,25 +95,38 @@ impl History {
                 self.close();
                 self.end = self.turn_start;
             }
-            body if body.ends_turn() => {
-                self.close();
-                self.end.note = self.note(body);
+            Body::TurnCompleted { stop_reason: StopReason::MaxTokens } => self.end_turn(Some(LIMIT_CUT), Some(LIMIT)),
+            Body::TurnCompleted { stop_reason: StopReason::EndTurn | StopReason::MaxTurnRequests | StopReason::Cancelled } => {
+                self.end_turn(None, None)
             }
-            _ => {}
+            Body::TurnFailed { .. } => self.end_turn(Some(FAILED_CUT), None),
+            Body::TurnCancelled {} => self.end_turn(Some(CANCELLED_CUT), Some(CANCELLED)),
+            Body::TurnInterrupted {} => self.end_turn(Some(INTERRUPTED_CUT), Some(INTERRUPTED)),
+            Body::SessionCreated { .. }
+            | Body::SessionUpdated { .. }
+            | Body::SessionClosed {}
+            | Body::SessionDeleted {}
+            | Body::MessageDelta { .. }
+            | Body::MessageCompleted { discarded: true, .. }
+            | Body::MessageQueued { .. }
+            | Body::ToolUpdated { .. }
+            | Body::PermissionRequested { .. }
+            | Body::PermissionResolved { .. }
+            | Body::PlanUpdated { .. }
+            | Body::UsageUpdated { .. }
+            | Body::ModeChanged { .. }
+            | Body::Notice { .. }
+            | Body::Unknown(_) => {}
         }
     }
 
-    /// The note to the model about a turn that ended early.
-    fn note(&self, end: &Body) -> Option<&'static str> {
+    /// Ends a turn, with the note to the model: `cut` if the turn ends with an answer of the model,
+    /// otherwise `uncut`.
+    fn end_turn(&mut self, cut: Option<&'static str>, uncut: Option<&'static str>) {
+        self.close();
         let last = self.end.last.filter(|last| self.turn_start.last != Some(*last));
-        let cut = last.is_some_and(|last| matches!(*self.all[last].message, Message::Assistant(_)));
-        match end {
-            Body::TurnCancelled {} => Some(if cut { CANCELLED_CUT } else { CANCELLED }),
-            Body::TurnInterrupted {} => Some(if cut { INTERRUPTED_CUT } else { INTERRUPTED }),
-            Body::TurnFailed { .. } => cut.then_some(FAILED_CUT),
-            Body::TurnCompleted { stop_reason: StopReason::MaxTokens } => Some(if cut { LIMIT_CUT } else { LIMIT }),
-            _ => None,
-        }
+        let answered = last.is_some_and(|last| matches!(*self.all[last].message, Message::Assistant(_)));
+        self.end.note = if answered { cut } else { uncut };
     }
 
     /// Returns whether an earlier call has this id.

@@ -22,6 +22,11 @@ enum Class {
     Delta,
 }
 
+/// The type of [`Body::MessageCompleted`].
+pub(crate) const MESSAGE_COMPLETED: &str = "message.completed";
+/// The type of [`Body::MessageQueued`].
+pub(crate) const MESSAGE_QUEUED: &str = "message.queued";
+
 /// The types of events that this version knows.
 pub const TYPES: &[&str] = &[
     "session.created",
@@ -34,8 +39,8 @@ pub const TYPES: &[&str] = &[
     "turn.cancelled",
     "turn.interrupted",
     "message.delta",
-    "message.completed",
-    "message.queued",
+    MESSAGE_COMPLETED,
+    MESSAGE_QUEUED,
     "tool.started",
     "tool.updated",
     "tool.completed",
@@ -63,8 +68,8 @@ impl Body {
             Body::TurnCancelled {} => ("turn.cancelled", Synced, TurnEnd),
             Body::TurnInterrupted {} => ("turn.interrupted", Synced, TurnEnd),
             Body::MessageDelta { .. } => ("message.delta", Batched, Delta),
-            Body::MessageCompleted { .. } => ("message.completed", Batched, Fact),
-            Body::MessageQueued { .. } => ("message.queued", Synced, Fact),
+            Body::MessageCompleted { .. } => (MESSAGE_COMPLETED, Batched, Fact),
+            Body::MessageQueued { .. } => (MESSAGE_QUEUED, Synced, Fact),
             Body::ToolStarted { .. } => ("tool.started", Batched, Fact),
             Body::ToolUpdated { status: None, .. } => ("tool.updated", Batched, Delta),
             Body::ToolUpdated { status: Some(_), .. } => ("tool.updated", Batched, Fact),

@@ -14,7 +14,7 @@ use crate::api::{Began, Client, Nuncio};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::session::now_ms;
-use crate::store::Answer;
+use crate::store::IdempotencyRecord;
 
 /// The stored result of a request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -72,9 +72,9 @@ impl Idempotency {
         match &outcome {
             Ok(outcome) => {
                 let text = serde_json::to_string(outcome).map_err(|error| Error::internal(error.to_string()))?;
-                store.keep_answer(&key.principal, &key.key, &text)?;
+                store.record_response(&key.principal, &key.key, &text)?;
             }
-            Err(_) => store.forget_key(&key.principal, &key.key)?,
+            Err(_) => store.release_key(&key.principal, &key.key)?,
         }
         outcome
     }
@@ -91,7 +91,7 @@ impl Idempotency {
     }
 }
 
-fn repeated(answer: Answer, request: &[u8]) -> Result<Outcome> {
+fn repeated(answer: IdempotencyRecord, request: &[u8]) -> Result<Outcome> {
     if answer.asked != request {
         return Err(Error::invalid_params("Idempotency-Key: already used for a different request"));
     }

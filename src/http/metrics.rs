@@ -107,11 +107,11 @@ fn text(state: &AppState) -> Result<String> {
 }
 
 fn of_sessions(registry: &mut Registry, sessions: &Sessions) {
-    let counts = sessions.counts();
-    registry.register("events", "Events written", counts.events.clone());
-    registry.register("turns", "Ended turns, by outcome", counts.turns.clone());
-    registry.register("tokens", "Model tokens, by kind", counts.tokens.clone());
-    registry.register_with_unit("tool", "Run time of tools, by kind and result", Unit::Seconds, counts.tools.clone());
+    let metrics = sessions.metrics();
+    registry.register("events", "Events written", metrics.events.clone());
+    registry.register("turns", "Ended turns, by outcome", metrics.turns.clone());
+    registry.register("tokens", "Model tokens, by kind", metrics.tokens.clone());
+    registry.register_with_unit("tool", "Run time of tools, by kind and result", Unit::Seconds, metrics.tools.clone());
     registry.register("turns_running", "Running turns", gauge(sessions.turns_running() as i64));
     registry.register("sessions_open", "Open sessions", gauge(sessions.sessions_open() as i64));
     registry.register("log_queue", "Events queued for the log writer", gauge(sessions.log_queue() as i64));

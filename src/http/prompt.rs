@@ -103,7 +103,7 @@ pub fn attach_responder(state: &AppState, client: &Client) -> Arc<Client> {
     let client = Arc::new(client.again());
     let running = state.running.clone();
     client.on_show(Box::new(move |session, _| {
-        let (responder, session) = (session.broker.attend(), session.clone());
+        let (responder, session) = (session.broker.register_responder(), session.clone());
         running.spawn(async move {
             while let Some(mut turn) = session.turn() {
                 turn.end().await;

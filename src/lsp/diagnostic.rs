@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use lsp_types::NumberOrString;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::limits;
 
 /// How severe a diagnostic is; errors come first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DiagnosticSeverity {
     Error,
@@ -28,7 +29,7 @@ impl DiagnosticSeverity {
 }
 
 /// A diagnostic with a position for users, counted in characters from 1.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Diagnostic {
     pub file_path: PathBuf,

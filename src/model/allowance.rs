@@ -1,6 +1,6 @@
 //! Bounds of one answer: bytes, blocks and calls. An answer that exceeds one ends as `MaxTokens`.
 
-use super::Chunk;
+use super::answer::Chunk;
 use crate::content::ProviderState;
 use crate::limits::{MODEL_ANSWER_BLOCKS_MAX, MODEL_ANSWER_BYTES_MAX, MODEL_ANSWER_CALLS_MAX, MODEL_STREAM_BYTES_MAX};
 

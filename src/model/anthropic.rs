@@ -12,9 +12,12 @@ pub use read::AnswerReader;
 
 use super::catalog;
 use super::endpoint::{Endpoint, Protocol};
+use super::error::ModelError;
+use super::message::{Block, Message, ToolResult};
+use super::request::Request;
 use super::wire::{self, EncodedRequest};
-use super::{Block, Message, ModelError, Request, Thinking, ToolResult};
 use crate::content::{Part, plain_text};
+use crate::options::Thinking;
 
 /// The state of a thinking block is `{"signature"}`, or `{"redacted"}` if the block is encrypted.
 const PROTOCOL: Protocol = Protocol::Anthropic;

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use super::endpoint::{Endpoint, Key, Protocol};
-use super::{Again, ModelError};
+use super::error::{ModelError, Retry};
 
 /// Returns the value of an environment variable. Empty values count as unset.
 pub type Environment<'a> = &'a (dyn Fn(&str) -> Option<String> + Sync);
@@ -129,7 +129,7 @@ impl KnownProvider {
     /// The error for a missing API key.
     pub fn without_key(&self) -> ModelError {
         let name = self.key_env.first().copied().unwrap_or("api_key_env");
-        ModelError::new(Again::Never, format!("no API key for {}", self.name))
+        ModelError::new(Retry::Never, format!("no API key for {}", self.name))
             .hint(format!("set {name}, or use --model ollama/NAME"))
             .unreachable()
     }
@@ -164,7 +164,7 @@ pub fn default_model(environment: Environment<'_>) -> Option<String> {
 
 /// The error when no provider has a key and no local server was found.
 pub fn nothing() -> ModelError {
-    ModelError::new(Again::Never, "no model: no API key was found and no local server answers")
+    ModelError::new(Retry::Never, "no model: no API key was found and no local server answers")
         .hint("set ANTHROPIC_API_KEY, or use --model ollama/NAME")
         .unreachable()
 }

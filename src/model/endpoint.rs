@@ -1,15 +1,11 @@
-//! Address, protocol and key of a model as plain data. [`open`] creates a [`Model`] from it.
+//! Address, protocol and key of a model as plain data, and its HTTP client.
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
 
-use super::http::Provider;
-use super::retry::Retrying;
-use super::{Again, Model, ModelError};
+use super::error::{ModelError, Retry};
 pub use crate::config::Protocol;
 use crate::config::mask_urls;
-use crate::limits::{MODEL_CONNECT, MODEL_IDLE, MODEL_KEEP_ALIVE, MODEL_LOCAL_IDLE};
-use crate::web;
+use crate::web::{Destination, HttpClients};
 
 /// An API key and its origin. The secret is never displayed, logged or serialized.
 #[derive(Clone, PartialEq, Eq)]
@@ -94,50 +90,10 @@ impl fmt::Debug for Endpoint {
     }
 }
 
-/// Opens a model that retries failed requests.
-pub fn open(endpoint: Endpoint, http: &Http) -> Arc<dyn Model> {
-    Arc::new(Retrying::new(Provider::new(endpoint, http.clone())))
-}
-
-/// The HTTP clients of the process, shared by all clones. Each is created on first use (about 2
-/// ms).
-#[derive(Clone, Default)]
-pub struct Http(Arc<Clients>);
-
-#[derive(Default)]
-struct Clients {
-    remote: OnceLock<reqwest::Client>,
-    local: OnceLock<reqwest::Client>,
-}
-
-impl Http {
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// The client for `url`. The loopback client uses no proxy and has a longer timeout.
-    pub fn client(&self, url: &str) -> Result<reqwest::Client, ModelError> {
-        let (slot, builder): (_, fn() -> reqwest::ClientBuilder) = match is_loopback(url) {
-            true => (&self.0.local, || builder().no_proxy().read_timeout(MODEL_LOCAL_IDLE)),
-            false => (&self.0.remote, || builder().read_timeout(MODEL_IDLE)),
-        };
-        if let Some(client) = slot.get() {
-            return Ok(client.clone());
-        }
-        let client =
-            web::client(builder).map_err(|error| ModelError::new(Again::Never, format!("creating the HTTP client: {error}")))?;
-        Ok(slot.get_or_init(|| client).clone())
-    }
-}
-
-fn builder() -> reqwest::ClientBuilder {
-    reqwest::Client::builder()
-        .user_agent(concat!("nuncio/", env!("CARGO_PKG_VERSION")))
-        .redirect(reqwest::redirect::Policy::none())
-        .http1_only()
-        .tcp_nodelay(true)
-        .connect_timeout(MODEL_CONNECT)
-        .pool_idle_timeout(MODEL_KEEP_ALIVE)
+/// The HTTP client for `url`. The client for this machine uses no proxy and has a longer timeout.
+pub fn client(clients: &HttpClients, url: &str) -> Result<reqwest::Client, ModelError> {
+    let destination = if is_loopback(url) { Destination::LocalModel } else { Destination::ModelProvider };
+    clients.client(destination).map_err(|error| ModelError::new(Retry::Never, format!("creating the HTTP client: {error}")))
 }
 
 /// True if the URL's host is this machine.

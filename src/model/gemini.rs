@@ -11,9 +11,12 @@ pub use read::AnswerReader;
 
 use super::catalog;
 use super::endpoint::{Endpoint, Protocol};
+use super::error::ModelError;
+use super::message::{Block, Message, ToolResult};
+use super::request::Request;
 use super::wire::{self, EncodedRequest};
-use super::{Block, Message, ModelError, Request, Thinking, ToolResult};
 use crate::content;
+use crate::options::Thinking;
 
 /// The state of a block is `{"thoughtSignature"}`, the signature of its part.
 const PROTOCOL: Protocol = Protocol::Gemini;

@@ -11,28 +11,31 @@ use futures_util::{StreamExt, TryStreamExt};
 use reqwest::header::{CONTENT_TYPE, HeaderValue};
 
 use super::allowance::Allowance;
-use super::endpoint::{Endpoint, Http, Protocol, is_loopback};
+use super::answer::{Chunk, ChunkStream, Model};
+use super::endpoint::{Endpoint, Protocol, client, is_loopback};
+use super::error::{ModelError, Retry};
 use super::provider_error::response_error;
+use super::request::Request;
+use super::retry::Retrying;
 use super::sse::Decoder;
 use super::wire::{EncodedRequest, Out, Reader, interrupted};
-use super::{Again, Chunk, ChunkStream, Model, ModelError, Request, anthropic, gemini, openai_chat, openai_responses};
+use super::{anthropic, gemini, openai_chat, openai_responses};
 use crate::content::StopReason;
 use crate::limits::{MODEL_ERROR_BYTES_MAX, MODEL_EVENT_BYTES_MAX};
-use crate::web::{causes, chain};
+use crate::web::{HttpClients, causes, chain};
+
+/// Opens a model that retries failed requests.
+pub fn open(endpoint: Endpoint, clients: &HttpClients) -> Arc<dyn Model> {
+    Arc::new(Retrying::new(HttpModel { endpoint: Arc::new(endpoint), clients: clients.clone() }))
+}
 
 /// The model of an endpoint, without retries: each stream is one attempt.
-pub struct Provider {
+struct HttpModel {
     endpoint: Arc<Endpoint>,
-    http: Http,
+    clients: HttpClients,
 }
 
-impl Provider {
-    pub fn new(endpoint: Endpoint, http: Http) -> Self {
-        Self { endpoint: Arc::new(endpoint), http }
-    }
-}
-
-impl Model for Provider {
+impl Model for HttpModel {
     fn id(&self) -> &str {
         &self.endpoint.id
     }
@@ -42,9 +45,9 @@ impl Model for Provider {
     }
 
     fn stream(&self, request: Request) -> ChunkStream {
-        let (endpoint, http) = (self.endpoint.clone(), self.http.clone());
+        let (endpoint, clients) = (self.endpoint.clone(), self.clients.clone());
         let masking = endpoint.clone();
-        let answer = async move { send(&endpoint, &http, request).await.map(AnswerStream::stream) };
+        let answer = async move { send(&endpoint, &clients, request).await.map(AnswerStream::stream) };
         stream::once(answer)
             .try_flatten()
             .map_err(move |error| {
@@ -55,7 +58,7 @@ impl Model for Provider {
     }
 }
 
-async fn send(endpoint: &Endpoint, http: &Http, request: Request) -> Result<AnswerStream, ModelError> {
+async fn send(endpoint: &Endpoint, clients: &HttpClients, request: Request) -> Result<AnswerStream, ModelError> {
     let (encoded, reader): (EncodedRequest, Box<dyn Reader>) = match endpoint.protocol {
         Protocol::Anthropic => (anthropic::write(endpoint, &request)?, Box::new(anthropic::AnswerReader::default())),
         Protocol::OpenaiChat => (openai_chat::write(endpoint, &request)?, Box::new(openai_chat::AnswerReader::new(endpoint))),
@@ -65,7 +68,7 @@ async fn send(endpoint: &Endpoint, http: &Http, request: Request) -> Result<Answ
         Protocol::Gemini => (gemini::write(endpoint, &request)?, Box::new(gemini::AnswerReader::default())),
     };
     drop(request);
-    let mut post = http.client(&encoded.url)?.post(&encoded.url).header(CONTENT_TYPE, "application/json").body(encoded.body);
+    let mut post = client(clients, &encoded.url)?.post(&encoded.url).header(CONTENT_TYPE, "application/json").body(encoded.body);
     for (name, value) in &encoded.headers {
         post = post.header(*name, *value);
     }
@@ -95,7 +98,7 @@ fn key(endpoint: &Endpoint) -> Result<Option<(&'static str, HeaderValue)>, Model
     };
     let mut value = HeaderValue::from_str(&value).map_err(|_| {
         let message = format!("the key of {} contains characters that are invalid in an HTTP header", key.origin());
-        ModelError::new(Again::Never, message).hint(format!("check {}", key.origin())).unreachable()
+        ModelError::new(Retry::Never, message).hint(format!("check {}", key.origin())).unreachable()
     })?;
     value.set_sensitive(true);
     Ok(Some((name, value)))
@@ -174,7 +177,7 @@ impl AnswerStream {
             let data = match self.decoder.next() {
                 Ok(Some(data)) => data,
                 Ok(None) => return,
-                Err(_) => break ModelError::new(Again::Never, format!("an event is larger than {MODEL_EVENT_BYTES_MAX} bytes")),
+                Err(_) => break ModelError::new(Retry::Never, format!("an event is larger than {MODEL_EVENT_BYTES_MAX} bytes")),
             };
             if let Err(error) = self.reader.read(&data, &mut self.out) {
                 break error;
@@ -195,17 +198,17 @@ impl AnswerStream {
 /// The error for a request without a response: the connection failed or timed out.
 fn send_error(url: &str, error: &reqwest::Error) -> ModelError {
     if error.is_builder() {
-        return ModelError::new(Again::Never, format!("invalid URL {url}: {}", causes(error))).hint("check base_url").unreachable();
+        return ModelError::new(Retry::Never, format!("invalid URL {url}: {}", causes(error))).hint("check base_url").unreachable();
     }
     let host = reqwest::Url::parse(url).map(|url| url.authority().to_owned()).unwrap_or_default();
     if !error.is_connect() {
-        return ModelError::new(Again::Backoff, format!("waiting for {host}: {}", causes(error)));
+        return ModelError::new(Retry::Backoff, format!("waiting for {host}: {}", causes(error)));
     }
     let message = format!("connecting to {host}: {}", causes(error));
     match is_loopback(url) {
-        true => ModelError::new(if is_refused(error) { Again::Briefly } else { Again::Backoff }, message)
+        true => ModelError::new(if is_refused(error) { Retry::Briefly } else { Retry::Backoff }, message)
             .hint("is the server running? start it, or choose another model with --model"),
-        false => ModelError::new(Again::Backoff, message).hint("check the network and base_url"),
+        false => ModelError::new(Retry::Backoff, message).hint("check the network and base_url"),
     }
     .unreachable()
 }

@@ -7,13 +7,14 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::catalog::{Environment, KnownProvider, Mark, PROVIDERS};
-use super::endpoint::{Http, Key};
+use super::endpoint::{Key, client};
 use crate::config::has_credentials;
 use crate::limits::{MODEL_PROBE, MODEL_PROBE_BYTES_MAX};
+use crate::web::HttpClients;
 
 /// A discovered local server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct LocalServer {
     /// `PROVIDER/NAME` of its first model.
     pub id: String,
     pub base_url: String,
@@ -21,13 +22,13 @@ pub struct Found {
 
 /// Response of `GET {base}/models`.
 #[derive(Deserialize)]
-struct List {
+struct ModelList {
     object: String,
-    data: Vec<Entry>,
+    data: Vec<ListedModel>,
 }
 
 #[derive(Deserialize)]
-struct Entry {
+struct ListedModel {
     id: String,
     object: String,
     #[serde(default)]
@@ -36,26 +37,26 @@ struct Entry {
 
 /// Queries all local servers concurrently, for [`MODEL_PROBE`] at most. Returns the first in the
 /// order of the catalog that identifies itself.
-pub async fn probe(http: &Http, environment: Environment<'_>) -> Option<Found> {
+pub async fn probe(clients: &HttpClients, environment: Environment<'_>) -> Option<LocalServer> {
     // Created before the timeout starts: loading certificates may take longer than the requests.
-    http.client("http://127.0.0.1").ok()?;
+    client(clients, "http://127.0.0.1").ok()?;
     let servers = PROVIDERS.iter().filter(|provider| provider.local);
-    let asked: FuturesOrdered<_> = servers
+    let answers: FuturesOrdered<_> = servers
         .map(|provider| {
             let (base_url, key) = (provider.base_url(environment), provider.key(environment));
             async move {
-                let model = tokio::time::timeout(MODEL_PROBE, identify(http, provider, &base_url, key)).await.ok()??;
-                Some(Found { id: format!("{}/{model}", provider.name), base_url })
+                let model = tokio::time::timeout(MODEL_PROBE, identify(clients, provider, &base_url, key)).await.ok()??;
+                Some(LocalServer { id: format!("{}/{model}", provider.name), base_url })
             }
         })
         .collect();
-    let found = asked.filter_map(|found| async { found });
+    let found = answers.filter_map(|found| async { found });
     std::pin::pin!(found).next().await
 }
 
 /// The first model of the server at `base_url`, if its list of models has the expected shape and
 /// the server has the mark of `provider`.
-pub async fn identify(http: &Http, provider: &KnownProvider, base_url: &str, key: Option<Key>) -> Option<String> {
+pub async fn identify(clients: &HttpClients, provider: &KnownProvider, base_url: &str, key: Option<Key>) -> Option<String> {
     if has_credentials(base_url) {
         return None;
     }
@@ -63,10 +64,10 @@ pub async fn identify(http: &Http, provider: &KnownProvider, base_url: &str, key
     let native = async {
         let Mark::Answer { path, field } = provider.mark else { return true };
         let root = base_url.trim_end_matches('/').trim_end_matches("/v1");
-        let answer: Option<Value> = get(http, &format!("{root}{path}"), None).await;
+        let answer: Option<Value> = get(clients, &format!("{root}{path}"), None).await;
         answer.is_some_and(|answer| answer.get(field).is_some_and(Value::is_string))
     };
-    let (list, native) = tokio::join!(get::<List>(http, &models, key.as_ref()), native);
+    let (list, native) = tokio::join!(get::<ModelList>(clients, &models, key.as_ref()), native);
     let list = list.filter(|_| native)?;
     if list.object != "list" || list.data.iter().any(|entry| entry.object != "model") {
         return None;
@@ -80,8 +81,8 @@ pub async fn identify(http: &Http, provider: &KnownProvider, base_url: &str, key
 }
 
 /// Reads a JSON response of at most [`MODEL_PROBE_BYTES_MAX`].
-async fn get<T: DeserializeOwned>(http: &Http, url: &str, key: Option<&Key>) -> Option<T> {
-    let mut request = http.client(url).ok()?.get(url);
+async fn get<T: DeserializeOwned>(clients: &HttpClients, url: &str, key: Option<&Key>) -> Option<T> {
+    let mut request = client(clients, url).ok()?.get(url);
     if let Some(key) = key {
         request = request.bearer_auth(key.secret());
     }

@@ -11,9 +11,12 @@ use serde_json::Value;
 pub use read::AnswerReader;
 
 use super::endpoint::{Endpoint, Protocol};
+use super::error::ModelError;
+use super::message::{Block, Message, ToolResult};
+use super::request::Request;
 use super::wire::{self, EncodedRequest};
-use super::{Block, Message, ModelError, Request, Thinking, ToolResult};
 use crate::content::{Part, plain_text};
+use crate::options::Thinking;
 
 /// The state of a thinking block is `{"provider","field"}`, where `field` is the response field of
 /// its text. OpenRouter adds `"details"`.

@@ -12,9 +12,12 @@ pub use read::AnswerReader;
 
 use super::catalog;
 use super::endpoint::{Endpoint, Protocol};
+use super::error::ModelError;
+use super::message::{Block, Message, ToolResult};
+use super::request::Request;
 use super::wire::{self, EncodedRequest};
-use super::{Block, Message, ModelError, Request, Thinking, ToolResult};
 use crate::content::Part;
+use crate::options::Thinking;
 
 /// The state of a thinking block is the whole reasoning item. The state of a text block is
 /// `{"phase"}`, if its message has a phase.

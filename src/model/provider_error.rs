@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::endpoint::Endpoint;
-use super::{Again, ModelError};
+use super::error::{ModelError, Retry};
 use crate::limits::{MODEL_BACKOFF_MAX, MODEL_ERROR_CHARS_MAX};
 
 /// The common fields of the error objects of all providers.
@@ -26,13 +26,13 @@ impl ProviderError {
     /// Converts an error event of a stream.
     pub fn error(self) -> ModelError {
         let words: Vec<&str> = [self.kind.as_deref(), word(&self.code), word(&self.status)].into_iter().flatten().collect();
-        let again = match self.code.as_ref().and_then(Value::as_u64) {
+        let retry = match self.code.as_ref().and_then(Value::as_u64) {
             Some(status) => retry_policy(status as u16, &words),
-            None if words.iter().any(|word| is_final(word)) => Again::Never,
-            None => Again::Backoff,
+            None if words.iter().any(|word| is_final(word)) => Retry::Never,
+            None => Retry::Backoff,
         };
         let message = self.message.clone().unwrap_or_else(|| words.join(" "));
-        ModelError::new(again, if message.is_empty() { "the provider reported an error".to_owned() } else { message })
+        ModelError::new(retry, if message.is_empty() { "the provider reported an error".to_owned() } else { message })
     }
 
     /// True if the error is permanent, so that a retry cannot succeed.
@@ -69,11 +69,11 @@ fn is_final(word: &str) -> bool {
 }
 
 /// The retry policy for an HTTP status and the error codes in its body.
-pub fn retry_policy(status: u16, words: &[&str]) -> Again {
+pub fn retry_policy(status: u16, words: &[&str]) -> Retry {
     match status {
-        429 if words.iter().any(|word| is_final(word)) => Again::Never,
-        408 | 409 | 429 | 500.. => Again::Backoff,
-        _ => Again::Never,
+        429 if words.iter().any(|word| is_final(word)) => Retry::Never,
+        408 | 409 | 429 | 500.. => Retry::Backoff,
+        _ => Retry::Never,
     }
 }
 
@@ -95,20 +95,20 @@ pub fn response_error(endpoint: &Endpoint, status: u16, headers: &HeaderMap, bod
         }
         401 | 403 => {
             let hint = origin.map_or("the server requires a key: set api_key_env".to_owned(), |origin| format!("check {origin}"));
-            ModelError::new(Again::Never, describe("the key was refused")).hint(hint).unreachable()
+            ModelError::new(Retry::Never, describe("the key was refused")).hint(hint).unreachable()
         }
         404 => {
             let hint = format!("check the model's name ({}) and base_url ({})", endpoint.model, endpoint.base_url);
-            ModelError::new(Again::Never, describe("not found")).hint(hint)
+            ModelError::new(Retry::Never, describe("not found")).hint(hint)
         }
-        300..=399 => ModelError::new(Again::Never, describe("the server sent a redirect")).hint("check base_url"),
+        300..=399 => ModelError::new(Retry::Never, describe("the server sent a redirect")).hint("check base_url"),
         _ => {
-            let again = match retry_policy(status, &[]) {
-                Again::Backoff if status == 429 && error.is_final() => Again::Never,
-                Again::Backoff => retry_after(headers, body).map_or(Again::Backoff, Again::After),
-                again => again,
+            let retry = match retry_policy(status, &[]) {
+                Retry::Backoff if status == 429 && error.is_final() => Retry::Never,
+                Retry::Backoff => retry_after(headers, body).map_or(Retry::Backoff, Retry::After),
+                retry => retry,
             };
-            ModelError::new(again, describe(if status == 429 { "too many requests" } else { "the request failed" }))
+            ModelError::new(retry, describe(if status == 429 { "too many requests" } else { "the request failed" }))
         }
     }
 }
@@ -142,30 +142,13 @@ fn retry_after(headers: &HeaderMap, body: &str) -> Option<Duration> {
     let delay = text("retry-after-ms").and_then(seconds).map(|delay| delay / 1000);
     let delay = delay.or_else(|| {
         let text = text(RETRY_AFTER.as_str())?;
-        seconds(text).or_else(|| Some(http_date(text)?.duration_since(SystemTime::now()).unwrap_or_default()))
+        seconds(text).or_else(|| Some(httpdate::parse_http_date(text).ok()?.duration_since(SystemTime::now()).unwrap_or_default()))
     });
     let delay = delay.or_else(|| {
         let (_, rest) = body.split_once("\"retryDelay\"")?;
         seconds(rest.trim_start_matches([':', ' ', '"']).split_once("s\"")?.0)
     });
     delay.map(|delay| delay.min(MODEL_BACKOFF_MAX))
-}
-
-/// `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, section 5.6.7; the obsolete forms are not supported).
-fn http_date(text: &str) -> Option<SystemTime> {
-    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    let mut words = text.split_once(", ")?.1.strip_suffix(" GMT")?.split([' ', ':']);
-    let day: i64 = words.next()?.parse().ok()?;
-    let month = words.next()?;
-    let month = MONTHS.iter().position(|name| *name == month)? as i64 + 1;
-    let year: i64 = words.next()?.parse().ok()?;
-    let mut clock = words.map(|word| word.parse::<i64>().ok());
-    let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
-    // Count days in years that begin in March, so that the leap day is the last day of a year.
-    let (year, month) = if month < 3 { (year - 1, month + 9) } else { (year, month - 3) };
-    let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 719_469;
-    let seconds = u64::try_from(days * 86_400 + hour * 3600 + minute * 60 + second).ok()?;
-    SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds))
 }
 
 #[cfg(test)]
@@ -189,13 +172,5 @@ mod tests {
         check(&[("retry-after", "Sun, 06 Nov 2994 08:49:37 GMT")], "", Some(MODEL_BACKOFF_MAX));
         check(&[("retry-after", "soon")], "", None);
         check(&[], r#"{"error":{"details":[{"retryDelay": "34s"}]}}"#, Some(Duration::from_secs(34)));
-    }
-
-    #[test]
-    fn http_dates_are_parsed() {
-        let date = http_date("Sun, 06 Nov 1994 08:49:37 GMT").expect("a date");
-        assert_eq!(date, SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777));
-        let date = http_date("Tue, 29 Feb 2000 00:00:00 GMT").expect("a date");
-        assert_eq!(date, SystemTime::UNIX_EPOCH + Duration::from_secs(951_782_400));
     }
 }

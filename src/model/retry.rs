@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
 
+use super::answer::{Chunk, ChunkStream, Model};
+use super::error::{ModelError, Retry};
+use super::request::Request;
 use super::wire::{interrupted, jittered};
-use super::{Again, Chunk, ChunkStream, Model, ModelError, Request};
 use crate::limits::{MODEL_ATTEMPTS_MAX, MODEL_BACKOFF, MODEL_BACKOFF_MAX, MODEL_LOCAL_ATTEMPTS_MAX};
 
 /// A model with retries. Text and thinking are forwarded immediately, and [`Chunk::Retry`] discards
@@ -85,10 +87,10 @@ impl<M: Model> Attempts<M> {
     /// Schedules a retry after a failed attempt, or returns the error if no attempt is
     /// left.
     fn handle_failure(&mut self, error: ModelError) -> Result<Chunk, ModelError> {
-        let attempts_max = match error.again {
-            Again::Never => 1,
-            Again::Briefly => MODEL_LOCAL_ATTEMPTS_MAX,
-            Again::Backoff | Again::After(_) => MODEL_ATTEMPTS_MAX,
+        let attempts_max = match error.retry {
+            Retry::Never => 1,
+            Retry::Briefly => MODEL_LOCAL_ATTEMPTS_MAX,
+            Retry::Backoff | Retry::After(_) => MODEL_ATTEMPTS_MAX,
         };
         if self.number >= attempts_max {
             self.state = State::Done(VecDeque::new());
@@ -98,9 +100,9 @@ impl<M: Model> Attempts<M> {
             };
             return Err(ModelError { message, ..error });
         }
-        let delay = match error.again {
-            Again::After(delay) => jittered(delay.min(MODEL_BACKOFF_MAX)),
-            Again::Never | Again::Backoff | Again::Briefly => {
+        let delay = match error.retry {
+            Retry::After(delay) => jittered(delay.min(MODEL_BACKOFF_MAX)),
+            Retry::Never | Retry::Backoff | Retry::Briefly => {
                 jittered((MODEL_BACKOFF * 2u32.pow(self.number - 1)).min(MODEL_BACKOFF_MAX))
             }
         };

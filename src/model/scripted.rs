@@ -9,9 +9,12 @@ use futures_util::{StreamExt, stream};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::answer::{Chunk, ChunkStream, Model};
+use super::error::{ModelError, Retry};
+use super::message::{Block, Message};
 use super::provider_error::retry_policy;
+use super::request::Request;
 use super::retry::Retrying;
-use super::{Again, Block, Chunk, ChunkStream, Message, Model, ModelError, Request};
 use crate::content::{StopReason, Usage, plain_text};
 use crate::error::{Error, Result};
 use crate::id::ToolCallId;
@@ -153,7 +156,7 @@ fn perform(number: usize, step: Option<&Step>, request: &Request) -> Result<(Dur
     };
     if let Some(expected) = step.expect.as_ref().filter(|expected| !prompt.contains(expected.as_str())) {
         let message = format!("step {} of the script expects {expected:?}, which the request does not contain", number + 1);
-        return Err(ModelError::new(Again::Never, message));
+        return Err(ModelError::new(Retry::Never, message));
     }
     let pieces = |text: &Option<String>, chunk: fn(String) -> Chunk| -> Vec<Chunk> {
         let characters: Vec<char> = text.iter().flat_map(|text| text.chars()).collect();

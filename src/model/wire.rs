@@ -11,10 +11,11 @@ use serde_json::{Value, json};
 
 pub use super::allowance::AnswerSize;
 use super::endpoint::Protocol;
-use super::{Again, ModelError, ToolResult};
+use super::error::{ModelError, Retry};
+use super::message::ToolResult;
 use crate::content::{Part, ProviderState, plain_text};
 
-pub use super::Chunk;
+pub use super::answer::Chunk;
 
 /// Decoded chunks that were not returned yet.
 pub type Out = VecDeque<Chunk>;
@@ -46,7 +47,7 @@ pub trait Reader: Send {
 
 /// Parses an event as JSON. Invalid JSON is a transmission error, so the request may be retried.
 pub fn parse<'a, T: Deserialize<'a>>(data: &'a str) -> Result<T, ModelError> {
-    serde_json::from_str(data).map_err(|error| ModelError::new(Again::Backoff, format!("invalid event: {error}")))
+    serde_json::from_str(data).map_err(|error| ModelError::new(Retry::Backoff, format!("invalid event: {error}")))
 }
 
 /// The provider state of a block, unless it belongs to another protocol.
@@ -112,7 +113,7 @@ pub fn data_url(mime_type: &str, data: &str) -> String {
 
 /// The error for an interrupted answer.
 pub fn interrupted(why: impl std::fmt::Display) -> ModelError {
-    ModelError::new(Again::Backoff, format!("the answer was interrupted: {why}"))
+    ModelError::new(Retry::Backoff, format!("the answer was interrupted: {why}"))
 }
 
 /// Adds a random jitter to `fixed`.
@@ -123,5 +124,5 @@ pub fn jittered(fixed: Duration) -> Duration {
 
 /// Serializes the body of a request. Not retried on failure: the result would be the same.
 pub fn body(body: &impl serde::Serialize) -> Result<Vec<u8>, ModelError> {
-    serde_json::to_vec(body).map_err(|error| ModelError::new(Again::Never, format!("serializing the request: {error}")))
+    serde_json::to_vec(body).map_err(|error| ModelError::new(Retry::Never, format!("serializing the request: {error}")))
 }

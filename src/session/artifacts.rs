@@ -6,10 +6,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::now_ms;
-use super::open::Session;
-use super::sessions::Sessions;
 use crate::error::{Error, Result};
-use crate::event::{Body, Severity};
 use crate::id::SessionId;
 use crate::limits;
 use crate::store::Store;
@@ -70,8 +67,9 @@ fn files(dir: &Path) -> Vec<(DirEntry, Duration, u64)> {
     files
 }
 
-/// Removes the oldest artifacts until the rest fits. Returns the removed names. Blocks.
-fn trim(dir: &Path) -> Vec<String> {
+/// Removes the oldest artifacts in `dir` until the rest fits in
+/// [`limits::ARTIFACTS_BYTES_MAX`]. Returns the removed names. Blocks.
+pub(super) fn trim(dir: &Path) -> Vec<String> {
     let files = files(dir);
     let mut total: u64 = files.iter().map(|(_, _, size)| size).sum();
     let mut removed = Vec::new();
@@ -85,21 +83,4 @@ fn trim(dir: &Path) -> Vec<String> {
         total -= size;
     }
     removed
-}
-
-impl Sessions {
-    /// Trims the artifacts of a session before it is closed, and records that in its log.
-    pub(super) async fn trim_artifacts(&self, session: &Session) {
-        let dir = self.artifacts(&session.log.id);
-        let removed = tokio::task::spawn_blocking(move || trim(&dir)).await.unwrap_or_default();
-        if removed.is_empty() {
-            return;
-        }
-        let description =
-            format!("the artifacts of this session exceeded {} MiB: {}", limits::ARTIFACTS_BYTES_MAX >> 20, removed.join(", "));
-        let notice = Body::notice(Severity::Warning, "The oldest artifacts were removed", description);
-        if let Err(error) = session.append(notice).await {
-            tracing::warn!(session = %session.log.id, %error, ?removed, "recording removed artifacts failed");
-        }
-    }
 }

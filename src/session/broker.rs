@@ -32,11 +32,11 @@ impl PermissionAnswer {
 /// The open permission requests of one session.
 #[derive(Default)]
 pub struct Broker {
-    open: Mutex<Requests>,
+    open: Mutex<OpenRequests>,
 }
 
 #[derive(Default)]
-struct Requests {
+struct OpenRequests {
     pending: HashMap<PermissionId, PendingPermission>,
     /// Number of attached clients that can answer.
     responders: usize,
@@ -49,17 +49,17 @@ struct PendingPermission {
 
 /// RAII guard: a client that can answer is attached while this exists. Dropping the last one denies
 /// all open requests.
-pub struct Attendance(Arc<Broker>);
+pub struct ResponderGuard(Arc<Broker>);
 
 impl Broker {
-    fn requests(&self) -> MutexGuard<'_, Requests> {
+    fn requests(&self) -> MutexGuard<'_, OpenRequests> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Registers a client that can answer.
-    pub fn attend(self: &Arc<Self>) -> Attendance {
+    pub fn register_responder(self: &Arc<Self>) -> ResponderGuard {
         self.requests().responders += 1;
-        Attendance(self.clone())
+        ResponderGuard(self.clone())
     }
 
     /// Opens a request. Returns `None` if no client can answer it.
@@ -119,14 +119,14 @@ impl Broker {
     }
 }
 
-fn resolve(requests: &mut Requests, id: &PermissionId, answer: PermissionAnswer) {
+fn resolve(requests: &mut OpenRequests, id: &PermissionId, answer: PermissionAnswer) {
     if let Some(permission) = requests.pending.remove(id) {
         // Fails if the turn no longer waits for the answer.
         let _ = permission.answer.send(answer);
     }
 }
 
-impl Attendance {
+impl ResponderGuard {
     /// Returns whether the guard belongs to `broker`, and not to that of an earlier opening of the
     /// session.
     pub fn is_for(&self, broker: &Arc<Broker>) -> bool {
@@ -134,7 +134,7 @@ impl Attendance {
     }
 }
 
-impl Drop for Attendance {
+impl Drop for ResponderGuard {
     fn drop(&mut self) {
         let mut requests = self.0.requests();
         requests.responders -= 1;

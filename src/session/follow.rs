@@ -25,10 +25,12 @@ pub struct Follow {
 }
 
 impl Follow {
+    /// The log that is followed.
     pub fn log(&self) -> &Arc<SessionLog> {
         &self.log
     }
 
+    /// The seq of the last event that was read.
     pub fn cursor(&self) -> Seq {
         self.cursor
     }

@@ -1,7 +1,5 @@
 //! Forking: a new session that starts with the events of another one.
 
-use std::sync::Arc;
-
 use super::agent::SessionSetup;
 use super::lock::SessionLock;
 use super::now_ms;
@@ -14,8 +12,8 @@ use crate::id::SessionId;
 impl Sessions {
     /// Copies the events of `parent`, up to the end of its last finished turn, into a new session
     /// and applies `change` to it. Queued messages are not copied.
-    pub async fn fork(&self, parent: &SessionId, change: SessionChange) -> Result<Arc<Session>> {
-        let (id, parent) = (SessionId::new(), self.look(parent).await?);
+    pub async fn fork(&self, parent: &SessionId, change: SessionChange) -> Result<Session> {
+        let (id, parent) = (SessionId::new(), self.open_read_only(parent).await?);
         let (until, setup) = parent.log.state_at_head(|state, head| {
             let running = state.turn.as_ref().and_then(|turn| state.turns.get(turn));
             let cwd = change.cwd.as_ref().unwrap_or(&state.cwd).clone();

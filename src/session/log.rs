@@ -1,5 +1,5 @@
-//! The event log of sessions. The writer thread numbers and commits each event, then publishes it
-//! to followers.
+//! The event log of one session: its committed events, the state computed from them, and its end
+//! of the writer's queue.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -7,77 +7,29 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::counts::Counts;
+use super::metrics::SessionMetrics;
 use super::state::SessionState;
-use super::writer::{self, Pending};
-use crate::config::Durability;
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Event};
 use crate::id::{Seq, SessionId, TurnId};
 use crate::limits;
 use crate::store::{SessionRow, Store};
 
-/// Handle to the writer thread, which writes the events of all sessions of this process. The thread
-/// ends when all senders are dropped.
-#[derive(Clone)]
-pub struct Log {
-    store: Arc<Store>,
-    pending: mpsc::Sender<Pending>,
-    commits: watch::Sender<u64>,
-    counts: Arc<Counts>,
-}
-
-impl Log {
-    pub fn open(store: Arc<Store>, durability: Durability) -> Result<Log> {
-        let (pending, queue) = mpsc::channel(limits::APPENDS_QUEUED_MAX);
-        let connection = store.writer()?;
-        let commits = watch::Sender::new(0);
-        let counts = Arc::new(Counts::default());
-        let (notified, counted) = (commits.clone(), counts.clone());
-        let run = move || writer::run(connection, queue, durability, notified, &counted);
-        std::thread::Builder::new().name("log".into()).spawn(run).map_err(|error| Error::io("starting the log thread", error))?;
-        Ok(Log { store, pending, commits, counts })
-    }
-
-    /// Metrics of the events that this process wrote.
-    pub(super) fn counts(&self) -> &Counts {
-        &self.counts
-    }
-
-    /// Number of events in the writer's queue.
-    pub(super) fn waiting(&self) -> usize {
-        self.pending.max_capacity() - self.pending.capacity()
-    }
-
-    /// Counts commits: those of this process, and those of other processes when they are detected.
-    pub(super) fn commits(&self) -> &watch::Sender<u64> {
-        &self.commits
-    }
-
-    /// Opens the log of one session and computes its state from the stored events.
-    pub fn session(&self, row: &SessionRow) -> Result<Arc<SessionLog>> {
-        let log = SessionLog {
-            id: row.id.clone(),
-            key: row.key,
-            generation: AtomicI64::new(row.generation),
-            live: Mutex::default(),
-            head: watch::Sender::new(0),
-            pending: self.pending.clone(),
-            store: self.store.clone(),
-            catching_up: Mutex::default(),
-            lost: watch::Sender::new(false),
-        };
-        if row.head > 0 {
-            log.restore()?;
-        }
-        Ok(Arc::new(log))
-    }
+/// An event to be written.
+pub(super) struct Pending {
+    pub log: Arc<SessionLog>,
+    pub turn: Option<TurnId>,
+    pub body: Body,
+    pub durable: bool,
+    pub done: Option<oneshot::Sender<Result<Seq>>>,
 }
 
 /// The log of one session.
 pub struct SessionLog {
     pub id: SessionId,
+    /// Rowid of the session.
     pub(super) key: i64,
+    /// The generation that the writer's commits check. See `Ownership`.
     pub(super) generation: AtomicI64,
     live: Mutex<Live>,
     pub(super) head: watch::Sender<Seq>,
@@ -100,19 +52,39 @@ struct Live {
 }
 
 impl SessionLog {
+    /// Opens the log of the session of `row` and computes its state from the stored events.
+    /// `pending` is the queue of the writer.
+    pub(super) fn open(row: &SessionRow, store: Arc<Store>, pending: mpsc::Sender<Pending>) -> Result<Arc<SessionLog>> {
+        let log = SessionLog {
+            id: row.id.clone(),
+            key: row.key,
+            generation: AtomicI64::new(row.generation),
+            live: Mutex::default(),
+            head: watch::Sender::new(0),
+            pending,
+            store,
+            catching_up: Mutex::default(),
+            lost: watch::Sender::new(false),
+        };
+        if row.head > 0 {
+            log.restore()?;
+        }
+        Ok(Arc::new(log))
+    }
+
     fn live(&self) -> MutexGuard<'_, Live> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads the current state. `look` must be short, because the writer waits for it.
-    pub fn state<T>(&self, look: impl FnOnce(&SessionState) -> T) -> T {
-        look(&self.live().state)
+    /// Reads the current state. `read` must be short, because the writer waits for it.
+    pub fn state<T>(&self, read: impl FnOnce(&SessionState) -> T) -> T {
+        read(&self.live().state)
     }
 
     /// Reads the current state and the seq of the last event it includes.
-    pub fn state_at_head<T>(&self, look: impl FnOnce(&SessionState, Seq) -> T) -> T {
+    pub fn state_at_head<T>(&self, read: impl FnOnce(&SessionState, Seq) -> T) -> T {
         let live = self.live();
-        look(&live.state, live.head)
+        read(&live.state, live.head)
     }
 
     /// The seq of the last committed event.
@@ -177,11 +149,11 @@ impl SessionLog {
 
     /// Publishes committed events to followers. Called by the writer, and for events that were read
     /// from another process.
-    pub(super) fn publish(&self, events: Vec<Event>, counts: Option<&Counts>) {
+    pub(super) fn publish(&self, events: Vec<Event>, metrics: Option<&SessionMetrics>) {
         let Some(last) = events.last().map(|event| event.seq) else { return };
         let mut live = self.live();
         for event in events {
-            counts.inspect(|counts| counts.on(&event, &live.state));
+            metrics.inspect(|metrics| metrics.on(&event, &live.state));
             live.state.on(&event);
             let bytes = approximate_bytes(&event.body);
             live.tail_bytes += bytes;
@@ -196,10 +168,12 @@ impl SessionLog {
         self.head.send_replace(last);
     }
 
+    /// The seq of the next event.
     pub(super) fn next_seq(&self) -> Seq {
         self.live().head + 1
     }
 
+    /// Refuses further appends, with this error, until the session is owned again.
     pub(super) fn fail(&self, error: &Error) {
         self.live().failed.get_or_insert_with(|| error.clone());
         self.lost.send_replace(true);
@@ -212,6 +186,7 @@ impl SessionLog {
         let _ = self.lost.subscribe().wait_for(|lost| *lost).await;
     }
 
+    /// The error of the first lost append.
     pub(super) fn failed(&self) -> Option<Error> {
         self.live().failed.clone()
     }
@@ -336,7 +311,22 @@ fn approximate_bytes(body: &Body) -> usize {
         Body::ToolStarted { input, .. } => {
             input.as_object().map_or(0, |map| map.values().map(|value| value.as_str().map_or(20, str::len)).sum())
         }
-        _ => 0,
+        Body::ToolUpdated { content: None, .. }
+        | Body::SessionCreated { .. }
+        | Body::SessionUpdated { .. }
+        | Body::SessionClosed {}
+        | Body::SessionDeleted {}
+        | Body::TurnStarted { .. }
+        | Body::TurnCompleted { .. }
+        | Body::TurnFailed { .. }
+        | Body::TurnCancelled {}
+        | Body::TurnInterrupted {}
+        | Body::PermissionResolved { .. }
+        | Body::PlanUpdated { .. }
+        | Body::UsageUpdated { .. }
+        | Body::ModeChanged { .. }
+        | Body::Notice { .. }
+        | Body::Unknown(_) => 0,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
@@ -12,12 +12,14 @@ use tokio_util::task::TaskTracker;
 use super::agent::{Agents, SessionSetup};
 use super::artifacts;
 use super::broker::Broker;
-use super::foreign;
+use super::capacity::{Capacity, TurnSlots};
 use super::lock::SessionLock;
-use super::log::{Log, SessionLog};
+use super::log::SessionLog;
+use super::metrics::SessionMetrics;
 use super::now_ms;
-use super::open::Session;
-use super::room::{Room, TurnSlots};
+use super::open::{OpenSession, Session};
+use super::ownership::Ownership;
+use super::writer::Log;
 use crate::config::Durability;
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Event, SessionChange};
@@ -32,22 +34,24 @@ pub struct Sessions {
     pub(super) log: Log,
     pub(super) locks: PathBuf,
     /// Artifacts and attachments: a directory for each session in each.
-    files: [PathBuf; 2],
+    pub(super) files: [PathBuf; 2],
     pub(super) agents: Arc<dyn Agents>,
-    open: Mutex<HashMap<SessionId, Arc<Session>>>,
+    open: Mutex<HashMap<SessionId, Arc<OpenSession>>>,
     /// Serializes the opening of sessions, in the order of the calls.
     opening: tokio::sync::Mutex<()>,
     /// Notified when a client follows events that another process may write.
-    pub(super) foreign: Arc<Notify>,
-    pub(super) room: Room,
+    pub(super) external: Arc<Notify>,
+    /// Notified when an open session becomes unused.
+    pub(super) unused: Arc<Notify>,
+    pub(super) capacity: Capacity,
     pub(super) turn_slots: Arc<TurnSlots>,
-    tasks: TaskTracker,
-    shutdown: CancellationToken,
+    pub(super) tasks: TaskTracker,
+    pub(super) shutdown: CancellationToken,
 }
 
 impl Sessions {
     /// Opens the sessions in `dir` (`nuncio.db`, `locks/`, `artifacts/`, `attachments/`).
-    pub fn open_store(dir: &Path, agents: Arc<dyn Agents>, durability: Durability, room: Room) -> Result<Arc<Sessions>> {
+    pub fn open_store(dir: &Path, agents: Arc<dyn Agents>, durability: Durability, capacity: Capacity) -> Result<Arc<Sessions>> {
         let store = Arc::new(Store::open(dir)?);
         if !store.is_read_only()
             && let Err(error) = store.forget_deleted(now_ms().saturating_sub(limits::DELETED_KEPT.as_millis() as u64))
@@ -63,9 +67,10 @@ impl Sessions {
             agents,
             open: Mutex::default(),
             opening: tokio::sync::Mutex::default(),
-            foreign: Arc::default(),
-            turn_slots: TurnSlots::new(room.turns),
-            room,
+            external: Arc::default(),
+            unused: Arc::default(),
+            turn_slots: TurnSlots::new(capacity.turns),
+            capacity,
             tasks: TaskTracker::new(),
             shutdown: CancellationToken::new(),
         });
@@ -73,25 +78,21 @@ impl Sessions {
             let (store, artifacts) = (sessions.store.clone(), sessions.files[0].clone());
             sessions.tasks.spawn_blocking(move || artifacts::remove_old(&store, &artifacts));
         }
-        sessions.tasks.spawn(foreign::watch_external_writers(
-            Arc::downgrade(&sessions),
-            sessions.foreign.clone(),
-            sessions.shutdown.clone(),
-        ));
+        sessions.watch_external_writers();
         Ok(sessions)
     }
 
-    pub(super) fn map(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<Session>>> {
+    pub(super) fn map(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<OpenSession>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the session if it is open in this process.
-    pub fn opened(&self, id: &SessionId) -> Option<Arc<Session>> {
-        self.map().get(id).cloned()
+    pub fn opened(&self, id: &SessionId) -> Option<Session> {
+        self.map().get(id).cloned().map(Session::new)
     }
 
     /// Creates a session that this process owns. `session.created` is committed when this returns.
-    pub async fn create(&self, cwd: PathBuf, mode: Mode, change: SessionChange) -> Result<Arc<Session>> {
+    pub async fn create(&self, cwd: PathBuf, mode: Mode, change: SessionChange) -> Result<Session> {
         let id = SessionId::new();
         // Invalid project settings are an error before the session exists.
         self.agents.check(&SessionSetup {
@@ -108,16 +109,16 @@ impl Sessions {
     }
 
     /// Registers a new session that this process owns.
-    pub(super) fn insert_owned(&self, log: Arc<SessionLog>, lock: SessionLock) -> Arc<Session> {
+    pub(super) fn insert_owned(&self, log: Arc<SessionLog>, lock: SessionLock) -> Session {
         let session = self.session(log, Some(lock));
-        self.map().insert(session.log.id.clone(), session.clone());
+        self.map().insert(session.log.id.clone(), session.0.clone());
         session
     }
 
     /// Runs `work` on the session, opening it first if it is only in the store. For an open
     /// session, `work` runs before the first `.await`. Calls that wait for an opening are served in
     /// order.
-    pub async fn with<T>(&self, id: &SessionId, work: impl FnOnce(&Arc<Session>) -> T) -> Result<T> {
+    pub async fn with<T>(&self, id: &SessionId, work: impl FnOnce(&Session) -> T) -> Result<T> {
         if let Some(session) = self.opened(id) {
             session.used();
             return Ok(work(&session));
@@ -132,8 +133,8 @@ impl Sessions {
 
     /// Returns the session and takes ownership, unless another process owns it: then it can be read
     /// and followed.
-    pub async fn get(&self, id: &SessionId) -> Result<Arc<Session>> {
-        let session = self.with(id, Arc::clone).await?;
+    pub async fn get(&self, id: &SessionId) -> Result<Session> {
+        let session = self.with(id, Session::clone).await?;
         if !session.is_owned() {
             ignore_busy(session.own().await)?;
         }
@@ -141,7 +142,7 @@ impl Sessions {
     }
 
     /// Opens the session read-only. Ownership is taken only to end a turn whose owner has died.
-    pub async fn look(&self, id: &SessionId) -> Result<Arc<Session>> {
+    pub async fn open_read_only(&self, id: &SessionId) -> Result<Session> {
         if let Some(session) = self.opened(id) {
             session.used();
             return Ok(session);
@@ -154,12 +155,12 @@ impl Sessions {
     }
 
     /// Waits for an opening in progress, then runs `work` on the session if it is open.
-    pub async fn if_opening<T>(&self, id: &SessionId, work: impl FnOnce(&Arc<Session>) -> T) -> Option<T> {
+    pub async fn if_opening<T>(&self, id: &SessionId, work: impl FnOnce(&Session) -> T) -> Option<T> {
         let _opening = self.opening.lock().await;
         self.opened(id).map(|session| work(&session))
     }
 
-    async fn restore(&self, id: &SessionId, own: bool) -> Result<Arc<Session>> {
+    async fn restore(&self, id: &SessionId, own: bool) -> Result<Session> {
         let row = self.row(id)?;
         self.ensure_capacity().await?;
         let log = self.log.clone();
@@ -178,48 +179,67 @@ impl Sessions {
         } else if session.log.state(|state| state.turn.is_some()) {
             ignore_busy(session.close_orphan().await)?;
         }
-        let foreign = !session.is_owned();
-        self.map().insert(id.clone(), session.clone());
-        if foreign {
+        let external = !session.is_owned();
+        self.map().insert(id.clone(), session.0.clone());
+        if external {
             // Publish the events that the owner wrote since the log was read, now that the session
             // is in the map.
-            let held = session.owner.lock().await;
-            let caught_up = session.log.catch_up();
-            drop(held);
-            self.foreign.notify_one();
+            let caught_up = session.ownership.catch_up().await;
+            self.external.notify_one();
             caught_up?;
         }
         Ok(session)
     }
 
-    fn session(&self, log: Arc<SessionLog>, lock: Option<SessionLock>) -> Arc<Session> {
-        Arc::new(Session {
+    fn session(&self, log: Arc<SessionLog>, lock: Option<SessionLock>) -> Session {
+        let (locks, store) = (self.locks.clone(), self.store.clone());
+        Session::new(Arc::new(OpenSession {
             agent: self.agents.open(log.state(|state| SessionSetup {
                 id: log.id.clone(),
                 cwd: state.cwd.clone(),
                 directories: state.additional_directories.clone(),
             })),
             broker: Arc::new(Broker::default()),
-            lending: Arc::default(),
-            tasks: self.tasks.clone(),
+            clients: Arc::default(),
+            ownership: Ownership::new(log.clone(), store, locks, lock),
+            turn_queue: Mutex::default(),
             turn_slots: self.turn_slots.clone(),
-            used_ms: AtomicU64::new(now_ms()),
+            tasks: self.tasks.clone(),
             shutdown: self.shutdown.child_token(),
             gone: CancellationToken::new(),
-            store: self.store.clone(),
-            locks: self.locks.clone(),
-            owned: AtomicBool::new(lock.is_some()),
-            owner: tokio::sync::Mutex::new(lock),
-            turn_queue: Mutex::default(),
+            used_ms: AtomicU64::new(now_ms()),
+            handles: AtomicUsize::new(0),
+            unused: self.unused.clone(),
             log,
-        })
+        }))
     }
 
     /// Returns the sessions that are open in this process.
-    pub fn all_open(&self) -> Vec<Arc<Session>> {
-        self.map().values().cloned().collect()
+    pub fn all_open(&self) -> Vec<Session> {
+        self.map().values().cloned().map(Session::new).collect()
     }
 
+    /// The number of sessions that are open in this process.
+    pub fn sessions_open(&self) -> usize {
+        self.map().len()
+    }
+
+    /// The number of turns that run in this process.
+    pub fn turns_running(&self) -> usize {
+        self.turn_slots.running()
+    }
+
+    /// Metrics of the events that this process wrote.
+    pub fn metrics(&self) -> &SessionMetrics {
+        self.log.metrics()
+    }
+
+    /// Number of events in the log writer's queue.
+    pub fn log_queue(&self) -> usize {
+        self.log.waiting()
+    }
+
+    /// The store of all sessions.
     pub fn store(&self) -> &Arc<Store> {
         &self.store
     }
@@ -244,89 +264,9 @@ impl Sessions {
         self.store.events(id, row.key, after, limits::PAGE_EVENTS, true)
     }
 
+    /// Returns a page of stored sessions after `after`, as [`Store::sessions`] does.
     pub fn list(&self, cwd: Option<&Path>, after: Option<(u64, i64)>) -> Result<SessionPage> {
         self.store.sessions(cwd, after, limits::SESSIONS_PAGE)
-    }
-
-    /// Ends the running turn, removes message deltas and releases ownership, even if a step fails.
-    /// Does nothing for a session that is not open.
-    pub async fn close(&self, id: &SessionId) -> Result<()> {
-        let Some(session) = self.opened(id) else { return self.row(id).map(drop) };
-        session.drain().await;
-        session.agent.close().await;
-        let mut closed = Ok(());
-        if session.is_owned() {
-            self.trim_artifacts(&session).await;
-            closed = session.append(Body::SessionClosed {}).await.and_then(|_| session.log.prune().map(drop));
-        }
-        self.remove_open(&session).await;
-        closed
-    }
-
-    /// Removes the session from the map and releases ownership.
-    pub(super) async fn remove_open(&self, session: &Arc<Session>) {
-        {
-            let mut map = self.map();
-            // The session may have been removed and opened again in the meantime.
-            if map.get(&session.log.id).is_some_and(|open| Arc::ptr_eq(open, session)) {
-                map.remove(&session.log.id);
-            }
-        }
-        session.release_ownership().await;
-        session.gone.cancel();
-    }
-
-    /// Deletes a session with its events and files. An unknown session is not an error. Returns
-    /// `session_busy` if another process owns the session.
-    pub async fn delete(&self, id: &SessionId) -> Result<()> {
-        match self.row(id) {
-            Err(error) if error.kind == Kind::NotFound => return Ok(()),
-            row => row?,
-        };
-        let session = self.get(id).await?;
-        session.own().await?;
-        session.drain().await;
-        session.agent.close().await;
-        let deleted = async {
-            session.append(Body::SessionDeleted {}).await?;
-            // If this is interrupted, the next opening completes the deletion.
-            self.remove_files(id).await?;
-            self.store.delete_session(session.log.key)
-        };
-        let deleted = deleted.await;
-        self.remove_open(&session).await;
-        deleted
-    }
-
-    async fn remove_files(&self, id: &SessionId) -> Result<()> {
-        for files in &self.files {
-            match tokio::fs::remove_dir_all(files.join(id.as_str())).await {
-                // Most sessions have no files.
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(Error::io("removing files", error)),
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
-    /// Cancels all turns, waits until they end, and releases all sessions.
-    pub async fn shut_down(&self) {
-        self.shutdown.cancel();
-        self.tasks.close();
-        self.tasks.wait().await;
-        let open: Vec<Arc<Session>> = self.map().drain().map(|(_, session)| session).collect();
-        futures_util::future::join_all(open.iter().map(|session| session.agent.close())).await;
-        for session in open {
-            if session.is_owned() {
-                self.trim_artifacts(&session).await;
-            }
-            session.release_ownership().await;
-        }
-    }
-
-    /// The artifact directory of a session.
-    pub(super) fn artifacts(&self, id: &SessionId) -> PathBuf {
-        self.files[0].join(id.as_str())
     }
 }
 

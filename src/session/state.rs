@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::queue::{Message, Queued};
+use super::message::{IncomingMessage, QueuedMessage};
 use super::turns::Turns;
 use crate::config::Rule;
 use crate::content::{Location, Part, PermissionOption, PlanEntry, Role, ToolContent, ToolKind, ToolStatus};
@@ -34,7 +34,7 @@ pub struct SessionState {
     pub turn: Option<TurnId>,
     pub turns: Turns,
     /// Queued messages, oldest first.
-    pub queue: Vec<Queued>,
+    pub queue: Vec<QueuedMessage>,
     /// Incomplete messages, with their text so far.
     pub open_messages: Vec<OpenMessage>,
     /// Tool calls without a result.
@@ -77,6 +77,7 @@ pub struct OpenPermission {
 }
 
 impl SessionState {
+    /// Adds an event. It must follow the earlier ones.
     pub fn on(&mut self, event: &Event) {
         self.updated_ms = event.at_ms;
         match &event.body {
@@ -98,8 +99,8 @@ impl SessionState {
                 self.open_messages.retain(|open| open.id != *message_id);
                 self.queue.retain(|queued| queued.message.id != *message_id);
             }
-            Body::MessageQueued { message_id, role, parts, delivery, auto_run, by } => self.queue.push(Queued {
-                message: Message { id: message_id.clone(), role: *role, parts: parts.clone() },
+            Body::MessageQueued { message_id, role, parts, delivery, auto_run, by } => self.queue.push(QueuedMessage {
+                message: IncomingMessage { id: message_id.clone(), role: *role, parts: parts.clone() },
                 delivery: *delivery,
                 auto_run: *auto_run,
                 by: by.clone(),
@@ -171,12 +172,12 @@ impl SessionState {
     }
 
     /// Queued messages that do not start a turn.
-    pub fn silent(&self) -> impl Iterator<Item = &Message> {
+    pub fn silent(&self) -> impl Iterator<Item = &IncomingMessage> {
         self.queue.iter().filter(|queued| !queued.auto_run).map(|queued| &queued.message)
     }
 
     /// The queued message that starts the next turn if the last one completed.
-    pub fn runs_next(&self) -> Option<&Queued> {
+    pub fn runs_next(&self) -> Option<&QueuedMessage> {
         self.queue.iter().find(|queued| queued.auto_run)
     }
 

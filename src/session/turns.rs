@@ -3,16 +3,22 @@
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::content::{StopReason, Usage};
 use crate::event::{Body, Event};
 use crate::id::{Seq, TurnId};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Progress of a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum TurnStatus {
     Running,
     Completed,
     Failed,
     Cancelled,
+    /// The process that ran the turn died.
     Interrupted,
 }
 
@@ -24,7 +30,7 @@ pub struct TurnRecord {
     /// Set for a completed turn.
     pub stop_reason: Option<StopReason>,
     /// Set for a failed turn.
-    pub error: Option<Box<TurnError>>,
+    pub error: Option<Box<TurnFailure>>,
     /// The client that prompted.
     pub by: Option<Arc<str>>,
     /// Total of its model requests; `None` before the first.
@@ -36,8 +42,9 @@ pub struct TurnRecord {
     pub last_seq: Seq,
 }
 
+/// The error of a failed turn. `code` is a code of the error table.
 #[derive(Clone, Debug)]
-pub struct TurnError {
+pub struct TurnFailure {
     pub code: String,
     pub message: String,
     pub hint: Option<String>,
@@ -48,34 +55,51 @@ pub struct TurnError {
 pub struct Turns(Vec<TurnRecord>);
 
 impl Turns {
+    /// Adds an event. It must follow the earlier ones.
     pub fn on(&mut self, event: &Event) {
-        match (&event.body, &event.turn_id) {
-            (Body::TurnStarted { by, .. }, Some(id)) => self.start(id, by.as_deref(), event),
-            (Body::TurnCompleted { stop_reason }, _) => {
+        match &event.body {
+            Body::TurnStarted { by, .. } => self.start(by.as_deref(), event),
+            Body::TurnCompleted { stop_reason } => {
                 self.end(TurnStatus::Completed, event);
                 if let Some(last) = self.0.last_mut() {
                     last.stop_reason = Some(*stop_reason);
                 }
             }
-            (Body::TurnFailed { code, message, hint }, _) => {
+            Body::TurnFailed { code, message, hint } => {
                 self.end(TurnStatus::Failed, event);
-                let error = TurnError { code: code.clone(), message: message.clone(), hint: hint.clone() };
+                let error = TurnFailure { code: code.clone(), message: message.clone(), hint: hint.clone() };
                 if let Some(last) = self.0.last_mut() {
                     last.error = Some(Box::new(error));
                 }
             }
-            (Body::UsageUpdated { usage, .. }, Some(id)) => {
-                if let Some(turn) = self.0.last_mut().filter(|turn| turn.id == *id) {
+            Body::UsageUpdated { usage, .. } => {
+                if let Some(turn) = self.0.last_mut().filter(|turn| event.turn_id.as_ref() == Some(&turn.id)) {
                     *turn.usage.get_or_insert_default() += *usage;
                 }
             }
-            (Body::TurnCancelled {}, _) => self.end(TurnStatus::Cancelled, event),
-            (Body::TurnInterrupted {}, _) => self.end(TurnStatus::Interrupted, event),
-            _ => {}
+            Body::TurnCancelled {} => self.end(TurnStatus::Cancelled, event),
+            Body::TurnInterrupted {} => self.end(TurnStatus::Interrupted, event),
+            Body::SessionCreated { .. }
+            | Body::SessionUpdated { .. }
+            | Body::SessionClosed {}
+            | Body::SessionDeleted {}
+            | Body::MessageDelta { .. }
+            | Body::MessageCompleted { .. }
+            | Body::MessageQueued { .. }
+            | Body::ToolStarted { .. }
+            | Body::ToolUpdated { .. }
+            | Body::ToolCompleted { .. }
+            | Body::PermissionRequested { .. }
+            | Body::PermissionResolved { .. }
+            | Body::PlanUpdated { .. }
+            | Body::ModeChanged { .. }
+            | Body::Notice { .. }
+            | Body::Unknown(_) => {}
         }
     }
 
-    fn start(&mut self, id: &TurnId, by: Option<&str>, event: &Event) {
+    fn start(&mut self, by: Option<&str>, event: &Event) {
+        let Some(id) = &event.turn_id else { return };
         // Share the name with the previous turn: mostly one client prompts.
         let before = self.0.last().and_then(|last| last.by.clone());
         self.0.push(TurnRecord {
@@ -98,10 +122,12 @@ impl Turns {
         }
     }
 
+    /// The newest turn.
     pub fn last(&self) -> Option<&TurnRecord> {
         self.0.last()
     }
 
+    /// Returns the turn with this id.
     pub fn get(&self, id: &TurnId) -> Option<&TurnRecord> {
         self.0.iter().rev().find(|turn| turn.id == *id)
     }

@@ -7,23 +7,58 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::counts::Counts;
-use super::log::{SessionLog, fenced};
+use super::log::{Pending, SessionLog, fenced};
+use super::metrics::SessionMetrics;
 use super::now_ms;
 use crate::config::Durability;
-use crate::error::{Kind, Result};
+use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Event, Severity};
-use crate::id::{Seq, TurnId};
+use crate::id::Seq;
 use crate::limits;
-use crate::store::{Append, Writer};
+use crate::store::{Append, SessionRow, Store, Writer};
 
-/// An event to be written.
-pub(super) struct Pending {
-    pub log: Arc<SessionLog>,
-    pub turn: Option<TurnId>,
-    pub body: Body,
-    pub durable: bool,
-    pub done: Option<oneshot::Sender<Result<Seq>>>,
+/// Handle to the writer thread, which writes the events of all sessions of this process. The thread
+/// ends when all senders are dropped.
+#[derive(Clone)]
+pub(super) struct Log {
+    store: Arc<Store>,
+    pending: mpsc::Sender<Pending>,
+    commits: watch::Sender<u64>,
+    metrics: Arc<SessionMetrics>,
+}
+
+impl Log {
+    /// Starts the writer thread.
+    pub fn open(store: Arc<Store>, durability: Durability) -> Result<Log> {
+        let (pending, queue) = mpsc::channel(limits::APPENDS_QUEUED_MAX);
+        let connection = store.writer()?;
+        let commits = watch::Sender::new(0);
+        let metrics = Arc::new(SessionMetrics::default());
+        let (notified, counted) = (commits.clone(), metrics.clone());
+        let run = move || run(connection, queue, durability, notified, &counted);
+        std::thread::Builder::new().name("log".into()).spawn(run).map_err(|error| Error::io("starting the log thread", error))?;
+        Ok(Log { store, pending, commits, metrics })
+    }
+
+    /// Metrics of the events that this process wrote.
+    pub fn metrics(&self) -> &SessionMetrics {
+        &self.metrics
+    }
+
+    /// Number of events in the writer's queue.
+    pub fn waiting(&self) -> usize {
+        self.pending.max_capacity() - self.pending.capacity()
+    }
+
+    /// Counts commits: those of this process, and those of other processes when they are detected.
+    pub fn commits(&self) -> &watch::Sender<u64> {
+        &self.commits
+    }
+
+    /// Opens the log of one session and computes its state from the stored events.
+    pub fn session(&self, row: &SessionRow) -> Result<Arc<SessionLog>> {
+        SessionLog::open(row, self.store.clone(), self.pending.clone())
+    }
 }
 
 /// The events of one session in a batch, and the callers that wait for their commit.
@@ -35,12 +70,12 @@ struct Group {
 
 /// Runs the writer until all senders are dropped. `commits` counts the batches, for followers of
 /// all sessions.
-pub(super) fn run(
+fn run(
     mut writer: Writer,
     mut queue: mpsc::Receiver<Pending>,
     durability: Durability,
     commits: watch::Sender<u64>,
-    counts: &Counts,
+    metrics: &SessionMetrics,
 ) {
     let mut batch = Vec::new();
     while queue.blocking_recv_many(&mut batch, limits::BATCH_EVENTS_MAX) > 0 {
@@ -50,7 +85,7 @@ pub(super) fn run(
             Durability::Full => true,
         };
         let groups = group(&mut batch);
-        commit(&mut writer, groups, durable, counts);
+        commit(&mut writer, groups, durable, metrics);
         commits.send_modify(|count| *count += 1);
     }
 }
@@ -114,7 +149,7 @@ fn merge(last: &mut Body, next: Body) -> Option<Body> {
     }
 }
 
-fn commit(writer: &mut Writer, groups: Vec<Group>, durable: bool, counts: &Counts) {
+fn commit(writer: &mut Writer, groups: Vec<Group>, durable: bool, metrics: &SessionMetrics) {
     if groups.is_empty() {
         // All events were refused: an empty transaction would wait for the store's lock.
         return;
@@ -140,7 +175,7 @@ fn commit(writer: &mut Writer, groups: Vec<Group>, durable: bool, counts: &Count
         match &result {
             Ok(()) => {
                 let turn = append.events.last().and_then(|last| last.turn_id.clone().filter(|_| !last.body.ends_turn()));
-                log.publish(append.events, Some(counts));
+                log.publish(append.events, Some(metrics));
                 if let Some(waited) = waited {
                     let description = format!("another process kept it locked for {} s; no events were lost", waited.as_secs());
                     log.try_emit(turn, Body::notice(Severity::Warning, "The store was locked", description));

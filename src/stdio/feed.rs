@@ -161,7 +161,7 @@ impl SessionFeed {
         let Some(mut view) = self.views.remove(session) else { return };
         view.withdraw_requests(out);
         let opened = match self.nuncio.sessions_now() {
-            Some(sessions) => sessions.look(session).await.is_ok(),
+            Some(sessions) => sessions.open_read_only(session).await.is_ok(),
             None => false,
         };
         if opened

@@ -9,8 +9,8 @@ use super::client_fs::AcpClient;
 use crate::api::Client;
 use crate::id::SessionId;
 use crate::session::Session;
-use crate::session::broker::Attendance;
-use crate::session::hands::Lent;
+use crate::session::attached_clients::AttachedClient;
+use crate::session::broker::ResponderGuard;
 
 /// The attended sessions. Clear it when the client disconnects.
 #[derive(Clone)]
@@ -21,8 +21,8 @@ pub struct Presence {
 }
 
 struct AttendedSession {
-    attendance: Attendance,
-    _lent: Lent,
+    attendance: ResponderGuard,
+    _client: AttachedClient,
 }
 
 impl Presence {
@@ -36,19 +36,19 @@ impl Presence {
     }
 
     /// Attends an open session. Returns false if the client attends it already.
-    pub fn attend(&self, session: &Arc<Session>) -> bool {
+    pub fn attend(&self, session: &Session) -> bool {
         let mut sessions = self.sessions();
         if sessions.get(&session.log.id).is_some_and(|present| present.attendance.is_for(&session.broker)) {
             return false;
         }
         let access = Arc::new(AcpClient::new(self.client.clone(), self.connection.clone(), session.log.clone()));
-        let present = AttendedSession { attendance: session.broker.attend(), _lent: session.lending.lend(access) };
+        let present = AttendedSession { attendance: session.broker.register_responder(), _client: session.clients.attach(access) };
         sessions.insert(session.log.id.clone(), present);
         true
     }
 
     /// Stops attending a session, unless the client attends `open`, its currently open instance.
-    pub fn leave(&self, id: &SessionId, open: Option<&Arc<Session>>) {
+    pub fn leave(&self, id: &SessionId, open: Option<&Session>) {
         let mut sessions = self.sessions();
         let stays = |present: &AttendedSession| open.is_some_and(|open| present.attendance.is_for(&open.broker));
         if sessions.get(id).is_some_and(|present| !stays(present)) {

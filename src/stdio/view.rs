@@ -23,7 +23,7 @@ use crate::session::{Follow, Session};
 pub struct View {
     /// Distinguishes the view from earlier views of the same session.
     pub number: u64,
-    session: Arc<Session>,
+    session: Session,
     follow: Follow,
     projection: Projection,
     nuncio: Arc<Nuncio>,
@@ -34,7 +34,7 @@ pub struct View {
 
 impl View {
     /// A view of `session` that shows the events after `after`.
-    pub fn new(session: Arc<Session>, after: Seq, number: u64, nuncio: Arc<Nuncio>, client: Arc<Client>) -> View {
+    pub fn new(session: Session, after: Seq, number: u64, nuncio: Arc<Nuncio>, client: Arc<Client>) -> View {
         let queued = session.log.state(|state| state.queue.iter().map(|queued| queued.message.id.clone()).collect());
         View {
             number,
@@ -48,8 +48,8 @@ impl View {
     }
 
     /// Returns whether the view shows this open instance of the session, not an earlier one.
-    pub fn is_of(&self, session: &Arc<Session>) -> bool {
-        Arc::ptr_eq(&self.session, session)
+    pub fn is_of(&self, session: &Session) -> bool {
+        self.session.is_same(session)
     }
 
     /// Returns whether the session was closed.

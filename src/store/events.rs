@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::{Store, is_busy};
+use super::database::{Store, is_busy};
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Event};
 use crate::id::{Seq, SessionId};
@@ -21,7 +21,7 @@ pub struct Append {
 }
 
 /// An event with its position among all events, and the working directory of its session.
-pub struct Placed {
+pub struct StoredEvent {
     pub cursor: u64,
     pub cwd: PathBuf,
     pub event: Event,
@@ -67,7 +67,7 @@ impl Store {
 
     /// Returns a page of the events of all sessions after the cursor `after`, in commit order. The
     /// limits of [`Store::events`] apply.
-    pub fn events_of_all(&self, after: u64, limit: usize) -> Result<Vec<Placed>> {
+    pub fn events_of_all(&self, after: u64, limit: usize) -> Result<Vec<StoredEvent>> {
         self.with("reading events from", |db| {
             let mut select = db.prepare_cached(
                 "SELECT e.seq, e.turn, e.at_ms, e.body, e.id, s.id, s.cwd FROM events e JOIN sessions s ON s.key = e.session \
@@ -78,7 +78,7 @@ impl Store {
             while let Some(row) = rows.next()? {
                 let (session, cwd): (String, String) = (row.get(5)?, row.get(6)?);
                 let event = event(&session.into(), row)?;
-                events.push(Placed { cursor: row.get::<_, i64>(4)? as u64, cwd: cwd.into(), event });
+                events.push(StoredEvent { cursor: row.get::<_, i64>(4)? as u64, cwd: cwd.into(), event });
                 bytes += row.get_ref(3)?.as_bytes()?.len();
                 if bytes > limits::PAGE_BYTES_MAX {
                     break;

@@ -4,22 +4,29 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
-use rustix::fs::{Access as Right, AtFlags, CWD, accessat};
+use rustix::fs::{Access, AtFlags, CWD, accessat};
 
-use super::{Access, Store, migrations};
 use crate::error::{Error, Result};
 use crate::limits;
 
+/// How to read a database that cannot be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadAccess {
+    Locked,
+    /// Without locks: there is no WAL file, and none can be created.
+    Immutable,
+}
+
 /// Returns whether the database exists, and this process cannot write it or its directory.
 pub fn is_protected(path: &Path) -> bool {
-    let writable = |path: &Path| accessat(CWD, path, Right::WRITE_OK, AtFlags::empty()).is_ok();
+    let writable = |path: &Path| accessat(CWD, path, Access::WRITE_OK, AtFlags::empty()).is_ok();
     path.exists() && !(writable(path) && path.parent().is_none_or(writable))
 }
 
 /// Opens a read-only connection.
-pub fn open(path: &Path, access: Access) -> rusqlite::Result<Connection> {
+pub fn open(path: &Path, access: ReadAccess) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
-    let immutable = if access == Access::Immutable { "&immutable=1" } else { "" };
+    let immutable = if access == ReadAccess::Immutable { "&immutable=1" } else { "" };
     let db = Connection::open_with_flags(format!("file:{}?mode=ro{immutable}", escaped(path)), flags)?;
     db.busy_timeout(limits::STORE_BUSY)?;
     db.execute_batch("PRAGMA temp_store = MEMORY; PRAGMA cache_size = -1000;")?;
@@ -34,43 +41,20 @@ fn escaped(path: &Path) -> String {
     bytes.map(|byte| if plain(*byte) { char::from(*byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }
 
-impl Store {
-    /// Opens the store for reading.
-    pub(super) fn protected(self) -> Result<Store> {
-        let access = self.read_access()?;
-        let store = Store { access, ..self };
-        let db = store.connect()?;
-        if !migrations::is_current(&db).map_err(|error| store.failed("reading", error))? {
-            let message = format!(
-                "{} was created by another version of nuncio and cannot be migrated: it cannot be written",
-                store.path.display()
-            );
-            return Err(Error::internal(message).hint("make it writable once, or copy its directory to a writable place"));
+/// Chooses how to read. SQLite reads a WAL file by its index (`-shm`), which it cannot create in a
+/// read-only directory. Without a WAL file, or with an empty one, the database is complete and can
+/// be opened as immutable.
+pub fn choose(path: &Path) -> Result<ReadAccess> {
+    let log = PathBuf::from(format!("{}-wal", path.display()));
+    let logged = log.metadata().is_ok_and(|metadata| metadata.len() > 0);
+    let read = |db: Connection| db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0));
+    match open(path, ReadAccess::Locked).and_then(read) {
+        Ok(_) => Ok(ReadAccess::Locked),
+        Err(_) if !logged => Ok(ReadAccess::Immutable),
+        Err(error) => {
+            let (log, dir) = (log.display(), path.parent().unwrap_or(path).display());
+            let message = format!("{log} cannot be read because {dir} cannot be written: {error}");
+            Err(Error::internal(message).source(error).hint("make the directory writable, or copy it to a writable place"))
         }
-        store.release(db);
-        Ok(store)
-    }
-
-    /// Chooses how to read. SQLite reads a WAL file by its index (`-shm`), which it cannot create
-    /// in a read-only directory. Without a WAL file, or with an empty one, the database is complete
-    /// and can be opened as immutable.
-    fn read_access(&self) -> Result<Access> {
-        let log = PathBuf::from(format!("{}-wal", self.path.display()));
-        let logged = log.metadata().is_ok_and(|metadata| metadata.len() > 0);
-        let read = |db: Connection| db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0));
-        match open(&self.path, Access::Read).and_then(read) {
-            Ok(_) => Ok(Access::Read),
-            Err(_) if !logged => Ok(Access::Immutable),
-            Err(error) => {
-                let (log, dir) = (log.display(), self.path.parent().unwrap_or(&self.path).display());
-                let message = format!("{log} cannot be read because {dir} cannot be written: {error}");
-                Err(Error::internal(message).source(error).hint("make the directory writable, or copy it to a writable place"))
-            }
-        }
-    }
-
-    /// Returns whether the database or its directory cannot be written.
-    pub fn is_read_only(&self) -> bool {
-        self.access != Access::Write
     }
 }

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use rusqlite::types::ToSqlOutput;
 use rusqlite::{OptionalExtension, Row, Transaction, TransactionBehavior, params};
 
-use super::Store;
+use super::database::Store;
 use super::events::insert_event;
 use crate::error::Result;
-use crate::event::Event;
+use crate::event::{Event, MESSAGE_COMPLETED, MESSAGE_QUEUED};
 use crate::id::{Seq, SessionId};
 use crate::limits;
 
@@ -93,17 +93,17 @@ impl Store {
         let insert = "INSERT INTO sessions (id, owner, cwd, directories, title, created_ms, updated_ms) \
                       SELECT ?1, ?2, cwd, directories, title, ?3, ?3 FROM sessions WHERE key = ?4";
         let left_out = "SELECT q.seq FROM events q WHERE q.session = ?1 AND q.delta = 0 AND q.seq <= ?2 \
-                        AND json_extract(q.body, '$.type') = 'message.queued' AND NOT EXISTS ( \
+                        AND json_extract(q.body, '$.type') = ?3 AND NOT EXISTS ( \
                           SELECT 1 FROM events c WHERE c.session = ?1 AND c.delta = 0 AND c.seq > q.seq AND c.seq <= ?2 \
-                          AND json_extract(c.body, '$.type') = 'message.completed' \
+                          AND json_extract(c.body, '$.type') = ?4 \
                           AND json_extract(c.body, '$.messageId') = json_extract(q.body, '$.messageId'))";
         let page = "SELECT seq, turn, at_ms, body FROM events INDEXED BY facts \
                     WHERE session = ?1 AND seq > ?2 AND seq <= ?3 AND delta = 0 ORDER BY seq LIMIT ?4";
         let copy = "INSERT INTO events (session, seq, turn, at_ms, delta, body) VALUES (?1, ?2, ?3, ?4, 0, ?5)";
         self.with("forking a session in", |db| {
             let mut waiting = db.prepare(left_out)?;
-            let waiting: HashSet<i64> =
-                waiting.query_map(params![parent, until as i64], |row| row.get(0))?.collect::<Result<_, _>>()?;
+            let of = params![parent, until as i64, MESSAGE_QUEUED, MESSAGE_COMPLETED];
+            let waiting: HashSet<i64> = waiting.query_map(of, |row| row.get(0))?.collect::<Result<_, _>>()?;
             db.execute(insert, params![created.session_id.as_str(), owner, created.at_ms as i64, parent])?;
             let key = db.last_insert_rowid();
             insert_event(db, key, created)?;

@@ -27,14 +27,14 @@ const KINDS: usize = 3;
 
 /// The ignore files that a directory contains.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Found {
+pub(super) struct IgnoreFiles {
     ignore: bool,
     gitignore: bool,
     git: bool,
 }
 
-impl Found {
-    const ALL: Found = Found { ignore: true, gitignore: true, git: true };
+impl IgnoreFiles {
+    const ALL: IgnoreFiles = IgnoreFiles { ignore: true, gitignore: true, git: true };
 
     /// Records `name` if it is an ignore file.
     pub fn note(&mut self, name: &OsStr) {
@@ -52,12 +52,12 @@ impl Ignores {
     pub fn above(root: &Path) -> Option<Arc<Ignores>> {
         let mut directories: Vec<&Path> = root.ancestors().skip(1).collect();
         directories.reverse();
-        directories.into_iter().fold(None, |above, directory| Ignores::enter(above, directory, Found::ALL))
+        directories.into_iter().fold(None, |above, directory| Ignores::enter(above, directory, IgnoreFiles::ALL))
     }
 
     /// Adds the rules of `directory`, which contains the ignore files `found`, to those of its
     /// ancestors.
-    pub fn enter(above: Option<Arc<Ignores>>, directory: &Path, found: Found) -> Option<Arc<Ignores>> {
+    pub fn enter(above: Option<Arc<Ignores>>, directory: &Path, found: IgnoreFiles) -> Option<Arc<Ignores>> {
         let mut left = limits::IGNORE_RULES_MAX.saturating_sub(above.as_ref().map_or(0, |above| above.rules));
         let before = left;
         let mut read = |wanted: bool, file: &dyn Fn() -> PathBuf| match wanted {

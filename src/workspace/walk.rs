@@ -11,18 +11,18 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use ignore::gitignore::Gitignore;
 use tokio_util::sync::CancellationToken;
 
-use super::ignores::{Found, Ignores, decision, rules};
+use super::ignores::{IgnoreFiles, Ignores, decision, rules};
 use crate::limits;
 
 /// A directory entry found by a walk.
 #[derive(Debug)]
-pub struct Entry {
+pub struct WalkEntry {
     path: PathBuf,
     kind: FileType,
     depth: usize,
 }
 
-impl Entry {
+impl WalkEntry {
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -51,7 +51,7 @@ impl Entry {
 }
 
 /// Returns whether a path, free of symlinks, is to be skipped.
-pub type Except = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
+pub type PathFilter = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
 
 /// Configuration of a walk. Both kinds of walk stop soon after `cancel` fires.
 #[derive(Clone)]
@@ -59,7 +59,7 @@ pub struct Walk {
     root: PathBuf,
     hidden: bool,
     depth_max: Option<usize>,
-    except: Option<Except>,
+    except: Option<PathFilter>,
     excludes: Option<PathBuf>,
     cancel: CancellationToken,
 }
@@ -83,7 +83,7 @@ impl Walk {
     }
 
     /// Skips the paths for which `except` returns true.
-    pub fn except(mut self, except: Option<Except>) -> Walk {
+    pub fn except(mut self, except: Option<PathFilter>) -> Walk {
         self.except = except;
         self
     }
@@ -94,13 +94,13 @@ impl Walk {
         self
     }
 
-    fn skips(&self, entry: &Entry) -> bool {
+    fn skips(&self, entry: &WalkEntry) -> bool {
         self.except.as_ref().is_some_and(|except| except(entry.path()))
     }
 
     /// Visits all entries sorted by name, a directory before its contents. `visit` returns false to
     /// stop.
-    pub fn in_order(&self, mut visit: impl FnMut(Entry) -> bool) {
+    pub fn in_order(&self, mut visit: impl FnMut(WalkEntry) -> bool) {
         let global = self.global();
         let Ok(kind) = self.root.symlink_metadata().map(|metadata| metadata.file_type()) else { return };
         let start = Directory { path: self.root.clone(), depth: 0, ignores: Ignores::above(&self.root) };
@@ -124,7 +124,7 @@ impl Walk {
         }
     }
 
-    fn sorted(&self, directory: Directory, global: &Gitignore) -> (std::vec::IntoIter<Entry>, Option<Arc<Ignores>>) {
+    fn sorted(&self, directory: Directory, global: &Gitignore) -> (std::vec::IntoIter<WalkEntry>, Option<Arc<Ignores>>) {
         let (mut entries, ignores) = self.read(directory, global);
         entries.sort_by(|one, other| one.file_name().cmp(other.file_name()));
         (entries.into_iter(), ignores)
@@ -134,16 +134,18 @@ impl Walk {
     /// root. `visitor` creates a function for each thread, which returns false to stop all threads.
     pub fn parallel<V>(&self, mut visitor: impl FnMut() -> V)
     where
-        V: FnMut(Entry) -> bool + Send,
+        V: FnMut(WalkEntry) -> bool + Send,
     {
         let Ok(kind) = self.root.symlink_metadata().map(|metadata| metadata.file_type()) else { return };
         let start = if kind.is_dir() {
             Work::Directory(Directory { path: self.root.clone(), depth: 0, ignores: Ignores::above(&self.root) })
         } else {
-            Work::Files(vec![Entry { path: self.root.clone(), kind, depth: 0 }])
+            Work::Files(vec![WalkEntry { path: self.root.clone(), kind, depth: 0 }])
         };
-        let queue =
-            Queue { state: Mutex::new(State { waiting: vec![start], working: 0, stopped: false }), changed: Condvar::new() };
+        let queue = WorkQueue {
+            state: Mutex::new(QueueState { waiting: vec![start], working: 0, stopped: false }),
+            changed: Condvar::new(),
+        };
         let global = self.global();
         let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get()).min(limits::WALK_THREADS_MAX);
         std::thread::scope(|scope| {
@@ -156,7 +158,7 @@ impl Walk {
     }
 
     /// Runs one thread of a parallel walk.
-    fn work(&self, queue: &Queue, global: &Gitignore, mut visit: impl FnMut(Entry) -> bool) {
+    fn work(&self, queue: &WorkQueue, global: &Gitignore, mut visit: impl FnMut(WalkEntry) -> bool) {
         // Stop the other threads if a visitor panics.
         let mut guard = StopGuard { queue, stop: true };
         while let Some(work) = queue.next() {
@@ -164,7 +166,7 @@ impl Walk {
                 Work::Files(files) => files,
                 Work::Directory(directory) => {
                     let (entries, ignores) = self.read(directory, global);
-                    let (directories, mut files): (Vec<Entry>, Vec<Entry>) = entries
+                    let (directories, mut files): (Vec<WalkEntry>, Vec<WalkEntry>) = entries
                         .into_iter()
                         .filter(|entry| entry.kind.is_file() || self.enters(entry))
                         .partition(|entry| entry.kind.is_dir());
@@ -194,15 +196,15 @@ impl Walk {
         self.excludes.as_ref().map_or_else(Gitignore::empty, |file| rules(&self.root, file, &mut left))
     }
 
-    fn enters(&self, entry: &Entry) -> bool {
+    fn enters(&self, entry: &WalkEntry) -> bool {
         entry.kind.is_dir() && self.depth_max.is_none_or(|most| entry.depth < most)
     }
 
     /// Reads a directory: its entries that are not ignored, and the rules that apply in it. An
     /// unreadable directory has no entries.
-    fn read(&self, directory: Directory, global: &Gitignore) -> (Vec<Entry>, Option<Arc<Ignores>>) {
+    fn read(&self, directory: Directory, global: &Gitignore) -> (Vec<WalkEntry>, Option<Arc<Ignores>>) {
         let Directory { path, depth, ignores: above } = directory;
-        let mut found = Found::default();
+        let mut found = IgnoreFiles::default();
         let mut names = Vec::new();
         for entry in std::fs::read_dir(&path).into_iter().flatten().flatten() {
             if self.cancel.is_cancelled() {
@@ -217,7 +219,7 @@ impl Walk {
         let ignores = Ignores::enter(above, &path, found);
         let mut entries = Vec::with_capacity(names.len());
         for (name, kind) in names {
-            let entry = Entry { path: path.join(&name), kind, depth: depth + 1 };
+            let entry = WalkEntry { path: path.join(&name), kind, depth: depth + 1 };
             let decided = ignores.as_ref().and_then(|ignores| ignores.decide(&entry.path, kind.is_dir()));
             let decided = decided.or_else(|| if global.is_empty() { None } else { decision(global, &entry.path, kind.is_dir()) });
             let hidden = !self.hidden && name.as_bytes().first() == Some(&b'.');
@@ -238,7 +240,7 @@ struct Directory {
 
 enum Work {
     Directory(Directory),
-    Files(Vec<Entry>),
+    Files(Vec<WalkEntry>),
 }
 
 /// Number of files of a directory in one unit of work, so that several threads share a large
@@ -246,20 +248,20 @@ enum Work {
 const FILES_PER_BATCH: usize = 32;
 
 /// The work queue that the threads of a walk share.
-struct Queue {
-    state: Mutex<State>,
+struct WorkQueue {
+    state: Mutex<QueueState>,
     changed: Condvar,
 }
 
-struct State {
+struct QueueState {
     waiting: Vec<Work>,
     /// Number of threads that are processing work and may add more.
     working: usize,
     stopped: bool,
 }
 
-impl Queue {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl WorkQueue {
+    fn state(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -298,7 +300,7 @@ impl Queue {
 
 /// Guard that stops all threads when its thread ends early.
 struct StopGuard<'q> {
-    queue: &'q Queue,
+    queue: &'q WorkQueue,
     stop: bool,
 }
 

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nuncio::process::{ProcessLauncher, Sandbox};
-use nuncio::toolkit::{Output, Shell, ToolContext};
+use nuncio::toolkit::{Shell, ToolContext, ToolOutput};
 use nuncio::tools::Tools;
 use nuncio::workspace::Workspace;
 use serde_json::{Value, json};
@@ -47,7 +47,7 @@ impl World {
         self.directory.path().join(path)
     }
 
-    fn call(&self, name: &str, input: &Value) -> (Duration, Output) {
+    fn call(&self, name: &str, input: &Value) -> (Duration, ToolOutput) {
         let begun = Instant::now();
         let output = self.runtime.block_on(async {
             let prepared = self.tools.prepare(name, input.clone(), &self.context).expect("a good input");

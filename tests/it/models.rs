@@ -11,8 +11,9 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use nuncio::content::{Part, ProviderState};
-use nuncio::model::endpoint::{self, Endpoint, Http, Key};
+use nuncio::model::endpoint::{Endpoint, Key};
 use nuncio::model::{Block, Chunk, Message, Model, ModelError, Request, Thinking, ToolResult, ToolSpec};
+use nuncio::web::HttpClients;
 use serde_json::Value;
 use wires::{WIRES, Wire};
 
@@ -56,7 +57,7 @@ fn open_as(provider: &str, wire: &Wire, base_url: &str) -> Arc<dyn Model> {
         max_output_tokens: None,
         headers: Vec::new(),
     };
-    endpoint::open(endpoint, &Http::new())
+    nuncio::model::open(endpoint, &HttpClients::default())
 }
 
 pub struct Answer {

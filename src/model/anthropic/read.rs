@@ -10,7 +10,7 @@ use super::PROTOCOL;
 use crate::content::{StopReason, Usage};
 use crate::model::provider_error::ProviderError;
 use crate::model::wire::{self, AnswerSize, Chunk, Out, Reader, interrupted};
-use crate::model::{Again, ModelError};
+use crate::model::{ModelError, Retry};
 
 #[derive(Default)]
 pub struct AnswerReader {
@@ -180,7 +180,7 @@ impl AnswerReader {
             None => return Err(interrupted("it ended without a stop reason")),
         };
         if !self.open.is_empty() {
-            return Err(ModelError::new(Again::Backoff, "the answer ended inside a block"));
+            return Err(ModelError::new(Retry::Backoff, "the answer ended inside a block"));
         }
         out.push_back(Chunk::Usage(self.usage));
         out.push_back(Chunk::Stop(reason));

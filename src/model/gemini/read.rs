@@ -12,7 +12,7 @@ use crate::content::{ProviderState, StopReason, Usage};
 use crate::id::ToolCallId;
 use crate::model::provider_error::ProviderError;
 use crate::model::wire::{self, Chunk, Out, Reader};
-use crate::model::{Again, ModelError};
+use crate::model::{ModelError, Retry};
 
 #[derive(Default)]
 pub struct AnswerReader {
@@ -142,7 +142,7 @@ fn stop_reason(reason: &str, message: Option<String>) -> Result<StopReason, Mode
         "MAX_TOKENS" => Ok(StopReason::MaxTokens),
         "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" | "TOO_MANY_TOOL_CALLS" | "MISSING_THOUGHT_SIGNATURE" | "OTHER" => {
             let message = message.map_or(String::new(), |message| format!(": {message}"));
-            Err(ModelError::new(Again::Backoff, format!("the answer failed ({reason}){message}")))
+            Err(ModelError::new(Retry::Backoff, format!("the answer failed ({reason}){message}")))
         }
         // SAFETY, RECITATION, LANGUAGE, BLOCKLIST, PROHIBITED_CONTENT, SPII, and the image
         // variants.

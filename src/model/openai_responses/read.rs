@@ -12,7 +12,7 @@ use super::PROTOCOL;
 use crate::content::{StopReason, Usage};
 use crate::model::provider_error::ProviderError;
 use crate::model::wire::{self, AnswerSize, Chunk, Out, Reader};
-use crate::model::{Again, ModelError};
+use crate::model::{ModelError, Retry};
 
 #[derive(Default)]
 pub struct AnswerReader {
@@ -120,7 +120,7 @@ impl Reader for AnswerReader {
                 let bare = ProviderError { message: event.message, code: event.code, ..ProviderError::default() };
                 return Err(event.error.unwrap_or(bare).error());
             }
-            "response.cancelled" => return Err(ModelError::new(Again::Backoff, "the provider cancelled the answer")),
+            "response.cancelled" => return Err(ModelError::new(Retry::Backoff, "the provider cancelled the answer")),
             // created, in_progress, *.done (redundant to the deltas), and future events.
             _ => {}
         }

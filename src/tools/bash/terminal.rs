@@ -9,7 +9,7 @@ use crate::content::ToolContent;
 use crate::limits;
 use crate::process::{Command, CommandKind, ExitStatus};
 use crate::toolkit::capture::Capture;
-use crate::toolkit::follow::End;
+use crate::toolkit::follow::CommandEnd;
 use crate::toolkit::{ClientTerminal, TerminalCommand, ToolContext, ToolError};
 
 /// Runs a shell command in a client's terminal until it ends, and shows the terminal. `None` if the
@@ -19,7 +19,7 @@ pub async fn run(
     timeout: Duration,
     capture: &mut Capture,
     context: &ToolContext,
-) -> Result<Option<(End, ToolContent)>, ToolError> {
+) -> Result<Option<(CommandEnd, ToolContent)>, ToolError> {
     let Some((client, command)) = context.client.as_ref().filter(|_| context.client_terminal).zip(terminal_command(command)) else {
         return Ok(None);
     };
@@ -33,14 +33,14 @@ pub async fn run(
     (context.progress)(vec![terminal.shown(String::new())]);
     let end = tokio::select! {
         biased;
-        () = context.cancel.cancelled() => End::Cancelled,
-        () = sleep(timeout) => End::TimedOut,
+        () = context.cancel.cancelled() => CommandEnd::Cancelled,
+        () = sleep(timeout) => CommandEnd::TimedOut,
         ended = terminal.ended() => match ended {
-            Some(code) => End::Exited(ExitStatus::of(code)),
-            None => End::Failed(ToolError::new("the client lost the terminal; the command may still be running")),
+            Some(code) => CommandEnd::Exited(ExitStatus::of(code)),
+            None => CommandEnd::Failed(ToolError::new("the client lost the terminal; the command may still be running")),
         },
     };
-    if !matches!(end, End::Exited(_)) {
+    if !matches!(end, CommandEnd::Exited(_)) {
         terminal.kill().await;
     }
     Ok(Some((end, shown(&*terminal, capture).await)))

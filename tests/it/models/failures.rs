@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
-use nuncio::model::{Again, Chunk};
+use nuncio::model::{Chunk, Retry};
 
 use super::wires::WIRES;
 use super::{ask, exchange, hello, hi, open, request, shown};
@@ -107,7 +107,7 @@ async fn refusals_say_what_to_do() {
             let error = answer.error.expect("an error");
             assert_eq!(answer.chunks, []);
             assert_eq!(error.message, format!("test/{}: {message}", wire.model));
-            assert_eq!(error.again, Again::Never);
+            assert_eq!(error.retry, Retry::Never);
             assert_eq!(error.unreachable, unreachable);
             assert_eq!(error.hint.as_deref().map(|hint| hint.split(" (").next().unwrap_or_default()), hint);
             assert!(!format!("{error:?}").contains(KEY));

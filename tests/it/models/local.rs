@@ -1,8 +1,8 @@
 //! Local model servers are identified by their answers.
 
 use nuncio::model::catalog::{self, KnownProvider};
-use nuncio::model::endpoint::Http;
-use nuncio::model::local::{Found, identify, probe};
+use nuncio::model::local::{LocalServer, identify, probe};
+use nuncio::web::HttpClients;
 
 use crate::harness::Site;
 
@@ -43,7 +43,7 @@ async fn a_local_server_is_known_by_its_answers() {
         let site = Site::start().await;
         site.page("/v1/models", JSON, answer);
         site.page("/api/version", JSON, r#"{"version":"0.12.3"}"#);
-        let found = identify(&Http::new(), known(name), &site.url("/v1"), None).await;
+        let found = identify(&HttpClients::default(), known(name), &site.url("/v1"), None).await;
         assert_eq!(found.as_deref(), expected, "{name}: {answer}");
     }
 }
@@ -61,8 +61,8 @@ async fn ollama_has_a_version() {
         site.page("/v1/models", JSON, OLLAMA);
         site.page("/api/version", head, version);
         let environment = |name: &str| (name == "OLLAMA_HOST").then(|| site.host.clone());
-        let here = Found { id: "ollama/qwen3:8b".into(), base_url: site.url("/v1") };
-        let probed = probe(&Http::new(), &environment).await;
+        let here = LocalServer { id: "ollama/qwen3:8b".into(), base_url: site.url("/v1") };
+        let probed = probe(&HttpClients::default(), &environment).await;
         assert_eq!(probed.as_ref() == Some(&here), found, "{head} {version}: {probed:?}");
     }
 }

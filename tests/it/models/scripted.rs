@@ -1,7 +1,7 @@
 //! The scripted model.
 
 use nuncio::model::scripted::{self, Script};
-use nuncio::model::{Again, Chunk};
+use nuncio::model::{Chunk, Retry};
 
 use super::{ask, hi, request, shown};
 
@@ -37,7 +37,7 @@ async fn steps() {
 
     let third = ask(model.as_ref(), request(hi())).await.error.expect("an error");
     assert_eq!(third.message, "step 3 of the script expects \"the moon\", which the request does not contain");
-    assert_eq!(third.again, Again::Never);
+    assert_eq!(third.retry, Retry::Never);
     let fourth = ask(model.as_ref(), request(hi())).await;
     assert!(shown(&fourth.chunks).starts_with("text done\n"));
 }

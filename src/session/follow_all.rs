@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::sessions::Sessions;
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::store::{Placed, Store};
+use crate::store::{Store, StoredEvent};
 
 /// A cursor in the events of all sessions, including those that other processes own.
 pub struct FollowAll {
@@ -22,7 +22,7 @@ impl Sessions {
     /// Follows the events after the cursor `after`: history first, then live events.
     pub fn follow_all(&self, after: u64) -> FollowAll {
         let commits = self.log.commits().subscribe();
-        self.foreign.notify_one();
+        self.external.notify_one();
         FollowAll { store: self.store.clone(), cursor: after, commits, read: Instant::now() }
     }
 
@@ -33,12 +33,13 @@ impl Sessions {
 }
 
 impl FollowAll {
+    /// The cursor of the last event that was read.
     pub fn cursor(&self) -> u64 {
         self.cursor
     }
 
     /// Returns the next events without waiting; empty when the cursor is at the end.
-    pub async fn read(&mut self) -> Result<Vec<Placed>> {
+    pub async fn read(&mut self) -> Result<Vec<StoredEvent>> {
         self.commits.mark_unchanged();
         self.read = Instant::now();
         let (store, after) = (self.store.clone(), self.cursor);

@@ -8,36 +8,38 @@ use prometheus_client::metrics::histogram::Histogram;
 use super::state::SessionState;
 use crate::event::{Body, Event};
 
+/// Labels of an ended turn.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct Outcome {
+pub struct TurnLabels {
     outcome: &'static str,
 }
 
+/// Labels of a number of tokens.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct TokenKind {
+pub struct TokenLabels {
     kind: &'static str,
 }
 
 /// Labels of a tool call. The tool name is not a label, because a model may invent names.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct Tool {
+pub struct ToolLabels {
     kind: String,
     status: &'static str,
 }
 
 /// Counters and histograms, exported by the `/metrics` route.
-pub struct Counts {
+pub struct SessionMetrics {
     pub events: Counter,
-    pub turns: Family<Outcome, Counter>,
-    pub tokens: Family<TokenKind, Counter>,
+    pub turns: Family<TurnLabels, Counter>,
+    pub tokens: Family<TokenLabels, Counter>,
     /// Seconds from the decision to the result.
-    pub tools: Family<Tool, Histogram, fn() -> Histogram>,
+    pub tools: Family<ToolLabels, Histogram, fn() -> Histogram>,
 }
 
-impl Default for Counts {
+impl Default for SessionMetrics {
     fn default() -> Self {
         let seconds = || Histogram::new([0.001, 0.01, 0.1, 1.0, 10.0, 60.0, 600.0]);
-        Counts {
+        SessionMetrics {
             events: Counter::default(),
             turns: Family::default(),
             tokens: Family::default(),
@@ -46,12 +48,12 @@ impl Default for Counts {
     }
 }
 
-impl Counts {
-    /// Counts an event. `state` is the session state before it.
+impl SessionMetrics {
+    /// SessionMetrics an event. `state` is the session state before it.
     pub fn on(&self, event: &Event, state: &SessionState) {
         self.events.inc();
         let ended = |outcome| {
-            self.turns.get_or_create(&Outcome { outcome }).inc();
+            self.turns.get_or_create(&TurnLabels { outcome }).inc();
         };
         match &event.body {
             Body::TurnCompleted { .. } => ended("completed"),
@@ -65,7 +67,7 @@ impl Counts {
                     ("cache_read", usage.cache_read_tokens),
                     ("cache_write", usage.cache_write_tokens),
                 ] {
-                    self.tokens.get_or_create(&TokenKind { kind }).inc_by(tokens);
+                    self.tokens.get_or_create(&TokenLabels { kind }).inc_by(tokens);
                 }
             }
             Body::ToolCompleted { tool_call_id, status, .. } => {
@@ -74,9 +76,24 @@ impl Counts {
                 let kind = format!("{:?}", open.kind).to_lowercase();
                 let status = if *status == crate::content::ToolStatus::Failed { "failed" } else { "completed" };
                 let seconds = event.at_ms.saturating_sub(since_ms) as f64 / 1000.0;
-                self.tools.get_or_create(&Tool { kind, status }).observe(seconds);
+                self.tools.get_or_create(&ToolLabels { kind, status }).observe(seconds);
             }
-            _ => {}
+            Body::SessionCreated { .. }
+            | Body::SessionUpdated { .. }
+            | Body::SessionClosed {}
+            | Body::SessionDeleted {}
+            | Body::TurnStarted { .. }
+            | Body::MessageDelta { .. }
+            | Body::MessageCompleted { .. }
+            | Body::MessageQueued { .. }
+            | Body::ToolStarted { .. }
+            | Body::ToolUpdated { .. }
+            | Body::PermissionRequested { .. }
+            | Body::PermissionResolved { .. }
+            | Body::PlanUpdated { .. }
+            | Body::ModeChanged { .. }
+            | Body::Notice { .. }
+            | Body::Unknown(_) => {}
         }
     }
 }

@@ -3,12 +3,12 @@
 
 use rusqlite::{OptionalExtension, params};
 
-use super::Store;
+use super::database::Store;
 use crate::error::Result;
 use crate::limits;
 
 /// The record of an idempotency key.
-pub struct Answer {
+pub struct IdempotencyRecord {
     /// Digest of the request that carried the key.
     pub asked: Vec<u8>,
     /// The recorded response. `None`: the request has no recorded response.
@@ -18,7 +18,7 @@ pub struct Answer {
 impl Store {
     /// Claims an unused key and returns `None`; for a used key, returns its record. Deletes keys
     /// that are too old or too many.
-    pub fn claim_key(&self, principal: &str, key: &str, asked: &[u8], at_ms: u64) -> Result<Option<Answer>> {
+    pub fn claim_key(&self, principal: &str, key: &str, asked: &[u8], at_ms: u64) -> Result<Option<IdempotencyRecord>> {
         let oldest = at_ms.saturating_sub(limits::IDEMPOTENCY_KEPT.as_millis() as u64);
         self.with("claiming a key in", |db| {
             db.prepare_cached(
@@ -32,12 +32,12 @@ impl Store {
                 return Ok(None);
             }
             let mut select = db.prepare_cached("SELECT asked, answer FROM answers WHERE principal = ?1 AND key = ?2")?;
-            select.query_row([principal, key], |row| Ok(Answer { asked: row.get(0)?, text: row.get(1)? })).optional()
+            select.query_row([principal, key], |row| Ok(IdempotencyRecord { asked: row.get(0)?, text: row.get(1)? })).optional()
         })
     }
 
     /// Stores the response for a claimed key.
-    pub fn keep_answer(&self, principal: &str, key: &str, text: &str) -> Result<()> {
+    pub fn record_response(&self, principal: &str, key: &str, text: &str) -> Result<()> {
         self.with("storing a response in", |db| {
             let mut update = db.prepare_cached("UPDATE answers SET answer = ?3 WHERE principal = ?1 AND key = ?2")?;
             update.execute([principal, key, text]).map(drop)
@@ -45,7 +45,7 @@ impl Store {
     }
 
     /// Deletes a key, so that it can be claimed again.
-    pub fn forget_key(&self, principal: &str, key: &str) -> Result<()> {
+    pub fn release_key(&self, principal: &str, key: &str) -> Result<()> {
         self.with("deleting a key from", |db| {
             db.prepare_cached("DELETE FROM answers WHERE principal = ?1 AND key = ?2")?.execute([principal, key]).map(drop)
         })

@@ -1,0 +1,63 @@
+//! The answer to a request as a stream of chunks, and the trait of the models that produce it.
+
+use std::time::Duration;
+
+use futures_util::stream::BoxStream;
+
+use super::error::ModelError;
+use super::request::Request;
+use crate::content::{ProviderState, StopReason, Usage};
+
+/// A part of the answer to a request, in order. A stream that ends without [`Chunk::Stop`] was
+/// interrupted, which is an error.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Chunk {
+    /// Text for the open text block. Opens a text block if none is open.
+    Text(String),
+    /// Thinking for the open thinking block. Opens a thinking block if none is open.
+    Thinking(String),
+    /// Ends the open block of this kind, or adds an empty one. `state` is sent back to the provider
+    /// with the block. A block also ends when a block of another kind begins.
+    BlockEnd {
+        thinking: bool,
+        state: Option<ProviderState>,
+    },
+    /// A complete tool call. `input` is the text that the model wrote: normally a JSON object, but
+    /// it may be invalid.
+    ToolCall {
+        id: String,
+        name: String,
+        input: String,
+        state: Option<ProviderState>,
+    },
+    Usage(Usage),
+    /// The answer exceeds this bound (limits.rs) and is truncated: `Stop(MaxTokens)` follows, and
+    /// none of its tool calls may run.
+    Truncated {
+        bound: String,
+    },
+    /// Discards all chunks received so far: the request is sent again after `delay`.
+    Retry {
+        attempt: u32,
+        delay: Duration,
+        reason: String,
+    },
+    /// The answer is complete; no chunk follows.
+    Stop(StopReason),
+}
+
+/// The chunks of one answer.
+pub type ChunkStream = BoxStream<'static, Result<Chunk, ModelError>>;
+
+/// A model that accepts requests.
+pub trait Model: Send + Sync + 'static {
+    /// `PROVIDER/NAME`, as in the settings.
+    fn id(&self) -> &str;
+
+    /// Context window in tokens.
+    fn context_window(&self) -> u64;
+
+    /// Sends the request when the stream is first polled. Dropping the stream closes the
+    /// connection.
+    fn stream(&self, request: Request) -> ChunkStream;
+}

@@ -1,0 +1,40 @@
+//! Client-side files and terminals that attached clients provide to a session.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::toolkit::ClientHands;
+
+/// The attached clients of one session that provide files or terminals.
+#[derive(Default)]
+pub struct AttachedClients {
+    clients: Mutex<Vec<Arc<dyn ClientHands>>>,
+}
+
+/// RAII guard: the client is registered while this exists.
+pub struct AttachedClient {
+    clients: Arc<AttachedClients>,
+    client: Arc<dyn ClientHands>,
+}
+
+impl AttachedClients {
+    fn clients(&self) -> MutexGuard<'_, Vec<Arc<dyn ClientHands>>> {
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Registers a client.
+    pub fn attach(self: &Arc<Self>, client: Arc<dyn ClientHands>) -> AttachedClient {
+        self.clients().push(client.clone());
+        AttachedClient { clients: self.clone(), client }
+    }
+
+    /// Returns the most recently attached client.
+    pub fn latest(&self) -> Option<Arc<dyn ClientHands>> {
+        self.clients().last().cloned()
+    }
+}
+
+impl Drop for AttachedClient {
+    fn drop(&mut self) {
+        self.clients.clients().retain(|client| !Arc::ptr_eq(client, &self.client));
+    }
+}

@@ -1,0 +1,174 @@
+//! Closing sessions: by request, by deletion, at shutdown, and to save capacity.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout_at};
+
+use super::artifacts;
+use super::now_ms;
+use super::open::{OpenSession, Session};
+use super::sessions::Sessions;
+use crate::error::{Error, Kind, Result};
+use crate::event::{Body, Severity};
+use crate::id::SessionId;
+use crate::limits;
+
+impl Sessions {
+    /// Ends the running turn, removes message deltas and releases ownership, even if a step fails.
+    /// Does nothing for a session that is not open.
+    pub async fn close(&self, id: &SessionId) -> Result<()> {
+        let Some(session) = self.opened(id) else { return self.row(id).map(drop) };
+        session.drain().await;
+        session.agent.close().await;
+        let mut closed = Ok(());
+        if session.is_owned() {
+            self.trim_artifacts(&session).await;
+            closed = session.append(Body::SessionClosed {}).await.and_then(|_| session.log.prune().map(drop));
+        }
+        self.remove_open(&session).await;
+        closed
+    }
+
+    /// Removes the session from the map and releases ownership.
+    pub(super) async fn remove_open(&self, session: &Session) {
+        {
+            let mut map = self.map();
+            // The session may have been removed and opened again in the meantime.
+            if map.get(&session.log.id).is_some_and(|open| Arc::ptr_eq(open, &session.0)) {
+                map.remove(&session.log.id);
+            }
+        }
+        session.ownership.release().await;
+        session.gone.cancel();
+    }
+
+    /// Deletes a session with its events and files. An unknown session is not an error. Returns
+    /// `session_busy` if another process owns the session.
+    pub async fn delete(&self, id: &SessionId) -> Result<()> {
+        match self.row(id) {
+            Err(error) if error.kind == Kind::NotFound => return Ok(()),
+            row => row?,
+        };
+        let session = self.get(id).await?;
+        session.own().await?;
+        session.drain().await;
+        session.agent.close().await;
+        let deleted = async {
+            session.append(Body::SessionDeleted {}).await?;
+            // If this is interrupted, the next opening completes the deletion.
+            self.remove_files(id).await?;
+            self.store.delete_session(session.log.key)
+        };
+        let deleted = deleted.await;
+        self.remove_open(&session).await;
+        deleted
+    }
+
+    /// Removes the artifacts and attachments of a session.
+    pub(super) async fn remove_files(&self, id: &SessionId) -> Result<()> {
+        for files in &self.files {
+            match tokio::fs::remove_dir_all(files.join(id.as_str())).await {
+                // Most sessions have no files.
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(Error::io("removing files", error)),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Cancels all turns, waits until they end, and releases all sessions.
+    pub async fn shut_down(&self) {
+        self.shutdown.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+        let open: Vec<Arc<OpenSession>> = self.map().drain().map(|(_, session)| session).collect();
+        futures_util::future::join_all(open.iter().map(|session| session.agent.close())).await;
+        for session in open {
+            if session.is_owned() {
+                self.trim_artifacts(&session).await;
+            }
+            session.ownership.release().await;
+        }
+    }
+
+    /// Trims the artifacts of a session before it is closed, and records that in its log.
+    async fn trim_artifacts(&self, session: &OpenSession) {
+        let dir = self.files[0].join(session.log.id.as_str());
+        let removed = tokio::task::spawn_blocking(move || artifacts::trim(&dir)).await.unwrap_or_default();
+        if removed.is_empty() {
+            return;
+        }
+        let description =
+            format!("the artifacts of this session exceeded {} MiB: {}", limits::ARTIFACTS_BYTES_MAX >> 20, removed.join(", "));
+        let notice = Body::notice(Severity::Warning, "The oldest artifacts were removed", description);
+        if let Err(error) = session.append(notice).await {
+            tracing::warn!(session = %session.log.id, %error, ?removed, "recording removed artifacts failed");
+        }
+    }
+
+    /// Refuses new turns from now on.
+    pub fn refuse_turns(&self) {
+        self.turn_slots.close();
+    }
+
+    /// Refuses new turns and waits for the running ones.
+    pub async fn drain_turns(&self) {
+        self.refuse_turns();
+        self.turn_slots.empty().await;
+    }
+
+    /// Closes the sessions that were unused for `idle`. The next request opens them again.
+    pub async fn close_idle(&self, idle: Duration) {
+        let before_ms = now_ms().saturating_sub(idle.as_millis() as u64);
+        let unused = |session: &&Arc<OpenSession>| session.is_unused(before_ms);
+        let unused: Vec<SessionId> = self.map().values().filter(unused).map(|session| session.log.id.clone()).collect();
+        for id in unused {
+            self.close_unused(&id, before_ms).await;
+        }
+    }
+
+    /// Ensures capacity for one more open session by closing the least recently used one. If all
+    /// are in use, waits at most [`limits::CAPACITY_WAIT`] for one that no longer is.
+    pub(super) async fn ensure_capacity(&self) -> Result<()> {
+        let deadline = Instant::now() + limits::CAPACITY_WAIT;
+        while self.sessions_open() >= self.capacity.sessions {
+            // Created before the sessions are checked, so that no notification is missed.
+            let became_unused = self.unused.notified();
+            let before_ms = now_ms() + 1;
+            let oldest = {
+                let map = self.map();
+                let unused = map.values().filter(|session| session.is_unused(before_ms));
+                unused.min_by_key(|session| session.used_ms()).map(|session| session.log.id.clone())
+            };
+            if let Some(id) = oldest {
+                self.close_unused(&id, before_ms).await;
+            } else if timeout_at(deadline, became_unused).await.is_err() {
+                let message = format!("{} sessions are already open", self.capacity.sessions);
+                return Err(Error::new(Kind::Overloaded, message).hint("close one, or raise http.max_sessions"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Closes a session unless it was used since `before_ms`.
+    async fn close_unused(&self, id: &SessionId, before_ms: u64) {
+        let removed = {
+            let mut map = self.map();
+            let unused = map.get(id).is_some_and(|session| session.is_unused(before_ms));
+            let removed = if unused { map.remove(id) } else { None };
+            // While the map is locked, so that the next opening finds the session lock free.
+            removed.map(|session| (session.is_owned(), session)).inspect(|(_, session)| session.ownership.release_now())
+        };
+        let Some((owned, session)) = removed else { return };
+        session.agent.close().await;
+        if !owned {
+            return;
+        }
+        // Safe even if another process owns the session now: complete messages stay complete.
+        let pruned = tokio::task::spawn_blocking(move || session.log.prune()).await;
+        if let Ok(Err(error)) = pruned {
+            tracing::warn!(session = %id, error = %error, "removing message deltas failed");
+        }
+    }
+}

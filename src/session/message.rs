@@ -1,0 +1,47 @@
+//! Messages on their way into the conversation, and the events that record them.
+
+use crate::content::{Part, Role};
+use crate::event::{Body, Delivery};
+use crate::id::{MessageId, Seq};
+
+/// A message that is to become part of the conversation.
+#[derive(Clone, Debug)]
+pub struct IncomingMessage {
+    pub id: MessageId,
+    pub role: Role,
+    pub parts: Vec<Part>,
+}
+
+impl IncomingMessage {
+    /// A message of the user with a new id.
+    pub fn user(parts: Vec<Part>) -> IncomingMessage {
+        IncomingMessage { id: MessageId::new(), role: Role::User, parts }
+    }
+
+    /// The event that adds the message to the conversation.
+    pub fn completed(self) -> Body {
+        let IncomingMessage { id: message_id, role, parts } = self;
+        Body::MessageCompleted { message_id, role, parts, discarded: false, provider_state: None }
+    }
+}
+
+/// A message with its delivery options.
+#[derive(Clone, Debug)]
+pub struct QueuedMessage {
+    pub message: IncomingMessage,
+    pub delivery: Delivery,
+    /// If false, the message does not start a turn.
+    pub auto_run: bool,
+    /// The client that sent it.
+    pub by: Option<String>,
+    /// The seq of its `message.queued`; 0 before that is committed.
+    pub seq: Seq,
+}
+
+impl QueuedMessage {
+    /// The event that adds the message to the queue.
+    pub(super) fn queued(self) -> Body {
+        let QueuedMessage { message: IncomingMessage { id: message_id, role, parts }, delivery, auto_run, by, seq: _ } = self;
+        Body::MessageQueued { message_id, role, parts, delivery, auto_run, by }
+    }
+}

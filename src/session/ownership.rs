@@ -1,0 +1,154 @@
+//! Ownership of a session: the right to write its events.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::sync::{Mutex, MutexGuard, TryLockError};
+
+use super::lock::SessionLock;
+use super::log::SessionLog;
+use super::message::IncomingMessage;
+use super::turn::failed;
+use crate::error::{Error, Result};
+use crate::event::{Body, Severity};
+use crate::store::Store;
+
+/// Ownership of an open session: the lock on its file, and the generation of its log.
+///
+/// Invariants:
+///
+/// - Only the process that holds the lock appends. The kernel releases the lock when that process
+///   dies, so a dead owner never blocks the session.
+/// - Each owner starts a new generation in the session's row, and each commit checks the
+///   generation. So an append of a former owner is refused, whatever happened to its lock.
+/// - A new owner reads all events and ends what the previous owner left open, before
+///   [`Ownership::is_held`] returns true and others append.
+/// - After a lost append, the log refuses appends until a new generation starts. The lock is kept
+///   during that time, so that no other process continues the session from an older state.
+/// - The mutex serializes acquiring, releasing and reading events of another owner.
+pub(super) struct Ownership {
+    log: Arc<SessionLog>,
+    store: Arc<Store>,
+    /// The directory of the lock files.
+    locks: PathBuf,
+    lock: Mutex<Option<SessionLock>>,
+    held: AtomicBool,
+}
+
+impl Ownership {
+    /// Ownership of a session: held from the start with the lock of a new session.
+    pub fn new(log: Arc<SessionLog>, store: Arc<Store>, locks: PathBuf, lock: Option<SessionLock>) -> Ownership {
+        Ownership { log, store, locks, held: AtomicBool::new(lock.is_some()), lock: Mutex::new(lock) }
+    }
+
+    /// Returns whether this process owns the session.
+    pub fn is_held(&self) -> bool {
+        self.held.load(Ordering::Acquire)
+    }
+
+    /// Ensures that this process owns the session. If the owner has ended, takes its lock and ends
+    /// the turn and calls it left open; if the owner is alive, returns `session_busy`. After a lost
+    /// append, ownership is acquired again in the same way. `may_take` is checked before a lock is
+    /// taken.
+    pub async fn acquire(&self, may_take: impl FnOnce() -> Result<()>) -> Result<()> {
+        let mut held = self.lock.lock().await;
+        let lost = self.log.failed();
+        if held.is_some() && lost.is_none() {
+            return Ok(());
+        }
+        if held.is_none() {
+            may_take()?;
+        }
+        if lost.is_some() {
+            // Flush: pending appends fail too, so none of them lands after ownership is
+            // re-acquired.
+            let _ = self.log.commit(None, Body::notice(Severity::Error, "Events were lost", "the log could not be written")).await;
+        }
+        let lock = match held.take() {
+            Some(lock) => lock,
+            None => SessionLock::take(&self.locks, &self.log.id)?,
+        };
+        self.held.store(false, Ordering::Release);
+        let generation = match self.start_generation().await {
+            Ok(generation) => generation,
+            Err(error) => {
+                // After a lost append the lock is kept until the store can be written again.
+                *held = Some(lock).filter(|_| lost.is_some());
+                return Err(error);
+            }
+        };
+        if self.log.state(|state| state.deleted) {
+            return Err(Error::not_found(format!("session {} not found", self.log.id)));
+        }
+        self.log.own(generation);
+        self.close_open_items(lost.as_ref()).await?;
+        *held = Some(lock);
+        self.held.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    /// Starts a new generation and reads the events of other processes. May wait for the store.
+    async fn start_generation(&self) -> Result<i64> {
+        let (store, log) = (self.store.clone(), self.log.clone());
+        let started = tokio::task::spawn_blocking(move || {
+            let generation = store.take_session(log.key, std::process::id())?;
+            log.catch_up().map(|()| generation)
+        });
+        started.await.map_err(|_| Error::internal("taking ownership of a session panicked"))?
+    }
+
+    /// Ends the turn and calls that the previous owner left open, and appends the messages that do
+    /// not start a turn. `lost`: the error of the append that this process lost.
+    async fn close_open_items(&self, lost: Option<&Error>) -> Result<()> {
+        let turn = self.log.state(|state| state.turn.clone());
+        for body in self.log.state(|state| state.closing()) {
+            let body = match (body, lost) {
+                // The turn's process still runs and knows the reason.
+                (Body::TurnInterrupted {}, Some(error)) => failed(error),
+                (body, _) => body,
+            };
+            self.log.commit(turn.clone(), body).await?;
+        }
+        let silent: Vec<IncomingMessage> = self.log.state(|state| state.silent().cloned().collect());
+        for message in silent {
+            self.log.commit(None, message.completed()).await?;
+        }
+        Ok(())
+    }
+
+    /// Reads the events that another owner committed.
+    pub async fn catch_up(&self) -> Result<()> {
+        let _lock = self.lock.lock().await;
+        self.log.catch_up()
+    }
+
+    /// Prevents this process from acquiring the session while the guard exists. Fails while the
+    /// session is being acquired or released.
+    pub fn try_lock(&self) -> std::result::Result<MutexGuard<'_, Option<SessionLock>>, TryLockError> {
+        self.lock.try_lock()
+    }
+
+    /// Releases ownership: another process may take the session.
+    pub async fn release(&self) {
+        self.held.store(false, Ordering::Release);
+        self.lock.lock().await.take();
+    }
+
+    /// Releases ownership if `unused` returns a guard, and holds the guard during the release.
+    pub async fn release_if<G>(&self, unused: impl FnOnce() -> Option<G>) {
+        let mut lock = self.lock.lock().await;
+        if let Some(_guard) = unused() {
+            self.held.store(false, Ordering::Release);
+            lock.take();
+        }
+    }
+
+    /// Releases ownership without waiting. The lock stays if it is in use.
+    pub fn release_now(&self) {
+        self.held.store(false, Ordering::Release);
+        if let Ok(mut lock) = self.lock.try_lock() {
+            lock.take();
+        }
+    }
+}

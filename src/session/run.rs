@@ -1,0 +1,189 @@
+//! Runs turns: each on its own task, and its end is always recorded.
+
+use std::panic::AssertUnwindSafe;
+
+use futures_util::FutureExt;
+use tracing::Instrument;
+
+use super::capacity::TurnPermit;
+use super::message::IncomingMessage;
+use super::open::Session;
+use super::title::title_of;
+use super::turn::{Turn, TurnEnd, TurnHandle, TurnProgress, failed, panic_message};
+use super::turn_queue::TurnQueue;
+use crate::content::{Part, StopReason};
+use crate::error::{Error, Kind, Result};
+use crate::event::{Body, SessionChange, Severity};
+use crate::id::{Seq, TurnId};
+
+/// The input of a turn.
+pub(super) struct TurnInput {
+    pub message: IncomingMessage,
+    /// The client that prompted.
+    pub by: Option<String>,
+    /// If true, the queued messages precede the message in this turn.
+    pub waiting: bool,
+    /// The earlier turn whose prompt runs again.
+    pub retries: Option<TurnId>,
+}
+
+impl Session {
+    /// Starts a turn with the user's message; `by` is the client. The session is claimed when this
+    /// returns: another prompt gets `session_busy`, and a cancel applies to this turn. Messages
+    /// queued since a stopped turn precede the message.
+    pub fn start_turn(&self, prompt: Vec<Part>, by: &str) -> Result<TurnHandle> {
+        self.start(prompt, by, None)
+    }
+
+    /// Runs the prompt of the turn `retries` again, with the context of that turn; otherwise like
+    /// [`Session::start_turn`].
+    pub fn retry_turn(&self, prompt: Vec<Part>, by: &str, retries: TurnId) -> Result<TurnHandle> {
+        self.start(prompt, by, Some(retries))
+    }
+
+    fn start(&self, prompt: Vec<Part>, by: &str, retries: Option<TurnId>) -> Result<TurnHandle> {
+        let permit = self.turn_slots.enter()?;
+        let mut turn_queue = self.turn_queue();
+        if turn_queue.is_closing() {
+            return Err(self.closing());
+        }
+        if !turn_queue.is_idle() {
+            let what = turn_queue.turn().map_or("queued messages".into(), |running| format!("turn {}", running.id));
+            let message = format!("session {} is working on {what}", self.log.id);
+            return Err(Error::new(Kind::SessionBusy, message).hint("wait for it to end, or cancel it"));
+        }
+        let input = TurnInput { message: IncomingMessage::user(prompt), by: Some(by.into()), waiting: true, retries };
+        Ok(self.launch(&mut turn_queue, permit, input))
+    }
+
+    /// Starts the task of a turn. No other turn may be running.
+    pub(super) fn launch(&self, turn_queue: &mut TurnQueue, permit: TurnPermit, input: TurnInput) -> TurnHandle {
+        let (id, cancel) = (TurnId::new(), self.shutdown.child_token());
+        let (progress, handle) = TurnProgress::new(id.clone(), cancel.clone());
+        turn_queue.claim(handle.clone());
+        self.used();
+        let (log, clients, broker) = (self.log.clone(), self.clients.clone(), self.broker.clone());
+        let running =
+            RunningTurn { turn: Turn { id, log, clients, cancel, prompt: Vec::new(), broker }, session: self.clone(), permit };
+        let span = tracing::info_span!("turn", session = %self.log.id, turn = %running.turn.id);
+        let work = async move {
+            let end = running.run(input, &progress).await;
+            progress.ended(end);
+        };
+        self.tasks.spawn(work.instrument(span));
+        handle
+    }
+}
+
+/// A turn on its task.
+struct RunningTurn {
+    turn: Turn,
+    session: Session,
+    permit: TurnPermit,
+}
+
+impl RunningTurn {
+    async fn run(mut self, input: TurnInput, progress: &TurnProgress) -> TurnEnd {
+        if let Err(error) = self.session.own().await {
+            self.session.turn_queue().fail(&self.turn.id, &error);
+            return TurnEnd::lost(error);
+        }
+        let result = match self.open(input, progress).await {
+            Ok(_) => match AssertUnwindSafe(self.work()).catch_unwind().await {
+                Ok(result) => result,
+                Err(panic) => self.close_open_items(panic_message(&*panic)).await,
+            },
+            Err(error) => Err(error),
+        };
+        self.close(result).await
+    }
+
+    /// Runs the agent. Cancels it when the log is lost: its events would not be recorded.
+    async fn work(&self) -> Result<StopReason> {
+        let mut work = self.session.agent.run(&self.turn);
+        tokio::select! {
+            biased;
+            result = &mut work => return result,
+            () = self.turn.log.lost() => self.turn.cancel.cancel(),
+        }
+        work.await
+    }
+
+    /// Records the start of the turn and its prompt. The prompt is committed before the agent runs.
+    async fn open(&mut self, TurnInput { message, by, waiting, retries }: TurnInput, progress: &TurnProgress) -> Result<Seq> {
+        let turn = &mut self.turn;
+        turn.emit(Body::TurnStarted { by, retries }).await;
+        let (untitled, queue) = turn.log.state(|state| {
+            let runs = state.queue.iter().filter(|queued| waiting && queued.auto_run);
+            (state.title.is_none(), runs.map(|queued| queued.message.clone()).collect::<Vec<_>>())
+        });
+        if let Some(title) = title_of(&message.parts).filter(|_| untitled) {
+            turn.emit(Body::SessionUpdated { change: SessionChange { title: Some(title), ..Default::default() } }).await;
+        }
+        for earlier in queue {
+            turn.prompt.extend_from_slice(&earlier.parts);
+            turn.emit(earlier.completed()).await;
+        }
+        turn.prompt.extend_from_slice(&message.parts);
+        let seq = turn.commit(message.completed()).await?;
+        progress.opened();
+        Ok(seq)
+    }
+
+    /// After a panic: ends the messages, permissions and calls that the agent left open.
+    async fn close_open_items(&self, panic: &str) -> Result<StopReason> {
+        let error = Error::internal(format!("the agent panicked: {panic}"));
+        // Once this is committed, the state includes all earlier events.
+        self.turn.commit(Body::notice(Severity::Error, "Internal error", error.message.clone())).await?;
+        for body in self.turn.log.state(|state| state.closing()) {
+            if !body.ends_turn() {
+                self.turn.emit(body).await;
+            }
+        }
+        Err(error)
+    }
+
+    /// Ends the turn. The claim is released while the end is put into the log's queue, as
+    /// [`TurnQueue`] requires.
+    async fn close(self, result: Result<StopReason>) -> TurnEnd {
+        let RunningTurn { turn: Turn { id, log, cancel, .. }, session, permit } = self;
+        let result = match log.failed() {
+            Some(error) => Err(error),
+            None if cancel.is_cancelled() => Ok(StopReason::Cancelled),
+            None => result,
+        };
+        let body = match &result {
+            Ok(StopReason::Cancelled) => Body::TurnCancelled {},
+            Ok(stop_reason) => Body::TurnCompleted { stop_reason: *stop_reason },
+            Err(error) => {
+                tracing::info!(session = %log.id, turn = %id, error = ?error, "turn failed");
+                failed(error)
+            }
+        };
+        let completed = matches!(body, Body::TurnCompleted { .. });
+        let release = || {
+            drop(permit);
+            let mut turn_queue = session.turn_queue();
+            let runs_next = log.state(|state| state.runs_next().is_some());
+            turn_queue.end(&id, completed, runs_next);
+            turn_queue
+        };
+        let appended = log.append_holding(Some(id.clone()), body, true, release).await;
+        // The claim is also released if the writer has ended.
+        session.turn_queue().release(&id);
+        let committed = match appended {
+            Ok(committed) => committed.await.unwrap_or_else(|_| Err(Error::internal("the log writer has ended"))),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = &committed {
+            session.turn_queue().fail(&id, error);
+            session.recover();
+        }
+        let usage = log.state(|state| state.turns.get(&id).and_then(|turn| turn.usage));
+        session.promote();
+        match committed {
+            Ok(seq) => TurnEnd { result, seq, usage },
+            Err(error) => TurnEnd::lost(error),
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! The database file and its connections.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use super::migrations;
+use super::private::make_private;
+use super::read_only::{self, ReadAccess};
+use crate::error::{Error, Kind, Result};
+use crate::limits;
+use crate::workspace::create_private_dir;
+
+/// An SQLite database in WAL mode. Readers use a connection pool and never wait for the
+/// [`super::Writer`].
+pub struct Store {
+    path: PathBuf,
+    /// How to read a database that cannot be written; `None` if it can.
+    read_access: Option<ReadAccess>,
+    pool: Mutex<Vec<Connection>>,
+}
+
+impl Store {
+    /// Opens `nuncio.db` in `dir`, creating both if they are missing, and migrates its tables.
+    /// A database that cannot be written is opened for reading ([`Store::is_read_only`]).
+    pub fn open(dir: &Path) -> Result<Store> {
+        create_private_dir(dir)?;
+        let path = dir.join("nuncio.db");
+        let read_access = if read_only::is_protected(&path) { Some(read_only::choose(&path)?) } else { None };
+        let store = Store { path, read_access, pool: Mutex::default() };
+        if !store.is_read_only() {
+            make_private(&store.path);
+        }
+        let mut db = store.connect()?;
+        if !store.is_read_only() {
+            migrations::run(&mut db).map_err(|error| store.failed("migrating", error))?;
+        } else if !migrations::is_current(&db).map_err(|error| store.failed("reading", error))? {
+            let message = format!(
+                "{} was created by another version of nuncio and cannot be migrated: it cannot be written",
+                store.path.display()
+            );
+            return Err(Error::internal(message).hint("make it writable once, or copy its directory to a writable place"));
+        }
+        store.release(db);
+        Ok(store)
+    }
+
+    /// Returns whether the database or its directory cannot be written.
+    pub fn is_read_only(&self) -> bool {
+        self.read_access.is_some()
+    }
+
+    /// Opens a [`ChangeWatch`].
+    pub fn watch(&self) -> Result<ChangeWatch> {
+        Ok(ChangeWatch { db: self.connect()? })
+    }
+
+    /// Opens a connection.
+    pub(super) fn connect(&self) -> Result<Connection> {
+        if let Some(access) = self.read_access {
+            return read_only::open(&self.path, access).map_err(|error| self.failed("opening", error));
+        }
+        open(&self.path).map_err(|error| self.failed("opening", error))?.ok_or_else(|| {
+            let newer = Error::new(Kind::Unsupported, format!("{} was created by a newer version of nuncio", self.path.display()));
+            newer.hint("update nuncio, or choose another directory with --data-dir")
+        })
+    }
+
+    /// Runs `work` on a pooled connection. `doing` names the operation in errors.
+    pub(super) fn with<T>(&self, doing: &str, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
+        let pooled = self.pool.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let db = match pooled {
+            Some(db) => db,
+            None => self.connect()?,
+        };
+        let result = work(&db).map_err(|error| self.failed(doing, error));
+        self.release(db);
+        result
+    }
+
+    fn release(&self, db: Connection) {
+        let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+        if pool.len() < 4 {
+            pool.push(db);
+        }
+    }
+
+    fn failed(&self, doing: &str, error: rusqlite::Error) -> Error {
+        let message = format!("{doing} {}: {error}", self.path.display());
+        match error.sqlite_error_code() {
+            code if is_busy(code) => Error::new(Kind::Overloaded, message),
+            Some(ErrorCode::ReadOnly) => {
+                Error::internal(format!("{doing} {}: the file cannot be written: {error}", self.path.display()))
+            }
+            _ => Error::internal(message),
+        }
+        .source(error)
+    }
+}
+
+/// Opens a connection that can write. Returns `None` if a newer version of nuncio created the
+/// tables.
+fn open(path: &Path) -> rusqlite::Result<Option<Connection>> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let db = Connection::open_with_flags(path, flags)?;
+    db.busy_timeout(limits::STORE_BUSY)?;
+    if migrations::are_newer(&db)? {
+        // Otherwise closing the last connection checkpoints the write-ahead log into the database
+        // file.
+        db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        return Ok(None);
+    }
+    db.execute_batch(
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -1000;",
+    )?;
+    db.set_prepared_statement_cache_capacity(32);
+    Ok(Some(db))
+}
+
+/// Returns whether the error means that another process holds a lock.
+pub(super) fn is_busy(code: Option<ErrorCode>) -> bool {
+    use ErrorCode::{DatabaseBusy, DatabaseLocked, FileLockingProtocolFailed};
+    matches!(code, Some(DatabaseBusy | DatabaseLocked | FileLockingProtocolFailed))
+}
+
+/// Detects writes of other connections: [`ChangeWatch::version`] changes when one has written.
+pub struct ChangeWatch {
+    db: Connection,
+}
+
+impl ChangeWatch {
+    /// The data version (SQLite, `PRAGMA data_version`). Comparable only within one `ChangeWatch`.
+    pub fn version(&self) -> i64 {
+        self.db.pragma_query_value(None, "data_version", |row| row.get(0)).unwrap_or(0)
+    }
+}
