@@ -13,7 +13,7 @@ use crate::content::Part;
 use crate::error::{Error, Kind, Result};
 use crate::id::SessionId;
 use crate::limits;
-use crate::session::files::Files;
+use crate::session::files::SessionFiles;
 use crate::workspace::media_type;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -52,13 +52,13 @@ async fn add_attachment(cx: &Cx, session: &SessionId, name: String, bytes: Vec<u
     .await
 }
 
-fn attachments(cx: &Cx, session: &SessionId) -> Files {
-    Files::new(cx.nuncio.places.attachments(session.as_str()))
+fn attachments(cx: &Cx, session: &SessionId) -> SessionFiles {
+    SessionFiles::new(cx.nuncio.places.attachments(session.as_str()))
 }
 
 /// The `file:` URI of an attachment (RFC 8089). Bytes other than unreserved characters and `/` are
 /// percent-encoded (RFC 3986).
-fn uri(files: &Files, name: &str) -> String {
+fn uri(files: &SessionFiles, name: &str) -> String {
     use std::os::unix::ffi::OsStrExt;
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
     let path = files.path(name);
@@ -170,7 +170,7 @@ impl Method for List {
         let files = attachments(&cx, &params.session_id);
         let list = blocking(move || {
             let found = files.list()?.into_iter();
-            let view = |file: crate::session::files::Found| Added {
+            let view = |file: crate::session::files::SessionFile| Added {
                 uri: uri(&files, &file.name),
                 name: file.name,
                 mime_type: file.mime_type.into(),
