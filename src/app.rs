@@ -13,7 +13,7 @@ use crate::api::Nuncio;
 use crate::config::{Environment, Loaded, Overrides, Places, load_project, load_user};
 use crate::error::{Error, Result};
 use crate::http::{self, Bridge};
-use crate::process::Supervisor;
+use crate::process::ProcessLauncher;
 use crate::session::Capacity;
 use crate::tools::Tools;
 
@@ -76,7 +76,7 @@ pub fn nuncio(ground: Ground) -> Result<Arc<Nuncio>> {
 
 fn build(ground: Ground, capacity: Capacity) -> Result<Arc<Nuncio>> {
     let Ground { environment, places, loaded, overrides, cwd, secrets } = ground;
-    let mut supervisor = Supervisor::of_this_binary().without(secrets);
+    let mut supervisor = ProcessLauncher::of_this_binary().without(secrets);
     // Each open session locks a file and needs a descriptor. Commands run with the original limit.
     match crate::process::raise_open_files() {
         Ok(before) => supervisor = supervisor.open_files(before),

@@ -14,6 +14,11 @@ mod schema;
 mod sessions;
 mod text;
 mod tool;
+#[cfg(feature = "telemetry")]
+mod traces;
+#[cfg(not(feature = "telemetry"))]
+#[path = "cli/traces_disabled.rs"]
+mod traces;
 
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;

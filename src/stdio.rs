@@ -93,7 +93,7 @@ fn follow_prompted_sessions(client: &Client, connection: AcpConnection, presence
     client.on_show(Box::new(move |session, after| {
         if presence.attend(session) {
             let follow = Some(Follow::AfterIfNew(session.log.id.clone(), after));
-            // Without a connection there is nobody to show the session to.
+            // Fails if the client is gone.
             let _ = connection.send_barrier(Barrier { follow, ..Barrier::default() });
         }
     }));

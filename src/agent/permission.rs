@@ -10,13 +10,13 @@ use crate::options::Mode;
 use crate::permission::paths::{Hidden, Place};
 use crate::permission::rules::{Decision, Rules, Subject, asks_about, can_be_remembered, decide};
 use crate::permission::shell::{Line, assignment, decides_what_runs};
-use crate::toolkit::{Prepared, Reach, ToolContext};
+use crate::toolkit::{PreparedCall, RedirectPolicy, ToolContext};
 use crate::web::Address;
 use crate::workspace::{PathFilter, Placed};
 
 /// Builds the permission request of a call: what rules match against. Paths have their symlinks
 /// resolved.
-pub fn request<'a>(prepared: &'a Prepared, context: &ToolContext) -> Subject<'a> {
+pub fn request<'a>(prepared: &'a PreparedCall, context: &ToolContext) -> Subject<'a> {
     let (access, workspace) = (&prepared.access, &context.workspace);
     let place = |placed: &Placed| {
         let guarded = access.kind == AccessKind::Write && workspace.is_protected(&placed.real);
@@ -45,7 +45,7 @@ fn left_behind(context: &ToolContext) -> String {
 }
 
 /// Returns the filter for paths that rules hide from an allowed call that lists files.
-pub fn path_filter(rules: &Rules, prepared: &Prepared, context: &ToolContext) -> Option<PathFilter> {
+pub fn path_filter(rules: &Rules, prepared: &PreparedCall, context: &ToolContext) -> Option<PathFilter> {
     if !prepared.properties.lists_files {
         return None;
     }
@@ -56,7 +56,7 @@ pub fn path_filter(rules: &Rules, prepared: &Prepared, context: &ToolContext) ->
 
 /// Returns which redirects an allowed call may follow: addresses that rules allow, and, where they
 /// ask, addresses on the host of the original request.
-pub fn redirect_policy(rules: &Rules, mode: Mode, default: Policy, prepared: &Prepared) -> Option<Reach> {
+pub fn redirect_policy(rules: &Rules, mode: Mode, default: Policy, prepared: &PreparedCall) -> Option<RedirectPolicy> {
     let asked = Address::parse(prepared.access.url.as_deref()?).ok()?;
     let (rules, tool) = (rules.clone(), prepared.name.clone());
     Some(Arc::new(move |next: &Address| {
@@ -72,7 +72,7 @@ pub fn redirect_policy(rules: &Rules, mode: Mode, default: Policy, prepared: &Pr
 
 /// Evaluates the rules for a call. If its result reveals content of its files, rules that restrict
 /// reading them apply too.
-pub fn evaluate(rules: &Rules, mode: Mode, default: Policy, prepared: &Prepared, subject: &Subject<'_>) -> Decision {
+pub fn evaluate(rules: &Rules, mode: Mode, default: Policy, prepared: &PreparedCall, subject: &Subject<'_>) -> Decision {
     let decision = decide(rules, mode, default, subject);
     if !prepared.properties.shows_content {
         return decision;

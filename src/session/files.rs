@@ -1,16 +1,14 @@
 //! SessionFiles of a session: attachments of messages and artifacts of tools, each in a flat
 //! directory. File names cannot refer to paths outside of it.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use crate::error::{Error, Kind, Result};
 use crate::limits;
-use crate::store::create_private_dir;
-use crate::workspace::{self, media_type};
+use crate::workspace::{self, create_private_dir, media_type, write_private};
 
 /// One flat directory of session files.
 pub struct SessionFiles {
@@ -47,7 +45,7 @@ impl SessionFiles {
         }
         create_private_dir(&self.dir)?;
         let temporary = self.path(&format!(".nuncio-{}", uuid::Uuid::now_v7().simple()));
-        let written = write(&temporary, bytes).and_then(|()| self.link(&temporary, name));
+        let written = write_private(&temporary, bytes).and_then(|()| self.link(&temporary, name));
         let _ = fs::remove_file(&temporary);
         written.map_err(|error| Error::io(format_args!("writing attachment {name}"), error))
     }
@@ -105,12 +103,6 @@ impl SessionFiles {
         found.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(found)
     }
-}
-
-fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let mut file: File = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
 }
 
 /// Checks that `name` is a single path component that is not hidden.
