@@ -12,5 +12,4 @@ mod sessions;
 pub use database::{ChangeWatch, Store};
 pub use events::{Append, StoredEvent, Writer};
 pub use idempotency::IdempotencyRecord;
-pub use private::create_private_dir;
 pub use sessions::{SessionPage, SessionRow};

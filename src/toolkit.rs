@@ -23,9 +23,9 @@ mod tool;
 
 pub use after_edit::after_edit;
 pub use client::{ClientHands, ClientTerminal, Refused, TerminalCommand};
-pub use context::{Progress, Reach, ToolContext};
+pub use context::{Progress, RedirectPolicy, ToolContext};
 pub use files_seen::{FilesSeen, PathLocks};
-pub use output::{Output, ToolError};
+pub use output::{ToolError, ToolOutput};
 pub use sandbox_notes::sandbox_notes;
-pub use shell::{Shell, Start, remove_orphans};
-pub use tool::{AnyCall, AnyTool, Prepared, Tool, ToolProperties, entry};
+pub use shell::{CommandStart, Shell, remove_orphans};
+pub use tool::{AnyCall, AnyTool, PreparedCall, Tool, ToolProperties, entry};

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::model::ToolSpec;
-use crate::toolkit::{AnyTool, Prepared, ToolContext, ToolError, entry};
+use crate::toolkit::{AnyTool, PreparedCall, ToolContext, ToolError, entry};
 
 /// The tools of a session, in the order in which models receive them.
 #[derive(Clone)]
@@ -76,7 +76,7 @@ impl Tools {
 
     /// Looks up the tool and parses its input. The result is what permission rules evaluate, and
     /// then runs unchanged.
-    pub fn prepare(&self, name: &str, input: Value, context: &ToolContext) -> Result<Prepared, ToolError> {
+    pub fn prepare(&self, name: &str, input: Value, context: &ToolContext) -> Result<PreparedCall, ToolError> {
         match self.get(name) {
             Some(tool) => tool.clone().prepare(input, context),
             None => Err(ToolError(format!("there is no tool {name}; available: {}", self.names().collect::<Vec<_>>().join(", ")))),

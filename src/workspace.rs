@@ -4,6 +4,7 @@
 mod file;
 mod ignores;
 mod media;
+mod private;
 mod roots;
 mod transaction;
 mod walk;
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 pub use file::{open, read_small, read_small_text};
 pub use media::{image_type, media_type};
+pub use private::{create_private, create_private_dir, replace_private, write_private};
 pub use transaction::{FileChange, NotChanged, commit, create_parents};
 pub use walk::{PathFilter, Walk, WalkEntry};
 

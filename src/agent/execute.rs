@@ -14,7 +14,7 @@ use tracing::Instrument;
 use super::environment::SessionEnvironment;
 use super::permission;
 use crate::config::{AccessKind, Policy, Rule};
-use crate::content::{Part, PermissionOption, PlanEntry, ProviderState, ToolContent, ToolKind, ToolStatus};
+use crate::content::{Part, PermissionOption, ProviderState, ToolContent, ToolKind, ToolStatus};
 use crate::error::Result;
 use crate::event::{Body, PermissionOutcome};
 use crate::id::{PermissionId, ToolCallId};
@@ -22,7 +22,7 @@ use crate::options::Mode;
 use crate::permission::rules::{self, PermissionRequest, Rules};
 use crate::session::PermissionAnswer;
 use crate::session::turn::panic_message;
-use crate::toolkit::{self, ClientHands, Output, Prepared, Progress, ToolContext, ToolError, ToolProperties};
+use crate::toolkit::{self, ClientHands, PreparedCall, Progress, ToolContext, ToolError, ToolOutput, ToolProperties};
 
 /// Where a tool call comes from: a turn, or the command `nuncio tool`.
 pub trait CallHost: Send + Sync {
@@ -72,7 +72,7 @@ pub struct ToolUse {
 
 /// How a call ended. The texts are results for the model.
 pub enum Outcome {
-    Completed(Output),
+    Completed(ToolOutput),
     Failed(String),
     InvalidInput(String),
     Denied(String),
@@ -80,8 +80,8 @@ pub enum Outcome {
     Cancelled,
 }
 
-impl From<Result<Output, ToolError>> for Outcome {
-    fn from(result: Result<Output, ToolError>) -> Outcome {
+impl From<Result<ToolOutput, ToolError>> for Outcome {
+    fn from(result: Result<ToolOutput, ToolError>) -> Outcome {
         result.map_or_else(|ToolError(message)| Outcome::Failed(message), Outcome::Completed)
     }
 }
@@ -91,7 +91,7 @@ pub struct ToolCall {
     id: ToolCallId,
     context: ToolContext,
     environment: Arc<SessionEnvironment>,
-    prepared: Result<Prepared, ToolError>,
+    prepared: Result<PreparedCall, ToolError>,
 }
 
 impl ToolCall {
@@ -165,13 +165,14 @@ impl ToolCall {
         }
         // An answer to another request may have added rules since the check.
         let rules = environment.rules(&host.permissions().1);
-        context.hidden = permission::path_filter(&rules, &prepared, &context);
-        context.reach = permission::redirect_policy(&rules, mode, environment.loaded.settings.permissions.default, &prepared);
-        let (name, properties) = (prepared.name.clone(), prepared.properties);
+        context.path_filter = permission::path_filter(&rules, &prepared, &context);
+        context.redirect_policy =
+            permission::redirect_policy(&rules, mode, environment.loaded.settings.permissions.default, &prepared);
+        let properties = prepared.properties;
         let mut result = run(prepared, &context).await;
         if let Ok(output) = &mut result {
             for step in AFTER_RUN {
-                step(output, Ran { host, context: &context, name: &name, properties }).await;
+                step(output, Ran { host, context: &context, properties }).await;
             }
         }
         Ok(result.into())
@@ -187,7 +188,7 @@ fn parse(input: &str) -> Result<Value, ToolError> {
 }
 
 /// Runs an allowed call. A panic of the tool is an error of the call.
-async fn run(prepared: Prepared, context: &ToolContext) -> Result<Output, ToolError> {
+async fn run(prepared: PreparedCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
     let name = prepared.name.clone();
     let span = tracing::info_span!("tool", tool = name, call = %context.call_id);
     let ran = AssertUnwindSafe(prepared.run(context)).catch_unwind().instrument(span).await;
@@ -198,24 +199,23 @@ async fn run(prepared: Prepared, context: &ToolContext) -> Result<Output, ToolEr
 struct Ran<'a> {
     host: &'a dyn CallHost,
     context: &'a ToolContext,
-    name: &'a str,
     properties: ToolProperties,
 }
 
-type Step = for<'a> fn(&'a mut Output, Ran<'a>) -> BoxFuture<'a, ()>;
+type Step = for<'a> fn(&'a mut ToolOutput, Ran<'a>) -> BoxFuture<'a, ()>;
 
 /// The steps after a successful run, in order.
 const AFTER_RUN: &[Step] = &[note_hidden_results, add_diagnostics, publish_plan];
 
-fn note_hidden_results<'a>(output: &'a mut Output, ran: Ran<'a>) -> BoxFuture<'a, ()> {
+fn note_hidden_results<'a>(output: &'a mut ToolOutput, ran: Ran<'a>) -> BoxFuture<'a, ()> {
     Box::pin(async move {
-        if ran.context.hidden.is_some() {
+        if ran.context.path_filter.is_some() {
             output.parts.push(Part::text("[results hidden by permission rules are omitted]"));
         }
     })
 }
 
-fn add_diagnostics<'a>(output: &'a mut Output, ran: Ran<'a>) -> BoxFuture<'a, ()> {
+fn add_diagnostics<'a>(output: &'a mut ToolOutput, ran: Ran<'a>) -> BoxFuture<'a, ()> {
     Box::pin(async move {
         if ran.properties.edits_files {
             toolkit::after_edit(output, ran.context).await;
@@ -223,13 +223,9 @@ fn add_diagnostics<'a>(output: &'a mut Output, ran: Ran<'a>) -> BoxFuture<'a, ()
     })
 }
 
-fn publish_plan<'a>(output: &'a mut Output, ran: Ran<'a>) -> BoxFuture<'a, ()> {
+fn publish_plan<'a>(output: &'a mut ToolOutput, ran: Ran<'a>) -> BoxFuture<'a, ()> {
     Box::pin(async move {
-        if ran.name != "plan" {
-            return;
-        }
-        let entries = output.details.get("entries").cloned();
-        if let Some(entries) = entries.and_then(|entries| serde_json::from_value::<Vec<PlanEntry>>(entries).ok()) {
+        if let Some(entries) = output.plan.take() {
             ran.host.emit(Body::PlanUpdated { entries }).await;
         }
     })
@@ -240,7 +236,7 @@ struct Check<'a> {
     host: &'a dyn CallHost,
     id: &'a ToolCallId,
     context: &'a ToolContext,
-    prepared: &'a Prepared,
+    prepared: &'a PreparedCall,
     mode: Mode,
     rules: &'a Rules,
     default: Policy,
@@ -251,8 +247,8 @@ impl Check<'_> {
     /// Evaluates the rules and the mode; where they ask, requests permission. Returns `None` if the
     /// call is allowed.
     async fn decide(&self) -> Option<Outcome> {
-        let subject = permission::request(self.prepared, self.context);
-        let decision = permission::evaluate(self.rules, self.mode, self.default, self.prepared, &subject);
+        let request = permission::request(self.prepared, self.context);
+        let decision = permission::evaluate(self.rules, self.mode, self.default, self.prepared, &request);
         match decision.policy {
             Policy::Allow => {
                 if let Some(rule) = decision.rule {
@@ -270,12 +266,12 @@ impl Check<'_> {
                 let content = match self.prepared.preview(self.context).await {
                     Ok(content) => content,
                     // The call would fail, and the model may know why.
-                    Err(error) if permission::may_read(self.rules, self.mode, self.default, &subject) => {
+                    Err(error) if permission::may_read(self.rules, self.mode, self.default, &request) => {
                         return Some(Outcome::Failed(error.0));
                     }
                     Err(error) => vec![ToolContent::text(error.0)],
                 };
-                self.ask(content, &subject).await
+                self.ask(content, &request).await
             }
         }
     }
@@ -287,18 +283,18 @@ impl Check<'_> {
         self.host.emit(Body::PermissionResolved { permission_id: None, tool_call_id, outcome, reason: None, by, rule }).await;
     }
 
-    async fn ask(&self, content: Vec<ToolContent>, subject: &PermissionRequest<'_>) -> Option<Outcome> {
+    async fn ask(&self, content: Vec<ToolContent>, request: &PermissionRequest<'_>) -> Option<Outcome> {
         let question = Question {
             tool_call_id: self.id.clone(),
             title: self.prepared.title.clone(),
             content,
-            options: permission::options(subject),
+            options: permission::options(request),
             timeout: self.timeout,
         };
         let (permission_id, answer) = self.host.ask(question).await;
         let rule = match answer.outcome {
-            PermissionOutcome::AllowAlways => Some(rules::remembered(Policy::Allow, subject)),
-            PermissionOutcome::RejectAlways => Some(rules::remembered(Policy::Deny, subject)),
+            PermissionOutcome::AllowAlways => Some(rules::remembered(Policy::Allow, request)),
+            PermissionOutcome::RejectAlways => Some(rules::remembered(Policy::Deny, request)),
             _ => None,
         };
         // No need to wait: events are committed in order, and the next commit of the call is
@@ -337,7 +333,7 @@ fn completed(id: ToolCallId, outcome: Outcome) -> Body {
         effect: None,
     };
     match outcome {
-        Outcome::Completed(Output { parts, content, locations, details }) => Body::ToolCompleted {
+        Outcome::Completed(ToolOutput { parts, content, locations, details, plan: _ }) => Body::ToolCompleted {
             tool_call_id: id,
             status: ToolStatus::Completed,
             output: parts,

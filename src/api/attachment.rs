@@ -1,8 +1,11 @@
 //! Attachments: files that clients upload for messages, kept as long as their session. A prompt
 //! refers to an attachment by its URI.
 
+use std::os::unix::ffi::OsStrExt;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +16,7 @@ use crate::content::Part;
 use crate::error::{Error, Kind, Result};
 use crate::id::SessionId;
 use crate::limits;
-use crate::session::files::Files;
+use crate::session::files::SessionFiles;
 use crate::workspace::media_type;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -52,21 +55,16 @@ async fn add_attachment(cx: &Cx, session: &SessionId, name: String, bytes: Vec<u
     .await
 }
 
-fn attachments(cx: &Cx, session: &SessionId) -> Files {
-    Files::new(cx.nuncio.places.attachments(session.as_str()))
+fn attachments(cx: &Cx, session: &SessionId) -> SessionFiles {
+    SessionFiles::new(cx.nuncio.places.attachments(session.as_str()))
 }
 
-/// The `file:` URI of an attachment (RFC 8089). Bytes other than unreserved characters and `/` are
-/// percent-encoded (RFC 3986).
-fn uri(files: &Files, name: &str) -> String {
-    use std::os::unix::ffi::OsStrExt;
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
-    let path = files.path(name);
-    let encoded = path.as_os_str().as_bytes().iter();
-    encoded.fold(
-        "file://".into(),
-        |uri, byte| if plain(*byte) { uri + &char::from(*byte).to_string() } else { format!("{uri}%{byte:02X}") },
-    )
+/// Unreserved characters (RFC 3986) and `/`.
+const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
+
+/// The `file:` URI of an attachment (RFC 8089).
+fn uri(files: &SessionFiles, name: &str) -> String {
+    format!("file://{}", percent_encode(files.path(name).as_os_str().as_bytes(), PATH))
 }
 
 /// Replaces each link to an attachment of the session by the attachment's content, if it is an
@@ -83,7 +81,7 @@ pub fn with_attachments(cx: &Cx, session: &SessionId, parts: Vec<Part>) -> Resul
         let Some(name) = named.strip_prefix(&prefix).filter(|_| !session.as_str().contains('/')) else {
             return Ok(part);
         };
-        let found = decoded(name).and_then(|name| files.get(&name).ok());
+        let found = percent_decode_str(name).decode_utf8().ok().and_then(|name| files.get(&name).ok());
         let Some(bytes) = found else { return Ok(part) };
         let most = limits::MESSAGE_ATTACHMENTS_BYTES_MAX;
         let too_large = || Error::new(Kind::TooLarge, format!("the linked attachments exceed {most} bytes in total"));
@@ -91,16 +89,6 @@ pub fn with_attachments(cx: &Cx, session: &SessionId, parts: Vec<Part>) -> Resul
         Ok(content(named, bytes).unwrap_or(part))
     };
     parts.into_iter().map(&mut expand).collect()
-}
-
-/// Decodes a percent-encoded text. None if it is malformed or not UTF-8.
-fn decoded(text: &str) -> Option<String> {
-    let (mut bytes, mut rest) = (Vec::new(), text.bytes());
-    while let Some(byte) = rest.next() {
-        let digit = |byte: Option<u8>| byte.and_then(|byte| char::from(byte).to_digit(16));
-        bytes.push(if byte == b'%' { (digit(rest.next())? * 16 + digit(rest.next())?) as u8 } else { byte });
-    }
-    String::from_utf8(bytes).ok()
 }
 
 /// The part that inlines an attachment. None for content that the model has to read with a tool.
@@ -170,7 +158,7 @@ impl Method for List {
         let files = attachments(&cx, &params.session_id);
         let list = blocking(move || {
             let found = files.list()?.into_iter();
-            let view = |file: crate::session::files::Found| Added {
+            let view = |file: crate::session::files::SessionFile| Added {
                 uri: uri(&files, &file.name),
                 name: file.name,
                 mime_type: file.mime_type.into(),

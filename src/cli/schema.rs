@@ -4,16 +4,18 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 
-use super::{print, print_json};
+use super::output::{print, print_json};
 use crate::api::{METHODS, openapi};
 use crate::config::Settings;
 use crate::error::{Error, Result};
 use crate::event::Event;
+use crate::tools::Tools;
 
 /// Names of the schemas, with descriptions.
 pub const SCHEMAS: &[(&str, &str)] = &[
     ("methods", "all methods, with the schemas of their params and results"),
     ("openapi", "REST routes of the HTTP server (OpenAPI 3.1)"),
+    ("tools", "all tools, with the schemas of their inputs and of the details of their results"),
     ("event", "an event of a session's log"),
     ("config", "settings in config.toml"),
 ];
@@ -23,6 +25,7 @@ pub fn schema(name: &str) -> Option<String> {
     let value = match name {
         "methods" => methods(),
         "openapi" => openapi(),
+        "tools" => tools(),
         "event" => root::<Event>().to_value(),
         "config" => root::<Settings>().to_value(),
         _ => return None,
@@ -44,6 +47,20 @@ fn methods() -> Value {
             "result": result,
         });
         (entry.name.to_string(), row)
+    });
+    Value::Object(rows.collect::<Map<_, _>>())
+}
+
+fn tools() -> Value {
+    let tools = Tools::native();
+    let rows = tools.iter().map(|tool| {
+        let row = json!({
+            "doc": tool.spec().description,
+            "aliases": tool.aliases(),
+            "input": tool.spec().input_schema,
+            "details": tool.details_schema(),
+        });
+        (tool.name().to_string(), row)
     });
     Value::Object(rows.collect::<Map<_, _>>())
 }

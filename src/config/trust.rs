@@ -11,7 +11,7 @@ use toml::{Table, Value};
 
 use super::places::{Places, project_file};
 use crate::error::{Error, Result};
-use crate::workspace::{read_small, read_small_text};
+use crate::workspace::{read_small, read_small_text, replace_private};
 
 /// The list of trusted directories.
 #[derive(Clone, Debug, Default)]
@@ -108,8 +108,7 @@ impl Trust {
         let path = file(places);
         let write = || {
             fs::create_dir_all(&places.data)?;
-            fs::write(path.with_extension("new"), lines)?;
-            fs::rename(path.with_extension("new"), &path)
+            replace_private(&path, lines.as_bytes())
         };
         write().map_err(|error| Error::io(format_args!("writing {}", path.display()), error))
     }

@@ -9,8 +9,6 @@ use axum::http::header::{self, HeaderName, HeaderValue};
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
-use opentelemetry_http::HeaderExtractor;
-use opentelemetry_sdk::propagation::TraceContextPropagator;
 use serde::Serialize;
 
 use crate::api::{Client, Envelope, ErrorBody};
@@ -48,13 +46,14 @@ pub fn request_id() -> String {
 /// The span of a request. Its parent is the span in the `traceparent` header, if any (W3C Trace
 /// Context).
 pub fn span(request: &Request, id: &str) -> tracing::Span {
-    use opentelemetry::propagation::TextMapPropagator;
-    use tracing_opentelemetry::OpenTelemetrySpanExt;
     let span = tracing::info_span!("request", id, method = %request.method());
+    #[cfg(feature = "telemetry")]
     if request.headers().contains_key("traceparent") && !span.is_disabled() {
-        let caller = HeaderExtractor(request.headers());
+        use opentelemetry::propagation::TextMapPropagator;
+        use tracing_opentelemetry::OpenTelemetrySpanExt;
+        let caller = opentelemetry_http::HeaderExtractor(request.headers());
         // Fails without a collector, when spans are not recorded.
-        let _ = span.set_parent(TraceContextPropagator::new().extract(&caller));
+        let _ = span.set_parent(opentelemetry_sdk::propagation::TraceContextPropagator::new().extract(&caller));
     }
     span
 }

@@ -1,8 +1,6 @@
 //! Bearer tokens: the owner token, generated on first start, and named tokens, stored as SHA-256
 //! digests.
 
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
@@ -15,6 +13,7 @@ use subtle::ConstantTimeEq;
 use crate::api::{Client, Role};
 use crate::error::{Error, Result};
 use crate::limits;
+use crate::workspace::{create_private_dir, replace_private, write_private};
 
 /// Principal of the owner token, which is in the file `token`.
 const OWNER: &str = "owner";
@@ -69,7 +68,11 @@ impl Tokens {
             Err(error) => return Err(Error::io(format_args!("reading {}", self.owner.display()), error)),
         }
         let token = new_token()?;
-        match write_new(&self.owner, &token) {
+        let write = || {
+            create_parent(&self.owner)?;
+            write_private(&self.owner, format!("{token}\n").as_bytes())
+        };
+        match write() {
             // Another process has just created it.
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => self.owner(),
             written => written.map(|()| token).map_err(|error| Error::io(format_args!("writing {}", self.owner.display()), error)),
@@ -158,12 +161,10 @@ impl Tokens {
     }
 
     fn save(&self, tokens: &[NamedToken]) -> Result<()> {
-        let doing = || format!("writing {}", self.named.display());
         let text = serde_json::to_string_pretty(tokens).map_err(|error| Error::internal(error.to_string()))?;
-        let temporary = self.named.with_extension(format!("json.{}", std::process::id()));
-        let _ = std::fs::remove_file(&temporary);
-        write_new(&temporary, &text).map_err(|error| Error::io(doing(), error))?;
-        std::fs::rename(&temporary, &self.named).map_err(|error| Error::io(doing(), error))
+        create_parent(&self.named)
+            .and_then(|()| replace_private(&self.named, format!("{text}\n").as_bytes()))
+            .map_err(|error| Error::io(format_args!("writing {}", self.named.display()), error))
     }
 }
 
@@ -177,14 +178,9 @@ fn intersect_roots(token: &[PathBuf], server: &Arc<[PathBuf]>) -> Arc<[PathBuf]>
     narrower.chain(server.iter().filter(|root| inside(root, token))).cloned().collect()
 }
 
-/// Creates a file that only its owner can read. Fails if it exists.
-fn write_new(path: &Path, text: &str) -> std::io::Result<()> {
-    if let Some(dir) = path.parent() {
-        crate::store::create_private_dir(dir).map_err(std::io::Error::other)?;
-    }
-    let mut file = std::fs::File::options().write(true).create_new(true).mode(0o600).open(path)?;
-    writeln!(file, "{text}")?;
-    file.sync_all()
+/// Creates the directory of a file with mode 0700.
+fn create_parent(path: &Path) -> std::io::Result<()> {
+    path.parent().map_or(Ok(()), |dir| create_private_dir(dir).map_err(std::io::Error::other))
 }
 
 /// 256 random bits in hexadecimal digits.

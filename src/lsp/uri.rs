@@ -6,16 +6,14 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use lsp_types::Uri;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
+
+/// Unreserved characters (RFC 3986) and `/`.
+const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
 /// The URI of an absolute path.
 pub fn of(path: &Path) -> Uri {
-    let mut text = String::from("file://");
-    for byte in path.as_os_str().as_bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => text.push(char::from(*byte)),
-            other => text.push_str(&format!("%{other:02X}")),
-        }
-    }
+    let text = format!("file://{}", percent_encode(path.as_os_str().as_bytes(), PATH));
     Uri::from_str(&text).expect("it consists of unreserved characters and escapes")
 }
 
@@ -23,19 +21,5 @@ pub fn of(path: &Path) -> Uri {
 pub fn path(uri: &str) -> Option<PathBuf> {
     let rest = uri.strip_prefix("file://")?;
     let rest = rest.strip_prefix("localhost").unwrap_or(rest);
-    if !rest.starts_with('/') {
-        return None;
-    }
-    let mut bytes = Vec::with_capacity(rest.len());
-    let mut left = rest.bytes();
-    while let Some(byte) = left.next() {
-        bytes.push(match byte {
-            b'%' => {
-                let digit = |byte: Option<u8>| char::from(byte?).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-                digit(left.next())? * 16 + digit(left.next())?
-            }
-            other => other,
-        });
-    }
-    Some(PathBuf::from(OsString::from_vec(bytes)))
+    rest.starts_with('/').then(|| PathBuf::from(OsString::from_vec(percent_decode_str(rest).collect())))
 }

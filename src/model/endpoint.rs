@@ -91,7 +91,7 @@ impl fmt::Debug for Endpoint {
 }
 
 /// The HTTP client for `url`. The client for this machine uses no proxy and has a longer timeout.
-pub(super) fn client(clients: &HttpClients, url: &str) -> Result<reqwest::Client, ModelError> {
+pub fn client(clients: &HttpClients, url: &str) -> Result<reqwest::Client, ModelError> {
     let destination = if is_loopback(url) { Destination::LocalModel } else { Destination::ModelProvider };
     clients.client(destination).map_err(|error| ModelError::new(Retry::Never, format!("creating the HTTP client: {error}")))
 }

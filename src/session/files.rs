@@ -1,24 +1,22 @@
-//! Files of a session: attachments of messages and artifacts of tools, each in a flat directory.
-//! File names cannot refer to paths outside of it.
+//! SessionFiles of a session: attachments of messages and artifacts of tools, each in a flat
+//! directory. File names cannot refer to paths outside of it.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use crate::error::{Error, Kind, Result};
 use crate::limits;
-use crate::store::create_private_dir;
-use crate::workspace::{self, media_type};
+use crate::workspace::{self, create_private_dir, media_type, write_private};
 
 /// One flat directory of session files.
-pub struct Files {
+pub struct SessionFiles {
     dir: PathBuf,
 }
 
 /// A listed file.
-pub struct Found {
+pub struct SessionFile {
     pub name: String,
     pub size: u64,
     pub mime_type: &'static str,
@@ -26,9 +24,10 @@ pub struct Found {
     pub modified_ms: u64,
 }
 
-impl Files {
-    pub fn new(dir: PathBuf) -> Files {
-        Files { dir }
+impl SessionFiles {
+    /// The files in `dir`, which is created with the first file.
+    pub fn new(dir: PathBuf) -> SessionFiles {
+        SessionFiles { dir }
     }
 
     /// The path of a file of that name, whether or not it exists.
@@ -46,7 +45,7 @@ impl Files {
         }
         create_private_dir(&self.dir)?;
         let temporary = self.path(&format!(".nuncio-{}", uuid::Uuid::now_v7().simple()));
-        let written = write(&temporary, bytes).and_then(|()| self.link(&temporary, name));
+        let written = write_private(&temporary, bytes).and_then(|()| self.link(&temporary, name));
         let _ = fs::remove_file(&temporary);
         written.map_err(|error| Error::io(format_args!("writing attachment {name}"), error))
     }
@@ -80,7 +79,7 @@ impl Files {
     }
 
     /// Lists all files, sorted by name.
-    pub fn list(&self) -> Result<Vec<Found>> {
+    pub fn list(&self) -> Result<Vec<SessionFile>> {
         let failed = |error| Error::io(format_args!("listing {}", self.dir.display()), error);
         let entries = match fs::read_dir(&self.dir) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -94,7 +93,7 @@ impl Files {
             let Some(metadata) = entry.metadata().ok().filter(fs::Metadata::is_file) else { continue };
             let head = self.read(&name, limits::BINARY_PROBE_BYTES as u64);
             let modified = metadata.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
-            found.push(Found {
+            found.push(SessionFile {
                 mime_type: head.map_or("application/octet-stream", |head| media_type(&head)),
                 name,
                 size: metadata.len(),
@@ -104,12 +103,6 @@ impl Files {
         found.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(found)
     }
-}
-
-fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let mut file: File = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
 }
 
 /// Checks that `name` is a single path component that is not hidden.

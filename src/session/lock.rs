@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Kind, Result};
 use crate::id::SessionId;
-use crate::store::create_private_dir;
+use crate::workspace::create_private_dir;
 
 /// The lock of an owned session. Dropping it removes the file.
 pub struct SessionLock {

@@ -7,10 +7,11 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::migrations;
-use super::private::{create_private_dir, make_private};
+use super::private::make_private;
 use super::read_only::{self, ReadAccess};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
+use crate::workspace::create_private_dir;
 
 /// An SQLite database in WAL mode. Readers use a connection pool and never wait for the
 /// [`super::Writer`].

@@ -1,22 +1,16 @@
-//! Files and directories that only their owner can read.
+//! The database file is readable by its owner only.
 
-use std::fs::{DirBuilder, File, Permissions};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::error::{Error, Result};
-
-/// Creates a directory and its parents with mode 0700.
-pub fn create_private_dir(dir: &Path) -> Result<()> {
-    let created = DirBuilder::new().recursive(true).mode(0o700).create(dir);
-    created.map_err(|error| Error::io(format_args!("creating directory {}", dir.display()), error))
-}
+use crate::workspace::create_private;
 
 /// Creates the database with mode 0600; SQLite gives the WAL and index files the same mode. An
 /// existing database is not opened, because closing it would release the locks that this process
 /// may hold on it (fcntl(2)); its mode and those of its WAL and index files are corrected by path.
 pub(super) fn make_private(path: &Path) {
-    match File::options().write(true).create_new(true).mode(0o600).open(path) {
+    match create_private(path) {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
         // If creation failed, opening the database reports the reason.
         _ => return,

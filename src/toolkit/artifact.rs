@@ -1,13 +1,11 @@
 //! Artifacts: numbered files that tools keep for their session, readable only by the user.
 
-use std::fs::OpenOptions;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
 use super::context::ToolContext;
 use super::output::ToolError;
-use crate::store::create_private_dir;
+use crate::workspace::{create_private, create_private_dir};
 
 /// Writes `bytes` to `STEM-N.EXTENSION` with the first free number. Blocks.
 pub fn keep(context: &ToolContext, stem: &str, extension: &str, bytes: &[u8]) -> Result<PathBuf, ToolError> {
@@ -17,8 +15,7 @@ pub fn keep(context: &ToolContext, stem: &str, extension: &str, bytes: &[u8]) ->
         let mut number = 1;
         loop {
             let path = directory.join(format!("{stem}-{number}.{extension}"));
-            let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
-            match file.and_then(|mut file| file.write_all(bytes)) {
+            match create_private(&path).and_then(|mut file| file.write_all(bytes)) {
                 Ok(()) => return Ok(path),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
                 Err(error) => return Err(crate::error::Error::io(format_args!("writing {}", path.display()), error)),

@@ -27,7 +27,7 @@ pub struct Capture {
 }
 
 /// A captured output.
-pub struct Captured {
+pub struct CapturedOutput {
     /// The output, or its head and tail. Ends with a line feed unless it is empty.
     pub text: String,
     /// `text` is not the whole output.
@@ -96,7 +96,7 @@ impl Capture {
     }
 
     /// Completes the file and returns the captured output.
-    pub async fn finish(mut self) -> Captured {
+    pub async fn finish(mut self) -> CapturedOutput {
         if let Some(file) = &mut self.file
             && let Err(error) = file.flush().await
         {
@@ -108,7 +108,7 @@ impl Capture {
             text.push('\n');
         }
         let artifact = (truncated && self.failed.is_none()).then_some(self.path);
-        Captured { text, truncated, artifact }
+        CapturedOutput { text, truncated, artifact }
     }
 
     /// Head and tail, with a note on the omitted part between them.

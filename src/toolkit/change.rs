@@ -3,12 +3,10 @@
 use std::fs::File;
 use std::io::{self, Read};
 
-use serde_json::Value;
-
 use super::client_copy::{ClientCopy, editors_preserve, is_same_or_formatted, with_endings_of};
 use super::context::ToolContext;
-use super::files_seen::Seen;
-use super::output::{Output, ToolError};
+use super::files_seen::FileState;
+use super::output::{ToolError, ToolOutput};
 use super::text::Encoding;
 use crate::content::{Location, ToolContent};
 use crate::limits;
@@ -16,7 +14,7 @@ use crate::patch::{self, Diff, Side};
 use crate::workspace::{self, FileChange, NotChanged, Placed};
 
 /// A change of one file: its content before and after.
-pub struct Change {
+pub struct PlannedChange {
     /// The file's path; after a move, the new one.
     pub placed: Placed,
     /// The path as shown to users.
@@ -40,36 +38,36 @@ pub struct FileSnapshot {
     /// Editors preserve the content on disk byte for byte.
     plain: bool,
     /// The state of the file when it was read.
-    seen: Seen,
+    seen: FileState,
 }
 
 /// The changes of a call, computed before anything is written.
-pub struct Plan {
+pub struct ChangePlan<D> {
     /// The changes, each of a different file.
-    pub changes: Vec<Change>,
+    pub changes: Vec<PlannedChange>,
     /// The result for the model.
     pub text: String,
     /// The tool's details.
-    pub details: Value,
+    pub details: D,
 }
 
 /// The changes that a call would make, shown with its permission request. An error says why the
 /// call would fail.
-pub async fn preview(
+pub async fn preview<D: Send + 'static>(
     context: &ToolContext,
-    plan: impl FnOnce(&ToolContext) -> Result<Plan, ToolError> + Send + 'static,
+    plan: impl FnOnce(&ToolContext) -> Result<ChangePlan<D>, ToolError> + Send + 'static,
 ) -> Result<Vec<ToolContent>, ToolError> {
     let inner = context.clone();
-    let plan = context.look(move || plan(&inner)).await?;
-    Ok(plan.changes.iter().map(Change::content).collect())
+    let plan = context.read_blocking(move || plan(&inner)).await?;
+    Ok(plan.changes.iter().map(PlannedChange::content).collect())
 }
 
 /// Plans the changes and makes them, all or none, with `paths` locked against other calls.
-pub async fn run(
+pub async fn run<D: Send + 'static>(
     context: &ToolContext,
     paths: impl IntoIterator<Item = &str>,
-    plan: impl FnOnce(&ToolContext) -> Result<Plan, ToolError> + Send + 'static,
-) -> Result<Output, ToolError> {
+    plan: impl FnOnce(&ToolContext) -> Result<ChangePlan<D>, ToolError> + Send + 'static,
+) -> Result<ToolOutput<D>, ToolError> {
     let mut files: Vec<_> = paths.into_iter().map(|path| context.workspace.resolve(path).real).collect();
     // All calls lock in the same order, which prevents deadlocks.
     files.sort();
@@ -80,12 +78,12 @@ pub async fn run(
     }
     let inner = context.clone();
     context
-        .change(move || {
+        .write_blocking(move || {
             let _locks = locks;
-            let Plan { changes, text, details } = plan(&inner)?;
+            let ChangePlan { changes, text, details } = plan(&inner)?;
             commit(&changes, &inner)?;
-            let (content, locations) = (changes.iter().map(Change::content), changes.iter().map(Change::location));
-            Ok(Output { content: content.collect(), locations: locations.collect(), ..Output::text(text, details) })
+            let (content, locations) = (changes.iter().map(PlannedChange::content), changes.iter().map(PlannedChange::location));
+            Ok(ToolOutput { content: content.collect(), locations: locations.collect(), ..ToolOutput::text(text, details) })
         })
         .await
 }
@@ -100,14 +98,14 @@ pub fn current(placed: &Placed, context: &ToolContext) -> Result<FileSnapshot, T
 /// Reads a file. With `ask_if_missing`, the client is asked for a file that does not exist on disk.
 fn load(placed: &Placed, context: &ToolContext, ask_if_missing: bool) -> Result<FileSnapshot, ToolError> {
     // The state is read first, so that a concurrent change is detected later.
-    let before = Seen::of(&placed.real, None);
+    let before = FileState::of(&placed.real, None);
     let disk = on_disk(placed, context)?;
     let client_copy = match &disk {
         None if !ask_if_missing => ClientCopy::Same,
         disk => context.client_copy(placed, disk.as_deref())?,
     };
     let plain = disk.as_deref().is_none_or(editors_preserve);
-    let seen = Seen { unsaved: Seen::of(&placed.real, client_copy.unsaved()).unsaved, ..before };
+    let seen = FileState { unsaved: FileState::of(&placed.real, client_copy.unsaved()).unsaved, ..before };
     let bytes = match (client_copy.unsaved(), disk) {
         (None, disk) => disk,
         (Some(_), Some(_)) if !plain => {
@@ -153,13 +151,13 @@ pub fn current_text(placed: &Placed, context: &ToolContext) -> Result<FileSnapsh
 
 /// Makes all `changes`, or none if a file changed since the session last saw it or cannot be
 /// written.
-fn commit(changes: &[Change], context: &ToolContext) -> Result<(), ToolError> {
+fn commit(changes: &[PlannedChange], context: &ToolContext) -> Result<(), ToolError> {
     for change in changes {
         let (placed, shown) = change.from.as_ref().map_or((&change.placed, &change.shown), |(from, shown)| (from, shown));
         change.old.check(placed, shown, context)?;
         change.old.check_unchanged(placed, shown)?;
         if change.from.is_some() {
-            context.files.check(&change.placed.real, &change.shown, Seen::of(&change.placed.real, None))?;
+            context.files.check(&change.placed.real, &change.shown, FileState::of(&change.placed.real, None))?;
         }
         if context.client_may_write(&change.placed) {
             return Err(ToolError(format!(
@@ -188,7 +186,7 @@ fn commit(changes: &[Change], context: &ToolContext) -> Result<(), ToolError> {
 }
 
 /// Makes the changes that the client has not made.
-fn commit_by_us(changes: &[&Change], context: &ToolContext) -> Result<(), ToolError> {
+fn commit_by_us(changes: &[&PlannedChange], context: &ToolContext) -> Result<(), ToolError> {
     let mut files = Vec::new();
     for change in changes {
         let real = &change.placed.real;
@@ -221,17 +219,17 @@ impl FileSnapshot {
 
     /// Fails if the file changed on disk since it was read for this change.
     fn check_unchanged(&self, placed: &Placed, shown: &str) -> Result<(), ToolError> {
-        if self.seen.disk == Seen::of(&placed.real, None).disk {
+        if self.seen.disk == FileState::of(&placed.real, None).disk {
             return Ok(());
         }
         Err(ToolError(format!("stale: {shown} was changed by another program; read it again")))
     }
 }
 
-impl Change {
+impl PlannedChange {
     /// A change of a file that is not moved.
-    pub fn new(placed: Placed, context: &ToolContext, old: FileSnapshot, new: Option<Vec<u8>>) -> Change {
-        Change { shown: context.workspace.show(&placed.path), placed, old, new, from: None, line: None }
+    pub fn new(placed: Placed, context: &ToolContext, old: FileSnapshot, new: Option<Vec<u8>>) -> PlannedChange {
+        PlannedChange { shown: context.workspace.show(&placed.path), placed, old, new, from: None, line: None }
     }
 
     /// Lets the client make the change and returns whether it did. A client whose copy or file

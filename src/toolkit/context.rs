@@ -9,12 +9,12 @@ use tokio_util::sync::CancellationToken;
 use super::client::ClientHands;
 use super::files_seen::FilesSeen;
 use super::output::ToolError;
-use super::shell::{Shell, Start};
+use super::shell::{CommandStart, Shell};
 use crate::content::ToolContent;
 use crate::id::ToolCallId;
 use crate::limits;
-use crate::lsp::{Languages, Servers, Terms};
-use crate::process::{Sandbox, Supervisor};
+use crate::lsp::{LanguageConfig, Languages, Servers};
+use crate::process::{ProcessLauncher, Sandbox};
 use crate::web::{Address, HttpClients};
 use crate::workspace::{PathFilter, Walk, Workspace};
 
@@ -23,26 +23,26 @@ use crate::workspace::{PathFilter, Walk, Workspace};
 pub type Progress = Arc<dyn Fn(Vec<ToolContent>) + Send + Sync>;
 
 /// Returns whether a call may follow a redirect to an address.
-pub type Reach = Arc<dyn Fn(&Address) -> bool + Send + Sync>;
+pub type RedirectPolicy = Arc<dyn Fn(&Address) -> bool + Send + Sync>;
 
 /// The context of one call. Most fields are shared by the calls of a session.
 #[derive(Clone)]
 pub struct ToolContext {
     pub call_id: ToolCallId,
     pub workspace: Arc<Workspace>,
-    pub supervisor: Supervisor,
+    pub supervisor: ProcessLauncher,
     pub shell: Arc<Shell>,
     /// Working directory and variables with which a command of this call starts. Fixed before the
     /// permission check, so that concurrent calls cannot change what was evaluated.
-    pub start: Start,
+    pub start: CommandStart,
     pub files: Arc<FilesSeen>,
     pub languages: Arc<Languages>,
     pub cancel: CancellationToken,
     pub progress: Progress,
     /// Files, by real path, that permission rules hide from tools that search many files.
-    pub hidden: Option<PathFilter>,
+    pub path_filter: Option<PathFilter>,
     /// Redirects that permission rules allow; `None` allows all.
-    pub reach: Option<Reach>,
+    pub redirect_policy: Option<RedirectPolicy>,
     pub web: HttpClients,
     /// Permits for concurrent searches of directory trees; each search occupies a blocking thread.
     pub searches: Arc<Semaphore>,
@@ -63,19 +63,19 @@ pub struct ToolContext {
 
 impl ToolContext {
     /// A context without a session; progress of its calls is dropped.
-    pub fn new(workspace: Arc<Workspace>, shell: Arc<Shell>, supervisor: Supervisor) -> ToolContext {
+    pub fn new(workspace: Arc<Workspace>, shell: Arc<Shell>, supervisor: ProcessLauncher) -> ToolContext {
         ToolContext {
             call_id: ToolCallId::new(),
             start: shell.start(&workspace),
             shell,
             workspace,
-            languages: Arc::new(Languages::new(Arc::new(Servers::new(supervisor.clone())), Terms::default())),
+            languages: Arc::new(Languages::new(Arc::new(Servers::new(supervisor.clone())), LanguageConfig::default())),
             supervisor,
             files: Arc::default(),
             cancel: CancellationToken::new(),
             progress: Arc::new(|_| {}),
-            hidden: None,
-            reach: None,
+            path_filter: None,
+            redirect_policy: None,
             web: HttpClients::default(),
             searches: Arc::new(Semaphore::new(limits::WALKS_MAX)),
             fetch_hosts: Arc::new([]),
@@ -89,19 +89,19 @@ impl ToolContext {
 
     /// Runs work that only reads files, on a blocking thread. A cancellation ends the call at once;
     /// the work ends soon after and its result is dropped.
-    pub async fn look<T: Send + 'static>(
+    pub async fn read_blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
     ) -> Result<T, ToolError> {
         tokio::select! {
             biased;
             () = self.cancel.cancelled() => Err(ToolError::cancelled()),
-            found = self.change(work) => found,
+            found = self.write_blocking(work) => found,
         }
     }
 
-    /// Runs a search of a directory tree, like [`ToolContext::look`]. At most [`limits::WALKS_MAX`]
-    /// searches run concurrently; the others wait.
+    /// Runs a search of a directory tree, like [`ToolContext::read_blocking`]. At most
+    /// [`limits::WALKS_MAX`] searches run concurrently; the others wait.
     pub async fn search<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
@@ -111,7 +111,7 @@ impl ToolContext {
             () = self.cancel.cancelled() => return Err(ToolError::cancelled()),
             permit = self.searches.clone().acquire_owned() => permit,
         };
-        self.look(move || {
+        self.read_blocking(move || {
             // Held until the thread is free again, also after a cancellation.
             let _permit = permit;
             work()
@@ -122,12 +122,12 @@ impl ToolContext {
     /// A walk below `real` that skips files excluded by permission rules or ignore files, and ends
     /// when the call is cancelled.
     pub fn walk(&self, real: &Path) -> Walk {
-        Walk::new(real, self.cancel.clone()).except(self.hidden.clone()).excludes(self.workspace.excludes.clone())
+        Walk::new(real, self.cancel.clone()).except(self.path_filter.clone()).excludes(self.workspace.excludes.clone())
     }
 
     /// Runs work that changes files, on a blocking thread. A cancellation before the start prevents
     /// it; later it has no effect, so that the result of the work is always reported.
-    pub async fn change<T: Send + 'static>(
+    pub async fn write_blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
     ) -> Result<T, ToolError> {

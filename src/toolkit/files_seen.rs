@@ -14,22 +14,22 @@ use super::output::ToolError;
 
 /// Identifies a state of a file: on disk, and in a client. The default is that of a missing file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct FileState {
     /// The state on disk.
-    pub disk: Option<Stamp>,
+    pub disk: Option<DiskState>,
     /// Hash of the client's text, if it had unsaved changes.
     pub unsaved: Option<u64>,
 }
 
-impl Seen {
+impl FileState {
     /// The state of the file now, with `unsaved` text in a client.
-    pub fn of(real: &Path, unsaved: Option<&str>) -> Seen {
+    pub fn of(real: &Path, unsaved: Option<&str>) -> FileState {
         let hash = |text: &str| {
             let mut hasher = DefaultHasher::new();
             text.hash(&mut hasher);
             hasher.finish()
         };
-        Seen { disk: Stamp::of(real), unsaved: unsaved.map(hash) }
+        FileState { disk: DiskState::of(real), unsaved: unsaved.map(hash) }
     }
 
     fn is_a_file(&self) -> bool {
@@ -39,24 +39,24 @@ impl Seen {
 
 /// Identifies a state of a file on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stamp {
+pub struct DiskState {
     /// Seconds and nanoseconds. File system clocks are coarse, hence the other fields.
     modified: (i64, i64),
     bytes: u64,
     inode: u64,
 }
 
-impl Stamp {
-    fn of(path: &Path) -> Option<Stamp> {
+impl DiskState {
+    fn of(path: &Path) -> Option<DiskState> {
         let metadata = fs::metadata(path).ok()?;
-        Some(Stamp { modified: (metadata.mtime(), metadata.mtime_nsec()), bytes: metadata.len(), inode: metadata.ino() })
+        Some(DiskState { modified: (metadata.mtime(), metadata.mtime_nsec()), bytes: metadata.len(), inode: metadata.ino() })
     }
 }
 
 /// The files that a session has read or written, by real path, with the state it last saw.
 #[derive(Debug, Default)]
 pub struct FilesSeen {
-    seen: Mutex<HashMap<PathBuf, Seen>>,
+    seen: Mutex<HashMap<PathBuf, FileState>>,
     locks: Arc<PathLocks>,
 }
 
@@ -69,7 +69,7 @@ impl FilesSeen {
     /// Records that the session has seen the file in its current state, with `unsaved` text in a
     /// client.
     pub fn note(&self, real: &Path, unsaved: Option<&str>) {
-        let seen = Seen::of(real, unsaved);
+        let seen = FileState::of(real, unsaved);
         if seen.is_a_file() {
             self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert(real.to_owned(), seen);
         }
@@ -83,7 +83,7 @@ impl FilesSeen {
 
     /// Fails if the file changed since the session last saw it. A file that it has not seen, or
     /// that no longer exists, may be written.
-    pub fn check(&self, real: &Path, shown: &str, now: Seen) -> Result<(), ToolError> {
+    pub fn check(&self, real: &Path, shown: &str, now: FileState) -> Result<(), ToolError> {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).get(real).copied();
         match seen {
             Some(seen) if now.is_a_file() && seen != now => {

@@ -11,7 +11,7 @@ use crate::limits;
 use crate::process::{Child, ExitStatus};
 
 /// Receives the output of a command.
-pub trait Sink: Send {
+pub trait OutputSink: Send {
     /// Adds output.
     fn push(&mut self, bytes: &[u8]) -> impl Future<Output = ()> + Send;
 
@@ -23,7 +23,7 @@ pub trait Sink: Send {
 }
 
 /// Why a command ended.
-pub enum End {
+pub enum CommandEnd {
     /// It exited, or was killed by a signal that nuncio did not send.
     Exited(ExitStatus),
     /// The call was cancelled.
@@ -36,7 +36,7 @@ pub enum End {
 
 /// Waits until all processes of the command have ended and its output is complete. Without a
 /// timeout the command may run indefinitely.
-pub async fn follow(child: Child, timeout: Option<Duration>, cancel: &CancellationToken, sink: &mut impl Sink) -> End {
+pub async fn follow(child: Child, timeout: Option<Duration>, cancel: &CancellationToken, sink: &mut impl OutputSink) -> CommandEnd {
     let Child { mut output, mut ending } = child;
     let mut chunk = Vec::with_capacity(limits::PIPE_BYTES);
     let mut updates = interval(limits::BASH_UPDATE);
@@ -49,7 +49,7 @@ pub async fn follow(child: Child, timeout: Option<Duration>, cancel: &Cancellati
         tokio::select! {
             biased;
             () = cancel.cancelled(), if why.is_none() && status.is_none() => {
-                why = Some(End::Cancelled);
+                why = Some(CommandEnd::Cancelled);
                 ending.cut();
                 deadline.set(sleep(limits::END_WAIT));
             }
@@ -57,7 +57,7 @@ pub async fn follow(child: Child, timeout: Option<Duration>, cancel: &Cancellati
                 if why.is_some() || status.is_some() {
                     break;
                 }
-                why = Some(End::TimedOut);
+                why = Some(CommandEnd::TimedOut);
                 ending.cut();
                 deadline.set(sleep(limits::END_WAIT));
             }
@@ -74,10 +74,10 @@ pub async fn follow(child: Child, timeout: Option<Duration>, cancel: &Cancellati
         }
     }
     match (why, status) {
-        (Some(_), None) => End::Failed(ToolError::new("the command did not end: its processes may still be running")),
+        (Some(_), None) => CommandEnd::Failed(ToolError::new("the command did not end: its processes may still be running")),
         (Some(why), Some(Ok(_))) => why,
-        (_, Some(Err(error))) => End::Failed(error.into()),
-        (None, Some(Ok(status))) => End::Exited(status),
-        (None, None) => End::Failed(ToolError::new("the command's output ended before the command did")),
+        (_, Some(Err(error))) => CommandEnd::Failed(error.into()),
+        (None, Some(Ok(status))) => CommandEnd::Exited(status),
+        (None, None) => CommandEnd::Failed(ToolError::new("the command's output ended before the command did")),
     }
 }

@@ -6,17 +6,18 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::capture::Capture;
-use super::follow::{End, Sink, follow};
+use super::follow::{CommandEnd, OutputSink, follow};
 use super::output::ToolError;
 use super::sandbox_notes::sandbox_notes;
 use crate::limits;
-use crate::process::{Command, Sandbox, Supervisor};
+use crate::process::{Command, ProcessLauncher, Sandbox};
 
 /// How long to wait for a job to end; ending its command has its own, shorter timeout.
 const END: Duration = limits::END_WAIT.saturating_mul(2);
@@ -44,13 +45,32 @@ pub struct Job {
     /// The file with the output, once it exceeds what a model sees at once.
     artifact: PathBuf,
     output: Mutex<JobOutput>,
-    ended: watch::Sender<Option<Ended>>,
+    ended: watch::Sender<Option<JobEnd>>,
     cancel: CancellationToken,
+}
+
+/// A job in the details of a call.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct JobDetails {
+    /// The job's number.
+    pub job: String,
+    pub command: String,
+    pub running: bool,
+    /// Absent while the job runs, and if it did not exit by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// The file with the whole output, if it exceeds what a model sees at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub artifact: Option<PathBuf>,
+    /// Byte of the output at which the next call continues.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<usize>,
 }
 
 /// How a job ended.
 #[derive(Clone, Debug)]
-pub struct Ended {
+pub struct JobEnd {
     /// Exit code; `None` if the job did not exit by itself.
     pub code: Option<i32>,
     /// How the job ended, for the model.
@@ -71,7 +91,7 @@ struct JobOutput {
 }
 
 /// A part of a job's output.
-pub struct Part {
+pub struct JobOutputPart {
     pub text: String,
     /// Bytes before `text` that are no longer in memory.
     pub missed: usize,
@@ -88,7 +108,7 @@ impl Jobs {
         &self,
         line: &str,
         command: &Command,
-        supervisor: &Supervisor,
+        supervisor: &ProcessLauncher,
         artifact: PathBuf,
         timeout: Option<Duration>,
     ) -> Result<u32, ToolError> {
@@ -123,7 +143,7 @@ impl Jobs {
             // The file is complete before the job is reported as ended.
             let JobSink { capture, job } = sink;
             capture.finish().await;
-            job.ended.send_replace(Some(Ended::of(end, sandbox.as_ref())));
+            job.ended.send_replace(Some(JobEnd::of(end, sandbox.as_ref())));
         });
         Ok(number)
     }
@@ -170,13 +190,13 @@ impl Drop for Jobs {
 
 impl Job {
     /// How the job ended; `None` while it runs.
-    pub fn ended(&self) -> Option<Ended> {
+    pub fn ended(&self) -> Option<JobEnd> {
         self.ended.borrow().clone()
     }
 
     /// Ends the job and all its processes; no effect if it has ended. `None` if it does not end in
     /// time.
-    pub async fn end(&self) -> Option<Ended> {
+    pub async fn end(&self) -> Option<JobEnd> {
         self.cancel.cancel();
         let mut ended = self.ended.subscribe();
         let ended = tokio::time::timeout(END, ended.wait_for(Option::is_some)).await;
@@ -185,7 +205,7 @@ impl Job {
 
     /// The output from byte `since` on, by default from the end of the last read; limited to what a
     /// model sees at once.
-    pub fn read(&self, since: Option<usize>) -> Part {
+    pub fn read(&self, since: Option<usize>) -> JobOutputPart {
         // In this order, so that a job that is seen as ended has no more output.
         let over = self.ended().is_some();
         let mut output = self.output();
@@ -203,7 +223,7 @@ impl Job {
         }
         let (text, next) = (String::from_utf8_lossy(part).into_owned(), from + part.len());
         output.shown = next;
-        Part { text, missed: from - since, next, more: output.total - next }
+        JobOutputPart { text, missed: from - since, next, more: output.total - next }
     }
 
     /// The file with the whole output, if it exceeds what a model sees at once.
@@ -211,17 +231,17 @@ impl Job {
         (self.output().total > limits::BASH_MODEL_BYTES_MAX).then_some(&self.artifact)
     }
 
-    /// The job as `details` of a call: `{job, command, running, exitCode?, artifact?}`.
-    pub fn details(&self) -> Value {
+    /// The job as details of a call.
+    pub fn details(&self) -> JobDetails {
         let ended = self.ended();
-        let mut details = json!({ "job": self.number.to_string(), "command": self.command, "running": ended.is_none() });
-        if let Some(code) = ended.and_then(|ended| ended.code) {
-            details["exitCode"] = json!(code);
+        JobDetails {
+            job: self.number.to_string(),
+            command: self.command.clone(),
+            running: ended.is_none(),
+            exit_code: ended.and_then(|ended| ended.code),
+            artifact: self.artifact().cloned(),
+            next: None,
         }
-        if let Some(artifact) = self.artifact() {
-            details["artifact"] = json!(artifact);
-        }
-        details
     }
 
     fn output(&self) -> MutexGuard<'_, JobOutput> {
@@ -229,18 +249,18 @@ impl Job {
     }
 }
 
-impl Ended {
-    fn of(end: End, sandbox: Option<&Sandbox>) -> Ended {
-        let unfinished = |how: String| Ended { code: None, how, notes: String::new() };
+impl JobEnd {
+    fn of(end: CommandEnd, sandbox: Option<&Sandbox>) -> JobEnd {
+        let unfinished = |how: String| JobEnd { code: None, how, notes: String::new() };
         match end {
-            End::Exited(status) => Ended {
+            CommandEnd::Exited(status) => JobEnd {
                 code: Some(status.code),
                 how: format!("exit code: {}", status.code),
                 notes: sandbox.map(|sandbox| sandbox_notes(sandbox, &status)).unwrap_or_default(),
             },
-            End::Cancelled => unfinished("killed".into()),
-            End::TimedOut => unfinished("timed out".into()),
-            End::Failed(ToolError(why)) => unfinished(why),
+            CommandEnd::Cancelled => unfinished("killed".into()),
+            CommandEnd::TimedOut => unfinished("timed out".into()),
+            CommandEnd::Failed(ToolError(why)) => unfinished(why),
         }
     }
 }
@@ -251,7 +271,7 @@ struct JobSink {
     capture: Capture,
 }
 
-impl Sink for JobSink {
+impl OutputSink for JobSink {
     async fn push(&mut self, bytes: &[u8]) {
         self.capture.push(bytes).await;
         let mut output = self.job.output();

@@ -2,28 +2,46 @@
 
 use std::fmt;
 
+use serde::Serialize;
 use serde_json::Value;
 
-use crate::content::{Location, Part, ToolContent};
+use crate::content::{Location, Part, PlanEntry, ToolContent};
 
 /// The result of a call.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Output {
+pub struct ToolOutput<D = Value> {
     /// The result for the model.
     pub parts: Vec<Part>,
     /// The result for users.
     pub content: Vec<ToolContent>,
     /// Files that the call has read or written.
     pub locations: Vec<Location>,
-    /// The tool's typed result, an object.
-    pub details: Value,
+    /// The tool's typed result, an object: [`Tool::Details`](super::Tool::Details), or its JSON.
+    pub details: D,
+    /// A new version of the model's plan.
+    pub plan: Option<Vec<PlanEntry>>,
 }
 
-impl Output {
+impl<D> ToolOutput<D> {
     /// A result with the same text for the model and for users.
-    pub fn text(text: impl Into<String>, details: Value) -> Output {
+    pub fn text(text: impl Into<String>, details: D) -> ToolOutput<D> {
         let text = text.into();
-        Output { parts: vec![Part::text(&text)], content: vec![ToolContent::text(text)], locations: Vec::new(), details }
+        ToolOutput {
+            parts: vec![Part::text(&text)],
+            content: vec![ToolContent::text(text)],
+            locations: Vec::new(),
+            details,
+            plan: None,
+        }
+    }
+}
+
+impl<D: Serialize> ToolOutput<D> {
+    /// The same output with its details as JSON.
+    pub fn into_json(self) -> Result<ToolOutput, ToolError> {
+        let ToolOutput { parts, content, locations, details, plan } = self;
+        let details = serde_json::to_value(details).map_err(|error| ToolError(format!("internal error: details: {error}")))?;
+        Ok(ToolOutput { parts, content, locations, details, plan })
     }
 }
 

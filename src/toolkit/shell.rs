@@ -8,15 +8,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::jobs::Jobs;
 use crate::limits;
-use crate::process::Change;
-use crate::store::create_private_dir;
-use crate::workspace::Workspace;
+use crate::process::ExportedChange;
+use crate::workspace::{Workspace, create_private_dir};
 
 /// The shell state of a session. A command starts with the state that the last command left that
 /// exited by itself.
 #[derive(Debug)]
 pub struct Shell {
-    next: Mutex<Start>,
+    next: Mutex<CommandStart>,
     /// The background jobs.
     pub jobs: Jobs,
     /// Directory for temporary files. Its name has our process id, because a killed process may
@@ -26,7 +25,7 @@ pub struct Shell {
 
 /// Working directory and variables with which a command starts.
 #[derive(Clone, Debug)]
-pub struct Start {
+pub struct CommandStart {
     pub cwd: PathBuf,
     /// Variables to set; those without a value are unset.
     pub exported: BTreeMap<OsString, Option<OsString>>,
@@ -40,20 +39,20 @@ const TEMP: &str = "temp-";
 impl Shell {
     /// The state of a new session.
     pub fn new(workspace: &Workspace) -> Shell {
-        let next = Start { cwd: workspace.cwd.clone(), exported: BTreeMap::new() };
+        let next = CommandStart { cwd: workspace.cwd.clone(), exported: BTreeMap::new() };
         let temp = workspace.artifacts.join(format!("{TEMP}{}", std::process::id()));
         Shell { next: Mutex::new(next), jobs: Jobs::default(), temp }
     }
 
-    fn next(&self) -> MutexGuard<'_, Start> {
+    fn next(&self) -> MutexGuard<'_, CommandStart> {
         self.next.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The state with which a command would start now. A working directory that no longer exists is
     /// replaced by that of the workspace.
-    pub fn start(&self, workspace: &Workspace) -> Start {
+    pub fn start(&self, workspace: &Workspace) -> CommandStart {
         let next = self.next().clone();
-        if next.cwd.is_dir() { next } else { Start { cwd: workspace.cwd.clone(), ..next } }
+        if next.cwd.is_dir() { next } else { CommandStart { cwd: workspace.cwd.clone(), ..next } }
     }
 
     /// Sets the working directory of the next command.
@@ -63,7 +62,7 @@ impl Shell {
 
     /// Keeps the variables that a command exported, except those that are reserved. Returns false
     /// and keeps none of them if they are too large.
-    pub fn export(&self, changes: Vec<Change>, is_reserved: impl Fn(&str) -> bool) -> bool {
+    pub fn export(&self, changes: Vec<ExportedChange>, is_reserved: impl Fn(&str) -> bool) -> bool {
         let mut next = self.next();
         let mut exported = next.exported.clone();
         let kept = |name: &OsString| name.to_str().is_none_or(|name| !SET_BY_SHELL.contains(&name) && !is_reserved(name));

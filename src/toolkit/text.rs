@@ -32,7 +32,7 @@ impl Encoding {
 }
 
 /// A line without its ending.
-pub struct Line {
+pub struct TextLine {
     pub text: String,
     /// Bytes of the line that `text` omits, in the file's encoding.
     pub bytes_left: usize,
@@ -41,7 +41,7 @@ pub struct Line {
 }
 
 /// Reads lines of any length and keeps a limited part of each.
-pub struct Lines<R> {
+pub struct TextLines<R> {
     reader: BufReader<R>,
     encoding: Encoding,
     begun: bool,
@@ -49,14 +49,14 @@ pub struct Lines<R> {
 
 const BUFFER_BYTES: usize = 256 << 10;
 
-impl<R: Read> Lines<R> {
+impl<R: Read> TextLines<R> {
     /// Reads lines from the beginning of a file.
-    pub fn new(reader: R, encoding: Encoding) -> Lines<R> {
-        Lines { reader: BufReader::with_capacity(BUFFER_BYTES, reader), encoding, begun: false }
+    pub fn new(reader: R, encoding: Encoding) -> TextLines<R> {
+        TextLines { reader: BufReader::with_capacity(BUFFER_BYTES, reader), encoding, begun: false }
     }
 
     /// The next line, truncated to `bytes_max` bytes; `None` at the end of the file.
-    pub fn next(&mut self, bytes_max: usize) -> io::Result<Option<Line>> {
+    pub fn next(&mut self, bytes_max: usize) -> io::Result<Option<TextLine>> {
         self.begin()?;
         let mut kept = Vec::new();
         let mut total = 0;
@@ -70,7 +70,7 @@ impl<R: Read> Lines<R> {
         }
         let whole = kept.len() == total;
         let (text, lossy) = self.decode(&mut kept, whole);
-        Ok(Some(Line { text, bytes_left: total - kept.len(), lossy }))
+        Ok(Some(TextLine { text, bytes_left: total - kept.len(), lossy }))
     }
 
     /// Skips at most `most` lines and returns how many there were. Stops early if `go_on` returns
@@ -130,7 +130,7 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// [`Lines::line`] for UTF-16.
+    /// [`TextLines::line`] for UTF-16.
     fn wide_line(&mut self, kept: &mut Vec<u8>, total: &mut usize, bytes_max: usize, unit: fn([u8; 2]) -> u16) -> io::Result<bool> {
         loop {
             let mut pair = [0; 2];

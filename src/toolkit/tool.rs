@@ -5,13 +5,16 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::context::ToolContext;
 use super::input;
-use super::output::{Output, ToolError};
+use super::output::{ToolError, ToolOutput};
 use crate::content::{Location, ToolContent, ToolKind};
+use crate::lsp::Diagnostic;
 use crate::model::ToolSpec;
 use crate::permission::Access;
 use crate::workspace::{Placed, Workspace};
@@ -20,6 +23,8 @@ use crate::workspace::{Placed, Workspace};
 /// description, and those of its fields as theirs.
 pub trait Tool: Send + Sync + 'static {
     type Input: DeserializeOwned + JsonSchema + Send + Sync + 'static;
+    /// The typed result, an object. Clients receive its JSON; schema/tools.json describes it.
+    type Details: Serialize + JsonSchema + Send;
     /// Name on the wire.
     const NAME: &'static str;
     /// Other names that models use.
@@ -51,14 +56,18 @@ pub trait Tool: Send + Sync + 'static {
     }
 
     /// Runs the call. Returns soon after `context.cancel`, with no process left running.
-    fn run(&self, input: Self::Input, context: &ToolContext) -> impl Future<Output = Result<Output, ToolError>> + Send;
+    fn run(
+        &self,
+        input: Self::Input,
+        context: &ToolContext,
+    ) -> impl Future<Output = Result<ToolOutput<Self::Details>, ToolError>> + Send;
 }
 
 /// Properties of a tool that decide how its calls are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ToolProperties {
     /// Results list many files: paths that permission rules hide are omitted
-    /// ([`ToolContext::hidden`]).
+    /// ([`ToolContext::path_filter`]).
     pub lists_files: bool,
     /// Calls edit files: new diagnostics of these files are added to the result.
     pub edits_files: bool,
@@ -74,17 +83,24 @@ impl ToolProperties {
 
 /// A tool with any type of input. See [`Tool`].
 pub trait AnyTool: Send + Sync {
+    /// Name on the wire.
     fn name(&self) -> &str;
+    /// Other names that models use.
     fn aliases(&self) -> &[&str];
+    /// The icon of a call in clients.
     fn kind(&self) -> ToolKind;
+    /// The specification for models: name, description and input schema.
     fn spec(&self) -> &ToolSpec;
 
+    /// The JSON schema of a result's details.
+    fn details_schema(&self) -> Value;
+
     /// Parses the input. The error names the invalid field.
-    fn prepare(self: Arc<Self>, input: Value, context: &ToolContext) -> Result<Prepared, ToolError>;
+    fn prepare(self: Arc<Self>, input: Value, context: &ToolContext) -> Result<PreparedCall, ToolError>;
 }
 
 /// A call with parsed, immutable input, ready for the permission check and then to run.
-pub struct Prepared {
+pub struct PreparedCall {
     /// The tool's own name, also if the model used an alias.
     pub name: String,
     pub kind: ToolKind,
@@ -97,7 +113,7 @@ pub struct Prepared {
     call: Box<dyn AnyCall>,
 }
 
-impl Prepared {
+impl PreparedCall {
     /// A call of the tool `name`, without locations and properties; resolves the paths of `access`.
     pub fn new(
         name: &str,
@@ -106,10 +122,10 @@ impl Prepared {
         access: Access,
         workspace: &Workspace,
         call: Box<dyn AnyCall>,
-    ) -> Prepared {
+    ) -> PreparedCall {
         let placed = access.paths.iter().map(|path| workspace.resolve(path)).collect();
         let properties = ToolProperties::NONE;
-        Prepared { name: name.into(), kind, properties, title, locations: Vec::new(), access, placed, call }
+        PreparedCall { name: name.into(), kind, properties, title, locations: Vec::new(), access, placed, call }
     }
 
     /// See [`Tool::preview`].
@@ -118,7 +134,7 @@ impl Prepared {
     }
 
     /// See [`Tool::run`]. Fails if a path resolves differently than at the permission check.
-    pub async fn run(self, context: &ToolContext) -> Result<Output, ToolError> {
+    pub async fn run(self, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         for (path, placed) in self.access.paths.iter().zip(&self.placed) {
             let now = context.workspace.resolve(path).real;
             if now != placed.real {
@@ -140,8 +156,10 @@ impl Prepared {
 
 /// A call with any type of input.
 pub trait AnyCall: Send + Sync {
+    /// See [`Tool::preview`].
     fn preview<'a>(&'a self, context: &'a ToolContext) -> BoxFuture<'a, Result<Vec<ToolContent>, ToolError>>;
-    fn run<'a>(self: Box<Self>, context: &'a ToolContext) -> BoxFuture<'a, Result<Output, ToolError>>;
+    /// See [`Tool::run`].
+    fn run<'a>(self: Box<Self>, context: &'a ToolContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
 }
 
 struct Call<T: Tool> {
@@ -154,14 +172,25 @@ impl<T: Tool> AnyCall for Call<T> {
         Box::pin(self.entry.tool.preview(&self.input, context))
     }
 
-    fn run<'a>(self: Box<Self>, context: &'a ToolContext) -> BoxFuture<'a, Result<Output, ToolError>> {
-        Box::pin(async move { self.entry.tool.run(self.input, context).await })
+    fn run<'a>(self: Box<Self>, context: &'a ToolContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move { self.entry.tool.run(self.input, context).await?.into_json() })
     }
 }
 
 struct Entry<T> {
     tool: T,
     spec: ToolSpec,
+}
+
+/// The JSON schema of a serialized `S`, without references.
+fn schema_of<S: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12().for_serialize().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<S>();
+    schema.remove("title");
+    schema.to_value()
 }
 
 /// Wraps `tool` for a table of tools.
@@ -186,12 +215,24 @@ impl<T: Tool> AnyTool for Entry<T> {
         &self.spec
     }
 
-    fn prepare(self: Arc<Self>, input: Value, context: &ToolContext) -> Result<Prepared, ToolError> {
+    fn details_schema(&self) -> Value {
+        let mut schema = schema_of::<T::Details>();
+        if T::PROPERTIES.edits_files {
+            schema["properties"]["diagnostics"] = schema_of::<Vec<Diagnostic>>();
+        }
+        schema
+    }
+
+    fn prepare(self: Arc<Self>, input: Value, context: &ToolContext) -> Result<PreparedCall, ToolError> {
         let input: T::Input = input::parse(&self.spec, input)?;
         let workspace = &context.workspace;
         let (title, access) = (self.tool.title(&input, workspace), self.tool.access(&input));
         let locations = self.tool.locations(&input, workspace);
         let call = Box::new(Call { entry: self, input });
-        Ok(Prepared { locations, properties: T::PROPERTIES, ..Prepared::new(T::NAME, T::KIND, title, access, workspace, call) })
+        Ok(PreparedCall {
+            locations,
+            properties: T::PROPERTIES,
+            ..PreparedCall::new(T::NAME, T::KIND, title, access, workspace, call)
+        })
     }
 }

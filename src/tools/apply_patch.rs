@@ -1,37 +1,91 @@
 //! `apply_patch`: changes several files, all of them or none.
 
+use std::path::PathBuf;
+
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
 use crate::config::AccessKind;
 use crate::content::{Location, ToolContent, ToolKind};
 use crate::patch::apply_patch::{FilePatch, Hunk, Operation, PatchOutcome, apply, parse};
 use crate::permission::Access;
-use crate::toolkit::change::{self, Change, FileSnapshot, Plan};
-use crate::toolkit::{Output, Tool, ToolContext, ToolError, ToolProperties};
+use crate::toolkit::change::{self, ChangePlan, FileSnapshot, PlannedChange};
+use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput, ToolProperties};
 use crate::workspace::{Placed, Workspace};
 
-pub struct ApplyPatch;
+pub(super) struct ApplyPatch;
 
 /// Changes, adds, moves and deletes files: applies the whole patch or nothing. Either a unified
 /// diff or: `*** Begin Patch`, then for each file `*** Add File: PATH` with + lines,
 /// `*** Delete File: PATH`, or `*** Update File: PATH` with optional `*** Move to: PATH` and hunks
 /// (`@@` or `@@ a line above`, then lines prefixed by a blank, - or +), then `*** End Patch`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-pub struct Input {
+pub(super) struct ApplyPatchInput {
     #[serde(alias = "input", alias = "diff", alias = "patch_text", alias = "patchText")]
     patch: String,
 }
 
+/// The details of an `apply_patch`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct ApplyPatchDetails {
+    files: Vec<PatchedFile>,
+}
+
+/// A file that a patch changed.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PatchedFile {
+    /// After a move, the new path.
+    file_path: PathBuf,
+    kind: PatchKind,
+    /// The larger of the numbers of removed and added lines.
+    lines_changed: usize,
+    /// Unified diff.
+    diff: String,
+    /// The path before a move.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<PathBuf>,
+}
+
+/// How a patch changed a file.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum PatchKind {
+    Add,
+    Delete,
+    Move,
+    Update,
+}
+
+impl PatchKind {
+    fn of(change: &PlannedChange) -> PatchKind {
+        match (&change.from, &change.old.bytes, &change.new) {
+            (Some(_), ..) => PatchKind::Move,
+            (None, _, None) => PatchKind::Delete,
+            (None, None, Some(_)) => PatchKind::Add,
+            (None, Some(_), Some(_)) => PatchKind::Update,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            PatchKind::Add => "add",
+            PatchKind::Delete => "delete",
+            PatchKind::Move => "move",
+            PatchKind::Update => "update",
+        }
+    }
+}
+
 impl Tool for ApplyPatch {
-    type Input = Input;
+    type Input = ApplyPatchInput;
+    type Details = ApplyPatchDetails;
     const NAME: &'static str = "apply_patch";
     const ALIASES: &'static [&'static str] = &["patch"];
     const KIND: ToolKind = ToolKind::Edit;
     const PROPERTIES: ToolProperties = ToolProperties { edits_files: true, shows_content: true, ..ToolProperties::NONE };
 
-    fn title(&self, input: &Input, workspace: &Workspace) -> String {
+    fn title(&self, input: &ApplyPatchInput, workspace: &Workspace) -> String {
         let paths = paths(&input.patch);
         let shown = |path: &String| workspace.show(&workspace.resolve(path).path);
         match paths.as_slice() {
@@ -41,25 +95,24 @@ impl Tool for ApplyPatch {
         }
     }
 
-    fn locations(&self, input: &Input, workspace: &Workspace) -> Vec<Location> {
+    fn locations(&self, input: &ApplyPatchInput, workspace: &Workspace) -> Vec<Location> {
         paths(&input.patch).iter().map(|path| Location { path: workspace.resolve(path).path, line: None }).collect()
     }
 
     /// A patch that cannot be parsed accesses nothing.
-    fn access(&self, input: &Input) -> Access {
+    fn access(&self, input: &ApplyPatchInput) -> Access {
         match paths(&input.patch) {
             paths if paths.is_empty() => Access::none(),
             paths => Access { kind: AccessKind::Write, paths, ..Access::none() },
         }
     }
 
-    async fn preview(&self, input: &Input, context: &ToolContext) -> Result<Vec<ToolContent>, ToolError> {
+    async fn preview(&self, input: &ApplyPatchInput, context: &ToolContext) -> Result<Vec<ToolContent>, ToolError> {
         let input = input.clone();
         change::preview(context, move |context| plan(&input, context)).await
     }
 
-    /// details: `{files: [{filePath, kind: add|update|delete|move, linesChanged, diff, from?}]}`.
-    async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
+    async fn run(&self, input: ApplyPatchInput, context: &ToolContext) -> Result<ToolOutput<ApplyPatchDetails>, ToolError> {
         let paths = paths(&input.patch);
         change::run(context, paths.iter().map(String::as_str), move |context| plan(&input, context)).await
     }
@@ -77,7 +130,7 @@ fn paths(patch: &str) -> Vec<String> {
     paths
 }
 
-fn plan(input: &Input, context: &ToolContext) -> Result<Plan, ToolError> {
+fn plan(input: &ApplyPatchInput, context: &ToolContext) -> Result<ChangePlan<ApplyPatchDetails>, ToolError> {
     let mut changes = Vec::new();
     for file in parse(&input.patch).map_err(|why| ToolError(format!("{why}; nothing was changed")))? {
         let path = file.path.clone();
@@ -85,15 +138,15 @@ fn plan(input: &Input, context: &ToolContext) -> Result<Plan, ToolError> {
         added.map_err(|why| ToolError(format!("{path}: {}; nothing was changed", why.0)))?;
     }
     // The patch may add a file and delete it again.
-    changes.retain(|change: &Change| change.old.bytes.is_some() || change.new.is_some());
+    changes.retain(|change: &PlannedChange| change.old.bytes.is_some() || change.new.is_some());
     let lines: Vec<String> = changes.iter().map(|change| format!("{}\n", describe(change))).collect();
-    let files: Vec<Value> = changes.iter().map(details).collect();
-    Ok(Plan { text: format!("applied the patch:\n{}", lines.concat()), details: json!({ "files": files }), changes })
+    let files = changes.iter().map(details).collect();
+    Ok(ChangePlan { text: format!("applied the patch:\n{}", lines.concat()), details: ApplyPatchDetails { files }, changes })
 }
 
 /// Adds the change of one section of a patch to `changes`. Several sections may change the same
 /// file; each applies to the result of the one before.
-fn add_change(changes: &mut Vec<Change>, file: FilePatch, context: &ToolContext) -> Result<(), ToolError> {
+fn add_change(changes: &mut Vec<PlannedChange>, file: FilePatch, context: &ToolContext) -> Result<(), ToolError> {
     let placed = context.workspace.resolve(&file.path);
     let before = changes.iter().position(|change| concerns(change, &placed));
     let twice = || ToolError::new("the patch moves this file and changes it again; put all of its changes into one section");
@@ -137,14 +190,14 @@ fn add_change(changes: &mut Vec<Change>, file: FilePatch, context: &ToolContext)
             // An existing file at the destination is overwritten; a directory is an error.
             change::current(&to, context)?;
             let from = Some((placed.clone(), context.workspace.show(&placed.path)));
-            changes.push(Change { from, line, ..Change::new(to, context, current, new) });
+            changes.push(PlannedChange { from, line, ..PlannedChange::new(to, context, current, new) });
         }
-        (None, None) => changes.push(Change { line, ..Change::new(placed, context, current, new) }),
+        (None, None) => changes.push(PlannedChange { line, ..PlannedChange::new(placed, context, current, new) }),
     }
     Ok(())
 }
 
-fn concerns(change: &Change, placed: &Placed) -> bool {
+fn concerns(change: &PlannedChange, placed: &Placed) -> bool {
     change.placed.real == placed.real || change.from.as_ref().is_some_and(|(from, _)| from.real == placed.real)
 }
 
@@ -152,17 +205,8 @@ fn patched(content: &[u8], hunks: &[Hunk]) -> Result<PatchOutcome, ToolError> {
     apply(content, hunks).map_err(ToolError)
 }
 
-fn kind(change: &Change) -> &'static str {
-    match (&change.from, &change.old.bytes, &change.new) {
-        (Some(_), ..) => "move",
-        (None, _, None) => "delete",
-        (None, None, Some(_)) => "add",
-        (None, Some(_), Some(_)) => "update",
-    }
-}
-
-fn describe(change: &Change) -> String {
-    let (kind, shown) = (kind(change), &change.shown);
+fn describe(change: &PlannedChange) -> String {
+    let (kind, shown) = (PatchKind::of(change).name(), &change.shown);
     match (&change.from, change.line) {
         (Some((_, from)), _) => format!("{kind} {from} to {shown}"),
         (None, Some(line)) => format!("{kind} {shown} at line {line}"),
@@ -170,13 +214,13 @@ fn describe(change: &Change) -> String {
     }
 }
 
-fn details(change: &Change) -> Value {
+fn details(change: &PlannedChange) -> PatchedFile {
     let diff = change.diff();
-    let lines_changed = diff.removed.max(diff.added);
-    let mut details =
-        json!({ "filePath": change.placed.path, "kind": kind(change), "linesChanged": lines_changed, "diff": diff.text });
-    if let Some((from, _)) = &change.from {
-        details["from"] = json!(from.path);
+    PatchedFile {
+        file_path: change.placed.path.clone(),
+        kind: PatchKind::of(change),
+        lines_changed: diff.removed.max(diff.added),
+        diff: diff.text,
+        from: change.from.as_ref().map(|(from, _)| from.path.clone()),
     }
-    details
 }

@@ -9,8 +9,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 
 use crate::content::{Part, ToolContent, ToolKind};
 use crate::limits;
@@ -18,17 +17,17 @@ use crate::permission::shell::assignment;
 use crate::permission::{Access, AccessKind};
 use crate::process::Command;
 use crate::toolkit::capture::Capture;
-use crate::toolkit::follow::{End, Sink, follow};
-use crate::toolkit::{Output, Progress, Tool, ToolContext, ToolError, sandbox_notes};
+use crate::toolkit::follow::{CommandEnd, OutputSink, follow};
+use crate::toolkit::{Progress, Tool, ToolContext, ToolError, ToolOutput, sandbox_notes};
 use crate::workspace::Workspace;
 
-pub struct Bash;
+pub(super) struct Bash;
 
 /// Runs a command with bash, without a terminal or input, and returns its output and exit code. The
 /// working directory and exported variables carry over to the next call. Processes that it leaves
 /// running are ended.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct Input {
+pub(super) struct BashInput {
     #[serde(alias = "cmd")]
     command: String,
     /// Default 120000, at most 600000; none in background.
@@ -47,13 +46,33 @@ pub struct Input {
 /// Environment variables that keep programs from waiting for a user at a terminal.
 const NON_INTERACTIVE: [(&str, &str); 4] = [("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0"), ("TERM", "dumb")];
 
+/// The details of a `bash`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged, rename_all_fields = "camelCase")]
+pub(super) enum BashDetails {
+    /// A command that exited.
+    Exited {
+        command: String,
+        exit_code: i32,
+        duration_ms: u64,
+        /// The output for the model is not the whole output.
+        truncated: bool,
+        /// The file with the whole output, if it was truncated.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        artifact: Option<PathBuf>,
+    },
+    /// A background job; `job` is its number.
+    Started { command: String, job: String },
+}
+
 impl Tool for Bash {
-    type Input = Input;
+    type Input = BashInput;
+    type Details = BashDetails;
     const NAME: &'static str = "bash";
     const ALIASES: &'static [&'static str] = &["shell", "execute", "run_command"];
     const KIND: ToolKind = ToolKind::Execute;
 
-    fn title(&self, input: &Input, _: &Workspace) -> String {
+    fn title(&self, input: &BashInput, _: &Workspace) -> String {
         let command = input.command.trim();
         let first: String = command.lines().next().unwrap_or_default().chars().take(limits::BASH_TITLE_CHARS_MAX).collect();
         let more = if first.len() < command.len() { " …" } else { "" };
@@ -61,7 +80,7 @@ impl Tool for Bash {
         format!("`{first}{more}`{suffix}")
     }
 
-    fn access(&self, input: &Input) -> Access {
+    fn access(&self, input: &BashInput) -> Access {
         Access {
             kind: AccessKind::Exec,
             paths: input.cwd.iter().cloned().collect(),
@@ -71,7 +90,7 @@ impl Tool for Bash {
         }
     }
 
-    async fn preview(&self, input: &Input, context: &ToolContext) -> Result<Vec<ToolContent>, ToolError> {
+    async fn preview(&self, input: &BashInput, context: &ToolContext) -> Result<Vec<ToolContent>, ToolError> {
         let place = input.cwd.as_ref().map_or_else(|| context.start.cwd.clone(), |cwd| context.workspace.resolve(cwd).real);
         let shown = format!("{}{}", environment(input), input.command);
         let elsewhere = place != context.workspace.cwd;
@@ -79,9 +98,7 @@ impl Tool for Bash {
         Ok(vec![ToolContent::text(head + &shown)])
     }
 
-    /// details: `{command, exitCode, durationMs, truncated, artifact?}`; for a background job
-    /// `{command, job}`.
-    async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
+    async fn run(&self, input: BashInput, context: &ToolContext) -> Result<ToolOutput<BashDetails>, ToolError> {
         let command = command(&input, context)?;
         if input.background == Some(true) {
             return start(&input, &command, context);
@@ -98,15 +115,15 @@ impl Tool for Bash {
         let captured = shown.capture.finish().await;
         let printed = if captured.text.is_empty() { "[no output]\n" } else { captured.text.as_str() };
         let mut status = match ended {
-            End::Exited(status) => status,
-            End::Cancelled => return Err(ToolError(format!("{printed}cancelled; all its processes were ended"))),
-            End::TimedOut => {
+            CommandEnd::Exited(status) => status,
+            CommandEnd::Cancelled => return Err(ToolError(format!("{printed}cancelled; all its processes were ended"))),
+            CommandEnd::TimedOut => {
                 let after = timeout.as_millis();
                 return Err(ToolError(format!(
                     "{printed}timed out after {after} ms; all its processes were ended; set a longer timeout_ms if needed"
                 )));
             }
-            End::Failed(error) => return Err(ToolError(captured.text + &error.0)),
+            CommandEnd::Failed(error) => return Err(ToolError(captured.text + &error.0)),
         };
         let mut notes = command.sandbox.as_ref().map(|sandbox| sandbox_notes(sandbox, &status)).unwrap_or_default();
         // A command that did not change its directory keeps the one that a concurrent command set.
@@ -122,14 +139,14 @@ impl Tool for Bash {
             None if terminal.is_none() => notes += "[working directory and exported variables were not kept]\n",
             None => {}
         }
-        let mut details = json!({
-            "command": input.command, "exitCode": status.code, "durationMs": begun.elapsed().as_millis() as u64,
-            "truncated": captured.truncated,
-        });
-        if let Some(artifact) = captured.artifact {
-            details["artifact"] = json!(artifact);
-        }
-        let mut output = Output::text(format!("{}{notes}exit code: {}", captured.text, status.code), details);
+        let details = BashDetails::Exited {
+            command: input.command,
+            exit_code: status.code,
+            duration_ms: begun.elapsed().as_millis() as u64,
+            truncated: captured.truncated,
+            artifact: captured.artifact,
+        };
+        let mut output = ToolOutput::text(format!("{}{notes}exit code: {}", captured.text, status.code), details);
         if let Some(terminal) = terminal {
             output.content = vec![terminal];
             output.parts.push(Part::text("[ran in a client terminal: working directory and exported variables were not kept]"));
@@ -139,11 +156,11 @@ impl Tool for Bash {
 }
 
 /// Starts the command as a background job of the session.
-fn start(input: &Input, command: &Command, context: &ToolContext) -> Result<Output, ToolError> {
+fn start(input: &BashInput, command: &Command, context: &ToolContext) -> Result<ToolOutput<BashDetails>, ToolError> {
     let timeout = input.timeout_ms.map(|timeout| Duration::from_millis(timeout.max(1)));
     let job = context.shell.jobs.start(&input.command, command, &context.supervisor, artifact(context), timeout)?;
     let text = format!("started job {job}: bash_output shows its output, bash_kill ends it");
-    Ok(Output::text(text, json!({ "command": input.command, "job": job.to_string() })))
+    Ok(ToolOutput::text(text, BashDetails::Started { command: input.command.clone(), job: job.to_string() }))
 }
 
 /// Variables that nuncio sets for each command or removes from all.
@@ -152,11 +169,11 @@ fn is_reserved(name: &str, context: &ToolContext) -> bool {
 }
 
 /// The variables of the call, in shell syntax.
-fn environment(input: &Input) -> String {
+fn environment(input: &BashInput) -> String {
     input.env.iter().flatten().map(|(name, value)| assignment(name, value)).collect()
 }
 
-fn command(input: &Input, context: &ToolContext) -> Result<Command, ToolError> {
+fn command(input: &BashInput, context: &ToolContext) -> Result<Command, ToolError> {
     let cwd = input.cwd.as_ref().map_or_else(|| context.start.cwd.clone(), |cwd| context.workspace.resolve(cwd).real);
     if !cwd.is_dir() {
         return Err(ToolError(format!("bash: cwd: {} is not a directory", cwd.display())));
@@ -202,7 +219,7 @@ struct LiveOutput<'a> {
     progress: &'a Progress,
 }
 
-impl Sink for LiveOutput<'_> {
+impl OutputSink for LiveOutput<'_> {
     async fn push(&mut self, bytes: &[u8]) {
         self.capture.push(bytes).await;
     }

@@ -1,21 +1,20 @@
 //! `bash_output`: the new output of a background job, or the list of jobs.
 
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 
 use crate::content::ToolKind;
 use crate::permission::Access;
-use crate::toolkit::jobs::Job;
-use crate::toolkit::{Output, Tool, ToolContext, ToolError};
+use crate::toolkit::jobs::{Job, JobDetails};
+use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput};
 use crate::workspace::Workspace;
 
-pub struct BashOutput;
+pub(super) struct BashOutput;
 
 /// Shows the output of a background job of bash since the last call, and whether it still runs.
 /// Without job: lists the jobs.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct Input {
+pub(super) struct BashOutputInput {
     #[serde(default, alias = "job_id", alias = "bash_id", alias = "id")]
     job: Option<String>,
     /// Start at this byte of the output.
@@ -23,29 +22,36 @@ pub struct Input {
     since: Option<usize>,
 }
 
+/// The details of a `bash_output`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(super) enum BashOutputDetails {
+    Job(JobDetails),
+    List { jobs: Vec<JobDetails> },
+}
+
 impl Tool for BashOutput {
-    type Input = Input;
+    type Input = BashOutputInput;
+    type Details = BashOutputDetails;
     const NAME: &'static str = "bash_output";
     const ALIASES: &'static [&'static str] = &[];
     const KIND: ToolKind = ToolKind::Read;
 
-    fn title(&self, input: &Input, _: &Workspace) -> String {
-        input.job.as_ref().map_or("List background jobs".into(), |job| format!("Output of job {job}"))
+    fn title(&self, input: &BashOutputInput, _: &Workspace) -> String {
+        input.job.as_ref().map_or("List background jobs".into(), |job| format!("ToolOutput of job {job}"))
     }
 
-    fn access(&self, _: &Input) -> Access {
+    fn access(&self, _: &BashOutputInput) -> Access {
         Access::none()
     }
 
-    /// details: `{job, command, running, exitCode?, next, artifact?}`, or `{jobs}` with a list of
-    /// these, without `next`.
-    async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
+    async fn run(&self, input: BashOutputInput, context: &ToolContext) -> Result<ToolOutput<BashOutputDetails>, ToolError> {
         let jobs = &context.shell.jobs;
         let Some(job) = input.job else {
             let all = jobs.all();
             let lines: String = all.iter().map(|job| format!("{}: {}\n", status(job), job.command)).collect();
             let text = if all.is_empty() { "there are no background jobs".into() } else { lines };
-            return Ok(Output::text(text, json!({ "jobs": all.iter().map(|job| job.details()).collect::<Vec<_>>() })));
+            return Ok(ToolOutput::text(text, BashOutputDetails::List { jobs: all.iter().map(|job| job.details()).collect() }));
         };
         let job = jobs.get(&job)?;
         // The status is read before the output, so that a job reported as ended has no more output.
@@ -64,9 +70,8 @@ impl Tool for BashOutput {
             0 => text += &format!("{}[{status}]", job.ended().map(|ended| ended.notes).unwrap_or_default()),
             more => text += &format!("[{more} more bytes: call bash_output again; {status}]"),
         }
-        let mut details = job.details();
-        details["next"] = json!(part.next);
-        Ok(Output::text(text, details))
+        let details = JobDetails { next: Some(part.next), ..job.details() };
+        Ok(ToolOutput::text(text, BashOutputDetails::Job(details)))
     }
 }
 

@@ -5,20 +5,21 @@ mod draw;
 mod record;
 mod tokens;
 
+use std::path::PathBuf;
+
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 
 use crate::content::ToolKind;
 use crate::permission::Access;
-use crate::toolkit::{Output, Tool, ToolContext, ToolError, artifact};
+use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput, artifact};
 use crate::workspace::Workspace;
 
-pub struct Diagram;
+pub(super) struct Diagram;
 
 /// Draws a graph in the DOT language (Graphviz) as an SVG file and returns its path.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct Input {
+pub(super) struct DiagramInput {
     #[serde(alias = "dot", alias = "content")]
     source: String,
     /// Only `svg` exists, so the schema for models omits it.
@@ -27,32 +28,43 @@ pub struct Input {
     format: Option<Format>,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Format {
+pub(super) enum Format {
     Svg,
 }
 
+/// The details of a `diagram`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct DiagramDetails {
+    artifact: PathBuf,
+    format: Format,
+    /// Size of the file.
+    bytes: usize,
+    nodes: usize,
+    edges: usize,
+}
+
 impl Tool for Diagram {
-    type Input = Input;
+    type Input = DiagramInput;
+    type Details = DiagramDetails;
     const NAME: &'static str = "diagram";
     const ALIASES: &'static [&'static str] = &[];
     const KIND: ToolKind = ToolKind::Other;
 
-    fn title(&self, _: &Input, _: &Workspace) -> String {
+    fn title(&self, _: &DiagramInput, _: &Workspace) -> String {
         "Draw a diagram".into()
     }
 
-    fn access(&self, _: &Input) -> Access {
+    fn access(&self, _: &DiagramInput) -> Access {
         Access::none()
     }
 
-    /// details: `{artifact, format, bytes, nodes, edges}`.
-    async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
+    async fn run(&self, input: DiagramInput, context: &ToolContext) -> Result<ToolOutput<DiagramDetails>, ToolError> {
         let Format::Svg = input.format.unwrap_or(Format::Svg);
         let inner = context.clone();
         context
-            .look(move || {
+            .read_blocking(move || {
                 let graph = dot::parse(&input.source).map_err(|error| ToolError(format!("source: {error}")))?;
                 let svg = draw::svg(&graph).map_err(|error| ToolError(format!("source: {error}")))?;
                 let artifact = artifact::keep(&inner, "diagram", "svg", svg.as_bytes())?;
@@ -61,8 +73,8 @@ impl Tool for Diagram {
                 if graph.has_clusters {
                     text.push_str("[clusters are drawn without frames]\n");
                 }
-                let details = json!({ "artifact": artifact, "format": "svg", "bytes": svg.len(), "nodes": nodes, "edges": edges });
-                Ok(Output::text(text, details))
+                let details = DiagramDetails { artifact, format: Format::Svg, bytes: svg.len(), nodes, edges };
+                Ok(ToolOutput::text(text, details))
             })
             .await
     }

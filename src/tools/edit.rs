@@ -1,22 +1,23 @@
 //! `edit`: replaces text in a file.
 
+use std::path::PathBuf;
+
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 
 use crate::content::{Location, ToolContent, ToolKind};
 use crate::patch::edit::{EditOutcome, edit};
 use crate::permission::Access;
-use crate::toolkit::change::{self, Change, Plan};
-use crate::toolkit::{Output, Tool, ToolContext, ToolError, ToolProperties};
+use crate::toolkit::change::{self, ChangePlan, PlannedChange};
+use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput, ToolProperties};
 use crate::workspace::Workspace;
 
-pub struct Edit;
+pub(super) struct Edit;
 
 /// Replaces text in a file. old_string must be the file's exact text, without line numbers, and
 /// unique unless replace_all is set; include enough lines around it.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-pub struct Input {
+pub(super) struct EditInput {
     #[serde(alias = "path", alias = "filePath", alias = "file")]
     file_path: String,
     /// Empty to create a file.
@@ -28,38 +29,52 @@ pub struct Input {
     replace_all: Option<bool>,
 }
 
+/// The details of an `edit`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct EditDetails {
+    file_path: PathBuf,
+    /// The matcher that found the text.
+    strategy: &'static str,
+    match_count: usize,
+    /// The larger of the numbers of removed and added lines.
+    lines_changed: usize,
+    /// Unified diff.
+    diff: String,
+}
+
 impl Tool for Edit {
-    type Input = Input;
+    type Input = EditInput;
+    type Details = EditDetails;
     const NAME: &'static str = "edit";
     const ALIASES: &'static [&'static str] = &["fs_edit", "str_replace"];
     const KIND: ToolKind = ToolKind::Edit;
     const PROPERTIES: ToolProperties = ToolProperties { edits_files: true, shows_content: true, ..ToolProperties::NONE };
 
-    fn title(&self, input: &Input, workspace: &Workspace) -> String {
+    fn title(&self, input: &EditInput, workspace: &Workspace) -> String {
         format!("Edit {}", workspace.show(&workspace.resolve(&input.file_path).path))
     }
 
-    fn locations(&self, input: &Input, workspace: &Workspace) -> Vec<Location> {
+    fn locations(&self, input: &EditInput, workspace: &Workspace) -> Vec<Location> {
         vec![Location { path: workspace.resolve(&input.file_path).path, line: None }]
     }
 
-    fn access(&self, input: &Input) -> Access {
+    fn access(&self, input: &EditInput) -> Access {
         Access::write(&input.file_path)
     }
 
-    async fn preview(&self, input: &Input, context: &ToolContext) -> Result<Vec<ToolContent>, ToolError> {
+    async fn preview(&self, input: &EditInput, context: &ToolContext) -> Result<Vec<ToolContent>, ToolError> {
         let input = input.clone();
         change::preview(context, move |context| plan(&input, context)).await
     }
 
-    /// details: `{filePath, strategy, matchCount, linesChanged, diff}`.
-    async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
+    async fn run(&self, input: EditInput, context: &ToolContext) -> Result<ToolOutput<EditDetails>, ToolError> {
         let path = input.file_path.clone();
         change::run(context, [path.as_str()], move |context| plan(&input, context)).await
     }
 }
 
-fn plan(input: &Input, context: &ToolContext) -> Result<Plan, ToolError> {
+fn plan(input: &EditInput, context: &ToolContext) -> Result<ChangePlan<EditDetails>, ToolError> {
     let placed = context.workspace.resolve(&input.file_path);
     let shown = context.workspace.show(&placed.path);
     let old = match input.old_string.is_empty() {
@@ -75,15 +90,13 @@ fn plan(input: &Input, context: &ToolContext) -> Result<Plan, ToolError> {
         None | Some(_) => EditOutcome { bytes: input.new_string.clone().into_bytes(), strategy: "exact", match_count: 1, line: 1 },
     };
     let EditOutcome { bytes, strategy, match_count, line } = edited;
-    let change = Change { line: Some(line), ..Change::new(placed, context, old, Some(bytes)) };
+    let change = PlannedChange { line: Some(line), ..PlannedChange::new(placed, context, old, Some(bytes)) };
     let text = match match_count {
         1 => format!("edited {shown} at line {line}"),
         count => format!("edited {shown} at {count} places, the first at line {line}"),
     };
     let diff = change.diff();
-    let details = json!({
-        "filePath": change.placed.path, "strategy": strategy, "matchCount": match_count, "linesChanged": diff.removed.max(diff.added),
-        "diff": diff.text,
-    });
-    Ok(Plan { changes: vec![change], text, details })
+    let (file_path, lines_changed) = (change.placed.path.clone(), diff.removed.max(diff.added));
+    let details = EditDetails { file_path, strategy, match_count, lines_changed, diff: diff.text };
+    Ok(ChangePlan { changes: vec![change], text, details })
 }

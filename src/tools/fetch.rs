@@ -2,49 +2,68 @@
 
 mod page;
 
+use std::path::PathBuf;
+
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
 use self::page::Page;
 use crate::content::{Part, ToolContent, ToolKind};
 use crate::limits;
 use crate::permission::Access;
-use crate::toolkit::{Output, Tool, ToolContext, ToolError, artifact};
+use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput, artifact};
 use crate::web::{Address, WebResponse};
 use crate::workspace::Workspace;
 
-pub struct Fetch;
+pub(super) struct Fetch;
 
 /// Fetches a web page, HTML as Markdown.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-pub struct Input {
+pub(super) struct FetchInput {
     #[serde(alias = "uri", alias = "address")]
     url: String,
 }
 
+/// The details of a `fetch`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct FetchDetails {
+    /// The last address, after redirects.
+    url: String,
+    /// HTTP status.
+    status: u16,
+    /// Size of the answer.
+    bytes: usize,
+    /// The result for the model is not the whole page.
+    truncated: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content_type: Option<String>,
+    /// The file with the whole text, if it is too long for the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    artifact: Option<PathBuf>,
+}
+
 impl Tool for Fetch {
-    type Input = Input;
+    type Input = FetchInput;
+    type Details = FetchDetails;
     const NAME: &'static str = "fetch";
     const ALIASES: &'static [&'static str] = &["web_fetch", "fetch_url"];
     const KIND: ToolKind = ToolKind::Fetch;
 
-    fn title(&self, input: &Input, _: &Workspace) -> String {
+    fn title(&self, input: &FetchInput, _: &Workspace) -> String {
         format!("Fetch {}", Address::parse(&input.url).map_or_else(|_| input.url.clone(), |address| address.to_string()))
     }
 
-    fn access(&self, input: &Input) -> Access {
+    fn access(&self, input: &FetchInput) -> Access {
         Access::network(Address::parse(&input.url).map_or_else(|_| input.url.clone(), |address| address.to_string()))
     }
 
-    async fn preview(&self, input: &Input, _: &ToolContext) -> Result<Vec<ToolContent>, ToolError> {
+    async fn preview(&self, input: &FetchInput, _: &ToolContext) -> Result<Vec<ToolContent>, ToolError> {
         Ok(vec![ToolContent::text(self.access(input).url.unwrap_or_default())])
     }
 
-    /// details: `{url, status, contentType?, bytes, truncated, artifact?}`; `url` is the last one
-    /// after redirects.
-    async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
+    async fn run(&self, input: FetchInput, context: &ToolContext) -> Result<ToolOutput<FetchDetails>, ToolError> {
         let address = Address::parse(&input.url).map_err(ToolError)?;
         let (address, answer) = tokio::select! {
             biased;
@@ -54,7 +73,7 @@ impl Tool for Fetch {
             }
         };
         let inner = context.clone();
-        context.change(move || output(&address, answer, &inner)).await
+        context.write_blocking(move || output(&address, answer, &inner)).await
     }
 }
 
@@ -63,7 +82,7 @@ async fn follow(mut address: Address, context: &ToolContext) -> Result<(Address,
     for _ in 0..=limits::FETCH_REDIRECTS_MAX {
         let answer = context.web.get(&address, &context.fetch_hosts).await.map_err(ToolError)?;
         let Some(next) = &answer.redirect else { return Ok((address, answer)) };
-        if context.reach.as_ref().is_some_and(|reach| !reach(next)) {
+        if context.redirect_policy.as_ref().is_some_and(|allows| !allows(next)) {
             return Err(ToolError(format!("{address} redirects to {next}, which needs its own permission: fetch that URL")));
         }
         address = next.clone();
@@ -71,12 +90,15 @@ async fn follow(mut address: Address, context: &ToolContext) -> Result<(Address,
     Err(ToolError(format!("more than {} redirects, the last one to {address}", limits::FETCH_REDIRECTS_MAX)))
 }
 
-fn output(address: &Address, answer: WebResponse, context: &ToolContext) -> Result<Output, ToolError> {
-    let mut details =
-        json!({ "url": address.as_str(), "status": answer.status, "bytes": answer.body.len(), "truncated": answer.truncated });
-    if let Some(content_type) = &answer.content_type {
-        details["contentType"] = json!(content_type);
-    }
+fn output(address: &Address, answer: WebResponse, context: &ToolContext) -> Result<ToolOutput<FetchDetails>, ToolError> {
+    let mut details = FetchDetails {
+        url: address.as_str().to_owned(),
+        status: answer.status,
+        bytes: answer.body.len(),
+        truncated: answer.truncated,
+        content_type: answer.content_type.clone(),
+        artifact: None,
+    };
     let page = Page::read(answer.content_type.as_deref(), &answer.body);
     if !(200..300).contains(&answer.status) {
         let body = match &page {
@@ -93,7 +115,7 @@ fn output(address: &Address, answer: WebResponse, context: &ToolContext) -> Resu
         Page::Image(image) => {
             let text = Part::text(format!("{address} ({} bytes)", answer.body.len()));
             let content = vec![ToolContent::Content { content: image.clone() }];
-            Ok(Output { parts: vec![text, image], content, locations: Vec::new(), details })
+            Ok(ToolOutput { parts: vec![text, image], content, ..ToolOutput::text("", details) })
         }
         Page::Text { mut text, extension } => {
             if text.trim().is_empty() {
@@ -103,8 +125,8 @@ fn output(address: &Address, answer: WebResponse, context: &ToolContext) -> Resu
             if text.len() > limits::FETCH_TEXT_BYTES_MAX {
                 let artifact = artifact::keep(context, "fetch", extension, text.as_bytes())?;
                 notes = format!("[the first part; all {} bytes are in {}]\n", text.len(), artifact.display());
-                details["artifact"] = json!(artifact);
-                details["truncated"] = json!(true);
+                details.artifact = Some(artifact);
+                details.truncated = true;
                 let head = text.floor_char_boundary(limits::FETCH_TEXT_BYTES_MAX);
                 text.truncate(text[..head].rfind('\n').filter(|end| *end > head / 2).unwrap_or(head));
             }
@@ -114,7 +136,7 @@ fn output(address: &Address, answer: WebResponse, context: &ToolContext) -> Resu
                     limits::FETCH_BYTES_MAX >> 20
                 ));
             }
-            Ok(Output::text(format!("{}\n{notes}", text.trim_end()), details))
+            Ok(ToolOutput::text(format!("{}\n{notes}", text.trim_end()), details))
         }
     }
 }

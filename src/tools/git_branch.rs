@@ -1,21 +1,20 @@
 //! `git_branch`: lists, creates and switches branches.
 
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 
 use crate::content::{ToolContent, ToolKind};
 use crate::limits;
 use crate::permission::{Access, AccessKind};
 use crate::toolkit::git::{Git, quoted};
-use crate::toolkit::{Output, Tool, ToolContext, ToolError};
+use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput};
 use crate::workspace::Workspace;
 
-pub struct GitBranch;
+pub(super) struct GitBranch;
 
 /// Lists branches, creates one at the current commit (without switching to it), or switches to one.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-pub struct Input {
+pub(super) struct GitBranchInput {
     action: BranchAction,
     #[serde(default, alias = "branch")]
     name: Option<String>,
@@ -23,7 +22,7 @@ pub struct Input {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum BranchAction {
+pub(super) enum BranchAction {
     List,
     Create,
     Switch,
@@ -35,7 +34,7 @@ const FORMAT: &str = "--format=%(HEAD)%00%(refname:short)%00%(objectname:short)%
                       %(committerdate:iso-strict)%00%(contents:subject)%00";
 const FIELDS: usize = 7;
 
-impl Input {
+impl GitBranchInput {
     /// The arguments of git for an action that changes the repository; `None` for a list.
     fn change(&self) -> Option<[&str; 2]> {
         let name = self.name.as_deref().unwrap_or_default();
@@ -47,13 +46,45 @@ impl Input {
     }
 }
 
+/// The details of a `git_branch`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct GitBranchDetails {
+    /// Only for `list`; the most recently committed first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    branches: Option<Vec<Branch>>,
+    /// Only for `list`: there are more branches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    truncated: Option<bool>,
+    /// The current branch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    current: Option<String>,
+}
+
+/// A branch in the details of a `git_branch`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Branch {
+    name: String,
+    /// Abbreviated id.
+    commit: String,
+    /// Date of the commit, ISO 8601.
+    date: String,
+    /// First line of the commit's message.
+    subject: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    upstream: Option<String>,
+    /// Distance to the upstream, such as `ahead 1, behind 2`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    track: Option<String>,
+}
+
 impl Tool for GitBranch {
-    type Input = Input;
+    type Input = GitBranchInput;
+    type Details = GitBranchDetails;
     const NAME: &'static str = "git_branch";
     const ALIASES: &'static [&'static str] = &[];
     const KIND: ToolKind = ToolKind::Execute;
 
-    fn title(&self, input: &Input, _: &Workspace) -> String {
+    fn title(&self, input: &GitBranchInput, _: &Workspace) -> String {
         let name = input.name.as_deref().unwrap_or_default();
         match input.action {
             BranchAction::List => "List branches".into(),
@@ -62,7 +93,7 @@ impl Tool for GitBranch {
         }
     }
 
-    fn access(&self, input: &Input) -> Access {
+    fn access(&self, input: &GitBranchInput) -> Access {
         match input.change() {
             None => Access::read("."),
             Some([verb, name]) => {
@@ -72,13 +103,11 @@ impl Tool for GitBranch {
         }
     }
 
-    async fn preview(&self, input: &Input, _: &ToolContext) -> Result<Vec<ToolContent>, ToolError> {
+    async fn preview(&self, input: &GitBranchInput, _: &ToolContext) -> Result<Vec<ToolContent>, ToolError> {
         Ok(self.access(input).command.map(ToolContent::text).into_iter().collect())
     }
 
-    /// details: `{current?, branches?: [{name, commit, upstream?, track?, date, subject}],
-    /// truncated?}`; `branches` and `truncated` only for `list`.
-    async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
+    async fn run(&self, input: GitBranchInput, context: &ToolContext) -> Result<ToolOutput<GitBranchDetails>, ToolError> {
         let git = Git::open(context).await?;
         let Some([verb, name]) = input.change() else { return list(&git).await };
         if name.is_empty() {
@@ -95,12 +124,15 @@ impl Tool for GitBranch {
         let current = git.read(["branch", "--show-current"]).await?.text();
         let result =
             if verb == "branch" { format!("created {name}; still on {current}") } else { format!("switched to {current}") };
-        Ok(Output::text(format!("{result}\n{}", output.sandbox_notes), json!({ "current": current })))
+        Ok(ToolOutput::text(
+            format!("{result}\n{}", output.sandbox_notes),
+            GitBranchDetails { branches: None, truncated: None, current: Some(current) },
+        ))
     }
 }
 
 /// The branches, the most recently committed first.
-async fn list(git: &Git<'_>) -> Result<Output, ToolError> {
+async fn list(git: &Git<'_>) -> Result<ToolOutput<GitBranchDetails>, ToolError> {
     let current = git.read(["branch", "--show-current"]).await?.text();
     let count = format!("--count={}", limits::GIT_ENTRIES_MAX + 1);
     let output = git.read(["for-each-ref", "--sort=-committerdate", &count, FORMAT, "refs/heads"]).await?;
@@ -111,19 +143,22 @@ async fn list(git: &Git<'_>) -> Result<Output, ToolError> {
     let mut branches = Vec::new();
     for fields in fields.chunks_exact(FIELDS).take(limits::GIT_ENTRIES_MAX) {
         let [head, name, commit, upstream, track, date, subject] = fields else { continue };
-        let mut branch = json!({ "name": name, "commit": commit, "date": date, "subject": subject });
-        let mut tracking = String::new();
-        if !upstream.is_empty() {
-            branch["upstream"] = json!(upstream);
-            tracking = format!(" [{upstream}]");
-        }
-        if !track.is_empty() {
-            branch["track"] = json!(track);
-            tracking = format!(" [{upstream}: {track}]");
-        }
+        let tracking = match (upstream.is_empty(), track.is_empty()) {
+            (_, false) => format!(" [{upstream}: {track}]"),
+            (false, true) => format!(" [{upstream}]"),
+            (true, true) => String::new(),
+        };
         let mark = if head == "*" { '*' } else { ' ' };
         text.push_str(&format!("{mark} {name} {commit}{tracking} {subject}\n"));
-        branches.push(branch);
+        let present = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+        branches.push(Branch {
+            name: name.clone(),
+            commit: commit.clone(),
+            date: date.clone(),
+            subject: subject.clone(),
+            upstream: present(upstream),
+            track: present(track),
+        });
     }
     if branches.is_empty() {
         text.push_str(&format!("no commits yet; the first one will be on {current}\n"));
@@ -131,9 +166,6 @@ async fn list(git: &Git<'_>) -> Result<Output, ToolError> {
     if truncated {
         text.push_str(&format!("[the {} newest; git branch --list PATTERN with bash shows others]\n", limits::GIT_ENTRIES_MAX));
     }
-    let mut details = json!({ "branches": branches, "truncated": truncated });
-    if !current.is_empty() {
-        details["current"] = json!(current);
-    }
-    Ok(Output::text(text, details))
+    let current = Some(current).filter(|current| !current.is_empty());
+    Ok(ToolOutput::text(text, GitBranchDetails { branches: Some(branches), truncated: Some(truncated), current }))
 }

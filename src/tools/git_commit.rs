@@ -3,28 +3,27 @@
 use std::ffi::OsString;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 
 use crate::content::{ToolContent, ToolKind};
 use crate::limits;
 use crate::permission::{Access, AccessKind};
-use crate::toolkit::git::changes::{self, FileChange};
+use crate::toolkit::git::changes::{self, ChangedFile};
 use crate::toolkit::git::{Git, GitOutput, pathspec, quoted, with_paths};
-use crate::toolkit::{Output, Tool, ToolContext, ToolError};
+use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput};
 use crate::workspace::Workspace;
 
-pub struct GitCommit;
+pub(super) struct GitCommit;
 
 /// Commits the staged changes, or with `paths` just these files as they are now, new ones too.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-pub struct Input {
+pub(super) struct GitCommitInput {
     message: String,
     #[serde(default, alias = "files")]
     paths: Option<Vec<String>>,
 }
 
-impl Input {
+impl GitCommitInput {
     fn paths(&self) -> &[String] {
         self.paths.as_deref().unwrap_or_default()
     }
@@ -40,27 +39,38 @@ impl Input {
     }
 }
 
+/// The details of a `git_commit`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct GitCommitDetails {
+    /// Id of the new commit.
+    commit: String,
+    files: Vec<ChangedFile>,
+    /// Absent for a detached head.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    branch: Option<String>,
+}
+
 impl Tool for GitCommit {
-    type Input = Input;
+    type Input = GitCommitInput;
+    type Details = GitCommitDetails;
     const NAME: &'static str = "git_commit";
     const ALIASES: &'static [&'static str] = &[];
     const KIND: ToolKind = ToolKind::Execute;
 
-    fn title(&self, input: &Input, _: &Workspace) -> String {
+    fn title(&self, input: &GitCommitInput, _: &Workspace) -> String {
         let subject: String = input.message.lines().next().unwrap_or_default().chars().take(limits::BASH_TITLE_CHARS_MAX).collect();
         format!("Commit \"{subject}\"")
     }
 
-    fn access(&self, input: &Input) -> Access {
+    fn access(&self, input: &GitCommitInput) -> Access {
         Access { kind: AccessKind::Exec, paths: input.paths().to_vec(), command: Some(input.command()), ..Access::none() }
     }
 
-    async fn preview(&self, input: &Input, _: &ToolContext) -> Result<Vec<ToolContent>, ToolError> {
+    async fn preview(&self, input: &GitCommitInput, _: &ToolContext) -> Result<Vec<ToolContent>, ToolError> {
         Ok(vec![ToolContent::text(input.command())])
     }
 
-    /// details: `{commit, branch?, files: [{path, status, from?, insertions?, deletions?}]}`.
-    async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
+    async fn run(&self, input: GitCommitInput, context: &ToolContext) -> Result<ToolOutput<GitCommitDetails>, ToolError> {
         if input.message.trim().is_empty() {
             return Err(ToolError::new("git_commit: message is empty; describe the change"));
         }
@@ -74,22 +84,20 @@ impl Tool for GitCommit {
         files.truncate(limits::GIT_ENTRIES_MAX);
         let target = if branch.is_empty() { "a detached head".to_owned() } else { branch.clone() };
         let mut text = format!("committed {} on {target}\n", &head[..head.len().min(10)]);
-        files.iter().map(FileChange::line).for_each(|line| text.push_str(&format!("  {line}\n")));
+        files.iter().map(ChangedFile::line).for_each(|line| text.push_str(&format!("  {line}\n")));
         let hooks = committed.text();
         if !hooks.is_empty() {
             text.push_str(&format!("output of hooks:\n{}\n", &hooks[..hooks.floor_char_boundary(limits::GIT_ERROR_BYTES_MAX)]));
         }
         text.push_str(&committed.sandbox_notes);
-        let mut details = json!({ "commit": head, "files": files });
-        if !branch.is_empty() {
-            details["branch"] = json!(branch);
-        }
-        Ok(Output::text(text, details))
+        let branch = Some(branch).filter(|branch| !branch.is_empty());
+        let details = GitCommitDetails { commit: head, files, branch };
+        Ok(ToolOutput::text(text, details))
     }
 }
 
 /// Commits, and returns the output of the hooks. If it fails, the index is restored.
-async fn commit(git: &Git<'_>, input: &Input) -> Result<GitOutput, ToolError> {
+async fn commit(git: &Git<'_>, input: &GitCommitInput) -> Result<GitOutput, ToolError> {
     let paths: Vec<OsString> = input.paths().iter().map(|path| git.pathspec(path)).collect::<Result<_, _>>()?;
     // A commit with paths includes tracked files only, so new files are added first.
     let new = if paths.is_empty() { Vec::new() } else { untracked(git, &paths).await? };
@@ -114,7 +122,12 @@ async fn untracked(git: &Git<'_>, paths: &[OsString]) -> Result<Vec<OsString>, T
     Ok(listed.fields().map(|path| pathspec("top,literal", path)).collect())
 }
 
-async fn add_and_commit(git: &Git<'_>, input: &Input, paths: &[OsString], new: &[OsString]) -> Result<GitOutput, ToolError> {
+async fn add_and_commit(
+    git: &Git<'_>,
+    input: &GitCommitInput,
+    paths: &[OsString],
+    new: &[OsString],
+) -> Result<GitOutput, ToolError> {
     for batch in batches(new) {
         let added = git.change(with_paths(&["add", "--intent-to-add", "--"], batch)).await?;
         if added.code != 0 {
@@ -127,7 +140,7 @@ async fn add_and_commit(git: &Git<'_>, input: &Input, paths: &[OsString], new: &
 }
 
 /// The error for a failed `git commit`.
-async fn commit_error(git: &Git<'_>, input: &Input, output: &GitOutput) -> Result<ToolError, ToolError> {
+async fn commit_error(git: &Git<'_>, input: &GitCommitInput, output: &GitOutput) -> Result<ToolError, ToolError> {
     let text = output.text();
     if text.contains("did not match any file(s) known to git") {
         for path in input.paths() {

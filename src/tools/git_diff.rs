@@ -3,22 +3,21 @@
 use std::ffi::OsString;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 
 use crate::content::ToolKind;
 use crate::limits;
 use crate::permission::Access;
-use crate::toolkit::git::changes::{self, FileChange};
+use crate::toolkit::git::changes::{self, ChangedFile};
 use crate::toolkit::git::{Git, pathspec, with_paths};
-use crate::toolkit::{Output, Tool, ToolContext, ToolError, ToolProperties};
+use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput, ToolProperties};
 use crate::workspace::Workspace;
 
-pub struct GitDiff;
+pub(super) struct GitDiff;
 
 /// Shows the unstaged changes as a unified diff, or with `staged` the staged ones.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct Input {
+pub(super) struct GitDiffInput {
     #[serde(default, alias = "cached")]
     staged: Option<bool>,
     /// File or directory.
@@ -26,25 +25,33 @@ pub struct Input {
     path: Option<String>,
 }
 
+/// The details of a `git_diff`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct GitDiffDetails {
+    files: Vec<ChangedFile>,
+    /// The diff or the list of files is not complete.
+    truncated: bool,
+}
+
 impl Tool for GitDiff {
-    type Input = Input;
+    type Input = GitDiffInput;
+    type Details = GitDiffDetails;
     const NAME: &'static str = "git_diff";
     const ALIASES: &'static [&'static str] = &[];
     const KIND: ToolKind = ToolKind::Search;
     const PROPERTIES: ToolProperties = ToolProperties { lists_files: true, ..ToolProperties::NONE };
 
-    fn title(&self, input: &Input, workspace: &Workspace) -> String {
+    fn title(&self, input: &GitDiffInput, workspace: &Workspace) -> String {
         let staged = if input.staged == Some(true) { " of staged changes" } else { "" };
         let path = input.path.as_ref().map(|path| format!(" in {}", workspace.show(&workspace.resolve(path).path)));
         format!("Git diff{staged}{}", path.unwrap_or_default())
     }
 
-    fn access(&self, input: &Input) -> Access {
+    fn access(&self, input: &GitDiffInput) -> Access {
         Access::read(input.path.as_deref().unwrap_or("."))
     }
 
-    /// details: `{files: [{path, status, from?, insertions?, deletions?}], truncated}`.
-    async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
+    async fn run(&self, input: GitDiffInput, context: &ToolContext) -> Result<ToolOutput<GitDiffDetails>, ToolError> {
         let git = Git::open(context).await?;
         let staged = input.staged == Some(true);
         let mut scope = git.scope(input.path.as_deref())?;
@@ -55,7 +62,7 @@ impl Tool for GitDiff {
         let list = async |scope: &[OsString]| git.read(arguments(&["--raw", "--numstat", "-z"], scope)).await;
         let mut listed = list(&scope).await?;
         let mut files = changes::parse(&git, &listed);
-        let hidden: Vec<&[u8]> = files.iter().flat_map(FileChange::raw_paths).filter(|path| git.hides(path)).collect();
+        let hidden: Vec<&[u8]> = files.iter().flat_map(ChangedFile::raw_paths).filter(|path| git.hides(path)).collect();
         if !hidden.is_empty() {
             scope.extend(hidden.into_iter().map(|path| pathspec("top,literal,exclude", path)));
             listed = list(&scope).await?;
@@ -63,7 +70,7 @@ impl Tool for GitDiff {
         }
         if files.is_empty() {
             let message = if staged { "no staged changes\n" } else { "no unstaged changes; set staged to see staged ones\n" };
-            return Ok(Output::text(message, json!({ "files": [], "truncated": false })));
+            return Ok(ToolOutput::text(message, GitDiffDetails { files, truncated: false }));
         }
         // With a truncated list, files that are not in it might be hidden ones, so there is no
         // patch.
@@ -80,6 +87,6 @@ impl Tool for GitDiff {
             text.push_str("[truncated; set path to one of the changed files to see its changes:]\n");
             files.iter().for_each(|file| text.push_str(&format!("{}\n", file.line())));
         }
-        Ok(Output::text(text, json!({ "files": files, "truncated": truncated })))
+        Ok(ToolOutput::text(text, GitDiffDetails { files, truncated }))
     }
 }

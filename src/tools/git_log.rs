@@ -3,21 +3,20 @@
 use std::ffi::OsString;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 
 use crate::content::ToolKind;
 use crate::limits;
 use crate::permission::Access;
 use crate::toolkit::git::Git;
-use crate::toolkit::{Output, Tool, ToolContext, ToolError};
+use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput};
 use crate::workspace::Workspace;
 
-pub struct GitLog;
+pub(super) struct GitLog;
 
 /// Shows the latest commits, newest first.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct Input {
+pub(super) struct GitLogInput {
     /// Default 20, at most 200.
     #[serde(default, alias = "limit", alias = "max_count")]
     count: Option<u64>,
@@ -32,27 +31,47 @@ const COUNT: u64 = 20;
 const FORMAT: &str = "--format=tformat:%H%x00%an%x00%aI%x00%D%x00%s";
 const FIELDS: usize = 5;
 
+/// The details of a `git_log`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct GitLogDetails {
+    /// Newest first.
+    commits: Vec<Commit>,
+}
+
+/// A commit in the details of a `git_log`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Commit {
+    /// The commit's id.
+    commit: String,
+    author: String,
+    /// ISO 8601.
+    date: String,
+    /// Branches and tags that point to the commit, separated by commas.
+    refs: String,
+    /// First line of the message.
+    subject: String,
+}
+
 impl Tool for GitLog {
-    type Input = Input;
+    type Input = GitLogInput;
+    type Details = GitLogDetails;
     const NAME: &'static str = "git_log";
     const ALIASES: &'static [&'static str] = &[];
     const KIND: ToolKind = ToolKind::Read;
 
-    fn title(&self, input: &Input, workspace: &Workspace) -> String {
+    fn title(&self, input: &GitLogInput, workspace: &Workspace) -> String {
         let path = input.path.as_ref().map(|path| format!(" of {}", workspace.show(&workspace.resolve(path).path)));
         format!("Git log{}", path.unwrap_or_default())
     }
 
-    fn access(&self, input: &Input) -> Access {
+    fn access(&self, input: &GitLogInput) -> Access {
         Access::read(input.path.as_deref().unwrap_or("."))
     }
 
-    /// details: `{commits: [{commit, author, date, refs, subject}]}`; dates are ISO 8601.
-    async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
+    async fn run(&self, input: GitLogInput, context: &ToolContext) -> Result<ToolOutput<GitLogDetails>, ToolError> {
         let git = Git::open(context).await?;
-        let none = || Output::text("no commits yet\n", json!({ "commits": [] }));
         if git.try_read(["rev-parse", "--verify", "--quiet", "HEAD"]).await?.code != 0 {
-            return Ok(none());
+            return Ok(ToolOutput::text("no commits yet\n", GitLogDetails { commits: Vec::new() }));
         }
         let count = input.count.unwrap_or(COUNT).clamp(1, limits::GIT_LOG_MAX);
         let mut arguments = vec![
@@ -73,11 +92,12 @@ impl Tool for GitLog {
             let named = if refs.is_empty() { String::new() } else { format!(" ({refs})") };
             let day = date.get(..10).unwrap_or(date);
             text.push_str(&format!("{} {day} {author}{named}: {subject}\n", &commit[..commit.len().min(10)]));
-            commits.push(json!({ "commit": commit, "author": author, "date": date, "refs": refs, "subject": subject }));
+            let [commit, author, date, refs, subject] = [commit, author, date, refs, subject].map(String::clone);
+            commits.push(Commit { commit, author, date, refs, subject });
         }
         if commits.is_empty() {
             text.push_str("no commit changes this path\n");
         }
-        Ok(Output::text(text, json!({ "commits": commits })))
+        Ok(ToolOutput::text(text, GitLogDetails { commits }))
     }
 }

@@ -1,69 +1,105 @@
 //! `git_status`: shows the branch and the changed files.
 
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
 use crate::content::ToolKind;
 use crate::limits;
 use crate::permission::Access;
 use crate::toolkit::git::changes::status_name;
 use crate::toolkit::git::{Git, with_paths};
-use crate::toolkit::{Output, Tool, ToolContext, ToolError, ToolProperties};
+use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput, ToolProperties};
 use crate::workspace::Workspace;
 
-pub struct GitStatus;
+pub(super) struct GitStatus;
 
 /// Shows the git branch, and the staged, changed, untracked and conflicted files.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct Input {}
+pub(super) struct GitStatusInput {}
+
+/// The details of a `git_status`.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub(super) struct GitStatusDetails {
+    /// Absent for a detached head.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    branch: Option<String>,
+    /// Id of the current commit; absent before the first one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    commit: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    upstream: Option<String>,
+    /// Commits that the upstream does not have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ahead: Option<u64>,
+    /// Commits that only the upstream has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    behind: Option<u64>,
+    conflicted: Vec<StatusEntry>,
+    staged: Vec<StatusEntry>,
+    unstaged: Vec<StatusEntry>,
+    untracked: Vec<String>,
+    /// Entries are missing.
+    truncated: bool,
+}
+
+/// A changed file in the details of a `git_status`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct StatusEntry {
+    path: String,
+    /// A word such as `modified`; for a conflict, the two letters of git-status(1).
+    status: String,
+    /// Path before a rename or copy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<String>,
+}
+
+impl StatusEntry {
+    fn line(&self) -> String {
+        let from = self.from.as_ref().map(|from| format!("{from} -> ")).unwrap_or_default();
+        format!("{} {from}{}", self.status, self.path)
+    }
+}
 
 impl Tool for GitStatus {
-    type Input = Input;
+    type Input = GitStatusInput;
+    type Details = GitStatusDetails;
     const NAME: &'static str = "git_status";
     const ALIASES: &'static [&'static str] = &[];
     const KIND: ToolKind = ToolKind::Search;
     const PROPERTIES: ToolProperties = ToolProperties { lists_files: true, ..ToolProperties::NONE };
 
-    fn title(&self, _: &Input, _: &Workspace) -> String {
+    fn title(&self, _: &GitStatusInput, _: &Workspace) -> String {
         "Git status".into()
     }
 
-    fn access(&self, _: &Input) -> Access {
+    fn access(&self, _: &GitStatusInput) -> Access {
         Access::read(".")
     }
 
-    /// details: `{branch?, commit?, upstream?, ahead?, behind?, staged, unstaged: [{path, status,
-    /// from?}], untracked: [path], conflicted: [{path, status}], truncated}`; `branch` is absent
-    /// for a detached head, `commit` before the first commit.
-    async fn run(&self, _: Input, context: &ToolContext) -> Result<Output, ToolError> {
+    async fn run(&self, _: GitStatusInput, context: &ToolContext) -> Result<ToolOutput<GitStatusDetails>, ToolError> {
         let git = Git::open(context).await?;
         let arguments =
             ["status", "--porcelain=v2", "--branch", "-z", "--ignore-submodules=dirty", "--untracked-files=normal", "--"];
         let output = git.read(with_paths(&arguments, &git.scope(None)?)).await?;
-        let mut state = State { truncated: output.truncated, ..State::default() };
+        let mut parser = StatusParser::default();
+        parser.details.truncated = output.truncated;
         let mut fields = output.fields();
         while let Some(field) = fields.next() {
-            state.add(&git, field, &mut fields);
+            parser.add(&git, field, &mut fields);
         }
-        Ok(state.output())
+        Ok(parser.output())
     }
 }
 
-/// The parsed status.
+/// Parses the status.
 #[derive(Default)]
-struct State {
+struct StatusParser {
     /// Headers `branch.NAME`: name and value.
     head: Vec<(String, String)>,
-    staged: Vec<Value>,
-    unstaged: Vec<Value>,
-    untracked: Vec<Value>,
-    conflicted: Vec<Value>,
-    /// True if entries were omitted.
-    truncated: bool,
+    details: GitStatusDetails,
 }
 
-impl State {
+impl StatusParser {
     /// Adds a record of git-status(1), "Porcelain Format Version 2". The record of a rename
     /// includes the next field.
     fn add<'f>(&mut self, git: &Git<'_>, field: &'f [u8], rest: &mut impl Iterator<Item = &'f [u8]>) {
@@ -83,11 +119,11 @@ impl State {
             b'u' => {
                 let path = record.splitn(10, |byte| *byte == b' ').nth(9).unwrap_or_default();
                 if self.has_room(git, path) {
-                    let status = String::from_utf8_lossy(&record[..2]);
-                    self.conflicted.push(json!({ "path": git.show(path), "status": status }));
+                    let status = String::from_utf8_lossy(&record[..2]).into_owned();
+                    self.details.conflicted.push(StatusEntry { path: git.show(path), status, from: None });
                 }
             }
-            b'?' if self.has_room(git, record) => self.untracked.push(json!(git.show(record))),
+            b'?' if self.has_room(git, record) => self.details.untracked.push(git.show(record)),
             _ => {}
         }
     }
@@ -100,83 +136,71 @@ impl State {
             if letter == b'.' || !self.has_room(git, path) {
                 continue;
             }
-            let mut change = json!({ "path": git.show(path), "status": status_name(letter) });
-            if let (Some(from), b'R' | b'C') = (from, letter) {
-                change["from"] = json!(git.show(from));
-            }
-            if staged { &mut self.staged } else { &mut self.unstaged }.push(change);
+            let from = from.filter(|_| matches!(letter, b'R' | b'C')).map(|from| git.show(from));
+            let entry = StatusEntry { path: git.show(path), status: status_name(letter).into(), from };
+            if staged { &mut self.details.staged } else { &mut self.details.unstaged }.push(entry);
         }
     }
 
     /// True if another entry for `path` may be added: the limit is not reached, and the path is not
     /// hidden by rules.
     fn has_room(&mut self, git: &Git<'_>, path: &[u8]) -> bool {
-        let kept = self.staged.len() + self.unstaged.len() + self.untracked.len() + self.conflicted.len();
-        self.truncated |= kept >= limits::GIT_ENTRIES_MAX;
-        !self.truncated && !git.hides(path)
+        let GitStatusDetails { conflicted, staged, unstaged, untracked, truncated, .. } = &mut self.details;
+        let kept = conflicted.len() + staged.len() + unstaged.len() + untracked.len();
+        *truncated |= kept >= limits::GIT_ENTRIES_MAX;
+        !*truncated && !git.hides(path)
     }
 
     /// The value of the header `branch.NAME`. Placeholders such as `(detached)` count as absent.
-    fn branch(&self, name: &str) -> Option<&str> {
+    fn branch(&self, name: &str) -> Option<String> {
         let found = self.head.iter().find(|(other, _)| other.strip_prefix("branch.") == Some(name));
-        found.map(|(_, value)| value.as_str()).filter(|value| !value.starts_with('('))
+        found.map(|(_, value)| value.clone()).filter(|value| !value.starts_with('('))
     }
 
-    fn output(self) -> Output {
-        let mut details = json!({});
-        for (key, name) in [("branch", "head"), ("commit", "oid"), ("upstream", "upstream")] {
-            if let Some(value) = self.branch(name) {
-                details[key] = json!(value);
-            }
-        }
-        let mut text = match (self.branch("head"), self.branch("oid")) {
+    /// Commits ahead of and behind the upstream; `None` if it does not exist.
+    fn distance(&self) -> Option<(u64, u64)> {
+        let counts = self.branch("ab")?;
+        let (ahead, behind) = counts.split_once(' ')?;
+        let count = |text: &str| text[1..].parse::<u64>().ok();
+        Some((count(ahead)?, count(behind)?))
+    }
+
+    fn output(mut self) -> ToolOutput<GitStatusDetails> {
+        let (branch, commit, upstream) = (self.branch("head"), self.branch("oid"), self.branch("upstream"));
+        let mut text = match (&branch, &commit) {
             (Some(branch), Some(_)) => format!("on {branch}"),
             (Some(branch), None) => format!("on {branch}, no commits yet"),
-            (None, commit) => format!("detached at {}", commit.map_or("nothing", |commit| &commit[..commit.len().min(10)])),
+            (None, commit) => {
+                format!("detached at {}", commit.as_ref().map_or("nothing", |commit| &commit[..commit.len().min(10)]))
+            }
         };
-        if let Some(upstream) = self.branch("upstream") {
-            let counts = self.branch("ab").and_then(|counts| counts.split_once(' '));
-            let count = |text: &str| text[1..].parse::<u64>().ok();
-            match counts.and_then(|(ahead, behind)| Some((count(ahead)?, count(behind)?))) {
-                Some((ahead, behind)) => {
-                    text.push_str(&format!(", {ahead} ahead and {behind} behind {upstream}"));
-                    details["ahead"] = json!(ahead);
-                    details["behind"] = json!(behind);
-                }
+        if let Some(upstream) = &upstream {
+            let distance = self.distance();
+            match distance {
+                Some((ahead, behind)) => text.push_str(&format!(", {ahead} ahead and {behind} behind {upstream}")),
                 None => text.push_str(&format!(", upstream {upstream} does not exist")),
             }
+            (self.details.ahead, self.details.behind) = distance.unzip();
         }
         text.push('\n');
-        let lists = [
-            ("conflicted", "conflicts", self.conflicted),
-            ("staged", "staged", self.staged),
-            ("unstaged", "not staged", self.unstaged),
-            ("untracked", "untracked", self.untracked),
+        let details = GitStatusDetails { branch, commit, upstream, ..self.details };
+        let lines = |entries: &[StatusEntry]| entries.iter().map(StatusEntry::line).collect();
+        let lists: [(&str, Vec<String>); 4] = [
+            ("conflicts", lines(&details.conflicted)),
+            ("staged", lines(&details.staged)),
+            ("not staged", lines(&details.unstaged)),
+            ("untracked", details.untracked.clone()),
         ];
-        let clean = lists.iter().all(|(_, _, list)| list.is_empty());
-        for (key, title, list) in lists {
-            if !list.is_empty() {
-                text.push_str(&format!("{title}:\n"));
-            }
-            list.iter().for_each(|entry| text.push_str(&format!("  {}\n", line(entry))));
-            details[key] = json!(list);
+        for (title, lines) in lists.iter().filter(|(_, lines)| !lines.is_empty()) {
+            text.push_str(&format!("{title}:\n"));
+            lines.iter().for_each(|line| text.push_str(&format!("  {line}\n")));
         }
-        if clean {
+        if lists.iter().all(|(_, lines)| lines.is_empty()) {
             text.push_str("no changes\n");
         }
-        if self.truncated {
+        if details.truncated {
             text.push_str(&format!("[the first {} entries; for a part, run git status PATH with bash]\n", limits::GIT_ENTRIES_MAX));
         }
-        details["truncated"] = json!(self.truncated);
-        Output::text(text, details)
-    }
-}
-
-fn line(entry: &Value) -> String {
-    let text = |key: &str| entry.get(key).and_then(Value::as_str);
-    match (text("status"), text("path"), text("from")) {
-        (Some(status), Some(path), Some(from)) => format!("{status} {from} -> {path}"),
-        (Some(status), Some(path), None) => format!("{status} {path}"),
-        _ => entry.as_str().unwrap_or_default().to_owned(),
+        ToolOutput::text(text, details)
     }
 }

@@ -5,28 +5,27 @@ use std::sync::Mutex;
 use std::time::SystemTime;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 
 use crate::content::ToolKind;
 use crate::limits;
 use crate::permission::Access;
-use crate::toolkit::{Output, Tool, ToolContext, ToolError, ToolProperties, path_patterns};
+use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput, ToolProperties, path_patterns};
 use crate::workspace::{Placed, Workspace};
 
-pub struct Glob;
+pub(super) struct Glob;
 
 /// Finds files by path pattern, such as `src/**/*.{ts,tsx}`, newest first. A pattern without a
 /// slash matches names at any depth. Skips git-ignored files.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct Input {
+pub(super) struct GlobInput {
     pattern: String,
     /// Directory to search, default the working directory.
     #[serde(default, alias = "directory", alias = "dir")]
     path: Option<String>,
 }
 
-impl Input {
+impl GlobInput {
     /// The directory to search, and the pattern relative to it. If the pattern is an absolute path
     /// or starts with `~/` or `../`, the directory is its part before the first wildcard.
     fn place(&self) -> (String, String) {
@@ -42,14 +41,24 @@ impl Input {
     }
 }
 
+/// The details of a `glob`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct GlobDetails {
+    /// Files found.
+    count: usize,
+    /// Not all of them are shown.
+    truncated: bool,
+}
+
 impl Tool for Glob {
-    type Input = Input;
+    type Input = GlobInput;
+    type Details = GlobDetails;
     const NAME: &'static str = "glob";
     const ALIASES: &'static [&'static str] = &["fs_glob", "search_files"];
     const KIND: ToolKind = ToolKind::Search;
     const PROPERTIES: ToolProperties = ToolProperties { lists_files: true, ..ToolProperties::NONE };
 
-    fn title(&self, input: &Input, workspace: &Workspace) -> String {
+    fn title(&self, input: &GlobInput, workspace: &Workspace) -> String {
         let (base, pattern) = input.place();
         match workspace.show(&workspace.resolve(&base).path).as_str() {
             "." => format!("Find {pattern}"),
@@ -57,12 +66,11 @@ impl Tool for Glob {
         }
     }
 
-    fn access(&self, input: &Input) -> Access {
+    fn access(&self, input: &GlobInput) -> Access {
         Access::read(input.place().0)
     }
 
-    /// details: `{count, truncated}`.
-    async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
+    async fn run(&self, input: GlobInput, context: &ToolContext) -> Result<ToolOutput<GlobDetails>, ToolError> {
         let (base, pattern) = input.place();
         let placed = context.workspace.resolve(&base);
         let inner = context.clone();
@@ -70,7 +78,7 @@ impl Tool for Glob {
     }
 }
 
-fn glob(placed: &Placed, pattern: &str, context: &ToolContext) -> Result<Output, ToolError> {
+fn glob(placed: &Placed, pattern: &str, context: &ToolContext) -> Result<ToolOutput<GlobDetails>, ToolError> {
     std::fs::read_dir(&placed.real).map_err(|error| context.failed("searching", &placed.path, error))?;
     let matcher = path_patterns::matcher([pattern])?;
     let names_hidden = pattern.split('/').any(|part| part.starts_with('.'));
@@ -91,7 +99,7 @@ fn glob(placed: &Placed, pattern: &str, context: &ToolContext) -> Result<Output,
     Ok(output(&placed.path, &found, context))
 }
 
-fn output(base: &Path, found: &[(SystemTime, PathBuf)], context: &ToolContext) -> Output {
+fn output(base: &Path, found: &[(SystemTime, PathBuf)], context: &ToolContext) -> ToolOutput<GlobDetails> {
     let mut text = String::new();
     for (_, path) in found.iter().take(limits::GLOB_PATHS_MAX) {
         text.push_str(&context.workspace.show(&base.join(path)));
@@ -104,5 +112,5 @@ fn output(base: &Path, found: &[(SystemTime, PathBuf)], context: &ToolContext) -
     } else if found.is_empty() {
         text.push_str("no files found\n");
     }
-    Output::text(text, json!({ "count": found.len(), "truncated": truncated }))
+    ToolOutput::text(text, GlobDetails { count: found.len(), truncated })
 }

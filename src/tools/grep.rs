@@ -10,23 +10,22 @@ use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use ignore::types::{Types, TypesBuilder};
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 
-use self::sink::{FileHits, Hits, Mode};
+use self::sink::{FileHits, GrepMode, Hits};
 use crate::content::ToolKind;
 use crate::limits;
 use crate::permission::Access;
 use crate::toolkit::path_patterns::PathPatterns;
-use crate::toolkit::{Output, Tool, ToolContext, ToolError, ToolProperties};
+use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput, ToolProperties};
 use crate::workspace::{self, Workspace};
 
-pub struct Grep;
+pub(super) struct Grep;
 
 /// Searches file contents with a regular expression (Rust syntax). Skips hidden, git-ignored and
 /// binary files.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-pub struct Input {
+pub(super) struct GrepInput {
     #[serde(alias = "query", alias = "regex")]
     pattern: String,
     /// File or directory, default the working directory.
@@ -40,7 +39,7 @@ pub struct Input {
     file_type: Option<String>,
     /// Default content.
     #[serde(default)]
-    output_mode: Option<Mode>,
+    output_mode: Option<GrepMode>,
     /// Lines after each match.
     #[serde(default, rename = "-A")]
     after: Option<usize>,
@@ -65,7 +64,7 @@ pub struct Input {
     head_limit: Option<usize>,
 }
 
-impl Input {
+impl GrepInput {
     fn path(&self) -> &str {
         self.path.as_deref().unwrap_or(".")
     }
@@ -89,7 +88,7 @@ impl Input {
     }
 
     fn searcher(&self) -> Searcher {
-        let content = self.output_mode.unwrap_or(Mode::Content) == Mode::Content;
+        let content = self.output_mode.unwrap_or(GrepMode::Content) == GrepMode::Content;
         let around = self.around.unwrap_or(0);
         let context = |own: Option<usize>| if content { own.unwrap_or(around) } else { 0 };
         SearcherBuilder::new()
@@ -110,14 +109,24 @@ impl Input {
     }
 }
 
+/// The details of a `grep`. Both counts include only the files that are shown.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct GrepDetails {
+    files: usize,
+    /// Matching lines; with `multiline`, matches.
+    matches: u64,
+    truncated: bool,
+}
+
 impl Tool for Grep {
-    type Input = Input;
+    type Input = GrepInput;
+    type Details = GrepDetails;
     const NAME: &'static str = "grep";
     const ALIASES: &'static [&'static str] = &["fs_grep", "search"];
     const KIND: ToolKind = ToolKind::Search;
     const PROPERTIES: ToolProperties = ToolProperties { lists_files: true, ..ToolProperties::NONE };
 
-    fn title(&self, input: &Input, workspace: &Workspace) -> String {
+    fn title(&self, input: &GrepInput, workspace: &Workspace) -> String {
         let place = match workspace.show(&workspace.resolve(input.path()).path).as_str() {
             "." => String::new(),
             shown => format!(" in {shown}"),
@@ -126,24 +135,23 @@ impl Tool for Grep {
         format!("Search \"{}\"{place}{files}", input.pattern)
     }
 
-    fn access(&self, input: &Input) -> Access {
+    fn access(&self, input: &GrepInput) -> Access {
         Access::read(input.path())
     }
 
-    /// details: `{files, matches, truncated}`; both counts include only the files that are shown.
-    async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
+    async fn run(&self, input: GrepInput, context: &ToolContext) -> Result<ToolOutput<GrepDetails>, ToolError> {
         let inner = context.clone();
         context.search(move || grep(&input, &inner)).await
     }
 }
 
-fn grep(input: &Input, context: &ToolContext) -> Result<Output, ToolError> {
+fn grep(input: &GrepInput, context: &ToolContext) -> Result<ToolOutput<GrepDetails>, ToolError> {
     let placed = context.workspace.resolve(input.path());
     std::fs::metadata(&placed.real).map_err(|error| context.failed("searching", &placed.path, error))?;
     let matcher = input.matcher()?;
     let names = input.glob.as_deref().map(PathPatterns::new).transpose()?;
     let types = input.types()?;
-    let mode = input.output_mode.unwrap_or(Mode::Content);
+    let mode = input.output_mode.unwrap_or(GrepMode::Content);
     let wanted = |path: &Path| {
         let relative = path.strip_prefix(&placed.real).ok().filter(|path| !path.as_os_str().is_empty()).unwrap_or(path);
         names.as_ref().is_none_or(|names| names.fit(relative))
@@ -211,7 +219,7 @@ impl Found {
         }
     }
 
-    fn output(self, mode: Mode, show: impl Fn(&Path) -> String) -> Output {
+    fn output(self, mode: GrepMode, show: impl Fn(&Path) -> String) -> ToolOutput<GrepDetails> {
         let mut text = String::new();
         let mut left = self.limit;
         let mut matches = 0;
@@ -220,9 +228,9 @@ impl Found {
             let path = show(path);
             matches += hits.matches;
             match mode {
-                Mode::FilesWithMatches => text.push_str(&format!("{path}\n")),
-                Mode::Count => text.push_str(&format!("{path}:{}\n", hits.matches)),
-                Mode::Content => {
+                GrepMode::FilesWithMatches => text.push_str(&format!("{path}\n")),
+                GrepMode::Count => text.push_str(&format!("{path}:{}\n", hits.matches)),
+                GrepMode::Content => {
                     truncated |= hits.more || hits.lines.len() > left;
                     for line in hits.lines.iter().take(left) {
                         line.write(&path, &mut text);
@@ -236,6 +244,6 @@ impl Found {
         } else if truncated {
             text.push_str(&format!("[the first {} results; use a narrower pattern, path or glob]\n", self.limit));
         }
-        Output::text(text, json!({ "files": self.files.len(), "matches": matches, "truncated": truncated }))
+        ToolOutput::text(text, GrepDetails { files: self.files.len(), matches, truncated })
     }
 }

@@ -1,20 +1,21 @@
 //! `list`: shows a directory as a tree.
 
+use std::path::PathBuf;
+
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 
 use crate::content::{Location, ToolKind};
 use crate::limits;
 use crate::permission::Access;
-use crate::toolkit::{Output, Tool, ToolContext, ToolError, ToolProperties};
+use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput, ToolProperties};
 use crate::workspace::{Placed, Workspace, one_line};
 
-pub struct List;
+pub(super) struct List;
 
 /// Shows a directory as a tree, without hidden and git-ignored files.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct Input {
+pub(super) struct ListInput {
     /// Default: the working directory.
     #[serde(default, alias = "file_path", alias = "directory", alias = "dir")]
     path: Option<String>,
@@ -25,40 +26,49 @@ pub struct Input {
 
 const DEPTH: u64 = 3;
 
-impl Input {
+impl ListInput {
     fn path(&self) -> &str {
         self.path.as_deref().unwrap_or(".")
     }
 }
 
+/// The details of a `list`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct ListDetails {
+    path: PathBuf,
+    /// Entries shown.
+    entries: usize,
+    truncated: bool,
+}
+
 impl Tool for List {
-    type Input = Input;
+    type Input = ListInput;
+    type Details = ListDetails;
     const NAME: &'static str = "list";
     const ALIASES: &'static [&'static str] = &["fs_list", "list_dir", "repo_tree"];
     const KIND: ToolKind = ToolKind::Search;
     const PROPERTIES: ToolProperties = ToolProperties { lists_files: true, ..ToolProperties::NONE };
 
-    fn title(&self, input: &Input, workspace: &Workspace) -> String {
+    fn title(&self, input: &ListInput, workspace: &Workspace) -> String {
         format!("List {}", workspace.show(&workspace.resolve(input.path()).path))
     }
 
-    fn locations(&self, input: &Input, workspace: &Workspace) -> Vec<Location> {
+    fn locations(&self, input: &ListInput, workspace: &Workspace) -> Vec<Location> {
         vec![Location { path: workspace.resolve(input.path()).path, line: None }]
     }
 
-    fn access(&self, input: &Input) -> Access {
+    fn access(&self, input: &ListInput) -> Access {
         Access::read(input.path())
     }
 
-    /// details: `{path, entries, truncated}`.
-    async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
+    async fn run(&self, input: ListInput, context: &ToolContext) -> Result<ToolOutput<ListDetails>, ToolError> {
         let placed = context.workspace.resolve(input.path());
         let inner = context.clone();
         context.search(move || list(&placed, input.depth.unwrap_or(DEPTH).max(1), &inner)).await
     }
 }
 
-fn list(placed: &Placed, depth: u64, context: &ToolContext) -> Result<Output, ToolError> {
+fn list(placed: &Placed, depth: u64, context: &ToolContext) -> Result<ToolOutput<ListDetails>, ToolError> {
     std::fs::read_dir(&placed.real).map_err(|error| context.failed("listing", &placed.path, error))?;
     let mut text = format!("{}/\n", one_line(placed.path.display().to_string()));
     let mut entries = 0;
@@ -86,5 +96,5 @@ fn list(placed: &Placed, depth: u64, context: &ToolContext) -> Result<Output, To
     } else if entries == 0 {
         text.push_str("[empty, or all entries are hidden or ignored]\n");
     }
-    Ok(Output::text(text, json!({ "path": placed.path, "entries": entries, "truncated": truncated })))
+    Ok(ToolOutput::text(text, ListDetails { path: placed.path.clone(), entries, truncated }))
 }

@@ -2,46 +2,69 @@
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use crate::content::{Location, Part, ToolContent, ToolKind};
 use crate::limits;
 use crate::permission::Access;
 use crate::toolkit::client_copy::ClientCopy;
-use crate::toolkit::text::{Encoding, Lines};
-use crate::toolkit::{Output, Tool, ToolContext, ToolError};
+use crate::toolkit::text::{Encoding, TextLines};
+use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput};
 use crate::workspace::{self, Placed, Workspace};
 
-pub struct Read;
+pub(super) struct Read;
 
 /// Reads a text file with line numbers, or an image.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct Input {
+pub(super) struct ReadInput {
     /// Absolute, or relative to the session's directory (not bash's).
     #[serde(alias = "path", alias = "filePath", alias = "file")]
     file_path: String,
     /// First line, from 1.
     #[serde(default)]
     offset: Option<u64>,
-    /// Lines to read, at most 5000.
+    /// TextLines to read, at most 5000.
     #[serde(default)]
     limit: Option<u64>,
 }
 
+/// The details of a `read`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged, rename_all_fields = "camelCase")]
+pub(super) enum ReadDetails {
+    Text {
+        file_path: PathBuf,
+        /// TextLines of the file.
+        total_lines: u64,
+        /// TextLines in the result.
+        lines_read: u64,
+        /// Number of the first line in the result, from 1.
+        offset: u64,
+        /// TextLines are missing after the last one, or some are not complete.
+        truncated: bool,
+    },
+    Image {
+        file_path: PathBuf,
+        mime_type: String,
+        /// Bytes.
+        size: usize,
+    },
+}
+
 impl Tool for Read {
-    type Input = Input;
+    type Input = ReadInput;
+    type Details = ReadDetails;
     const NAME: &'static str = "read";
     const ALIASES: &'static [&'static str] = &["fs_read", "read_file"];
     const KIND: ToolKind = ToolKind::Read;
 
-    fn title(&self, input: &Input, workspace: &Workspace) -> String {
+    fn title(&self, input: &ReadInput, workspace: &Workspace) -> String {
         let shown = workspace.show(&workspace.resolve(&input.file_path).path);
         match (input.offset, input.limit) {
             (None, None) => format!("Read {shown}"),
@@ -53,25 +76,23 @@ impl Tool for Read {
         }
     }
 
-    fn locations(&self, input: &Input, workspace: &Workspace) -> Vec<Location> {
+    fn locations(&self, input: &ReadInput, workspace: &Workspace) -> Vec<Location> {
         let line = input.offset.and_then(|line| u32::try_from(line).ok());
         vec![Location { path: workspace.resolve(&input.file_path).path, line }]
     }
 
-    fn access(&self, input: &Input) -> Access {
+    fn access(&self, input: &ReadInput) -> Access {
         Access::read(&input.file_path)
     }
 
-    /// details: `{filePath, totalLines, linesRead, offset, truncated}`; for an image `{filePath,
-    /// mimeType, size}`.
-    async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
+    async fn run(&self, input: ReadInput, context: &ToolContext) -> Result<ToolOutput<ReadDetails>, ToolError> {
         let placed = context.workspace.resolve(&input.file_path);
         let inner = context.clone();
-        context.look(move || read(&placed, &input, &inner)).await
+        context.read_blocking(move || read(&placed, &input, &inner)).await
     }
 }
 
-fn read(placed: &Placed, input: &Input, context: &ToolContext) -> Result<Output, ToolError> {
+fn read(placed: &Placed, input: &ReadInput, context: &ToolContext) -> Result<ToolOutput<ReadDetails>, ToolError> {
     let shown = context.workspace.show(&placed.path);
     let fail = |error: io::Error| match error.kind() {
         io::ErrorKind::IsADirectory => ToolError(format!("{shown} is a directory; use list to see what is in it")),
@@ -103,7 +124,7 @@ fn read(placed: &Placed, input: &Input, context: &ToolContext) -> Result<Output,
     match client_copy.unsaved() {
         Some(text) => read_unsaved(text, placed, input, context),
         None => {
-            let page = Page::read(Lines::new(file, encoding), input, &context.cancel).map_err(fail)?;
+            let page = Page::read(TextLines::new(file, encoding), input, &context.cancel).map_err(fail)?;
             page.output(&placed.path, &shown)
         }
     }
@@ -125,15 +146,20 @@ fn client_copy(
     Ok(context.client_copy(placed, Some(&disk)))
 }
 
-fn read_unsaved(text: &str, placed: &Placed, input: &Input, context: &ToolContext) -> Result<Output, ToolError> {
-    let lines = Lines::new(text.as_bytes(), Encoding::of(text.as_bytes()));
+fn read_unsaved(
+    text: &str,
+    placed: &Placed,
+    input: &ReadInput,
+    context: &ToolContext,
+) -> Result<ToolOutput<ReadDetails>, ToolError> {
+    let lines = TextLines::new(text.as_bytes(), Encoding::of(text.as_bytes()));
     let page = Page::read(lines, input, &context.cancel).map_err(|error| context.failed("reading", &placed.path, error))?;
     let mut output = page.output(&placed.path, &context.workspace.show(&placed.path))?;
     output.parts.push(Part::text("[content of the editor, including unsaved changes]"));
     Ok(output)
 }
 
-fn image(file: File, mime_type: &str, placed: &Placed, shown: &str) -> io::Result<Result<Output, ToolError>> {
+fn image(file: File, mime_type: &str, placed: &Placed, shown: &str) -> io::Result<Result<ToolOutput<ReadDetails>, ToolError>> {
     let mut bytes = Vec::new();
     file.take(limits::IMAGE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
     if bytes.len() > limits::IMAGE_BYTES_MAX {
@@ -143,11 +169,11 @@ fn image(file: File, mime_type: &str, placed: &Placed, shown: &str) -> io::Resul
         ))));
     }
     let image = Part::Image { mime_type: mime_type.into(), data: STANDARD.encode(&bytes) };
-    Ok(Ok(Output {
+    let details = ReadDetails::Image { file_path: placed.path.clone(), mime_type: mime_type.into(), size: bytes.len() };
+    Ok(Ok(ToolOutput {
         parts: vec![Part::text(format!("{shown} ({mime_type}, {} bytes)", bytes.len())), image.clone()],
         content: vec![ToolContent::Content { content: image }],
-        locations: Vec::new(),
-        details: json!({ "filePath": placed.path, "mimeType": mime_type, "size": bytes.len() }),
+        ..ToolOutput::text("", details)
     }))
 }
 
@@ -171,9 +197,9 @@ struct Page {
     text: String,
     /// Number of the first line, from 1.
     first: u64,
-    /// Lines in `text`.
+    /// TextLines in `text`.
     lines: u64,
-    /// Lines of the file.
+    /// TextLines of the file.
     total: u64,
     /// Some lines are truncated.
     cut: bool,
@@ -182,7 +208,7 @@ struct Page {
 }
 
 impl Page {
-    fn read(mut lines: Lines<impl io::Read>, input: &Input, cancel: &CancellationToken) -> io::Result<Page> {
+    fn read(mut lines: TextLines<impl io::Read>, input: &ReadInput, cancel: &CancellationToken) -> io::Result<Page> {
         let first = input.offset.unwrap_or(1).max(1);
         let wanted = input.limit.unwrap_or(limits::READ_LINES_MAX as u64).clamp(1, limits::READ_LINES_MAX as u64);
         let go_on = || !cancel.is_cancelled();
@@ -207,7 +233,7 @@ impl Page {
         Ok(page)
     }
 
-    fn output(mut self, path: &Path, shown: &str) -> Result<Output, ToolError> {
+    fn output(mut self, path: &Path, shown: &str) -> Result<ToolOutput<ReadDetails>, ToolError> {
         if self.first > self.total.max(1) {
             return Err(ToolError(format!("{shown} has {} lines: there is no line {}", self.total, self.first)));
         }
@@ -224,9 +250,13 @@ impl Page {
         if self.lossy {
             self.text.push_str("[not valid UTF-8: invalid bytes are shown as \u{fffd}]\n");
         }
-        let details = json!({
-            "filePath": path, "totalLines": self.total, "linesRead": self.lines, "offset": self.first, "truncated": truncated || self.cut,
-        });
-        Ok(Output::text(self.text, details))
+        let details = ReadDetails::Text {
+            file_path: path.to_owned(),
+            total_lines: self.total,
+            lines_read: self.lines,
+            offset: self.first,
+            truncated: truncated || self.cut,
+        };
+        Ok(ToolOutput::text(self.text, details))
     }
 }

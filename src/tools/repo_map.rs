@@ -3,6 +3,8 @@
 mod cache;
 mod file;
 mod languages;
+#[cfg(feature = "grammars")]
+mod queries;
 mod rank;
 
 use std::collections::BTreeMap;
@@ -13,8 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 use tree_sitter::Parser;
 
 use self::cache::MapCache;
@@ -23,18 +24,18 @@ use self::languages::{LANGUAGES, language_of};
 use crate::content::ToolKind;
 use crate::limits;
 use crate::permission::Access;
-use crate::toolkit::{Output, Tool, ToolContext, ToolError, ToolProperties};
+use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput, ToolProperties};
 use crate::workspace::{self, Placed, WalkEntry, Workspace};
 
 /// The tool, with the maps of the files that calls have parsed.
 #[derive(Default)]
-pub struct RepoMap {
+pub(super) struct RepoMap {
     cache: Arc<MapCache>,
 }
 
 /// Shows the most referenced definitions of a source tree, by file, within a budget.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-pub struct Input {
+pub(super) struct RepoMapInput {
     /// Default: the working directory.
     #[serde(default, alias = "directory", alias = "dir")]
     path: Option<String>,
@@ -43,30 +44,44 @@ pub struct Input {
     budget_tokens: Option<usize>,
 }
 
-impl Input {
+impl RepoMapInput {
     fn path(&self) -> &str {
         self.path.as_deref().unwrap_or(".")
     }
 }
 
+/// The details of a `repo_map`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct RepoMapDetails {
+    /// Source files found.
+    files: usize,
+    /// Definitions found.
+    definitions: usize,
+    /// Definitions in the result.
+    shown: usize,
+    truncated: bool,
+}
+
 impl Tool for RepoMap {
-    type Input = Input;
+    type Input = RepoMapInput;
+    type Details = RepoMapDetails;
     const NAME: &'static str = "repo_map";
     const ALIASES: &'static [&'static str] = &[];
     const KIND: ToolKind = ToolKind::Search;
     const PROPERTIES: ToolProperties = ToolProperties { lists_files: true, ..ToolProperties::NONE };
 
-    fn title(&self, input: &Input, workspace: &Workspace) -> String {
+    fn title(&self, input: &RepoMapInput, workspace: &Workspace) -> String {
         format!("Map {}", workspace.show(&workspace.resolve(input.path()).path))
     }
 
-    fn access(&self, input: &Input) -> Access {
+    fn access(&self, input: &RepoMapInput) -> Access {
         Access::read(input.path())
     }
 
-    /// details: `{files, definitions, shown, truncated}`; `files` and `definitions` count what was
-    /// found, `shown` the definitions in the output.
-    async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
+    async fn run(&self, input: RepoMapInput, context: &ToolContext) -> Result<ToolOutput<RepoMapDetails>, ToolError> {
+        if LANGUAGES.is_empty() {
+            return Err(ToolError("this build of nuncio has no grammars for repo_map; use list, glob and grep".into()));
+        }
         let placed = context.workspace.resolve(input.path());
         let budget = input.budget_tokens.unwrap_or(limits::MAP_TOKENS).clamp(1, limits::MAP_TOKENS_MAX);
         let (inner, cache) = (context.clone(), self.cache.clone());
@@ -75,7 +90,12 @@ impl Tool for RepoMap {
 }
 
 /// The output for the directory or file `placed`.
-fn map(placed: &Placed, budget_tokens: usize, cache: &MapCache, context: &ToolContext) -> Result<Output, ToolError> {
+fn map(
+    placed: &Placed,
+    budget_tokens: usize,
+    cache: &MapCache,
+    context: &ToolContext,
+) -> Result<ToolOutput<RepoMapDetails>, ToolError> {
     std::fs::metadata(&placed.real).map_err(|error| context.failed("mapping", &placed.path, error))?;
     let Sources { files, skipped } = Sources::read(&placed.real, cache, context);
     if files.is_empty() {
@@ -122,7 +142,8 @@ fn map(placed: &Placed, budget_tokens: usize, cache: &MapCache, context: &ToolCo
     if skipped > 0 {
         text.push_str(&format!("[{skipped} files were skipped: too large, too many or too slow to read; set path]\n"));
     }
-    Ok(Output::text(text, json!({ "files": below.len(), "definitions": ranked.len(), "shown": count, "truncated": truncated })))
+    let details = RepoMapDetails { files: below.len(), definitions: ranked.len(), shown: count, truncated };
+    Ok(ToolOutput::text(text, details))
 }
 
 fn line(definition: &file::Definition) -> String {

@@ -1,63 +1,77 @@
 //! `write`: creates or overwrites a file, atomically.
 
+use std::path::PathBuf;
+
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 
 use crate::content::{Location, ToolContent, ToolKind};
 use crate::permission::Access;
-use crate::toolkit::change::{self, Change, Plan};
-use crate::toolkit::{Output, Tool, ToolContext, ToolError, ToolProperties};
+use crate::toolkit::change::{self, ChangePlan, PlannedChange};
+use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput, ToolProperties};
 use crate::workspace::Workspace;
 
-pub struct Write;
+pub(super) struct Write;
 
 /// Creates or overwrites a file. To change part of a file, use edit.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-pub struct Input {
+pub(super) struct WriteInput {
     #[serde(alias = "path", alias = "filePath", alias = "file")]
     file_path: String,
     #[serde(alias = "contents", alias = "text")]
     content: String,
 }
 
+/// The details of a `write`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct WriteDetails {
+    file_path: PathBuf,
+    /// Bytes written.
+    size: usize,
+    /// The file did not exist before.
+    is_new: bool,
+    /// Unified diff.
+    diff: String,
+}
+
 impl Tool for Write {
-    type Input = Input;
+    type Input = WriteInput;
+    type Details = WriteDetails;
     const NAME: &'static str = "write";
     const ALIASES: &'static [&'static str] = &["fs_write", "write_file"];
     const KIND: ToolKind = ToolKind::Edit;
     const PROPERTIES: ToolProperties = ToolProperties { edits_files: true, ..ToolProperties::NONE };
 
-    fn title(&self, input: &Input, workspace: &Workspace) -> String {
+    fn title(&self, input: &WriteInput, workspace: &Workspace) -> String {
         format!("Write {}", workspace.show(&workspace.resolve(&input.file_path).path))
     }
 
-    fn locations(&self, input: &Input, workspace: &Workspace) -> Vec<Location> {
+    fn locations(&self, input: &WriteInput, workspace: &Workspace) -> Vec<Location> {
         vec![Location { path: workspace.resolve(&input.file_path).path, line: None }]
     }
 
-    fn access(&self, input: &Input) -> Access {
+    fn access(&self, input: &WriteInput) -> Access {
         Access::write(&input.file_path)
     }
 
-    async fn preview(&self, input: &Input, context: &ToolContext) -> Result<Vec<ToolContent>, ToolError> {
+    async fn preview(&self, input: &WriteInput, context: &ToolContext) -> Result<Vec<ToolContent>, ToolError> {
         let input = input.clone();
         change::preview(context, move |context| plan(input, context)).await
     }
 
-    /// details: `{filePath, size, isNew, diff}`.
-    async fn run(&self, input: Input, context: &ToolContext) -> Result<Output, ToolError> {
+    async fn run(&self, input: WriteInput, context: &ToolContext) -> Result<ToolOutput<WriteDetails>, ToolError> {
         let path = input.file_path.clone();
         change::run(context, [path.as_str()], move |context| plan(input, context)).await
     }
 }
 
-fn plan(input: Input, context: &ToolContext) -> Result<Plan, ToolError> {
+fn plan(input: WriteInput, context: &ToolContext) -> Result<ChangePlan<WriteDetails>, ToolError> {
     let placed = context.workspace.resolve(&input.file_path);
     let old = change::current(&placed, context)?;
     let (is_new, size) = (old.bytes.is_none(), input.content.len());
-    let change = Change::new(placed, context, old, Some(input.content.into_bytes()));
+    let change = PlannedChange::new(placed, context, old, Some(input.content.into_bytes()));
     let did = if is_new { "created" } else { "overwrote" };
-    let details = json!({ "filePath": change.placed.path, "size": size, "isNew": is_new, "diff": change.diff().text });
-    Ok(Plan { text: format!("{did} {} ({size} bytes)", change.shown), changes: vec![change], details })
+    let details = WriteDetails { file_path: change.placed.path.clone(), size, is_new, diff: change.diff().text };
+    Ok(ChangePlan { text: format!("{did} {} ({size} bytes)", change.shown), changes: vec![change], details })
 }

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use nuncio::content::{Part, ToolContent, plain_text};
-use nuncio::process::Supervisor;
-use nuncio::toolkit::{Output, Shell, ToolContext, ToolError};
+use nuncio::process::ProcessLauncher;
+use nuncio::toolkit::{Shell, ToolContext, ToolError, ToolOutput};
 use nuncio::tools::Tools;
 use nuncio::workspace::Workspace;
 use serde_json::{Value, json};
@@ -42,8 +42,11 @@ impl World {
         let root = directory.path().join("work");
         std::fs::create_dir(&root).unwrap();
         let workspace = Arc::new(Workspace::new(&root, [], &directory.path().join("artifacts")));
-        let context =
-            ToolContext::new(workspace.clone(), Arc::new(Shell::new(&workspace)), Supervisor::new(env!("CARGO_BIN_EXE_nuncio")));
+        let context = ToolContext::new(
+            workspace.clone(),
+            Arc::new(Shell::new(&workspace)),
+            ProcessLauncher::new(env!("CARGO_BIN_EXE_nuncio")),
+        );
         World { directory, tools: Tools::native(), context }
     }
 
@@ -73,7 +76,7 @@ impl World {
         String::from_utf8(self.bytes(path)).unwrap()
     }
 
-    async fn call(&self, name: &str, input: Value) -> Result<Output, ToolError> {
+    async fn call(&self, name: &str, input: Value) -> Result<ToolOutput, ToolError> {
         let start = self.context.shell.start(&self.context.workspace);
         let context = ToolContext { start, ..self.context.clone() };
         self.tools.prepare(name, input, &context)?.run(&context).await
@@ -192,7 +195,7 @@ async fn titles_are_short_and_relative() {
         ("bash", json!({"command": "cd a\ncargo test"}), "`cd a …`".into()),
         ("bash", json!({"command": "cargo run", "background": true}), "`cargo run` in background".into()),
         ("bash_output", json!({}), "List background jobs".into()),
-        ("bash_output", json!({"job": "1"}), "Output of job 1".into()),
+        ("bash_output", json!({"job": "1"}), "ToolOutput of job 1".into()),
         ("bash_kill", json!({"job": "1"}), "End job 1".into()),
         ("grep", json!({"pattern": "foo", "path": "src"}), "Search \"foo\" in src".into()),
         ("grep", json!({"pattern": "foo"}), "Search \"foo\"".into()),

@@ -1,5 +1,6 @@
 //! The list of changed files of a diff (`--raw --numstat -z`), for diffs and commits.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::repository::{Git, GitOutput};
@@ -17,20 +18,20 @@ pub const DIFF_OPTIONS: [&str; 9] = [
     "--dst-prefix=b/",
 ];
 
-/// A changed file, as an entry of `details`.
-#[derive(Clone, Debug, Serialize)]
-pub struct FileChange {
+/// A changed file in the details of a call.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ChangedFile {
     /// Displayed path.
     pub path: String,
-    /// See [`status_name`].
+    /// `added`, `copied`, `deleted`, `renamed`, `type_changed`, `conflicted` or `modified`.
     pub status: &'static str,
     /// Displayed path before a rename or copy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// Number of inserted lines; `None` for a binary file.
+    /// Number of inserted lines; absent for a binary file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub insertions: Option<u64>,
-    /// Number of deleted lines; `None` for a binary file.
+    /// Number of deleted lines; absent for a binary file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletions: Option<u64>,
     /// Path relative to the top of the working tree.
@@ -41,7 +42,7 @@ pub struct FileChange {
     raw_from: Option<Vec<u8>>,
 }
 
-impl FileChange {
+impl ChangedFile {
     /// The new and the old path, relative to the top of the working tree.
     pub fn raw_paths(&self) -> impl Iterator<Item = &[u8]> {
         [Some(&self.raw), self.raw_from.as_ref()].into_iter().flatten().map(Vec::as_slice)
@@ -74,8 +75,8 @@ pub fn status_name(letter: u8) -> &'static str {
 /// Parses the output of a diff: records `:MODE MODE ID ID STATUS` followed by one path or, for a
 /// rename or copy, two, and records `INSERTIONS TAB DELETIONS TAB PATH`, where an empty path is
 /// followed by both paths of a rename.
-pub fn parse(git: &Git<'_>, output: &GitOutput) -> Vec<FileChange> {
-    let mut changes: Vec<FileChange> = Vec::new();
+pub fn parse(git: &Git<'_>, output: &GitOutput) -> Vec<ChangedFile> {
+    let mut changes: Vec<ChangedFile> = Vec::new();
     let mut fields = output.fields();
     while let Some(field) = fields.next() {
         if let Some(record) = field.strip_prefix(b":") {
@@ -84,7 +85,7 @@ pub fn parse(git: &Git<'_>, output: &GitOutput) -> Vec<FileChange> {
             let Some(raw) = fields.next() else { break };
             // git lists a conflicted file twice: as conflicted, and compared with our side.
             if !changes.iter().any(|change| change.raw == raw) {
-                changes.push(FileChange {
+                changes.push(ChangedFile {
                     path: git.show(raw),
                     status: status_name(letter),
                     from: from.map(|from| git.show(from)),

@@ -209,7 +209,7 @@ impl<'c> Git<'c> {
     /// True if rules forbid reading a path relative to the top of the working tree.
     pub fn hides(&self, from_top: &[u8]) -> bool {
         let from_top = from_top.strip_suffix(b"/").unwrap_or(from_top);
-        self.context.hidden.as_ref().is_some_and(|hides| hides(&self.top.join(path(from_top))))
+        self.context.path_filter.as_ref().is_some_and(|hides| hides(&self.top.join(path(from_top))))
     }
 
     /// The pathspecs of a call: `path`, else the parts of the working tree inside the session's

@@ -7,9 +7,9 @@ use tokio::time::sleep;
 
 use crate::content::ToolContent;
 use crate::limits;
-use crate::process::{Command, ExitStatus, What};
+use crate::process::{Command, CommandKind, ExitStatus};
 use crate::toolkit::capture::Capture;
-use crate::toolkit::follow::End;
+use crate::toolkit::follow::CommandEnd;
 use crate::toolkit::{ClientTerminal, TerminalCommand, ToolContext, ToolError};
 
 /// Runs a shell command in a client's terminal until it ends, and shows the terminal. `None` if the
@@ -19,7 +19,7 @@ pub async fn run(
     timeout: Duration,
     capture: &mut Capture,
     context: &ToolContext,
-) -> Result<Option<(End, ToolContent)>, ToolError> {
+) -> Result<Option<(CommandEnd, ToolContent)>, ToolError> {
     let Some((client, command)) = context.client.as_ref().filter(|_| context.client_terminal).zip(terminal_command(command)) else {
         return Ok(None);
     };
@@ -33,14 +33,14 @@ pub async fn run(
     (context.progress)(vec![terminal.shown(String::new())]);
     let end = tokio::select! {
         biased;
-        () = context.cancel.cancelled() => End::Cancelled,
-        () = sleep(timeout) => End::TimedOut,
+        () = context.cancel.cancelled() => CommandEnd::Cancelled,
+        () = sleep(timeout) => CommandEnd::TimedOut,
         ended = terminal.ended() => match ended {
-            Some(code) => End::Exited(ExitStatus::of(code)),
-            None => End::Failed(ToolError::new("the client lost the terminal; the command may still be running")),
+            Some(code) => CommandEnd::Exited(ExitStatus::of(code)),
+            None => CommandEnd::Failed(ToolError::new("the client lost the terminal; the command may still be running")),
         },
     };
-    if !matches!(end, End::Exited(_)) {
+    if !matches!(end, CommandEnd::Exited(_)) {
         terminal.kill().await;
     }
     Ok(Some((end, shown(&*terminal, capture).await)))
@@ -59,7 +59,7 @@ async fn shown(terminal: &dyn ClientTerminal, capture: &mut Capture) -> ToolCont
 /// The command for a client's terminal. `None` if it is not a shell command or must be sandboxed,
 /// which is only possible for child processes of nuncio.
 fn terminal_command(command: &Command) -> Option<TerminalCommand> {
-    let (What::Shell(line), None) = (&command.what, &command.sandbox) else { return None };
+    let (CommandKind::Shell(line), None) = (&command.kind, &command.sandbox) else { return None };
     let text = |text: &std::ffi::OsString| text.to_str().map(str::to_owned);
     let unset = command.env_removed.iter().map(text).collect::<Option<Vec<String>>>()?;
     let unset = unset.into_iter().flat_map(|name| ["-u".to_owned(), name]);

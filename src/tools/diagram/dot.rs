@@ -33,15 +33,15 @@ pub struct Node {
 /// An edge with its attributes, defaults included.
 #[derive(Debug)]
 pub struct Edge {
-    pub from: Endpoint,
-    pub to: Endpoint,
+    pub from: EdgeEnd,
+    pub to: EdgeEnd,
     pub directed: bool,
     pub attributes: Attributes,
 }
 
 /// One end of an edge.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Endpoint {
+pub struct EdgeEnd {
     /// Index in [`Graph::nodes`].
     pub node: usize,
     /// Port of the node.
@@ -153,7 +153,7 @@ impl Parser {
     }
 
     /// Reads statements including the closing brace. Returns the nodes that they name.
-    fn statements(&mut self, mut defaults: Defaults, depth: usize) -> Result<Vec<Endpoint>, String> {
+    fn statements(&mut self, mut defaults: Defaults, depth: usize) -> Result<Vec<EdgeEnd>, String> {
         if depth > limits::DIAGRAM_DEPTH_MAX {
             return self.unexpected(&format!("at most {} nested subgraphs", limits::DIAGRAM_DEPTH_MAX));
         }
@@ -168,7 +168,7 @@ impl Parser {
     }
 
     /// Reads one statement. Returns the nodes that it names.
-    fn statement(&mut self, defaults: &mut Defaults, depth: usize) -> Result<Vec<Endpoint>, String> {
+    fn statement(&mut self, defaults: &mut Defaults, depth: usize) -> Result<Vec<EdgeEnd>, String> {
         for (word, target) in [("graph", 0), ("node", 1), ("edge", 2)] {
             if self.accept_keyword(word) {
                 let attributes = self.attributes()?;
@@ -223,7 +223,7 @@ impl Parser {
     }
 
     /// Reads a node or a subgraph. Returns the node or all nodes of the subgraph.
-    fn operand(&mut self, defaults: &Defaults, depth: usize) -> Result<Vec<Endpoint>, String> {
+    fn operand(&mut self, defaults: &Defaults, depth: usize) -> Result<Vec<EdgeEnd>, String> {
         if self.accept_keyword("subgraph") {
             if !matches!(self.peek(), Token::Sign(_)) {
                 self.graph.has_clusters |= self.id("'{'")?.starts_with("cluster");
@@ -253,7 +253,7 @@ impl Parser {
                 graph.nodes.len() - 1
             }
         };
-        Ok(vec![Endpoint { node, port }])
+        Ok(vec![EdgeEnd { node, port }])
     }
 
     /// Reads any number of attribute lists: `[a=b, c=d] …`.

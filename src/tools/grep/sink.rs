@@ -11,7 +11,7 @@ use crate::limits;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Mode {
+pub(in crate::tools) enum GrepMode {
     Content,
     FilesWithMatches,
     Count,
@@ -47,14 +47,15 @@ impl HitLine {
 
 /// Collects the matches of one file while it is searched.
 pub struct Hits<'c> {
-    mode: Mode,
+    mode: GrepMode,
     cancel: &'c CancellationToken,
     hits: FileHits,
     binary: bool,
 }
 
 impl<'c> Hits<'c> {
-    pub fn new(mode: Mode, cancel: &'c CancellationToken) -> Hits<'c> {
+    /// Collects what `mode` shows; stops early after a cancellation.
+    pub fn new(mode: GrepMode, cancel: &'c CancellationToken) -> Hits<'c> {
         Hits { mode, cancel, hits: FileHits { matches: 0, lines: Vec::new(), more: false }, binary: false }
     }
 
@@ -93,9 +94,9 @@ impl Sink for Hits<'_> {
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
         self.hits.matches += 1;
         let more = match self.mode {
-            Mode::Content => self.push(found.bytes(), found.line_number(), HitLine::Match),
-            Mode::FilesWithMatches => false,
-            Mode::Count => true,
+            GrepMode::Content => self.push(found.bytes(), found.line_number(), HitLine::Match),
+            GrepMode::FilesWithMatches => false,
+            GrepMode::Count => true,
         };
         Ok(more && !self.cancel.is_cancelled())
     }

@@ -12,7 +12,7 @@ use super::languages::Grammars;
 use crate::limits;
 
 /// Identifies a version of a file: modification time (seconds, nanoseconds), size in bytes, inode.
-pub type Stamp = (i64, i64, u64, u64);
+pub type FileVersion = (i64, i64, u64, u64);
 
 /// Parsed files and compiled grammars. The cache checks no permissions: callers must not ask for
 /// files that rules hide.
@@ -25,24 +25,24 @@ pub struct MapCache {
 #[derive(Default)]
 struct CachedFiles {
     /// Real path to version and content.
-    maps: HashMap<PathBuf, (Stamp, Arc<FileMap>)>,
+    maps: HashMap<PathBuf, (FileVersion, Arc<FileMap>)>,
     /// Approximate memory of `maps`.
     bytes: usize,
 }
 
 /// The current version of a file.
-pub fn stamp(metadata: &Metadata) -> Stamp {
+pub fn stamp(metadata: &Metadata) -> FileVersion {
     (metadata.mtime(), metadata.mtime_nsec(), metadata.len(), metadata.ino())
 }
 
 impl MapCache {
     /// The map of a file, if this version is cached. `real` is a path without symlinks.
-    pub(super) fn get(&self, real: &Path, stamp: Stamp) -> Option<Arc<FileMap>> {
+    pub(super) fn get(&self, real: &Path, stamp: FileVersion) -> Option<Arc<FileMap>> {
         self.files().maps.get(real).filter(|(cached, _)| *cached == stamp).map(|(_, file)| file.clone())
     }
 
     /// Stores the map of a file, in place of an older version.
-    pub(super) fn put(&self, real: &Path, stamp: Stamp, file: Arc<FileMap>) {
+    pub(super) fn put(&self, real: &Path, stamp: FileVersion, file: Arc<FileMap>) {
         let mut files = self.files();
         files.bytes += file.bytes() + real.as_os_str().len();
         if let Some((_, old)) = files.maps.insert(real.to_owned(), (stamp, file)) {

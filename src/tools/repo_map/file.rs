@@ -10,10 +10,10 @@ use super::languages::Grammar;
 use crate::limits;
 
 /// The hash of a word; the words themselves are not stored, to save memory.
-pub type Word = u64;
+pub type WordHash = u64;
 
 /// A map with words as keys.
-pub type WordMap<V> = HashMap<Word, V, BuildHasherDefault<IdentityHasher>>;
+pub type WordMap<V> = HashMap<WordHash, V, BuildHasherDefault<IdentityHasher>>;
 
 /// A hasher for keys that are hashes already.
 #[derive(Default)]
@@ -39,14 +39,14 @@ pub struct FileMap {
     /// In the order of the file.
     pub definitions: Vec<Definition>,
     /// Each distinct word and its number of occurrences, sorted by word.
-    pub words: Vec<(Word, u32)>,
+    pub words: Vec<(WordHash, u32)>,
 }
 
 /// A definition in a source file.
 #[derive(Debug)]
 pub struct Definition {
     /// The defined name.
-    pub word: Word,
+    pub word: WordHash,
     /// Line of the name, from 1.
     pub line: usize,
     /// The definition up to its body, in one line.
@@ -139,7 +139,7 @@ fn weight(name: &[u8]) -> f64 {
 }
 
 /// FNV-1a, 64 bits.
-fn word(text: &[u8]) -> Word {
+fn word(text: &[u8]) -> WordHash {
     text.iter().fold(FNV_BASIS, |hash, byte| step(hash, *byte))
 }
 
@@ -151,7 +151,7 @@ fn step(hash: u64, byte: u8) -> u64 {
 
 /// All words (runs of letters, digits and underscores, also in comments and strings) with their
 /// counts, sorted by word.
-fn words(source: &[u8]) -> Vec<(Word, u32)> {
+fn words(source: &[u8]) -> Vec<(WordHash, u32)> {
     let mut counts: WordMap<u32> = WordMap::default();
     let mut open = None;
     for byte in source.iter().chain(b" ") {

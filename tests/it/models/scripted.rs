@@ -37,7 +37,7 @@ async fn steps() {
 
     let third = ask(model.as_ref(), request(hi())).await.error.expect("an error");
     assert_eq!(third.message, "step 3 of the script expects \"the moon\", which the request does not contain");
-    assert_eq!(third.again, Retry::Never);
+    assert_eq!(third.retry, Retry::Never);
     let fourth = ask(model.as_ref(), request(hi())).await;
     assert!(shown(&fourth.chunks).starts_with("text done\n"));
 }

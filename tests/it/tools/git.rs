@@ -173,7 +173,7 @@ async fn hidden_files_are_omitted() {
     world.put("a", "secret\n");
     world.put("dir/b", "open\n");
     let secret = world.path("a");
-    world.context.hidden = Some(Arc::new(move |real: &Path| real == secret));
+    world.context.path_filter = Some(Arc::new(move |real: &Path| real == secret));
     let told = world.told("git_diff", json!({})).await;
     assert!(told.contains("+open") && !told.contains("secret"), "{told}");
     assert_eq!(world.told("git_status", json!({})).await, "ok on main\nnot staged:\n  modified dir/b\n");

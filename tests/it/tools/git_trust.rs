@@ -153,7 +153,7 @@ async fn names_that_are_not_utf8_are_hidden_and_committed() {
     assert!(told.contains("added dir/") && told.ends_with(" +1 -0\n"), "{told}");
     std::fs::write(&strange, "secret\n").unwrap();
     world.put("a", "open\n");
-    world.context.hidden = Some(Arc::new(move |real: &Path| real == strange));
+    world.context.path_filter = Some(Arc::new(move |real: &Path| real == strange));
     let told = world.told("git_diff", json!({})).await;
     assert!(told.contains("+open") && !told.contains("secret") && !told.contains("dir/"), "{told}");
 }
@@ -167,7 +167,7 @@ async fn directory_rule_hides_the_directory() {
         let rule = json!([{"path": rule, "policy": "deny"}]);
         let rules = Rules { user: serde_json::from_value(rule.clone()).unwrap(), project: Vec::new(), session: Vec::new() };
         let hidden = Hidden::of(&rules, "git_status", &world.context.workspace.cwd, false).unwrap();
-        world.context.hidden = Some(Arc::new(move |real: &Path| hidden.hides(real)));
+        world.context.path_filter = Some(Arc::new(move |real: &Path| hidden.hides(real)));
         assert_eq!(world.told("git_status", json!({})).await, "ok on main\nno changes\n", "{rule}");
     }
 }
@@ -182,7 +182,7 @@ async fn renamed_file_stays_hidden() {
     world.put("z", &lines);
     git(&world.path(""), &["add", "z"]);
     let hidden = world.path("a");
-    world.context.hidden = Some(Arc::new(move |real: &Path| real == hidden));
+    world.context.path_filter = Some(Arc::new(move |real: &Path| real == hidden));
     let output = world.call("git_diff", json!({"staged": true})).await.unwrap();
     let told = plain_text(&output.parts);
     assert!(told.contains("+line 7") && !told.contains("secret"), "{told}");

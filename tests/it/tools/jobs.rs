@@ -12,7 +12,7 @@ async fn start(world: &World, command: &str) -> String {
 }
 
 /// Looks until the job's status has `text` in it.
-pub async fn look_until(world: &World, job: &str, text: &str) -> Output {
+pub async fn look_until(world: &World, job: &str, text: &str) -> ToolOutput {
     bounded(text, async {
         loop {
             let output = world.call("bash_output", json!({"job": job, "since": 0})).await.unwrap();

@@ -128,7 +128,7 @@ async fn changed_files_are_read_again_and_hidden_files_are_omitted() {
     std::fs::remove_file(world.path("src/alone.rs")).unwrap();
     assert!(!world.told("repo_map", json!({})).await.contains("lonely"));
     let secret = world.path("src/core.rs");
-    world.context.hidden = Some(Arc::new(move |real: &Path| real == secret));
+    world.context.path_filter = Some(Arc::new(move |real: &Path| real == secret));
     assert!(!world.told("repo_map", json!({})).await.contains("core.rs"));
 }
 

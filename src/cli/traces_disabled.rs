@@ -1,0 +1,27 @@
+//! Replaces `traces.rs` in a build without the Cargo feature `telemetry`.
+
+use tracing_subscriber::layer::Identity;
+
+use crate::error::{Error, Kind, Result};
+
+/// Sends no spans.
+pub struct NoTraces;
+
+/// The name that `traces.rs` has for it.
+pub type Traces = NoTraces;
+
+impl NoTraces {
+    /// Fails if there is an endpoint.
+    pub fn start(endpoint: Option<&str>) -> Result<NoTraces> {
+        match endpoint {
+            None => Ok(NoTraces),
+            Some(_) => Err(Error::new(Kind::Unsupported, "telemetry.otlp_endpoint: this build of nuncio cannot send traces")
+                .hint("remove the setting, or build nuncio with --features telemetry")),
+        }
+    }
+
+    /// No layer.
+    pub fn layer(&self) -> Option<Identity> {
+        None
+    }
+}
