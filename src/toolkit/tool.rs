@@ -87,6 +87,8 @@ pub trait AnyTool: Send + Sync {
     fn name(&self) -> &str;
     /// Other names that models use.
     fn aliases(&self) -> &[&str];
+    /// The icon of a call in clients.
+    fn kind(&self) -> ToolKind;
     /// The specification for models: name, description and input schema.
     fn spec(&self) -> &ToolSpec;
 
@@ -203,6 +205,10 @@ impl<T: Tool> AnyTool for Entry<T> {
 
     fn aliases(&self) -> &[&str] {
         T::ALIASES
+    }
+
+    fn kind(&self) -> ToolKind {
+        T::KIND
     }
 
     fn spec(&self) -> &ToolSpec {
