@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::arithmetic::{assigns, variables};
-use super::command::Command;
+use super::command::ShellCommand;
 use super::effect::Effect;
 use super::read::{Reader, is_plain_pattern};
 use super::word::Word;
@@ -22,7 +22,11 @@ impl Reader<'_> {
         let compares = NUMERIC.iter().map(|operator| inner.matches(operator).count()).sum::<usize>();
         let (brackets, compared) = self.tested(node, double);
         self.opaque |= inner.matches('[').count() != brackets || (double && compares != compared);
-        self.push(Command::new(Effect::Transparent, &text.split_ascii_whitespace().map(Word::literal).collect::<Vec<_>>(), text));
+        self.push(ShellCommand::new(
+            Effect::Transparent,
+            &text.split_ascii_whitespace().map(Word::literal).collect::<Vec<_>>(),
+            text,
+        ));
     }
 
     /// Returns the number of brackets in patterns and of plain numeric comparisons. `double`: in
