@@ -9,10 +9,10 @@ use super::command::ShellCommand;
 use super::effect::Effect;
 use super::environment;
 use super::grammar::is_literal;
-use super::read::Reader;
+use super::read::ScriptReader;
 use super::word::Word;
 
-impl Reader<'_> {
+impl ScriptReader<'_> {
     /// Analyses an assignment. `prefixed`: the variable is passed to a program.
     pub fn assignment(&mut self, node: Node<'_>, prefixed: bool) {
         let parts = self.parts(node, false);

@@ -16,7 +16,7 @@ use crate::limits;
 /// Returns all commands of `line`, including those in substitutions and those that it runs in other
 /// shells. If a part cannot be analysed, an opaque command is added.
 pub fn commands(line: &str) -> Vec<ShellCommand> {
-    let mut reader = Reader::new(line);
+    let mut reader = ScriptReader::new(line);
     reader.read();
     reader.done()
 }
@@ -24,7 +24,7 @@ pub fn commands(line: &str) -> Vec<ShellCommand> {
 /// Returns the effects of the variables set for a line.
 pub fn environment(environment: &str) -> Vec<ShellCommand> {
     let environment = environment.trim_ascii();
-    let mut reader = Reader::new(environment);
+    let mut reader = ScriptReader::new(environment);
     if !environment.is_empty() {
         reader.prefixed = true;
         reader.read();
@@ -33,7 +33,7 @@ pub fn environment(environment: &str) -> Vec<ShellCommand> {
 }
 
 /// Analyses one text. Each nested script has a reader of its own.
-pub struct Reader<'a> {
+pub struct ScriptReader<'a> {
     pub source: &'a str,
     pub found: Vec<ShellCommand>,
     /// A part could not be analysed.
@@ -50,9 +50,9 @@ pub struct Reader<'a> {
     pub variables: Variables,
 }
 
-impl<'a> Reader<'a> {
-    fn new(source: &'a str) -> Reader<'a> {
-        Reader {
+impl<'a> ScriptReader<'a> {
+    fn new(source: &'a str) -> ScriptReader<'a> {
+        ScriptReader {
             source,
             found: Vec::new(),
             opaque: false,
@@ -66,7 +66,7 @@ impl<'a> Reader<'a> {
 
     /// Analyses `script` as the input of a nested shell.
     pub fn script(&self, script: &str) -> Vec<ShellCommand> {
-        let mut inner = Reader { depth: self.depth, level: self.level, ..Reader::new(script) };
+        let mut inner = ScriptReader { depth: self.depth, level: self.level, ..ScriptReader::new(script) };
         inner.read();
         inner.done()
     }

@@ -7,10 +7,10 @@ use super::command::ShellCommand;
 use super::effect::Effect;
 use super::grammar::is_literal;
 use super::plain::is_plain_heredoc;
-use super::read::Reader;
+use super::read::ScriptReader;
 use super::word::Word;
 
-impl Reader<'_> {
+impl ScriptReader<'_> {
     /// Analyses a redirection. Words of the command that the grammar assigns to the redirection are
     /// added to `words`.
     pub fn redirect(&mut self, node: Node<'_>, words: &mut Vec<Word>) {

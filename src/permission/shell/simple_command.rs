@@ -4,7 +4,7 @@ use super::arithmetic::Value;
 use super::command::ShellCommand;
 use super::effect::Effect;
 use super::programs::Program;
-use super::read::Reader;
+use super::read::ScriptReader;
 use super::runs::Runs;
 use super::word::{Word, is_one_of};
 use super::wrappers::{wrapped, wrapper};
@@ -14,7 +14,7 @@ use super::{code, git};
 const RESERVED: &str = "\
     ! [[ ]] { } case do done elif else esac fi for function if in select then until while";
 
-impl Reader<'_> {
+impl ScriptReader<'_> {
     /// Adds the command with these words, and the commands that it runs. For allow rules, a wrapper
     /// or shell that is not a system program is treated like any other program; deny and ask rules
     /// also apply to the commands that it runs.

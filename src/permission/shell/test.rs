@@ -5,13 +5,13 @@ use tree_sitter::Node;
 use super::arithmetic::{assigns, variables};
 use super::command::ShellCommand;
 use super::effect::Effect;
-use super::read::{Reader, is_plain_pattern};
+use super::read::{ScriptReader, is_plain_pattern};
 use super::word::Word;
 
 /// Operators of `[[ … ]]` that evaluate both sides as arithmetic.
 const NUMERIC: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
 
-impl Reader<'_> {
+impl ScriptReader<'_> {
     /// Analyses a condition.
     pub fn test(&mut self, node: Node<'_>) {
         let text = self.text(node);
