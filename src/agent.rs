@@ -10,7 +10,7 @@ mod step;
 mod turn_loop;
 
 pub use environment::SessionEnvironment;
-pub use execute::{CallHost, Outcome, Question, ToolCall, ToolUse};
+pub use execute::{CallHost, CallOutcome, Question, ToolCall, ToolUse};
 
 pub use models::{ModelChoice, Models};
 pub use native::NativeAgents;

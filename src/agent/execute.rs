@@ -71,7 +71,7 @@ pub struct ToolUse {
 }
 
 /// How a call ended. The texts are results for the model.
-pub enum Outcome {
+pub enum CallOutcome {
     Completed(ToolOutput),
     Failed(String),
     InvalidInput(String),
@@ -80,9 +80,9 @@ pub enum Outcome {
     Cancelled,
 }
 
-impl From<Result<ToolOutput, ToolError>> for Outcome {
-    fn from(result: Result<ToolOutput, ToolError>) -> Outcome {
-        result.map_or_else(|ToolError(message)| Outcome::Failed(message), Outcome::Completed)
+impl From<Result<ToolOutput, ToolError>> for CallOutcome {
+    fn from(result: Result<ToolOutput, ToolError>) -> CallOutcome {
+        result.map_or_else(|ToolError(message)| CallOutcome::Failed(message), CallOutcome::Completed)
     }
 }
 
@@ -126,11 +126,11 @@ impl ToolCall {
 
     /// Checks permissions, and runs the tool if they allow it. Returns an error only if the log
     /// cannot be written.
-    pub async fn run(self, host: &dyn CallHost) -> Result<Outcome> {
+    pub async fn run(self, host: &dyn CallHost) -> Result<CallOutcome> {
         let ToolCall { id, mut context, environment, prepared } = self;
         let prepared = match prepared {
             Ok(prepared) => prepared,
-            Err(ToolError(message)) => return Ok(Outcome::InvalidInput(message)),
+            Err(ToolError(message)) => return Ok(CallOutcome::InvalidInput(message)),
         };
         let (mode, remembered) = host.permissions();
         // The sandbox of the mode at the time of the check, even if the mode changes before
@@ -151,7 +151,7 @@ impl ToolCall {
             return Ok(refused);
         }
         if host.cancel().is_cancelled() {
-            return Ok(Outcome::Cancelled);
+            return Ok(CallOutcome::Cancelled);
         }
         let running = Body::ToolUpdated { tool_call_id: id.clone(), status: Some(ToolStatus::InProgress), content: None };
         match prepared.access.kind {
@@ -161,7 +161,7 @@ impl ToolCall {
         }
         // The turn may have been cancelled while the log was written.
         if host.cancel().is_cancelled() {
-            return Ok(Outcome::Cancelled);
+            return Ok(CallOutcome::Cancelled);
         }
         // An answer to another request may have added rules since the check.
         let rules = environment.rules(&host.permissions().1);
@@ -246,7 +246,7 @@ struct Check<'a> {
 impl Check<'_> {
     /// Evaluates the rules and the mode; where they ask, requests permission. Returns `None` if the
     /// call is allowed.
-    async fn decide(&self) -> Option<Outcome> {
+    async fn decide(&self) -> Option<CallOutcome> {
         let request = permission::request(self.prepared, self.context);
         let decision = permission::evaluate(self.rules, self.mode, self.default, self.prepared, &request);
         match decision.policy {
@@ -260,14 +260,14 @@ impl Check<'_> {
                 let why = permission::denial(&decision, self.mode);
                 let by = if decision.rule.is_some() { "rule" } else { "mode" };
                 self.record(PermissionOutcome::Denied, by, decision.rule.map(|rule| json!(rule))).await;
-                Some(Outcome::Denied(why))
+                Some(CallOutcome::Denied(why))
             }
             Policy::Ask => {
                 let content = match self.prepared.preview(self.context).await {
                     Ok(content) => content,
                     // The call would fail, and the model may know why.
                     Err(error) if permission::may_read(self.rules, self.mode, self.default, &request) => {
-                        return Some(Outcome::Failed(error.0));
+                        return Some(CallOutcome::Failed(error.0));
                     }
                     Err(error) => vec![ToolContent::text(error.0)],
                 };
@@ -283,7 +283,7 @@ impl Check<'_> {
         self.host.emit(Body::PermissionResolved { permission_id: None, tool_call_id, outcome, reason: None, by, rule }).await;
     }
 
-    async fn ask(&self, content: Vec<ToolContent>, request: &PermissionRequest<'_>) -> Option<Outcome> {
+    async fn ask(&self, content: Vec<ToolContent>, request: &PermissionRequest<'_>) -> Option<CallOutcome> {
         let question = Question {
             tool_call_id: self.id.clone(),
             title: self.prepared.title.clone(),
@@ -313,16 +313,16 @@ impl Check<'_> {
         match answer.outcome {
             PermissionOutcome::AllowOnce | PermissionOutcome::AllowAlways => None,
             PermissionOutcome::RejectOnce | PermissionOutcome::RejectAlways => {
-                Some(Outcome::Denied(format!("denied by the user{because}")))
+                Some(CallOutcome::Denied(format!("denied by the user{because}")))
             }
-            PermissionOutcome::Denied => Some(Outcome::Denied(format!("denied{because}"))),
-            PermissionOutcome::Cancelled => Some(Outcome::Cancelled),
+            PermissionOutcome::Denied => Some(CallOutcome::Denied(format!("denied{because}"))),
+            PermissionOutcome::Cancelled => Some(CallOutcome::Cancelled),
         }
     }
 }
 
 /// The event that records the result of a call.
-fn completed(id: ToolCallId, outcome: Outcome) -> Body {
+fn completed(id: ToolCallId, outcome: CallOutcome) -> Body {
     let failed = |tool_call_id, message: String| Body::ToolCompleted {
         tool_call_id,
         status: ToolStatus::Failed,
@@ -333,7 +333,7 @@ fn completed(id: ToolCallId, outcome: Outcome) -> Body {
         effect: None,
     };
     match outcome {
-        Outcome::Completed(ToolOutput { parts, content, locations, details, plan: _ }) => Body::ToolCompleted {
+        CallOutcome::Completed(ToolOutput { parts, content, locations, details, plan: _ }) => Body::ToolCompleted {
             tool_call_id: id,
             status: ToolStatus::Completed,
             output: parts,
@@ -342,7 +342,7 @@ fn completed(id: ToolCallId, outcome: Outcome) -> Body {
             details: Some(details).filter(|details| !details.is_null()),
             effect: None,
         },
-        Outcome::Failed(message) | Outcome::InvalidInput(message) | Outcome::Denied(message) => failed(id, message),
-        Outcome::Cancelled => failed(id, ToolError::cancelled().0),
+        CallOutcome::Failed(message) | CallOutcome::InvalidInput(message) | CallOutcome::Denied(message) => failed(id, message),
+        CallOutcome::Cancelled => failed(id, ToolError::cancelled().0),
     }
 }

@@ -13,7 +13,7 @@ use super::services::{Services, model_error};
 use super::step::{self, AnswerPart, ModelAnswer};
 use crate::config::Rule;
 use crate::content::StopReason;
-use crate::context::instructions::{self, Instructions};
+use crate::context::instructions::{self, FoundInstructions};
 use crate::context::system_prompt;
 use crate::error::Result;
 use crate::event::{Body, Severity};
@@ -169,7 +169,7 @@ impl NativeAgent {
         let found = if settings.instructions.auto_inject {
             instructions::find(&environment.workspace.cwd, &settings.instructions.patterns)
         } else {
-            Instructions::default()
+            FoundInstructions::default()
         };
         self.report_skipped(turn, found.foreign).await;
         let mode = turn.log.state(|state| state.mode.known()).unwrap_or_default();

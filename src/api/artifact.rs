@@ -10,10 +10,10 @@ use super::{CallContext, ClientRole};
 use crate::error::{Error, Kind, Result};
 use crate::id::SessionId;
 use crate::limits;
-use crate::session::files::Files;
+use crate::session::files::SessionFiles;
 
-fn artifacts(cx: &CallContext, session: &SessionId) -> Files {
-    Files::new(cx.nuncio.places.artifacts(session.as_str()))
+fn artifacts(cx: &CallContext, session: &SessionId) -> SessionFiles {
+    SessionFiles::new(cx.nuncio.places.artifacts(session.as_str()))
 }
 
 /// A hint that describes how long artifacts are kept.

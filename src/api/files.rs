@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::CallContext;
 use crate::error::{Error, Result};
 use crate::id::SessionId;
-use crate::session::files::Files;
+use crate::session::files::SessionFiles;
 use crate::workspace::media_type;
 
 /// Selects the files of a session.
@@ -38,7 +38,7 @@ pub struct FileView {
 
 impl FileView {
     /// Reads a file, after checking that the caller has access to its session.
-    pub async fn read(cx: &CallContext, files: Files, params: FileParams) -> Result<FileView> {
+    pub async fn read(cx: &CallContext, files: SessionFiles, params: FileParams) -> Result<FileView> {
         let FileParams { session_id, name } = params;
         cx.authorize(&session_id).await?;
         blocking(move || {

@@ -12,7 +12,7 @@ use super::ask::{self, Approver};
 use super::flags::ToolOptions;
 use super::output::{Colours, print, print_json, print_question};
 use super::renderer::{RenderOptions, TerminalRenderer};
-use crate::agent::{CallHost, Outcome, Question, SessionEnvironment, ToolCall, ToolUse};
+use crate::agent::{CallHost, CallOutcome, Question, SessionEnvironment, ToolCall, ToolUse};
 use crate::api::Nuncio;
 use crate::app::on_signal;
 use crate::config::Rule;
@@ -46,10 +46,10 @@ pub async fn run(nuncio: Arc<Nuncio>, options: ToolOptions, colours: Colours) ->
     nuncio.shut_down().await;
     let code = match &outcome {
         _ if host.cancel.is_cancelled() => 130,
-        Outcome::Completed(_) => 0,
-        Outcome::Failed(_) | Outcome::Cancelled => 1,
-        Outcome::InvalidInput(_) => 2,
-        Outcome::Denied(_) => 4,
+        CallOutcome::Completed(_) => 0,
+        CallOutcome::Failed(_) | CallOutcome::Cancelled => 1,
+        CallOutcome::InvalidInput(_) => 2,
+        CallOutcome::Denied(_) => 4,
     };
     print_json(format!("{}\n", json(outcome))).map(|()| code)
 }
@@ -65,15 +65,15 @@ fn unknown(nuncio: &Nuncio, name: &str) -> Option<Error> {
 }
 
 /// The result as JSON.
-fn json(outcome: Outcome) -> Value {
+fn json(outcome: CallOutcome) -> Value {
     match outcome {
-        Outcome::Completed(output) => {
+        CallOutcome::Completed(output) => {
             json!({ "ok": true, "output": plain_text(&output.parts), "details": output.details })
         }
-        Outcome::Failed(message) | Outcome::InvalidInput(message) | Outcome::Denied(message) => {
+        CallOutcome::Failed(message) | CallOutcome::InvalidInput(message) | CallOutcome::Denied(message) => {
             json!({ "ok": false, "output": message, "details": null })
         }
-        Outcome::Cancelled => json!({ "ok": false, "output": ToolError::cancelled().0, "details": null }),
+        CallOutcome::Cancelled => json!({ "ok": false, "output": ToolError::cancelled().0, "details": null }),
     }
 }
 

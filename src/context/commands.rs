@@ -4,7 +4,7 @@
 use crate::content::Part;
 
 /// A slash command.
-pub struct Command {
+pub struct SlashCommand {
     pub name: &'static str,
     pub description: &'static str,
     /// Describes the input after the name.
@@ -12,8 +12,8 @@ pub struct Command {
     text: &'static str,
 }
 
-pub const COMMANDS: &[Command] = &[
-    Command {
+pub const COMMANDS: &[SlashCommand] = &[
+    SlashCommand {
         name: "init",
         description: "Write an AGENTS.md for this repository",
         hint: "what to emphasize",
@@ -21,7 +21,7 @@ pub const COMMANDS: &[Command] = &[
                (including a single test), how the code is organized, and the conventions that a newcomer would get wrong. Write at most 60 \
                lines. Include only facts about this repository, and leave out general practice.",
     },
-    Command {
+    SlashCommand {
         name: "review",
         description: "Review the uncommitted changes",
         hint: "what to focus on",

@@ -18,7 +18,7 @@ pub struct Instruction {
 
 /// The result of a search for instruction files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Instructions {
+pub struct FoundInstructions {
     pub taken: Vec<Instruction>,
     /// Files and `.git` directories that are ignored because another user owns them.
     pub foreign: Vec<PathBuf>,
@@ -29,8 +29,8 @@ pub struct Instructions {
 /// nearest ones take precedence. A file that exceeds the limits is truncated and says so. Only
 /// regular files count, and symlinks out of the repository are not followed. Files of another user
 /// in a world-writable directory, such as /tmp, are ignored.
-pub fn find(cwd: &Path, patterns: &[String]) -> Instructions {
-    let mut all = Instructions::default();
+pub fn find(cwd: &Path, patterns: &[String]) -> FoundInstructions {
+    let mut all = FoundInstructions::default();
     let root = cwd.ancestors().find(|dir| {
         let git = dir.join(".git");
         let foreign = git.exists() && is_foreign(dir, &git);

@@ -29,7 +29,7 @@ pub struct EncodedRequest {
 }
 
 /// Decodes one streamed answer. Error messages need not name the model.
-pub trait Reader: Send {
+pub trait AnswerDecoder: Send {
     /// Decodes the data of one event. [`Chunk::Stop`] in `out` ends the answer; later events are
     /// ignored.
     fn read(&mut self, data: &str, out: &mut Out) -> Result<(), ModelError>;

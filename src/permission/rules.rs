@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::paths::{AccessPath, PathGlob, glob_matches};
-use super::shell::{Command, CommandLine, Match, escape, wildcard};
+use super::shell::{CommandLine, Match, ShellCommand, escape, wildcard};
 use crate::config::{AccessKind, Policy, Rule};
 use crate::options::Mode;
 
@@ -108,7 +108,13 @@ fn decide_redirect(rules: &Rules, request: &PermissionRequest<'_>, place: &Optio
 
 /// Decides about one command of the line, or about the call if it has none. `rules` are those that
 /// concern the call.
-fn decide_one(rules: &Rules, mode: Mode, default: Policy, request: &PermissionRequest<'_>, command: Option<&Command>) -> Decision {
+fn decide_one(
+    rules: &Rules,
+    mode: Mode,
+    default: Policy,
+    request: &PermissionRequest<'_>,
+    command: Option<&ShellCommand>,
+) -> Decision {
     // A rule that may restrict the parts of the command that cannot be analysed.
     let mut uncertain = None;
     let mut last = |scope: &[Rule], remembered: bool| {
@@ -134,7 +140,7 @@ fn decide_one(rules: &Rules, mode: Mode, default: Policy, request: &PermissionRe
     let rule = decisive.next_back();
     let policy = match (&rule, mode, request.kind) {
         (Some(rule), ..) => rule.policy,
-        _ if harmless || command.is_some_and(Command::only_runs_another) => Policy::Allow,
+        _ if harmless || command.is_some_and(ShellCommand::only_runs_another) => Policy::Allow,
         (None, Mode::Ask, _) => default,
         _ if outside => Policy::Ask,
         (None, Mode::AcceptEdits, AccessKind::Write) | (None, Mode::Auto, _) => Policy::Allow,
@@ -197,7 +203,7 @@ fn concerns(rule: &Rule, request: &PermissionRequest<'_>) -> bool {
 
 /// Returns whether a rule that concerns the call matches this command. A remembered rule allows
 /// exactly the command that was shown.
-fn fit(rule: &Rule, request: &PermissionRequest<'_>, command: Option<&Command>, remembered: bool) -> Match {
+fn fit(rule: &Rule, request: &PermissionRequest<'_>, command: Option<&ShellCommand>, remembered: bool) -> Match {
     let inside = rule.path.is_some() || request.paths.iter().all(|place| place.inside);
     if remembered && rule.policy == Policy::Allow && !inside {
         return Match::No;

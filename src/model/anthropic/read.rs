@@ -9,11 +9,11 @@ use serde_json::value::RawValue;
 use super::PROTOCOL;
 use crate::content::{StopReason, Usage};
 use crate::model::provider_error::ProviderError;
-use crate::model::wire::{self, AnswerSize, Chunk, Out, Reader, interrupted};
+use crate::model::wire::{self, AnswerDecoder, AnswerSize, Chunk, Out, interrupted};
 use crate::model::{ModelError, Retry};
 
 #[derive(Default)]
-pub struct AnswerReader {
+pub struct AnthropicDecoder {
     /// Open blocks with their index.
     open: Vec<(usize, Open)>,
     usage: Usage,
@@ -88,7 +88,7 @@ struct Counts {
     cache_read_input_tokens: Option<u64>,
 }
 
-impl Reader for AnswerReader {
+impl AnswerDecoder for AnthropicDecoder {
     fn read(&mut self, data: &str, out: &mut Out) -> Result<(), ModelError> {
         let event: Event<'_> = wire::parse(data)?;
         match event.kind.as_ref() {
@@ -128,7 +128,7 @@ impl Reader for AnswerReader {
     }
 }
 
-impl AnswerReader {
+impl AnthropicDecoder {
     fn start(&mut self, index: usize, block: ContentBlock<'_>, out: &mut Out) {
         let open = match block.kind.as_ref() {
             "text" => {

@@ -11,11 +11,11 @@ use super::PROTOCOL;
 use crate::content::{ProviderState, StopReason, Usage};
 use crate::id::ToolCallId;
 use crate::model::provider_error::ProviderError;
-use crate::model::wire::{self, Chunk, Out, Reader};
+use crate::model::wire::{self, AnswerDecoder, Chunk, Out};
 use crate::model::{ModelError, Retry};
 
 #[derive(Default)]
-pub struct AnswerReader {
+pub struct GeminiDecoder {
     usage: Option<Usage>,
     reason: Option<StopReason>,
 }
@@ -81,7 +81,7 @@ struct Counts {
     cached_content_token_count: u64,
 }
 
-impl Reader for AnswerReader {
+impl AnswerDecoder for GeminiDecoder {
     fn read(&mut self, data: &str, out: &mut Out) -> Result<(), ModelError> {
         let event: Event<'_> = wire::parse(data)?;
         if let Some(error) = event.error {

@@ -11,9 +11,9 @@ use crate::id::ToolCallId;
 use crate::model::ModelError;
 use crate::model::endpoint::Endpoint;
 use crate::model::provider_error::ProviderError;
-use crate::model::wire::{self, AnswerSize, Chunk, Out, Reader};
+use crate::model::wire::{self, AnswerDecoder, AnswerSize, Chunk, Out};
 
-pub struct AnswerReader {
+pub struct ChatDecoder {
     provider: String,
     calls: Vec<Call>,
     /// The response field of the open thinking block.
@@ -121,7 +121,7 @@ struct Details {
     cache_write_tokens: Option<u64>,
 }
 
-impl Reader for AnswerReader {
+impl AnswerDecoder for ChatDecoder {
     fn read(&mut self, data: &str, out: &mut Out) -> Result<(), ModelError> {
         if data.trim() == "[DONE]" {
             self.reason.get_or_insert(StopReason::EndTurn);
@@ -174,7 +174,7 @@ impl Reader for AnswerReader {
     }
 }
 
-impl AnswerReader {
+impl ChatDecoder {
     pub fn new(endpoint: &Endpoint) -> Self {
         Self {
             provider: endpoint.provider().to_owned(),

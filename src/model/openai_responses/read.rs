@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 use super::PROTOCOL;
 use crate::content::{StopReason, Usage};
 use crate::model::provider_error::ProviderError;
-use crate::model::wire::{self, AnswerSize, Chunk, Out, Reader};
+use crate::model::wire::{self, AnswerDecoder, AnswerSize, Chunk, Out};
 use crate::model::{ModelError, Retry};
 
 #[derive(Default)]
-pub struct AnswerReader {
+pub struct ResponsesDecoder {
     /// Calls that were not emitted yet, by the index of their item.
     calls: BTreeMap<usize, Call>,
     refused: bool,
@@ -84,7 +84,7 @@ struct Item<'a> {
     arguments: Option<String>,
 }
 
-impl Reader for AnswerReader {
+impl AnswerDecoder for ResponsesDecoder {
     fn read(&mut self, data: &str, out: &mut Out) -> Result<(), ModelError> {
         if data.trim() == "[DONE]" {
             return Ok(());
@@ -133,7 +133,7 @@ impl Reader for AnswerReader {
     }
 }
 
-impl AnswerReader {
+impl ResponsesDecoder {
     fn item(&mut self, index: usize, raw: Option<&RawValue>, whole: bool, out: &mut Out) -> Result<(), ModelError> {
         let Some(raw) = raw else { return Ok(()) };
         let item: Item<'_> = wire::parse(raw.get())?;

@@ -5,14 +5,14 @@ use std::ops::Range;
 use tree_sitter::Node;
 
 use super::arithmetic::{Value, is_clean};
-use super::command::Command;
+use super::command::ShellCommand;
 use super::effect::Effect;
 use super::environment;
 use super::grammar::is_literal;
-use super::read::Reader;
+use super::read::ScriptReader;
 use super::word::Word;
 
-impl Reader<'_> {
+impl ScriptReader<'_> {
     /// Analyses an assignment. `prefixed`: the variable is passed to a program.
     pub fn assignment(&mut self, node: Node<'_>, prefixed: bool) {
         let parts = self.parts(node, false);
@@ -118,7 +118,7 @@ impl Reader<'_> {
     /// Records the effect of setting a variable.
     pub fn variable(&mut self, name: &str, prefixed: bool, value: Option<&str>, node: Node<'_>) {
         if let Some(effect) = environment::variable(name, prefixed, value) {
-            self.push(Command::new(effect, &[], self.text(node)));
+            self.push(ShellCommand::new(effect, &[], self.text(node)));
         }
     }
 
@@ -143,6 +143,6 @@ impl Reader<'_> {
                 kind => words.push(Word::literal(kind)),
             }
         }
-        self.push(Command::new(Effect::Transparent, &words, self.text(node)));
+        self.push(ShellCommand::new(Effect::Transparent, &words, self.text(node)));
     }
 }

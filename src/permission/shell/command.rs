@@ -7,7 +7,7 @@ use super::word::Word;
 
 /// A command of a line.
 #[derive(Clone, Debug)]
-pub struct Command {
+pub struct ShellCommand {
     effect: Effect,
     /// The text that an allow pattern has to match completely.
     text: Text,
@@ -19,9 +19,9 @@ pub struct Command {
     pub(super) writes: Option<String>,
 }
 
-impl Command {
+impl ShellCommand {
     /// A command that is written as `words`, and as `raw` in its line.
-    pub(super) fn new(effect: Effect, words: &[Word], raw: &str) -> Command {
+    pub(super) fn new(effect: Effect, words: &[Word], raw: &str) -> ShellCommand {
         let mut names = vec![known(raw)];
         if let Some((program, arguments)) = words.split_first() {
             // The name without its directory is matched as well.
@@ -34,24 +34,24 @@ impl Command {
                 }
             }
         }
-        Command { effect, text: shown(words), names, operands: Vec::new(), writes: None }
+        ShellCommand { effect, text: shown(words), names, operands: Vec::new(), writes: None }
     }
 
     /// Marks the command as possibly running its operands.
-    pub(super) fn with_operands(mut self, operands: &[Word]) -> Command {
+    pub(super) fn with_operands(mut self, operands: &[Word]) -> ShellCommand {
         self.operands = operands.iter().map(|word| word.text.clone()).collect();
         self
     }
 
     /// Marks the command as a write of the shell to `file`; `None` if the file is unknown.
-    pub(super) fn with_write(mut self, file: Option<String>) -> Command {
+    pub(super) fn with_write(mut self, file: Option<String>) -> ShellCommand {
         self.writes = Some(file.unwrap_or_default());
         self
     }
 
     /// Adds the spellings of `words`.
-    pub(super) fn also(mut self, words: &[Word]) -> Command {
-        self.names.extend(Command::new(Effect::Transparent, words, "").names.into_iter().filter(|name| !name.is_empty()));
+    pub(super) fn also(mut self, words: &[Word]) -> ShellCommand {
+        self.names.extend(ShellCommand::new(Effect::Transparent, words, "").names.into_iter().filter(|name| !name.is_empty()));
         self
     }
 

@@ -1,6 +1,6 @@
 //! Analyses `git` commands.
 
-use super::command::Command;
+use super::command::ShellCommand;
 use super::effect::Effect;
 use super::word::{Word, is_one_of};
 
@@ -45,9 +45,9 @@ const COMMANDS: &[(&str, &[&str])] = &[
 
 /// Creates the command `git` with these arguments, written as `words`. Deny and ask rules are also
 /// matched without the options before the subcommand.
-pub fn command(arguments: &[Word], words: &[Word], raw: &str) -> Command {
+pub fn command(arguments: &[Word], words: &[Word], raw: &str) -> ShellCommand {
     let (effect, plain) = subcommand(arguments);
-    Command::new(effect, words, raw).also(&plain)
+    ShellCommand::new(effect, words, raw).also(&plain)
 }
 
 /// Returns the effect of the command, and its words without the options before the subcommand.

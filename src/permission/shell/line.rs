@@ -1,6 +1,6 @@
 //! A command line as permission rules see it.
 
-use super::command::Command;
+use super::command::ShellCommand;
 use super::effect::Effect;
 use super::pattern::{Match, Text, escape, fits, known};
 use super::read;
@@ -12,7 +12,7 @@ pub struct CommandLine {
     whole: String,
     text: Text,
     /// The commands in the line; at least one.
-    pub commands: Vec<Command>,
+    pub commands: Vec<ShellCommand>,
 }
 
 impl CommandLine {
@@ -22,7 +22,7 @@ impl CommandLine {
         let mut commands = read::environment(environment);
         commands.extend(read::commands(line));
         if commands.is_empty() {
-            commands.push(Command::new(Effect::Transparent, &[], line));
+            commands.push(ShellCommand::new(Effect::Transparent, &[], line));
         }
         CommandLine { whole: format!("{environment}{line}"), text: known(line), commands }
     }
@@ -47,7 +47,7 @@ impl CommandLine {
     }
 
     /// Matches a deny or ask pattern against `command` and against the complete line.
-    pub fn match_command(&self, command: &Command, pattern: &str) -> Match {
+    pub fn match_command(&self, command: &ShellCommand, pattern: &str) -> Match {
         if self.is_exactly(pattern) || fits(pattern, &self.text, false) { Match::Yes } else { command.match_pattern(pattern) }
     }
 }

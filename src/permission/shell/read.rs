@@ -6,7 +6,7 @@ use std::ops::Range;
 use tree_sitter::Node;
 
 use super::arithmetic::{self, Variables};
-use super::command::Command;
+use super::command::ShellCommand;
 use super::effect::Effect;
 use super::grammar::{is_literal, parse};
 use super::plain::{is_harmless_expansion, is_plain, is_variable};
@@ -15,16 +15,16 @@ use crate::limits;
 
 /// Returns all commands of `line`, including those in substitutions and those that it runs in other
 /// shells. If a part cannot be analysed, an opaque command is added.
-pub fn commands(line: &str) -> Vec<Command> {
-    let mut reader = Reader::new(line);
+pub fn commands(line: &str) -> Vec<ShellCommand> {
+    let mut reader = ScriptReader::new(line);
     reader.read();
     reader.done()
 }
 
 /// Returns the effects of the variables set for a line.
-pub fn environment(environment: &str) -> Vec<Command> {
+pub fn environment(environment: &str) -> Vec<ShellCommand> {
     let environment = environment.trim_ascii();
-    let mut reader = Reader::new(environment);
+    let mut reader = ScriptReader::new(environment);
     if !environment.is_empty() {
         reader.prefixed = true;
         reader.read();
@@ -33,9 +33,9 @@ pub fn environment(environment: &str) -> Vec<Command> {
 }
 
 /// Analyses one text. Each nested script has a reader of its own.
-pub struct Reader<'a> {
+pub struct ScriptReader<'a> {
     pub source: &'a str,
-    pub found: Vec<Command>,
+    pub found: Vec<ShellCommand>,
     /// A part could not be analysed.
     pub opaque: bool,
     /// Number of commands around the current one that only run it.
@@ -50,9 +50,9 @@ pub struct Reader<'a> {
     pub variables: Variables,
 }
 
-impl<'a> Reader<'a> {
-    fn new(source: &'a str) -> Reader<'a> {
-        Reader {
+impl<'a> ScriptReader<'a> {
+    fn new(source: &'a str) -> ScriptReader<'a> {
+        ScriptReader {
             source,
             found: Vec::new(),
             opaque: false,
@@ -65,16 +65,16 @@ impl<'a> Reader<'a> {
     }
 
     /// Analyses `script` as the input of a nested shell.
-    pub fn script(&self, script: &str) -> Vec<Command> {
-        let mut inner = Reader { depth: self.depth, level: self.level, ..Reader::new(script) };
+    pub fn script(&self, script: &str) -> Vec<ShellCommand> {
+        let mut inner = ScriptReader { depth: self.depth, level: self.level, ..ScriptReader::new(script) };
         inner.read();
         inner.done()
     }
 
     /// Returns the commands found, with an opaque command if a part could not be analysed.
-    pub fn done(mut self) -> Vec<Command> {
+    pub fn done(mut self) -> Vec<ShellCommand> {
         if self.opaque || !self.variables.are_safe() {
-            self.found.push(Command::new(Effect::Opaque, &[Word::unknown()], self.source));
+            self.found.push(ShellCommand::new(Effect::Opaque, &[Word::unknown()], self.source));
         }
         self.found
     }
@@ -99,7 +99,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Adds a command, within the limits of number and size.
-    pub fn push(&mut self, command: Command) {
+    pub fn push(&mut self, command: ShellCommand) {
         self.named += command.names.iter().map(Vec::len).sum::<usize>();
         if self.found.len() < limits::SHELL_COMMANDS_MAX && self.named <= limits::SHELL_NAMES_CHARS_MAX {
             self.found.push(command);

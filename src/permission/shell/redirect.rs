@@ -3,14 +3,14 @@
 use tree_sitter::Node;
 
 use super::arithmetic::{leading_variable, may_be_device};
-use super::command::Command;
+use super::command::ShellCommand;
 use super::effect::Effect;
 use super::grammar::is_literal;
 use super::plain::is_plain_heredoc;
-use super::read::Reader;
+use super::read::ScriptReader;
 use super::word::Word;
 
-impl Reader<'_> {
+impl ScriptReader<'_> {
     /// Analyses a redirection. Words of the command that the grammar assigns to the redirection are
     /// added to `words`.
     pub fn redirect(&mut self, node: Node<'_>, words: &mut Vec<Word>) {
@@ -72,13 +72,13 @@ impl Reader<'_> {
         }
         let harmless = match operator {
             // Reading an unknown file does not write anything.
-            "<" if name.is_none() => return self.push(Command::new(Effect::SideEffect, &[], self.text(node))),
+            "<" if name.is_none() => return self.push(ShellCommand::new(Effect::SideEffect, &[], self.text(node))),
             "<" | "<&" | "<&-" | ">&-" => true,
             ">&" => is(|name| name.chars().all(|digit| digit.is_ascii_digit() || digit == '-') || name == "/dev/null"),
             _ => is(|name| ["/dev/null", "/dev/stdout", "/dev/stderr"].contains(&name)),
         };
         if !harmless {
-            self.push(Command::new(Effect::SideEffect, &[], self.text(node)).with_write(name));
+            self.push(ShellCommand::new(Effect::SideEffect, &[], self.text(node)).with_write(name));
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Analyses simple commands (bash(1), SIMPLE COMMANDS): the command itself, and those that it runs.
 
 use super::arithmetic::Value;
-use super::command::Command;
+use super::command::ShellCommand;
 use super::effect::Effect;
 use super::programs::Program;
-use super::read::Reader;
+use super::read::ScriptReader;
 use super::runs::Runs;
 use super::word::{Word, is_one_of};
 use super::wrappers::{wrapped, wrapper};
@@ -14,14 +14,14 @@ use super::{code, git};
 const RESERVED: &str = "\
     ! [[ ]] { } case do done elif else esac fi for function if in select then until while";
 
-impl Reader<'_> {
+impl ScriptReader<'_> {
     /// Adds the command with these words, and the commands that it runs. For allow rules, a wrapper
     /// or shell that is not a system program is treated like any other program; deny and ask rules
     /// also apply to the commands that it runs.
     pub fn run(&mut self, words: &[Word], raw: &str) {
         let Some((first, arguments)) = words.split_first() else { return };
         let Some(path) = first.value() else {
-            return self.push(Command::new(Effect::Opaque, words, raw));
+            return self.push(ShellCommand::new(Effect::Opaque, words, raw));
         };
         self.opaque |= is_one_of(RESERVED, &first.raw) || is_assignment(&first.raw);
         let program = Program::of(&path);
@@ -36,12 +36,12 @@ impl Reader<'_> {
             None => code::runs(&program, arguments),
         };
         for effect in effects {
-            self.push(Command::new(effect, &[], raw));
+            self.push(ShellCommand::new(effect, &[], raw));
         }
         let wrapper = if program.standard { Effect::Wrapper } else { Effect::Transparent };
-        let with_operands = |command: Command| if program.standard { command } else { command.with_operands(arguments) };
+        let with_operands = |command: ShellCommand| if program.standard { command } else { command.with_operands(arguments) };
         match runs {
-            Runs::Nothing => self.push(Command::new(Effect::Transparent, words, raw)),
+            Runs::Nothing => self.push(ShellCommand::new(Effect::Transparent, words, raw)),
             Runs::Itself if program.name == "git" => self.push(git::command(arguments, words, raw)),
             Runs::Itself if path_name(&path).starts_with("git-") => {
                 let subcommand = Word::literal(&path_name(&path)["git-".len()..]);
@@ -49,16 +49,16 @@ impl Reader<'_> {
                 self.push(git::command(&arguments, words, raw));
             }
             Runs::Itself => {
-                let command = Command::new(code::effect(&program, arguments), words, raw);
+                let command = ShellCommand::new(code::effect(&program, arguments), words, raw);
                 self.push(if program.runs_no_other(arguments) { command } else { command.with_operands(arguments) });
             }
-            Runs::Unknown => self.push(Command::new(Effect::Opaque, words, raw)),
+            Runs::Unknown => self.push(ShellCommand::new(Effect::Opaque, words, raw)),
             Runs::Only(inner) => {
-                self.push(with_operands(Command::new(wrapper, words, raw)));
+                self.push(with_operands(ShellCommand::new(wrapper, words, raw)));
                 self.nested(|reader| reader.run(&inner, raw));
             }
             Runs::Others(commands) => {
-                self.push(with_operands(Command::new(Effect::Transparent, words, raw)));
+                self.push(with_operands(ShellCommand::new(Effect::Transparent, words, raw)));
                 for inner in commands {
                     self.nested(|reader| reader.run(&inner, raw));
                 }
@@ -66,7 +66,7 @@ impl Reader<'_> {
             Runs::Script(script) => self.nested(|reader| {
                 let commands = reader.script(&script);
                 let effect = if commands.is_empty() { Effect::Transparent } else { wrapper };
-                reader.push(with_operands(Command::new(effect, words, raw)));
+                reader.push(with_operands(ShellCommand::new(effect, words, raw)));
                 commands.into_iter().for_each(|command| reader.push(command));
             }),
         }

@@ -3,15 +3,15 @@
 use tree_sitter::Node;
 
 use super::arithmetic::{assigns, variables};
-use super::command::Command;
+use super::command::ShellCommand;
 use super::effect::Effect;
-use super::read::{Reader, is_plain_pattern};
+use super::read::{ScriptReader, is_plain_pattern};
 use super::word::Word;
 
 /// Operators of `[[ … ]]` that evaluate both sides as arithmetic.
 const NUMERIC: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
 
-impl Reader<'_> {
+impl ScriptReader<'_> {
     /// Analyses a condition.
     pub fn test(&mut self, node: Node<'_>) {
         let text = self.text(node);
@@ -22,7 +22,11 @@ impl Reader<'_> {
         let compares = NUMERIC.iter().map(|operator| inner.matches(operator).count()).sum::<usize>();
         let (brackets, compared) = self.tested(node, double);
         self.opaque |= inner.matches('[').count() != brackets || (double && compares != compared);
-        self.push(Command::new(Effect::Transparent, &text.split_ascii_whitespace().map(Word::literal).collect::<Vec<_>>(), text));
+        self.push(ShellCommand::new(
+            Effect::Transparent,
+            &text.split_ascii_whitespace().map(Word::literal).collect::<Vec<_>>(),
+            text,
+        ));
     }
 
     /// Returns the number of brackets in patterns and of plain numeric comparisons. `double`: in
