@@ -9,11 +9,11 @@ use serde_json::value::RawValue;
 use super::PROTOCOL;
 use crate::content::{StopReason, Usage};
 use crate::model::provider_error::ProviderError;
-use crate::model::wire::{self, AnswerSize, Chunk, Out, Reader, interrupted};
+use crate::model::wire::{self, AnswerSize, Chunk, DecodedChunks, EventReader, interrupted};
 use crate::model::{ModelError, Retry};
 
 #[derive(Default)]
-pub struct AnswerReader {
+pub struct AnthropicReader {
     /// Open blocks with their index.
     open: Vec<(usize, Open)>,
     usage: Usage,
@@ -88,8 +88,8 @@ struct Counts {
     cache_read_input_tokens: Option<u64>,
 }
 
-impl Reader for AnswerReader {
-    fn read(&mut self, data: &str, out: &mut Out) -> Result<(), ModelError> {
+impl EventReader for AnthropicReader {
+    fn read(&mut self, data: &str, out: &mut DecodedChunks) -> Result<(), ModelError> {
         let event: Event<'_> = wire::parse(data)?;
         match event.kind.as_ref() {
             "content_block_delta" => self.delta(event.index, event.delta, out),
@@ -128,8 +128,8 @@ impl Reader for AnswerReader {
     }
 }
 
-impl AnswerReader {
-    fn start(&mut self, index: usize, block: ContentBlock<'_>, out: &mut Out) {
+impl AnthropicReader {
+    fn start(&mut self, index: usize, block: ContentBlock<'_>, out: &mut DecodedChunks) {
         let open = match block.kind.as_ref() {
             "text" => {
                 out.extend(block.text.filter(|text| !text.is_empty()).map(Chunk::Text));
@@ -149,7 +149,7 @@ impl AnswerReader {
         self.open.push((index, open));
     }
 
-    fn delta(&mut self, index: usize, delta: Option<Delta<'_>>, out: &mut Out) {
+    fn delta(&mut self, index: usize, delta: Option<Delta<'_>>, out: &mut DecodedChunks) {
         let Some(delta) = delta else { return };
         out.extend(delta.text.map(Chunk::Text));
         out.extend(delta.thinking.filter(|text| !text.is_empty()).map(Chunk::Thinking));
@@ -171,7 +171,7 @@ impl AnswerReader {
         usage.output_tokens = counts.output_tokens.unwrap_or(usage.output_tokens);
     }
 
-    fn finish(&mut self, out: &mut Out) -> Result<(), ModelError> {
+    fn finish(&mut self, out: &mut DecodedChunks) -> Result<(), ModelError> {
         let reason = match self.reason.as_deref() {
             Some("max_tokens" | "model_context_window_exceeded") => StopReason::MaxTokens,
             Some("refusal") => StopReason::Refusal,
@@ -188,7 +188,7 @@ impl AnswerReader {
     }
 }
 
-fn stop(open: Open, out: &mut Out) {
+fn stop(open: Open, out: &mut DecodedChunks) {
     out.extend(match open {
         Open::Text => Some(Chunk::BlockEnd { thinking: false, state: None }),
         Open::Thinking { signature } => {
