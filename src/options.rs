@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 
 /// Permission mode of a session: what it may do without asking.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub enum Mode {
     #[default]
     Ask,
@@ -67,6 +67,12 @@ impl FromStr for Mode {
     }
 }
 
+impl From<Mode> for String {
+    fn from(mode: Mode) -> String {
+        mode.id().into()
+    }
+}
+
 impl TryFrom<String> for Mode {
     type Error = String;
 
@@ -77,8 +83,8 @@ impl TryFrom<String> for Mode {
 }
 
 /// How much a model may think before it answers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, clap::ValueEnum)]
-#[serde(try_from = "String")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(try_from = "String", into = "String")]
 pub enum Thinking {
     #[default]
     Off,
@@ -116,6 +122,12 @@ impl FromStr for Thinking {
     fn from_str(name: &str) -> Result<Thinking, Error> {
         let level = Self::ALL.into_iter().find(|level| level.as_str() == name);
         level.ok_or_else(|| Error::invalid_params(format!("unknown thinking level {name}")))
+    }
+}
+
+impl From<Thinking> for String {
+    fn from(level: Thinking) -> String {
+        level.as_str().into()
     }
 }
 

@@ -3,6 +3,8 @@
 
 mod barrier;
 mod client_fs;
+mod client_requests;
+mod client_terminal;
 mod feed;
 mod handler;
 mod pipes;

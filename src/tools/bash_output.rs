@@ -38,7 +38,7 @@ impl Tool for BashOutput {
     const KIND: ToolKind = ToolKind::Read;
 
     fn title(&self, input: &BashOutputInput, _: &Workspace) -> String {
-        input.job.as_ref().map_or("List background jobs".into(), |job| format!("ToolOutput of job {job}"))
+        input.job.as_ref().map_or("List background jobs".into(), |job| format!("Output of job {job}"))
     }
 
     fn access(&self, _: &BashOutputInput) -> Access {

@@ -29,7 +29,7 @@ pub(super) struct ReadInput {
     /// First line, from 1.
     #[serde(default)]
     offset: Option<u64>,
-    /// TextLines to read, at most 5000.
+    /// Lines to read, at most 5000.
     #[serde(default)]
     limit: Option<u64>,
 }
@@ -40,13 +40,13 @@ pub(super) struct ReadInput {
 pub(super) enum ReadDetails {
     Text {
         file_path: PathBuf,
-        /// TextLines of the file.
+        /// Lines of the file.
         total_lines: u64,
-        /// TextLines in the result.
+        /// Lines in the result.
         lines_read: u64,
         /// Number of the first line in the result, from 1.
         offset: u64,
-        /// TextLines are missing after the last one, or some are not complete.
+        /// Lines are missing after the last one, or some are not complete.
         truncated: bool,
     },
     Image {
@@ -197,9 +197,9 @@ struct Page {
     text: String,
     /// Number of the first line, from 1.
     first: u64,
-    /// TextLines in `text`.
+    /// Lines in `text`.
     lines: u64,
-    /// TextLines of the file.
+    /// Lines of the file.
     total: u64,
     /// Some lines are truncated.
     cut: bool,

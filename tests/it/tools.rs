@@ -195,7 +195,7 @@ async fn titles_are_short_and_relative() {
         ("bash", json!({"command": "cd a\ncargo test"}), "`cd a …`".into()),
         ("bash", json!({"command": "cargo run", "background": true}), "`cargo run` in background".into()),
         ("bash_output", json!({}), "List background jobs".into()),
-        ("bash_output", json!({"job": "1"}), "ToolOutput of job 1".into()),
+        ("bash_output", json!({"job": "1"}), "Output of job 1".into()),
         ("bash_kill", json!({"job": "1"}), "End job 1".into()),
         ("grep", json!({"pattern": "foo", "path": "src"}), "Search \"foo\" in src".into()),
         ("grep", json!({"pattern": "foo"}), "Search \"foo\"".into()),

@@ -1,8 +1,7 @@
 //! Tree-sitter queries for the definitions of each language. `@definition` captures a definition,
 //! `@name` its name.
 
-/// Definitions and references of Rust.
-pub const RUST: &str = "
+pub(super) const RUST: &str = "
 (struct_item name: (_) @name) @definition
 (enum_item name: (_) @name) @definition
 (union_item name: (_) @name) @definition
@@ -16,15 +15,13 @@ pub const RUST: &str = "
 (static_item name: (_) @name) @definition
 ";
 
-/// Definitions and references of Python.
-pub const PYTHON: &str = "
+pub(super) const PYTHON: &str = "
 (class_definition name: (_) @name) @definition
 (function_definition name: (_) @name) @definition
 (module (expression_statement (assignment left: (identifier) @name) @definition))
 ";
 
-/// Definitions and references of JavaScript.
-pub const JAVASCRIPT: &str = "
+pub(super) const JAVASCRIPT: &str = "
 (class_declaration name: (_) @name) @definition
 (function_declaration name: (_) @name) @definition
 (generator_function_declaration name: (_) @name) @definition
@@ -37,8 +34,7 @@ pub const JAVASCRIPT: &str = "
   right: [(arrow_function) (function_expression)]) @definition
 ";
 
-/// Definitions and references of TypeScript.
-pub const TYPESCRIPT: &str = "
+pub(super) const TYPESCRIPT: &str = "
 (interface_declaration name: (_) @name) @definition
 (type_alias_declaration name: (_) @name) @definition
 (enum_declaration name: (_) @name) @definition
@@ -49,8 +45,7 @@ pub const TYPESCRIPT: &str = "
 (internal_module name: (_) @name) @definition
 ";
 
-/// Definitions and references of Go.
-pub const GO: &str = "
+pub(super) const GO: &str = "
 (function_declaration name: (_) @name) @definition
 (method_declaration name: (_) @name) @definition
 (type_spec name: (_) @name) @definition
@@ -59,8 +54,7 @@ pub const GO: &str = "
 (source_file (var_declaration (var_spec name: (identifier) @name) @definition))
 ";
 
-/// Definitions and references of C.
-pub const C: &str = "
+pub(super) const C: &str = "
 (function_definition declarator: (function_declarator declarator: (identifier) @name)) @definition
 (function_definition declarator: (pointer_declarator declarator: (function_declarator declarator: (identifier) @name))) @definition
 (declaration declarator: (function_declarator declarator: (identifier) @name)) @definition
@@ -73,8 +67,7 @@ pub const C: &str = "
 (preproc_def name: (_) @name value: (_)) @definition
 ";
 
-/// Definitions and references of C++.
-pub const CPP: &str = "
+pub(super) const CPP: &str = "
 (class_specifier name: (type_identifier) @name body: (_)) @definition
 (function_definition declarator: (function_declarator declarator: (field_identifier) @name)) @definition
 (function_definition declarator: (function_declarator declarator: (qualified_identifier name: (_) @name))) @definition
@@ -89,8 +82,7 @@ pub const CPP: &str = "
 (concept_definition name: (_) @name) @definition
 ";
 
-/// Definitions and references of Java.
-pub const JAVA: &str = "
+pub(super) const JAVA: &str = "
 (class_declaration name: (_) @name) @definition
 (interface_declaration name: (_) @name) @definition
 (enum_declaration name: (_) @name) @definition
