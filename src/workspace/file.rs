@@ -42,6 +42,7 @@ pub fn read_small_text(path: &Path) -> io::Result<String> {
     text.map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not valid UTF-8"))
 }
 
+/// Fails unless `kind` is a regular file.
 pub(super) fn require_regular(kind: FileType) -> io::Result<()> {
     match kind {
         FileType::RegularFile => Ok(()),
