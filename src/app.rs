@@ -12,7 +12,7 @@ use crate::agent::{Models, NativeAgents, Services};
 use crate::api::Nuncio;
 use crate::config::{Environment, Loaded, Overrides, Places, load_project, load_user};
 use crate::error::{Error, Result};
-use crate::http::{self, Bridge};
+use crate::http::{HttpOptions, HttpServer};
 use crate::process::ProcessLauncher;
 use crate::session::Capacity;
 use crate::tools::Tools;
@@ -149,7 +149,7 @@ pub struct HttpFlags {
 }
 
 /// The application and its HTTP server, which listens but does not accept connections yet.
-pub async fn http_server(bootstrap: Bootstrap, flags: HttpFlags) -> Result<(Arc<Nuncio>, Bridge)> {
+pub async fn http_server(bootstrap: Bootstrap, flags: HttpFlags) -> Result<(Arc<Nuncio>, HttpServer)> {
     let address = tokio::net::lookup_host(&flags.address).await.ok().and_then(|mut found| found.next()).ok_or_else(|| {
         Error::invalid_params(format!("--http: invalid address {}", flags.address)).hint("give a host and a port: 127.0.0.1:8686")
     })?;
@@ -159,7 +159,7 @@ pub async fn http_server(bootstrap: Bootstrap, flags: HttpFlags) -> Result<(Arc<
     let http = &bootstrap.loaded.settings.http;
     let capacity = Capacity { sessions: http.max_sessions, turns: http.max_turns };
     let nuncio = build_with(bootstrap, capacity)?;
-    let options = http::Options {
+    let options = HttpOptions {
         address,
         public: flags.public,
         behind_proxy: flags.behind_proxy,
@@ -167,13 +167,13 @@ pub async fn http_server(bootstrap: Bootstrap, flags: HttpFlags) -> Result<(Arc<
         origins: flags.origins,
         roots,
     };
-    let server = Bridge::open(nuncio.clone(), options).await?;
+    let server = HttpServer::open(nuncio.clone(), options).await?;
     Ok((nuncio, server))
 }
 
 /// Serves ACP and HTTP on the same sessions, until the input ends or a signal arrives. `ready`
 /// reports the address of the HTTP server.
-pub async fn acp_and_http(nuncio: Arc<Nuncio>, server: Bridge, ready: impl FnOnce()) -> Result<()> {
+pub async fn acp_and_http(nuncio: Arc<Nuncio>, server: HttpServer, ready: impl FnOnce()) -> Result<()> {
     let stop = CancellationToken::new();
     let serving = tokio::spawn(server.serve(stop.clone()));
     // Turns of HTTP clients may finish when the editor disconnects.
@@ -186,7 +186,7 @@ pub async fn acp_and_http(nuncio: Arc<Nuncio>, server: Bridge, ready: impl FnOnc
 
 /// Serves HTTP until a signal arrives. `ready` reports the address; it is called when signals are
 /// handled already, because its reader may send one immediately.
-pub async fn serve(server: Bridge, ready: impl FnOnce() -> Result<()>) -> Result<()> {
+pub async fn serve(server: HttpServer, ready: impl FnOnce() -> Result<()>) -> Result<()> {
     let stop = CancellationToken::new();
     let signalled = tokio::spawn(on_signal(stop.clone()));
     ready()?;

@@ -354,9 +354,11 @@ pub const HTTP_BODIES_BYTES_MAX: usize = 64 << 20;
 /// Calls of one batch on `/rpc`.
 pub const RPC_BATCH_MAX: u32 = 100;
 /// Outgoing messages that one connection of `/rpc` buffers.
-pub const RPC_MESSAGES_QUEUED_MAX: u32 = 8;
+pub const RPC_MESSAGES_QUEUED_MAX: usize = 8;
 /// Calls of one socket that run or whose responses are not sent yet.
 pub const RPC_CALLS_MAX: usize = 32;
+/// Messages of one socket that are handled concurrently. Further ones are not read.
+pub const RPC_MESSAGES_MAX: usize = 2 * RPC_CALLS_MAX + RPC_MESSAGES_QUEUED_MAX;
 /// Read-only calls of one socket that run concurrently.
 pub const RPC_READS_MAX: usize = 4;
 /// Params of the running calls of one socket, in bytes.
@@ -364,7 +366,7 @@ pub const RPC_PARAMS_BYTES_MAX: usize = 2 * HTTP_BODY_BYTES_MAX;
 /// Unread responses over all sockets, in bytes.
 pub const RPC_UNREAD_BYTES_MAX: usize = 256 << 20;
 /// Subscriptions of one socket.
-pub const RPC_SUBSCRIPTIONS_MAX: u32 = 32;
+pub const RPC_SUBSCRIPTIONS_MAX: usize = 32;
 /// Interval of heartbeats on an idle stream.
 pub const HEARTBEAT: Duration = Duration::from_secs(15);
 /// How long connections may take to close after the turns ended at shutdown.

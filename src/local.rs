@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::api::{Client, Cx, EventStream, Follow, FollowParams, Method, Nuncio, Reply, Role, Shown};
+use crate::api::{CallContext, Client, ClientRole, EventStream, FollowChange, FollowParams, Method, Nuncio, Reply, StreamItem};
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::id::{Seq, SessionId};
@@ -28,7 +28,7 @@ impl LocalClient {
         self.call_until::<M>(params, CancellationToken::new()).await
     }
 
-    /// Calls a method that watches its cancellation ([`Method::ENDS_ITSELF`]), such as a prompt.
+    /// Calls a method that starts a turn, such as a prompt.
     /// The events that precede the result are committed when this returns.
     pub async fn call_until<M: Method>(&self, params: M::Params, cancel: CancellationToken) -> Result<M::Result> {
         self.reply::<M>(params, cancel).await?.result
@@ -40,13 +40,13 @@ impl LocalClient {
         let reply = self.reply::<M>(params, CancellationToken::new()).await?;
         reply.result?;
         match reply.follow {
-            Some(Follow::After(id, after)) => Ok((id, after)),
+            Some(FollowChange::After(id, after)) => Ok((id, after)),
             _ => Err(Error::internal(format!("{} opens no session", M::NAME))),
         }
     }
 
     async fn reply<M: Method>(&self, params: M::Params, cancel: CancellationToken) -> Result<Reply<M::Result>> {
-        M::call(Cx::new(self.nuncio.clone(), self.client.clone(), cancel), params).await
+        M::call(CallContext::new(self.nuncio.clone(), self.client.clone(), cancel), params).await
     }
 
     /// Follows the events of a session after seq `after`. While the stream exists and `answers` is
@@ -54,9 +54,9 @@ impl LocalClient {
     pub async fn follow(&self, session: &SessionId, after: Seq, answers: bool) -> Result<LocalEvents> {
         let client = match answers {
             true => self.client.clone(),
-            false => Arc::new(Client::limited(&self.client.principal, Role::Observer, None)),
+            false => Arc::new(Client::limited(&self.client.principal, ClientRole::Observer, None)),
         };
-        let cx = Cx::new(self.nuncio.clone(), client, CancellationToken::new());
+        let cx = CallContext::new(self.nuncio.clone(), client, CancellationToken::new());
         let params = FollowParams { session_id: Some(session.clone()), after, ..FollowParams::default() };
         let ended = CancellationToken::new();
         ended.cancel();
@@ -78,8 +78,8 @@ impl LocalEvents {
     pub async fn next(&mut self) -> Result<Vec<Arc<Event>>> {
         loop {
             match self.stream.next(&self.live).await? {
-                Some(Shown::Events(events)) => return Ok(events.into_iter().map(|(_, event)| event).collect()),
-                Some(Shown::Synced(_)) => {}
+                Some(StreamItem::Events(events)) => return Ok(events.into_iter().map(|(_, event)| event).collect()),
+                Some(StreamItem::Synced(_)) => {}
                 None => return Err(Error::not_found("the session was deleted")),
             }
         }
@@ -89,7 +89,7 @@ impl LocalEvents {
     pub async fn committed(&mut self) -> Result<Vec<Arc<Event>>> {
         let mut committed = Vec::new();
         while let Some(item) = self.stream.next(&self.ended).await? {
-            if let Shown::Events(events) = item {
+            if let StreamItem::Events(events) = item {
                 committed.extend(events.into_iter().map(|(_, event)| event));
             }
         }

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use pipes::standard;
 
-use crate::api::{Client, Follow, Nuncio};
+use crate::api::{Client, FollowChange, Nuncio};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::rpc::{Dialect, Framing, ReadError, WhenFull};
@@ -94,7 +94,7 @@ fn describe(error: ReadError) -> Error {
 fn follow_prompted_sessions(client: &Client, connection: AcpConnection, presence: Presence) {
     client.on_show(Box::new(move |session, after| {
         if presence.attend(session) {
-            let follow = Some(Follow::AfterIfNew(session.log.id.clone(), after));
+            let follow = Some(FollowChange::AfterIfNew(session.log.id.clone(), after));
             // Fails if the client is gone.
             let _ = connection.send_barrier(Barrier { follow, ..Barrier::default() });
         }

@@ -4,14 +4,15 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::files::{FileParams, FileView, FilesParams, blocking};
-use super::method::{Method, Reply, Route};
-use super::{Cx, Role};
+use super::method::{Method, Reply};
+use super::route::Route;
+use super::{CallContext, ClientRole};
 use crate::error::{Error, Kind, Result};
 use crate::id::SessionId;
 use crate::limits;
 use crate::session::files::SessionFiles;
 
-fn artifacts(cx: &Cx, session: &SessionId) -> SessionFiles {
+fn artifacts(cx: &CallContext, session: &SessionId) -> SessionFiles {
     SessionFiles::new(cx.nuncio.places.artifacts(session.as_str()))
 }
 
@@ -26,34 +27,37 @@ fn retention() -> String {
 /// An artifact. `size` is in bytes, `modifiedAtMs` in milliseconds since the Unix epoch.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Artifact {
+#[schemars(rename = "Artifact")]
+pub struct ArtifactView {
     name: String,
     size: u64,
     mime_type: String,
     modified_at_ms: u64,
 }
 
+/// Artifacts of a session.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Artifacts {
-    artifacts: Vec<Artifact>,
+    artifacts: Vec<ArtifactView>,
 }
 
-pub struct List;
+/// The method `_nuncio/artifact/list`.
+pub struct ListArtifacts;
 
-impl Method for List {
+impl Method for ListArtifacts {
     type Params = FilesParams;
     type Result = Artifacts;
     const NAME: &'static str = "_nuncio/artifact/list";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
-    const ROUTE: Option<Route> = Some(Route::get("/v1/sessions/{sessionId}/artifacts"));
-    const ROLE: Role = Role::Observer;
+    const ROUTES: &'static [Route] = &[Route::get("/v1/sessions/{sessionId}/artifacts")];
+    const ROLE: ClientRole = ClientRole::Observer;
     const DOC: &'static str = "Lists the artifacts of a session, sorted by name.";
 
-    async fn call(cx: Cx, params: FilesParams) -> Result<Reply<Artifacts>> {
+    async fn call(cx: CallContext, params: FilesParams) -> Result<Reply<Artifacts>> {
         cx.authorize(&params.session_id).await?;
         let files = artifacts(&cx, &params.session_id);
         let found = blocking(move || files.list()).await?.into_iter();
-        let artifacts = found.map(|file| Artifact {
+        let artifacts = found.map(|file| ArtifactView {
             name: file.name,
             size: file.size,
             mime_type: file.mime_type.into(),
@@ -63,18 +67,19 @@ impl Method for List {
     }
 }
 
-pub struct Get;
+/// The method `_nuncio/artifact/get`.
+pub struct GetArtifact;
 
-impl Method for Get {
+impl Method for GetArtifact {
     type Params = FileParams;
     type Result = FileView;
     const NAME: &'static str = "_nuncio/artifact/get";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "name": "call_01.txt"}"#;
-    const ROUTE: Option<Route> = Some(Route::get("/v1/sessions/{sessionId}/artifacts/{name}").gives_file());
-    const ROLE: Role = Role::Observer;
+    const ROUTES: &'static [Route] = &[Route::get("/v1/sessions/{sessionId}/artifacts/{name}").gives_file()];
+    const ROLE: ClientRole = ClientRole::Observer;
     const DOC: &'static str = "Returns an artifact of a session.";
 
-    async fn call(cx: Cx, params: FileParams) -> Result<Reply<FileView>> {
+    async fn call(cx: CallContext, params: FileParams) -> Result<Reply<FileView>> {
         let files = artifacts(&cx, &params.session_id);
         let missing = |error: Error| match error.kind {
             Kind::NotFound if error.hint.is_none() => error.hint(retention()),

@@ -10,8 +10,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::files::{FileParams, FileView, FilesParams, blocking};
-use super::method::{Method, Reply, Route};
-use super::{Cx, Role};
+use super::method::{Method, Reply};
+use super::route::Route;
+use super::{CallContext, ClientRole};
 use crate::content::Part;
 use crate::error::{Error, Kind, Result};
 use crate::id::SessionId;
@@ -19,9 +20,10 @@ use crate::limits;
 use crate::session::files::SessionFiles;
 use crate::workspace::media_type;
 
+/// A file to store with a session.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct AddParams {
+pub struct AddAttachmentParams {
     session_id: SessionId,
     /// A file name: no `/`, no `..`, no leading dot, at most 255 bytes. If the name is taken, a
     /// number is added to it.
@@ -36,7 +38,8 @@ pub struct AddParams {
 /// A stored attachment. A `resource_link` in a message refers to it by `uri`. `size` is in bytes.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Added {
+#[schemars(rename = "Added")]
+pub struct AttachmentView {
     name: String,
     mime_type: String,
     size: u64,
@@ -44,18 +47,18 @@ pub struct Added {
 }
 
 /// Stores a file as an attachment of a session.
-async fn add_attachment(cx: &Cx, session: &SessionId, name: String, bytes: Vec<u8>) -> Result<Added> {
+async fn add_attachment(cx: &CallContext, session: &SessionId, name: String, bytes: Vec<u8>) -> Result<AttachmentView> {
     cx.authorize(session).await?;
     let files = attachments(cx, session);
     blocking(move || {
         let name = files.add(&name, &bytes)?;
         let uri = uri(&files, &name);
-        Ok(Added { name, mime_type: media_type(&bytes).into(), size: bytes.len() as u64, uri })
+        Ok(AttachmentView { name, mime_type: media_type(&bytes).into(), size: bytes.len() as u64, uri })
     })
     .await
 }
 
-fn attachments(cx: &Cx, session: &SessionId) -> SessionFiles {
+fn attachments(cx: &CallContext, session: &SessionId) -> SessionFiles {
     SessionFiles::new(cx.nuncio.places.attachments(session.as_str()))
 }
 
@@ -70,7 +73,7 @@ fn uri(files: &SessionFiles, name: &str) -> String {
 /// Replaces each link to an attachment of the session by the attachment's content, if it is an
 /// image or a short text. Returns [`Kind::TooLarge`] if the linked attachments exceed
 /// [`limits::MESSAGE_ATTACHMENTS_BYTES_MAX`] in total.
-pub fn with_attachments(cx: &Cx, session: &SessionId, parts: Vec<Part>) -> Result<Vec<Part>> {
+pub fn with_attachments(cx: &CallContext, session: &SessionId, parts: Vec<Part>) -> Result<Vec<Part>> {
     let mut remaining = limits::MESSAGE_ATTACHMENTS_BYTES_MAX;
     let files = attachments(cx, session);
     let prefix = uri(&files, "");
@@ -104,61 +107,65 @@ fn content(uri: &str, bytes: Vec<u8>) -> Option<Part> {
     }
 }
 
-pub struct Add;
+/// The method `_nuncio/attachment/add`.
+pub struct AddAttachment;
 
-impl Method for Add {
-    type Params = AddParams;
-    type Result = Added;
+impl Method for AddAttachment {
+    type Params = AddAttachmentParams;
+    type Result = AttachmentView;
     const NAME: &'static str = "_nuncio/attachment/add";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "name": "note.txt", "data": "aGVsbG8K"}"#;
-    const ROUTE: Option<Route> = Some(Route::post("/v1/sessions/{sessionId}/attachments").status(201).takes_file());
+    const ROUTES: &'static [Route] = &[Route::post("/v1/sessions/{sessionId}/attachments").status(201).takes_file()];
     const DOC: &'static str = "Stores a file with a session. A resource_link with its uri in a message sends it to the model.";
 
-    async fn call(cx: Cx, params: AddParams) -> Result<Reply<Added>> {
+    async fn call(cx: CallContext, params: AddAttachmentParams) -> Result<Reply<AttachmentView>> {
         let bytes = STANDARD.decode(&params.data).map_err(|error| Error::invalid_params(format!("data: not base64: {error}")))?;
         add_attachment(&cx, &params.session_id, params.name, bytes).await.map(Reply::new)
     }
 }
 
-pub struct Get;
+/// The method `_nuncio/attachment/get`.
+pub struct GetAttachment;
 
-impl Method for Get {
+impl Method for GetAttachment {
     type Params = FileParams;
     type Result = FileView;
     const NAME: &'static str = "_nuncio/attachment/get";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "name": "note.txt"}"#;
-    const ROUTE: Option<Route> = Some(Route::get("/v1/sessions/{sessionId}/attachments/{name}").gives_file());
-    const ROLE: Role = Role::Observer;
+    const ROUTES: &'static [Route] = &[Route::get("/v1/sessions/{sessionId}/attachments/{name}").gives_file()];
+    const ROLE: ClientRole = ClientRole::Observer;
     const DOC: &'static str = "Returns an attachment of a session.";
 
-    async fn call(cx: Cx, params: FileParams) -> Result<Reply<FileView>> {
+    async fn call(cx: CallContext, params: FileParams) -> Result<Reply<FileView>> {
         let files = attachments(&cx, &params.session_id);
         FileView::read(&cx, files, params).await.map(Reply::new)
     }
 }
 
+/// Attachments of a session.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Attachments {
-    attachments: Vec<Added>,
+    attachments: Vec<AttachmentView>,
 }
 
-pub struct List;
+/// The method `_nuncio/attachment/list`.
+pub struct ListAttachments;
 
-impl Method for List {
+impl Method for ListAttachments {
     type Params = FilesParams;
     type Result = Attachments;
     const NAME: &'static str = "_nuncio/attachment/list";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
-    const ROUTE: Option<Route> = Some(Route::get("/v1/sessions/{sessionId}/attachments"));
-    const ROLE: Role = Role::Observer;
+    const ROUTES: &'static [Route] = &[Route::get("/v1/sessions/{sessionId}/attachments")];
+    const ROLE: ClientRole = ClientRole::Observer;
     const DOC: &'static str = "Lists the attachments of a session, sorted by name.";
 
-    async fn call(cx: Cx, params: FilesParams) -> Result<Reply<Attachments>> {
+    async fn call(cx: CallContext, params: FilesParams) -> Result<Reply<Attachments>> {
         cx.authorize(&params.session_id).await?;
         let files = attachments(&cx, &params.session_id);
         let list = blocking(move || {
             let found = files.list()?.into_iter();
-            let view = |file: crate::session::files::SessionFile| Added {
+            let view = |file: crate::session::files::SessionFile| AttachmentView {
                 uri: uri(&files, &file.name),
                 name: file.name,
                 mime_type: file.mime_type.into(),

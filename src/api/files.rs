@@ -5,18 +5,20 @@ use base64::engine::general_purpose::STANDARD;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Cx;
+use super::CallContext;
 use crate::error::{Error, Result};
 use crate::id::SessionId;
 use crate::session::files::SessionFiles;
 use crate::workspace::media_type;
 
+/// Selects the files of a session.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FilesParams {
     pub session_id: SessionId,
 }
 
+/// Selects a file of a session.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileParams {
@@ -36,7 +38,7 @@ pub struct FileView {
 
 impl FileView {
     /// Reads a file, after checking that the caller has access to its session.
-    pub async fn read(cx: &Cx, files: SessionFiles, params: FileParams) -> Result<FileView> {
+    pub async fn read(cx: &CallContext, files: SessionFiles, params: FileParams) -> Result<FileView> {
         let FileParams { session_id, name } = params;
         cx.authorize(&session_id).await?;
         blocking(move || {

@@ -6,10 +6,12 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Cx;
-use super::method::{Follow, Method, Reply, Route};
+use super::CallContext;
+use super::directories::{directories, directory};
+use super::method::{FollowChange, Method, Reply};
 use super::options::{config_options, modes};
-use super::session::{directories, directory, note_mcp_servers};
+use super::route::Route;
+use super::session::note_mcp_servers;
 use crate::error::{Error, Result};
 use crate::event::SessionChange;
 use crate::id::SessionId;
@@ -44,18 +46,19 @@ pub struct Forked {
     config_options: Vec<acp::SessionConfigOption>,
 }
 
-pub struct Fork;
+/// The method `session/fork`.
+pub struct ForkSession;
 
-impl Method for Fork {
+impl Method for ForkSession {
     type Params = ForkParams;
     type Result = Forked;
     const NAME: &'static str = "session/fork";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
-    const ROUTE: Option<Route> = Some(Route::post("/v1/sessions/{sessionId}/fork").status(201));
+    const ROUTES: &'static [Route] = &[Route::post("/v1/sessions/{sessionId}/fork").status(201)];
     const DOC: &'static str =
         "Creates a session with the history of another one, up to the end of its last turn. `_meta.nuncio`: title.";
 
-    async fn call(cx: Cx, params: ForkParams) -> Result<Reply<Forked>> {
+    async fn call(cx: CallContext, params: ForkParams) -> Result<Reply<Forked>> {
         cx.client.authorized()?;
         let ours = params.meta.as_ref().and_then(|meta| meta.get("nuncio")).cloned();
         let meta: ForkMeta = ours
@@ -73,6 +76,6 @@ impl Method for Fork {
             modes: session.log.state(modes),
             config_options: config_options(&cx.nuncio, &session).await,
         };
-        Ok(Reply::new(forked).follow(Follow::After(id, session.log.head())))
+        Ok(Reply::new(forked).follow(FollowChange::After(id, session.log.head())))
     }
 }

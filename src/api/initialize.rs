@@ -7,8 +7,9 @@ use serde::ser::Error as _;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-use super::method::{Method, Reply, Route};
-use super::{Cx, Role};
+use super::method::{Method, Reply};
+use super::route::Route;
+use super::{CallContext, ClientRole};
 use crate::error::{Error, Kind, Result};
 use crate::model::catalog::PROVIDERS;
 use crate::protocol::{ProtocolVersion, acp};
@@ -60,14 +61,15 @@ fn auth_methods() -> Value {
     ])
 }
 
+/// The method `initialize`.
 pub struct Initialize;
 
 impl Method for Initialize {
     type Params = acp::InitializeRequest;
     type Result = InitializeResult;
     const NAME: &'static str = "initialize";
-    const ROUTE: Option<Route> = Some(Route::get("/v1/info"));
-    const ROLE: Role = Role::Observer;
+    const ROUTES: &'static [Route] = &[Route::get("/v1/info")];
+    const ROLE: ClientRole = ClientRole::Observer;
     const DOC: &'static str = "Exchanges the capabilities of client and server (ACP initialization); may be repeated.";
 
     fn rest_schema(params: &mut Schema, _: &mut Schema) {
@@ -75,11 +77,11 @@ impl Method for Initialize {
     }
 
     /// REST clients use the only protocol version and announce no capabilities.
-    fn from_rest(_: &Cx, params: &mut Map<String, Value>) {
+    fn from_rest(_: &CallContext, params: &mut Map<String, Value>) {
         *params = Map::from_iter([("protocolVersion".to_string(), 1.into())]);
     }
 
-    async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
+    async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
         cx.client.introduce(params.client_capabilities);
         let session = acp::SessionCapabilities::new()
             .list(acp::SessionListCapabilities::new())
@@ -102,17 +104,18 @@ impl Method for Initialize {
     }
 }
 
+/// The method `authenticate`.
 pub struct Authenticate;
 
 impl Method for Authenticate {
     type Params = acp::AuthenticateRequest;
     type Result = acp::AuthenticateResponse;
     const NAME: &'static str = "authenticate";
-    const ROLE: Role = Role::Observer;
+    const ROLE: ClientRole = ClientRole::Observer;
     const EXAMPLE: &'static str = r#"{"methodId": "environment"}"#;
     const DOC: &'static str = "Checks that a model is usable with the current settings and environment.";
 
-    async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
+    async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
         if !AUTH_METHODS.contains(&&*params.method_id.0) {
             return Err(Error::invalid_params(format!("methodId: unknown method {}", params.method_id.0))
                 .details(json!({ "known": AUTH_METHODS })));
@@ -135,16 +138,17 @@ impl Method for Authenticate {
     }
 }
 
+/// The method `logout`.
 pub struct Logout;
 
 impl Method for Logout {
     type Params = acp::LogoutRequest;
     type Result = acp::LogoutResponse;
     const NAME: &'static str = "logout";
-    const ROLE: Role = Role::Observer;
+    const ROLE: ClientRole = ClientRole::Observer;
     const DOC: &'static str = "Refuses new sessions and prompts on this connection until it authenticates again.";
 
-    async fn call(cx: Cx, _params: Self::Params) -> Result<Reply<Self::Result>> {
+    async fn call(cx: CallContext, _params: Self::Params) -> Result<Reply<Self::Result>> {
         cx.client.log_out(true);
         Ok(Reply::new(acp::LogoutResponse::new()))
     }

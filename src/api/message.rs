@@ -3,9 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Cx;
+use super::CallContext;
 use super::attachment::with_attachments;
-use super::method::{Method, Reply, Route};
+use super::method::{Method, Reply};
+use super::route::Route;
 use crate::content::{Part, Role};
 use crate::error::{Error, Result};
 use crate::event::{Body, Delivery};
@@ -17,18 +18,20 @@ use crate::session::message::{IncomingMessage, QueuedMessage};
 /// Role of a message that a client sends.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Speaker {
+#[schemars(rename = "Speaker")]
+enum SenderRole {
     #[default]
     User,
     System,
 }
 
+/// A message and how it is delivered.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct MessageParams {
     session_id: SessionId,
     #[serde(default)]
-    role: Speaker,
+    role: SenderRole,
     #[schemars(length(min = 1))]
     parts: Vec<Part>,
     /// If true, the message starts a turn, now or after the running turn. If false, it is only
@@ -48,34 +51,35 @@ fn yes() -> bool {
 /// message waits.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Sent {
+pub struct SentMessage {
     message_id: MessageId,
     #[serde(skip_serializing_if = "Option::is_none")]
     turn_id: Option<TurnId>,
 }
 
-pub struct Message;
+/// The method `_nuncio/session/message`.
+pub struct SendMessage;
 
-impl Method for Message {
+impl Method for SendMessage {
     type Params = MessageParams;
-    type Result = Sent;
+    type Result = SentMessage;
     const NAME: &'static str = "_nuncio/session/message";
     const EXAMPLE: &'static str =
         r#"{"sessionId": "sess_01", "parts": [{"type": "text", "text": "And the tests, please."}], "delivery": "steer"}"#;
-    const ROUTE: Option<Route> = Some(Route::post("/v1/sessions/{sessionId}/messages").status(202));
+    const ROUTES: &'static [Route] = &[Route::post("/v1/sessions/{sessionId}/messages").status(202)];
     const DOC: &'static str = "Adds a message and answers as soon as it is in the log. In an idle session it starts a turn. In a busy session it \
          waits for the end of the running turn (queue), or joins that turn at its next step (steer). Messages that still wait when a turn is cancelled, fails \
          or is interrupted, or when nuncio ends, are delivered first in the next turn.";
 
-    async fn call(cx: Cx, params: MessageParams) -> Result<Reply<Sent>> {
+    async fn call(cx: CallContext, params: MessageParams) -> Result<Reply<SentMessage>> {
         cx.client.authorized()?;
         let MessageParams { session_id: id, role, parts, auto_run, delivery } = params;
         if parts.is_empty() {
             return Err(Error::invalid_params("parts: is empty"));
         }
         let role = match role {
-            Speaker::User => Role::User,
-            Speaker::System => Role::System,
+            SenderRole::User => Role::User,
+            SenderRole::System => Role::System,
         };
         let parts = with_attachments(&cx, &id, parts)?;
         let message_id = MessageId::new();
@@ -95,10 +99,11 @@ impl Method for Message {
             None => cx.authorize(&id).await?.with(&id, place).await??,
         };
         let turn_id = session.arrived(placed, &queued).await?;
-        Ok(Reply::new(Sent { message_id, turn_id }))
+        Ok(Reply::new(SentMessage { message_id, turn_id }))
     }
 }
 
+/// Selects the turn whose prompt starts the new turn.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RetryParams {
@@ -106,6 +111,7 @@ pub struct RetryParams {
     turn_id: TurnId,
 }
 
+/// The turn that the retry started.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Retried {
@@ -113,18 +119,19 @@ pub struct Retried {
     turn_id: TurnId,
 }
 
-pub struct Retry;
+/// The method `_nuncio/session/retry`.
+pub struct RetryTurn;
 
-impl Method for Retry {
+impl Method for RetryTurn {
     type Params = RetryParams;
     type Result = Retried;
     const NAME: &'static str = "_nuncio/session/retry";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "turnId": "turn_01"}"#;
-    const ROUTE: Option<Route> = Some(Route::post("/v1/sessions/{sessionId}/turns/{turnId}/retry").status(202));
+    const ROUTES: &'static [Route] = &[Route::post("/v1/sessions/{sessionId}/turns/{turnId}/retry").status(202)];
     const DOC: &'static str = "Starts a new turn with the prompt of an earlier turn, in the context of that turn: the model no longer sees the \
          earlier turn and the turns after it.";
 
-    async fn call(cx: Cx, params: RetryParams) -> Result<Reply<Retried>> {
+    async fn call(cx: CallContext, params: RetryParams) -> Result<Reply<Retried>> {
         cx.client.authorized()?;
         let session = cx.session(&params.session_id).await?;
         let first = session.log.state(|state| state.turns.get(&params.turn_id).map(|turn| turn.first_seq));

@@ -5,61 +5,33 @@ use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::{Cx, Role};
+use super::call_context::CallContext;
+use super::client::ClientRole;
+use super::event_stream::EventStream;
+use super::route::Route;
+use super::schemas::standalone;
 use crate::error::{Error, Kind, Result};
 use crate::id::{Seq, SessionId};
 use crate::session::turn::panic_message;
 
-/// The REST route of a method. `path` may contain `{field}`s of the params.
-#[derive(Clone, Copy, Debug)]
-pub struct Route {
-    pub verb: &'static str,
-    pub path: &'static str,
-    /// Status of a successful response.
-    pub status: u16,
-    /// The request body may be a form with a file.
-    pub takes_file: bool,
-    /// The response is the content of a file, unless the client accepts only JSON.
-    pub gives_file: bool,
-}
-
-impl Route {
-    const fn new(verb: &'static str, path: &'static str) -> Route {
-        Route { verb, path, status: 200, takes_file: false, gives_file: false }
-    }
-
-    pub const fn get(path: &'static str) -> Route {
-        Route::new("GET", path)
-    }
-
-    pub const fn post(path: &'static str) -> Route {
-        Route::new("POST", path)
-    }
-
-    pub const fn put(path: &'static str) -> Route {
-        Route::new("PUT", path)
-    }
-
-    pub const fn delete(path: &'static str) -> Route {
-        Route::new("DELETE", path)
-    }
-
-    pub const fn status(self, status: u16) -> Route {
-        Route { status, ..self }
-    }
-
-    pub const fn takes_file(self) -> Route {
-        Route { takes_file: true, ..self }
-    }
-
-    pub const fn gives_file(self) -> Route {
-        Route { gives_file: true, ..self }
-    }
+/// How a method is called and answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MethodKind {
+    /// Returns one result. A cancelled call is dropped and returns [`Kind::Cancelled`].
+    Call,
+    /// Has no response.
+    Notification,
+    /// Starts a turn and returns when it ends. The method watches `cx.cancel` and returns its own
+    /// result when it is cancelled. Over REST, the response can also be the started turn or its
+    /// events.
+    Turn,
+    /// Opens a stream of events, which the transport sends after the response.
+    Stream,
 }
 
 /// A method. Unit structs implement it, one file per group of methods.
@@ -69,16 +41,11 @@ pub trait Method: 'static {
     const NAME: &'static str;
     /// Documentation: what the method does.
     const DOC: &'static str;
-    /// The REST route. None for a method that REST does not serve.
-    const ROUTE: Option<Route> = None;
+    /// The REST routes. Empty for a method that REST does not serve.
+    const ROUTES: &'static [Route] = &[];
     /// The least role that a caller needs.
-    const ROLE: Role = Role::Controller;
-    /// The method is a notification: it has no response.
-    const NOTIFICATION: bool = false;
-    /// The method watches `cx.cancel` and returns its own result when it is cancelled. Other
-    /// methods are dropped and return [`Kind::Cancelled`].
-    const ENDS_ITSELF: bool = false;
-
+    const ROLE: ClientRole = ClientRole::Controller;
+    const KIND: MethodKind = MethodKind::Call;
     /// Example params as JSON, for the documentation.
     const EXAMPLE: &'static str = "{}";
 
@@ -86,17 +53,16 @@ pub trait Method: 'static {
     fn complete(_params: &mut Map<String, Value>) {}
 
     /// Converts params of the REST route to params of the protocol.
-    fn from_rest(_cx: &Cx, _params: &mut Map<String, Value>) {}
+    fn from_rest(_cx: &CallContext, _params: &mut Map<String, Value>) {}
 
     /// Adapts the schemas of params and result to the REST route.
     fn rest_schema(_params: &mut Schema, _result: &mut Schema) {}
 
     /// Handles a call. The part before the first `.await` runs in the order of the requests.
-    fn call(cx: Cx, params: Self::Params) -> impl Future<Output = Result<Reply<Self::Result>>> + Send;
+    fn call(cx: CallContext, params: Self::Params) -> impl Future<Output = Result<Reply<Self::Result>>> + Send;
 }
 
 /// A result, and its position among the events of a session that the caller follows.
-#[derive(Debug)]
 pub struct Reply<T> {
     /// An error that must be sent after events is returned here instead of as the error of the
     /// call.
@@ -104,17 +70,19 @@ pub struct Reply<T> {
     /// All events of the session up to this seq are sent before the response.
     pub after: Option<(SessionId, Seq)>,
     /// Changes how the caller follows a session.
-    pub follow: Option<Follow>,
+    pub follow: Option<FollowChange>,
+    /// The events that a method of kind [`MethodKind::Stream`] opened.
+    pub stream: Option<Box<EventStream>>,
 }
 
 /// How the caller follows a session from now on.
 #[derive(Clone, Debug)]
-pub enum Follow {
+pub enum FollowChange {
     /// The whole history is sent before the response, live events after it.
     Replayed(SessionId),
     /// Events after this seq are sent, starting after the response.
     After(SessionId, Seq),
-    /// Like [`Follow::After`], unless the caller already follows the session.
+    /// Like [`FollowChange::After`], unless the caller already follows the session.
     AfterIfNew(SessionId, Seq),
     /// The caller stops following the session.
     No(SessionId),
@@ -128,7 +96,7 @@ impl<T> Reply<T> {
 
     /// A reply without position.
     pub fn of(result: Result<T>) -> Reply<T> {
-        Reply { result, after: None, follow: None }
+        Reply { result, after: None, follow: None, stream: None }
     }
 
     /// Sends all events of `session` up to `seq` before the response.
@@ -138,39 +106,43 @@ impl<T> Reply<T> {
     }
 
     /// Changes how the caller follows a session.
-    pub fn follow(mut self, follow: Follow) -> Reply<T> {
+    pub fn follow(mut self, follow: FollowChange) -> Reply<T> {
         self.follow = Some(follow);
+        self
+    }
+
+    /// Sends the events of `stream` after the response.
+    pub fn stream(mut self, stream: EventStream) -> Reply<T> {
+        self.stream = Some(Box::new(stream));
         self
     }
 }
 
 /// A row of the method table. The fields mirror [`Method`].
-pub struct Entry {
+pub struct MethodRow {
     pub name: &'static str,
     pub doc: &'static str,
-    pub route: Option<Route>,
-    pub role: Role,
-    pub notification: bool,
-    pub ends_itself: bool,
-    pub from_rest: fn(&Cx, &mut Map<String, Value>),
+    pub routes: &'static [Route],
+    pub role: ClientRole,
+    pub kind: MethodKind,
+    pub from_rest: fn(&CallContext, &mut Map<String, Value>),
     pub complete: fn(&mut Map<String, Value>),
     pub rest_schema: fn(&mut Schema, &mut Schema),
     pub example: &'static str,
     pub params: fn(&mut SchemaGenerator) -> Schema,
     pub result: fn(&mut SchemaGenerator) -> Schema,
-    pub call: fn(Cx, Value) -> BoxFuture<'static, Result<Reply<Value>>>,
+    pub call: fn(CallContext, Value) -> BoxFuture<'static, Result<Reply<Value>>>,
 }
 
-impl Entry {
+impl MethodRow {
     /// The row of method `M`.
-    pub const fn of<M: Method>() -> Entry {
-        Entry {
+    pub const fn of<M: Method>() -> MethodRow {
+        MethodRow {
             name: M::NAME,
             doc: M::DOC,
-            route: M::ROUTE,
+            routes: M::ROUTES,
             role: M::ROLE,
-            notification: M::NOTIFICATION,
-            ends_itself: M::ENDS_ITSELF,
+            kind: M::KIND,
             from_rest: M::from_rest,
             complete: M::complete,
             rest_schema: M::rest_schema,
@@ -182,18 +154,17 @@ impl Entry {
     }
 
     /// Runs a call. A panic becomes an error of the call; a cancelled call returns
-    /// [`Kind::Cancelled`] unless [`Method::ENDS_ITSELF`] is set.
-    pub async fn run(&self, cx: Cx, params: Value) -> Result<Reply<Value>> {
+    /// [`Kind::Cancelled`], unless the method itself ends a cancelled call.
+    pub async fn run(&self, cx: CallContext, params: Value) -> Result<Reply<Value>> {
         let cancel = cx.cancel.clone();
         let called = AssertUnwindSafe(async { (self.call)(cx, params).await }).catch_unwind();
-        let result = if self.ends_itself || self.notification {
-            called.await
-        } else {
-            tokio::select! {
+        let result = match self.kind {
+            MethodKind::Turn | MethodKind::Notification => called.await,
+            MethodKind::Call | MethodKind::Stream => tokio::select! {
                 biased;
                 result = called => result,
                 () = cancel.cancelled() => return Err(Error::new(Kind::Cancelled, "the request was cancelled")),
-            }
+            },
         };
         result.unwrap_or_else(|panic| {
             tracing::error!(method = self.name, panic = panic_message(&*panic), "a method panicked");
@@ -203,7 +174,9 @@ impl Entry {
 
     /// Returns whether the call creates something, so that `Idempotency-Key` applies.
     pub fn creates(&self) -> bool {
-        self.role > Role::Observer && !self.notification && self.route.is_some_and(|route| route.verb == "POST")
+        self.role > ClientRole::Observer
+            && self.kind != MethodKind::Notification
+            && self.routes.iter().any(|route| route.verb == "POST")
     }
 
     /// Standalone schemas of the params and the result.
@@ -219,26 +192,13 @@ impl Entry {
     }
 }
 
-/// A schema with all its definitions in `$defs`.
-fn standalone(schema: fn(&mut SchemaGenerator) -> Schema) -> Schema {
-    let mut settings = SchemaSettings::draft2020_12();
-    settings.meta_schema = None;
-    let mut generator = settings.into_generator();
-    let mut schema = schema(&mut generator);
-    let definitions = generator.take_definitions(true);
-    if !definitions.is_empty() {
-        schema.insert("$defs".into(), Value::Object(definitions));
-    }
-    schema
-}
-
 /// Checks the role, decodes the params, calls the method and encodes its result.
-fn erased<M: Method>(cx: Cx, params: Value) -> BoxFuture<'static, Result<Reply<Value>>> {
+fn erased<M: Method>(cx: CallContext, params: Value) -> BoxFuture<'static, Result<Reply<Value>>> {
     Box::pin(async move {
-        cx.client.must_be(M::ROLE)?;
-        let Reply { result, after, follow } = M::call(cx, decode::<M>(params)?).await?;
+        cx.client.require_role(M::ROLE)?;
+        let Reply { result, after, follow, stream } = M::call(cx, decode::<M>(params)?).await?;
         let encode = |result| serde_json::to_value(result).map_err(|error| Error::internal(format!("{}: {error}", M::NAME)));
-        Ok(Reply { result: result.and_then(encode), after, follow })
+        Ok(Reply { result: result.and_then(encode), after, follow, stream })
     })
 }
 

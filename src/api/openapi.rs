@@ -7,9 +7,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::events::{FOLLOW, FOLLOW_DOC, FOLLOW_ROUTES, FollowParams};
-use super::method::{Entry, Method, Route};
-use super::prompt::Prompt;
+use super::method::{MethodKind, MethodRow};
+use super::route::Route;
+use super::schemas::optional;
 use super::table::METHODS;
 use crate::error::KINDS;
 use crate::event::Event;
@@ -20,6 +20,7 @@ pub struct Envelope {
     pub error: ErrorBody,
 }
 
+/// An error of the error table.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorBody {
@@ -56,14 +57,8 @@ pub fn openapi() -> Value {
     settings.meta_schema = None;
     let mut generator = settings.into_generator();
     let mut paths = Map::new();
-    for entry in METHODS {
-        if let Some(route) = entry.route {
-            let operation = operation(entry, route, &mut generator);
-            add(&mut paths, route, operation);
-        }
-    }
-    for route in FOLLOW_ROUTES {
-        let operation = stream(route, &mut generator);
+    for (row, route) in METHODS.iter().flat_map(|row| row.routes.iter().map(move |route| (row, *route))) {
+        let operation = operation(row, route, &mut generator);
         add(&mut paths, route, operation);
     }
     add(&mut paths, Route::get("/health"), health());
@@ -92,13 +87,6 @@ pub fn openapi() -> Value {
     });
     shape::shape(&mut document);
     document
-}
-
-/// A schema without references.
-pub fn inlined<T: JsonSchema>() -> Schema {
-    let mut settings = SchemaSettings::draft2020_12();
-    settings.inline_subschemas = true;
-    settings.into_generator().into_root_schema_for::<T>()
 }
 
 fn add(paths: &mut Map<String, Value>, route: Route, operation: Value) {
@@ -131,83 +119,94 @@ fn error_responses(responses: &mut Map<String, Value>) {
     }
 }
 
-fn operation(entry: &Entry, route: Route, generator: &mut SchemaGenerator) -> Value {
-    let (mut params, mut result) = ((entry.params)(generator), (entry.result)(generator));
-    (entry.rest_schema)(&mut params, &mut result);
+fn operation(row: &MethodRow, route: Route, generator: &mut SchemaGenerator) -> Value {
+    let (mut params, mut result) = ((row.params)(generator), (row.result)(generator));
+    (row.rest_schema)(&mut params, &mut result);
+    let example: Map<String, Value> = serde_json::from_str(row.example).unwrap_or_default();
+    let mut fields = OperationFields::of(params, row, example);
+    let mut parameters: Vec<Value> = fields.captured(route.path);
+    let is_stream = row.kind == MethodKind::Stream;
+    let mut operation = Map::new();
+    operation.insert("operationId".into(), route.operation_id.map_or_else(|| operation_id(row.name), String::from).into());
+    operation.insert("summary".into(), row.doc.into());
+    let what = if is_stream { "stream" } else { "method" };
+    operation.insert("description".into(), format!("The {what} `{}`.", row.name).into());
+    operation.insert("tags".into(), json!([if is_stream { "events" } else { tag(route.path) }]));
+    if is_stream {
+        // The session of a stream is part of its path.
+        fields.without("sessionId");
+    }
+    if matches!(route.verb, "POST" | "PUT") {
+        parameters.extend(headers(row));
+        operation.insert("requestBody".into(), request_body(fields, route));
+    } else {
+        parameters.extend(fields.query());
+        parameters.extend(headers(row));
+    }
+    operation.insert("parameters".into(), parameters.into());
+    let mut responses = if is_stream { stream_responses() } else { call_responses(row, route, result) };
+    error_responses(&mut responses);
+    operation.insert("responses".into(), responses.into());
+    Value::Object(operation)
+}
+
+/// The headers that the requests of a method may have.
+fn headers(row: &MethodRow) -> Vec<Value> {
+    let mut headers = Vec::new();
+    if row.creates() {
+        let doc = "A repeated request with the same key returns the first response and has no other effect.";
+        let schema = json!({ "type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$" });
+        headers.push(header("Idempotency-Key", doc, schema));
+    }
+    match row.kind {
+        MethodKind::Call | MethodKind::Notification => {}
+        MethodKind::Turn => {
+            let doc = "`respond-async`: answers as soon as the turn has started. Other preferences are ignored (RFC 7240).";
+            headers.push(header("Prefer", doc, json!({ "type": "string", "examples": ["respond-async"] })));
+        }
+        MethodKind::Stream => {
+            let doc = "Cursor of the last event that the client received; takes precedence over `after`.";
+            headers.push(header("Last-Event-ID", doc, json!({ "type": "integer", "minimum": 0 })));
+        }
+    }
+    headers
+}
+
+fn request_body(fields: OperationFields, route: Route) -> Value {
+    let mut body = fields.body();
+    if route.takes_file {
+        let file = json!({ "type": "string", "format": "binary" });
+        body["content"]["multipart/form-data"] =
+            json!({ "schema": { "type": "object", "required": ["file"], "properties": { "file": file } } });
+    }
+    body
+}
+
+/// The successful responses of a method, by status.
+fn call_responses(row: &MethodRow, route: Route, mut result: Schema) -> Map<String, Value> {
     if result.get("type").is_some_and(|kind| kind == "null") {
         result = json_schema!({ "type": "object" });
     }
-    let example: Map<String, Value> = serde_json::from_str(entry.example).unwrap_or_default();
-    let mut fields = Fields::of(params, entry, example);
-    let mut parameters: Vec<Value> = fields.captured(route.path);
-    let mut operation = Map::new();
-    operation.insert("operationId".into(), operation_id(entry.name).into());
-    operation.insert("summary".into(), entry.doc.into());
-    operation.insert("description".into(), format!("The method `{}`.", entry.name).into());
-    operation.insert("tags".into(), json!([tag(route.path)]));
-    if matches!(route.verb, "POST" | "PUT") {
-        if route.verb == "POST" && entry.creates() {
-            let doc = "A repeated request with the same key returns the first response and has no other effect.";
-            parameters.push(header(
-                "Idempotency-Key",
-                doc,
-                json!({ "type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$" }),
-            ));
-        }
-        if entry.name == Prompt::NAME {
-            let doc = "`respond-async`: answers as soon as the turn has started. Other preferences are ignored (RFC 7240).";
-            parameters.push(header("Prefer", doc, json!({ "type": "string", "examples": ["respond-async"] })));
-        }
-        let mut body = fields.body();
-        if route.takes_file {
-            let file = json!({ "type": "string", "format": "binary" });
-            body["content"]["multipart/form-data"] =
-                json!({ "schema": { "type": "object", "required": ["file"], "properties": { "file": file } } });
-        }
-        operation.insert("requestBody".into(), body);
-    } else {
-        parameters.extend(fields.query());
-    }
-    operation.insert("parameters".into(), parameters.into());
     let mut responses = Map::new();
     let mut answer = json!({ "description": "Success", "content": { "application/json": { "schema": result } } });
     if route.gives_file {
         answer["content"]["*/*"] = json!({ "schema": { "type": "string", "format": "binary", "description": "The content of the file, unless the client accepts only JSON." } });
     }
-    if entry.name == Prompt::NAME {
+    if row.kind == MethodKind::Turn {
         answer["content"]["text/event-stream"] =
             json!({ "schema": { "type": "string", "description": "The events of the turn, if `Accept` requests them." } });
         let turn = json!({ "type": "object", "required": ["turnId"], "properties": { "turnId": { "type": "string" } } });
         responses.insert("202".into(), json!({ "description": "Started", "content": { "application/json": { "schema": turn } } }));
     }
     responses.insert(route.status.to_string(), answer);
-    error_responses(&mut responses);
-    operation.insert("responses".into(), responses.into());
-    Value::Object(operation)
+    responses
 }
 
-fn stream(route: Route, generator: &mut SchemaGenerator) -> Value {
-    let mut fields = Fields(FollowParams::json_schema(generator), Map::from_iter([("sessionId".to_string(), "sess_01".into())]));
-    let mut parameters = fields.captured(route.path);
-    fields.without("sessionId");
-    parameters.extend(fields.query());
-    let doc = "Cursor of the last event that the client received; takes precedence over `after`.";
-    parameters.push(header("Last-Event-ID", doc, json!({ "type": "integer", "minimum": 0 })));
-    let one = route.path.contains('{');
+/// The successful response of a stream.
+fn stream_responses() -> Map<String, Value> {
     let doc = "Frames `id: CURSOR`, `data: Event`; one `event: synced` at the end of the history; comments as heartbeats.";
-    let mut responses = Map::from_iter([(
-        "200".to_string(),
-        json!({ "description": doc, "content": { "text/event-stream": { "schema": { "type": "string", "contentMediaType": "application/json", "contentSchema": { "$ref": "#/components/schemas/Event" } } } } }),
-    )]);
-    error_responses(&mut responses);
-    json!({
-        "operationId": if one { "session_events" } else { "events" },
-        "summary": FOLLOW_DOC,
-        "description": format!("The stream `{FOLLOW}`."),
-        "tags": ["events"],
-        "parameters": parameters,
-        "responses": responses,
-    })
+    let schema = json!({ "type": "string", "contentMediaType": "application/json", "contentSchema": { "$ref": "#/components/schemas/Event" } });
+    Map::from_iter([("200".to_string(), json!({ "description": doc, "content": { "text/event-stream": { "schema": schema } } }))])
 }
 
 fn health() -> Value {
@@ -247,16 +246,16 @@ fn tag(path: &str) -> &str {
 
 /// The fields of a method's params that are not yet part of the path, the query or the body, and
 /// their example values.
-struct Fields(Schema, Map<String, Value>);
+struct OperationFields(Schema, Map<String, Value>);
 
-impl Fields {
-    fn of(mut schema: Schema, entry: &Entry, example: Map<String, Value>) -> Fields {
+impl OperationFields {
+    fn of(mut schema: Schema, row: &MethodRow, example: Map<String, Value>) -> OperationFields {
         let mut filled = Map::new();
-        (entry.complete)(&mut filled);
+        (row.complete)(&mut filled);
         for name in filled.keys() {
             optional(&mut schema, name);
         }
-        Fields(schema, example)
+        OperationFields(schema, example)
     }
 
     /// Removes a field. Returns its schema, and whether it is required.
@@ -321,16 +320,4 @@ impl Fields {
         }
         json!({ "required": required, "content": { "application/json": content } })
     }
-}
-
-/// Makes a field optional. Returns whether it was required.
-pub fn optional(schema: &mut Schema, name: &str) -> bool {
-    let Some(Value::Array(required)) = schema.get_mut("required") else { return false };
-    let before = required.len();
-    required.retain(|one| one != name);
-    let was = required.len() < before;
-    if required.is_empty() {
-        schema.remove("required");
-    }
-    was
 }

@@ -4,9 +4,10 @@
 use schemars::Schema;
 use serde_json::{Value, json};
 
-use super::method::{Method, Reply, Route};
-use super::session::session_id;
-use super::{Cx, Nuncio};
+use super::convert::session_id;
+use super::method::{Method, Reply};
+use super::route::Route;
+use super::{CallContext, Nuncio};
 use crate::error::{Error, Result};
 use crate::event::{Body, SessionChange};
 use crate::options::{MODES, Mode, OptionValue, Thinking};
@@ -75,6 +76,7 @@ fn in_field(field: &str, error: Error) -> Error {
     Error { message: format!("{field}: {}", error.message), ..error }
 }
 
+/// The method `session/set_mode`.
 pub struct SetMode;
 
 impl Method for SetMode {
@@ -82,10 +84,10 @@ impl Method for SetMode {
     type Result = acp::SetSessionModeResponse;
     const NAME: &'static str = "session/set_mode";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "modeId": "accept-edits"}"#;
-    const ROUTE: Option<Route> = Some(Route::put("/v1/sessions/{sessionId}/mode"));
+    const ROUTES: &'static [Route] = &[Route::put("/v1/sessions/{sessionId}/mode")];
     const DOC: &'static str = "Sets what the agent may do without asking, from the next tool call on.";
 
-    async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
+    async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
         let body = mode_event(&params.mode_id.0, "modeId")?;
         let session = cx.session(&session_id(&params.session_id)).await?;
         let seq = session.append(body).await?;
@@ -93,6 +95,7 @@ impl Method for SetMode {
     }
 }
 
+/// The method `session/set_config_option`.
 pub struct SetConfigOption;
 
 impl Method for SetConfigOption {
@@ -100,7 +103,7 @@ impl Method for SetConfigOption {
     type Result = acp::SetSessionConfigOptionResponse;
     const NAME: &'static str = "session/set_config_option";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "configId": "thinking", "value": "high"}"#;
-    const ROUTE: Option<Route> = Some(Route::put("/v1/sessions/{sessionId}/config/{configId}"));
+    const ROUTES: &'static [Route] = &[Route::put("/v1/sessions/{sessionId}/config/{configId}")];
     const DOC: &'static str = "Sets the option `mode`, `model` or `thinking`. Returns all options.";
 
     /// The values of all options are strings.
@@ -114,7 +117,7 @@ impl Method for SetConfigOption {
         }
     }
 
-    async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
+    async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
         let acp::SessionConfigOptionValue::ValueId { value } = &params.value else {
             return Err(Error::invalid_params("value: must be one of the option's values"));
         };

@@ -5,16 +5,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::method::{Method, Reply, Route};
-use super::{Cx, Role};
+use super::method::{Method, Reply};
+use super::route::Route;
+use super::{CallContext, ClientRole};
 use crate::content::{Location, PermissionOption, PermissionOptionKind, ToolContent, ToolKind};
 use crate::error::{Error, Result};
 use crate::id::{PermissionId, SessionId, ToolCallId, TurnId};
 use crate::session::{Session, SessionState};
 
+/// Selects permission requests.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct ListParams {
+pub struct ListPermissionsParams {
     /// Only requests of this session.
     session_id: Option<SessionId>,
 }
@@ -22,12 +24,13 @@ pub struct ListParams {
 /// An open permission request.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Permission {
+#[schemars(rename = "Permission")]
+pub struct PermissionView {
     permission_id: PermissionId,
     session_id: SessionId,
     #[serde(skip_serializing_if = "Option::is_none")]
     turn_id: Option<TurnId>,
-    tool_call: AskedCall,
+    tool_call: PendingToolCall,
     options: Vec<PermissionOption>,
     /// Time at which the request is denied, in milliseconds since the Unix epoch.
     deadline_ms: u64,
@@ -36,7 +39,8 @@ pub struct Permission {
 /// The tool call that needs the permission. `content` shows its effect: a diff or a command.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct AskedCall {
+#[schemars(rename = "AskedCall")]
+struct PendingToolCall {
     tool_call_id: ToolCallId,
     title: String,
     kind: ToolKind,
@@ -45,22 +49,24 @@ struct AskedCall {
     content: Vec<ToolContent>,
 }
 
+/// Open permission requests.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Permissions {
-    permissions: Vec<Permission>,
+pub struct PermissionList {
+    permissions: Vec<PermissionView>,
 }
 
-pub struct List;
+/// The method `_nuncio/permission/list`.
+pub struct ListPermissions;
 
-impl Method for List {
-    type Params = ListParams;
-    type Result = Permissions;
+impl Method for ListPermissions {
+    type Params = ListPermissionsParams;
+    type Result = PermissionList;
     const NAME: &'static str = "_nuncio/permission/list";
-    const ROUTE: Option<Route> = Some(Route::get("/v1/permissions"));
-    const ROLE: Role = Role::Observer;
+    const ROUTES: &'static [Route] = &[Route::get("/v1/permissions")];
+    const ROLE: ClientRole = ClientRole::Observer;
     const DOC: &'static str = "Lists the open permission requests in the sessions of this process.";
 
-    async fn call(cx: Cx, params: ListParams) -> Result<Reply<Permissions>> {
+    async fn call(cx: CallContext, params: ListPermissionsParams) -> Result<Reply<PermissionList>> {
         let open = match params.session_id {
             Some(id) => {
                 cx.authorize(&id).await?;
@@ -68,21 +74,21 @@ impl Method for List {
             }
             None => accessible(&cx),
         };
-        Ok(Reply::new(Permissions { permissions: open.iter().flat_map(|session| requests(session)).collect() }))
+        Ok(Reply::new(PermissionList { permissions: open.iter().flat_map(|session| requests(session)).collect() }))
     }
 }
 
 /// The open sessions that the caller has access to.
-fn accessible(cx: &Cx) -> Vec<Session> {
+fn accessible(cx: &CallContext) -> Vec<Session> {
     let open = cx.nuncio.sessions_now().map(|sessions| sessions.all_open()).unwrap_or_default();
     open.into_iter().filter(|session| cx.client.has_access_to(&session.log.state(|state| state.cwd.clone()))).collect()
 }
 
-fn requests(session: &Session) -> Vec<Permission> {
+fn requests(session: &Session) -> Vec<PermissionView> {
     session.log.state(|state| {
         let open = state.open_permissions.iter().filter(|open| session.broker.is_open(&open.id));
         open.filter_map(|open| {
-            Some(Permission {
+            Some(PermissionView {
                 permission_id: open.id.clone(),
                 session_id: session.log.id.clone(),
                 turn_id: state.turn.clone(),
@@ -95,9 +101,9 @@ fn requests(session: &Session) -> Vec<Permission> {
     })
 }
 
-fn asked_call(state: &SessionState, id: &ToolCallId, content: &[ToolContent]) -> Option<AskedCall> {
+fn asked_call(state: &SessionState, id: &ToolCallId, content: &[ToolContent]) -> Option<PendingToolCall> {
     let call = state.open_tools.iter().find(|call| call.id == *id)?;
-    Some(AskedCall {
+    Some(PendingToolCall {
         tool_call_id: id.clone(),
         title: call.title.clone(),
         kind: call.kind,
@@ -110,7 +116,7 @@ fn asked_call(state: &SessionState, id: &ToolCallId, content: &[ToolContent]) ->
 /// Either `optionId`, or `outcome`, which selects the first option of that kind.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct AnswerParams {
+pub struct AnswerPermissionParams {
     pub permission_id: PermissionId,
     pub option_id: Option<String>,
     pub outcome: Option<PermissionOptionKind>,
@@ -118,22 +124,24 @@ pub struct AnswerParams {
     pub reason: Option<String>,
 }
 
+/// The answer was accepted.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Answered {}
 
-pub struct Answer;
+/// The method `_nuncio/permission/answer`.
+pub struct AnswerPermission;
 
-impl Method for Answer {
-    type Params = AnswerParams;
+impl Method for AnswerPermission {
+    type Params = AnswerPermissionParams;
     type Result = Answered;
     const NAME: &'static str = "_nuncio/permission/answer";
     const EXAMPLE: &'static str = r#"{"permissionId": "perm_01", "outcome": "allow_once"}"#;
-    const ROUTE: Option<Route> = Some(Route::post("/v1/permissions/{permissionId}"));
+    const ROUTES: &'static [Route] = &[Route::post("/v1/permissions/{permissionId}")];
     const DOC: &'static str =
         "Answers a permission request. An option that the request does not offer is an error and leaves it open.";
 
-    async fn call(cx: Cx, params: AnswerParams) -> Result<Reply<Answered>> {
-        let AnswerParams { permission_id: id, option_id, outcome, reason } = params;
+    async fn call(cx: CallContext, params: AnswerPermissionParams) -> Result<Reply<Answered>> {
+        let AnswerPermissionParams { permission_id: id, option_id, outcome, reason } = params;
         let asks = |session: &Session| session.broker.is_open(&id);
         let session = accessible(&cx).into_iter().find(asks).ok_or_else(|| Error::not_found(format!("no open permission {id}")))?;
         let by = &cx.client.principal;

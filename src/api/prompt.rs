@@ -4,15 +4,17 @@ use super::attachment::with_attachments;
 use schemars::Schema;
 use serde_json::{Value, json};
 
-use super::method::{Method, Reply, Route};
-use super::session::session_id;
-use super::{Began, Cx};
+use super::convert::session_id;
+use super::method::{Method, MethodKind, Reply};
+use super::route::Route;
+use super::{CallContext, TurnStarted};
 use crate::content::{Part, StopReason, Usage};
 use crate::error::{Error, Result};
 use crate::protocol::{acp, content};
 use crate::session::Session;
 use crate::session::prompts::{PromptRequest, Prompted};
 
+/// The method `session/prompt`.
 pub struct Prompt;
 
 impl Method for Prompt {
@@ -21,9 +23,9 @@ impl Method for Prompt {
     const NAME: &'static str = "session/prompt";
     const DOC: &'static str = "Starts a turn and answers when it ends (ACP prompt turn). On stdio a prompt to a busy session waits and then runs in its own turn; \
          other transports return session_busy.";
-    const ROUTE: Option<Route> = Some(Route::post("/v1/sessions/{sessionId}/prompt"));
+    const ROUTES: &'static [Route] = &[Route::post("/v1/sessions/{sessionId}/prompt")];
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "prompt": [{"type": "text", "text": "What does this project do?"}]}"#;
-    const ENDS_ITSELF: bool = true;
+    const KIND: MethodKind = MethodKind::Turn;
 
     fn rest_schema(params: &mut Schema, result: &mut Schema) {
         if let Some(prompt) = params.pointer_mut("/properties/prompt") {
@@ -35,7 +37,7 @@ impl Method for Prompt {
         }
     }
 
-    async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
+    async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
         cx.client.authorized()?;
         let (id, client) = (session_id(&params.session_id), cx.client.clone());
         let prompt = with_attachments(&cx, &id, parts(params.prompt)?)?;
@@ -68,9 +70,9 @@ impl Method for Prompt {
         let Some(mut turn) = started else {
             return Ok(Reply::new(acp::PromptResponse::new(acp::StopReason::Cancelled)));
         };
-        if cx.began.is_some() {
+        if cx.turn_started.is_some() {
             turn.opened().await?;
-            cx.report_started(Began { session: id.clone(), turn: turn.id.clone(), after });
+            cx.report_started(TurnStarted { session: id.clone(), turn: turn.id.clone(), after });
         }
         let end = tokio::select! {
             biased;
@@ -102,18 +104,19 @@ fn parts(blocks: Vec<acp::ContentBlock>) -> Result<Vec<Part>> {
     blocks.into_iter().enumerate().map(part).collect()
 }
 
-pub struct Cancel;
+/// The method `session/cancel`.
+pub struct CancelTurn;
 
-impl Method for Cancel {
+impl Method for CancelTurn {
     type Params = acp::CancelNotification;
     type Result = ();
     const NAME: &'static str = "session/cancel";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
     const DOC: &'static str = "Cancels the running turn and the prompts that wait for it. No effect on an idle session.";
-    const ROUTE: Option<Route> = Some(Route::post("/v1/sessions/{sessionId}/cancel"));
-    const NOTIFICATION: bool = true;
+    const ROUTES: &'static [Route] = &[Route::post("/v1/sessions/{sessionId}/cancel")];
+    const KIND: MethodKind = MethodKind::Notification;
 
-    async fn call(cx: Cx, params: Self::Params) -> Result<Reply<()>> {
+    async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<()>> {
         let id = session_id(&params.session_id);
         match cx.opened(&id) {
             Some(session) => cx.check_access(&session).map(|()| session.cancel())?,

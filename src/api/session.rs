@@ -7,12 +7,15 @@ use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::method::{Follow, Method, Reply, Route};
-use super::openapi::{inlined, optional};
+use super::convert::{acp_id, into_meta, session_id, timestamp};
+use super::directories::{absolute, directories, directory};
+use super::method::{FollowChange, Method, Reply};
 use super::options::{config_options, modes};
-use super::rest::into_meta;
+use super::route::Route;
+use super::schemas::{inlined, optional};
+
 use super::view::Activity;
-use super::{Cx, Role};
+use super::{CallContext, ClientRole};
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, SessionChange, Severity};
 use crate::id::SessionId;
@@ -27,9 +30,9 @@ use crate::store::SessionRow;
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct NewSessionMeta {
     model: Option<String>,
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<String>", extend("default" = null))]
     mode: Option<Mode>,
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<String>", extend("default" = null))]
     thinking: Option<Thinking>,
     system_prompt: Option<String>,
     title: Option<String>,
@@ -59,35 +62,6 @@ fn default_mcp_servers(params: &mut Map<String, Value>) {
     params.entry("mcpServers").or_insert_with(|| Value::Array(Vec::new()));
 }
 
-/// Checks that `path` is an existing directory that the client has access to. A relative path of a
-/// local client is resolved against the directory of this process; other clients must give absolute
-/// paths. Errors name `field`.
-pub fn directory(cx: &Cx, field: &str, path: &Path) -> Result<PathBuf> {
-    let path = absolute(cx, path);
-    if !path.is_absolute() {
-        return Err(Error::invalid_params(format!("{field}: {} is not an absolute path", path.display())));
-    }
-    cx.client.require_dir(&path)?;
-    if !path.is_dir() {
-        return Err(Error::invalid_params(format!("{field}: {} is not a directory", path.display())));
-    }
-    Ok(path)
-}
-
-/// Resolves a relative path of a local client; other paths are unchanged.
-fn absolute(cx: &Cx, path: &Path) -> PathBuf {
-    if path.is_absolute() || !cx.client.local {
-        return path.into();
-    }
-    let joined = cx.nuncio.cwd.join(path);
-    std::fs::canonicalize(&joined).unwrap_or(joined)
-}
-
-/// Applies [`directory`] to each of the additional directories.
-pub fn directories(cx: &Cx, paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
-    paths.iter().enumerate().map(|(index, path)| directory(cx, &format!("additionalDirectories[{index}]"), path)).collect()
-}
-
 /// Emits a notice if the client gave MCP servers, which are not supported.
 pub async fn note_mcp_servers(session: &Session, servers: &[acp::McpServer]) -> Result<()> {
     if servers.is_empty() {
@@ -102,6 +76,7 @@ pub async fn note_mcp_servers(session: &Session, servers: &[acp::McpServer]) -> 
     Ok(())
 }
 
+/// The method `session/new`.
 pub struct NewSession;
 
 impl Method for NewSession {
@@ -109,7 +84,7 @@ impl Method for NewSession {
     type Result = acp::NewSessionResponse;
     const NAME: &'static str = "session/new";
     const EXAMPLE: &'static str = r#"{"cwd": "/home/me/project", "title": "Overview", "mode": "ask"}"#;
-    const ROUTE: Option<Route> = Some(Route::post("/v1/sessions").status(201));
+    const ROUTES: &'static [Route] = &[Route::post("/v1/sessions").status(201)];
     const DOC: &'static str = "Creates a session in a directory (ACP session setup). `_meta.nuncio`: model, mode, thinking, systemPrompt, title. \
          `_meta.systemPrompt`: a text that replaces the system prompt, or `{append}`, which adds to it.";
 
@@ -125,12 +100,12 @@ impl Method for NewSession {
         }
     }
 
-    fn from_rest(cx: &Cx, params: &mut Map<String, Value>) {
+    fn from_rest(cx: &CallContext, params: &mut Map<String, Value>) {
         into_meta(params, NewSessionMeta::FIELDS);
         params.entry("cwd").or_insert_with(|| cx.nuncio.cwd.to_string_lossy().into());
     }
 
-    async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
+    async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
         cx.client.authorized()?;
         let meta = NewSessionMeta::read(params.meta.as_ref())?;
         let cwd = directory(&cx, "cwd", &params.cwd)?;
@@ -156,12 +131,18 @@ impl Method for NewSession {
         let response = acp::NewSessionResponse::new(acp_id(&id))
             .modes(session.log.state(modes))
             .config_options(config_options(&cx.nuncio, &session).await);
-        Ok(Reply::new(response).follow(Follow::After(id, 0)))
+        Ok(Reply::new(response).follow(FollowChange::After(id, 0)))
     }
 }
 
 /// Opens a session. Directories in the call replace those of the session.
-async fn reopen(cx: &Cx, id: &acp::SessionId, cwd: &Path, additional: &[PathBuf], servers: &[acp::McpServer]) -> Result<Session> {
+async fn reopen(
+    cx: &CallContext,
+    id: &acp::SessionId,
+    cwd: &Path,
+    additional: &[PathBuf],
+    servers: &[acp::McpServer],
+) -> Result<Session> {
     cx.client.authorized()?;
     if cwd.as_os_str().is_empty() && additional.is_empty() {
         return cx.session(&session_id(id)).await;
@@ -184,6 +165,7 @@ async fn reopen(cx: &Cx, id: &acp::SessionId, cwd: &Path, additional: &[PathBuf]
     Ok(session)
 }
 
+/// The method `session/load`.
 pub struct LoadSession;
 
 impl Method for LoadSession {
@@ -197,15 +179,16 @@ impl Method for LoadSession {
         default_mcp_servers(params);
     }
 
-    async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
+    async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
         let session = reopen(&cx, &params.session_id, &params.cwd, &params.additional_directories, &params.mcp_servers).await?;
         let response = acp::LoadSessionResponse::new()
             .modes(session.log.state(modes))
             .config_options(config_options(&cx.nuncio, &session).await);
-        Ok(Reply::new(response).follow(Follow::Replayed(session.log.id.clone())))
+        Ok(Reply::new(response).follow(FollowChange::Replayed(session.log.id.clone())))
     }
 }
 
+/// The method `session/resume`.
 pub struct ResumeSession;
 
 impl Method for ResumeSession {
@@ -213,7 +196,7 @@ impl Method for ResumeSession {
     type Result = acp::ResumeSessionResponse;
     const NAME: &'static str = "session/resume";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
-    const ROUTE: Option<Route> = Some(Route::post("/v1/sessions/{sessionId}/resume"));
+    const ROUTES: &'static [Route] = &[Route::post("/v1/sessions/{sessionId}/resume")];
     const DOC: &'static str = "Opens a session without replaying its history (ACP session setup).";
 
     fn rest_schema(params: &mut Schema, _: &mut Schema) {
@@ -221,28 +204,29 @@ impl Method for ResumeSession {
     }
 
     /// Without `cwd` the session keeps its directory.
-    fn from_rest(_: &Cx, params: &mut Map<String, Value>) {
+    fn from_rest(_: &CallContext, params: &mut Map<String, Value>) {
         params.entry("cwd").or_insert_with(|| "".into());
     }
 
-    async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
+    async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
         let session = reopen(&cx, &params.session_id, &params.cwd, &params.additional_directories, &params.mcp_servers).await?;
         let response = acp::ResumeSessionResponse::new()
             .modes(session.log.state(modes))
             .config_options(config_options(&cx.nuncio, &session).await);
-        let follow = Follow::After(session.log.id.clone(), session.log.head());
+        let follow = FollowChange::After(session.log.id.clone(), session.log.head());
         Ok(Reply::new(response).follow(follow))
     }
 }
 
+/// The method `session/list`.
 pub struct ListSessions;
 
 impl Method for ListSessions {
     type Params = acp::ListSessionsRequest;
     type Result = acp::ListSessionsResponse;
     const NAME: &'static str = "session/list";
-    const ROUTE: Option<Route> = Some(Route::get("/v1/sessions"));
-    const ROLE: Role = Role::Observer;
+    const ROUTES: &'static [Route] = &[Route::get("/v1/sessions")];
+    const ROLE: ClientRole = ClientRole::Observer;
     const DOC: &'static str = "Lists sessions, most recently updated first. `cwd` selects the sessions of one directory, `cursor` the next page. \
          `_meta.nuncio` of each session: status, waiting.";
 
@@ -253,7 +237,7 @@ impl Method for ListSessions {
         }
     }
 
-    async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
+    async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
         let after = match params.cursor.as_deref() {
             None => None,
             Some(cursor) => Some(parse_cursor(cursor).ok_or_else(|| Error::invalid_params("cursor: invalid"))?),
@@ -275,7 +259,11 @@ impl Method for ListSessions {
 
 /// The next sessions that the client has access to, and where the next page starts. Reads a bounded
 /// number of pages, so a page can be short or empty even if more follow.
-async fn accessible(cx: &Cx, cwd: Option<&Path>, mut after: Option<PageEnd>) -> Result<(Vec<SessionRow>, Option<PageEnd>)> {
+async fn accessible(
+    cx: &CallContext,
+    cwd: Option<&Path>,
+    mut after: Option<PageEnd>,
+) -> Result<(Vec<SessionRow>, Option<PageEnd>)> {
     let (mut rows, mut access) = (Vec::new(), HashMap::new());
     for _ in 0..limits::SESSIONS_PAGES_MAX {
         let page = cx.nuncio.sessions().await?.list(cwd, after)?;
@@ -297,6 +285,7 @@ fn parse_cursor(cursor: &str) -> Option<PageEnd> {
     Some((updated_ms.parse().ok()?, key.parse().ok()?))
 }
 
+/// The method `session/close`.
 pub struct CloseSession;
 
 impl Method for CloseSession {
@@ -304,10 +293,10 @@ impl Method for CloseSession {
     type Result = acp::CloseSessionResponse;
     const NAME: &'static str = "session/close";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
-    const ROUTE: Option<Route> = Some(Route::post("/v1/sessions/{sessionId}/close"));
+    const ROUTES: &'static [Route] = &[Route::post("/v1/sessions/{sessionId}/close")];
     const DOC: &'static str = "Cancels the work of a session and closes it. The session stays on disk.";
 
-    async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
+    async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
         let id = session_id(&params.session_id);
         let sessions = cx.nuncio.sessions().await?;
         cx.client.require_session(&id, &sessions.cwd(&id)?)?;
@@ -320,9 +309,10 @@ impl Method for CloseSession {
 /// even if closing it failed.
 fn ended<T>(sessions: &Sessions, id: SessionId, result: Result<T>) -> Reply<T> {
     let reply = Reply::of(result);
-    if sessions.opened(&id).is_none() { reply.follow(Follow::No(id)) } else { reply }
+    if sessions.opened(&id).is_none() { reply.follow(FollowChange::No(id)) } else { reply }
 }
 
+/// The method `session/delete`.
 pub struct DeleteSession;
 
 impl Method for DeleteSession {
@@ -330,10 +320,10 @@ impl Method for DeleteSession {
     type Result = acp::DeleteSessionResponse;
     const NAME: &'static str = "session/delete";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
-    const ROUTE: Option<Route> = Some(Route::delete("/v1/sessions/{sessionId}"));
+    const ROUTES: &'static [Route] = &[Route::delete("/v1/sessions/{sessionId}")];
     const DOC: &'static str = "Deletes a session with its events and files. Deleting an unknown session succeeds.";
 
-    async fn call(cx: Cx, params: Self::Params) -> Result<Reply<Self::Result>> {
+    async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
         let id = session_id(&params.session_id);
         let sessions = cx.nuncio.sessions().await?;
         if let Ok(cwd) = sessions.cwd(&id) {
@@ -342,32 +332,4 @@ impl Method for DeleteSession {
         let deleted = sessions.delete(&id).await.map(|()| acp::DeleteSessionResponse::new());
         Ok(ended(sessions, id, deleted))
     }
-}
-
-/// Converts ACP's session id.
-pub fn session_id(id: &acp::SessionId) -> SessionId {
-    SessionId::from(&*id.0)
-}
-
-/// Converts a session id to ACP's type.
-pub fn acp_id(id: &SessionId) -> acp::SessionId {
-    acp::SessionId::new(id.as_str())
-}
-
-/// Formats milliseconds since the Unix epoch as RFC 3339 in UTC, with milliseconds.
-pub fn timestamp(at_ms: u64) -> String {
-    let days = (at_ms / 86_400_000) as i64;
-    // Civil date from days since 1970-01-01 (Howard Hinnant, "chrono-Compatible Low-Level Date
-    // Algorithms").
-    let shifted = days + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let day_of_era = shifted.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_shifted = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_shifted + 2) / 5 + 1;
-    let month = if month_shifted < 10 { month_shifted + 3 } else { month_shifted - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    let (seconds, ms) = ((at_ms / 1000) % 86_400, at_ms % 1000);
-    format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}.{ms:03}Z", seconds / 3600, seconds / 60 % 60, seconds % 60)
 }

@@ -6,46 +6,51 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::method::{Method, Reply, Route};
+use super::method::{Method, Reply};
 use super::options::modes_with;
-use super::view::{Activity, Status as SessionStatus};
-use super::{Cx, Role};
+use super::route::Route;
+use super::view::{Activity, SessionStatus};
+use super::{CallContext, ClientRole};
 use crate::content::ToolKind;
 use crate::error::Result;
 use crate::protocol::acp;
 use crate::session::AgentInfo;
 
+/// No params.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Nothing {}
+pub struct NoParams {}
 
 /// A tool. `inputSchema` is a JSON Schema (draft 2020-12) of an object.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Tool {
+#[schemars(rename = "Tool")]
+pub struct ToolView {
     name: String,
     description: String,
     kind: ToolKind,
     input_schema: Value,
 }
 
+/// Tools that models can call.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ToolList {
-    tools: Vec<Tool>,
+    tools: Vec<ToolView>,
 }
 
-pub struct Tools;
+/// The method `_nuncio/tool/list`.
+pub struct ListTools;
 
-impl Method for Tools {
-    type Params = Nothing;
+impl Method for ListTools {
+    type Params = NoParams;
     type Result = ToolList;
     const NAME: &'static str = "_nuncio/tool/list";
-    const ROUTE: Option<Route> = Some(Route::get("/v1/tools"));
-    const ROLE: Role = Role::Observer;
+    const ROUTES: &'static [Route] = &[Route::get("/v1/tools")];
+    const ROLE: ClientRole = ClientRole::Observer;
     const DOC: &'static str = "Lists the tools that models can call.";
 
-    async fn call(cx: Cx, _params: Nothing) -> Result<Reply<ToolList>> {
-        let tools = cx.nuncio.services.tools.iter().map(|tool| Tool {
+    async fn call(cx: CallContext, _params: NoParams) -> Result<Reply<ToolList>> {
+        let tools = cx.nuncio.services.tools.iter().map(|tool| ToolView {
             name: tool.name().into(),
             description: tool.spec().description.clone(),
             kind: tool.kind(),
@@ -57,36 +62,40 @@ impl Method for Tools {
 
 /// An agent. `kind` is `native` for nuncio's own agent.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Agent {
+#[schemars(rename = "Agent")]
+pub struct AgentView {
     name: String,
     kind: String,
     version: String,
 }
 
+/// Agents that can work in a session.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct AgentList {
-    agents: Vec<Agent>,
+    agents: Vec<AgentView>,
 }
 
-pub struct Agents;
+/// The method `_nuncio/agent/list`.
+pub struct ListAgents;
 
-impl Method for Agents {
-    type Params = Nothing;
+impl Method for ListAgents {
+    type Params = NoParams;
     type Result = AgentList;
     const NAME: &'static str = "_nuncio/agent/list";
-    const ROUTE: Option<Route> = Some(Route::get("/v1/agents"));
-    const ROLE: Role = Role::Observer;
+    const ROUTES: &'static [Route] = &[Route::get("/v1/agents")];
+    const ROLE: ClientRole = ClientRole::Observer;
     const DOC: &'static str = "Lists the agents that can work in a session.";
 
-    async fn call(cx: Cx, _params: Nothing) -> Result<Reply<AgentList>> {
-        let agent = |info: AgentInfo| Agent { name: info.name.into(), kind: info.kind.into(), version: info.version.into() };
+    async fn call(cx: CallContext, _params: NoParams) -> Result<Reply<AgentList>> {
+        let agent = |info: AgentInfo| AgentView { name: info.name.into(), kind: info.kind.into(), version: info.version.into() };
         Ok(Reply::new(AgentList { agents: cx.nuncio.agents.list().into_iter().map(agent).collect() }))
     }
 }
 
 /// A model. `id` is `PROVIDER/NAME`.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Model {
+#[schemars(rename = "Model")]
+pub struct ModelView {
     id: String,
     name: String,
 }
@@ -95,27 +104,28 @@ pub struct Model {
 /// model is usable.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ModelList {
-    models: Vec<Model>,
+    models: Vec<ModelView>,
     #[serde(skip_serializing_if = "Option::is_none")]
     default: Option<String>,
 }
 
-pub struct Models;
+/// The method `_nuncio/model/list`.
+pub struct ListModels;
 
-impl Method for Models {
-    type Params = Nothing;
+impl Method for ListModels {
+    type Params = NoParams;
     type Result = ModelList;
     const NAME: &'static str = "_nuncio/model/list";
-    const ROUTE: Option<Route> = Some(Route::get("/v1/models"));
-    const ROLE: Role = Role::Observer;
+    const ROUTES: &'static [Route] = &[Route::get("/v1/models")];
+    const ROLE: ClientRole = ClientRole::Observer;
     const DOC: &'static str =
         "Lists the usable models: models of the settings, of providers with an API key, and of a local server.";
 
-    async fn call(cx: Cx, _params: Nothing) -> Result<Reply<ModelList>> {
+    async fn call(cx: CallContext, _params: NoParams) -> Result<Reply<ModelList>> {
         let services = &cx.nuncio.services;
         let default = services.models.default_id(&services.user.settings).await.ok();
         let choices = services.models.choices(&services.user.settings, default.as_deref().unwrap_or_default());
-        let models = choices.into_iter().map(|choice| Model { id: choice.id, name: choice.name }).collect();
+        let models = choices.into_iter().map(|choice| ModelView { id: choice.id, name: choice.name }).collect();
         Ok(Reply::new(ModelList { models, default }))
     }
 }
@@ -123,24 +133,26 @@ impl Method for Models {
 /// Numbers of sessions in this process: open ones, ones with a running turn, and ones with an open
 /// permission request.
 #[derive(Debug, Default, Serialize, JsonSchema)]
-struct Counts {
+#[schemars(rename = "Counts")]
+struct SessionCounts {
     open: usize,
     busy: usize,
     waiting: usize,
 }
 
+/// Status of the process.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StatusView {
     version: String,
     /// Milliseconds since the process started.
     uptime_ms: u64,
-    sessions: Counts,
+    sessions: SessionCounts,
     /// Current cursor of the stream of all sessions: later events come after it.
     cursor: u64,
     /// Identity of the calling client; `role` is its role.
     principal: String,
-    role: Role,
+    role: ClientRole,
     /// The model in the settings.
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
@@ -151,22 +163,23 @@ pub struct StatusView {
     cwd: Option<PathBuf>,
 }
 
-pub struct Status;
+/// The method `_nuncio/status`.
+pub struct GetStatus;
 
-impl Method for Status {
-    type Params = Nothing;
+impl Method for GetStatus {
+    type Params = NoParams;
     type Result = StatusView;
     const NAME: &'static str = "_nuncio/status";
-    const ROUTE: Option<Route> = Some(Route::get("/v1/status"));
-    const ROLE: Role = Role::Observer;
+    const ROUTES: &'static [Route] = &[Route::get("/v1/status")];
+    const ROLE: ClientRole = ClientRole::Observer;
     const DOC: &'static str = "Returns the status of this process.";
 
-    async fn call(cx: Cx, _params: Nothing) -> Result<Reply<StatusView>> {
+    async fn call(cx: CallContext, _params: NoParams) -> Result<Reply<StatusView>> {
         let mut open = cx.nuncio.sessions_now().map(|sessions| sessions.all_open()).unwrap_or_default();
         if !cx.client.sees_all {
             open.retain(|session| cx.client.has_access_to(&session.log.state(|state| state.cwd.clone())));
         }
-        let mut sessions = Counts { open: open.len(), ..Counts::default() };
+        let mut sessions = SessionCounts { open: open.len(), ..SessionCounts::default() };
         for activity in open.iter().map(|session| Activity::of(session)) {
             sessions.busy += usize::from(activity.status == SessionStatus::Busy);
             sessions.waiting += usize::from(activity.waiting);

@@ -3,9 +3,10 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::method::{Method, Reply, Route};
+use super::method::{Method, Reply};
+use super::route::Route;
 use super::view::PageParams;
-use super::{Cx, Role};
+use super::{CallContext, ClientRole};
 use crate::content::StopReason;
 use crate::error::Result;
 use crate::id::{Seq, TurnId};
@@ -22,7 +23,7 @@ pub struct TurnView {
     stop_reason: Option<StopReason>,
     /// Present if the turn failed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<Failure>,
+    error: Option<TurnFailure>,
     /// The client that prompted.
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<String>,
@@ -38,7 +39,8 @@ pub struct TurnView {
 
 /// Error of a failed turn. `code` is a code of the error table.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Failure {
+#[schemars(rename = "Failure")]
+struct TurnFailure {
     code: String,
     message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,7 +54,7 @@ impl TurnView {
             turn_id: turn.id.clone(),
             status: turn.status,
             stop_reason: turn.stop_reason,
-            error: turn.error.as_deref().map(|error| Failure {
+            error: turn.error.as_deref().map(|error| TurnFailure {
                 code: error.code.clone(),
                 message: error.message.clone(),
                 hint: error.hint.clone(),
@@ -75,18 +77,19 @@ pub struct TurnsPage {
     next_cursor: Option<String>,
 }
 
-pub struct Turns;
+/// The method `_nuncio/session/turns`.
+pub struct ListTurns;
 
-impl Method for Turns {
+impl Method for ListTurns {
     type Params = PageParams;
     type Result = TurnsPage;
     const NAME: &'static str = "_nuncio/session/turns";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "limit": 20}"#;
-    const ROUTE: Option<Route> = Some(Route::get("/v1/sessions/{sessionId}/turns"));
-    const ROLE: Role = Role::Observer;
+    const ROUTES: &'static [Route] = &[Route::get("/v1/sessions/{sessionId}/turns")];
+    const ROLE: ClientRole = ClientRole::Observer;
     const DOC: &'static str = "Lists the turns of a session, newest last.";
 
-    async fn call(cx: Cx, params: PageParams) -> Result<Reply<TurnsPage>> {
+    async fn call(cx: CallContext, params: PageParams) -> Result<Reply<TurnsPage>> {
         let (after, limit) = params.bounds()?;
         let session = cx.open_read_only(&params.session_id).await?;
         let page = session.log.state(|state| {

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::method::{Method, Reply, Route};
+use super::convert::timestamp;
+use super::method::{Method, Reply};
 use super::options::modes;
-use super::session::timestamp;
-use super::{Cx, Role};
+use super::route::Route;
+use super::{CallContext, ClientRole};
 use crate::content::{self, Part, PlanEntry};
 use crate::error::{Error, Result};
 use crate::event::{Body, Event};
@@ -21,8 +22,7 @@ use crate::session::{Session, SessionState};
 /// Activity of a session, as known to this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[schemars(rename = "SessionStatus")]
-pub enum Status {
+pub enum SessionStatus {
     /// The session is not open, or open read-only, in this process.
     None,
     /// This process owns the session and no turn runs.
@@ -34,13 +34,13 @@ pub enum Status {
 /// Activity of a session. `waiting`: a permission request is open.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct Activity {
-    pub status: Status,
+    pub status: SessionStatus,
     pub waiting: bool,
 }
 
 impl Activity {
     /// Activity of a session that is not open.
-    pub const NONE: Activity = Activity { status: Status::None, waiting: false };
+    pub const NONE: Activity = Activity { status: SessionStatus::None, waiting: false };
 
     /// Activity of an open session.
     pub fn of(session: &Session) -> Activity {
@@ -51,22 +51,23 @@ impl Activity {
     /// Activity in this process; the log is not read.
     fn here(session: &Session) -> Activity {
         let status = match (session.turn().is_some(), session.is_owned()) {
-            (true, _) => Status::Busy,
-            (false, true) => Status::Idle,
-            (false, false) => Status::None,
+            (true, _) => SessionStatus::Busy,
+            (false, true) => SessionStatus::Idle,
+            (false, false) => SessionStatus::None,
         };
         Activity { status, waiting: false }
     }
 
     fn with(self, state: &SessionState) -> Activity {
-        let status = if state.turn.is_some() { Status::Busy } else { self.status };
+        let status = if state.turn.is_some() { SessionStatus::Busy } else { self.status };
         Activity { status, waiting: !state.open_permissions.is_empty() }
     }
 }
 
+/// Selects a session.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct GetParams {
+pub struct GetSessionParams {
     session_id: SessionId,
 }
 
@@ -103,18 +104,19 @@ pub struct SessionView {
     modes: acp::SessionModeState,
 }
 
-pub struct Get;
+/// The method `_nuncio/session/get`.
+pub struct GetSession;
 
-impl Method for Get {
-    type Params = GetParams;
+impl Method for GetSession {
+    type Params = GetSessionParams;
     type Result = SessionView;
     const NAME: &'static str = "_nuncio/session/get";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
-    const ROUTE: Option<Route> = Some(Route::get("/v1/sessions/{sessionId}"));
-    const ROLE: Role = Role::Observer;
+    const ROUTES: &'static [Route] = &[Route::get("/v1/sessions/{sessionId}")];
+    const ROLE: ClientRole = ClientRole::Observer;
     const DOC: &'static str = "Returns the current state of a session, such as its activity, mode and plan.";
 
-    async fn call(cx: Cx, params: GetParams) -> Result<Reply<SessionView>> {
+    async fn call(cx: CallContext, params: GetSessionParams) -> Result<Reply<SessionView>> {
         let session = cx.open_read_only(&params.session_id).await?;
         let here = Activity::here(&session);
         let view = session.log.state_at_head(|state, head| SessionView {
@@ -139,6 +141,7 @@ impl Method for Get {
     }
 }
 
+/// Selects a page of a session.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PageParams {
@@ -208,18 +211,19 @@ pub struct MessagesPage {
     next_cursor: Option<String>,
 }
 
-pub struct Messages;
+/// The method `_nuncio/session/messages`.
+pub struct ListMessages;
 
-impl Method for Messages {
+impl Method for ListMessages {
     type Params = PageParams;
     type Result = MessagesPage;
     const NAME: &'static str = "_nuncio/session/messages";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "limit": 20}"#;
-    const ROUTE: Option<Route> = Some(Route::get("/v1/sessions/{sessionId}/messages"));
-    const ROLE: Role = Role::Observer;
+    const ROUTES: &'static [Route] = &[Route::get("/v1/sessions/{sessionId}/messages")];
+    const ROLE: ClientRole = ClientRole::Observer;
     const DOC: &'static str = "Lists the completed messages of a session, oldest first.";
 
-    async fn call(cx: Cx, params: PageParams) -> Result<Reply<MessagesPage>> {
+    async fn call(cx: CallContext, params: PageParams) -> Result<Reply<MessagesPage>> {
         let (after, limit) = params.bounds()?;
         let session = cx.open_read_only(&params.session_id).await?;
         let read = tokio::task::spawn_blocking(move || messages(&session, after, limit)).await;

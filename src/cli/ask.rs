@@ -3,7 +3,7 @@
 
 use std::io::{BufRead, IsTerminal, Write};
 
-use crate::api::{Answer, AnswerParams};
+use crate::api::{AnswerPermission, AnswerPermissionParams};
 use crate::content::{PermissionOption, PermissionOptionKind};
 use crate::id::PermissionId;
 use crate::local::LocalClient;
@@ -45,9 +45,9 @@ pub async fn answer(approver: Approver, client: &LocalClient, id: &PermissionId,
 }
 
 async fn send(client: &LocalClient, id: &PermissionId, outcome: PermissionOptionKind) {
-    let params = AnswerParams { permission_id: id.clone(), option_id: None, outcome: Some(outcome), reason: None };
+    let params = AnswerPermissionParams { permission_id: id.clone(), option_id: None, outcome: Some(outcome), reason: None };
     // A late answer is not an error: the turn may have been cancelled.
-    let _ = client.call::<Answer>(params).await;
+    let _ = client.call::<AnswerPermission>(params).await;
 }
 
 /// Asks at the terminal until the user gives one of the offered answers. End of input denies.

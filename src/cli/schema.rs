@@ -5,7 +5,7 @@ use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 
 use super::output::{print, print_json};
-use crate::api::{METHODS, openapi};
+use crate::api::{METHODS, MethodKind, openapi};
 use crate::config::Settings;
 use crate::error::{Error, Result};
 use crate::event::Event;
@@ -38,15 +38,15 @@ fn root<T: JsonSchema>() -> Schema {
 }
 
 fn methods() -> Value {
-    let rows = METHODS.iter().map(|entry| {
-        let (params, result) = entry.schemas();
-        let row = json!({
-            "doc": entry.doc,
-            "notification": entry.notification,
+    let rows = METHODS.iter().filter(|row| row.kind != MethodKind::Stream).map(|row| {
+        let (params, result) = row.schemas();
+        let schema = json!({
+            "doc": row.doc,
+            "notification": row.kind == MethodKind::Notification,
             "params": params,
             "result": result,
         });
-        (entry.name.to_string(), row)
+        (row.name.to_string(), schema)
     });
     Value::Object(rows.collect::<Map<_, _>>())
 }

@@ -37,6 +37,7 @@ struct Failures {
 pub type CrossOrigin = Option<HeaderValue>;
 
 impl Auth {
+    /// Allows `hosts` and `origins` in addition to our own; sessions are limited to `roots`.
     pub fn new(tokens: Tokens, hosts: Vec<String>, origins: Vec<String>, roots: Arc<[PathBuf]>) -> Auth {
         let failures = Mutex::new(Failures { left: limits::LOGIN_FAILURES_MAX, since: Instant::now() });
         Auth { tokens, hosts: hosts.into_iter().map(|host| host.to_ascii_lowercase()).collect(), origins, roots, failures }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::auth::token;
-use crate::api::{Began, Client, Nuncio};
+use crate::api::{Client, Nuncio, TurnStarted};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::session::now_ms;
@@ -19,14 +19,14 @@ use crate::store::IdempotencyRecord;
 /// The stored result of a request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Outcome {
+pub enum StoredResult {
     Json { status: u16, body: Value },
-    Turn(Began),
+    Turn(TurnStarted),
 }
 
 /// A key, scoped to a token: a new token with the name of a revoked one has its own keys.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Key {
+pub struct IdempotencyKey {
     principal: String,
     key: String,
 }
@@ -34,11 +34,11 @@ pub struct Key {
 /// Keys of running requests. A repeated request waits for the first one.
 #[derive(Default)]
 pub struct Idempotency {
-    running: Mutex<HashMap<Key, Weak<tokio::sync::Mutex<()>>>>,
+    running: Mutex<HashMap<IdempotencyKey, Weak<tokio::sync::Mutex<()>>>>,
 }
 
 /// The key of a POST request. `None` for other methods, or without the header.
-pub fn key(request: &Request, client: &Client) -> Result<Option<Key>> {
+pub fn key(request: &Request, client: &Client) -> Result<Option<IdempotencyKey>> {
     let Some(given) = request.headers().get("idempotency-key").filter(|_| request.method() == "POST") else { return Ok(None) };
     let key = given.to_str().unwrap_or("");
     if key.is_empty() || key.len() > limits::IDEMPOTENCY_KEY_CHARS_MAX || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -47,7 +47,7 @@ pub fn key(request: &Request, client: &Client) -> Result<Option<Key>> {
     }
     let token = sha256(&SHA256, token(request.headers()).unwrap_or("").as_bytes());
     let token: String = token.as_ref().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    Ok(Some(Key { principal: format!("{} {token}", client.principal), key: key.into() }))
+    Ok(Some(IdempotencyKey { principal: format!("{} {token}", client.principal), key: key.into() }))
 }
 
 impl Idempotency {
@@ -56,11 +56,11 @@ impl Idempotency {
     pub async fn outcome(
         &self,
         nuncio: &Nuncio,
-        key: Key,
+        key: IdempotencyKey,
         method: &str,
         params: &Value,
-        work: impl Future<Output = Result<Outcome>>,
-    ) -> Result<Outcome> {
+        work: impl Future<Output = Result<StoredResult>>,
+    ) -> Result<StoredResult> {
         let request = sha256(&SHA256, format!("{method} {params}").as_bytes());
         let turn = self.turn(&key);
         let _turn = turn.lock().await;
@@ -79,7 +79,7 @@ impl Idempotency {
         outcome
     }
 
-    fn turn(&self, key: &Key) -> Arc<tokio::sync::Mutex<()>> {
+    fn turn(&self, key: &IdempotencyKey) -> Arc<tokio::sync::Mutex<()>> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(turn) = running.get(key).and_then(Weak::upgrade) {
             return turn;
@@ -91,7 +91,7 @@ impl Idempotency {
     }
 }
 
-fn repeated(answer: IdempotencyRecord, request: &[u8]) -> Result<Outcome> {
+fn repeated(answer: IdempotencyRecord, request: &[u8]) -> Result<StoredResult> {
     if answer.asked != request {
         return Err(Error::invalid_params("Idempotency-Key: already used for a different request"));
     }

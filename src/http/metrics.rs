@@ -1,10 +1,7 @@
-//! `/metrics`: counters and gauges in Prometheus' text format (OpenMetrics 1.0).
+//! Metrics: counters and gauges in Prometheus' text format (OpenMetrics 1.0).
 
 use std::time::Duration;
 
-use axum::Extension;
-use axum::http::header;
-use axum::response::{IntoResponse, Response};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -13,30 +10,27 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use super::AppState;
-use super::response::ApiError;
-use super::routes::{ClientExtension, StateExtension};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Result};
 use crate::session::Sessions;
 
 /// Metrics of the HTTP server.
-pub struct Requests {
-    count: Family<Request, Counter>,
+pub struct RequestMetrics {
+    count: Family<RequestLabels, Counter>,
     seconds: Histogram,
     pub connections: Gauge,
     pub streams: Gauge,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Request {
+struct RequestLabels {
     method: String,
     route: String,
     status: u16,
 }
 
-impl Default for Requests {
+impl Default for RequestMetrics {
     fn default() -> Self {
-        Requests {
+        RequestMetrics {
             count: Family::default(),
             seconds: Histogram::new([0.0005, 0.001, 0.005, 0.02, 0.1, 1.0, 10.0]),
             connections: Gauge::default(),
@@ -45,13 +39,13 @@ impl Default for Requests {
     }
 }
 
-impl Requests {
+impl RequestMetrics {
     /// Counts a request. `route` is a route pattern; `None` stands for all unknown paths, so that
     /// clients cannot create new labels.
     pub fn count(&self, method: &str, route: Option<&str>, status: u16, took: Duration) {
         let known = ["GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS"];
         let method = if known.contains(&method) { method } else { "other" };
-        let request = Request { method: method.into(), route: route.unwrap_or("none").into(), status };
+        let request = RequestLabels { method: method.into(), route: route.unwrap_or("none").into(), status };
         self.count.get_or_create(&request).inc();
         self.seconds.observe(took.as_secs_f64());
     }
@@ -61,6 +55,7 @@ impl Requests {
 pub struct GaugeGuard(Gauge);
 
 impl GaugeGuard {
+    /// Increments `gauge`.
     pub fn new(gauge: &Gauge) -> GaugeGuard {
         gauge.inc();
         GaugeGuard(gauge.clone())
@@ -73,29 +68,14 @@ impl Drop for GaugeGuard {
     }
 }
 
-/// `GET /metrics`.
-pub async fn show(Extension(state): StateExtension, Extension(client): ClientExtension) -> Response {
-    if !client.sees_all {
-        let message = "metrics cover all sessions, but this token is limited to some";
-        return ApiError(Error::new(Kind::Forbidden, message)).into_response();
-    }
-    match text(&state) {
-        Ok(text) => {
-            let media = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-            ([(header::CONTENT_TYPE, media)], text).into_response()
-        }
-        Err(error) => ApiError(error).into_response(),
-    }
-}
-
-fn text(state: &AppState) -> Result<String> {
+/// All metrics in Prometheus' text format. `sessions` is absent while the store is closed.
+pub fn text(requests: &RequestMetrics, sessions: Option<&Sessions>) -> Result<String> {
     let mut registry = Registry::with_prefix("nuncio");
-    let requests = &state.requests;
     registry.register("http_requests", "Requests, by method, route and status", requests.count.clone());
     registry.register_with_unit("http_request", "Time until the response headers", Unit::Seconds, requests.seconds.clone());
     registry.register("http_connections", "Open connections", requests.connections.clone());
     registry.register("http_streams", "Open event streams", requests.streams.clone());
-    if let Some(sessions) = state.nuncio.sessions_now() {
+    if let Some(sessions) = sessions {
         of_sessions(&mut registry, sessions);
     }
     if let Some(bytes) = crate::process::resident_bytes() {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use axum::body::Body;
 use axum::extract::{Query, RawPathParams, Request};
-use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use axum::http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE};
 use axum::http::{HeaderMap, Uri};
 use axum::{RequestExt, body::Bytes};
 use bytes::BytesMut;
@@ -15,26 +15,27 @@ use schemars::Schema;
 use serde_json::{Map, Value};
 use tokio::sync::SemaphorePermit;
 
-use super::{AppState, files, schema};
+use super::state::AppState;
+use super::{files, schema};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 
 /// The fields of a method's params: their schema, and the types that text in a path or a query is
 /// read as.
-pub struct Fields {
+pub struct RestFields {
     schema: Schema,
-    texts: HashMap<String, Text>,
+    texts: HashMap<String, TextType>,
 }
 
 #[derive(Clone, Copy)]
-enum Text {
+enum TextType {
     Number,
     Boolean,
 }
 
-impl Fields {
+impl RestFields {
     /// The fields of an object schema.
-    pub fn of(schema: Schema) -> Fields {
+    pub fn of(schema: Schema) -> RestFields {
         let mut texts = HashMap::new();
         let properties = schema.get("properties").and_then(Value::as_object);
         for (name, property) in properties.into_iter().flatten() {
@@ -44,20 +45,20 @@ impl Fields {
                 _ => false,
             };
             if is("integer") || is("number") {
-                texts.insert(name.clone(), Text::Number);
+                texts.insert(name.clone(), TextType::Number);
             } else if is("boolean") {
-                texts.insert(name.clone(), Text::Boolean);
+                texts.insert(name.clone(), TextType::Boolean);
             }
         }
-        Fields { schema, texts }
+        RestFields { schema, texts }
     }
 
     /// Parses a value of a path or a query. A value of the wrong type stays text, and the method
     /// reports the field.
     fn value(&self, name: &str, text: String) -> Value {
         let read = match self.texts.get(name) {
-            Some(Text::Number) => text.parse::<serde_json::Number>().ok().map(Value::Number),
-            Some(Text::Boolean) => text.parse::<bool>().ok().map(Value::Bool),
+            Some(TextType::Number) => text.parse::<serde_json::Number>().ok().map(Value::Number),
+            Some(TextType::Boolean) => text.parse::<bool>().ok().map(Value::Bool),
             None => None,
         };
         read.unwrap_or(Value::String(text))
@@ -66,7 +67,7 @@ impl Fields {
 
 /// Collects the params of a request. Unknown fields and repeated query fields are errors. With
 /// `form`, the body may be a form with a file.
-pub async fn gather(state: &AppState, mut request: Request, fields: &Fields, form: bool) -> Result<Map<String, Value>> {
+pub async fn gather(state: &AppState, mut request: Request, fields: &RestFields, form: bool) -> Result<Map<String, Value>> {
     let path = request.extract_parts::<RawPathParams>().await;
     let path = path.map_err(|error| Error::invalid_params(format!("the path: {error}")))?;
     let query = query(request.uri())?;
@@ -116,6 +117,13 @@ async fn body(state: &AppState, request: Request, form: bool) -> Result<Map<Stri
         Ok(_) => Err(Error::invalid_params("the body: must be a JSON object")),
         Err(error) => Err(Error::new(Kind::ParseError, format!("the body is not JSON: {error}"))),
     }
+}
+
+/// Returns true if the `Accept` header names this media type (RFC 9110, section 12.5.1). Weights
+/// are ignored.
+pub fn accepts(request: &Request, media: &str) -> bool {
+    let named = request.headers().get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    named.flat_map(|value| value.split(',')).any(|one| one.split(';').next().unwrap_or("").trim().eq_ignore_ascii_case(media))
 }
 
 /// Fails with `unsupported_media_type` unless the body is uncompressed JSON.

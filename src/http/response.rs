@@ -16,7 +16,7 @@ use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::session::turn::panic_message;
 
-use super::metrics::Requests;
+use super::metrics::RequestMetrics;
 use std::sync::Arc;
 
 /// Header with the id of the request.
@@ -144,13 +144,14 @@ pub struct RequestRecord {
 }
 
 impl RequestRecord {
+    /// The record of a request that is about to be answered.
     pub fn of(request: &Request) -> RequestRecord {
         let path = request.uri().path().chars().take(limits::LOG_PATH_CHARS_MAX).collect();
         RequestRecord { method: request.method().clone(), path }
     }
 
     /// Counts and logs the request.
-    pub fn record(self, requests: &Requests, id: &str, response: &Response, took: Duration) {
+    pub fn record(self, requests: &RequestMetrics, id: &str, response: &Response, took: Duration) {
         let matched = response.extensions().get::<Matched>();
         let known = matched.map(|matched| matched.route.as_str()).filter(|route| !route.is_empty());
         requests.count(self.method.as_str(), known, response.status().as_u16(), took);

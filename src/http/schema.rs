@@ -19,7 +19,7 @@ struct Checker<'a> {
 
 /// The fields that an object may have.
 #[derive(Default)]
-struct Known<'a> {
+struct KnownFields<'a> {
     fields: BTreeMap<&'a str, &'a Value>,
     /// Any other field is allowed, too.
     open: bool,
@@ -27,7 +27,7 @@ struct Known<'a> {
 
 impl<'a> Checker<'a> {
     fn object(&self, schema: &'a Value, object: &Map<String, Value>, path: &str) -> Result<()> {
-        let mut known = Known::default();
+        let mut known = KnownFields::default();
         self.collect(schema, object, &mut known);
         for (name, value) in object {
             let place = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
@@ -67,7 +67,7 @@ impl<'a> Checker<'a> {
 
     /// Adds the fields that `schema` allows in this object: for a union, those of the variants that
     /// the object may be.
-    fn collect(&self, schema: &'a Value, object: &Map<String, Value>, known: &mut Known<'a>) {
+    fn collect(&self, schema: &'a Value, object: &Map<String, Value>, known: &mut KnownFields<'a>) {
         let (parts, variants) = self.parts(schema);
         parts.for_each(|part| self.collect(part, object, known));
         let own = schema["properties"].as_object();
@@ -151,7 +151,7 @@ fn is_type(name: &str, value: &Value) -> bool {
     }
 }
 
-fn unknown(name: &str, place: &str, known: &Known<'_>) -> Error {
+fn unknown(name: &str, place: &str, known: &KnownFields<'_>) -> Error {
     let fields: Vec<&str> = known.fields.keys().copied().filter(|field| *field != "_meta").collect();
     let Some(nearest) = nearest(name, &fields) else {
         return Error::invalid_params(format!("{place}: unknown field; no fields are allowed here"));

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -12,39 +11,36 @@ use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::AppState;
 use super::metrics::GaugeGuard;
-use super::params::{self, Fields};
-use super::response::ApiError;
-use super::routes::{ClientExtension, StateExtension};
-use crate::api::{Cx, EventStream, FollowParams, Shown};
+use super::params::{self, RestFields};
+use super::state::AppState;
+use crate::api::{CallContext, Client, EventStream, MethodRow, StreamItem};
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::limits;
 
-/// `GET …/events`.
-pub async fn follow(Extension(state): StateExtension, Extension(client): ClientExtension, request: Request) -> Response {
-    let cx = Cx::new(state.nuncio.clone(), client, CancellationToken::new());
+/// Opens the stream of a method and responds with its events.
+pub async fn answer(
+    row: &MethodRow,
+    state: Arc<AppState>,
+    client: Arc<Client>,
+    request: Request,
+    fields: &RestFields,
+) -> Result<Response> {
     let recheck = TokenRecheck::of(&request);
-    match open(&state, &cx, request).await {
-        Ok(stream) => respond(state, recheck, stream, |_| false),
-        Err(error) => ApiError(error).into_response(),
-    }
-}
-
-async fn open(state: &AppState, cx: &Cx, request: Request) -> Result<EventStream> {
     let last = request.headers().get("last-event-id").cloned();
-    let fields = Fields::of(schemars::schema_for!(FollowParams));
-    let mut params = params::gather(state, request, &fields, false).await?;
+    let mut params = params::gather(&state, request, fields, false).await?;
     // A reconnecting client repeats its URL, so its last event takes precedence over `after`.
     if let Some(last) = last.filter(|last| !last.is_empty()) {
         let cursor: Option<u64> = last.to_str().ok().and_then(|last| last.parse().ok());
         let cursor = cursor.ok_or_else(|| Error::invalid_params("Last-Event-ID: invalid cursor"))?;
         params.insert("after".into(), cursor.into());
     }
-    let params: FollowParams = serde_path_to_error::deserialize(Value::Object(params))
-        .map_err(|error| Error::invalid_params(format!("{}: {}", error.path(), error.inner())))?;
-    EventStream::open(cx, params).await
+    let cx = CallContext::new(state.nuncio.clone(), client, CancellationToken::new());
+    let reply = row.run(cx, Value::Object(params)).await?;
+    reply.result?;
+    let stream = reply.stream.ok_or_else(|| Error::internal(format!("{} opened no stream", row.name)))?;
+    Ok(respond(state, recheck, *stream, |_| false))
 }
 
 /// Rechecks the token of a stream, which may be revoked while the stream is open.
@@ -54,6 +50,7 @@ pub struct TokenRecheck {
 }
 
 impl TokenRecheck {
+    /// Keeps the token of a request that was just authenticated.
     pub fn of(request: &Request) -> TokenRecheck {
         let token = request.headers().get(header::AUTHORIZATION).map(|token| (header::AUTHORIZATION, token.clone()));
         TokenRecheck { headers: token.into_iter().collect(), checked_at: Instant::now() }
@@ -97,8 +94,8 @@ pub fn respond(
         }
         let bytes = match next {
             Err(_) => Bytes::from_static(b": alive\n\n"),
-            Ok(Ok(Some(Shown::Synced(cursor)))) => format!("event: synced\ndata: {{\"cursor\":{cursor}}}\n\n").into(),
-            Ok(Ok(Some(Shown::Events(events)))) => {
+            Ok(Ok(Some(StreamItem::Synced(cursor)))) => format!("event: synced\ndata: {{\"cursor\":{cursor}}}\n\n").into(),
+            Ok(Ok(Some(StreamItem::Events(events)))) => {
                 let mut bytes = Vec::with_capacity(256 * events.len());
                 for (cursor, event) in &events {
                     frame(*cursor, event, &mut bytes);

@@ -10,7 +10,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
-use crate::api::{Client, Role};
+use crate::api::{Client, ClientRole};
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::workspace::{create_private_dir, replace_private, write_private};
@@ -23,7 +23,7 @@ const OWNER: &str = "owner";
 #[serde(rename_all = "camelCase")]
 pub struct NamedToken {
     pub name: String,
-    pub role: Role,
+    pub role: ClientRole,
     pub roots: Vec<PathBuf>,
     /// Milliseconds since the Unix epoch.
     pub created_ms: u64,
@@ -94,7 +94,7 @@ impl Tokens {
             }
         }
         if known.owner.is_some_and(|owner| owner.ct_eq(&given).into()) {
-            found = Some(Client::limited(OWNER, Role::Controller, Some(roots.clone())));
+            found = Some(Client::limited(OWNER, ClientRole::Controller, Some(roots.clone())));
         }
         found
     }
@@ -132,7 +132,7 @@ impl Tokens {
     }
 
     /// Creates a named token and returns it. Only its digest is stored.
-    pub fn create(&self, name: &str, role: Role, roots: Vec<PathBuf>, created_ms: u64) -> Result<String> {
+    pub fn create(&self, name: &str, role: ClientRole, roots: Vec<PathBuf>, created_ms: u64) -> Result<String> {
         let fits = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
         if name.is_empty() || name.len() > limits::TOKEN_NAME_CHARS_MAX || !name.chars().all(fits) || name == OWNER {
             return Err(Error::invalid_params(format!("token name \"{name}\" is invalid"))

@@ -17,6 +17,7 @@ pub struct WriteTimeout<S> {
 }
 
 impl<S> WriteTimeout<S> {
+    /// Wraps a stream without pending writes.
     pub fn new(stream: S) -> WriteTimeout<S> {
         WriteTimeout { stream, waiting: None }
     }

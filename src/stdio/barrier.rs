@@ -2,7 +2,7 @@
 
 use tokio_util::sync::DropGuard;
 
-use crate::api::Follow;
+use crate::api::FollowChange;
 use crate::id::{Seq, SessionId};
 use crate::rpc::Connection;
 
@@ -14,7 +14,7 @@ pub type AcpConnection = Connection<Barrier>;
 pub struct Barrier {
     /// Events of this session up to this seq are written before the message.
     pub after: Option<(SessionId, Seq)>,
-    pub follow: Option<Follow>,
+    pub follow: Option<FollowChange>,
     /// Dropped once the response is in the buffer. The next turn starts after that, so that none of
     /// its events precede the response.
     pub answered: Option<DropGuard>,

@@ -12,7 +12,7 @@ use futures_util::stream::FuturesUnordered;
 use super::barrier::Barrier;
 use super::presence::Presence;
 use super::view::View;
-use crate::api::{Client, Follow, Nuncio};
+use crate::api::{Client, FollowChange, Nuncio};
 use crate::id::{Seq, SessionId};
 use crate::rpc::{Feed, FrameWriter};
 
@@ -37,7 +37,7 @@ impl Feed for SessionFeed {
         if let Some((session, seq)) = &barrier.after {
             self.show_to(session, *seq, out).await?;
         }
-        if let Some(Follow::Replayed(session)) = &barrier.follow {
+        if let Some(FollowChange::Replayed(session)) = &barrier.follow {
             self.replay(session, out).await?;
         }
         Ok(())
@@ -47,19 +47,19 @@ impl Feed for SessionFeed {
         drop(answered);
         match follow {
             None => {}
-            Some(Follow::Replayed(session)) => self.start_following(session, out),
-            Some(Follow::After(session, seq)) => {
+            Some(FollowChange::Replayed(session)) => self.start_following(session, out),
+            Some(FollowChange::After(session, seq)) => {
                 self.open_view(&session, seq, out);
                 self.start_following(session, out);
             }
-            Some(Follow::AfterIfNew(session, _)) if self.is_shown(&session) => {}
-            Some(Follow::AfterIfNew(session, seq)) => {
+            Some(FollowChange::AfterIfNew(session, _)) if self.is_shown(&session) => {}
+            Some(FollowChange::AfterIfNew(session, seq)) => {
                 self.open_view(&session, seq, out);
                 self.start_following(session, out);
             }
             // A prompt may have reopened the session in the meantime: keep following it.
-            Some(Follow::No(session)) if self.is_shown(&session) => {}
-            Some(Follow::No(session)) => {
+            Some(FollowChange::No(session)) if self.is_shown(&session) => {}
+            Some(FollowChange::No(session)) => {
                 if let Some(mut view) = self.views.remove(&session) {
                     view.withdraw_requests(out);
                 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::barrier::Barrier;
-use crate::api::{self, Client, Cx, Nuncio, Reply};
+use crate::api::{self, CallContext, Client, MethodKind, Nuncio, Reply};
 use crate::error::{Error, Kind, Result};
 use crate::rpc::Handler;
 
@@ -24,29 +24,29 @@ impl Handler<Barrier> for MethodHandler {
         params: Value,
         cancel: CancellationToken,
     ) -> impl Future<Output = (Result<Value>, Barrier)> + Send + 'static {
-        let Some(entry) = api::entry(&method).filter(|entry| !entry.notification) else {
+        let Some(row) = api::method(&method).filter(|row| matches!(row.kind, MethodKind::Call | MethodKind::Turn)) else {
             let error = Error::new(Kind::Unsupported, format!("unknown method {method}"));
             return Either::Left(std::future::ready((Err(error), Barrier::default())));
         };
-        let cx = Cx::new(self.nuncio.clone(), self.client.clone(), cancel);
+        let cx = CallContext::new(self.nuncio.clone(), self.client.clone(), cancel);
         let answered = cx.answered.clone().drop_guard();
         Either::Right(async move {
-            match entry.run(cx, params).await {
-                Ok(Reply { result, after, follow }) => (result, Barrier { after, follow, answered: Some(answered) }),
+            match row.run(cx, params).await {
+                Ok(Reply { result, after, follow, .. }) => (result, Barrier { after, follow, answered: Some(answered) }),
                 Err(error) => (Err(error), Barrier { answered: Some(answered), ..Barrier::default() }),
             }
         })
     }
 
     fn notification(&self, method: String, params: Value, cancel: CancellationToken) -> impl Future<Output = ()> + Send + 'static {
-        let Some(entry) = api::entry(&method).filter(|entry| entry.notification) else {
+        let Some(row) = api::method(&method).filter(|row| row.kind == MethodKind::Notification) else {
             tracing::debug!(method, "unknown notification");
             return Either::Left(std::future::ready(()));
         };
-        let cx = Cx::new(self.nuncio.clone(), self.client.clone(), cancel);
+        let cx = CallContext::new(self.nuncio.clone(), self.client.clone(), cancel);
         Either::Right(async move {
-            if let Err(error) = entry.run(cx, params).await {
-                tracing::warn!(method = entry.name, error = ?error, "notification failed");
+            if let Err(error) = row.run(cx, params).await {
+                tracing::warn!(method = row.name, error = ?error, "notification failed");
             }
         })
     }

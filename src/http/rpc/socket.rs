@@ -1,20 +1,32 @@
-//! Limits of a WebSocket: concurrent calls, the size of their params, and unread responses.
+//! Limits of a WebSocket of `/rpc`: calls, params, unread responses and subscriptions.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::http::HeaderMap;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use jsonrpsee::types::error::reject_too_many_subscriptions;
+use serde_json::Value;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio_util::sync::CancellationToken;
 
+use super::errors::from_jsonrpsee;
+use crate::api::Client;
 use crate::error::{Error, Kind, Result};
+use crate::http::state::AppState;
 use crate::limits;
 
 /// The permits of a call, held until its response is written.
 pub type CallPermits = Vec<OwnedSemaphorePermit>;
 
+/// A message to the client. The permits are released when it is written.
+pub type Outgoing = (String, Option<Arc<CallPermits>>);
+
 /// A WebSocket and its limits.
 pub struct Socket {
     /// The headers with the token, to check it again.
-    pub headers: HeaderMap,
+    headers: HeaderMap,
+    pub outgoing: mpsc::Sender<Outgoing>,
+    /// Cancelled when the client is gone.
+    pub closed: CancellationToken,
     calls: Arc<Semaphore>,
     notifications: Arc<Semaphore>,
     /// Calls that only read, whose responses may be large.
@@ -23,23 +35,37 @@ pub struct Socket {
     params: Arc<Semaphore>,
     /// Kibibytes of unread responses of all sockets.
     unread: Arc<Semaphore>,
-    /// Responses that are not written yet, by length.
-    pending: Mutex<Vec<(u64, CallPermits)>>,
+    subscriptions: Arc<Semaphore>,
+    /// The subscriptions, and the tokens that end them.
+    followed: Mutex<Vec<(Value, CancellationToken)>>,
 }
 
 impl Socket {
-    /// A socket without calls. `unread` is shared by all sockets.
-    pub fn new(headers: HeaderMap, unread: Arc<Semaphore>) -> Socket {
+    /// A socket without calls. `headers` hold the token; `unread` is shared by all sockets.
+    pub fn new(headers: HeaderMap, outgoing: mpsc::Sender<Outgoing>, unread: Arc<Semaphore>) -> Socket {
         let semaphore = |permits| Arc::new(Semaphore::new(permits));
         Socket {
             headers,
+            outgoing,
+            closed: CancellationToken::new(),
             calls: semaphore(limits::RPC_CALLS_MAX),
             notifications: semaphore(limits::RPC_CALLS_MAX),
             reads: semaphore(limits::RPC_READS_MAX),
             params: semaphore(limits::RPC_PARAMS_BYTES_MAX >> 10),
             unread,
-            pending: Mutex::default(),
+            subscriptions: semaphore(limits::RPC_SUBSCRIPTIONS_MAX),
+            followed: Mutex::default(),
         }
+    }
+
+    /// The client of the socket. Fails once its token is revoked.
+    pub fn client(&self, state: &AppState) -> Result<Client> {
+        state.auth.client(&self.headers)
+    }
+
+    /// Queues a message; waits while the queue is full. Returns false if the client is gone.
+    pub async fn send(&self, text: String) -> bool {
+        self.outgoing.send((text, None)).await.is_ok()
     }
 
     /// Acquires the permits of a call with `bytes` of params. A call that reads waits for its
@@ -57,26 +83,49 @@ impl Socket {
         Ok(held)
     }
 
-    /// The permit of a notification. `None` if there are too many.
-    pub fn notification(&self) -> Option<OwnedSemaphorePermit> {
-        acquire(&self.notifications, 1)
-    }
-
-    /// Keeps the permits of a call until its response of `bytes` is written.
-    pub fn respond(&self, bytes: usize, mut held: CallPermits) -> Result<()> {
+    /// Adds the permits of a response of `bytes` to those of its call.
+    pub fn respond(&self, bytes: usize, held: &mut CallPermits) -> Result<()> {
         if bytes as u64 > limits::HTTP_BODY_BYTES_SMALL {
             let most = "the client is not reading its responses".to_string();
             held.push(acquire(&self.unread, bytes >> 10).ok_or_else(|| overloaded(most))?);
         }
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner).push((bytes as u64, held));
         Ok(())
     }
 
-    /// Releases the permits of a written response of this length.
-    pub fn written(&self, bytes: u64) {
-        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = pending.iter().position(|(length, _)| *length == bytes);
-        drop(place.map(|place| pending.remove(place)));
+    /// The permit of a notification.
+    pub fn notification(&self) -> Result<OwnedSemaphorePermit> {
+        acquire(&self.notifications, 1).ok_or_else(|| Error::new(Kind::Overloaded, "too many notifications at once"))
+    }
+
+    /// The permit of a subscription.
+    pub fn subscription(&self) -> Result<OwnedSemaphorePermit> {
+        let most = || from_jsonrpsee(&reject_too_many_subscriptions(limits::RPC_SUBSCRIPTIONS_MAX as u32));
+        acquire(&self.subscriptions, 1).ok_or_else(most)
+    }
+
+    /// Lists a subscription. Returns the token that is cancelled when the client ends it or is
+    /// gone.
+    pub fn follow(&self, id: &Value) -> CancellationToken {
+        let ended = self.closed.child_token();
+        self.followed().push((id.clone(), ended.clone()));
+        ended
+    }
+
+    /// Ends the subscription whose id is the only param. Returns false if it is not listed.
+    pub fn unfollow(&self, params: &str) -> bool {
+        let Ok([id]) = serde_json::from_str::<[Value; 1]>(params) else { return false };
+        let followed = self.followed();
+        let ended = followed.iter().find(|(listed, _)| *listed == id).map(|(_, ended)| ended);
+        ended.inspect(|ended| ended.cancel()).is_some()
+    }
+
+    /// Removes a subscription from the list.
+    pub fn forget(&self, id: &Value) {
+        self.followed().retain(|(listed, _)| listed != id);
+    }
+
+    fn followed(&self) -> MutexGuard<'_, Vec<(Value, CancellationToken)>> {
+        self.followed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

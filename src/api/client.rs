@@ -14,33 +14,33 @@ use crate::protocol::acp;
 use crate::session::Session;
 
 /// Makes a transport show a session from the given seq on, unless it shows the session already.
-pub type Show = Box<dyn Fn(&Session, Seq) + Send + Sync>;
+pub type ShowSession = Box<dyn Fn(&Session, Seq) + Send + Sync>;
 
 /// Access level of a client. An observer reads. A controller also prompts, answers permission
 /// requests and changes sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "TokenRole")]
-pub enum Role {
+pub enum ClientRole {
     Observer,
     Controller,
 }
 
-impl Role {
+impl ClientRole {
     /// The name in JSON and flags.
     pub fn as_str(self) -> &'static str {
         match self {
-            Role::Observer => "observer",
-            Role::Controller => "controller",
+            ClientRole::Observer => "observer",
+            ClientRole::Controller => "controller",
         }
     }
 }
 
-impl FromStr for Role {
+impl FromStr for ClientRole {
     type Err = Error;
 
-    fn from_str(name: &str) -> Result<Role> {
-        let role = [Role::Observer, Role::Controller].into_iter().find(|role| role.as_str() == name);
+    fn from_str(name: &str) -> Result<ClientRole> {
+        let role = [ClientRole::Observer, ClientRole::Controller].into_iter().find(|role| role.as_str() == name);
         role.ok_or_else(|| {
             Error::invalid_params(format!("role \"{name}\" is unknown")).hint("use --role observer or --role controller")
         })
@@ -54,7 +54,7 @@ pub struct Client {
     pub principal: String,
     /// Unique id of the client, recorded in the log.
     pub id: String,
-    pub role: Role,
+    pub role: ClientRole,
     /// The client is connected to the standard streams of this process: its prompts to a busy
     /// session wait, and its relative paths are resolved against the directory of the process.
     pub local: bool,
@@ -65,18 +65,18 @@ pub struct Client {
     roots: Option<Arc<[PathBuf]>>,
     capabilities: RwLock<acp::ClientCapabilities>,
     logged_out: AtomicBool,
-    show: OnceLock<Show>,
+    show: OnceLock<ShowSession>,
 }
 
 impl Client {
     /// A controller with access to every directory and a generated id.
     pub fn new(principal: &str) -> Client {
         let id = format!("{principal}-{}", uuid::Uuid::now_v7().simple());
-        Client { id, ..Client::limited(principal, Role::Controller, None) }
+        Client { id, ..Client::limited(principal, ClientRole::Controller, None) }
     }
 
     /// A client with this role and these roots; `principal` is also its id.
-    pub fn limited(principal: &str, role: Role, roots: Option<Arc<[PathBuf]>>) -> Client {
+    pub fn limited(principal: &str, role: ClientRole, roots: Option<Arc<[PathBuf]>>) -> Client {
         Client {
             principal: principal.into(),
             id: principal.into(),
@@ -91,7 +91,7 @@ impl Client {
     }
 
     /// A client with the same principal and rights, for another call.
-    pub fn again(&self) -> Client {
+    pub fn for_call(&self) -> Client {
         Client { sees_all: self.sees_all, ..Client::limited(&self.principal, self.role, self.roots.clone()) }
     }
 
@@ -106,7 +106,7 @@ impl Client {
     }
 
     /// Sets the callback of a transport that shows sessions. Only the first call has an effect.
-    pub fn on_show(&self, show: Show) {
+    pub fn on_show(&self, show: ShowSession) {
         let _ = self.show.set(show);
     }
 
@@ -119,7 +119,7 @@ impl Client {
     }
 
     /// Returns [`Kind::Forbidden`] unless the client has at least `role`.
-    pub fn must_be(&self, role: Role) -> Result<()> {
+    pub fn require_role(&self, role: ClientRole) -> Result<()> {
         if self.role < role {
             return Err(Error::new(Kind::Forbidden, format!("{} has the observer role", self.principal))
                 .hint("use a token with the controller role"));

@@ -1,4 +1,4 @@
-//! Prompts over REST. The response waits for the end of the turn, returns at once
+//! Turns over REST. The response waits for the end of the turn, returns at once
 //! (`Prefer: respond-async`, RFC 7240), or streams the turn's events. The outcome is read from the
 //! log.
 
@@ -12,17 +12,15 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use super::idempotency::{self, Outcome};
-use super::params::{self, Fields};
-use super::routes::accepts;
-use super::{AppState, response, sse};
-use crate::api::{Began, Client, Cx, Entry, EventStream, FollowParams, Method, Prompt, Shown};
+use super::idempotency::{self, StoredResult};
+use super::params::{self, RestFields};
+use super::responder::attach_responder;
+use super::state::AppState;
+use super::{response, sse};
+use crate::api::{CallContext, Client, EventStream, FollowParams, MethodRow, StreamItem, TurnStarted};
 use crate::content::StopReason;
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Event};
-
-/// Name of the prompt method.
-pub const NAME: &str = Prompt::NAME;
 
 /// The form of the response.
 enum Form {
@@ -33,35 +31,36 @@ enum Form {
 
 /// Starts a turn and responds in the form that the request asks for.
 pub async fn answer(
-    entry: &'static Entry,
+    row: &'static MethodRow,
     state: &Arc<AppState>,
     client: Arc<Client>,
     request: Request,
-    fields: &Fields,
+    fields: &RestFields,
 ) -> Result<Response> {
     let (form, key, recheck) = (form(&request), idempotency::key(&request, &client)?, sse::TokenRecheck::of(&request));
     let params = Value::Object(params::gather(state, request, fields, false).await?);
-    let cx = Cx::new(state.nuncio.clone(), client, CancellationToken::new());
-    let began = match key {
-        None => begin(entry, state, &cx, params).await?,
+    let cx = CallContext::new(state.nuncio.clone(), client, CancellationToken::new());
+    let started = match key {
+        None => start(row, state, &cx, params).await?,
         Some(key) => {
-            let (asker, cx, asked) = (state.clone(), cx.clone(), params.clone());
+            let (server, cx, asked) = (state.clone(), cx.clone(), params.clone());
             let work = async move {
-                let work = async { begin(entry, &asker, &cx, params).await.map(Outcome::Turn) };
-                asker.idempotency.outcome(&asker.nuncio, key, entry.name, &asked, work).await
+                let work = async { start(row, &server, &cx, params).await.map(StoredResult::Turn) };
+                server.idempotency.outcome(&server.nuncio, key, row.name, &asked, work).await
             };
             match state.run_detached(work).await? {
-                Outcome::Turn(began) => began,
-                Outcome::Json { .. } => return Err(Error::internal("the response stored for a prompt is not a turn")),
+                StoredResult::Turn(started) => started,
+                StoredResult::Json { .. } => return Err(Error::internal("the response stored for a prompt is not a turn")),
             }
         }
     };
     if let Form::Async = form {
-        let mut response = response::json(202, &json!({ "turnId": began.turn }));
+        let mut response = response::json(202, &json!({ "turnId": started.turn }));
         response.headers_mut().insert("preference-applied", HeaderValue::from_static("respond-async"));
         return Ok(response);
     }
-    let params = FollowParams { session_id: Some(began.session), after: began.after, turn: Some(began.turn), ..Default::default() };
+    let params =
+        FollowParams { session_id: Some(started.session), after: started.after, turn: Some(started.turn), ..Default::default() };
     let stream = EventStream::open(&cx, params).await?;
     match form {
         Form::Stream => Ok(sse::respond(state.clone(), recheck, stream, |event| event.body.ends_turn())),
@@ -72,7 +71,7 @@ pub async fn answer(
 fn form(request: &Request) -> Form {
     let preferred = request.headers().get_all("prefer").iter().filter_map(|value| value.to_str().ok());
     let mut preferred = preferred.flat_map(|value| value.split([',', ';']));
-    if accepts(request, "text/event-stream") {
+    if params::accepts(request, "text/event-stream") {
         Form::Stream
     } else if preferred.any(|one| one.trim().eq_ignore_ascii_case("respond-async")) {
         Form::Async
@@ -82,13 +81,13 @@ fn form(request: &Request) -> Form {
 }
 
 /// Starts the turn. The call runs detached: it continues when the client disconnects.
-async fn begin(entry: &'static Entry, state: &AppState, cx: &Cx, params: Value) -> Result<Began> {
-    let (sender, began) = oneshot::channel();
-    let mut cx = Cx { client: attach_responder(state, &cx.client), ..cx.clone() };
-    cx.began = Some(Arc::new(Mutex::new(Some(sender))));
-    let call = state.running.spawn(entry.run(cx, params).in_current_span());
-    match began.await {
-        Ok(began) => Ok(began),
+async fn start(row: &'static MethodRow, state: &AppState, cx: &CallContext, params: Value) -> Result<TurnStarted> {
+    let (sender, started) = oneshot::channel();
+    let mut cx = CallContext { client: attach_responder(state, &cx.client), ..cx.clone() };
+    cx.turn_started = Some(Arc::new(Mutex::new(Some(sender))));
+    let call = state.running.spawn(row.run(cx, params).in_current_span());
+    match started.await {
+        Ok(started) => Ok(started),
         // No turn was started: the call returns the error.
         Err(_) => {
             let reply = call.await.map_err(|_| Error::internal("the prompt panicked"))??;
@@ -97,27 +96,10 @@ async fn begin(entry: &'static Entry, state: &AppState, cx: &Cx, params: Value) 
     }
 }
 
-/// A copy of the client that counts as attached to each session that it prompts, until the turn
-/// ends. It can answer the turn's permission questions without an open stream.
-pub fn attach_responder(state: &AppState, client: &Client) -> Arc<Client> {
-    let client = Arc::new(client.again());
-    let running = state.running.clone();
-    client.on_show(Box::new(move |session, _| {
-        let (responder, session) = (session.broker.register_responder(), session.clone());
-        running.spawn(async move {
-            while let Some(mut turn) = session.turn() {
-                turn.end().await;
-            }
-            drop(responder);
-        });
-    }));
-    client
-}
-
 /// Waits for the end of the turn and responds with ACP's stop reason.
 async fn wait(state: &AppState, mut stream: EventStream) -> Result<Response> {
     while let Some(shown) = stream.next(&state.ending).await? {
-        let Shown::Events(events) = shown else { continue };
+        let StreamItem::Events(events) = shown else { continue };
         if let Some(end) = events.iter().find_map(|(_, event)| end(event)) {
             return end.map(|stop_reason| response::json(200, &json!({ "stopReason": stop_reason })));
         }

@@ -1,0 +1,77 @@
+//! The context of a call: the application, the calling client, and the state of its request.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use super::client::Client;
+use super::nuncio::Nuncio;
+use crate::error::Result;
+use crate::id::{Seq, SessionId, TurnId};
+use crate::session::{Session, Sessions};
+
+/// The context of a call: the application, the calling client, and the state of its request.
+#[derive(Clone)]
+pub struct CallContext {
+    pub nuncio: Arc<Nuncio>,
+    pub client: Arc<Client>,
+    /// Cancelled when the client cancels the request or its connection is closed.
+    pub cancel: CancellationToken,
+    /// Cancelled by the transport of a local client once the answer is in its output buffer.
+    pub answered: CancellationToken,
+    /// Receives the started turn, for a transport that streams the turn's events while the prompt
+    /// call is still running.
+    pub turn_started: Option<Arc<Mutex<Option<oneshot::Sender<TurnStarted>>>>>,
+}
+
+/// A turn that has just started. Its events come after seq `after`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TurnStarted {
+    pub session: SessionId,
+    pub turn: TurnId,
+    pub after: Seq,
+}
+
+impl CallContext {
+    /// A context without a receiver of the started turn.
+    pub fn new(nuncio: Arc<Nuncio>, client: Arc<Client>, cancel: CancellationToken) -> CallContext {
+        CallContext { nuncio, client, cancel, answered: CancellationToken::new(), turn_started: None }
+    }
+
+    /// Checks that session `id` exists and that the caller has access to it. Returns the sessions.
+    pub(super) async fn authorize(&self, id: &SessionId) -> Result<&Arc<Sessions>> {
+        let sessions = self.nuncio.sessions().await?;
+        self.client.require_session(id, &sessions.cwd(id)?)?;
+        Ok(sessions)
+    }
+
+    /// Session `id`, owned by this process; read-only if another process owns it.
+    pub(super) async fn session(&self, id: &SessionId) -> Result<Session> {
+        self.authorize(id).await?.get(id).await
+    }
+
+    /// Session `id`, opened read-only.
+    pub(super) async fn open_read_only(&self, id: &SessionId) -> Result<Session> {
+        self.authorize(id).await?.open_read_only(id).await
+    }
+
+    /// Checks that the caller has access to an open session.
+    pub(super) fn check_access(&self, session: &Session) -> Result<()> {
+        self.client.require_session(&session.log.id, &session.log.state(|state| state.cwd.clone()))
+    }
+
+    /// Session `id`, if it is open in this process.
+    pub(super) fn opened(&self, id: &SessionId) -> Option<Session> {
+        self.nuncio.sessions_now().and_then(|sessions| sessions.opened(id))
+    }
+
+    /// Sends the started turn to the transport, if it waits for it.
+    pub(super) fn report_started(&self, started: TurnStarted) {
+        let waiting = self.turn_started.as_ref().and_then(|waiting| waiting.lock().unwrap_or_else(PoisonError::into_inner).take());
+        if let Some(waiting) = waiting {
+            let _ = waiting.send(started);
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! Directories in the params of methods.
+
+use std::path::{Path, PathBuf};
+
+use super::call_context::CallContext;
+use crate::error::{Error, Result};
+
+/// Checks that `path` is an existing directory that the client has access to. A relative path of a
+/// local client is resolved against the directory of this process; other clients must give absolute
+/// paths. Errors name `field`.
+pub fn directory(cx: &CallContext, field: &str, path: &Path) -> Result<PathBuf> {
+    let path = absolute(cx, path);
+    if !path.is_absolute() {
+        return Err(Error::invalid_params(format!("{field}: {} is not an absolute path", path.display())));
+    }
+    cx.client.require_dir(&path)?;
+    if !path.is_dir() {
+        return Err(Error::invalid_params(format!("{field}: {} is not a directory", path.display())));
+    }
+    Ok(path)
+}
+
+/// Resolves a relative path of a local client; other paths are unchanged.
+pub fn absolute(cx: &CallContext, path: &Path) -> PathBuf {
+    if path.is_absolute() || !cx.client.local {
+        return path.into();
+    }
+    let joined = cx.nuncio.cwd.join(path);
+    std::fs::canonicalize(&joined).unwrap_or(joined)
+}
+
+/// Applies [`directory`] to each of the additional directories.
+pub fn directories(cx: &CallContext, paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    paths.iter().enumerate().map(|(index, path)| directory(cx, &format!("additionalDirectories[{index}]"), path)).collect()
+}

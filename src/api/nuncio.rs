@@ -1,0 +1,101 @@
+//! The application that all transports share: its agents, its sessions and its shutdown.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::sync::OnceCell;
+
+use crate::agent::Services;
+use crate::config::{Durability, Places};
+use crate::error::{Error, Result};
+use crate::limits;
+use crate::options::Mode;
+use crate::session::{Agents, Capacity, Sessions};
+
+/// The application, shared by all transports. The first call that needs the store opens it.
+pub struct Nuncio {
+    /// Settings, models and tools, which agents and methods share.
+    pub services: Arc<Services>,
+    /// The agents that can work in sessions.
+    pub agents: Arc<dyn Agents>,
+    pub places: Places,
+    durability: Durability,
+    /// The base of relative paths, and the working directory of sessions that are created without
+    /// one.
+    pub cwd: PathBuf,
+    /// Mode of new sessions.
+    pub mode: Mode,
+    capacity: Capacity,
+    /// No more turns are started.
+    refusing: AtomicBool,
+    /// When the application was created.
+    pub started: std::time::Instant,
+    sessions: OnceCell<Arc<Sessions>>,
+}
+
+impl Nuncio {
+    /// Creates the application with its store closed.
+    pub fn new(services: Arc<Services>, agents: Arc<dyn Agents>, cwd: PathBuf, mode: Mode, capacity: Capacity) -> Arc<Nuncio> {
+        Arc::new(Nuncio {
+            places: services.places.clone(),
+            durability: services.user.settings.durability,
+            services,
+            agents,
+            cwd,
+            mode,
+            capacity,
+            refusing: AtomicBool::new(false),
+            started: std::time::Instant::now(),
+            sessions: OnceCell::new(),
+        })
+    }
+
+    /// The sessions. The first call opens the store.
+    pub async fn sessions(&self) -> Result<&Arc<Sessions>> {
+        let open = || async {
+            let (data, agents, durability, capacity) =
+                (self.places.data.clone(), self.agents.clone(), self.durability, self.capacity);
+            let opened = tokio::task::spawn_blocking(move || Sessions::open_store(&data, agents, durability, capacity));
+            opened.await.map_err(|_| Error::internal("opening the store panicked"))?
+        };
+        let sessions = self.sessions.get_or_try_init(open).await?;
+        if self.refusing.load(Ordering::Acquire) {
+            sessions.refuse_turns();
+        }
+        Ok(sessions)
+    }
+
+    /// The sessions, if the store is open already.
+    pub fn sessions_now(&self) -> Option<&Arc<Sessions>> {
+        self.sessions.get()
+    }
+
+    /// Makes every session refuse new turns.
+    pub fn refuse_turns(&self) {
+        self.refusing.store(true, Ordering::Release);
+        if let Some(sessions) = self.sessions.get() {
+            sessions.refuse_turns();
+        }
+    }
+
+    /// Refuses new work and waits up to `timeout` for the running turns to end, then shuts down.
+    pub async fn drain(&self, timeout: Duration) {
+        if let Some(sessions) = self.sessions.get() {
+            let _ = tokio::time::timeout(timeout, sessions.drain_turns()).await;
+        }
+        self.shut_down().await;
+    }
+
+    /// Cancels all turns, waits up to [`limits::DRAIN`] for them to end, then stops the language
+    /// servers.
+    pub async fn shut_down(&self) {
+        if let Some(sessions) = self.sessions.get()
+            && tokio::time::timeout(limits::DRAIN, sessions.shut_down()).await.is_err()
+        {
+            tracing::warn!("cancelled turns did not end in time");
+        }
+        self.services.servers.shut_down().await;
+    }
+}

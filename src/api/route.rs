@@ -1,0 +1,64 @@
+//! REST routes of methods.
+
+/// The REST route of a method. `path` may contain `{field}`s of the params.
+#[derive(Clone, Copy, Debug)]
+pub struct Route {
+    /// `GET`, `POST`, `PUT` or `DELETE`.
+    pub verb: &'static str,
+    /// For example `/v1/sessions/{sessionId}`.
+    pub path: &'static str,
+    /// Status of a successful response.
+    pub status: u16,
+    /// The request body may be a form with a file.
+    pub takes_file: bool,
+    /// The response is the content of a file, unless the client accepts only JSON.
+    pub gives_file: bool,
+    /// The id in the OpenAPI document. None derives it from the name of the method.
+    pub operation_id: Option<&'static str>,
+}
+
+impl Route {
+    const fn new(verb: &'static str, path: &'static str) -> Route {
+        Route { verb, path, status: 200, takes_file: false, gives_file: false, operation_id: None }
+    }
+
+    /// `GET path`.
+    pub const fn get(path: &'static str) -> Route {
+        Route::new("GET", path)
+    }
+
+    /// `POST path`.
+    pub const fn post(path: &'static str) -> Route {
+        Route::new("POST", path)
+    }
+
+    /// `PUT path`.
+    pub const fn put(path: &'static str) -> Route {
+        Route::new("PUT", path)
+    }
+
+    /// `DELETE path`.
+    pub const fn delete(path: &'static str) -> Route {
+        Route::new("DELETE", path)
+    }
+
+    /// Sets the status of a successful response; 200 by default.
+    pub const fn status(self, status: u16) -> Route {
+        Route { status, ..self }
+    }
+
+    /// Lets the request body be a form with a file.
+    pub const fn takes_file(self) -> Route {
+        Route { takes_file: true, ..self }
+    }
+
+    /// Makes the response the content of a file.
+    pub const fn gives_file(self) -> Route {
+        Route { gives_file: true, ..self }
+    }
+
+    /// Sets the id in the OpenAPI document.
+    pub const fn operation_id(self, id: &'static str) -> Route {
+        Route { operation_id: Some(id), ..self }
+    }
+}

@@ -1,0 +1,37 @@
+//! JSON Schemas of types, and changes to them.
+
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde_json::Value;
+
+/// A schema with all its definitions in `$defs`.
+pub fn standalone(schema: fn(&mut SchemaGenerator) -> Schema) -> Schema {
+    let mut settings = SchemaSettings::draft2020_12();
+    settings.meta_schema = None;
+    let mut generator = settings.into_generator();
+    let mut schema = schema(&mut generator);
+    let definitions = generator.take_definitions(true);
+    if !definitions.is_empty() {
+        schema.insert("$defs".into(), Value::Object(definitions));
+    }
+    schema
+}
+
+/// A schema without references.
+pub fn inlined<T: JsonSchema>() -> Schema {
+    let mut settings = SchemaSettings::draft2020_12();
+    settings.inline_subschemas = true;
+    settings.into_generator().into_root_schema_for::<T>()
+}
+
+/// Makes a field optional. Returns whether it was required.
+pub fn optional(schema: &mut Schema, name: &str) -> bool {
+    let Some(Value::Array(required)) = schema.get_mut("required") else { return false };
+    let before = required.len();
+    required.retain(|one| one != name);
+    let was = required.len() < before;
+    if required.is_empty() {
+        schema.remove("required");
+    }
+    was
+}

@@ -1,0 +1,53 @@
+//! Calls over REST whose response is a result: JSON, or the content of a file.
+
+use std::sync::Arc;
+
+use axum::extract::Request;
+use axum::response::Response;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::idempotency::{self, StoredResult};
+use super::params::{self, RestFields};
+use super::responder::attach_responder;
+use super::state::AppState;
+use super::{files, response};
+use crate::api::{CallContext, Client, MethodRow, Route};
+use crate::error::{Error, Result};
+
+/// Runs the method and responds with its result.
+pub async fn answer(
+    row: &'static MethodRow,
+    route: Route,
+    state: &Arc<AppState>,
+    client: Arc<Client>,
+    request: Request,
+    fields: &RestFields,
+) -> Result<Response> {
+    let key = if row.creates() { idempotency::key(&request, &client)? } else { None };
+    let (takes_form, as_bytes) = (route.takes_file, route.gives_file && !params::accepts(&request, "application/json"));
+    let mut params = params::gather(state, request, fields, takes_form).await?;
+    let cx = CallContext::new(state.nuncio.clone(), attach_responder(state, &client), CancellationToken::new());
+    (row.from_rest)(&cx, &mut params);
+    let params = Value::Object(params);
+    let server = state.clone();
+    let work = async move {
+        let Some(key) = key else { return Ok((route.status, run(row, cx, params).await?)) };
+        let asked = params.clone();
+        let work = async { Ok(StoredResult::Json { status: route.status, body: run(row, cx, params).await? }) };
+        match server.idempotency.outcome(&server.nuncio, key, row.name, &asked, work).await? {
+            StoredResult::Json { status, body } => Ok((status, body)),
+            StoredResult::Turn(_) => Err(Error::internal("the response stored for a call is a turn")),
+        }
+    };
+    let (status, body) = if route.verb == "GET" { work.await? } else { state.run_detached(work).await? };
+    let file = if as_bytes { files::file(&body) } else { None };
+    Ok(file.unwrap_or_else(|| response::json(status, &body)))
+}
+
+/// Runs the method. Returns its result in the form of REST.
+async fn run(row: &'static MethodRow, cx: CallContext, params: Value) -> Result<Value> {
+    let mut value = row.run(cx, params).await?.result?;
+    crate::api::to_rest(&mut value);
+    Ok(if value.is_null() { serde_json::json!({}) } else { value })
+}

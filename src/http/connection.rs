@@ -1,0 +1,119 @@
+//! One connection of the HTTP server, and its requests: authentication, routing, the log line.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::Method;
+use axum::response::{IntoResponse, Response};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
+use tracing::Instrument;
+
+use super::auth::CrossOrigin;
+use super::pending_connections::PendingConnection;
+use super::response::{self, ApiError};
+use super::routes;
+use super::state::{AppState, ConnectionSlot};
+use super::write_timeout::WriteTimeout;
+use crate::limits;
+
+/// The state that a connection needs to serve its requests.
+#[derive(Clone)]
+pub struct Transport {
+    pub state: Arc<AppState>,
+    pub router: Router,
+    pub tls: Option<tokio_rustls::TlsAcceptor>,
+    /// When cancelled, connections end after their running request.
+    pub closing: CancellationToken,
+}
+
+impl Transport {
+    /// Serves a connection until it closes. A WebSocket continues after it.
+    pub async fn serve(self, stream: TcpStream, held: ConnectionSlot, pending: Arc<PendingConnection>) {
+        let _ = stream.set_nodelay(true);
+        match self.tls.clone() {
+            None => self.serve_http(stream, held, pending).await,
+            Some(tls) => {
+                if let Ok(Ok(stream)) = tokio::time::timeout(limits::HTTP_HEAD, tls.accept(stream)).await {
+                    self.serve_http(stream, held, pending).await;
+                }
+            }
+        }
+    }
+
+    async fn serve_http(
+        self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        held: ConnectionSlot,
+        pending: Arc<PendingConnection>,
+    ) {
+        let closing = self.closing.clone();
+        let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
+            let (transport, mut request) = (self.clone(), request.map(Body::new));
+            request.extensions_mut().insert(held.clone());
+            request.extensions_mut().insert(pending.clone());
+            async move { Ok::<_, std::convert::Infallible>(transport.answer(request).await) }
+        });
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(limits::HTTP_HEAD)
+            .max_buf_size(limits::HTTP_BUFFER_BYTES)
+            .serve_connection(TokioIo::new(WriteTimeout::new(stream)), service)
+            .with_upgrades();
+        tokio::pin!(connection);
+        // Errors of a connection, e.g. malformed HTTP, do not concern the server.
+        tokio::select! {
+            _ = &mut connection => return,
+            () = closing.cancelled() => connection.as_mut().graceful_shutdown(),
+        }
+        let _ = connection.await;
+    }
+
+    /// Answers a request, turns errors and panics into responses, and logs one line.
+    async fn answer(self, request: Request) -> Response {
+        let started = Instant::now();
+        let id = response::request_id();
+        let record = response::RequestRecord::of(&request);
+        let cross_origin = response::check_head(&request).and_then(|()| self.state.auth.address(request.uri(), request.headers()));
+        let mut response = match &cross_origin {
+            Ok(cross_origin) => response::catch_panic(self.dispatch(request, cross_origin, &id)).await,
+            Err(error) => ApiError(error.clone()).into_response(),
+        };
+        response::finish(&mut response, &id, cross_origin.ok().flatten());
+        record.record(&self.state.requests, &id, &response, started.elapsed());
+        response
+    }
+
+    /// Authenticates a request and routes it.
+    async fn dispatch(&self, mut request: Request, cross_origin: &CrossOrigin, id: &str) -> Response {
+        if cross_origin.is_some() && request.method() == Method::OPTIONS {
+            return response::preflight();
+        }
+        if !routes::is_open(&request) {
+            match self.state.auth.client(request.headers()) {
+                Ok(client) => {
+                    if let Some(pending) = request.extensions_mut().remove::<Arc<PendingConnection>>() {
+                        pending.admit();
+                    }
+                    request.extensions_mut().insert(Arc::new(client));
+                }
+                Err(error) => return ApiError(error).into_response(),
+            }
+        }
+        request.extensions_mut().insert(self.state.clone());
+        // Unauthenticated requests cannot set a trace.
+        let span = response::span(&request, id);
+        match self.router.clone().oneshot(request).instrument(span).await {
+            Ok(response) => response,
+            Err(never) => match never {},
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! State that all requests of the HTTP server share.
+
+use std::sync::{Arc, OnceLock};
+
+use axum::Extension;
+use axum::body::Bytes;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tracing::Instrument;
+
+use super::auth::Auth;
+use super::idempotency::Idempotency;
+use super::metrics::{GaugeGuard, RequestMetrics};
+use crate::api::{Client, Nuncio};
+use crate::error::{Error, Result};
+use crate::limits;
+
+/// The shared state, as an argument of a handler.
+pub type StateExtension = Extension<Arc<AppState>>;
+/// The authenticated client, as an argument of a handler.
+pub type ClientExtension = Extension<Arc<Client>>;
+
+/// The permit and the gauge of a connection, held until it closes, also as a WebSocket.
+pub type ConnectionSlot = Arc<(OwnedSemaphorePermit, GaugeGuard)>;
+
+/// State shared by all requests.
+pub struct AppState {
+    pub nuncio: Arc<Nuncio>,
+    pub auth: Auth,
+    pub idempotency: Idempotency,
+    /// The OpenAPI document, created by its first request.
+    pub openapi_json: OnceLock<Bytes>,
+    pub requests: RequestMetrics,
+    /// Limits how many kibibytes of bodies are held in memory at once.
+    pub bodies: Semaphore,
+    /// When cancelled, streams end after the last available event.
+    pub ending: CancellationToken,
+    /// Calls that continue when their client disconnects.
+    pub running: TaskTracker,
+    /// Subscriptions of `/rpc`.
+    pub subscriptions: TaskTracker,
+    /// WebSockets of `/rpc`.
+    pub sockets: TaskTracker,
+    /// When cancelled, WebSockets end after their running calls.
+    pub sockets_closing: CancellationToken,
+    /// Limits how many kibibytes of responses all WebSockets may leave unread.
+    pub unread: Arc<Semaphore>,
+}
+
+impl AppState {
+    /// The state of a server without requests.
+    pub fn new(nuncio: Arc<Nuncio>, auth: Auth) -> AppState {
+        AppState {
+            nuncio,
+            auth,
+            idempotency: Idempotency::default(),
+            openapi_json: OnceLock::new(),
+            requests: RequestMetrics::default(),
+            bodies: Semaphore::new(limits::HTTP_BODIES_BYTES_MAX >> 10),
+            ending: CancellationToken::new(),
+            running: TaskTracker::new(),
+            subscriptions: TaskTracker::new(),
+            sockets: TaskTracker::new(),
+            sockets_closing: CancellationToken::new(),
+            unread: Arc::new(Semaphore::new(limits::RPC_UNREAD_BYTES_MAX >> 10)),
+        }
+    }
+
+    /// Runs a call to completion, even if its client disconnects.
+    pub async fn run_detached<T: Send + 'static>(&self, work: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
+        match self.running.spawn(work.in_current_span()).await.map_err(tokio::task::JoinError::try_into_panic) {
+            Ok(done) => done,
+            Err(Ok(panic)) => std::panic::resume_unwind(panic),
+            Err(Err(_)) => Err(Error::internal("the server shut down before the call completed")),
+        }
+    }
+}
