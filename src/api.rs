@@ -33,10 +33,11 @@ pub use connection::{Client, Role};
 pub use events::{EventStream, FOLLOW, FOLLOW_DOC, FOLLOW_ROUTES, FollowParams, Shown};
 pub use method::{Entry, Follow, Method, Reply, Route};
 pub use openapi::{Envelope, ErrorBody, openapi};
-pub use options::{config_options, modes};
+pub use options::{SetConfigOption, SetMode, config_options, modes};
+pub use permission::{Answer, AnswerParams};
 pub use prompt::Prompt;
 pub use rest::to_rest;
-pub use session::{NewSession, timestamp};
+pub use session::{CloseSession, DeleteSession, ListSessions, NewSession, ResumeSession, timestamp};
 pub use table::{METHODS, entry};
 
 use crate::agent::Services;

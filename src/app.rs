@@ -13,13 +13,13 @@ use crate::api::Nuncio;
 use crate::config::{Environment, Loaded, Overrides, Places, load_project, load_user};
 use crate::error::{Error, Result};
 use crate::http::{self, Bridge};
-use crate::process::Supervisor;
+use crate::process::ProcessLauncher;
 use crate::session::Capacity;
 use crate::tools::Tools;
 
 /// Command-line options that all commands accept.
 #[derive(Clone, Debug, Default)]
-pub struct Setup {
+pub struct CommonArgs {
     pub overrides: Overrides,
     /// The settings file, instead of the default one.
     pub config: Option<PathBuf>,
@@ -30,7 +30,7 @@ pub struct Setup {
 }
 
 /// Settings and paths. The store is not open.
-pub struct Ground {
+pub struct Bootstrap {
     pub environment: Environment,
     pub places: Places,
     pub loaded: Loaded,
@@ -41,26 +41,26 @@ pub struct Ground {
 }
 
 /// Loads and checks the user's settings, and removes secrets from the environment of this process.
-pub fn ground(environment: Environment, setup: Setup) -> Result<Ground> {
+pub fn bootstrap(environment: Environment, args: CommonArgs) -> Result<Bootstrap> {
     let here = std::env::current_dir().map_err(|error| Error::io("finding the current directory", error))?;
-    let cwd = match &setup.cwd {
+    let cwd = match &args.cwd {
         Some(cwd) => absolute_directory(&here, cwd)?,
         None => here.clone(),
     };
-    let mut overrides = setup.overrides;
+    let mut overrides = args.overrides;
     for root in &mut overrides.roots {
         *root = absolute_directory(&here, root)?;
     }
-    let mut places = Places::new(&environment, setup.data.as_deref())?;
-    places.file = setup.config.as_ref().map(|file| here.join(file)).unwrap_or(places.file);
-    let loaded = load_user(&places, setup.config.is_some(), &environment, &overrides)?;
+    let mut places = Places::new(&environment, args.data.as_deref())?;
+    places.file = args.config.as_ref().map(|file| here.join(file)).unwrap_or(places.file);
+    let loaded = load_user(&places, args.config.is_some(), &environment, &overrides)?;
     loaded.check_tools(&Tools::native().known(), &places, &cwd)?;
     // Remove the secrets from the environment, so that child processes do not inherit them and
     // other processes cannot read them in /proc.
     let project = load_project(&loaded, &places, &cwd, &environment, &overrides).unwrap_or_else(|_| loaded.clone());
     let secrets = Models::secret_names(&project.settings);
     environment.hide(&secrets);
-    Ok(Ground { environment, places, loaded, overrides, cwd, secrets })
+    Ok(Bootstrap { environment, places, loaded, overrides, cwd, secrets })
 }
 
 /// The canonical path of `dir`, which must exist; a relative path is resolved against `here`.
@@ -70,21 +70,21 @@ fn absolute_directory(here: &Path, dir: &Path) -> Result<PathBuf> {
 }
 
 /// The application with default limits and its store closed.
-pub fn nuncio(ground: Ground) -> Result<Arc<Nuncio>> {
-    build(ground, Capacity::default())
+pub fn build(bootstrap: Bootstrap) -> Result<Arc<Nuncio>> {
+    build_with(bootstrap, Capacity::default())
 }
 
-fn build(ground: Ground, capacity: Capacity) -> Result<Arc<Nuncio>> {
-    let Ground { environment, places, loaded, overrides, cwd, secrets } = ground;
-    let mut supervisor = Supervisor::of_this_binary().without(secrets);
+fn build_with(bootstrap: Bootstrap, capacity: Capacity) -> Result<Arc<Nuncio>> {
+    let Bootstrap { environment, places, loaded, overrides, cwd, secrets } = bootstrap;
+    let mut launcher = ProcessLauncher::of_this_binary().without(secrets);
     // Each open session locks a file and needs a descriptor. Commands run with the original limit.
     match crate::process::raise_open_files() {
-        Ok(before) => supervisor = supervisor.open_files(before),
+        Ok(before) => launcher = launcher.open_files(before),
         Err(error) => tracing::warn!(%error, "cannot raise the limit of open files"),
     }
-    let models = Models::new(environment.clone(), overrides.base_url.clone(), supervisor.clone(), cwd.clone());
+    let models = Models::new(environment.clone(), overrides.base_url.clone(), launcher.clone(), cwd.clone());
     let mode = overrides.mode.unwrap_or_default();
-    let services = Arc::new(Services::new(loaded, places, environment, overrides, models, supervisor));
+    let services = Arc::new(Services::new(loaded, places, environment, overrides, models, launcher));
     let agents = Arc::new(NativeAgents(services.clone()));
     Ok(Nuncio::new(services, agents, cwd, mode, capacity))
 }
@@ -135,7 +135,7 @@ impl<R: AsyncRead + Unpin, F: FnOnce() + Unpin> AsyncRead for FirstByte<R, F> {
 }
 
 /// Command-line options of the HTTP server.
-pub struct BridgeFlags {
+pub struct HttpFlags {
     /// Host and port to listen on.
     pub address: String,
     /// Allow addresses that other machines can reach.
@@ -149,16 +149,16 @@ pub struct BridgeFlags {
 }
 
 /// The application and its HTTP server, which listens but does not accept connections yet.
-pub async fn bridge(ground: Ground, flags: BridgeFlags) -> Result<(Arc<Nuncio>, Bridge)> {
+pub async fn http_server(bootstrap: Bootstrap, flags: HttpFlags) -> Result<(Arc<Nuncio>, Bridge)> {
     let address = tokio::net::lookup_host(&flags.address).await.ok().and_then(|mut found| found.next()).ok_or_else(|| {
         Error::invalid_params(format!("--http: invalid address {}", flags.address)).hint("give a host and a port: 127.0.0.1:8686")
     })?;
-    let mut roots = vec![ground.cwd.clone()];
-    roots.extend(ground.overrides.roots.iter().chain(&ground.loaded.settings.allowed_paths).cloned());
+    let mut roots = vec![bootstrap.cwd.clone()];
+    roots.extend(bootstrap.overrides.roots.iter().chain(&bootstrap.loaded.settings.allowed_paths).cloned());
     let roots = roots.into_iter().map(|root| std::fs::canonicalize(&root).unwrap_or(root)).collect();
-    let http = &ground.loaded.settings.http;
+    let http = &bootstrap.loaded.settings.http;
     let capacity = Capacity { sessions: http.max_sessions, turns: http.max_turns };
-    let nuncio = build(ground, capacity)?;
+    let nuncio = build_with(bootstrap, capacity)?;
     let options = http::Options {
         address,
         public: flags.public,
@@ -167,30 +167,30 @@ pub async fn bridge(ground: Ground, flags: BridgeFlags) -> Result<(Arc<Nuncio>, 
         origins: flags.origins,
         roots,
     };
-    let bridge = Bridge::open(nuncio.clone(), options).await?;
-    Ok((nuncio, bridge))
+    let server = Bridge::open(nuncio.clone(), options).await?;
+    Ok((nuncio, server))
 }
 
 /// Serves ACP and HTTP on the same sessions, until the input ends or a signal arrives. `ready`
 /// reports the address of the HTTP server.
-pub async fn acp_and_bridge(nuncio: Arc<Nuncio>, bridge: Bridge, ready: impl FnOnce()) -> Result<()> {
+pub async fn acp_and_http(nuncio: Arc<Nuncio>, server: Bridge, ready: impl FnOnce()) -> Result<()> {
     let stop = CancellationToken::new();
-    let serving = tokio::spawn(bridge.serve(stop.clone()));
+    let serving = tokio::spawn(server.serve(stop.clone()));
     // Turns of HTTP clients may finish when the editor disconnects.
-    let bridge_ends = async {
+    let http_ends = async {
         stop.cancel();
         let _ = serving.await;
     };
-    acp_until(nuncio, ready, bridge_ends, || ()).await
+    acp_until(nuncio, ready, http_ends, || ()).await
 }
 
 /// Serves HTTP until a signal arrives. `ready` reports the address; it is called when signals are
 /// handled already, because its reader may send one immediately.
-pub async fn serve(bridge: Bridge, ready: impl FnOnce() -> Result<()>) -> Result<()> {
+pub async fn serve(server: Bridge, ready: impl FnOnce() -> Result<()>) -> Result<()> {
     let stop = CancellationToken::new();
     let signalled = tokio::spawn(on_signal(stop.clone()));
     ready()?;
-    bridge.serve(stop).await;
+    server.serve(stop).await;
     signalled.abort();
     Ok(())
 }

@@ -3,7 +3,10 @@
 
 mod git;
 mod load;
+mod narrow;
+mod parse;
 mod places;
+mod rule_paths;
 mod secret;
 mod settings;
 mod trust;

@@ -1,15 +1,16 @@
 //! Options of a session that clients choose: the permission mode and the thinking level.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 
 /// Permission mode of a session: what it may do without asking.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub enum Mode {
     #[default]
@@ -76,7 +77,7 @@ impl TryFrom<String> for Mode {
 }
 
 /// How much a model may think before it answers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, clap::ValueEnum)]
 #[serde(try_from = "String")]
 pub enum Thinking {
     #[default]
@@ -129,7 +130,7 @@ impl TryFrom<String> for Thinking {
 
 /// The stored value of an option. A value that is not one of `T`, such as a mode of another agent or
 /// a level of a newer version, is kept as its text. In JSON, both are strings.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String", bound(serialize = "T: Clone + fmt::Display", deserialize = "T: FromStr"))]
 pub enum OptionValue<T> {
     Known(T),
@@ -170,5 +171,19 @@ impl<T: fmt::Display> fmt::Display for OptionValue<T> {
             OptionValue::Known(value) => value.fmt(f),
             OptionValue::Other(text) => f.write_str(text),
         }
+    }
+}
+
+impl<T> JsonSchema for OptionValue<T> {
+    fn inline_schema() -> bool {
+        String::inline_schema()
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        String::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        String::json_schema(generator)
     }
 }

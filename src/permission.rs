@@ -1,6 +1,7 @@
 //! Permissions: the resources that a tool call accesses, as plain data, and the rules that decide
 //! about it.
 
+pub mod hidden;
 pub mod paths;
 pub mod rules;
 pub mod shell;

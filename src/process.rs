@@ -3,82 +3,32 @@
 //! dies for any reason. No other module starts processes.
 
 mod child;
+mod command;
 mod exported;
 mod fork_server;
-mod helper;
+mod fork_server_handle;
+mod launcher;
 mod masked;
 mod oom;
+mod order;
 mod private;
 mod report;
 mod sandbox;
+mod signals;
 mod supervisor;
 mod syscalls;
 mod tree;
 
-use std::ffi::OsString;
 use std::io;
-use std::path::PathBuf;
 
-pub use child::{Child, Ending, ExitStatus, Output};
-pub use exported::Change;
-pub use helper::{HELPER, helper_main};
+pub use child::{Child, Ending, Output};
+pub use command::{Command, CommandKind};
+pub use exported::ExportedChange;
+pub use fork_server::helper_main;
+pub use fork_server_handle::HELPER;
+pub use launcher::ProcessLauncher;
+pub use report::ExitStatus;
 pub use sandbox::Sandbox;
-pub use supervisor::Supervisor;
-
-/// A command with its directory and environment. Its stdin is null, unless it is started with
-/// [`Supervisor::spawn_piped`].
-#[derive(Clone, Debug)]
-pub struct Command {
-    pub what: What,
-    /// An existing directory.
-    pub cwd: PathBuf,
-    /// Variables added to nuncio's environment.
-    pub env_set: Vec<(OsString, OsString)>,
-    /// Variables removed from nuncio's environment.
-    pub env_removed: Vec<OsString>,
-    pub sandbox: Option<Sandbox>,
-}
-
-/// The kind of a command.
-#[derive(Clone, Debug)]
-pub enum What {
-    /// A command line for `bash`, or for `sh` if there is no bash. [`ExitStatus`] reports the
-    /// directory and the variables that it leaves behind.
-    Shell(String),
-    /// A program with its arguments.
-    Program(Vec<OsString>),
-}
-
-impl Command {
-    pub fn shell(line: impl Into<String>, cwd: impl Into<PathBuf>) -> Command {
-        Command::new(What::Shell(line.into()), cwd.into())
-    }
-
-    pub fn program(arguments: impl IntoIterator<Item = impl Into<OsString>>, cwd: impl Into<PathBuf>) -> Command {
-        Command::new(What::Program(arguments.into_iter().map(Into::into).collect()), cwd.into())
-    }
-
-    fn new(what: What, cwd: PathBuf) -> Command {
-        Command { what, cwd, env_set: Vec::new(), env_removed: Vec::new(), sandbox: None }
-    }
-
-    pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Command {
-        self.env_set.push((name.into(), value.into()));
-        self
-    }
-
-    pub fn env_remove(mut self, name: impl Into<OsString>) -> Command {
-        self.env_removed.push(name.into());
-        self
-    }
-
-    /// Sandboxes the command and its descendants; `None` runs it without a sandbox.
-    pub fn sandbox(mut self, sandbox: Option<Sandbox>) -> Command {
-        self.env_set.extend(sandbox.iter().map(|sandbox| ("TMPDIR".into(), sandbox.temp.clone().into())));
-        self.sandbox = sandbox;
-        self
-    }
-}
 
 /// Returns the resident memory of this process (proc(5), /proc/self/statm).
 pub fn resident_bytes() -> Option<u64> {

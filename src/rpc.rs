@@ -1,8 +1,8 @@
 //! JSON-RPC 2.0 between two peers over a byte stream: both may send requests and cancel them.
 //! Independent of the methods.
 //!
-//! [`connection()`] creates three parts: a [`Connection`] sends, a [`MessageReader`] passes received
-//! messages to a [`Handler`], and a [`MessageWriter`] writes the queued messages.
+//! [`connection()`] creates three parts: a [`Connection`] sends, a [`MessageReader`] passes
+//! received messages to a [`Handler`], and a [`MessageWriter`] writes the queued messages.
 
 mod connection;
 mod dialect;

@@ -22,6 +22,7 @@ pub mod queue;
 mod run;
 mod sessions;
 pub mod state;
+mod tail;
 mod title;
 pub mod turn;
 mod turn_queue;

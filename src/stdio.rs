@@ -3,6 +3,8 @@
 
 mod barrier;
 mod client_fs;
+mod client_requests;
+mod client_terminal;
 mod feed;
 mod handler;
 mod pipes;
@@ -93,7 +95,7 @@ fn follow_prompted_sessions(client: &Client, connection: AcpConnection, presence
     client.on_show(Box::new(move |session, after| {
         if presence.attend(session) {
             let follow = Some(Follow::AfterIfNew(session.log.id.clone(), after));
-            // Without a connection there is nobody to show the session to.
+            // Fails if the client is gone.
             let _ = connection.send_barrier(Barrier { follow, ..Barrier::default() });
         }
     }));

@@ -7,7 +7,7 @@ use super::models::Models;
 use super::services::Services;
 use crate::config::{self, Loaded, Rule, SandboxMode};
 use crate::error::Result;
-use crate::lsp::{Languages, Terms};
+use crate::lsp::{LanguageConfig, Languages};
 use crate::options::Mode;
 use crate::permission::rules::Rules;
 use crate::process::Sandbox;
@@ -49,7 +49,7 @@ impl SessionEnvironment {
             .protect(places.own_files())
             .private(places.private())
             .excludes(config::excludes(&services.environment));
-        let terms = Terms {
+        let terms = LanguageConfig {
             settings: loaded.settings.lsp.clone(),
             search: services.environment.get("PATH").unwrap_or_default().into(),
             places: Some(places.clone()),

@@ -19,7 +19,7 @@ use crate::error::Result;
 use crate::event::{Body, PermissionOutcome};
 use crate::id::{PermissionId, ToolCallId};
 use crate::options::Mode;
-use crate::permission::rules::{self, Rules, Subject};
+use crate::permission::rules::{self, PermissionRequest, Rules};
 use crate::session::PermissionAnswer;
 use crate::session::turn::panic_message;
 use crate::toolkit::{self, ClientHands, PreparedCall, Progress, ToolContext, ToolError, ToolOutput, ToolProperties};
@@ -247,8 +247,8 @@ impl Check<'_> {
     /// Evaluates the rules and the mode; where they ask, requests permission. Returns `None` if the
     /// call is allowed.
     async fn decide(&self) -> Option<Outcome> {
-        let subject = permission::request(self.prepared, self.context);
-        let decision = permission::evaluate(self.rules, self.mode, self.default, self.prepared, &subject);
+        let request = permission::request(self.prepared, self.context);
+        let decision = permission::evaluate(self.rules, self.mode, self.default, self.prepared, &request);
         match decision.policy {
             Policy::Allow => {
                 if let Some(rule) = decision.rule {
@@ -266,12 +266,12 @@ impl Check<'_> {
                 let content = match self.prepared.preview(self.context).await {
                     Ok(content) => content,
                     // The call would fail, and the model may know why.
-                    Err(error) if permission::may_read(self.rules, self.mode, self.default, &subject) => {
+                    Err(error) if permission::may_read(self.rules, self.mode, self.default, &request) => {
                         return Some(Outcome::Failed(error.0));
                     }
                     Err(error) => vec![ToolContent::text(error.0)],
                 };
-                self.ask(content, &subject).await
+                self.ask(content, &request).await
             }
         }
     }
@@ -283,18 +283,18 @@ impl Check<'_> {
         self.host.emit(Body::PermissionResolved { permission_id: None, tool_call_id, outcome, reason: None, by, rule }).await;
     }
 
-    async fn ask(&self, content: Vec<ToolContent>, subject: &Subject<'_>) -> Option<Outcome> {
+    async fn ask(&self, content: Vec<ToolContent>, request: &PermissionRequest<'_>) -> Option<Outcome> {
         let question = Question {
             tool_call_id: self.id.clone(),
             title: self.prepared.title.clone(),
             content,
-            options: permission::options(subject),
+            options: permission::options(request),
             timeout: self.timeout,
         };
         let (permission_id, answer) = self.host.ask(question).await;
         let rule = match answer.outcome {
-            PermissionOutcome::AllowAlways => Some(rules::remembered(Policy::Allow, subject)),
-            PermissionOutcome::RejectAlways => Some(rules::remembered(Policy::Deny, subject)),
+            PermissionOutcome::AllowAlways => Some(rules::remembered(Policy::Allow, request)),
+            PermissionOutcome::RejectAlways => Some(rules::remembered(Policy::Deny, request)),
             _ => None,
         };
         // No need to wait: events are committed in order, and the next commit of the call is

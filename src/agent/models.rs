@@ -12,7 +12,7 @@ use crate::model::endpoint::{Endpoint, Key};
 use crate::model::local::{self, LocalServer};
 use crate::model::scripted::{self, Script};
 use crate::model::{self, Model, ModelError, Retry};
-use crate::process::{Command, Supervisor};
+use crate::process::{Command, ProcessLauncher};
 use crate::web::HttpClients;
 use crate::workspace;
 
@@ -29,7 +29,7 @@ pub struct Models {
     environment: Environment,
     /// `--base-url`: overrides the base URL of every provider.
     base_url: Option<String>,
-    supervisor: Supervisor,
+    supervisor: ProcessLauncher,
     /// Base directory of relative script paths.
     cwd: PathBuf,
     /// The HTTP clients of the process.
@@ -51,7 +51,7 @@ fn permanent(message: impl Into<String>) -> ModelError {
 }
 
 impl Models {
-    pub fn new(environment: Environment, base_url: Option<String>, supervisor: Supervisor, cwd: PathBuf) -> Models {
+    pub fn new(environment: Environment, base_url: Option<String>, supervisor: ProcessLauncher, cwd: PathBuf) -> Models {
         Models { environment, base_url, supervisor, cwd, clients: HttpClients::default(), found: tokio::sync::OnceCell::new() }
     }
 

@@ -7,32 +7,33 @@ use std::sync::Arc;
 use crate::config::{AccessKind, Policy};
 use crate::content::{PermissionOption, PermissionOptionKind};
 use crate::options::Mode;
-use crate::permission::paths::{Hidden, Place};
-use crate::permission::rules::{Decision, Rules, Subject, asks_about, can_be_remembered, decide};
-use crate::permission::shell::{Line, assignment, decides_what_runs};
+use crate::permission::hidden::Hidden;
+use crate::permission::paths::AccessPath;
+use crate::permission::rules::{Decision, PermissionRequest, Rules, asks_about, can_be_remembered, decide};
+use crate::permission::shell::{CommandLine, assignment, decides_what_runs};
 use crate::toolkit::{PreparedCall, RedirectPolicy, ToolContext};
 use crate::web::Address;
 use crate::workspace::{PathFilter, Placed};
 
 /// Builds the permission request of a call: what rules match against. Paths have their symlinks
 /// resolved.
-pub fn request<'a>(prepared: &'a PreparedCall, context: &ToolContext) -> Subject<'a> {
+pub fn request<'a>(prepared: &'a PreparedCall, context: &ToolContext) -> PermissionRequest<'a> {
     let (access, workspace) = (&prepared.access, &context.workspace);
     let place = |placed: &Placed| {
         let guarded = access.kind == AccessKind::Write && workspace.is_protected(&placed.real);
         let readable = access.kind == AccessKind::Read && placed.artifact;
         let inside = (placed.inside || readable) && !guarded;
-        Place { real: placed.real.clone(), written: placed.path.clone(), cwd: workspace.cwd.clone(), inside, guarded }
+        AccessPath { real: placed.real.clone(), written: placed.path.clone(), cwd: workspace.cwd.clone(), inside, guarded }
     };
-    let mut paths: Vec<Place> = prepared.placed.iter().map(place).collect();
-    let line = access.command.as_deref().map(|command| Line::read(&(left_behind(context) + &access.environment), command));
+    let mut paths: Vec<AccessPath> = prepared.placed.iter().map(place).collect();
+    let line = access.command.as_deref().map(|command| CommandLine::parse(&(left_behind(context) + &access.environment), command));
     let here = prepared.placed.first().map_or_else(|| context.start.cwd.clone(), |cwd| cwd.real.clone());
     if line.is_some() && paths.is_empty() && here != workspace.cwd {
         paths.push(place(&workspace.resolve(&here.to_string_lossy())));
     }
     let file = |path: &str| place(&workspace.resolve(&here.join(path).to_string_lossy()));
-    let writes = line.iter().flat_map(Line::writes).map(|path| path.map(file)).collect();
-    Subject { tool: &prepared.name, kind: access.kind, paths, line, writes, url: access.url.as_deref() }
+    let writes = line.iter().flat_map(CommandLine::writes).map(|path| path.map(file)).collect();
+    PermissionRequest { tool: &prepared.name, kind: access.kind, paths, line, writes, url: access.url.as_deref() }
 }
 
 /// Assignments of the exported variables that decide which program a command runs, as shell text
@@ -61,8 +62,9 @@ pub fn redirect_policy(rules: &Rules, mode: Mode, default: Policy, prepared: &Pr
     let (rules, tool) = (rules.clone(), prepared.name.clone());
     Some(Arc::new(move |next: &Address| {
         let url = Some(next.as_str());
-        let subject = Subject { tool: &tool, kind: AccessKind::Network, paths: Vec::new(), line: None, writes: Vec::new(), url };
-        match decide(&rules, mode, default, &subject).policy {
+        let request =
+            PermissionRequest { tool: &tool, kind: AccessKind::Network, paths: Vec::new(), line: None, writes: Vec::new(), url };
+        match decide(&rules, mode, default, &request).policy {
             Policy::Allow => true,
             Policy::Ask => next.host() == asked.host(),
             Policy::Deny => false,
@@ -72,12 +74,12 @@ pub fn redirect_policy(rules: &Rules, mode: Mode, default: Policy, prepared: &Pr
 
 /// Evaluates the rules for a call. If its result reveals content of its files, rules that restrict
 /// reading them apply too.
-pub fn evaluate(rules: &Rules, mode: Mode, default: Policy, prepared: &PreparedCall, subject: &Subject<'_>) -> Decision {
-    let decision = decide(rules, mode, default, subject);
+pub fn evaluate(rules: &Rules, mode: Mode, default: Policy, prepared: &PreparedCall, request: &PermissionRequest<'_>) -> Decision {
+    let decision = decide(rules, mode, default, request);
     if !prepared.properties.shows_content {
         return decision;
     }
-    let read = decide(rules, mode, default, &reading(subject));
+    let read = decide(rules, mode, default, &reading(request));
     // The user was already shown this content when allowing the call in this session.
     let known = decision.rule.as_ref().is_some_and(|rule| rules.session.contains(rule));
     match (read.policy, decision.policy) {
@@ -87,14 +89,14 @@ pub fn evaluate(rules: &Rules, mode: Mode, default: Policy, prepared: &PreparedC
     }
 }
 
-fn reading<'a>(subject: &Subject<'a>) -> Subject<'a> {
-    Subject { tool: "read", kind: AccessKind::Read, ..subject.clone() }
+fn reading<'a>(request: &PermissionRequest<'a>) -> PermissionRequest<'a> {
+    PermissionRequest { tool: "read", kind: AccessKind::Read, ..request.clone() }
 }
 
 /// Returns whether the model may read the files of a call. If so, an error of its preview goes to
 /// the model without a permission request.
-pub fn may_read(rules: &Rules, mode: Mode, default: Policy, subject: &Subject<'_>) -> bool {
-    decide(rules, mode, default, &reading(subject)).policy == Policy::Allow
+pub fn may_read(rules: &Rules, mode: Mode, default: Policy, request: &PermissionRequest<'_>) -> bool {
+    decide(rules, mode, default, &reading(request)).policy == Policy::Allow
 }
 
 /// The tool result of a denied call.
@@ -109,12 +111,12 @@ pub fn denial(decision: &Decision, mode: Mode) -> String {
 
 /// The options of a permission request. An `always` option lasts for the session and covers exactly
 /// the requested call.
-pub fn options(subject: &Subject<'_>) -> Vec<PermissionOption> {
-    let what = match (&subject.line, subject.paths.as_slice()) {
+pub fn options(request: &PermissionRequest<'_>) -> Vec<PermissionOption> {
+    let what = match (&request.line, request.paths.as_slice()) {
         (Some(_), _) => "this command".to_string(),
-        (None, _) if subject.url.is_some() => "this address".to_string(),
-        (None, [place]) => format!("{} on {}", subject.tool, place.shown().display()),
-        (None, _) => subject.tool.to_string(),
+        (None, _) if request.url.is_some() => "this address".to_string(),
+        (None, [place]) => format!("{} on {}", request.tool, place.shown().display()),
+        (None, _) => request.tool.to_string(),
     };
     let option = |id: &str, name: String, kind| PermissionOption { option_id: id.into(), name, kind };
     let mut options = vec![
@@ -123,7 +125,7 @@ pub fn options(subject: &Subject<'_>) -> Vec<PermissionOption> {
         option("reject_once", "Reject".into(), PermissionOptionKind::RejectOnce),
         option("reject_always", format!("Always reject {what} in this session"), PermissionOptionKind::RejectAlways),
     ];
-    if !can_be_remembered(subject) {
+    if !can_be_remembered(request) {
         options.retain(|option| matches!(option.kind, PermissionOptionKind::AllowOnce | PermissionOptionKind::RejectOnce));
     }
     options

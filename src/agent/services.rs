@@ -12,7 +12,7 @@ use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::lsp::Servers;
 use crate::model::ModelError;
-use crate::process::Supervisor;
+use crate::process::ProcessLauncher;
 use crate::toolkit::PathLocks;
 use crate::tools::Tools;
 
@@ -24,7 +24,7 @@ pub struct Services {
     pub environment: Environment,
     pub overrides: Overrides,
     pub models: Models,
-    pub supervisor: Supervisor,
+    pub supervisor: ProcessLauncher,
     pub servers: Arc<Servers>,
     pub tools: Tools,
     /// Permits for concurrent searches of directory trees.
@@ -41,7 +41,7 @@ impl Services {
         environment: Environment,
         overrides: Overrides,
         models: Models,
-        supervisor: Supervisor,
+        supervisor: ProcessLauncher,
     ) -> Services {
         Services {
             servers: Arc::new(Servers::new(supervisor.clone())),

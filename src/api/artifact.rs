@@ -9,10 +9,10 @@ use super::{Cx, Role};
 use crate::error::{Error, Kind, Result};
 use crate::id::SessionId;
 use crate::limits;
-use crate::session::files::Files;
+use crate::session::files::SessionFiles;
 
-fn artifacts(cx: &Cx, session: &SessionId) -> Files {
-    Files::new(cx.nuncio.places.artifacts(session.as_str()))
+fn artifacts(cx: &Cx, session: &SessionId) -> SessionFiles {
+    SessionFiles::new(cx.nuncio.places.artifacts(session.as_str()))
 }
 
 /// A hint that describes how long artifacts are kept.

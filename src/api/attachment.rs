@@ -16,7 +16,7 @@ use crate::content::Part;
 use crate::error::{Error, Kind, Result};
 use crate::id::SessionId;
 use crate::limits;
-use crate::session::files::Files;
+use crate::session::files::SessionFiles;
 use crate::workspace::media_type;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -55,15 +55,15 @@ async fn add_attachment(cx: &Cx, session: &SessionId, name: String, bytes: Vec<u
     .await
 }
 
-fn attachments(cx: &Cx, session: &SessionId) -> Files {
-    Files::new(cx.nuncio.places.attachments(session.as_str()))
+fn attachments(cx: &Cx, session: &SessionId) -> SessionFiles {
+    SessionFiles::new(cx.nuncio.places.attachments(session.as_str()))
 }
 
 /// Unreserved characters (RFC 3986) and `/`.
 const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
 /// The `file:` URI of an attachment (RFC 8089).
-fn uri(files: &Files, name: &str) -> String {
+fn uri(files: &SessionFiles, name: &str) -> String {
     format!("file://{}", percent_encode(files.path(name).as_os_str().as_bytes(), PATH))
 }
 
@@ -158,7 +158,7 @@ impl Method for List {
         let files = attachments(&cx, &params.session_id);
         let list = blocking(move || {
             let found = files.list()?.into_iter();
-            let view = |file: crate::session::files::Found| Added {
+            let view = |file: crate::session::files::SessionFile| Added {
                 uri: uri(&files, &file.name),
                 name: file.name,
                 mime_type: file.mime_type.into(),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::Cx;
 use crate::error::{Error, Result};
 use crate::id::SessionId;
-use crate::session::files::Files;
+use crate::session::files::SessionFiles;
 use crate::workspace::media_type;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -36,7 +36,7 @@ pub struct FileView {
 
 impl FileView {
     /// Reads a file, after checking that the caller has access to its session.
-    pub async fn read(cx: &Cx, files: Files, params: FileParams) -> Result<FileView> {
+    pub async fn read(cx: &Cx, files: SessionFiles, params: FileParams) -> Result<FileView> {
         let FileParams { session_id, name } = params;
         cx.authorize(&session_id).await?;
         blocking(move || {

@@ -111,11 +111,11 @@ fn asked_call(state: &SessionState, id: &ToolCallId, content: &[ToolContent]) ->
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AnswerParams {
-    permission_id: PermissionId,
-    option_id: Option<String>,
-    outcome: Option<PermissionOptionKind>,
+    pub permission_id: PermissionId,
+    pub option_id: Option<String>,
+    pub outcome: Option<PermissionOptionKind>,
     /// Reason of the decision; the model receives it.
-    reason: Option<String>,
+    pub reason: Option<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]

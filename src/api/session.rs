@@ -27,7 +27,9 @@ use crate::store::SessionRow;
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct NewSessionMeta {
     model: Option<String>,
+    #[schemars(with = "Option<String>")]
     mode: Option<Mode>,
+    #[schemars(with = "Option<String>")]
     thinking: Option<Thinking>,
     system_prompt: Option<String>,
     title: Option<String>,

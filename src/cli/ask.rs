@@ -3,14 +3,15 @@
 
 use std::io::{BufRead, IsTerminal, Write};
 
+use crate::api::{Answer, AnswerParams};
 use crate::content::{PermissionOption, PermissionOptionKind};
 use crate::id::PermissionId;
-use crate::session::Session;
+use crate::local::LocalClient;
 use crate::terminal_text::question_line;
 
 /// How permission questions are answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answers {
+pub enum Approver {
     /// Questions are not answered here.
     None,
     /// The user answers at the terminal.
@@ -19,36 +20,34 @@ pub enum Answers {
     Yes,
 }
 
-impl Answers {
+impl Approver {
     /// `Terminal` if both standard input and standard error are terminals, else `None`.
-    pub fn for_terminal() -> Answers {
-        if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() { Answers::Terminal } else { Answers::None }
+    pub fn for_terminal() -> Approver {
+        if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() { Approver::Terminal } else { Approver::None }
     }
 }
 
 /// Answers one question about the call `title`, whose content the caller has shown. The terminal is
 /// read on a separate thread, so that a cancelled turn does not wait for it.
-pub fn answer(answers: Answers, session: &Session, id: &PermissionId, title: &str, options: &[PermissionOption]) {
-    let broker = session.broker.clone();
-    let id = id.clone();
-    let pick = move |kind: PermissionOptionKind, options: &[PermissionOption]| {
-        let option = options.iter().find(|option| option.kind == kind);
-        if let Some(option) = option {
-            // A late answer is not an error: the turn may have been cancelled.
-            let _ = broker.answer(&id, &option.option_id, "terminal", None);
-        }
-    };
-    match answers {
-        Answers::None => {}
-        Answers::Yes => pick(PermissionOptionKind::AllowOnce, options),
-        Answers::Terminal => {
-            let (title, options) = (title.to_string(), options.to_vec());
-            std::thread::spawn(move || {
-                let kind = ask(&title, &options);
-                pick(kind, &options);
+pub async fn answer(approver: Approver, client: &LocalClient, id: &PermissionId, title: &str, options: &[PermissionOption]) {
+    match approver {
+        Approver::None => {}
+        Approver::Yes => send(client, id, PermissionOptionKind::AllowOnce).await,
+        Approver::Terminal => {
+            let (client, id, title, options) = (client.clone(), id.clone(), title.to_string(), options.to_vec());
+            tokio::spawn(async move {
+                if let Ok(kind) = tokio::task::spawn_blocking(move || ask(&title, &options)).await {
+                    send(&client, &id, kind).await;
+                }
             });
         }
     }
+}
+
+async fn send(client: &LocalClient, id: &PermissionId, outcome: PermissionOptionKind) {
+    let params = AnswerParams { permission_id: id.clone(), option_id: None, outcome: Some(outcome), reason: None };
+    // A late answer is not an error: the turn may have been cancelled.
+    let _ = client.call::<Answer>(params).await;
 }
 
 /// Asks at the terminal until the user gives one of the offered answers. End of input denies.

@@ -3,19 +3,16 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use tokio_util::sync::CancellationToken;
-
-use super::ask::Answers;
-use super::run::{Show, Work};
-use super::text::{Look, Text};
-use super::{Colours, print};
-use crate::api::{Client, Cx, Method, NewSession};
-use crate::app::{self, Setup};
+use super::ask::Approver;
+use super::output::{Colours, print};
+use super::prompt_runner::{PromptRunner, RunnerOutput};
+use super::renderer::{RenderOptions, TerminalRenderer};
+use crate::api::NewSession;
+use crate::app::{self, CommonArgs};
 use crate::config::Environment;
 use crate::error::{Error, Kind, Result};
-use crate::id::SessionId;
+use crate::local::LocalClient;
 use crate::patch::{self, Side};
 use crate::protocol::acp;
 
@@ -26,27 +23,29 @@ const PROMPT: &str = "The tests of this repository fail. Find the cause and fix 
 
 /// Creates the repository, runs the prompt and prints the change. Fails with `Forbidden` if a call
 /// was denied.
-pub async fn run(environment: Environment, mut setup: Setup, yes: bool, keep: Option<PathBuf>) -> Result<u8> {
+pub async fn run(environment: Environment, mut args: CommonArgs, yes: bool, keep: Option<PathBuf>) -> Result<u8> {
     let dir = make_repository(keep)?;
     print(format!("A sample repository: {}\nIts test fails. Prompt: {PROMPT}\n\n", dir.display()))?;
     let script = dir.join(".git").join("demo-script.json");
     write(&script, SCRIPT)?;
-    setup.cwd = Some(dir.clone());
-    setup.overrides.model = Some(format!("scripted:{}", script.display()));
+    args.cwd = Some(dir.clone());
+    args.overrides.model = Some(format!("scripted:{}", script.display()));
     let colours = Colours::new(&environment);
-    let nuncio = app::nuncio(app::ground(environment, setup)?)?;
-    let cx = Cx::new(nuncio.clone(), Arc::new(Client::new("terminal")), CancellationToken::new());
-    let created = NewSession::call(cx, acp::NewSessionRequest::new(nuncio.cwd.clone())).await?;
-    let id = SessionId::from(&*created.result?.session_id.0);
-    let session = nuncio.sessions().await?.get(&id).await?;
+    let nuncio = app::build(app::bootstrap(environment, args)?)?;
+    let client = LocalClient::new(nuncio.clone(), "terminal");
+    let session = client.open::<NewSession>(acp::NewSessionRequest::new(nuncio.cwd.clone())).await?;
+    let id = session.0.clone();
 
-    let answers = if yes { Answers::Yes } else { Answers::for_terminal() };
-    let look = Look { colour: colours.stderr, ..Look::default() };
-    let mut work = Work::new(nuncio.clone(), session, 0, Show::Text(Text::new(look, &dir)), answers);
-    let result = work.prompts([PROMPT.to_string()].into()).await;
+    let approver = if yes { Approver::Yes } else { Approver::for_terminal() };
+    let options = RenderOptions { colour: colours.stderr, ..RenderOptions::default() };
+    let output = RunnerOutput { json: false, renderer: TerminalRenderer::new(options, &dir) };
+    let mut runner = PromptRunner::new(client, session, output, approver).await?;
+    let result = runner.prompts([PROMPT.to_string()].into()).await;
+    let denied = runner.denied();
+    drop(runner);
     nuncio.shut_down().await;
     // The script does not expect a denied call: its error would be misleading.
-    let code = if work.denied { 4 } else { result? };
+    let code = if denied { 4 } else { result? };
 
     let fixed = fs::read_to_string(dir.join("mean.sh")).map_err(|error| Error::io("reading mean.sh", error))?;
     if code != 0 || fixed == MEAN {

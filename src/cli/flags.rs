@@ -1,10 +1,11 @@
-//! Command-line arguments and their help texts.
+//! Command-line arguments and their help texts. The types have no doc comments of their own: clap
+//! prints a doc comment as help.
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::app::Setup;
+use crate::app::CommonArgs;
 use crate::config::Overrides;
 use crate::error::Result;
 use crate::options::Thinking;
@@ -15,15 +16,15 @@ use crate::options::Thinking;
 #[command(
     after_help = "Without a command, nuncio runs acp if standard input is not a terminal.\nAPI keys come from the environment, a file or a command, never from a flag."
 )]
-pub struct Flags {
+pub(super) struct Flags {
     #[command(subcommand)]
-    pub command: Option<Command>,
+    pub command: Option<CliCommand>,
     #[command(flatten)]
-    pub common: Common,
+    pub common: CommonFlags,
 }
 
 #[derive(Debug, Args)]
-pub struct Common {
+pub(super) struct CommonFlags {
     /// Use a model: PROVIDER/NAME or scripted:FILE
     #[arg(long, global = true, value_name = "MODEL", help_heading = "Common options")]
     model: Option<String>,
@@ -63,10 +64,10 @@ pub struct Common {
     data_dir: Option<PathBuf>,
 }
 
-impl Common {
+impl CommonFlags {
     /// Parses the values. An unknown mode is an error with a hint, which clap cannot report.
-    pub fn setup(self) -> Result<Setup> {
-        Ok(Setup {
+    pub fn args(self) -> Result<CommonArgs> {
+        Ok(CommonArgs {
             overrides: Overrides {
                 model: self.model,
                 base_url: self.base_url,
@@ -84,14 +85,14 @@ impl Common {
 }
 
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(super) enum CliCommand {
     /// Serve the Agent Client Protocol on standard input and output, for editors
     Acp {
         /// Also serve HTTP on ADDR, with the same sessions
         #[arg(long, value_name = "ADDR")]
         http: Option<String>,
         #[command(flatten)]
-        bridge: BridgeOptions,
+        server: HttpArgs,
     },
     /// Serve HTTP for browsers, scripts and other agents: REST, events, JSON-RPC
     Serve {
@@ -99,7 +100,7 @@ pub enum Command {
         #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8686")]
         http: String,
         #[command(flatten)]
-        bridge: BridgeOptions,
+        server: HttpArgs,
     },
     /// Manage access tokens for the HTTP server
     Token {
@@ -141,7 +142,7 @@ pub enum Command {
 }
 
 #[derive(Debug, Default, Args)]
-pub struct BridgeOptions {
+pub(super) struct HttpArgs {
     /// Accept an address outside the loopback interface; requires TLS or --behind-proxy
     #[arg(long)]
     pub allow_public: bool,
@@ -157,7 +158,7 @@ pub struct BridgeOptions {
 }
 
 #[derive(Debug, Subcommand)]
-pub enum TokenCommand {
+pub(super) enum TokenCommand {
     /// List named tokens with their roles and roots
     List,
     /// Create a token and print it; it cannot be shown again
@@ -172,7 +173,7 @@ pub enum TokenCommand {
 }
 
 #[derive(Debug, Args)]
-pub struct RunOptions {
+pub(super) struct RunOptions {
     /// Prompt; read from standard input if absent or `-`; piped input is appended
     #[arg(value_name = "WORD")]
     pub words: Vec<String>,
@@ -194,7 +195,7 @@ pub struct RunOptions {
 }
 
 #[derive(Debug, Args)]
-pub struct ToolOptions {
+pub(super) struct ToolOptions {
     /// Name of the tool; without it, the tools and their parameters are listed
     pub name: Option<String>,
     /// Input of the tool as JSON; `-` reads it from standard input
@@ -203,7 +204,7 @@ pub struct ToolOptions {
 }
 
 #[derive(Debug, Subcommand)]
-pub enum SessionsCommand {
+pub(super) enum SessionsCommand {
     /// List sessions, most recently updated first
     List {
         /// Show only sessions of this directory
@@ -240,7 +241,7 @@ pub enum SessionsCommand {
 }
 
 #[derive(Debug, Subcommand)]
-pub enum ConfigCommand {
+pub(super) enum ConfigCommand {
     /// Show every value that differs from the default, and where it is set
     Show,
     /// Check the settings and report errors

@@ -11,7 +11,7 @@ use crate::error::{Error, Kind, Result};
 use crate::limits;
 
 /// The input of `nuncio run`.
-pub enum Input {
+pub enum RunInput {
     /// Messages and interrupts on standard input, one per line (`--json -`).
     Lines,
     /// Prompts, in order.
@@ -20,13 +20,13 @@ pub enum Input {
 
 /// Reads the prompts. All words form one prompt. Piped input is appended to the first prompt, or is
 /// the prompt if there is no other.
-pub async fn read(options: &RunOptions) -> Result<Input> {
+pub async fn read(options: &RunOptions) -> Result<RunInput> {
     let (words, dash) = match options.words.split_last() {
         Some((last, words)) if last == "-" => (words, true),
         _ => (&options.words[..], false),
     };
     if options.json && dash && words.is_empty() {
-        return Ok(Input::Lines);
+        return Ok(RunInput::Lines);
     }
     let mut prompts: VecDeque<String> = options.prompts.iter().cloned().collect();
     if prompts.is_empty() {
@@ -44,7 +44,7 @@ pub async fn read(options: &RunOptions) -> Result<Input> {
         (None, true) => return Err(Error::invalid_params("the prompt on standard input is empty")),
         (None, false) => {}
     }
-    Ok(Input::Prompts(prompts))
+    Ok(RunInput::Prompts(prompts))
 }
 
 /// Reads standard input to its end. Returns `None` if it is blank, or a terminal that is not

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 
 use super::flags::ConfigCommand;
-use super::print;
-use crate::app::{self, Ground};
+use super::output::print;
+use crate::app::{self, Bootstrap};
 use crate::config::{Loaded, Trust, load_project, mask_urls};
 use crate::content::Part;
 use crate::error::{Error, Result};
@@ -17,20 +17,20 @@ use crate::options::Thinking;
 use crate::store::Store;
 use crate::tools::Tools;
 
-fn with_project(ground: &Ground) -> Result<Loaded> {
-    let loaded = load_project(&ground.loaded, &ground.places, &ground.cwd, &ground.environment, &ground.overrides)?;
-    loaded.check_tools(&Tools::native().known(), &ground.places, &ground.cwd)?;
+fn with_project(bootstrap: &Bootstrap) -> Result<Loaded> {
+    let loaded = load_project(&bootstrap.loaded, &bootstrap.places, &bootstrap.cwd, &bootstrap.environment, &bootstrap.overrides)?;
+    loaded.check_tools(&Tools::native().known(), &bootstrap.places, &bootstrap.cwd)?;
     Ok(loaded)
 }
 
 /// Runs `nuncio config`.
-pub fn config(ground: &Ground, command: Option<ConfigCommand>) -> Result<u8> {
+pub fn config(bootstrap: &Bootstrap, command: Option<ConfigCommand>) -> Result<u8> {
     match command.unwrap_or(ConfigCommand::Show) {
-        ConfigCommand::Path => print(format!("{}\n", ground.places.file.display()))?,
+        ConfigCommand::Path => print(format!("{}\n", bootstrap.places.file.display()))?,
         ConfigCommand::Check => {
-            let loaded = with_project(ground)?;
+            let loaded = with_project(bootstrap)?;
             for name in &loaded.ignored {
-                print(format!("not used: {name} of this project (to use it: nuncio trust {})\n", ground.cwd.display()))?;
+                print(format!("not used: {name} of this project (to use it: nuncio trust {})\n", bootstrap.cwd.display()))?;
             }
             if let (Some(why), false) = (loaded.distrusted, loaded.ignored.is_empty()) {
                 print(format!("the settings of this project cannot grant permissions: {why}\n"))?;
@@ -38,7 +38,7 @@ pub fn config(ground: &Ground, command: Option<ConfigCommand>) -> Result<u8> {
             print("the settings are valid\n")?;
         }
         ConfigCommand::Show => {
-            let loaded = with_project(ground)?;
+            let loaded = with_project(bootstrap)?;
             let text = toml::to_string_pretty(&loaded.settings)
                 .map_err(|error| Error::internal(format!("serializing the settings: {error}")))?;
             print(mask_urls(&text))?;
@@ -51,8 +51,8 @@ pub fn config(ground: &Ground, command: Option<ConfigCommand>) -> Result<u8> {
 }
 
 /// Runs `nuncio trust`.
-pub fn trust(ground: &Ground, dir: &Path) -> Result<u8> {
-    let trusted = Trust::add(&ground.places, &ground.cwd.join(dir))?;
+pub fn trust(bootstrap: &Bootstrap, dir: &Path) -> Result<u8> {
+    let trusted = Trust::add(&bootstrap.places, &bootstrap.cwd.join(dir))?;
     print(format!(
         "{} is trusted: its .nuncio/config.toml applies in full until the file changes, and language servers may run\n",
         trusted.display()
@@ -62,7 +62,7 @@ pub fn trust(ground: &Ground, dir: &Path) -> Result<u8> {
 
 /// Prints one line per check: `ok` with the finding, or `FAIL` with the error. Returns exit code 1
 /// if a check failed.
-pub async fn doctor(ground: Ground) -> Result<u8> {
+pub async fn doctor(bootstrap: Bootstrap) -> Result<u8> {
     let mut failures = 0;
     let mut line = |name: &str, result: std::result::Result<String, String>| {
         let (mark, text) = match result {
@@ -75,16 +75,16 @@ pub async fn doctor(ground: Ground) -> Result<u8> {
         print(format!("{mark} {name:9} {text}\n"))
     };
     line("nuncio", Ok(format!("{} on {} {}", env!("CARGO_PKG_VERSION"), std::env::consts::OS, std::env::consts::ARCH)))?;
-    line("settings", with_project(&ground).map(|loaded| settings_line(&ground, &loaded)).map_err(|error| error.to_string()))?;
-    let data = ground.places.data.clone();
+    line("settings", with_project(&bootstrap).map(|loaded| settings_line(&bootstrap, &loaded)).map_err(|error| error.to_string()))?;
+    let data = bootstrap.places.data.clone();
     line("store", Store::open(&data).map(|_| data.join("nuncio.db").display().to_string()).map_err(|error| error.to_string()))?;
     for provider in catalog::PROVIDERS.iter().filter(|provider| !provider.local) {
-        let found = provider.key_env.iter().find(|name| ground.environment.get(name).is_some());
+        let found = provider.key_env.iter().find(|name| bootstrap.environment.get(name).is_some());
         if let Some(name) = found {
             line("key", Ok(format!("{}: ${name} is set", provider.name)))?;
         }
     }
-    let nuncio: Arc<_> = app::nuncio(ground)?;
+    let nuncio: Arc<_> = app::build(bootstrap)?;
     let (models, settings) = (&nuncio.services.models, &nuncio.services.user.settings);
     let model = match models.default_id(settings).await {
         Ok(id) => match models.open(&id, settings).await {
@@ -128,8 +128,8 @@ async fn probe(model: &dyn Model) -> std::result::Result<&'static str, ModelErro
     }
 }
 
-fn settings_line(ground: &Ground, loaded: &Loaded) -> String {
-    let file = &ground.places.file;
+fn settings_line(bootstrap: &Bootstrap, loaded: &Loaded) -> String {
+    let file = &bootstrap.places.file;
     let user = if file.exists() { file.display().to_string() } else { format!("defaults ({} does not exist)", file.display()) };
     if loaded.ignored.is_empty() { user } else { format!("{user}; not used of this project: {}", loaded.ignored.join(", ")) }
 }

@@ -1,93 +1,82 @@
 //! `nuncio sessions`: lists, shows, exports, imports and deletes stored sessions.
 
-use std::path::Path;
 use std::sync::Arc;
 
-use super::export;
 use super::flags::SessionsCommand;
-use super::text::{Look, Out, Text};
-use super::{Colours, print, print_exact, print_json};
-use crate::api::{Nuncio, timestamp};
-use crate::error::{Error, Result};
-use crate::event::Event;
+use super::output::{Colours, print, print_event, print_json, print_replay};
+use super::renderer::{RenderOptions, TerminalRenderer};
+use super::stored::each_event;
+use super::{export, import};
+use crate::api::{CloseSession, DeleteSession, ListSessions, Nuncio};
+use crate::error::Result;
 use crate::id::SessionId;
+use crate::local::LocalClient;
+use crate::protocol::acp;
 use crate::session::Sessions;
 use crate::terminal_text::output_line;
+use crate::transcript::Transcript;
 
-/// Runs `nuncio sessions`.
+/// Runs `nuncio sessions`. Returns the exit code.
 pub async fn run(nuncio: Arc<Nuncio>, command: SessionsCommand, colours: Colours) -> Result<u8> {
     let sessions = nuncio.sessions().await?.clone();
+    let client = LocalClient::new(nuncio.clone(), "terminal");
     let result = match command {
-        SessionsCommand::List { here, json } => list(&sessions, here.then_some(nuncio.cwd.as_path()), json),
-        SessionsCommand::Show { id, json } => show(&sessions, &id, json, colours),
-        SessionsCommand::Export { id, layout } => export::export(&nuncio, &sessions, &id, layout.as_deref()),
-        SessionsCommand::Import { file } => export::import(&nuncio, &sessions, &file).await,
-        SessionsCommand::Rm { ids } => remove(&sessions, &ids).await,
+        SessionsCommand::List { here, json } => {
+            let request = acp::ListSessionsRequest::new().cwd(here.then(|| nuncio.cwd.clone()));
+            list(&client, &sessions, request, json).await
+        }
+        SessionsCommand::Show { id, json } => show(&sessions, &id.into(), json, colours),
+        SessionsCommand::Export { id, layout } => export::export(&nuncio, &sessions, &id.into(), layout.as_deref()),
+        SessionsCommand::Import { file } => import::import(&nuncio, &sessions, &file).await,
+        SessionsCommand::Rm { ids } => remove(&client, &ids).await,
     };
     nuncio.shut_down().await;
     result.map(|()| 0)
 }
 
-fn list(sessions: &Sessions, cwd: Option<&Path>, json: bool) -> Result<()> {
-    let mut after = None;
+async fn list(client: &LocalClient, sessions: &Sessions, mut request: acp::ListSessionsRequest, json: bool) -> Result<()> {
     loop {
-        let page = sessions.list(cwd, after)?;
-        for row in &page.sessions {
-            let title = row.title.as_deref().unwrap_or("");
-            let updated = timestamp(row.updated_ms);
+        let page = client.call::<ListSessions>(request.clone()).await?;
+        for session in page.sessions {
+            let (id, updated) = (SessionId::from(&*session.session_id.0), session.updated_at.unwrap_or_default());
             if json {
-                let line = serde_json::json!({ "sessionId": row.id, "cwd": row.cwd, "title": row.title, "updatedAt": updated, "events": row.head });
+                // The method does not return the number of events.
+                let events = sessions.row(&id)?.head;
+                let line = serde_json::json!({
+                    "sessionId": id, "cwd": session.cwd, "title": session.title, "updatedAt": updated, "events": events,
+                });
                 print_json(format!("{line}\n"))?;
             } else {
-                let (cwd, title) = (output_line(&row.cwd.to_string_lossy()), output_line(title));
-                print(format!("{}  {}  {cwd}  {title}\n", row.id, &updated[..16].replace('T', " ")))?;
+                let title = output_line(session.title.as_deref().unwrap_or_default());
+                let (cwd, updated) =
+                    (output_line(&session.cwd.to_string_lossy()), updated.get(..16).unwrap_or_default().replace('T', " "));
+                print(format!("{id}  {updated}  {cwd}  {title}\n"))?;
             }
         }
-        after = page.next;
-        if after.is_none() {
+        if page.next_cursor.is_none() {
             return Ok(());
         }
+        request.cursor = page.next_cursor;
     }
 }
 
-fn show(sessions: &Sessions, id: &str, json: bool, colours: Colours) -> Result<()> {
-    let id = SessionId::from(id);
-    let look = Look { colour: colours.stdout, replay: true, ..Look::default() };
-    let mut text = Text::new(look, &sessions.row(&id)?.cwd);
-    let put = |out: Vec<Out>| {
-        for Out::Answer(shown) | Out::Aside(shown) in out {
-            print_exact(shown)?;
-        }
-        Ok(())
-    };
-    each_event(sessions, &id, |event| if json { print_json(line(event)? + "\n") } else { put(text.on(event)) })?;
-    put(text.incomplete())
-}
-
-/// An event as a line of JSON, without the line break.
-pub fn line(event: &Event) -> Result<String> {
-    serde_json::to_string(event).map_err(|error| Error::internal(format!("writing an event: {error}")))
-}
-
-/// Calls `with` for every stored event, in order. Does not take ownership of the session, so a
-/// session of another process can be read.
-pub fn each_event(sessions: &Sessions, id: &SessionId, mut with: impl FnMut(&Event) -> Result<()>) -> Result<()> {
-    let mut after = 0;
-    loop {
-        let events = sessions.events(id, after)?;
-        let Some(last) = events.last() else { return Ok(()) };
-        after = last.seq;
-        for event in &events {
-            with(event)?;
-        }
+fn show(sessions: &Sessions, id: &SessionId, json: bool, colours: Colours) -> Result<()> {
+    let options = RenderOptions { colour: colours.stdout, replay: true, ..RenderOptions::default() };
+    let mut renderer = TerminalRenderer::new(options, &sessions.row(id)?.cwd);
+    if json {
+        return each_event(sessions, id, print_event);
     }
+    let mut transcript = Transcript::default();
+    each_event(sessions, id, |event| transcript.on(event).iter().try_for_each(|block| print_replay(renderer.render(block))))?;
+    print_replay(renderer.incomplete())
 }
 
-async fn remove(sessions: &Sessions, ids: &[String]) -> Result<()> {
+async fn remove(client: &LocalClient, ids: &[String]) -> Result<()> {
     for id in ids {
-        let id = SessionId::from(id.as_str());
-        sessions.row(&id)?;
-        sessions.delete(&id).await?;
+        let id = acp::SessionId::new(id.as_str());
+        // Deleting an unknown session succeeds, but closing one is an error.
+        client.call::<CloseSession>(acp::CloseSessionRequest::new(id.clone())).await?;
+        client.call::<DeleteSession>(acp::DeleteSessionRequest::new(id)).await?;
     }
     Ok(())
 }

@@ -8,10 +8,10 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::ask::{self, Answers};
+use super::ask::{self, Approver};
 use super::flags::ToolOptions;
-use super::text::{Look, Out, Text};
-use super::{Colours, print, print_json};
+use super::output::{Colours, print, print_json, print_question};
+use super::renderer::{RenderOptions, TerminalRenderer};
 use crate::agent::{CallHost, Outcome, Question, SessionEnvironment, ToolCall, ToolUse};
 use crate::api::Nuncio;
 use crate::app::on_signal;
@@ -119,15 +119,12 @@ impl CallHost for Terminal {
 impl Terminal {
     async fn answer(&self, Question { title, content, options, .. }: Question) -> PermissionAnswer {
         let answer = |outcome, reason| PermissionAnswer::without_choice(outcome, "terminal", reason);
-        if Answers::for_terminal() == Answers::None {
+        if Approver::for_terminal() == Approver::None {
             let reason = "permission must be asked for, and no terminal is attached (--mode auto allows the call inside the roots)";
             return answer(PermissionOutcome::Denied, Some(reason));
         }
-        let look = Look { colour: self.colour, ..Look::default() };
-        for shown in Text::new(look, &self.cwd).question(&title, &content) {
-            let (Out::Answer(text) | Out::Aside(text)) = shown;
-            eprint!("{text}");
-        }
+        let rendering = RenderOptions { colour: self.colour, ..RenderOptions::default() };
+        print_question(TerminalRenderer::new(rendering, &self.cwd).question(&title, &content));
         let kind = tokio::task::spawn_blocking(move || ask::ask(&title, &options)).await;
         match kind {
             Ok(PermissionOptionKind::AllowOnce | PermissionOptionKind::AllowAlways) => answer(PermissionOutcome::AllowOnce, None),

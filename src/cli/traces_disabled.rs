@@ -5,13 +5,16 @@ use tracing_subscriber::layer::Identity;
 use crate::error::{Error, Kind, Result};
 
 /// Sends no spans.
-pub struct Traces;
+pub struct NoTraces;
 
-impl Traces {
+/// The name that `traces.rs` has for it.
+pub type Traces = NoTraces;
+
+impl NoTraces {
     /// Fails if there is an endpoint.
-    pub fn start(endpoint: Option<&str>) -> Result<Traces> {
+    pub fn start(endpoint: Option<&str>) -> Result<NoTraces> {
         match endpoint {
-            None => Ok(Traces),
+            None => Ok(NoTraces),
             Some(_) => Err(Error::new(Kind::Unsupported, "telemetry.otlp_endpoint: this build of nuncio cannot send traces")
                 .hint("remove the setting, or build nuncio with --features telemetry")),
         }

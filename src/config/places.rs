@@ -111,3 +111,8 @@ impl Places {
         self.data.join("attachments").join(session)
     }
 }
+
+/// Path of the settings file of a project in `directory`.
+pub(super) fn project_file(directory: &Path) -> PathBuf {
+    directory.join(".nuncio").join("config.toml")
+}

@@ -35,6 +35,42 @@ pub struct Settings {
     pub prompts: BTreeMap<String, PathBuf>,
 }
 
+/// The influence of a project's settings file on a setting, unless its directory is trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ProjectRight {
+    /// The project's value applies.
+    Set,
+    /// The project's value applies as far as it is stricter than the user's; see narrow.rs.
+    Narrow,
+    /// The project's value is ignored.
+    Nothing,
+}
+
+/// The right for each setting; a section is listed as a whole if its settings are ignored. A
+/// setting that is not listed is ignored too.
+pub(super) const PROJECT_RIGHTS: &[(&str, ProjectRight)] = &[
+    ("model", ProjectRight::Nothing),
+    ("durability", ProjectRight::Nothing),
+    ("allowed_paths", ProjectRight::Nothing),
+    ("providers", ProjectRight::Nothing),
+    ("permissions.default", ProjectRight::Narrow),
+    ("permissions.timeout_s", ProjectRight::Narrow),
+    ("permissions.rules", ProjectRight::Narrow),
+    ("tools.max_concurrency", ProjectRight::Set),
+    ("tools.client_files", ProjectRight::Nothing),
+    ("tools.client_terminal", ProjectRight::Nothing),
+    ("tools.fetch_allowed_hosts", ProjectRight::Nothing),
+    ("sandbox.mode", ProjectRight::Narrow),
+    ("sandbox.network", ProjectRight::Narrow),
+    ("sandbox.writable", ProjectRight::Nothing),
+    ("lsp", ProjectRight::Narrow),
+    ("http", ProjectRight::Nothing),
+    ("telemetry", ProjectRight::Nothing),
+    ("instructions.patterns", ProjectRight::Set),
+    ("instructions.auto_inject", ProjectRight::Set),
+    ("prompts", ProjectRight::Nothing),
+];
+
 /// When a commit is flushed to the disk (fsync).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -48,6 +84,7 @@ pub enum Durability {
     Full,
 }
 
+/// A model provider. An absent setting has the value of the built-in provider of this name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Provider {
@@ -88,6 +125,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
+    /// The name in settings.
     pub fn as_str(self) -> &'static str {
         match self {
             Protocol::OpenaiChat => "openai-chat",
@@ -98,6 +136,7 @@ impl Protocol {
     }
 }
 
+/// Permission rules and what applies without one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Permissions {
@@ -117,6 +156,7 @@ impl Default for Permissions {
     }
 }
 
+/// The decision about a tool call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Policy {
@@ -156,6 +196,7 @@ pub enum AccessKind {
     Mcp,
 }
 
+/// Settings of tools.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ToolSettings {
@@ -202,6 +243,7 @@ pub enum SandboxMode {
     ReadOnly,
 }
 
+/// A language server: its command and its files.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LanguageServer {
@@ -246,6 +288,7 @@ impl Default for HttpSettings {
     }
 }
 
+/// Instruction files of projects.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Instructions {

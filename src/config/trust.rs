@@ -9,8 +9,7 @@ use std::path::{Path, PathBuf};
 use ring::digest::{Context, SHA256};
 use toml::{Table, Value};
 
-use super::load::project_file;
-use super::places::Places;
+use super::places::{Places, project_file};
 use crate::error::{Error, Result};
 use crate::workspace::{read_small, read_small_text, replace_private};
 

@@ -15,11 +15,11 @@ use crate::model::{Block, Message, ToolResult};
 pub struct History {
     /// All messages, each with the one before it. A turn that is retried continues from the
     /// messages that came before it.
-    all: Vec<Link>,
+    all: Vec<LinkedMessage>,
     end: Position,
     /// The incomplete answer of the model, and its calls with their results, in order.
     answer: Vec<Block>,
-    calls: Vec<Call>,
+    calls: Vec<AnnouncedCall>,
     call_ids: HashSet<ToolCallId>,
     /// The position at the start of each turn.
     turns: HashMap<TurnId, Position>,
@@ -37,13 +37,13 @@ struct Position {
 }
 
 #[derive(Clone, Debug)]
-struct Link {
+struct LinkedMessage {
     before: Option<usize>,
     message: Arc<Message>,
 }
 
 #[derive(Clone, Debug)]
-struct Call {
+struct AnnouncedCall {
     id: ToolCallId,
     name: String,
     result: Option<ToolResult>,
@@ -88,7 +88,7 @@ impl History {
                     state: provider_state.clone(),
                 });
                 self.call_ids.insert(tool_call_id.clone());
-                self.calls.push(Call { id: tool_call_id.clone(), name: name.clone(), result: None });
+                self.calls.push(AnnouncedCall { id: tool_call_id.clone(), name: name.clone(), result: None });
             }
             Body::ToolCompleted { tool_call_id, status, output, .. } => self.finish(tool_call_id, *status, output),
             Body::TurnCompleted { stop_reason: StopReason::Refusal } => {
@@ -145,7 +145,7 @@ impl History {
     }
 
     fn push(&mut self, message: Message) {
-        self.all.push(Link { before: self.end.last, message: Arc::new(message) });
+        self.all.push(LinkedMessage { before: self.end.last, message: Arc::new(message) });
         self.end.last = Some(self.all.len() - 1);
     }
 
@@ -172,7 +172,7 @@ impl History {
 }
 
 /// Converts an answer and the results of its calls to messages.
-fn closed(mut answer: Vec<Block>, calls: Vec<Call>) -> impl Iterator<Item = Message> {
+fn closed(mut answer: Vec<Block>, calls: Vec<AnnouncedCall>) -> impl Iterator<Item = Message> {
     // Providers reject an answer that ends with thinking.
     while let Some(Block::Thinking { .. }) = answer.last() {
         answer.pop();

@@ -18,8 +18,9 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use super::documents::{Change, Documents, FileDiagnostics};
-use super::{detect, uri};
+use super::documents::{DocumentChange, Documents, FileDiagnostics};
+use super::language_id::language_id;
+use super::uri;
 use crate::error::{Error, Kind};
 use crate::limits;
 use crate::rpc::{
@@ -27,7 +28,7 @@ use crate::rpc::{
 };
 
 /// The client of one running language server.
-pub struct Client {
+pub struct LanguageClient {
     root: PathBuf,
     connection: Connection<()>,
     documents: Mutex<Documents>,
@@ -47,7 +48,7 @@ pub const LSP: Dialect = Dialect {
     rejects_invalid: false,
 };
 
-impl Handler<()> for Client {
+impl Handler<()> for LanguageClient {
     fn request(
         &self,
         method: String,
@@ -67,10 +68,10 @@ impl Handler<()> for Client {
     }
 }
 
-impl Client {
+impl LanguageClient {
     /// A client of the server with this root directory.
-    pub fn new(root: &Path, connection: Connection<()>) -> Client {
-        Client { root: root.into(), connection, documents: Mutex::default(), updates: watch::Sender::new(()) }
+    pub fn new(root: &Path, connection: Connection<()>) -> LanguageClient {
+        LanguageClient { root: root.into(), connection, documents: Mutex::default(), updates: watch::Sender::new(()) }
     }
 
     /// Transfers messages in both directions until the server ends or violates the protocol. The
@@ -214,24 +215,25 @@ impl Client {
     }
 
     /// Must be called with the documents locked, so that changes are sent in order.
-    fn send_change(&self, change: Change) -> Result<(), String> {
+    fn send_change(&self, change: DocumentChange) -> Result<(), String> {
         match change {
-            Change::Open { path, version, text } => {
-                let language = detect::language(&path);
+            DocumentChange::Open { path, version, text } => {
+                let language = language_id(&path);
                 let document = json!({ "uri": uri::of(&path), "languageId": language, "version": version, "text": &*text });
                 self.notify(DidOpenTextDocument::METHOD, json!({ "textDocument": document }))
             }
-            Change::Edit { path, version, text } => {
+            DocumentChange::Edit { path, version, text } => {
                 let document = json!({ "uri": uri::of(&path), "version": version });
                 let params = json!({ "textDocument": document, "contentChanges": [{ "text": &*text }] });
                 self.notify(DidChangeTextDocument::METHOD, params)
             }
-            Change::Close { path } => {
+            DocumentChange::Close { path } => {
                 self.notify(DidCloseTextDocument::METHOD, json!({ "textDocument": { "uri": uri::of(&path) } }))
             }
         }
     }
 
+    /// The documents of the server, locked.
     pub fn documents(&self) -> MutexGuard<'_, Documents> {
         self.documents.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -36,8 +36,10 @@ const KNOWN_LANGUAGES: &[KnownLanguage] = &[
 
 /// The language server chosen for a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Choice {
+pub struct ServerChoice {
+    /// Its name in the settings, `[lsp.NAME]`, or that of its language.
     pub name: String,
+    /// Command, root and sandbox.
     pub launch: Launch,
     /// True if the settings name the server, false if it was found on PATH.
     pub configured: bool,
@@ -45,13 +47,13 @@ pub struct Choice {
 
 /// Chooses the server for `path`, which is below `root`. The error contains the cause and a remedy.
 /// `search` is PATH.
-pub fn choose(settings: &BTreeMap<String, LanguageServer>, search: &str, root: &Path, path: &Path) -> Result<Choice, String> {
+pub fn choose(settings: &BTreeMap<String, LanguageServer>, search: &str, root: &Path, path: &Path) -> Result<ServerChoice, String> {
     let relative = path.strip_prefix(root).unwrap_or(path);
     if let Some((name, server)) = settings.iter().find(|(_, server)| fits(server.files.iter().map(String::as_str), relative)) {
         if server.command.is_empty() {
             return Err(format!("the language server {name} is disabled in the settings"));
         }
-        return Ok(Choice {
+        return Ok(ServerChoice {
             name: name.clone(),
             launch: Launch { command: server.command.clone(), root: root.into(), sandbox: None },
             configured: true,
@@ -75,7 +77,7 @@ pub fn choose(settings: &BTreeMap<String, LanguageServer>, search: &str, root: &
             .ok_or_else(|| format!("{} needs a {marker} in the file's directory or above", command[0]))?,
     };
     let command = command.iter().map(|word| word.to_string()).collect();
-    Ok(Choice { name: name.into(), launch: Launch { command, root, sandbox: None }, configured: false })
+    Ok(ServerChoice { name: name.into(), launch: Launch { command, root, sandbox: None }, configured: false })
 }
 
 fn fits<'a>(mut globs: impl Iterator<Item = &'a str>, path: &Path) -> bool {
@@ -97,26 +99,4 @@ fn is_on_path(name: &str, search: &str) -> bool {
     std::env::split_paths(search).filter(|directory| directory.is_absolute()).any(|directory| {
         std::fs::metadata(directory.join(name)).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
     })
-}
-
-/// The language identifier of a file (LSP 3.17, TextDocumentItem). Defaults to the extension.
-pub fn language(path: &Path) -> String {
-    let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase()).unwrap_or_default();
-    let name = match extension.as_str() {
-        "rs" => "rust",
-        "py" | "pyi" => "python",
-        "ts" | "mts" | "cts" => "typescript",
-        "tsx" => "typescriptreact",
-        "js" | "mjs" | "cjs" => "javascript",
-        "jsx" => "javascriptreact",
-        "cc" | "cpp" | "cxx" | "hpp" | "hh" => "cpp",
-        "h" => "c",
-        "rb" => "ruby",
-        "sh" | "bash" => "shellscript",
-        "cs" => "csharp",
-        "md" => "markdown",
-        "yml" => "yaml",
-        _ => return if extension.is_empty() { "plaintext".into() } else { extension },
-    };
-    name.into()
 }

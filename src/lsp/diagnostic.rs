@@ -2,26 +2,28 @@
 
 use std::path::{Path, PathBuf};
 
-use lsp_types::{DiagnosticSeverity, NumberOrString};
+use lsp_types::NumberOrString;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::limits;
 
+/// How severe a diagnostic is; errors come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Severity {
+pub enum DiagnosticSeverity {
     Error,
     Warning,
     Information,
 }
 
-impl Severity {
+impl DiagnosticSeverity {
+    /// The name on the wire and in text.
     pub fn as_str(self) -> &'static str {
         match self {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-            Severity::Information => "information",
+            DiagnosticSeverity::Error => "error",
+            DiagnosticSeverity::Warning => "warning",
+            DiagnosticSeverity::Information => "information",
         }
     }
 }
@@ -35,7 +37,7 @@ pub struct Diagnostic {
     pub line: u32,
     /// In characters, from 1.
     pub column: u32,
-    pub severity: Severity,
+    pub severity: DiagnosticSeverity,
     /// The message, joined to one line.
     pub message: String,
     /// The tool that reported it: `clang`, `rustc`.
@@ -53,11 +55,11 @@ impl Diagnostic {
     /// `None` for hints, which only matter in editors.
     pub fn read(path: &Path, lines: &[&str], raw: lsp_types::Diagnostic) -> Option<Diagnostic> {
         let severity = match raw.severity {
-            Some(DiagnosticSeverity::HINT) => return None,
-            Some(DiagnosticSeverity::WARNING) => Severity::Warning,
-            Some(DiagnosticSeverity::INFORMATION) => Severity::Information,
+            Some(lsp_types::DiagnosticSeverity::HINT) => return None,
+            Some(lsp_types::DiagnosticSeverity::WARNING) => DiagnosticSeverity::Warning,
+            Some(lsp_types::DiagnosticSeverity::INFORMATION) => DiagnosticSeverity::Information,
             // Without a severity, the client decides (LSP 3.17, Diagnostic).
-            _ => Severity::Error,
+            _ => DiagnosticSeverity::Error,
         };
         let start = raw.range.start;
         let text = lines.get(start.line as usize).copied().unwrap_or_default();

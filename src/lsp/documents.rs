@@ -39,7 +39,7 @@ struct Published {
 
 /// A change that must be sent to the server.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Change {
+pub enum DocumentChange {
     Open { path: PathBuf, version: i32, text: Arc<str> },
     Edit { path: PathBuf, version: i32, text: Arc<str> },
     Close { path: PathBuf },
@@ -48,7 +48,9 @@ pub enum Change {
 /// The diagnostics of a file at a time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FileDiagnostics {
+    /// Sorted by severity and position.
     pub diagnostics: Vec<Diagnostic>,
+    /// Logical time of their publication.
     pub clock: u64,
     /// The server started work after the file changed, e.g. a build, and may publish more.
     pub working: bool,
@@ -56,7 +58,7 @@ pub struct FileDiagnostics {
 
 impl Documents {
     /// Sets the content of `path`. Returns no change if the content is the same.
-    pub fn set_content(&mut self, path: &Path, text: &str) -> Vec<Change> {
+    pub fn set_content(&mut self, path: &Path, text: &str) -> Vec<DocumentChange> {
         self.clock += 1;
         let (changed, version) = (self.clock, i32::try_from(self.clock).unwrap_or(i32::MAX));
         let path = path.to_owned();
@@ -68,7 +70,7 @@ impl Documents {
             }
             let text = document.text.clone();
             self.open.push(document);
-            return if same { Vec::new() } else { vec![Change::Edit { path, version, text }] };
+            return if same { Vec::new() } else { vec![DocumentChange::Edit { path, version, text }] };
         }
         let mut changes = Vec::new();
         if self.open.len() == limits::LSP_DOCUMENTS_OPEN_MAX {
@@ -76,20 +78,20 @@ impl Documents {
         }
         let text: Arc<str> = text.into();
         self.open.push(Document { path: path.clone(), version, text: text.clone(), changed, reported: None });
-        changes.push(Change::Open { path, version, text });
+        changes.push(DocumentChange::Open { path, version, text });
         changes
     }
 
     /// Closes the document of `path`, if it is open.
-    pub fn close(&mut self, path: &Path) -> Option<Change> {
+    pub fn close(&mut self, path: &Path) -> Option<DocumentChange> {
         let place = self.open.iter().position(|document| document.path == path)?;
         self.close_at(place)
     }
 
-    fn close_at(&mut self, place: usize) -> Option<Change> {
+    fn close_at(&mut self, place: usize) -> Option<DocumentChange> {
         let path = self.open.remove(place).path;
         self.published.remove(&path);
-        Some(Change::Close { path })
+        Some(DocumentChange::Close { path })
     }
 
     /// The open documents with the content that was sent to the server.

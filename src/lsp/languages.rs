@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::time::Instant;
 
-use super::Servers;
-use super::client::Client;
-use super::detect::{self, Choice};
-use super::diagnostic::{self, Diagnostic, Severity};
+use super::client::LanguageClient;
+use super::detect::{self, ServerChoice};
+use super::diagnostic::{self, Diagnostic, DiagnosticSeverity};
 use super::documents::FileDiagnostics;
 use super::server::{Launch, Server};
+use super::servers::Servers;
 use crate::config::{LanguageServer, Places, Trust};
 use crate::limits;
 use crate::process::Sandbox;
@@ -21,13 +21,13 @@ use crate::workspace;
 /// The language servers of one session. Keeps the servers that it used alive.
 pub struct Languages {
     servers: Arc<Servers>,
-    terms: Terms,
+    config: LanguageConfig,
     used: Mutex<HashMap<Launch, Used>>,
 }
 
 /// Configuration that determines the servers of a session.
 #[derive(Default)]
-pub struct Terms {
+pub struct LanguageConfig {
     /// The settings `[lsp.NAME]`, by name.
     pub settings: BTreeMap<String, LanguageServer>,
     /// Value of the variable PATH.
@@ -47,7 +47,7 @@ struct Used {
 
 /// Result of checking a file after an edit.
 #[derive(Clone, Debug, PartialEq)]
-pub enum News {
+pub enum EditDiagnostics {
     /// The diagnostics that the edit added. If `first`, nothing was reported for the file before
     /// and these are all of its errors.
     Diagnostics { new: Vec<Diagnostic>, first: bool },
@@ -56,13 +56,14 @@ pub enum News {
 }
 
 impl Languages {
-    pub fn new(servers: Arc<Servers>, terms: Terms) -> Languages {
-        Languages { servers, terms, used: Mutex::default() }
+    /// The language servers of a session; starts none.
+    pub fn new(servers: Arc<Servers>, config: LanguageConfig) -> Languages {
+        Languages { servers, config, used: Mutex::default() }
     }
 
     /// Checks `path` after an edit. A server that must be started is confined to `sandbox`. Returns
     /// `None` if the file has no server or it published nothing within [`limits::LSP_EDIT_WAIT`].
-    pub async fn after_edit(&self, path: &Path, sandbox: Option<&Sandbox>) -> Option<News> {
+    pub async fn after_edit(&self, path: &Path, sandbox: Option<&Sandbox>) -> Option<EditDiagnostics> {
         let until = Instant::now() + limits::LSP_EDIT_WAIT;
         let choice = self.choose(path, sandbox).ok()?;
         let server = self.server(&choice).ok()?;
@@ -71,19 +72,21 @@ impl Languages {
             Err(failure) => {
                 // Do not report a server that was found on PATH and never worked.
                 let report = (choice.configured || failure.worked) && self.mark_reported(&choice);
-                return report.then(|| News::Broken(format!("the language server {} does not work: {}", choice.name, failure.why)));
+                return report.then(|| {
+                    EditDiagnostics::Broken(format!("the language server {} does not work: {}", choice.name, failure.why))
+                });
             }
         };
         let now = check(&client, path, until).await.ok()??;
         let before = client.documents().record(path, now.diagnostics.clone());
         let mut new = match &before {
             Some(before) => diagnostic::new_since(before, &now.diagnostics),
-            None => now.diagnostics.into_iter().filter(|diagnostic| diagnostic.severity == Severity::Error).collect(),
+            None => now.diagnostics.into_iter().filter(|diagnostic| diagnostic.severity == DiagnosticSeverity::Error).collect(),
         };
         if let (Some(before), true) = (&before, now.working) {
             diagnostic::remove_stale(before, &mut new);
         }
-        Some(News::Diagnostics { new, first: before.is_none() })
+        Some(EditDiagnostics::Diagnostics { new, first: before.is_none() })
     }
 
     /// All diagnostics of `path`, waiting at most [`limits::LSP_ASK_WAIT`]. The error contains the
@@ -91,7 +94,7 @@ impl Languages {
     pub async fn diagnose(&self, path: &Path, sandbox: Option<&Sandbox>) -> Result<Vec<Diagnostic>, String> {
         let until = Instant::now() + limits::LSP_ASK_WAIT;
         let choice = self.choose(path, sandbox)?;
-        let Choice { name, .. } = &choice;
+        let ServerChoice { name, .. } = &choice;
         let server = self.server(&choice)?;
         let client =
             server.client(until).await.map_err(|failure| format!("the language server {name} does not work: {}", failure.why))?;
@@ -108,18 +111,18 @@ impl Languages {
         let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         let clients = used.values().filter_map(|used| used.server.client_now());
         let all = clients.flat_map(|client| client.documents().all());
-        all.filter(|diagnostic| self.terms.roots.iter().any(|root| diagnostic.file_path.starts_with(root))).collect()
+        all.filter(|diagnostic| self.config.roots.iter().any(|root| diagnostic.file_path.starts_with(root))).collect()
     }
 
-    fn choose(&self, path: &Path, sandbox: Option<&Sandbox>) -> Result<Choice, String> {
+    fn choose(&self, path: &Path, sandbox: Option<&Sandbox>) -> Result<ServerChoice, String> {
         let root = self
-            .terms
+            .config
             .roots
             .iter()
             .find(|root| path.starts_with(root))
             .ok_or("the file is outside the roots; language servers check only files in the roots")?;
-        let mut choice = detect::choose(&self.terms.settings, &self.terms.search, root, path)?;
-        let trusted = || self.terms.places.as_ref().is_some_and(|places| Trust::load(places).covers(&choice.launch.root));
+        let mut choice = detect::choose(&self.config.settings, &self.config.search, root, path)?;
+        let trusted = || self.config.places.as_ref().is_some_and(|places| Trust::load(places).covers(&choice.launch.root));
         if !choice.configured && !trusted() {
             let (command, root) = (&choice.launch.command[0], choice.launch.root.display());
             return Err(format!(
@@ -130,7 +133,7 @@ impl Languages {
         Ok(choice)
     }
 
-    fn server(&self, choice: &Choice) -> Result<Arc<Server>, String> {
+    fn server(&self, choice: &ServerChoice) -> Result<Arc<Server>, String> {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(used) = used.get(&choice.launch) {
             return Ok(used.server.clone());
@@ -141,7 +144,7 @@ impl Languages {
     }
 
     /// Marks the failure of a server as reported. Returns false if it was reported before.
-    fn mark_reported(&self, choice: &Choice) -> bool {
+    fn mark_reported(&self, choice: &ServerChoice) -> bool {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         used.get_mut(&choice.launch).is_some_and(|used| !std::mem::replace(&mut used.failure_reported, true))
     }
@@ -149,7 +152,7 @@ impl Languages {
 
 /// Checks `path` with its content on the disk. First sends the other open documents that changed on
 /// the disk.
-async fn check(client: &Client, path: &Path, until: Instant) -> Result<Option<FileDiagnostics>, String> {
+async fn check(client: &LanguageClient, path: &Path, until: Instant) -> Result<Option<FileDiagnostics>, String> {
     let (open, requested) = (client.documents().open(), path.to_owned());
     let read_files = tokio::task::spawn_blocking(move || {
         let others = open.into_iter().filter(|(path, _)| *path != requested);

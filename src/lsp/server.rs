@@ -8,9 +8,9 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::client::{Client, LSP};
+use super::client::{LSP, LanguageClient};
 use crate::limits;
-use crate::process::{Child, Command, Ending, Sandbox, Supervisor};
+use crate::process::{Child, Command, Ending, ProcessLauncher, Sandbox};
 
 /// Handle of a language server. Dropping it stops the server.
 pub struct Server {
@@ -21,13 +21,14 @@ pub struct Server {
 #[derive(Clone)]
 enum State {
     Starting,
-    Ready(Arc<Client>),
-    Failed(Failure),
+    Ready(Arc<LanguageClient>),
+    Failed(ServerFailure),
 }
 
 /// The reason why a server is not started again.
 #[derive(Clone, Debug)]
-pub struct Failure {
+pub struct ServerFailure {
+    /// The cause, for people.
     pub why: String,
     /// The server was initialized successfully before.
     pub worked: bool,
@@ -38,16 +39,16 @@ impl Server {
     /// handle is dropped or the server fails.
     pub fn new(
         launch: Launch,
-        supervisor: Supervisor,
+        launcher: ProcessLauncher,
         stop: CancellationToken,
     ) -> (Server, impl Future<Output = ()> + Send + use<>) {
         let (sender, state) = watch::channel(State::Starting);
         let server = Server { state, _stop: stop.clone().drop_guard() };
-        (server, launch.supervise(supervisor, sender, stop))
+        (server, launch.supervise(launcher, sender, stop))
     }
 
     /// The client, once the server is initialized. Returns `None` on timeout.
-    pub async fn client(&self, until: Instant) -> Result<Option<Arc<Client>>, Failure> {
+    pub async fn client(&self, until: Instant) -> Result<Option<Arc<LanguageClient>>, ServerFailure> {
         let mut state = self.state.clone();
         let ready = timeout_at(until, state.wait_for(|state| !matches!(state, State::Starting))).await;
         match ready {
@@ -57,12 +58,12 @@ impl Server {
                 State::Failed(failure) => Err(failure.clone()),
                 State::Starting => Ok(None),
             },
-            Ok(Err(_)) => Err(Failure { why: "it was stopped".into(), worked: true }),
+            Ok(Err(_)) => Err(ServerFailure { why: "it was stopped".into(), worked: true }),
         }
     }
 
     /// The client, if the server is ready now.
-    pub fn client_now(&self) -> Option<Arc<Client>> {
+    pub fn client_now(&self) -> Option<Arc<LanguageClient>> {
         match &*self.state.borrow() {
             State::Ready(client) => Some(client.clone()),
             State::Starting | State::Failed(_) => None,
@@ -75,6 +76,7 @@ impl Server {
 pub struct Launch {
     /// The program and its arguments, at least the program.
     pub command: Vec<String>,
+    /// The directory in which it runs.
     pub root: PathBuf,
     /// Sandbox of the session that started the server. Only sessions with an equal sandbox share
     /// it.
@@ -91,12 +93,12 @@ enum End {
 }
 
 impl Launch {
-    async fn supervise(self, supervisor: Supervisor, state: watch::Sender<State>, stop: CancellationToken) {
+    async fn supervise(self, launcher: ProcessLauncher, state: watch::Sender<State>, stop: CancellationToken) {
         let name = &self.command[0];
         let mut worked = false;
         let mut why = String::new();
         for _ in 0..=limits::LSP_RESTARTS_MAX {
-            match self.run(&supervisor, &state, &stop, &mut worked).await {
+            match self.run(&launcher, &state, &stop, &mut worked).await {
                 End::Stopped => return,
                 End::NotFound => {
                     why = format!("{name} was not found");
@@ -108,18 +110,24 @@ impl Launch {
                 }
             }
         }
-        state.send_replace(State::Failed(Failure { why, worked }));
+        state.send_replace(State::Failed(ServerFailure { why, worked }));
     }
 
     /// Runs the server once, until it ends or must stop.
-    async fn run(&self, supervisor: &Supervisor, state: &watch::Sender<State>, stop: &CancellationToken, worked: &mut bool) -> End {
+    async fn run(
+        &self,
+        launcher: &ProcessLauncher,
+        state: &watch::Sender<State>,
+        stop: &CancellationToken,
+        worked: &mut bool,
+    ) -> End {
         let command = Command::program(&self.command, &self.root).sandbox(self.sandbox.clone());
-        let (Child { output, mut ending }, input) = match supervisor.spawn_piped(&command) {
+        let (Child { output, mut ending }, input) = match launcher.spawn_piped(&command) {
             Ok(spawned) => spawned,
             Err(error) => return End::Crashed(error.to_string()),
         };
         let (connection, reader, mut writer) = crate::rpc::connection(LSP);
-        let client = Arc::new(Client::new(&self.root, connection));
+        let client = Arc::new(LanguageClient::new(&self.root, connection));
         let mut transfer = Box::pin(client.run(output, input, &reader, &mut writer));
         let initialize = async {
             let initialized = client.initialize(Instant::now() + limits::LSP_START).await;
@@ -160,8 +168,8 @@ impl Launch {
             return End::Stopped;
         };
         drop(transfer);
-        // Leave the state `Ready` before closing the connection: the waiting requests fail only when no
-        // new caller can get this client.
+        // Leave the state `Ready` before closing the connection: the waiting requests fail only
+        // when no new caller can get this client.
         state.send_replace(State::Starting);
         drop(writer);
         let status = terminate(ending).await;

@@ -1,15 +1,12 @@
-//! Paths for rule matching, and the filter that hides files from tools that read many files.
+//! Paths for rule matching.
 
 use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher};
 
-use super::rules::{Rules, glob_matches};
-use crate::config::{AccessKind, Policy, Rule};
-
 /// A path that a call accesses, in its forms for rule matching.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct AccessPath {
     /// The path without symlinks.
     pub real: PathBuf,
     /// The path as it was written, made absolute.
@@ -22,7 +19,7 @@ pub struct Place {
     pub guarded: bool,
 }
 
-impl Place {
+impl AccessPath {
     /// Returns the path for display, relative to the session's directory if it is below it.
     pub fn shown(&self) -> &Path {
         self.written.strip_prefix(&self.cwd).unwrap_or(&self.written)
@@ -55,44 +52,8 @@ impl PathGlob {
     }
 }
 
-/// Filters the files that a tool reads: hides files for which rules deny reading or require a
-/// request.
-#[derive(Debug)]
-pub struct Hidden {
-    /// The rules for this tool by scope, outermost first. A rule without a path matches every file.
-    scopes: Vec<Vec<(Policy, Option<PathGlob>)>>,
-    cwd: PathBuf,
-    approved: bool,
-}
-
-impl Hidden {
-    /// Creates the filter for `tool`, or `None` if no rule restricts paths. `approved`: the user
-    /// allowed the call itself, which covers the files below.
-    pub fn of(rules: &Rules, tool: &str, cwd: &Path, approved: bool) -> Option<Hidden> {
-        let applies = |rule: &&Rule| {
-            rule.pattern.is_none()
-                && rule.kind.is_none_or(|kind| kind == AccessKind::Read)
-                && rule.tool.as_ref().is_none_or(|glob| glob_matches(glob, Path::new(tool), rule.policy != Policy::Allow))
-        };
-        let scopes = [&rules.user, &rules.project, &rules.session];
-        let about: Vec<Vec<&Rule>> = scopes.map(|scope| scope.iter().filter(applies).collect()).into();
-        about.iter().flatten().find(|rule| rule.path.is_some() && rule.policy != Policy::Allow)?;
-        let compiled = |rule: &&Rule| (rule.policy, rule.path.as_deref().map(PathGlob::new));
-        Some(Hidden { approved, scopes: about.iter().map(|scope| scope.iter().map(compiled).collect()).collect(), cwd: cwd.into() })
-    }
-
-    /// Returns whether `real`, which is absolute and free of symlinks, is hidden.
-    pub fn hides(&self, real: &Path) -> bool {
-        let relative = real.strip_prefix(&self.cwd).ok();
-        let fits = |policy: Policy, glob: &Option<PathGlob>| {
-            let cautious = policy != Policy::Allow;
-            glob.as_ref()
-                .is_none_or(|glob| glob.fits(real, cautious) || relative.is_some_and(|relative| glob.fits(relative, cautious)))
-        };
-        let last = |scope: &Vec<(Policy, Option<PathGlob>)>| {
-            scope.iter().rev().find(|(policy, glob)| fits(*policy, glob)).map(|rule| rule.0)
-        };
-        let decisive: Vec<Policy> = self.scopes.iter().filter_map(last).collect();
-        decisive.contains(&Policy::Deny) || (!self.approved && decisive.last() == Some(&Policy::Ask))
-    }
+/// Matches a glob against a path. An invalid glob matches everything if `cautious`, nothing if not.
+pub(super) fn glob_matches(glob: &str, path: &Path, cautious: bool) -> bool {
+    let glob = GlobBuilder::new(glob).literal_separator(true).backslash_escape(true).build();
+    glob.map_or(cautious, |glob| glob.compile_matcher().is_match(path))
 }

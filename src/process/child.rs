@@ -1,7 +1,6 @@
 //! A running command: its output in order, its exit status, and the lifeline that keeps it running.
 
 use std::io;
-use std::path::PathBuf;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -9,8 +8,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe::Receiver;
 
-use super::exported::Change;
-use super::{Supervisor, report};
+use super::fork_server_handle::ForkServer;
+use super::report::{self, ExitStatus};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 
@@ -19,28 +18,8 @@ use crate::limits;
 pub struct Child {
     /// Standard output and standard error in one pipe, so that their order is kept.
     pub output: Output,
+    /// How it ends.
     pub ending: Ending,
-}
-
-/// How a command ended.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ExitStatus {
-    /// Exit status, or 128 + the number of the signal that ended the command.
-    pub code: i32,
-    /// The directory in which a shell ended; `None` if it was not reported.
-    pub cwd: Option<PathBuf>,
-    /// The exported variables that a shell changed; `None` if they were not reported, for example
-    /// after `exec`.
-    pub exported: Option<Vec<Change>>,
-    /// The restrictions of the sandbox that this kernel does not support.
-    pub lacks: Option<String>,
-}
-
-impl ExitStatus {
-    /// An exit status without directory and variables.
-    pub fn of(code: i32) -> ExitStatus {
-        ExitStatus { code, ..ExitStatus::default() }
-    }
 }
 
 /// The output of a command.
@@ -67,7 +46,7 @@ impl AsyncRead for Output {
 pub struct Ending {
     lifeline: UnixStream,
     report: Vec<u8>,
-    supervisor: Supervisor,
+    server: ForkServer,
     /// The number of the command in orders to the fork server.
     number: u64,
     /// The command has neither ended nor been cut.
@@ -75,8 +54,8 @@ pub struct Ending {
 }
 
 impl Child {
-    pub(super) fn new(lifeline: UnixStream, output: Receiver, supervisor: Supervisor, number: u64) -> Child {
-        let ending = Ending { lifeline, report: Vec::new(), supervisor, number, active: true };
+    pub(super) fn new(lifeline: UnixStream, output: Receiver, server: ForkServer, number: u64) -> Child {
+        let ending = Ending { lifeline, report: Vec::new(), server, number, active: true };
         Child { output: Output(output), ending }
     }
 
@@ -107,8 +86,8 @@ impl Ending {
         match report::read(&self.report) {
             Some(ended) => ended,
             None => {
-                let (supervisor, number) = (self.supervisor.clone(), self.number);
-                let swept = tokio::task::spawn_blocking(move || supervisor.sweep(number)).await;
+                let (server, number) = (self.server.clone(), self.number);
+                let swept = tokio::task::spawn_blocking(move || server.sweep(number)).await;
                 if !swept.map_err(|_| Error::internal("internal error: killing leftover processes panicked"))? {
                     return Err(Error::new(
                         Kind::Timeout,
@@ -128,7 +107,7 @@ impl Ending {
         }
         // Fails if the supervisor has ended; nothing is left to end then.
         let _ = rustix::net::shutdown(&self.lifeline, rustix::net::Shutdown::Write);
-        self.supervisor.cut(self.number);
+        self.server.cut(self.number);
     }
 }
 

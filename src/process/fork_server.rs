@@ -3,174 +3,36 @@
 //! each command, which is faster than executing the binary again.
 
 use std::collections::HashMap;
-use std::ffi::{OsStr, OsString};
-use std::io::{self, IoSlice, IoSliceMut};
-use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
-    recvmsg, sendmsg,
-};
 use rustix::process::getpid;
 
-use super::helper::{self, Pipes, Signals};
-use super::{Command, Sandbox, What, tree};
+use super::command::Command;
+use super::order::{LEFT, Order, SWEPT, receive};
+use super::signals::Signals;
+use super::supervisor::{self, FAILED, Pipes};
+use super::tree;
 use crate::limits;
 
-/// An order to the server. The sender numbers the commands.
-pub(super) enum Order {
-    Run(u64, Box<Command>),
-    /// The lifeline of this command was closed: if its supervisor does not end it in time, the
-    /// server does.
-    Cut(u64),
-    /// The supervisor of this command died, or is dying, without a report: kill what it left
-    /// behind. Answered with [`SWEPT`] or [`LEFT`].
-    Sweep(u64),
-}
-
-const RUN_SHELL: u8 = 0;
-const RUN_PROGRAM: u8 = 1;
-const CUT: u8 = 2;
-const SWEEP: u8 = 3;
-
-/// Answers to a sweep: no process is left, or some are.
-pub(super) const SWEPT: u8 = 0;
-const LEFT: u8 = 1;
-
-/// Encoding of a sandbox: `OPEN` without one; otherwise `CONFINED`, whether the network is allowed,
-/// whether the sandbox is required, its temporary directory, and the lists of writable, readable
-/// and private paths, each preceded by its length.
-const OPEN: &str = "open";
-const CONFINED: &str = "confined";
-const YES: &str = "yes";
-const NO: &str = "no";
-
-impl Order {
-    /// Encodes the order: a kind, the number, then texts, each preceded by its length: the
-    /// directory; the number of variables to set, with the name and value of each; the number of
-    /// variables to remove, with the name of each; the sandbox; the arguments.
-    fn encode(&self) -> Vec<u8> {
-        let (number, command) = match self {
-            Order::Run(number, command) => (number, command),
-            Order::Cut(number) => return [&[CUT], number.to_ne_bytes().as_slice()].concat(),
-            Order::Sweep(number) => return [&[SWEEP], number.to_ne_bytes().as_slice()].concat(),
-        };
-        let (kind, arguments) = match &command.what {
-            What::Shell(line) => (RUN_SHELL, vec![OsString::from(line)]),
-            What::Program(arguments) => (RUN_PROGRAM, arguments.clone()),
-        };
-        let mut bytes = [&[kind], number.to_ne_bytes().as_slice()].concat();
-        let mut put = |text: &OsStr| {
-            bytes.extend_from_slice(&(text.len() as u32).to_ne_bytes());
-            bytes.extend_from_slice(text.as_bytes());
-        };
-        put(command.cwd.as_os_str());
-        put(OsStr::new(&command.env_set.len().to_string()));
-        for (name, value) in &command.env_set {
-            put(name);
-            put(value);
-        }
-        put(OsStr::new(&command.env_removed.len().to_string()));
-        command.env_removed.iter().for_each(|text| put(text));
-        match &command.sandbox {
-            None => put(OsStr::new(OPEN)),
-            Some(Sandbox { writable, private, readable, temp, network, required }) => {
-                put(OsStr::new(CONFINED));
-                [network, required].into_iter().for_each(|flag| put(OsStr::new(if *flag { YES } else { NO })));
-                put(temp.as_os_str());
-                for paths in [writable, readable, private] {
-                    put(OsStr::new(&paths.len().to_string()));
-                    paths.iter().for_each(|path| put(path.as_os_str()));
-                }
-            }
-        }
-        arguments.iter().for_each(|text| put(text));
-        bytes
+/// Runs the fork server. `arguments` are those after [`super::HELPER`]. Must be called first in
+/// `main`, before any thread is started.
+pub fn helper_main(mut arguments: impl Iterator<Item = OsString>) -> ! {
+    // Leave the user's terminal, so that commands cannot use it or be stopped by it. Fails only for
+    // a process group leader, such as a helper started by hand.
+    let _ = rustix::process::setsid();
+    let open_files = arguments.next().and_then(|text| text.to_str()?.parse().ok());
+    let served = match open_files {
+        Some(open_files) => serve(open_files),
+        None => Err(io::Error::new(io::ErrorKind::InvalidInput, "this subcommand is internal to nuncio")),
+    };
+    if let Err(error) = &served {
+        eprintln!("nuncio: supervising commands: {error}");
     }
-
-    /// Decodes an order. `None` if it is malformed.
-    fn decode(bytes: &[u8]) -> Option<Order> {
-        let (kind, rest) = bytes.split_first()?;
-        let (number, mut rest) = rest.split_first_chunk::<8>()?;
-        let number = u64::from_ne_bytes(*number);
-        match *kind {
-            CUT => return Some(Order::Cut(number)),
-            SWEEP => return Some(Order::Sweep(number)),
-            _ => {}
-        }
-        let mut texts = Vec::new();
-        while let Some((length, after)) = rest.split_first_chunk::<4>() {
-            let (text, after) = after.split_at_checked(u32::from_ne_bytes(*length) as usize)?;
-            texts.push(OsString::from_vec(text.to_vec()));
-            rest = after;
-        }
-        let mut texts = texts.into_iter();
-        let cwd = PathBuf::from(texts.next()?);
-        let count = |text: OsString| text.to_str()?.parse::<usize>().ok();
-        let set = count(texts.next()?)?;
-        let env_set = (0..set).map(|_| Some((texts.next()?, texts.next()?))).collect::<Option<_>>()?;
-        let removed = count(texts.next()?)?;
-        let env_removed = (0..removed).map(|_| texts.next()).collect::<Option<_>>()?;
-        let sandbox = match texts.next()?.to_str()? {
-            OPEN => None,
-            _ => {
-                let (network, required) = (texts.next()? == YES, texts.next()? == YES);
-                let temp = texts.next()?.into();
-                let mut paths = || {
-                    let length = count(texts.next()?)?;
-                    (0..length).map(|_| Some(texts.next()?.into())).collect::<Option<Vec<PathBuf>>>()
-                };
-                let (writable, readable, private) = (paths()?, paths()?, paths()?);
-                Some(Sandbox { writable, private, readable, temp, network, required })
-            }
-        };
-        let what = match *kind {
-            RUN_SHELL => What::Shell(texts.next()?.into_string().ok()?),
-            RUN_PROGRAM => What::Program(texts.collect()),
-            _ => return None,
-        };
-        Some(Order::Run(number, Box::new(Command { what, cwd, env_set, env_removed, sandbox })))
-    }
-
-    /// Sends the order in one message with its descriptors: the lifeline, the output pipe and, if
-    /// stdin is piped, that pipe.
-    pub(super) fn send(&self, socket: impl AsFd, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
-        let bytes = self.encode();
-        if bytes.len() > limits::ORDER_BYTES_MAX {
-            return Err(io::Error::new(io::ErrorKind::ArgumentListTooLong, "the command is too long"));
-        }
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
-        let mut control = SendAncillaryBuffer::new(&mut space);
-        if !descriptors.is_empty() {
-            control.push(SendAncillaryMessage::ScmRights(descriptors));
-        }
-        sendmsg(socket, &[IoSlice::new(&bytes)], &mut control, SendFlags::NOSIGNAL)?;
-        Ok(())
-    }
-}
-
-/// Receives the next order and its descriptors. `None` when the other end is closed; the order is
-/// `None` if it is malformed or truncated.
-fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Option<(Option<Order>, Vec<OwnedFd>)>> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
-    let mut control = RecvAncillaryBuffer::new(&mut space);
-    let received = recvmsg(socket, &mut [IoSliceMut::new(buffer)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
-    if received.bytes == 0 {
-        return Ok(None);
-    }
-    let mut descriptors = Vec::new();
-    for message in control.drain() {
-        if let RecvAncillaryMessage::ScmRights(rights) = message {
-            descriptors.extend(rights);
-        }
-    }
-    let complete = !received.flags.contains(ReturnFlags::TRUNC);
-    Ok(Some((Order::decode(&buffer[..received.bytes]).filter(|_| complete), descriptors)))
+    std::process::exit(if served.is_ok() { 0 } else { FAILED })
 }
 
 /// The running supervisors, by process id.
@@ -185,7 +47,7 @@ struct Supervised {
 
 /// Serves until the other end of the socket is closed, which closes all lifelines, and then until
 /// all supervisors have ended.
-pub(super) fn serve(open_files: u64) -> io::Result<()> {
+fn serve(open_files: u64) -> io::Result<()> {
     rustix::process::set_child_subreaper(Some(getpid()))?;
     let signals = Signals::block()?;
     let mut supervisors = Supervisors::default();
@@ -280,7 +142,7 @@ fn fork(command: Command, descriptors: Vec<OwnedFd>, open_files: u64) -> Option<
             let _ = rustix::io::write(&output, message.as_bytes());
             None
         }
-        0 => helper::supervisor_main(command, Pipes { lifeline, output, input }, open_files),
+        0 => supervisor::supervisor_main(command, Pipes { lifeline, output, input }, open_files),
         pid => Some(pid.unsigned_abs()),
     }
 }

@@ -5,9 +5,29 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-use super::ExitStatus;
-use super::exported;
+use super::exported::{self, ExportedChange};
 use crate::error::{Error, Kind, Result};
+
+/// How a command ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExitStatus {
+    /// Exit status, or 128 + the number of the signal that ended the command.
+    pub code: i32,
+    /// The directory in which a shell ended; `None` if it was not reported.
+    pub cwd: Option<PathBuf>,
+    /// The exported variables that a shell changed; `None` if they were not reported, for example
+    /// after `exec`.
+    pub exported: Option<Vec<ExportedChange>>,
+    /// The restrictions of the sandbox that this kernel does not support.
+    pub unsupported: Option<String>,
+}
+
+impl ExitStatus {
+    /// An exit status without directory and variables.
+    pub fn of(code: i32) -> ExitStatus {
+        ExitStatus { code, ..ExitStatus::default() }
+    }
+}
 
 /// Replaces the exit code if the command was not started because it could not be sandboxed.
 const REFUSED: i32 = i32::MIN;
@@ -37,7 +57,7 @@ pub(super) fn read(report: &[u8]) -> Option<Result<ExitStatus>> {
         let refused = Error::new(Kind::Forbidden, format!("the command was not run: the sandbox cannot be applied: {note}"));
         return Some(Err(refused.hint("--sandbox off, or `mode = \"off\"` under [sandbox], runs commands without one")));
     }
-    let mut status = ExitStatus { code, lacks: Some(note).filter(|note| !note.is_empty()), ..ExitStatus::default() };
+    let mut status = ExitStatus { code, unsupported: Some(note).filter(|note| !note.is_empty()), ..ExitStatus::default() };
     // The variables exported at the start, the final directory and the variables exported at the
     // end, each followed by a NUL.
     if let [before, cwd, after, _] = shell.split(|byte| *byte == 0).collect::<Vec<_>>().as_slice() {

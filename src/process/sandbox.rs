@@ -62,7 +62,7 @@ const CAPABILITIES: CapabilitySet = CapabilitySet::CHOWN
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
 /// Restrictions that older kernels do not support, with the ABI that introduced them.
-const LACKS: [(ABI, &str); 3] =
+const UNSUPPORTED: [(ABI, &str); 3] =
     [(ABI::V3, "truncating files"), (ABI::V5, "control of devices"), (ABI::V6, "signals to other processes")];
 
 impl Sandbox {
@@ -76,11 +76,11 @@ impl Sandbox {
         drop_capabilities();
         let abi = self.confine_files(if masked { Split::new(&[]) } else { split }).map_err(|error| format!("Landlock: {error}"))?;
         let abi = abi.ok_or("this kernel has no Landlock, or it is turned off")?;
-        let mut lacks: Vec<&str> = LACKS.iter().filter(|(since, _)| abi < *since).map(|(_, what)| *what).collect();
+        let mut unsupported: Vec<&str> = UNSUPPORTED.iter().filter(|(since, _)| abi < *since).map(|(_, what)| *what).collect();
         if syscalls::confine(self.network).is_err() {
-            lacks.push(if abi < ABI::V4 { "the network" } else { "sockets other than TCP" });
+            unsupported.push(if abi < ABI::V4 { "the network" } else { "sockets other than TCP" });
         }
-        Ok(lacks)
+        Ok(unsupported)
     }
 
     /// Hides the private paths that a writable directory contains. If false, Landlock has to block

@@ -1,182 +1,210 @@
-//! Starts commands by sending orders to the fork server, which is restarted when it dies.
+//! The supervisor of one command, forked by the fork server. Its stdin is the lifeline, a socket
+//! whose other end only nuncio holds. When nuncio closes it, the supervisor ends all processes of
+//! the command.
 
-use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::net::UnixStream;
+use std::cell::Cell;
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::Stdio;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair, sockopt};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use tokio::net::unix::pipe;
+use rustix::process::{Pid, Resource, Rlimit, WaitStatus, getrlimit, setrlimit};
 
-use super::fork_server::{Order, SWEPT};
-use super::helper::HELPER;
-use super::{Child, Command, What};
-use crate::error::{Error, Result};
+use super::command::{self, CommandKind};
+use super::oom::OomScore;
+use super::sandbox::Sandbox;
+use super::signals::Signals;
+use super::{report, tree};
 use crate::limits;
 
-/// Launches commands. Clones share one fork server; a process needs one `Supervisor`.
-#[derive(Clone, Debug)]
-pub struct Supervisor {
-    exe: PathBuf,
-    open_files: u64,
-    /// Environment variables that started programs do not receive.
-    hidden: Arc<[String]>,
-    server: Arc<Mutex<Option<ForkServer>>>,
-    /// The number of commands started so far.
-    started: Arc<AtomicU64>,
+/// Exit codes, as in env(1) and timeout(1): nuncio failed, the program was not found, or the
+/// program cannot be executed.
+pub(super) const FAILED: i32 = 125;
+const NOT_FOUND: i32 = 127;
+const NOT_RUN: i32 = 126;
+
+/// Descriptor of the file to which a shell writes its exported variables and its directory. The
+/// shell does not inherit it and opens it through /proc. The script uses builtins only, because an
+/// additional process would cost more than everything else. See `report`.
+const REPORT: i32 = 3;
+/// On one line, so that the lines of the command are numbered from 1.
+const SCRIPT: &str = concat!(
+    r#"{ export -p; printf '\0'; } 2>/dev/null >>/proc/$PPID/fd/3; "#,
+    r#"trap '{ pwd -P; printf "\0"; export -p; printf "\0"; } 2>/dev/null >>/proc/$PPID/fd/3' EXIT; "#,
+    r#"__line=$1; shift; eval "$__line""#,
+);
+
+/// The descriptors that a supervisor holds for its command.
+pub(super) struct Pipes {
+    pub lifeline: OwnedFd,
+    pub output: OwnedFd,
+    /// Stdin of the command, if it is piped; stderr is then discarded. Without it, stdin is null
+    /// and stderr goes to `output`.
+    pub input: Option<OwnedFd>,
 }
 
-impl Supervisor {
-    /// Uses the nuncio binary `exe`; see [`Supervisor::of_this_binary`].
-    pub fn new(exe: impl Into<PathBuf>) -> Supervisor {
-        Supervisor {
-            exe: exe.into(),
-            open_files: limits::CHILD_OPEN_FILES,
-            hidden: Arc::default(),
-            server: Arc::default(),
-            started: Arc::default(),
+/// Runs the command, reports on the lifeline how it ended, and exits.
+pub(super) fn supervisor_main(command: command::Command, pipes: Pipes, open_files: u64) -> ! {
+    let code = run(command, pipes, open_files).unwrap_or_else(|error| {
+        eprintln!("nuncio: {error}");
+        FAILED
+    });
+    std::process::exit(code)
+}
+
+fn run(command: command::Command, Pipes { lifeline, output, input }: Pipes, open_files: u64) -> io::Result<i32> {
+    rustix::process::setpgid(None, None)?;
+    rustix::stdio::dup2_stdin(&lifeline)?;
+    rustix::stdio::dup2_stdout(&output)?;
+    match &input {
+        None => rustix::stdio::dup2_stderr(&output)?,
+        Some(_) => rustix::stdio::dup2_stderr(File::options().write(true).open("/dev/null")?)?,
+    }
+    drop((lifeline, output));
+    let input = keep_only(input);
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    let hard = getrlimit(Resource::Nofile).maximum;
+    setrlimit(Resource::Nofile, Rlimit { current: Some(hard.map_or(open_files, |hard| hard.min(open_files))), maximum: hard })?;
+    let mut shell_report = match &command.kind {
+        CommandKind::Shell(_) => Some(report_file()?),
+        CommandKind::Program(_) => None,
+    };
+    let signals = Signals::block()?;
+    let mut score = OomScore::open();
+    let unsupported = match command.sandbox.as_ref().map_or(Ok(Vec::new()), Sandbox::apply) {
+        Ok(unsupported) => unsupported.join(", "),
+        Err(_) if command.sandbox.as_ref().is_some_and(|sandbox| !sandbox.required) => String::new(),
+        Err(why) => {
+            send_report(&report::refused(&why));
+            return Ok(NOT_RUN);
         }
-    }
-
-    /// Uses the running binary, even if its file has been replaced.
-    pub fn of_this_binary() -> Supervisor {
-        Supervisor::new("/proc/self/exe")
-    }
-
-    /// Sets the soft limit of open files (RLIMIT_NOFILE) for commands: the limit before nuncio
-    /// raised its own.
-    pub fn open_files(mut self, soft: u64) -> Supervisor {
-        self.open_files = soft;
-        self
-    }
-
-    /// Removes these environment variables from the fork server and all commands.
-    pub fn without(mut self, names: Vec<String>) -> Supervisor {
-        self.hidden = names.into();
-        self
-    }
-
-    /// Starts `command`. It runs until it ends or until the [`Child`] is ended or dropped. Must be
-    /// called within a tokio runtime.
-    pub fn spawn(&self, command: &Command) -> Result<Child> {
-        self.start(command, None)
-    }
-
-    /// Starts a program, not a shell, with a piped stdin, which is returned too; dropping
-    /// it closes the pipe. The program's stderr is discarded.
-    pub fn spawn_piped(&self, command: &Command) -> Result<(Child, pipe::Sender)> {
-        let (reader, writer) = io::pipe().map_err(|error| Error::io("creating a pipe", error))?;
-        let input = pipe::Sender::from_owned_fd(writer.into()).map_err(|error| Error::io("creating a pipe", error))?;
-        Ok((self.start(command, Some(reader.as_fd()))?, input))
-    }
-
-    fn start(&self, command: &Command, input: Option<BorrowedFd<'_>>) -> Result<Child> {
-        let fail = |error: io::Error| match &command.what {
-            What::Shell(_) => Error::io("starting a shell", error),
-            What::Program(arguments) => {
-                let name = arguments.first().map_or("nothing".into(), |name| name.to_string_lossy());
-                Error::io(format_args!("starting {name}"), error)
-            }
-        };
-        if !command.cwd.is_dir() {
-            let missing = io::Error::new(io::ErrorKind::NotFound, format!("{} is not a directory", command.cwd.display()));
-            return Err(fail(missing));
+    };
+    let code = match OomScore::raised(&mut score, || start(&command, input)) {
+        Ok(main) => supervise(main, &signals),
+        Err(error) => {
+            eprintln!("nuncio: {error}");
+            if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_RUN }
         }
-        let (lifeline, theirs) = UnixStream::pair().map_err(fail)?;
-        lifeline.set_nonblocking(true).map_err(fail)?;
-        let lifeline = tokio::net::UnixStream::from_std(lifeline).map_err(fail)?;
-        let (output, writer) = io::pipe().map_err(fail)?;
-        let output = pipe::Receiver::from_owned_fd(OwnedFd::from(output)).map_err(fail)?;
-        let descriptors: Vec<BorrowedFd<'_>> = [theirs.as_fd(), writer.as_fd()].into_iter().chain(input).collect();
-        let number = self.started.fetch_add(1, Ordering::Relaxed);
-        self.order(&Order::Run(number, Box::new(command.clone())), &descriptors).map_err(fail)?;
-        Ok(Child::new(lifeline, output, self.clone(), number))
+    };
+    let mut shell = Vec::new();
+    if let Some(file) = &mut shell_report {
+        file.rewind()?;
+        file.take(limits::HELPER_REPORT_BYTES_MAX).read_to_end(&mut shell)?;
     }
+    send_report(&report::ended(code, &unsupported, &shell));
+    Ok(code)
+}
 
-    /// Sends an order. Starts a new fork server if none is running.
-    fn order(&self, order: &Order, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
-        let mut server = self.server();
-        if let Some(running) = &*server {
-            match order.send(&running.orders, descriptors) {
-                Err(error) if matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) => {}
-                sent => return sent,
-            }
-        }
-        let fresh = server.insert(ForkServer::start(&self.exe, self.open_files, &self.hidden)?);
-        order.send(&fresh.orders, descriptors)
-    }
-
-    /// Reports to the fork server that the lifeline of a command was closed.
-    pub(super) fn cut(&self, number: u64) {
-        if let Some(running) = &*self.server() {
-            // Errors are ignored: a dead server has no supervisors left, and a server that takes no
-            // orders has no command of this process.
-            let _ = Order::Cut(number).send(&running.orders, &[]);
-        }
-    }
-
-    /// Kills the processes left behind by the supervisor of a command, which closed its lifeline
-    /// without a report. Blocks until that is done, a few milliseconds. Returns false if processes
-    /// may remain.
-    pub(super) fn sweep(&self, number: u64) -> bool {
-        let orders = match &*self.server() {
-            Some(running) => running.orders.try_clone(),
-            None => return false,
-        };
-        let mut answer = [0];
-        // A server that dies closes the socket; for one that hangs, the read times out.
-        orders.is_ok_and(|orders| {
-            Order::Sweep(number).send(&orders, &[]).is_ok() && rustix::io::read(&orders, &mut answer).is_ok_and(|read| read == 1)
-        }) && answer == [SWEPT]
-    }
-
-    fn server(&self) -> MutexGuard<'_, Option<ForkServer>> {
-        self.server.lock().unwrap_or_else(PoisonError::into_inner)
+/// Sends a report on the lifeline. Errors are ignored: the receiver is gone then.
+fn send_report(mut report: &[u8]) {
+    while !report.is_empty()
+        && let Ok(sent) = rustix::net::send(io::stdin(), report, rustix::net::SendFlags::NOSIGNAL)
+    {
+        report = &report[sent..];
     }
 }
 
-/// The fork server process. It ends when this value is dropped or this process ends.
-#[derive(Debug)]
-struct ForkServer {
-    orders: OwnedFd,
-    process: std::process::Child,
+/// Closes all descriptors above 2 except `kept`: they belong to the fork server.
+fn keep_only(kept: Option<OwnedFd>) -> Option<OwnedFd> {
+    let number = kept.as_ref().map_or(2, |kept| kept.as_raw_fd().unsigned_abs());
+    // Called by number, because the libc function requires glibc 2.34.
+    let close = |first: libc::c_uint, last: libc::c_uint| {
+        // SAFETY: no owner of a descriptor above 2 is used after this, except that of `kept`, which
+        // is not closed.
+        unsafe { libc::syscall(libc::SYS_close_range, first, last, 0 as libc::c_uint) };
+    };
+    if number > 3 {
+        close(3, number - 1);
+    }
+    close(number + 1, libc::c_uint::MAX);
+    kept
 }
 
-impl ForkServer {
-    fn start(exe: &Path, open_files: u64, hidden: &[String]) -> io::Result<ForkServer> {
-        let (orders, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
-        sockopt::set_socket_timeout(&orders, sockopt::Timeout::Recv, Some(limits::SWEEP_WAIT))?;
-        let mut process = std::process::Command::new(exe);
-        for name in hidden {
+fn start(command: &command::Command, input: Option<OwnedFd>) -> io::Result<Pid> {
+    let prepared = |mut process: Command| {
+        process.current_dir(&command.cwd).envs(command.env_set.iter().map(|(name, value)| (name, value)));
+        for name in &command.env_removed {
             process.env_remove(name);
         }
-        process.arg0("nuncio").arg(HELPER).arg(open_files.to_string());
-        process.stdin(theirs).stdout(Stdio::null()).current_dir("/");
-        Ok(ForkServer { orders, process: process.spawn()? })
-    }
-}
-
-impl Drop for ForkServer {
-    fn drop(&mut self) {
-        // Fails only if the server is dead already.
-        let _ = rustix::net::shutdown(&self.orders, rustix::net::Shutdown::Both);
-        // The server first ends the commands that still run.
-        if !exits_within(&self.process, limits::SWEEP_WAIT) {
-            let _ = self.process.kill();
+        let name = process.get_program().to_owned();
+        spawn(&mut process).map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", name.display())))
+    };
+    let shell = |shell: &str, line: &str| {
+        let mut process = Command::new(shell);
+        process.arg("-c").arg(SCRIPT).arg(shell).arg(line).stdin(Stdio::null());
+        prepared(process)
+    };
+    match &command.kind {
+        CommandKind::Shell(line) => match shell("bash", line) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => shell("sh", line),
+            started => started,
+        },
+        CommandKind::Program(arguments) => {
+            let (name, rest) = arguments
+                .split_first()
+                .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the program name is missing"))?;
+            let mut process = Command::new(name);
+            process.args(rest).stdin(input.map_or_else(Stdio::null, Stdio::from));
+            prepared(process)
         }
-        let _ = self.process.wait();
     }
 }
 
-fn exits_within(process: &std::process::Child, time: Duration) -> bool {
-    let time = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) };
-    pidfd_open(Pid::from_child(process), PidfdFlags::empty())
-        .is_ok_and(|descriptor| poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], Some(&time)).is_ok_and(|ended| ended > 0))
+fn spawn(command: &mut Command) -> io::Result<Pid> {
+    command.process_group(0);
+    // SAFETY: sigemptyset and sigprocmask are async-signal-safe, and nothing is allocated between
+    // fork and exec.
+    unsafe {
+        command.pre_exec(|| {
+            let mut none = std::mem::zeroed();
+            libc::sigemptyset(&mut none);
+            match libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut()) {
+                0 => Ok(()),
+                _ => Err(io::Error::last_os_error()),
+            }
+        })
+    };
+    Ok(Pid::from_child(&command.spawn()?))
+}
+
+/// Creates an empty in-memory file at descriptor [`REPORT`], closed on exec. Must be called before
+/// other files are opened.
+fn report_file() -> io::Result<File> {
+    let file = rustix::fs::memfd_create("nuncio", rustix::fs::MemfdFlags::CLOEXEC)?;
+    if file.as_raw_fd() == REPORT {
+        return Ok(file.into());
+    }
+    // SAFETY: dup3(2) on an open descriptor; this process has one thread and has opened nothing
+    // else.
+    let moved = unsafe { libc::dup3(file.as_raw_fd(), REPORT, libc::O_CLOEXEC) };
+    if moved < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: dup3 has just created the descriptor, so it has no other owner.
+    Ok(unsafe { File::from_raw_fd(moved) })
+}
+
+/// Waits until `main` ends or the lifeline closes, then ends all remaining descendants. Returns the
+/// exit status of `main`.
+fn supervise(main: Pid, signals: &Signals) -> i32 {
+    let code = Cell::new(None);
+    let note = |pid: Pid, status: WaitStatus| {
+        if pid == main {
+            code.set(status.exit_status().or_else(|| Some(128 + status.terminating_signal()?)));
+        }
+    };
+    let mut deadline: Option<Instant> = None;
+    while tree::reap(note) {
+        if code.get().is_some() {
+            deadline.get_or_insert_with(|| Instant::now() + limits::LEFTOVER_GRACE);
+        }
+        let remaining = deadline.map(|until| until.saturating_duration_since(Instant::now()));
+        if remaining == Some(Duration::ZERO) || signals.wait(remaining) {
+            tree::end_all(|time| signals.wait_child(time), note);
+            break;
+        }
+    }
+    code.get().unwrap_or(FAILED)
 }

@@ -14,7 +14,7 @@ use super::shared::{ConnectionClosed, Outgoing, Shared};
 use super::writer::MessageWriter;
 
 /// Sends messages to the other side. Clones share one connection and do not keep it open: it ends
-/// when its [`MessageReader`] and the handlers that it started are dropped, or its [`MessageWriter`] is.
+/// when its [`MessageWriter`] is dropped, or its [`MessageReader`] and all running handlers are.
 pub struct Connection<B> {
     shared: Arc<Shared>,
     queue: mpsc::WeakSender<Outgoing<B>>,

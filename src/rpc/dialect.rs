@@ -17,7 +17,7 @@ pub struct Dialect {
     pub message_bytes_max: usize,
     /// Messages that wait to be written.
     pub messages_queued_max: usize,
-    /// What happens when that many messages wait.
+    /// The reaction when that many messages wait.
     pub when_full: WhenFull,
     /// The notification that cancels a request.
     pub cancel_method: &'static str,
@@ -27,12 +27,12 @@ pub struct Dialect {
     pub rejects_invalid: bool,
 }
 
-/// What a connection does when its outgoing queue is full, because the other side does not read.
+/// The reaction to a full outgoing queue: the other side does not read.
 #[derive(Clone, Copy, Debug)]
 pub enum WhenFull {
-    /// It stops reading until there is room. The connection ends if that takes this long.
+    /// Stop reading until there is room. The connection ends if that takes this long.
     PauseReading(Duration),
-    /// It ends.
+    /// End the connection.
     End,
 }
 

@@ -1,5 +1,5 @@
-//! Messages of JSON-RPC 2.0 (https://www.jsonrpc.org/specification): a strict parser, and the object
-//! that represents an error.
+//! Messages of JSON-RPC 2.0 (https://www.jsonrpc.org/specification): a strict parser, and the
+//! object that represents an error.
 
 use std::fmt;
 

@@ -32,6 +32,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
+    /// The state of a new connection.
     pub fn new(dialect: Dialect) -> Shared {
         Shared {
             dialect,

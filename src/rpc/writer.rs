@@ -15,21 +15,21 @@ use super::shared::{Outgoing, Shared};
 /// Messages that are not queued but produced when there is room to write them, such as the events
 /// of a session. `()` produces none.
 pub trait Feed: Send {
-    /// Attached to a queued message: which messages of the feed precede and follow it.
+    /// Attached to each queued message: the messages of the feed that precede and follow it.
     type Barrier: Send;
-    /// What has become ready to be written.
+    /// Identifies messages that are ready to be written.
     type Change: Send;
 
     /// Writes the messages that must precede the message with this barrier.
     fn before(&mut self, barrier: &Self::Barrier, out: &mut FrameWriter) -> impl Future<Output = io::Result<()>> + Send;
 
-    /// Called once the message with this barrier is in the buffer. Writes what follows it.
+    /// Called once the message with this barrier is in the buffer. Writes the messages that follow.
     fn after(&mut self, barrier: Self::Barrier, out: &mut FrameWriter);
 
     /// Resolves when there is something to write. Cancel-safe.
     fn changed(&mut self) -> impl Future<Output = Self::Change> + Send;
 
-    /// Writes what has become ready. Queued messages wait no longer than this.
+    /// Writes the messages that are ready. Queued messages wait no longer than this.
     fn write(&mut self, change: Self::Change, out: &mut FrameWriter) -> impl Future<Output = io::Result<()>> + Send;
 
     /// Writes the last messages, when the connection ends.

@@ -1,5 +1,5 @@
-//! Files of a session: attachments of messages and artifacts of tools, each in a flat directory.
-//! File names cannot refer to paths outside of it.
+//! SessionFiles of a session: attachments of messages and artifacts of tools, each in a flat
+//! directory. File names cannot refer to paths outside of it.
 
 use std::fs;
 use std::io::{ErrorKind, Read};
@@ -11,12 +11,12 @@ use crate::limits;
 use crate::workspace::{self, create_private_dir, media_type, write_private};
 
 /// One flat directory of session files.
-pub struct Files {
+pub struct SessionFiles {
     dir: PathBuf,
 }
 
 /// A listed file.
-pub struct Found {
+pub struct SessionFile {
     pub name: String,
     pub size: u64,
     pub mime_type: &'static str,
@@ -24,9 +24,10 @@ pub struct Found {
     pub modified_ms: u64,
 }
 
-impl Files {
-    pub fn new(dir: PathBuf) -> Files {
-        Files { dir }
+impl SessionFiles {
+    /// The files in `dir`, which is created with the first file.
+    pub fn new(dir: PathBuf) -> SessionFiles {
+        SessionFiles { dir }
     }
 
     /// The path of a file of that name, whether or not it exists.
@@ -78,7 +79,7 @@ impl Files {
     }
 
     /// Lists all files, sorted by name.
-    pub fn list(&self) -> Result<Vec<Found>> {
+    pub fn list(&self) -> Result<Vec<SessionFile>> {
         let failed = |error| Error::io(format_args!("listing {}", self.dir.display()), error);
         let entries = match fs::read_dir(&self.dir) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -92,7 +93,7 @@ impl Files {
             let Some(metadata) = entry.metadata().ok().filter(fs::Metadata::is_file) else { continue };
             let head = self.read(&name, limits::BINARY_PROBE_BYTES as u64);
             let modified = metadata.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
-            found.push(Found {
+            found.push(SessionFile {
                 mime_type: head.map_or("application/octet-stream", |head| media_type(&head)),
                 name,
                 size: metadata.len(),

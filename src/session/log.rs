@@ -1,7 +1,6 @@
 //! The event log of one session: its committed events, the state computed from them, and its end
 //! of the writer's queue.
 
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,6 +8,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::metrics::SessionMetrics;
 use super::state::SessionState;
+use super::tail::Tail;
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Event};
 use crate::id::{Seq, SessionId, TurnId};
@@ -45,8 +45,7 @@ pub struct SessionLog {
 #[derive(Default)]
 struct Live {
     head: Seq,
-    tail: VecDeque<(usize, Arc<Event>)>,
-    tail_bytes: usize,
+    tail: Tail,
     state: SessionState,
     failed: Option<Error>,
 }
@@ -155,13 +154,7 @@ impl SessionLog {
         for event in events {
             metrics.inspect(|metrics| metrics.on(&event, &live.state));
             live.state.on(&event);
-            let bytes = approximate_bytes(&event.body);
-            live.tail_bytes += bytes;
-            live.tail.push_back((bytes, Arc::new(event)));
-        }
-        while live.tail.len() > limits::TAIL_EVENTS_MAX || live.tail_bytes > limits::TAIL_BYTES_MAX {
-            let Some((bytes, _)) = live.tail.pop_front() else { break };
-            live.tail_bytes -= bytes;
+            live.tail.push(event);
         }
         live.head = last;
         drop(live);
@@ -261,12 +254,7 @@ impl SessionLog {
         if after >= live.head {
             return Some(Vec::new());
         }
-        let first = live.tail.front()?.1.seq;
-        if after + 1 < first {
-            return None;
-        }
-        let skip = live.tail.partition_point(|(_, event)| event.seq <= after);
-        Some(live.tail.iter().skip(skip).take(limit).map(|(_, event)| event.clone()).collect())
+        live.tail.after(after, limit)
     }
 
     /// Returns a page of events. `deltas`: whether a page from the store includes `message.delta`.
@@ -283,50 +271,6 @@ impl SessionLog {
     /// Removes the deltas of complete messages from the store.
     pub fn prune(&self) -> Result<usize> {
         self.store.prune_deltas(self.key, self.head())
-    }
-}
-
-/// Estimates the size of an event: its texts and a constant.
-fn approximate_bytes(body: &Body) -> usize {
-    use crate::content::{Part, ToolContent};
-    let part = |part: &Part| match part {
-        Part::Text { text } | Part::Resource { text, .. } => text.len(),
-        Part::Image { data, .. } => data.len(),
-        Part::ResourceLink { .. } => 0,
-    };
-    let content = |content: &ToolContent| match content {
-        ToolContent::Content { content } => part(content),
-        ToolContent::Diff { old_text, new_text, .. } => old_text.as_ref().map_or(0, String::len) + new_text.len(),
-        ToolContent::Terminal { output, .. } => output.len(),
-    };
-    200 + match body {
-        Body::MessageDelta { text, .. } => text.len(),
-        Body::MessageCompleted { parts, .. } | Body::MessageQueued { parts, .. } => parts.iter().map(part).sum(),
-        Body::ToolUpdated { content: Some(list), .. } | Body::PermissionRequested { content: list, .. } => {
-            list.iter().map(content).sum()
-        }
-        Body::ToolCompleted { output, content: list, .. } => {
-            output.iter().map(part).sum::<usize>() + list.iter().map(content).sum::<usize>()
-        }
-        Body::ToolStarted { input, .. } => {
-            input.as_object().map_or(0, |map| map.values().map(|value| value.as_str().map_or(20, str::len)).sum())
-        }
-        Body::ToolUpdated { content: None, .. }
-        | Body::SessionCreated { .. }
-        | Body::SessionUpdated { .. }
-        | Body::SessionClosed {}
-        | Body::SessionDeleted {}
-        | Body::TurnStarted { .. }
-        | Body::TurnCompleted { .. }
-        | Body::TurnFailed { .. }
-        | Body::TurnCancelled {}
-        | Body::TurnInterrupted {}
-        | Body::PermissionResolved { .. }
-        | Body::PlanUpdated { .. }
-        | Body::UsageUpdated { .. }
-        | Body::ModeChanged { .. }
-        | Body::Notice { .. }
-        | Body::Unknown(_) => 0,
     }
 }
 

@@ -51,6 +51,7 @@ pub struct OpenSession {
 pub struct Session(pub(super) Arc<OpenSession>);
 
 impl Session {
+    /// A new handle. Make the first one while the map of open sessions is locked.
     pub(super) fn new(open: Arc<OpenSession>) -> Session {
         open.handles.fetch_add(1, Ordering::Relaxed);
         Session(open)
@@ -106,6 +107,7 @@ impl Deref for Session {
 }
 
 impl OpenSession {
+    /// Locks the turn queue. The holder must not wait for anything.
     pub(super) fn turn_queue(&self) -> MutexGuard<'_, TurnQueue> {
         self.turn_queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -149,6 +151,7 @@ impl OpenSession {
         self.used_ms.store(now_ms(), Ordering::Relaxed);
     }
 
+    /// Time of the last request, in milliseconds since the Unix epoch.
     pub(super) fn used_ms(&self) -> u64 {
         self.used_ms.load(Ordering::Relaxed)
     }

@@ -82,6 +82,7 @@ impl Sessions {
         Ok(sessions)
     }
 
+    /// Locks the map of open sessions. The holder must not wait for anything.
     pub(super) fn map(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<OpenSession>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::message::{IncomingMessage, QueuedMessage};
-use super::turns::Turns;
+use super::turns::TurnRecords;
 use crate::config::Rule;
 use crate::content::{Location, Part, PermissionOption, PlanEntry, Role, ToolContent, ToolKind, ToolStatus};
 use crate::context::history::History;
@@ -14,6 +14,7 @@ use crate::event::{Body, Event, PermissionOutcome, SessionChange};
 use crate::id::{MessageId, PermissionId, Seq, ToolCallId, TurnId};
 use crate::options::{Mode, OptionValue, Thinking};
 
+/// The state of a session after the events that were added to it.
 #[derive(Clone, Debug, Default)]
 pub struct SessionState {
     pub cwd: PathBuf,
@@ -32,7 +33,7 @@ pub struct SessionState {
     pub deleted: bool,
     /// The running turn.
     pub turn: Option<TurnId>,
-    pub turns: Turns,
+    pub turns: TurnRecords,
     /// Queued messages, oldest first.
     pub queue: Vec<QueuedMessage>,
     /// Incomplete messages, with their text so far.
@@ -47,6 +48,7 @@ pub struct SessionState {
     pub history: History,
 }
 
+/// An incomplete message, with its text so far.
 #[derive(Clone, Debug)]
 pub struct OpenMessage {
     pub id: MessageId,
@@ -54,6 +56,7 @@ pub struct OpenMessage {
     pub text: String,
 }
 
+/// A tool call without a result.
 #[derive(Clone, Debug)]
 pub struct OpenTool {
     pub id: ToolCallId,
@@ -65,6 +68,7 @@ pub struct OpenTool {
     pub running_ms: Option<u64>,
 }
 
+/// A permission request without an answer.
 #[derive(Clone, Debug)]
 pub struct OpenPermission {
     pub id: PermissionId,

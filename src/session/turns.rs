@@ -52,9 +52,9 @@ pub struct TurnFailure {
 
 /// All turns, oldest first.
 #[derive(Clone, Debug, Default)]
-pub struct Turns(Vec<TurnRecord>);
+pub struct TurnRecords(Vec<TurnRecord>);
 
-impl Turns {
+impl TurnRecords {
     /// Adds an event. It must follow the earlier ones.
     pub fn on(&mut self, event: &Event) {
         match &event.body {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::barrier::AcpConnection;
-use super::client_fs::ClientAccess;
+use super::client_fs::AcpClient;
 use crate::api::Client;
 use crate::id::SessionId;
 use crate::session::Session;
@@ -41,7 +41,7 @@ impl Presence {
         if sessions.get(&session.log.id).is_some_and(|present| present.attendance.is_for(&session.broker)) {
             return false;
         }
-        let access = Arc::new(ClientAccess::new(self.client.clone(), self.connection.clone(), session.log.clone()));
+        let access = Arc::new(AcpClient::new(self.client.clone(), self.connection.clone(), session.log.clone()));
         let present = AttendedSession { attendance: session.broker.register_responder(), _client: session.clients.attach(access) };
         sessions.insert(session.log.id.clone(), present);
         true

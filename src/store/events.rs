@@ -170,6 +170,7 @@ fn append_to(db: &Connection, append: &Append) -> rusqlite::Result<bool> {
     Ok(true)
 }
 
+/// Inserts an event of the session with rowid `key`.
 pub(super) fn insert_event(db: &Connection, key: i64, event: &Event) -> rusqlite::Result<()> {
     let body = serde_json::to_string(&event.body).map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
     let turn = event.turn_id.as_ref().map(|turn| turn.as_str());

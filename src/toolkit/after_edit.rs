@@ -7,7 +7,7 @@ use super::context::ToolContext;
 use super::output::ToolOutput;
 use crate::content::{Part, ToolContent};
 use crate::limits;
-use crate::lsp::{self, News};
+use crate::lsp::{self, EditDiagnostics};
 
 /// Adds the new diagnostics of the edited files to the result of an edit, and `diagnostics` to its
 /// details. Returns soon after a cancellation.
@@ -27,8 +27,8 @@ pub async fn after_edit(output: &mut ToolOutput, context: &ToolContext) {
     for (path, news) in paths.iter().zip(checked) {
         let text = match news {
             None => continue,
-            Some(News::Broken(why)) => format!("[{why}]\n"),
-            Some(News::Diagnostics { new, first }) => {
+            Some(EditDiagnostics::Broken(why)) => format!("[{why}]\n"),
+            Some(EditDiagnostics::Diagnostics { new, first }) => {
                 checked_any = true;
                 let shown = context.workspace.show(path);
                 let head = if first { format!("errors in {shown}:\n") } else { format!("new diagnostics in {shown}:\n") };

@@ -13,8 +13,8 @@ use super::shell::{CommandStart, Shell};
 use crate::content::ToolContent;
 use crate::id::ToolCallId;
 use crate::limits;
-use crate::lsp::{Languages, Servers, Terms};
-use crate::process::{Sandbox, Supervisor};
+use crate::lsp::{LanguageConfig, Languages, Servers};
+use crate::process::{ProcessLauncher, Sandbox};
 use crate::web::{Address, HttpClients};
 use crate::workspace::{PathFilter, Walk, Workspace};
 
@@ -30,7 +30,7 @@ pub type RedirectPolicy = Arc<dyn Fn(&Address) -> bool + Send + Sync>;
 pub struct ToolContext {
     pub call_id: ToolCallId,
     pub workspace: Arc<Workspace>,
-    pub supervisor: Supervisor,
+    pub supervisor: ProcessLauncher,
     pub shell: Arc<Shell>,
     /// Working directory and variables with which a command of this call starts. Fixed before the
     /// permission check, so that concurrent calls cannot change what was evaluated.
@@ -63,13 +63,13 @@ pub struct ToolContext {
 
 impl ToolContext {
     /// A context without a session; progress of its calls is dropped.
-    pub fn new(workspace: Arc<Workspace>, shell: Arc<Shell>, supervisor: Supervisor) -> ToolContext {
+    pub fn new(workspace: Arc<Workspace>, shell: Arc<Shell>, supervisor: ProcessLauncher) -> ToolContext {
         ToolContext {
             call_id: ToolCallId::new(),
             start: shell.start(&workspace),
             shell,
             workspace,
-            languages: Arc::new(Languages::new(Arc::new(Servers::new(supervisor.clone())), Terms::default())),
+            languages: Arc::new(Languages::new(Arc::new(Servers::new(supervisor.clone())), LanguageConfig::default())),
             supervisor,
             files: Arc::default(),
             cancel: CancellationToken::new(),

@@ -17,7 +17,7 @@ use super::follow::{CommandEnd, OutputSink, follow};
 use super::output::ToolError;
 use super::sandbox_notes::sandbox_notes;
 use crate::limits;
-use crate::process::{Command, Sandbox, Supervisor};
+use crate::process::{Command, ProcessLauncher, Sandbox};
 
 /// How long to wait for a job to end; ending its command has its own, shorter timeout.
 const END: Duration = limits::END_WAIT.saturating_mul(2);
@@ -108,7 +108,7 @@ impl Jobs {
         &self,
         line: &str,
         command: &Command,
-        supervisor: &Supervisor,
+        supervisor: &ProcessLauncher,
         artifact: PathBuf,
         timeout: Option<Duration>,
     ) -> Result<u32, ToolError> {

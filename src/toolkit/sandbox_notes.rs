@@ -6,8 +6,8 @@ use crate::process::{ExitStatus, Sandbox};
 /// command failed, what it may do.
 pub fn sandbox_notes(sandbox: &Sandbox, status: &ExitStatus) -> String {
     let mut notes = String::new();
-    if let Some(lacks) = &status.lacks {
-        notes = format!("[sandbox: not blocked on this system: {lacks}]\n");
+    if let Some(unsupported) = &status.unsupported {
+        notes = format!("[sandbox: not blocked on this system: {unsupported}]\n");
     }
     if status.code != 0 {
         let mode = if sandbox.writable.is_empty() { "read-only" } else { "workspace-write" };

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::jobs::Jobs;
 use crate::limits;
-use crate::process::Change;
+use crate::process::ExportedChange;
 use crate::workspace::{Workspace, create_private_dir};
 
 /// The shell state of a session. A command starts with the state that the last command left that
@@ -62,7 +62,7 @@ impl Shell {
 
     /// Keeps the variables that a command exported, except those that are reserved. Returns false
     /// and keeps none of them if they are too large.
-    pub fn export(&self, changes: Vec<Change>, is_reserved: impl Fn(&str) -> bool) -> bool {
+    pub fn export(&self, changes: Vec<ExportedChange>, is_reserved: impl Fn(&str) -> bool) -> bool {
         let mut next = self.next();
         let mut exported = next.exported.clone();
         let kept = |name: &OsString| name.to_str().is_none_or(|name| !SET_BY_SHELL.contains(&name) && !is_reserved(name));

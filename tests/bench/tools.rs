@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use nuncio::process::{Sandbox, Supervisor};
+use nuncio::process::{ProcessLauncher, Sandbox};
 use nuncio::toolkit::{Shell, ToolContext, ToolOutput};
 use nuncio::tools::Tools;
 use nuncio::workspace::Workspace;
@@ -35,8 +35,11 @@ impl World {
     fn new() -> World {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let workspace = Arc::new(Workspace::new(directory.path(), [], &directory.path().join("artifacts")));
-        let context =
-            ToolContext::new(workspace.clone(), Arc::new(Shell::new(&workspace)), Supervisor::new(env!("CARGO_BIN_EXE_nuncio")));
+        let context = ToolContext::new(
+            workspace.clone(),
+            Arc::new(Shell::new(&workspace)),
+            ProcessLauncher::new(env!("CARGO_BIN_EXE_nuncio")),
+        );
         World { runtime: Runtime::new().expect("a runtime"), tools: Tools::native(), context, directory }
     }
 

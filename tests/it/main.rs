@@ -24,3 +24,4 @@ mod stdio;
 mod terminal_text;
 mod tidy;
 mod tools;
+mod transcript;

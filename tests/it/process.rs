@@ -1,13 +1,15 @@
 //! Commands under their supervisor: how they end, what they say, and that nothing of them is left.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use nuncio::process::{Child, Command, ExitStatus, Supervisor};
+use nuncio::process::{Child, Command, ExitStatus, ProcessLauncher};
 use tokio::io::AsyncWriteExt;
 
-fn supervisor() -> Supervisor {
-    Supervisor::new(env!("CARGO_BIN_EXE_nuncio"))
+fn supervisor() -> ProcessLauncher {
+    ProcessLauncher::new(env!("CARGO_BIN_EXE_nuncio"))
 }
 
 /// A number that stands in the environment or the arguments of all that one test starts, and nowhere else.
@@ -205,6 +207,27 @@ async fn a_program_is_talked_to() {
     assert_eq!(read_all(&mut child).await, b"");
     assert_eq!(child.wait().await.unwrap().code, 127);
     assert!(input.write_all(b"anybody?").await.is_err());
+}
+
+#[tokio::test]
+async fn bytes_that_are_not_utf8_reach_the_command_unchanged() {
+    let temp = tempfile::tempdir().unwrap();
+    let name = OsStr::from_bytes(b"dir\xff\xfe\n");
+    let directory = temp.path().canonicalize().unwrap().join(name);
+    std::fs::create_dir(&directory).unwrap();
+    let script = OsStr::new("pwd; printf '%s|' \"$1\" \"$VALUE\" \"$TMPDIR\"; echo >file");
+    let arguments = [OsStr::new("sh"), OsStr::new("-c"), script, OsStr::new("sh"), OsStr::from_bytes(b"\xf0\x28\\\"")];
+    let (writable, temp) = (vec![directory.clone()], directory.clone());
+    let sandbox = nuncio::process::Sandbox { writable, temp, ..Default::default() };
+    for sandbox in [None, Some(sandbox)] {
+        let confined = sandbox.is_some();
+        let command = Command::program(arguments, &directory).env("VALUE", OsStr::from_bytes(b"a\x80\r\nb")).env("TMPDIR", "x");
+        let mut child = supervisor().spawn(&command.sandbox(sandbox)).unwrap();
+        let temp = if confined { directory.as_os_str().as_bytes() } else { b"x" };
+        let expected = [directory.as_os_str().as_bytes(), b"\n\xf0\x28\\\"|a\x80\r\nb|", temp, b"|"].concat();
+        assert_eq!(read_all(&mut child).await, expected);
+        assert_eq!(child.wait().await.unwrap().code, 0);
+    }
 }
 
 #[tokio::test]

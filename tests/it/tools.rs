@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use nuncio::content::{Part, ToolContent, plain_text};
-use nuncio::process::Supervisor;
+use nuncio::process::ProcessLauncher;
 use nuncio::toolkit::{Shell, ToolContext, ToolError, ToolOutput};
 use nuncio::tools::Tools;
 use nuncio::workspace::Workspace;
@@ -42,8 +42,11 @@ impl World {
         let root = directory.path().join("work");
         std::fs::create_dir(&root).unwrap();
         let workspace = Arc::new(Workspace::new(&root, [], &directory.path().join("artifacts")));
-        let context =
-            ToolContext::new(workspace.clone(), Arc::new(Shell::new(&workspace)), Supervisor::new(env!("CARGO_BIN_EXE_nuncio")));
+        let context = ToolContext::new(
+            workspace.clone(),
+            Arc::new(Shell::new(&workspace)),
+            ProcessLauncher::new(env!("CARGO_BIN_EXE_nuncio")),
+        );
         World { directory, tools: Tools::native(), context }
     }
 

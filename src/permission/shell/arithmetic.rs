@@ -4,8 +4,7 @@
 
 use std::ops::Range;
 
-use super::runs::is_one_of;
-use super::word::Word;
+use super::word::{Word, is_one_of};
 
 /// Variables of bash that evaluate assigned values, at least in some versions.
 const INTEGERS: &str = "\
@@ -38,6 +37,7 @@ pub struct Value {
 }
 
 impl Value {
+    /// The properties of a number.
     pub const NUMBER: Value = Value { number: true, file: true, device: false, clean: true };
 
     /// Returns the properties of an assigned word.
@@ -176,6 +176,7 @@ struct Used {
 }
 
 impl Variables {
+    /// Records an assignment. It has certainly happened in the part `before` of the line.
     pub fn assign(&mut self, name: &str, value: Value, before: Range<usize>) {
         self.assigned.push(Assigned { name: name.into(), value, before });
     }

@@ -5,10 +5,12 @@ use std::ops::Range;
 use tree_sitter::Node;
 
 use super::arithmetic::{Value, is_clean};
+use super::command::Command;
+use super::effect::Effect;
+use super::environment;
 use super::grammar::is_literal;
 use super::read::Reader;
 use super::word::Word;
-use super::{Command, Effect, runs};
 
 impl Reader<'_> {
     /// Analyses an assignment. `prefixed`: the variable is passed to a program.
@@ -115,7 +117,7 @@ impl Reader<'_> {
 
     /// Records the effect of setting a variable.
     pub fn variable(&mut self, name: &str, prefixed: bool, value: Option<&str>, node: Node<'_>) {
-        if let Some(effect) = runs::variable(name, prefixed, value) {
+        if let Some(effect) = environment::variable(name, prefixed, value) {
             self.push(Command::new(effect, &[], self.text(node)));
         }
     }

@@ -1,43 +1,13 @@
 //! Programs that take code as an argument, which can be analysed only for shells and a few others.
 
 use super::arithmetic::is_integer;
-use super::programs::{self, Program};
-use super::runs::{self, Runs, is_one_of};
-use super::word::Word;
-use super::{Effect, scripts};
-
-/// Shells whose command lines are analysed.
-const SHELLS: &[&str] = &["ash", "bash", "dash", "rbash", "sh"];
-
-/// Programs that run code or commands in ways that are not analysed, or on other machines and
-/// terminals.
-const UNREADABLE: &str = "\
-    alias at batch bind bwrap capsh catchsegv choom chroot chrt compgen complete crontab csh dbus-run-session dc declare docker ed \
-    editor emacs emacs-gtk emacs-lucid emacs-nox emacs-pgtk emacsclient enable entr ex expect export fakeroot fc fish flock gdb gview \
-    gvim hash hyperfine i386 i486 i586 i686 inotifywait jed joe ksh kubectl ld.so let linux32 linux64 lldb local ltrace lxc \
-    machinectl mg mksh nano ne nix-shell nsenter numactl nvim parallel perf pico pkexec prlimit pwsh readonly rlwrap rsh run-parts \
-    runcon runuser rush rview rvim screen script select-editor sensible-editor sensible-pager setarch setpriv sg shopt socat ssh \
-    ssh-agent start-stop-daemon strace su systemd-run taskset tclsh tcsh tmux typeset uname26 unbuffer unshare valgrind vi view vim \
-    vimdiff watch wish x86_64 zsh";
-
-/// Interpreters, the letters of options that take code, and the letters of options with a value.
-const INTERPRETERS: &[(&str, &str, &str)] = &[
-    ("bun", "ep", ""),
-    ("deno", "", ""),
-    ("lua", "el", ""),
-    ("luajit", "el", ""),
-    ("node", "epr", "C"),
-    ("nodejs", "epr", "C"),
-    ("perl", "eEFMmdx", "I"),
-    ("php", "rBREd", "c"),
-    ("pypy", "c", "WX"),
-    ("pypy3", "c", "WX"),
-    ("python", "c", "QWX"),
-    ("python2", "c", "QW"),
-    ("python3", "c", "WX"),
-    ("ruby", "erx", "CEI"),
-    ("Rscript", "e", ""),
-];
+use super::effect::Effect;
+use super::interpreters::{INTERPRETERS, is_shell, is_unreadable};
+use super::programs::Program;
+use super::runs::Runs;
+use super::scripts;
+use super::word::{Word, is_one_of};
+use super::wrappers::is_wrapper;
 
 /// Python modules that run code or take it as an argument.
 const MODULES: &str = "IPython asyncio bdb cProfile code idlelib pdb profile ptpython runpy timeit trace";
@@ -47,21 +17,6 @@ const EVALUATING: &[&str] = &["[", "getopts", "mapfile", "printf", "read", "read
 
 /// The builtins of [`EVALUATING`] that assign to the named variables.
 const ASSIGNING: &str = "getopts mapfile read readarray unset wait";
-
-/// Returns whether the program is a shell that is analysed.
-pub fn is_shell(name: &str) -> bool {
-    SHELLS.contains(&name)
-}
-
-/// Returns whether a table contains the program.
-pub fn is_named(name: &str) -> bool {
-    is_one_of(UNREADABLE, name)
-        || SHELLS.contains(&name)
-        || INTERPRETERS.iter().any(|(interpreter, ..)| *interpreter == name)
-        || ["git", "sqlite3"].contains(&name)
-        || runs::is_wrapper(name)
-        || programs::is_listed(name)
-}
 
 /// Returns the variables that a builtin assigns to; `None` if they are unknown.
 pub fn assigned_names(name: &str, arguments: &[Word]) -> Option<Vec<String>> {
@@ -83,10 +38,10 @@ pub fn runs(program: &Program<'_>, arguments: &[Word]) -> Runs {
         return Runs::Nothing;
     }
     let loader = ["ld-linux", "ld-musl"].iter().any(|loader| name.starts_with(loader));
-    if loader || (is_one_of(UNREADABLE, name) && !program.runs_no_other(arguments)) {
+    if loader || (is_unreadable(name) && !program.runs_no_other(arguments)) {
         return Runs::Unknown;
     }
-    if SHELLS.contains(&name) {
+    if is_shell(name) {
         return shell(arguments);
     }
     match name {
@@ -163,7 +118,7 @@ fn passes_code(arguments: &[Word]) -> bool {
         let takes_code = is_shell(program.name) || INTERPRETERS.iter().any(|(one, ..)| *one == program.name);
         let options = rest.first().is_some_and(|word| word.known_prefix().starts_with('-'));
         let found = takes_code && (first || options) && !matches!(runs(&program, rest), Runs::Itself | Runs::Nothing);
-        behind_wrapper |= first && runs::is_wrapper(program.name);
+        behind_wrapper |= first && is_wrapper(program.name);
         first = behind_wrapper || (first && value.starts_with('-'));
         found
     })

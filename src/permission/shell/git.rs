@@ -1,8 +1,8 @@
 //! Analyses `git` commands.
 
-use super::runs::is_one_of;
-use super::word::Word;
-use super::{Command, Effect};
+use super::command::Command;
+use super::effect::Effect;
+use super::word::{Word, is_one_of};
 
 /// Options before the subcommand with a value in the next word.
 const VALUED: &[&str] =

@@ -1,8 +1,8 @@
 //! Tables of known programs: those that run no other programs, and the options with which they do.
 
-use super::code::is_named;
-use super::runs::is_one_of;
-use super::word::Word;
+use super::interpreters::{INTERPRETERS, is_shell, is_unreadable};
+use super::word::{Word, is_one_of};
+use super::wrappers::is_wrapper;
 
 /// Directories of system programs.
 const SYSTEM: &str = "/bin /sbin /usr/bin /usr/sbin /usr/local/bin /usr/local/sbin /opt/homebrew/bin /run/current-system/sw/bin";
@@ -138,9 +138,19 @@ const VERSIONED: &str = "\
     watch zsh";
 
 /// Returns whether a table of this file contains the program.
-pub fn is_listed(name: &str) -> bool {
+fn is_listed(name: &str) -> bool {
     let listed = KNOWN.iter().chain(OTHERS).any(|(names, _)| is_one_of(names, name));
     listed || SUBCOMMANDS.iter().any(|(program, ..)| *program == name)
+}
+
+/// Returns whether a table of this file or of another one contains the program.
+fn is_named(name: &str) -> bool {
+    is_unreadable(name)
+        || is_shell(name)
+        || INTERPRETERS.iter().any(|(interpreter, ..)| *interpreter == name)
+        || ["git", "sqlite3"].contains(&name)
+        || is_wrapper(name)
+        || is_listed(name)
 }
 
 /// A program, identified by its name.
@@ -153,6 +163,7 @@ pub struct Program<'a> {
 }
 
 impl<'a> Program<'a> {
+    /// Identifies the program that a command name or path refers to.
     pub fn of(path: &'a str) -> Program<'a> {
         let (directory, base) = path.rsplit_once('/').map_or((None, path), |(directory, base)| (Some(directory), base));
         let system = |directory: &str| {

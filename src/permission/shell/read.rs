@@ -6,10 +6,11 @@ use std::ops::Range;
 use tree_sitter::Node;
 
 use super::arithmetic::{self, Variables};
+use super::command::Command;
+use super::effect::Effect;
 use super::grammar::{is_literal, parse};
 use super::plain::{is_harmless_expansion, is_plain, is_variable};
 use super::word::Word;
-use super::{Command, Effect, runs};
 use crate::limits;
 
 /// Returns all commands of `line`, including those in substitutions and those that it runs in other
@@ -107,6 +108,7 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The text of a node.
     pub fn text(&self, node: Node<'_>) -> &'a str {
         &self.source[node.byte_range()]
     }
@@ -150,6 +152,7 @@ impl<'a> Reader<'a> {
         self.level -= 1;
     }
 
+    /// Analyses a node and its children.
     pub fn visit(&mut self, node: Node<'_>) {
         self.within(|reader| reader.visit_kind(node));
     }
@@ -327,7 +330,7 @@ impl<'a> Reader<'a> {
             self.redirect(*redirect, &mut words);
         }
         let raw = self.text(whole);
-        runs::run(self, &words, raw);
+        self.run(&words, raw);
     }
 
     /// Analyses the commands that a wrapper runs, and limits their nesting depth.

@@ -3,11 +3,12 @@
 use tree_sitter::Node;
 
 use super::arithmetic::{leading_variable, may_be_device};
+use super::command::Command;
+use super::effect::Effect;
 use super::grammar::is_literal;
 use super::plain::is_plain_heredoc;
 use super::read::Reader;
 use super::word::Word;
-use super::{Command, Effect};
 
 impl Reader<'_> {
     /// Analyses a redirection. Words of the command that the grammar assigns to the redirection are
@@ -77,9 +78,7 @@ impl Reader<'_> {
             _ => is(|name| ["/dev/null", "/dev/stdout", "/dev/stderr"].contains(&name)),
         };
         if !harmless {
-            let command =
-                Command { writes: Some(name.unwrap_or_default()), ..Command::new(Effect::SideEffect, &[], self.text(node)) };
-            self.push(command);
+            self.push(Command::new(Effect::SideEffect, &[], self.text(node)).with_write(name));
         }
     }
 }

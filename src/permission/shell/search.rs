@@ -1,8 +1,8 @@
 //! Searches the operands of an unknown program for a command that a pattern names.
 
-use super::code::is_shell;
+use super::interpreters::is_shell;
 use super::pattern::{Text, fits};
-use super::runs::is_wrapper;
+use super::wrappers::is_wrapper;
 
 /// Returns whether the program of `pattern` and its other words occur in order among the operands
 /// or within them. An unknown first operand may be the program.

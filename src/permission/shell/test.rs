@@ -3,14 +3,16 @@
 use tree_sitter::Node;
 
 use super::arithmetic::{assigns, variables};
+use super::command::Command;
+use super::effect::Effect;
 use super::read::{Reader, is_plain_pattern};
 use super::word::Word;
-use super::{Command, Effect};
 
 /// Operators of `[[ … ]]` that evaluate both sides as arithmetic.
 const NUMERIC: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
 
 impl Reader<'_> {
+    /// Analyses a condition.
     pub fn test(&mut self, node: Node<'_>) {
         let text = self.text(node);
         let double = text.starts_with("[[");

@@ -21,6 +21,7 @@ impl Word {
         Word { text: vec![None], raw: String::new() }
     }
 
+    /// A word without quotes and expansions.
     pub fn literal(text: &str) -> Word {
         Word { text: known(text), raw: text.into() }
     }
@@ -227,4 +228,9 @@ impl Reading<'_> {
         }
         char::from_u32(number).filter(|character| *character != '\0' && character.is_ascii())
     }
+}
+
+/// Returns whether `word` is one of the space-separated `words`.
+pub fn is_one_of(words: &str, word: &str) -> bool {
+    words.split(' ').any(|one| one == word)
 }

@@ -7,7 +7,7 @@ use tokio::time::sleep;
 
 use crate::content::ToolContent;
 use crate::limits;
-use crate::process::{Command, ExitStatus, What};
+use crate::process::{Command, CommandKind, ExitStatus};
 use crate::toolkit::capture::Capture;
 use crate::toolkit::follow::CommandEnd;
 use crate::toolkit::{ClientTerminal, TerminalCommand, ToolContext, ToolError};
@@ -59,7 +59,7 @@ async fn shown(terminal: &dyn ClientTerminal, capture: &mut Capture) -> ToolCont
 /// The command for a client's terminal. `None` if it is not a shell command or must be sandboxed,
 /// which is only possible for child processes of nuncio.
 fn terminal_command(command: &Command) -> Option<TerminalCommand> {
-    let (What::Shell(line), None) = (&command.what, &command.sandbox) else { return None };
+    let (CommandKind::Shell(line), None) = (&command.kind, &command.sandbox) else { return None };
     let text = |text: &std::ffi::OsString| text.to_str().map(str::to_owned);
     let unset = command.env_removed.iter().map(text).collect::<Option<Vec<String>>>()?;
     let unset = unset.into_iter().flat_map(|name| ["-u".to_owned(), name]);

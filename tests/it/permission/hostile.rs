@@ -8,8 +8,8 @@ mod slipped;
 
 use nuncio::config::{AccessKind, Policy, Rule};
 use nuncio::options::Mode;
-use nuncio::permission::rules::{Rules, Subject, decide};
-use nuncio::permission::shell::Line;
+use nuncio::permission::rules::{PermissionRequest, Rules, decide};
+use nuncio::permission::shell::CommandLine;
 use serde_json::json;
 
 use self::lines::{ASKED, DENIED};
@@ -27,8 +27,9 @@ fn rules() -> Rules {
 
 /// What these rules make of a line in a mode.
 pub fn judged(rules: &Rules, mode: Mode, environment: &str, line: &str) -> Policy {
-    let line = Some(Line::read(environment, line));
-    let subject = Subject { tool: "bash", kind: AccessKind::Exec, paths: Vec::new(), line, writes: Vec::new(), url: None };
+    let line = Some(CommandLine::parse(environment, line));
+    let subject =
+        PermissionRequest { tool: "bash", kind: AccessKind::Exec, paths: Vec::new(), line, writes: Vec::new(), url: None };
     decide(rules, mode, Policy::Ask, &subject).policy
 }
 

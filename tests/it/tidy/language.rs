@@ -17,6 +17,7 @@ const CHECKED: &[&str] = &[
     "id",
     "lib",
     "limits",
+    "local",
     "lsp",
     "main",
     "model",
@@ -30,6 +31,7 @@ const CHECKED: &[&str] = &[
     "store",
     "terminal_text",
     "tools",
+    "transcript",
     "web",
     "workspace",
 ];

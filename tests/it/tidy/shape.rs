@@ -11,13 +11,26 @@ const FILE_MAX: usize = 400;
 const FUNCTION_MAX: usize = 70;
 
 /// Files and functions (`file::function`) that may be longer, each with its reason.
-const LONGER: &[(&str, &str)] = &[
-    ("src/cli/text.rs::on", "one short arm for each type of event"),
-    ("src/limits.rs", "a list of constants with one doc comment each"),
-];
+const LONGER: &[(&str, &str)] = &[("src/limits.rs", "a list of constants with one doc comment each")];
 
 /// Modules in which every `pub` item has a doc comment and no type name is used twice.
-const DOCUMENTED: &[&str] = &["patch", "toolkit", "tools", "web"];
+const DOCUMENTED: &[&str] = &[
+    "app",
+    "cli",
+    "config",
+    "local",
+    "lsp",
+    "patch",
+    "permission",
+    "process",
+    "rpc",
+    "stdio",
+    "terminal_text",
+    "toolkit",
+    "tools",
+    "transcript",
+    "web",
+];
 
 #[test]
 fn files_start_with_a_header_and_fit_their_limit() {

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 
-use nuncio::permission::paths::Hidden;
+use nuncio::permission::hidden::Hidden;
 use nuncio::permission::rules::Rules;
 use nuncio::process::Sandbox;
 

@@ -1,0 +1,36 @@
+//! Exit codes, and errors on standard error.
+
+use clap::error::{ContextKind, ContextValue};
+
+use crate::error::{Error, Kind};
+use crate::terminal_text::{output, output_line};
+
+/// The exit code of a command that failed: 1 failure, 2 usage or settings error, 3 the model cannot
+/// be reached, 4 denied, 130 interrupted.
+pub fn exit_code(error: &Error) -> u8 {
+    let unreachable = error.details.as_ref().is_some_and(|details| details["unreachable"] == true);
+    if error.kind == Kind::ModelError && unreachable { 3 } else { error.kind.row().exit }
+}
+
+/// Prints an error and its hint to standard error.
+pub fn report(error: &Error) {
+    eprintln!("nuncio: {}", output(&error.message));
+    if let Some(hint) = &error.hint {
+        eprintln!("  {}", output(hint));
+    }
+}
+
+/// Prints a usage error to standard error. For an unknown command, suggests `nuncio run`: it may be
+/// a prompt.
+pub fn report_usage(error: &clap::Error) {
+    eprint!("{}", output(&error.render().to_string()));
+    if let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidSubcommand) {
+        eprintln!("\n  to pass it as a prompt: nuncio run \"{}\"", output_line(unknown));
+    }
+}
+
+/// Returns whether a command failed because the reader of its output has closed the pipe.
+pub fn is_broken_pipe(error: &Error) -> bool {
+    let source = error.source.as_ref().and_then(|source| source.downcast_ref::<std::io::Error>());
+    source.is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+}

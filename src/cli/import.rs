@@ -1,0 +1,100 @@
+//! `nuncio sessions import`: creates a session from an export. No method appends events, so this
+//! writes to the log of the new session.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use super::export_line::ExportLine;
+use super::output::print;
+use crate::api::Nuncio;
+use crate::content::StopReason;
+use crate::error::{Error, Result};
+use crate::event::{Body, SessionChange, Severity};
+use crate::id::TurnId;
+use crate::limits;
+use crate::session::{Session, Sessions};
+
+/// Creates a session from an export and prints its new id. The mode is that of this call, and the
+/// session works in the directory of this call: the file does not decide what may be done here.
+pub async fn import(nuncio: &Nuncio, sessions: &Sessions, file: &Path) -> Result<()> {
+    // The whole file is parsed first, so that a bad line does not leave half a session.
+    let mut lines = read(file)?.into_iter();
+    let Some(ExportLine::Session { cwd, change, .. }) = lines.next() else {
+        return Err(Error::invalid_params(format!("{}, line 1: the metadata of a session is missing", file.display())));
+    };
+    let (cwd, change, dropped) = confined(nuncio, cwd, change);
+    let session = sessions.create(cwd, nuncio.mode, change).await?;
+    for description in dropped {
+        eprintln!("nuncio: not imported: {description}");
+        session.log.emit(None, Body::notice(Severity::Warning, "Not imported", description)).await;
+    }
+    let mut turn: Option<TurnId> = None;
+    for line in lines {
+        let Some((of_turn, body)) = line.into_event() else {
+            return Err(Error::invalid_params(format!("{}: the metadata is repeated", file.display())));
+        };
+        if turn != of_turn {
+            end_turn(&session, turn.take()).await;
+            if of_turn.is_some() {
+                session.log.emit(of_turn.clone(), Body::TurnStarted { by: None, retries: None }).await;
+            }
+            turn = of_turn;
+        }
+        session.log.emit(turn.clone(), body).await;
+    }
+    end_turn(&session, turn).await;
+    let id = session.log.id.clone();
+    sessions.close(&id).await?;
+    print(format!("{id}\n"))
+}
+
+async fn end_turn(session: &Session, turn: Option<TurnId>) {
+    if turn.is_some() {
+        session.log.emit(turn, Body::TurnCompleted { stop_reason: StopReason::EndTurn }).await;
+    }
+}
+
+/// Reads the lines of a file; `-` is standard input.
+fn read(file: &Path) -> Result<Vec<ExportLine>> {
+    let reader: Box<dyn Read> = match file.to_str() {
+        Some("-") => Box::new(std::io::stdin()),
+        _ => Box::new(fs::File::open(file).map_err(|error| Error::io(format_args!("opening {}", file.display()), error))?),
+    };
+    let mut reader = BufReader::new(reader);
+    let mut lines = Vec::new();
+    for number in 1.. {
+        let mut text = Vec::new();
+        let bounded = (&mut reader).take(limits::INPUT_LINE_BYTES_MAX as u64).read_until(b'\n', &mut text);
+        if bounded.map_err(|error| Error::io(format_args!("reading {}", file.display()), error))? == 0 {
+            break;
+        }
+        let line = serde_json::from_slice(&text)
+            .map_err(|error| Error::invalid_params(format!("{}, line {number}: {error}", file.display())))?;
+        lines.push(line);
+    }
+    Ok(lines)
+}
+
+/// Drops metadata of an imported session that would widen what it can reach: a directory outside
+/// the one of this call, additional directories, a scripted model. Also returns descriptions of
+/// what was dropped.
+fn confined(nuncio: &Nuncio, cwd: PathBuf, mut change: SessionChange) -> (PathBuf, SessionChange, Vec<String>) {
+    let mut dropped = Vec::new();
+    let here = fs::canonicalize(&nuncio.cwd).unwrap_or_else(|_| nuncio.cwd.clone());
+    let cwd = match fs::canonicalize(&cwd) {
+        Ok(real) if real.starts_with(&here) => real,
+        _ => {
+            dropped.push(format!("directory {cwd:?}: the session works in {here:?} (to choose another: --cwd)"));
+            here
+        }
+    };
+    if let Some(directories) = change.additional_directories.take().filter(|directories| !directories.is_empty()) {
+        dropped.push(format!("additional directories {directories:?}"));
+    }
+    if let Some(model) = change.model.take_if(|model| model.starts_with("scripted:")) {
+        dropped.push(format!("scripted model {model:?}"));
+    }
+    change.cwd = None;
+    (cwd, change, dropped)
+}

@@ -1,0 +1,79 @@
+//! Standard output and standard error of the commands.
+
+use std::io::{IsTerminal, Write};
+
+use super::renderer::RenderedText;
+use crate::config::Environment;
+use crate::error::{Error, Kind, Result};
+use crate::event::Event;
+use crate::terminal_text;
+
+/// The standard streams that get colours: terminals, unless `NO_COLOR` (<https://no-color.org>) or
+/// `TERM=dumb` is set.
+#[derive(Clone, Copy, Debug)]
+pub struct Colours {
+    pub stdout: bool,
+    pub stderr: bool,
+}
+
+impl Colours {
+    /// Checks the variables and the standard streams.
+    pub fn new(environment: &Environment) -> Colours {
+        let wanted = environment.get("NO_COLOR").is_none() && environment.get("TERM") != Some("dumb");
+        Colours { stdout: wanted && std::io::stdout().is_terminal(), stderr: wanted && std::io::stderr().is_terminal() }
+    }
+}
+
+/// Writes human-readable text to standard output, with control sequences escaped.
+pub fn print(text: impl AsRef<str>) -> Result<()> {
+    print_exact(terminal_text::output(text.as_ref()))
+}
+
+/// Writes JSON to standard output. On a terminal, control characters are escaped.
+pub fn print_json(text: impl AsRef<str>) -> Result<()> {
+    match std::io::stdout().is_terminal() {
+        true => print_exact(terminal_text::json(text.as_ref())),
+        false => print_exact(text),
+    }
+}
+
+/// Writes an event to standard output as a line of JSON.
+pub fn print_event(event: &Event) -> Result<()> {
+    print_json(event_line(event)?)
+}
+
+/// An event as a line of JSON, with its line break.
+pub fn event_line(event: &Event) -> Result<String> {
+    let line = serde_json::to_string(event).map_err(|error| Error::internal(format!("writing an event: {error}")))?;
+    Ok(line + "\n")
+}
+
+/// Writes answers to standard output and progress to standard error.
+pub fn print_rendered(pieces: Vec<RenderedText>) -> Result<()> {
+    for piece in pieces {
+        match piece {
+            RenderedText::Answer(text) => print_exact(text)?,
+            RenderedText::Progress(text) => drop(std::io::stderr().lock().write_all(text.as_bytes())),
+        }
+    }
+    Ok(())
+}
+
+/// Writes all pieces to standard output.
+pub fn print_replay(pieces: Vec<RenderedText>) -> Result<()> {
+    pieces.iter().try_for_each(|piece| print_exact(piece.text()))
+}
+
+/// Writes all pieces to standard error.
+pub fn print_question(pieces: Vec<RenderedText>) {
+    for piece in pieces {
+        eprint!("{}", piece.text());
+    }
+}
+
+/// Writes to standard output unchanged. `main` exits without a message when the pipe is broken.
+fn print_exact(text: impl AsRef<str>) -> Result<()> {
+    let mut output = std::io::stdout().lock();
+    let written = output.write_all(text.as_ref().as_bytes()).and_then(|()| output.flush());
+    written.map_err(|error| Error::new(Kind::Cancelled, format!("writing the output: {error}")).source(error))
+}

@@ -1,0 +1,182 @@
+//! Runs prompts in a session and shows its events, for `run` and `demo`.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::ask::{self, Approver};
+use super::errors::{exit_code, report};
+use super::input_queue::{InputLine, InputQueue};
+use super::output::{print_event, print_question, print_rendered};
+use super::renderer::TerminalRenderer;
+use crate::api::Prompt;
+use crate::app::on_signal;
+use crate::error::Result;
+use crate::event::{Body, Event};
+use crate::id::{PermissionId, Seq, SessionId};
+use crate::local::{LocalClient, LocalEvents};
+use crate::protocol::acp;
+use crate::transcript::{PermissionQuestion, Transcript, TranscriptBlock};
+
+/// How the runner shows events. The renderer of JSON lines shows permission questions.
+pub struct RunnerOutput {
+    pub json: bool,
+    pub renderer: TerminalRenderer,
+}
+
+/// Runs prompts in a session and shows its events.
+pub struct PromptRunner {
+    client: LocalClient,
+    session: SessionId,
+    events: LocalEvents,
+    output: RunnerOutput,
+    transcript: Transcript,
+    approver: Approver,
+    interrupted: CancellationToken,
+    denied: bool,
+    /// The question that is open at the terminal.
+    open_question: Option<PermissionId>,
+    /// Events since the question was asked, shown when it is resolved.
+    deferred: VecDeque<Arc<Event>>,
+}
+
+impl PromptRunner {
+    /// Shows the events of the session after seq `after`.
+    pub async fn new(
+        client: LocalClient,
+        (session, after): (SessionId, Seq),
+        output: RunnerOutput,
+        approver: Approver,
+    ) -> Result<PromptRunner> {
+        let events = client.follow(&session, after, approver != Approver::None).await?;
+        let interrupted = CancellationToken::new();
+        tokio::spawn(on_signal(interrupted.clone()));
+        Ok(PromptRunner {
+            client,
+            session,
+            events,
+            output,
+            transcript: Transcript::default(),
+            approver,
+            interrupted,
+            denied: false,
+            open_question: None,
+            deferred: VecDeque::new(),
+        })
+    }
+
+    /// Returns whether a tool call was denied, by the user or by a rule.
+    pub fn denied(&self) -> bool {
+        self.denied
+    }
+
+    /// Runs prompts in order and stops at the first failure. Returns the exit code.
+    pub async fn prompts(&mut self, prompts: VecDeque<String>) -> Result<u8> {
+        for prompt in prompts {
+            match self.prompt(prompt, &mut InputQueue::closed()).await? {
+                acp::StopReason::EndTurn => {}
+                acp::StopReason::Cancelled => return Ok(130),
+                // The next prompt may depend on this one, which did not complete.
+                _ => return Ok(1),
+            }
+        }
+        Ok(if self.denied { 4 } else { 0 })
+    }
+
+    /// Handles messages and interrupts from standard input. A message that arrives during a turn is
+    /// queued. Returns the exit code.
+    pub async fn lines(&mut self, mut input: InputQueue) -> Result<u8> {
+        let mut code = 0;
+        while let Some(message) = input.message().await {
+            match self.prompt(message?, &mut input).await {
+                Ok(_) if self.interrupted.is_cancelled() => return Ok(130),
+                Ok(_) => {}
+                // The failure is in the events; the next message still runs.
+                Err(error) => {
+                    report(&error);
+                    code = exit_code(&error);
+                }
+            }
+        }
+        Ok(code)
+    }
+
+    /// Runs one prompt to the end of its turn.
+    async fn prompt(&mut self, prompt: String, input: &mut InputQueue) -> Result<acp::StopReason> {
+        let (client, cancel) = (self.client.clone(), self.interrupted.child_token());
+        let content = vec![acp::ContentBlock::Text(acp::TextContent::new(prompt))];
+        let params = acp::PromptRequest::new(acp::SessionId::new(self.session.as_str()), content);
+        let mut turn = Box::pin(client.call_until::<Prompt>(params, cancel.clone()));
+        let end = loop {
+            tokio::select! {
+                biased;
+                events = self.events.next() => for event in events? { self.event(event).await?; },
+                end = &mut turn => break end,
+                line = input.line() => match line {
+                    Ok(InputLine::Interrupt {}) => cancel.cancel(),
+                    Ok(InputLine::Message { content }) => input.push(content),
+                    Err(error) => { cancel.cancel(); report(&error); }
+                },
+            }
+        };
+        for event in self.events.committed().await? {
+            self.event(event).await?;
+        }
+        // The turn has ended, so an open question is void.
+        self.open_question = None;
+        self.show_deferred().await?;
+        Ok(end?.stop_reason)
+    }
+
+    /// Shows an event, or defers it while a question is open at the terminal.
+    async fn event(&mut self, event: Arc<Event>) -> Result<()> {
+        if let Body::PermissionResolved { permission_id, outcome, .. } = &event.body {
+            self.denied |= !outcome.allows();
+            self.open_question.take_if(|open| permission_id.as_ref() == Some(open));
+        }
+        self.deferred.push_back(event);
+        self.show_deferred().await
+    }
+
+    async fn show_deferred(&mut self) -> Result<()> {
+        while self.open_question.is_none()
+            && let Some(event) = self.deferred.pop_front()
+        {
+            self.show(&event).await?;
+        }
+        Ok(())
+    }
+
+    async fn show(&mut self, event: &Event) -> Result<()> {
+        if self.output.json {
+            print_event(event)?;
+        }
+        for block in self.transcript.on(event) {
+            if !self.output.json {
+                print_rendered(self.output.renderer.render(&block))?;
+            }
+            if let TranscriptBlock::Question(question) = block {
+                self.ask(question).await;
+            }
+        }
+        Ok(())
+    }
+
+    async fn ask(&mut self, question: PermissionQuestion<'_>) {
+        let resolved =
+            |event: &Event| matches!(&event.body, Body::PermissionResolved { permission_id: Some(of), .. } if of == question.id);
+        if self.deferred.iter().any(|event| resolved(event)) {
+            return;
+        }
+        let title = question.title.as_deref().unwrap_or("the tool call");
+        if self.approver == Approver::Terminal {
+            match self.output.json {
+                false => self.open_question = Some(question.id.clone()),
+                // Standard output carries JSON lines, so the question goes to standard error.
+                true => print_question(self.output.renderer.question(title, question.content)),
+            }
+        }
+        ask::answer(self.approver, &self.client, question.id, title, question.options).await;
+    }
+}

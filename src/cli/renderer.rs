@@ -1,0 +1,297 @@
+//! Renders the blocks of a transcript as text for a plain terminal, or for a pipe.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use crate::content::{PlanEntry, PlanStatus, StopReason, ToolContent};
+use crate::event::Severity;
+use crate::id::MessageId;
+use crate::patch::{self, Side};
+use crate::terminal_text::{OutputFilter, output, output_line, question as escape_question};
+use crate::transcript::{ToolOutcome, TranscriptBlock, TurnEndReason};
+
+/// A piece of output. Its only control sequences are our own colours.
+#[derive(Debug, PartialEq, Eq)]
+pub enum RenderedText {
+    /// Text of the answer, for standard output.
+    Answer(String),
+    /// Progress, for standard error.
+    Progress(String),
+}
+
+impl RenderedText {
+    /// The text, whichever stream it is for.
+    pub fn text(&self) -> &str {
+        let (RenderedText::Answer(text) | RenderedText::Progress(text)) = self;
+        text
+    }
+}
+
+/// Options of the rendering.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RenderOptions {
+    /// Adds colours.
+    pub colour: bool,
+    /// Leaves the answer unchanged, for a pipe or a file.
+    pub exact: bool,
+    /// Renders a stored session: whole messages, also those of the user.
+    pub replay: bool,
+}
+
+/// Renders blocks in order.
+pub struct TerminalRenderer {
+    options: RenderOptions,
+    /// Paths are shown relative to this directory.
+    cwd: PathBuf,
+    /// Filters of the incomplete messages.
+    filters: HashMap<MessageId, OutputFilter>,
+    /// The message whose line is not ended, and whether it is a thought.
+    writing: Option<(MessageId, bool)>,
+    /// Incomplete messages of a replay, with their text so far: a replay shows whole messages.
+    incomplete: Vec<(MessageId, bool, String)>,
+}
+
+#[derive(Clone, Copy)]
+enum Style {
+    Dim,
+    Bold,
+    Red,
+    Green,
+    Yellow,
+    Cyan,
+}
+
+/// How many lines of a tool's output are shown: the first lines, or the last lines of a failed
+/// call.
+const OUTPUT_LINES: usize = 12;
+
+impl TerminalRenderer {
+    /// A renderer without output so far. Paths below `cwd` are shown relative to it.
+    pub fn new(options: RenderOptions, cwd: &Path) -> TerminalRenderer {
+        TerminalRenderer { options, cwd: cwd.into(), filters: HashMap::new(), writing: None, incomplete: Vec::new() }
+    }
+
+    /// Renders a block.
+    pub fn render(&mut self, block: &TranscriptBlock<'_>) -> Vec<RenderedText> {
+        match block {
+            TranscriptBlock::UserMessage { text } => self.user_message(text),
+            TranscriptBlock::MessageText { id, thought, text } => self.message_text(id, *thought, text),
+            TranscriptBlock::MessageEnd { id, thought, text, discarded } => self.message_end(id, *thought, text, *discarded),
+            TranscriptBlock::ToolStart { title, .. } => {
+                vec![progress(&format!("{} {}", self.paint(Style::Cyan, "●"), output_line(title)))]
+            }
+            TranscriptBlock::ToolEnd(end) if end.already_shown => Vec::new(),
+            TranscriptBlock::ToolEnd(end) => self.tool_content(end.outcome, end.content),
+            TranscriptBlock::Question(question) => self.question(question.title.as_deref().unwrap_or_default(), question.content),
+            TranscriptBlock::Denied { cancelled, reason } => {
+                let word = if *cancelled { "cancelled" } else { "denied" };
+                vec![progress(&self.paint(Style::Yellow, &format!("  {word}: {}", output(reason))))]
+            }
+            TranscriptBlock::Plan(entries) => entries.iter().map(plan_entry).collect(),
+            TranscriptBlock::Notice { severity, title, description } => {
+                let style = match severity {
+                    Severity::Info => Style::Dim,
+                    Severity::Warning => Style::Yellow,
+                    Severity::Error => Style::Red,
+                };
+                vec![progress(&self.paint(style, &output(&format!("! {title}{}", in_parentheses(*description)))))]
+            }
+            TranscriptBlock::TurnEnd { reason, .. } => self.turn_end(reason).into_iter().collect(),
+        }
+    }
+
+    /// Renders the messages that were never completed, at the end of a replay.
+    pub fn incomplete(&mut self) -> Vec<RenderedText> {
+        let open = std::mem::take(&mut self.incomplete);
+        open.iter().map(|(_, thought, text)| self.message(*thought, &format!("{}\n", output(text)))).collect()
+    }
+
+    /// Renders the content of a permission question in full. Text that equals the call's title is
+    /// omitted: the question itself shows it.
+    pub fn question(&self, title: &str, contents: &[ToolContent]) -> Vec<RenderedText> {
+        let mut rendered = Vec::new();
+        for content in contents {
+            match content {
+                ToolContent::Diff { path, old_text, new_text } => {
+                    let diff = self.diff(path, old_text.as_deref(), new_text);
+                    rendered.extend(escape_question(&diff).trim_end_matches('\n').split('\n').map(|line| self.diff_line(line)));
+                }
+                ToolContent::Content { content } => {
+                    let text = content.as_text();
+                    if title != format!("`{}`", text.trim()) {
+                        let text = escape_question(&text);
+                        rendered.extend(text.trim_end_matches('\n').split('\n').map(|line| progress(&format!("  {line}"))));
+                    }
+                }
+                // The command has not started, so there is no output.
+                ToolContent::Terminal { .. } => {}
+            }
+        }
+        rendered
+    }
+
+    /// Adds colours. The text must be escaped for a terminal.
+    fn paint(&self, style: Style, text: &str) -> String {
+        if !self.options.colour {
+            return text.into();
+        }
+        let code = match style {
+            Style::Dim => 2,
+            Style::Bold => 1,
+            Style::Red => 31,
+            Style::Green => 32,
+            Style::Yellow => 33,
+            Style::Cyan => 36,
+        };
+        format!("\x1b[{code}m{text}\x1b[0m")
+    }
+
+    /// Renders text of a message. The text must be escaped for its destination.
+    fn message(&self, thought: bool, text: &str) -> RenderedText {
+        match thought {
+            false => RenderedText::Answer(text.into()),
+            true => RenderedText::Progress(self.paint(Style::Dim, text)),
+        }
+    }
+
+    /// Renders a message of the user in a replay. In a live session the user has just written it.
+    fn user_message(&self, text: &str) -> Vec<RenderedText> {
+        let text = output(text);
+        if !self.options.replay || text.is_empty() {
+            return Vec::new();
+        }
+        let lines: Vec<String> = text.lines().map(|line| self.paint(Style::Bold, &format!("> {line}"))).collect();
+        vec![RenderedText::Answer(format!("\n{}\n\n", lines.join("\n")))]
+    }
+
+    /// Renders text of a message as it arrives, on its own lines.
+    fn message_text(&mut self, id: &MessageId, thought: bool, text: &str) -> Vec<RenderedText> {
+        if self.options.replay {
+            match self.incomplete.iter_mut().find(|(open, ..)| open == id) {
+                Some((.., open)) => open.push_str(text),
+                None => self.incomplete.push((id.clone(), thought, text.into())),
+            }
+            return Vec::new();
+        }
+        let text = match self.options.exact && !thought {
+            true => text.to_string(),
+            false => self.filters.entry(id.clone()).or_default().push(text),
+        };
+        let continues = self.writing.as_ref().is_some_and(|(open, _)| open == id);
+        let ended = if continues { None } else { self.end_line() };
+        self.writing = Some((id.clone(), thought));
+        ended.into_iter().chain([self.message(thought, &text)]).collect()
+    }
+
+    /// Ends the line of the message that is being written.
+    fn end_line(&mut self) -> Option<RenderedText> {
+        self.writing.take().map(|(_, thought)| match thought {
+            false => RenderedText::Answer("\n".into()),
+            true => RenderedText::Progress("\n".into()),
+        })
+    }
+
+    fn message_end(&mut self, id: &MessageId, thought: bool, text: &str, discarded: bool) -> Vec<RenderedText> {
+        if self.options.replay {
+            self.incomplete.retain(|(open, ..)| open != id);
+            let text = output(text);
+            let shown = !discarded && !text.is_empty();
+            return shown.then(|| self.message(thought, &format!("{text}\n"))).into_iter().collect();
+        }
+        self.filters.remove(id);
+        let writing = self.writing.as_ref().is_some_and(|(open, _)| open == id);
+        if writing { self.end_line().into_iter().collect() } else { Vec::new() }
+    }
+
+    fn turn_end(&self, reason: &TurnEndReason<'_>) -> Option<RenderedText> {
+        let stopped = match reason {
+            TurnEndReason::Stopped(StopReason::EndTurn) => return None,
+            // In a live session the prompt returns the error.
+            TurnEndReason::Failed { .. } if !self.options.replay => return None,
+            TurnEndReason::Failed { message, hint } => {
+                return Some(progress(&self.paint(Style::Red, &output(&format!("✗ {message}{}", in_parentheses(*hint))))));
+            }
+            TurnEndReason::Stopped(StopReason::MaxTokens) => "the answer is truncated: it reached the model's token limit",
+            TurnEndReason::Stopped(StopReason::MaxTurnRequests) => "stopped: too many steps in one turn",
+            TurnEndReason::Stopped(StopReason::Refusal) => "the model refused",
+            TurnEndReason::Stopped(StopReason::Cancelled) => "stopped",
+            TurnEndReason::Cancelled => "cancelled",
+            TurnEndReason::Interrupted => "interrupted: the process that ran the turn has ended",
+        };
+        Some(progress(&self.paint(Style::Yellow, &format!("■ {stopped}"))))
+    }
+
+    fn tool_content(&self, outcome: ToolOutcome, contents: &[ToolContent]) -> Vec<RenderedText> {
+        let mut rendered = Vec::new();
+        for content in contents {
+            match content {
+                ToolContent::Content { content } => rendered.push(self.tool_output(outcome, &content.as_text())),
+                ToolContent::Terminal { output, .. } => rendered.push(self.tool_output(outcome, output)),
+                ToolContent::Diff { path, old_text, new_text } => {
+                    let diff = output(&self.diff(path, old_text.as_deref(), new_text));
+                    rendered.extend(diff.lines().map(|line| self.diff_line(line)));
+                }
+            }
+        }
+        rendered
+    }
+
+    fn diff(&self, path: &Path, old_text: Option<&str>, new_text: &str) -> String {
+        let name = path.strip_prefix(&self.cwd).unwrap_or(path).display().to_string();
+        let side = |text| Side::text(name.trim_start_matches('/'), text);
+        patch::unified_diff(old_text.map(side), Some(side(new_text))).text
+    }
+
+    /// Renders the first lines of a tool's output, or the last ones of a failed call, followed by
+    /// the exit code of a command.
+    fn tool_output(&self, outcome: ToolOutcome, text: &str) -> RenderedText {
+        let text = output(text);
+        let (text, code) = match outcome {
+            ToolOutcome::Exited(code) => {
+                let code = format!("exit code: {code}");
+                (text.trim_end().strip_suffix(&code).unwrap_or(&text), Some(code))
+            }
+            ToolOutcome::Completed | ToolOutcome::Failed => (text.as_str(), None),
+        };
+        let lines: Vec<&str> = text.lines().collect();
+        let hidden = lines.len().saturating_sub(OUTPUT_LINES);
+        let note = |which: &str| (hidden > 0).then(|| format!("… {hidden} {which} lines"));
+        let (before, shown, after) = match outcome {
+            ToolOutcome::Completed => (None, &lines[..lines.len() - hidden], note("more")),
+            ToolOutcome::Failed | ToolOutcome::Exited(_) => (note("earlier"), &lines[hidden..], code),
+        };
+        let lines = before.as_deref().into_iter().chain(shown.iter().copied()).chain(after.as_deref());
+        let lines: Vec<String> = lines.map(|line| format!("  {line}")).collect();
+        let style = if outcome == ToolOutcome::Failed { Style::Red } else { Style::Dim };
+        progress(&self.paint(style, &lines.join("\n")))
+    }
+
+    /// Renders a line of a diff. The line must be escaped for a terminal.
+    fn diff_line(&self, line: &str) -> RenderedText {
+        let style = match line.as_bytes().first() {
+            Some(b'+') => Style::Green,
+            Some(b'-') => Style::Red,
+            Some(b'@') => Style::Cyan,
+            _ => Style::Dim,
+        };
+        progress(&self.paint(style, &format!("  {line}")))
+    }
+}
+
+fn progress(line: &str) -> RenderedText {
+    RenderedText::Progress(format!("{line}\n"))
+}
+
+fn plan_entry(entry: &PlanEntry) -> RenderedText {
+    let mark = match entry.status {
+        PlanStatus::Completed => "✔",
+        PlanStatus::InProgress => "▶",
+        PlanStatus::Pending => "·",
+    };
+    progress(&format!("  {mark} {}", output_line(&entry.content)))
+}
+
+/// ` (text)`, or nothing.
+fn in_parentheses(text: Option<&str>) -> String {
+    text.map(|text| format!(" ({text})")).unwrap_or_default()
+}

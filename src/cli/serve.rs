@@ -1,0 +1,49 @@
+//! `nuncio serve` and `nuncio acp --http`: the HTTP server.
+
+use std::io::IsTerminal;
+
+use super::flags::HttpArgs;
+use super::output::print;
+use crate::app::{self, Bootstrap, HttpFlags};
+use crate::error::Result;
+use crate::http::Tokens;
+use crate::terminal_text::output_line;
+
+fn flags(address: String, options: HttpArgs) -> HttpFlags {
+    let HttpArgs { allow_public, behind_proxy, hosts, origins } = options;
+    HttpFlags { address, public: allow_public, behind_proxy, hosts, origins }
+}
+
+/// Serves HTTP until a signal arrives.
+pub async fn serve(bootstrap: Bootstrap, address: String, options: HttpArgs) -> Result<u8> {
+    let token_file = Tokens::new(&bootstrap.places.data).owner_file().display().to_string();
+    let (_, server) = app::http_server(bootstrap, flags(address, options)).await?;
+    // The URL with the token is printed to a terminal only, so that no file or pipe records it.
+    let terminal = std::io::stdout().is_terminal();
+    let url = if terminal { server.ready_url()? } else { server.url()? };
+    let announce = || {
+        print(format!("nuncio listens on {url}\n"))?;
+        if terminal {
+            return print(format!("owner token: {token_file}\n"));
+        }
+        tracing::info!(url, token_file, "listening");
+        Ok(())
+    };
+    app::serve(server, announce).await.map(|()| 0)
+}
+
+/// Serves ACP on standard input and output, and HTTP. The address is printed to standard error.
+pub async fn acp_and_serve(bootstrap: Bootstrap, address: String, options: HttpArgs) -> Result<u8> {
+    let token_file = Tokens::new(&bootstrap.places.data).owner_file().display().to_string();
+    let (nuncio, server) = app::http_server(bootstrap, flags(address, options)).await?;
+    let terminal = std::io::stderr().is_terminal();
+    let url = if terminal { server.ready_url()? } else { server.url()? };
+    let announce = || {
+        eprintln!("nuncio listens on {url}");
+        match terminal {
+            true => eprintln!("owner token: {}", output_line(&token_file)),
+            false => tracing::info!(url, token_file, "listening"),
+        }
+    };
+    app::acp_and_http(nuncio, server, announce).await.map(|()| 0)
+}

@@ -1,0 +1,21 @@
+//! Stored events of a session. They are read from the store, not followed: following opens the
+//! session, which ends a turn whose process died.
+
+use crate::error::Result;
+use crate::event::Event;
+use crate::id::SessionId;
+use crate::session::Sessions;
+
+/// Calls `with` for every stored event, in order. Does not take ownership of the session, so a
+/// session of another process can be read.
+pub fn each_event(sessions: &Sessions, id: &SessionId, mut with: impl FnMut(&Event) -> Result<()>) -> Result<()> {
+    let mut after = 0;
+    loop {
+        let events = sessions.events(id, after)?;
+        let Some(last) = events.last() else { return Ok(()) };
+        after = last.seq;
+        for event in &events {
+            with(event)?;
+        }
+    }
+}

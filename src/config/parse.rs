@@ -1,0 +1,76 @@
+//! Parses settings files and checks their values.
+
+use std::fmt;
+use std::path::Path;
+
+use toml::{Table, Value};
+
+use super::secret::{CREDENTIALS_HINT, has_credentials, mask_urls};
+use super::settings::{Provider, Settings};
+use crate::error::{Error, Kind, Result, out_of_files};
+use crate::workspace::read_small_text;
+
+/// Parses a file and returns its table and text, or `None` if it is missing and not `required`.
+pub(super) fn read(path: &Path, required: bool) -> Result<Option<(Table, String)>> {
+    let text = match read_small_text(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && !required => return Ok(None),
+        Err(error) if out_of_files(&error) => return Err(Error::io(format_args!("reading config {}", path.display()), error)),
+        Err(error) => return Err(invalid(path, error)),
+    };
+    toml::from_str(&text).map(|table| Some((table, text))).map_err(|error| invalid(path, error))
+}
+
+/// Converts a table to settings and checks their values. Errors name `path`.
+pub(super) fn parse(table: &Table, path: &Path) -> Result<Settings> {
+    let settings: Settings = serde_path_to_error::deserialize(Value::Table(table.clone())).map_err(|error| {
+        let field = error.path().to_string();
+        let message = error.into_inner().to_string();
+        let hint = nearest(&message);
+        let mut error = invalid(path, if field == "." { message.trim().into() } else { format!("{field}: {}", message.trim()) });
+        error.hint = hint;
+        error
+    })?;
+    check_servers(&settings).map_err(|problem| invalid(path, problem))?;
+    let has_credentials = |provider: &Provider| provider.base_url.as_deref().is_some_and(has_credentials);
+    if let Some((name, _)) = settings.providers.iter().find(|(_, provider)| has_credentials(provider)) {
+        return Err(invalid(path, format!("providers.{name}.base_url has a user name or password")).hint(CREDENTIALS_HINT));
+    }
+    Ok(settings)
+}
+
+/// Rejects a language server that has a command but no files, and invalid globs.
+fn check_servers(settings: &Settings) -> Result<(), String> {
+    for (name, server) in &settings.lsp {
+        if !server.command.is_empty() && server.files.is_empty() {
+            return Err(format!("lsp.{name}.files: list the files that it handles, e.g. files = [\"*.rs\"]"));
+        }
+        for glob in &server.files {
+            globset::Glob::new(glob).map_err(|error| format!("lsp.{name}.files: {error}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// An error about the settings file at `path`, with credentials in URLs masked.
+pub(super) fn invalid(path: &Path, problem: impl fmt::Display) -> Error {
+    // The problem may quote the file, including URLs with credentials.
+    let problem = mask_urls(&problem.to_string());
+    Error::new(Kind::InvalidParams, format!("reading config {}: {problem}", path.display()))
+}
+
+/// Suggests the closest known name for serde's "unknown field `x`, expected one of `a`, `b`", and
+/// for unknown variants.
+fn nearest(message: &str) -> Option<String> {
+    let rest = ["unknown field ", "unknown variant "].iter().find_map(|start| message.strip_prefix(start))?;
+    let mut names = rest.lines().next()?.split('`').skip(1).step_by(2);
+    let unknown = names.next()?;
+    let known: Vec<&str> = names.collect();
+    closest(unknown, &known)
+}
+
+/// A hint with the known name that is most similar to `unknown`, if there is one.
+pub(super) fn closest(unknown: &str, known: &[&str]) -> Option<String> {
+    let best = similar::get_close_matches(unknown, known, 1, 0.5);
+    best.first().map(|name| format!("did you mean `{name}`?"))
+}

@@ -1,0 +1,46 @@
+//! The paths of permission rules, as they are matched: expanded, normalised, and with symlinks
+//! resolved.
+
+use std::path::{Component, Path, PathBuf};
+
+use super::places::Places;
+use super::settings::{Policy, Rule};
+
+/// Expands `~/` in the paths of rules and adds a copy of each rule whose path contains symlinks,
+/// with the resolved path.
+pub(super) fn add_resolved_paths(rules: &mut Vec<Rule>, places: &Places) {
+    let mut all = Vec::with_capacity(rules.len());
+    for mut rule in rules.drain(..) {
+        let below_home = rule.path.as_deref().and_then(|path| path.strip_prefix("~/"));
+        if let (Some(rest), Some(home)) = (below_home, &places.home) {
+            rule.path = Some(home.join(rest).to_string_lossy().into_owned());
+        }
+        rule.path = rule.path.as_deref().map(|path| normalize_glob(path, rule.policy));
+        let real = rule.path.as_deref().and_then(resolve_glob);
+        all.push(rule.clone());
+        all.extend(real.filter(|real| Some(real) != rule.path.as_ref()).map(|real| Rule { path: Some(real), ..rule }));
+    }
+    *rules = all;
+}
+
+/// Normalizes a glob: `./src/` becomes `src`. A glob that denies or asks also matches everything
+/// below its path.
+fn normalize_glob(glob: &str, policy: Policy) -> String {
+    let names = Path::new(glob).components().filter(|name| *name != Component::CurDir);
+    let plain = names.collect::<PathBuf>().to_string_lossy().into_owned();
+    match (plain.as_str(), policy) {
+        ("" | "/", Policy::Allow) => glob.into(),
+        (_, Policy::Allow) => plain,
+        ("" | "/", _) => format!("{plain}**"),
+        _ if plain.ends_with('*') => plain,
+        _ => format!("{plain}/**"),
+    }
+}
+
+/// Resolves symlinks in the part of an absolute glob that precedes its first wildcard.
+fn resolve_glob(glob: &str) -> Option<String> {
+    let wild = glob.find(['*', '?', '[', '{', '\\']).unwrap_or(glob.len());
+    let literal = if wild == glob.len() { wild } else { glob[..wild].rfind('/')? };
+    let real = std::fs::canonicalize(Path::new(glob).is_absolute().then_some(&glob[..literal])?).ok()?;
+    Some(format!("{}{}", real.to_str()?, &glob[literal..]))
+}

@@ -1,0 +1,98 @@
+//! The in-process transport: a client in this process calls methods and follows events without
+//! encoding them.
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::api::{Client, Cx, EventStream, Follow, FollowParams, Method, Nuncio, Reply, Role, Shown};
+use crate::error::{Error, Result};
+use crate::event::Event;
+use crate::id::{Seq, SessionId};
+
+/// A client in this process, with access to every directory.
+#[derive(Clone)]
+pub struct LocalClient {
+    nuncio: Arc<Nuncio>,
+    client: Arc<Client>,
+}
+
+impl LocalClient {
+    /// A controller. `principal` is its identity in the log.
+    pub fn new(nuncio: Arc<Nuncio>, principal: &str) -> LocalClient {
+        LocalClient { nuncio, client: Arc::new(Client::new(principal)) }
+    }
+
+    /// Calls a method and returns its result.
+    pub async fn call<M: Method>(&self, params: M::Params) -> Result<M::Result> {
+        self.call_until::<M>(params, CancellationToken::new()).await
+    }
+
+    /// Calls a method that watches its cancellation ([`Method::ENDS_ITSELF`]), such as a prompt.
+    /// The events that precede the result are committed when this returns.
+    pub async fn call_until<M: Method>(&self, params: M::Params, cancel: CancellationToken) -> Result<M::Result> {
+        self.reply::<M>(params, cancel).await?.result
+    }
+
+    /// Calls a method that creates or opens a session. Returns the session's id and the seq after
+    /// which its events are new to this client.
+    pub async fn open<M: Method>(&self, params: M::Params) -> Result<(SessionId, Seq)> {
+        let reply = self.reply::<M>(params, CancellationToken::new()).await?;
+        reply.result?;
+        match reply.follow {
+            Some(Follow::After(id, after)) => Ok((id, after)),
+            _ => Err(Error::internal(format!("{} opens no session", M::NAME))),
+        }
+    }
+
+    async fn reply<M: Method>(&self, params: M::Params, cancel: CancellationToken) -> Result<Reply<M::Result>> {
+        M::call(Cx::new(self.nuncio.clone(), self.client.clone(), cancel), params).await
+    }
+
+    /// Follows the events of a session after seq `after`. While the stream exists and `answers` is
+    /// true, this client counts as one that answers permission requests.
+    pub async fn follow(&self, session: &SessionId, after: Seq, answers: bool) -> Result<LocalEvents> {
+        let client = match answers {
+            true => self.client.clone(),
+            false => Arc::new(Client::limited(&self.client.principal, Role::Observer, None)),
+        };
+        let cx = Cx::new(self.nuncio.clone(), client, CancellationToken::new());
+        let params = FollowParams { session_id: Some(session.clone()), after, ..FollowParams::default() };
+        let ended = CancellationToken::new();
+        ended.cancel();
+        Ok(LocalEvents { stream: EventStream::open(&cx, params).await?, live: CancellationToken::new(), ended })
+    }
+}
+
+/// The events of a session, in order.
+pub struct LocalEvents {
+    stream: EventStream,
+    /// Never cancelled.
+    live: CancellationToken,
+    /// Cancelled from the start.
+    ended: CancellationToken,
+}
+
+impl LocalEvents {
+    /// Waits for the next events. Cancel safe. Returns an error if the session was deleted.
+    pub async fn next(&mut self) -> Result<Vec<Arc<Event>>> {
+        loop {
+            match self.stream.next(&self.live).await? {
+                Some(Shown::Events(events)) => return Ok(events.into_iter().map(|(_, event)| event).collect()),
+                Some(Shown::Synced(_)) => {}
+                None => return Err(Error::not_found("the session was deleted")),
+            }
+        }
+    }
+
+    /// Returns the committed events without waiting for more.
+    pub async fn committed(&mut self) -> Result<Vec<Arc<Event>>> {
+        let mut committed = Vec::new();
+        while let Some(item) = self.stream.next(&self.ended).await? {
+            if let Shown::Events(events) = item {
+                committed.extend(events.into_iter().map(|(_, event)| event));
+            }
+        }
+        Ok(committed)
+    }
+}

@@ -1,0 +1,112 @@
+//! A command of a line: its effect, and the spellings that patterns are matched against.
+
+use super::effect::Effect;
+use super::pattern::{Match, Text, fits, known};
+use super::search;
+use super::word::Word;
+
+/// A command of a line.
+#[derive(Clone, Debug)]
+pub struct Command {
+    effect: Effect,
+    /// The text that an allow pattern has to match completely.
+    text: Text,
+    /// The spellings that deny and ask patterns are matched against.
+    pub(super) names: Vec<Text>,
+    /// The arguments of a program that may run some of them.
+    operands: Vec<Text>,
+    /// A file that the shell writes; empty if it is unknown.
+    pub(super) writes: Option<String>,
+}
+
+impl Command {
+    /// A command that is written as `words`, and as `raw` in its line.
+    pub(super) fn new(effect: Effect, words: &[Word], raw: &str) -> Command {
+        let mut names = vec![known(raw)];
+        if let Some((program, arguments)) = words.split_first() {
+            // The name without its directory is matched as well.
+            let directory = program.text.iter().rposition(|character| *character == Some('/')).map_or(0, |slash| slash + 1);
+            let by_name = Word { text: program.text[directory..].to_vec(), raw: program.raw.clone() };
+            let by_name: Vec<Word> = [by_name].into_iter().chain(arguments.iter().cloned()).collect();
+            for name in [words, &by_name].into_iter().flat_map(|words| [shown(words), joined(words)]) {
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+        }
+        Command { effect, text: shown(words), names, operands: Vec::new(), writes: None }
+    }
+
+    /// Marks the command as possibly running its operands.
+    pub(super) fn with_operands(mut self, operands: &[Word]) -> Command {
+        self.operands = operands.iter().map(|word| word.text.clone()).collect();
+        self
+    }
+
+    /// Marks the command as a write of the shell to `file`; `None` if the file is unknown.
+    pub(super) fn with_write(mut self, file: Option<String>) -> Command {
+        self.writes = Some(file.unwrap_or_default());
+        self
+    }
+
+    /// Adds the spellings of `words`.
+    pub(super) fn also(mut self, words: &[Word]) -> Command {
+        self.names.extend(Command::new(Effect::Transparent, words, "").names.into_iter().filter(|name| !name.is_empty()));
+        self
+    }
+
+    /// Returns whether an allow pattern with wildcards allows the command.
+    pub fn is_allowed_by(&self, pattern: &str) -> bool {
+        matches!(self.effect, Effect::Transparent | Effect::Wrapper) && fits(pattern, &self.text, false)
+    }
+
+    /// Returns whether the command is allowed if the command that it runs is.
+    pub fn only_runs_another(&self) -> bool {
+        self.effect == Effect::Wrapper
+    }
+
+    /// Matches a deny or ask pattern against the spellings and operands.
+    pub(super) fn match_pattern(&self, pattern: &str) -> Match {
+        if self.names.iter().any(|name| fits(pattern, name, false)) {
+            Match::Yes
+        } else if self.effect == Effect::Opaque
+            || self.names.iter().any(|name| fits(pattern, name, true))
+            || search::may_run(&self.operands, pattern)
+        {
+            Match::Maybe
+        } else {
+            Match::No
+        }
+    }
+}
+
+/// Joins words with spaces. A completely unknown word may be absent, so it has no space before it.
+fn joined(words: &[Word]) -> Text {
+    let mut text = Text::new();
+    for (index, word) in words.iter().enumerate() {
+        if index > 0 && word.text != [None] {
+            text.push(Some(' '));
+        }
+        text.extend(&word.text);
+    }
+    text
+}
+
+/// Joins words unambiguously: empty words and words with whitespace are quoted.
+fn shown(words: &[Word]) -> Text {
+    let mut text = Text::new();
+    for (index, word) in words.iter().enumerate() {
+        if index > 0 {
+            text.push(Some(' '));
+        }
+        let plain = |character: &Option<char>| character.is_none_or(|character| !character.is_whitespace() && character != '\'');
+        if !word.text.is_empty() && word.text.iter().all(plain) {
+            text.extend(&word.text);
+        } else {
+            text.push(Some('\''));
+            text.extend(&word.text);
+            text.push(Some('\''));
+        }
+    }
+    text
+}

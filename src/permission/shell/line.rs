@@ -1,0 +1,53 @@
+//! A command line as permission rules see it.
+
+use super::command::Command;
+use super::effect::Effect;
+use super::pattern::{Match, Text, escape, fits, known};
+use super::read;
+
+/// A command line for bash.
+#[derive(Clone, Debug)]
+pub struct CommandLine {
+    /// The line, preceded by the variables set for it in shell syntax.
+    whole: String,
+    text: Text,
+    /// The commands in the line; at least one.
+    pub commands: Vec<Command>,
+}
+
+impl CommandLine {
+    /// Analyses `line`. `environment` holds the variables set for it, in shell syntax.
+    pub fn parse(environment: &str, line: &str) -> CommandLine {
+        let line = line.trim_matches([' ', '\t', '\n']);
+        let mut commands = read::environment(environment);
+        commands.extend(read::commands(line));
+        if commands.is_empty() {
+            commands.push(Command::new(Effect::Transparent, &[], line));
+        }
+        CommandLine { whole: format!("{environment}{line}"), text: known(line), commands }
+    }
+
+    /// Returns the pattern that matches only this line.
+    pub fn exactly(&self) -> String {
+        escape(&self.whole)
+    }
+
+    /// Returns whether `pattern` is the exact pattern of this line.
+    pub fn is_exactly(&self, pattern: &str) -> bool {
+        self.exactly() == pattern
+    }
+
+    /// Returns the files that the shell writes, as they are named; `None` for a file that cannot be
+    /// determined.
+    pub fn writes(&self) -> impl Iterator<Item = Option<&str>> {
+        let changes = |pattern| self.commands.iter().any(|command| command.match_pattern(pattern) == Match::Yes);
+        let changes_directory = ["cd *", "pushd *", "popd *"].into_iter().any(changes);
+        let known = move |path: &&str| !path.is_empty() && (!changes_directory || path.starts_with('/'));
+        self.commands.iter().filter_map(|command| command.writes.as_deref()).map(move |path| Some(path).filter(known))
+    }
+
+    /// Matches a deny or ask pattern against `command` and against the complete line.
+    pub fn match_command(&self, command: &Command, pattern: &str) -> Match {
+        if self.is_exactly(pattern) || fits(pattern, &self.text, false) { Match::Yes } else { command.match_pattern(pattern) }
+    }
+}

@@ -1,0 +1,67 @@
+//! A command to start: what it runs, its directory, its environment and its sandbox.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use super::sandbox::Sandbox;
+
+/// A command with its directory and environment. Its stdin is null, unless it is started with
+/// [`super::ProcessLauncher::spawn_piped`].
+#[derive(Clone, Debug)]
+pub struct Command {
+    /// A shell with a command line, or a program.
+    pub kind: CommandKind,
+    /// An existing directory.
+    pub cwd: PathBuf,
+    /// Variables added to nuncio's environment.
+    pub env_set: Vec<(OsString, OsString)>,
+    /// Variables removed from nuncio's environment.
+    pub env_removed: Vec<OsString>,
+    /// Restricts the command and its descendants.
+    pub sandbox: Option<Sandbox>,
+}
+
+/// The kind of a command.
+#[derive(Clone, Debug)]
+pub enum CommandKind {
+    /// A command line for `bash`, or for `sh` if there is no bash. [`super::ExitStatus`] reports
+    /// the directory and the variables that it leaves behind.
+    Shell(String),
+    /// A program with its arguments.
+    Program(Vec<OsString>),
+}
+
+impl Command {
+    /// A command line for a shell.
+    pub fn shell(line: impl Into<String>, cwd: impl Into<PathBuf>) -> Command {
+        Command::new(CommandKind::Shell(line.into()), cwd.into())
+    }
+
+    /// A program, found through PATH, with its arguments.
+    pub fn program(arguments: impl IntoIterator<Item = impl Into<OsString>>, cwd: impl Into<PathBuf>) -> Command {
+        Command::new(CommandKind::Program(arguments.into_iter().map(Into::into).collect()), cwd.into())
+    }
+
+    fn new(kind: CommandKind, cwd: PathBuf) -> Command {
+        Command { kind, cwd, env_set: Vec::new(), env_removed: Vec::new(), sandbox: None }
+    }
+
+    /// Adds a variable to its environment.
+    pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Command {
+        self.env_set.push((name.into(), value.into()));
+        self
+    }
+
+    /// Removes a variable from its environment.
+    pub fn env_remove(mut self, name: impl Into<OsString>) -> Command {
+        self.env_removed.push(name.into());
+        self
+    }
+
+    /// Sandboxes the command and its descendants; `None` runs it without a sandbox.
+    pub fn sandbox(mut self, sandbox: Option<Sandbox>) -> Command {
+        self.env_set.extend(sandbox.iter().map(|sandbox| ("TMPDIR".into(), sandbox.temp.clone().into())));
+        self.sandbox = sandbox;
+        self
+    }
+}

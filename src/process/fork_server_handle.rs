@@ -1,0 +1,134 @@
+//! The nuncio side of the fork server: starts its process on first use and again when it has died.
+
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair, sockopt};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use super::command::Command;
+use super::order::{Order, SWEPT};
+use crate::limits;
+
+/// The first command-line argument that makes `main` run the fork server.
+pub const HELPER: &str = "helper";
+
+/// A handle of the fork server. Clones share one process.
+#[derive(Clone, Debug)]
+pub(super) struct ForkServer {
+    exe: PathBuf,
+    /// Soft limit of open files for commands.
+    pub open_files: u64,
+    /// Environment variables that started programs do not receive.
+    pub hidden: Arc<[String]>,
+    running: Arc<Mutex<Option<ServerProcess>>>,
+    /// The number of commands started so far.
+    started: Arc<AtomicU64>,
+}
+
+impl ForkServer {
+    /// A handle of the fork server of the binary `exe`.
+    pub fn new(exe: PathBuf) -> ForkServer {
+        ForkServer {
+            exe,
+            open_files: limits::CHILD_OPEN_FILES,
+            hidden: Arc::default(),
+            running: Arc::default(),
+            started: Arc::default(),
+        }
+    }
+
+    /// Starts a command with its descriptors: see [`Order::send`]. Returns its number.
+    pub fn run(&self, command: &Command, descriptors: &[BorrowedFd<'_>]) -> io::Result<u64> {
+        let number = self.started.fetch_add(1, Ordering::Relaxed);
+        self.order(&Order::Run(number, Box::new(command.clone())), descriptors)?;
+        Ok(number)
+    }
+
+    /// Sends an order. Starts a new fork server if none is running.
+    fn order(&self, order: &Order, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+        let mut process = self.process();
+        if let Some(running) = &*process {
+            match order.send(&running.orders, descriptors) {
+                Err(error) if matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) => {}
+                sent => return sent,
+            }
+        }
+        let fresh = process.insert(ServerProcess::start(&self.exe, self.open_files, &self.hidden)?);
+        order.send(&fresh.orders, descriptors)
+    }
+
+    /// Reports to the fork server that the lifeline of a command was closed.
+    pub fn cut(&self, number: u64) {
+        if let Some(running) = &*self.process() {
+            // Errors are ignored: a dead server has no supervisors left, and a server that takes no
+            // orders has no command of this process.
+            let _ = Order::Cut(number).send(&running.orders, &[]);
+        }
+    }
+
+    /// Kills the processes left behind by the supervisor of a command, which closed its lifeline
+    /// without a report. Blocks until that is done, a few milliseconds. Returns false if processes
+    /// may remain.
+    pub fn sweep(&self, number: u64) -> bool {
+        let orders = match &*self.process() {
+            Some(running) => running.orders.try_clone(),
+            None => return false,
+        };
+        let mut answer = [0];
+        // A server that dies closes the socket; for one that hangs, the read times out.
+        orders.is_ok_and(|orders| {
+            Order::Sweep(number).send(&orders, &[]).is_ok() && rustix::io::read(&orders, &mut answer).is_ok_and(|read| read == 1)
+        }) && answer == [SWEPT]
+    }
+
+    fn process(&self) -> MutexGuard<'_, Option<ServerProcess>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The process of the fork server. It ends when this value is dropped or this process ends.
+#[derive(Debug)]
+struct ServerProcess {
+    orders: OwnedFd,
+    process: std::process::Child,
+}
+
+impl ServerProcess {
+    fn start(exe: &Path, open_files: u64, hidden: &[String]) -> io::Result<ServerProcess> {
+        let (orders, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+        sockopt::set_socket_timeout(&orders, sockopt::Timeout::Recv, Some(limits::SWEEP_WAIT))?;
+        let mut process = std::process::Command::new(exe);
+        for name in hidden {
+            process.env_remove(name);
+        }
+        process.arg0("nuncio").arg(HELPER).arg(open_files.to_string());
+        process.stdin(theirs).stdout(Stdio::null()).current_dir("/");
+        Ok(ServerProcess { orders, process: process.spawn()? })
+    }
+}
+
+impl Drop for ServerProcess {
+    fn drop(&mut self) {
+        // Fails only if the server is dead already.
+        let _ = rustix::net::shutdown(&self.orders, rustix::net::Shutdown::Both);
+        // The server first ends the commands that still run.
+        if !exits_within(&self.process, limits::SWEEP_WAIT) {
+            let _ = self.process.kill();
+        }
+        let _ = self.process.wait();
+    }
+}
+
+fn exits_within(process: &std::process::Child, time: Duration) -> bool {
+    let time = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) };
+    pidfd_open(Pid::from_child(process), PidfdFlags::empty())
+        .is_ok_and(|descriptor| poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], Some(&time)).is_ok_and(|ended| ended > 0))
+}

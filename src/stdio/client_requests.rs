@@ -1,0 +1,160 @@
+//! Requests to the client for one session, and what follows from their failures.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::sync::oneshot;
+
+use super::barrier::{AcpConnection, Barrier};
+use crate::api::Client;
+use crate::error::Kind;
+use crate::event::{Body, Severity};
+use crate::limits;
+use crate::protocol::acp;
+use crate::rpc::RequestError;
+use crate::session::SessionLog;
+use crate::toolkit::Refused;
+
+/// Sends requests of one session to the client, and records whether its answers can be used.
+#[derive(Clone)]
+pub struct ClientRequests {
+    /// The client, with its capabilities.
+    pub client: Arc<Client>,
+    /// The connection to the client.
+    pub connection: AcpConnection,
+    /// The log of the session.
+    pub log: Arc<SessionLog>,
+    /// A request timed out: files and terminals of the client are no longer used.
+    pub slow: Arc<AtomicBool>,
+    /// The user was notified of the fallback.
+    notified: Arc<AtomicBool>,
+    /// The client returned other content than it was given to write: its files are no longer used.
+    pub distrusted: Arc<AtomicBool>,
+    /// Files with an outstanding write request.
+    writing: Arc<Mutex<HashSet<PathBuf>>>,
+}
+
+/// Why a request to the client has no result.
+#[derive(Debug)]
+pub enum RequestFailure {
+    /// The client answered with an error.
+    Refused { code: i64, message: String },
+    /// The client is gone, or its answer is not what the method returns.
+    Unusable(String),
+    /// No answer in time. The client may still carry out the request.
+    TimedOut(String),
+}
+
+impl std::fmt::Display for RequestFailure {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (RequestFailure::Refused { message: why, .. } | RequestFailure::Unusable(why) | RequestFailure::TimedOut(why)) = self;
+        formatter.write_str(why)
+    }
+}
+
+impl RequestFailure {
+    /// The failure of an error object.
+    fn from_error(error: &serde_json::Value) -> RequestFailure {
+        let message = error["message"].as_str().unwrap_or("an error without a message").to_owned();
+        let code = error["code"].as_i64().unwrap_or(Kind::Internal.row().rpc.into());
+        RequestFailure::Refused { code, message: reason(error).map_or(message.clone(), |reason| format!("{message}: {reason}")) }
+    }
+
+    /// Returns whether the client answered with the JSON-RPC code of this kind.
+    pub fn is(&self, kind: Kind) -> bool {
+        matches!(self, RequestFailure::Refused { code, .. } if *code == i64::from(kind.row().rpc))
+    }
+}
+
+/// The cause in an error's data: `data` or `data.details`, where SDKs put it for internal errors.
+fn reason(error: &serde_json::Value) -> Option<&str> {
+    error["data"].as_str().or_else(|| error["data"]["details"].as_str())
+}
+
+impl ClientRequests {
+    /// Requests to `client` for the session of `log`.
+    pub fn new(client: Arc<Client>, connection: AcpConnection, log: Arc<SessionLog>) -> ClientRequests {
+        let (slow, notified, distrusted) = (Arc::default(), Arc::default(), Arc::default());
+        ClientRequests { client, connection, log, slow, notified, distrusted, writing: Arc::default() }
+    }
+
+    /// The session in ACP.
+    pub fn session(&self) -> acp::SessionId {
+        acp::SessionId::new(self.log.id.as_str())
+    }
+
+    /// Sends a request after all events of the session so far. Its result must arrive within
+    /// `timeout`.
+    pub async fn call<R: DeserializeOwned>(
+        &self,
+        method: &str,
+        params: impl Serialize,
+        timeout: Duration,
+    ) -> Result<R, RequestFailure> {
+        let requested = self.connection.request(method, params, Barrier::after(self.log.id.clone(), self.log.head()));
+        let result = tokio::time::timeout(timeout, requested).await.map_err(|_| self.timed_out(timeout))?;
+        result.map_err(|error| match error {
+            RequestError::Invalid(error) => RequestFailure::Unusable(error.to_string()),
+            RequestError::Refused(error) => RequestFailure::from_error(&error),
+            RequestError::Closed => RequestFailure::Unusable("the client is gone".into()),
+        })
+    }
+
+    fn timed_out(&self, timeout: Duration) -> RequestFailure {
+        self.slow.store(true, Ordering::Relaxed);
+        RequestFailure::TimedOut(format!("no answer within {} s", timeout.as_secs()))
+    }
+
+    /// Sends a request that the client may still carry out after the timeout. `late` receives a
+    /// result that arrives after the timeout or after the returned future was dropped.
+    pub async fn call_with_effect<R: DeserializeOwned + Send + 'static>(
+        &self,
+        method: &'static str,
+        params: impl Serialize + Send + 'static,
+        timeout: Duration,
+        late: impl FnOnce(Result<R, RequestFailure>) + Send + 'static,
+    ) -> Result<R, RequestFailure> {
+        let (requests, (answer, answered)) = (self.clone(), oneshot::channel());
+        tokio::spawn(async move {
+            let result = requests.call(method, params, limits::STALLED).await;
+            if let Err(result) = answer.send(result) {
+                late(result);
+            }
+        });
+        match tokio::time::timeout(timeout, answered).await {
+            Ok(Ok(result)) => result,
+            Ok(Err(_)) | Err(_) => Err(self.timed_out(timeout)),
+        }
+    }
+
+    /// Returns the refusal if the client refused. For other failures, notifies the user and returns
+    /// `Ok`: the caller uses the local disk.
+    pub fn fall_back(&self, method: &str, failure: RequestFailure) -> Result<(), Refused> {
+        match failure {
+            RequestFailure::Refused { ref message, .. } if !failure.is(Kind::Unsupported) => Err(Refused(message.clone())),
+            failure => {
+                self.notify(method, &failure);
+                Ok(())
+            }
+        }
+    }
+
+    /// The files with an outstanding write request, locked.
+    pub fn writing(&self) -> MutexGuard<'_, HashSet<PathBuf>> {
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notifies the user once that nuncio continues without the client.
+    pub fn notify(&self, method: &str, why: &RequestFailure) {
+        tracing::info!(session = %self.log.id, method, %why, "request to the client failed");
+        if !self.notified.swap(true, Ordering::Relaxed) {
+            let description = format!("{method}: {why}; nuncio continues without the client");
+            self.log.try_emit(None, Body::notice(Severity::Warning, "A request to the client failed", description));
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! The transcript of a session: a fold from events to the blocks that a user interface shows. It
+//! prints nothing and does not escape text for a terminal.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+use crate::content::{Part, PermissionOption, PlanEntry, Role, StopReason, ToolContent, ToolKind, ToolStatus, Usage, plain_text};
+use crate::event::{Body, Event, PermissionOutcome, Severity};
+use crate::id::{MessageId, PermissionId, ToolCallId};
+
+/// A change of the transcript.
+#[derive(Debug, PartialEq)]
+pub enum TranscriptBlock<'a> {
+    /// A complete message of the user.
+    UserMessage {
+        text: String,
+    },
+    /// The next piece of an answer, or of a thought that precedes it.
+    MessageText {
+        id: &'a MessageId,
+        thought: bool,
+        text: Cow<'a, str>,
+    },
+    /// A message is complete; `text` is the whole message. `discarded`: the answer was interrupted
+    /// and is requested again.
+    MessageEnd {
+        id: &'a MessageId,
+        thought: bool,
+        text: String,
+        discarded: bool,
+    },
+    /// The model called a tool.
+    ToolStart {
+        id: &'a ToolCallId,
+        title: &'a str,
+        kind: ToolKind,
+    },
+    /// A tool call ended.
+    ToolEnd(ToolEnd<'a>),
+    /// A tool call needs a permission.
+    Question(PermissionQuestion<'a>),
+    /// A tool call was denied. `cancelled`: the turn was cancelled while the question was open.
+    Denied {
+        cancelled: bool,
+        reason: Cow<'a, str>,
+    },
+    /// The whole plan, which replaces the previous one.
+    Plan(&'a [PlanEntry]),
+    Notice {
+        severity: Severity,
+        title: &'a str,
+        description: Option<&'a str>,
+    },
+    /// A turn ended. `usage` is the total of its model requests, if there was one.
+    TurnEnd {
+        reason: TurnEndReason<'a>,
+        usage: Option<Usage>,
+    },
+}
+
+/// A tool call that ended.
+#[derive(Debug, PartialEq)]
+pub struct ToolEnd<'a> {
+    pub id: &'a ToolCallId,
+    pub outcome: ToolOutcome,
+    pub content: &'a [ToolContent],
+    /// The content repeats earlier blocks: a question with the same change, or a plan.
+    pub already_shown: bool,
+}
+
+/// How a tool call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToolOutcome {
+    Completed,
+    Failed,
+    /// A command ended with this exit code, which is not 0.
+    Exited(i64),
+}
+
+/// A permission question. `title` is that of its tool call, if it is known.
+#[derive(Debug, PartialEq)]
+pub struct PermissionQuestion<'a> {
+    pub id: &'a PermissionId,
+    pub title: Option<String>,
+    /// The change or command to approve.
+    pub content: &'a [ToolContent],
+    pub options: &'a [PermissionOption],
+}
+
+/// How a turn ended.
+#[derive(Debug, PartialEq, Eq)]
+pub enum TurnEndReason<'a> {
+    Stopped(StopReason),
+    Failed {
+        message: &'a str,
+        hint: Option<&'a str>,
+    },
+    Cancelled,
+    /// The process that ran the turn ended.
+    Interrupted,
+}
+
+/// The state of the fold. Events must arrive in order, from any point of the log on. The text of a
+/// message appears once, even if it arrives both in deltas and as a whole.
+#[derive(Debug, Default)]
+pub struct Transcript {
+    /// Received bytes of the incomplete messages.
+    received: HashMap<MessageId, usize>,
+    /// Titles of the running tool calls.
+    titles: HashMap<ToolCallId, String>,
+    /// Running tool calls whose content is shown by other blocks.
+    shown: HashSet<ToolCallId>,
+    /// Usage of the running turn.
+    usage: Option<Usage>,
+}
+
+impl Transcript {
+    /// Adds an event and returns the changes.
+    pub fn on<'a>(&mut self, event: &'a Event) -> Vec<TranscriptBlock<'a>> {
+        let block = match &event.body {
+            Body::MessageDelta { message_id, role, offset, text } => self.delta(message_id, *role, *offset as usize, text),
+            Body::MessageCompleted { message_id, role, parts, discarded, .. } => {
+                return self.message(message_id, *role, parts, *discarded);
+            }
+            Body::ToolStarted { tool_call_id, name, title, kind, .. } => self.tool_started(tool_call_id, name, title, *kind),
+            Body::ToolCompleted { tool_call_id, status, content, details, .. } => {
+                let code = details.as_ref().and_then(|details| details["exitCode"].as_i64());
+                Some(self.tool_completed(tool_call_id, *status, code, content))
+            }
+            Body::PermissionRequested { permission_id, tool_call_id, content, options, .. } => {
+                if content.iter().any(|content| matches!(content, ToolContent::Diff { .. })) {
+                    self.shown.insert(tool_call_id.clone());
+                }
+                let title = self.titles.get(tool_call_id).cloned();
+                Some(TranscriptBlock::Question(PermissionQuestion { id: permission_id, title, content, options }))
+            }
+            Body::PermissionResolved { outcome, by, reason, .. } => (!outcome.allows()).then(|| TranscriptBlock::Denied {
+                cancelled: *outcome == PermissionOutcome::Cancelled,
+                reason: reason.as_deref().map_or_else(|| format!("by {by}").into(), Cow::from),
+            }),
+            Body::PlanUpdated { entries } => Some(TranscriptBlock::Plan(entries)),
+            Body::Notice { severity, title, description } => {
+                Some(TranscriptBlock::Notice { severity: *severity, title, description: description.as_deref() })
+            }
+            Body::UsageUpdated { usage, .. } => {
+                *self.usage.get_or_insert_default() += *usage;
+                None
+            }
+            Body::TurnStarted { .. } => {
+                self.usage = None;
+                None
+            }
+            Body::TurnCompleted { stop_reason } => Some(self.turn_end(TurnEndReason::Stopped(*stop_reason))),
+            Body::TurnFailed { message, hint, .. } => Some(self.turn_end(TurnEndReason::Failed { message, hint: hint.as_deref() })),
+            Body::TurnCancelled {} => Some(self.turn_end(TurnEndReason::Cancelled)),
+            Body::TurnInterrupted {} => Some(self.turn_end(TurnEndReason::Interrupted)),
+            Body::SessionCreated { .. }
+            | Body::SessionUpdated { .. }
+            | Body::SessionClosed {}
+            | Body::SessionDeleted {}
+            | Body::MessageQueued { .. }
+            | Body::ToolUpdated { .. }
+            | Body::ModeChanged { .. }
+            | Body::Unknown(_) => None,
+        };
+        block.into_iter().collect()
+    }
+
+    /// Returns the part of a piece that is new. A piece after a gap is ignored: the completed
+    /// message contains its text.
+    fn fresh<'a>(&mut self, id: &MessageId, offset: usize, text: &'a str) -> Option<&'a str> {
+        let received = self.received.entry(id.clone()).or_default();
+        let fresh = text.get(received.checked_sub(offset)?..).filter(|fresh| !fresh.is_empty())?;
+        *received = offset + text.len();
+        Some(fresh)
+    }
+
+    fn delta<'a>(&mut self, id: &'a MessageId, role: Role, offset: usize, text: &'a str) -> Option<TranscriptBlock<'a>> {
+        let thought = is_thought(role)?;
+        Some(TranscriptBlock::MessageText { id, thought, text: self.fresh(id, offset, text)?.into() })
+    }
+
+    fn message<'a>(&mut self, id: &'a MessageId, role: Role, parts: &[Part], discarded: bool) -> Vec<TranscriptBlock<'a>> {
+        let text = plain_text(parts);
+        let Some(thought) = is_thought(role) else {
+            return (role == Role::User).then_some(TranscriptBlock::UserMessage { text }).into_iter().collect();
+        };
+        let fresh = self.fresh(id, 0, &text).map(|fresh| fresh.to_string());
+        self.received.remove(id);
+        let rest = fresh.map(|text| TranscriptBlock::MessageText { id, thought, text: text.into() });
+        rest.into_iter().chain([TranscriptBlock::MessageEnd { id, thought, text, discarded }]).collect()
+    }
+
+    fn tool_started<'a>(&mut self, id: &'a ToolCallId, name: &str, title: &'a str, kind: ToolKind) -> Option<TranscriptBlock<'a>> {
+        if name == "plan" {
+            self.shown.insert(id.clone());
+            return None;
+        }
+        self.titles.insert(id.clone(), title.into());
+        Some(TranscriptBlock::ToolStart { id, title, kind })
+    }
+
+    fn tool_completed<'a>(
+        &mut self,
+        id: &'a ToolCallId,
+        status: ToolStatus,
+        code: Option<i64>,
+        content: &'a [ToolContent],
+    ) -> TranscriptBlock<'a> {
+        self.titles.remove(id);
+        let outcome = match (status, code) {
+            (ToolStatus::Failed, _) => ToolOutcome::Failed,
+            (_, Some(code)) if code != 0 => ToolOutcome::Exited(code),
+            _ => ToolOutcome::Completed,
+        };
+        let already_shown = self.shown.remove(id) && status == ToolStatus::Completed;
+        TranscriptBlock::ToolEnd(ToolEnd { id, outcome, content, already_shown })
+    }
+
+    fn turn_end<'a>(&mut self, reason: TurnEndReason<'a>) -> TranscriptBlock<'a> {
+        TranscriptBlock::TurnEnd { reason, usage: self.usage.take() }
+    }
+}
+
+/// Returns whether a message of the model is a thought, or None for a message to the model.
+fn is_thought(role: Role) -> Option<bool> {
+    match role {
+        Role::Assistant => Some(false),
+        Role::Thought => Some(true),
+        Role::User | Role::System => None,
+    }
+}
