@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Models, NativeAgents, Services};
 use crate::api::App;
-use crate::config::{Environment, Loaded, Overrides, Places, load_project, load_user};
+use crate::config::{DataPaths, Environment, Loaded, Overrides, load_project, load_user};
 use crate::error::{Error, Result};
 use crate::http::{HttpOptions, HttpServer};
 use crate::process::ProcessLauncher;
@@ -32,7 +32,7 @@ pub struct CommonArgs {
 /// Settings and paths. The store is not open.
 pub struct Bootstrap {
     pub environment: Environment,
-    pub places: Places,
+    pub places: DataPaths,
     pub loaded: Loaded,
     pub overrides: Overrides,
     pub cwd: PathBuf,
@@ -51,7 +51,7 @@ pub fn bootstrap(environment: Environment, args: CommonArgs) -> Result<Bootstrap
     for root in &mut overrides.roots {
         *root = absolute_directory(&here, root)?;
     }
-    let mut places = Places::new(&environment, args.data.as_deref())?;
+    let mut places = DataPaths::new(&environment, args.data.as_deref())?;
     places.file = args.config.as_ref().map(|file| here.join(file)).unwrap_or(places.file);
     let loaded = load_user(&places, args.config.is_some(), &environment, &overrides)?;
     loaded.check_tools(&Tools::native().known(), &places, &cwd)?;

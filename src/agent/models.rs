@@ -29,7 +29,7 @@ pub struct Models {
     environment: Environment,
     /// `--base-url`: overrides the base URL of every provider.
     base_url: Option<String>,
-    supervisor: ProcessLauncher,
+    launcher: ProcessLauncher,
     /// Base directory of relative script paths.
     cwd: PathBuf,
     /// The HTTP clients of the process.
@@ -51,8 +51,8 @@ fn permanent(message: impl Into<String>) -> ModelError {
 }
 
 impl Models {
-    pub fn new(environment: Environment, base_url: Option<String>, supervisor: ProcessLauncher, cwd: PathBuf) -> Models {
-        Models { environment, base_url, supervisor, cwd, clients: HttpClients::default(), found: tokio::sync::OnceCell::new() }
+    pub fn new(environment: Environment, base_url: Option<String>, launcher: ProcessLauncher, cwd: PathBuf) -> Models {
+        Models { environment, base_url, launcher, cwd, clients: HttpClients::default(), found: tokio::sync::OnceCell::new() }
     }
 
     fn variable(&self, name: &str) -> Option<String> {
@@ -174,7 +174,7 @@ impl Models {
         let run = async {
             // Discard standard error, so that the output is only the key.
             let quiet = ["sh", "-c", "exec \"$@\" 2>/dev/null", "key"].into_iter().chain(command.iter().map(String::as_str));
-            let mut child = self.supervisor.spawn(&Command::program(quiet, &self.cwd))?;
+            let mut child = self.launcher.spawn(&Command::program(quiet, &self.cwd))?;
             let mut output = Vec::new();
             while output.len() < limits::KEY_BYTES_MAX && child.output.read(&mut output).await.unwrap_or(0) > 0 {}
             let status = child.wait().await?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::OnceCell;
 
 use crate::agent::Services;
-use crate::config::{Durability, Places};
+use crate::config::{DataPaths, Durability};
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::options::Mode;
@@ -20,7 +20,7 @@ pub struct App {
     pub services: Arc<Services>,
     /// The agents that can work in sessions.
     pub agents: Arc<dyn Agents>,
-    pub places: Places,
+    pub places: DataPaths,
     durability: Durability,
     /// The base of relative paths, and the working directory of sessions that are created without
     /// one.

@@ -168,8 +168,8 @@ impl EventStream {
                 let page = all.read().await?;
                 let read = !page.is_empty();
                 let (client, access) = (&self.client, &mut self.access);
-                let visible = page.into_iter().filter(|placed| has_access(client, access, &placed.cwd));
-                let page = visible.map(|placed| (placed.cursor, Arc::new(placed.event))).collect();
+                let visible = page.into_iter().filter(|resolved| has_access(client, access, &resolved.cwd));
+                let page = visible.map(|resolved| (resolved.cursor, Arc::new(resolved.event))).collect();
                 return Ok((self.filter(page), read));
             }
         };

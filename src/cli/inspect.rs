@@ -100,7 +100,7 @@ pub async fn doctor(bootstrap: Bootstrap) -> Result<u8> {
         "model",
         model.map_err(|error| format!("{}{}", error.message, error.hint.map(|hint| format!(": {hint}")).unwrap_or_default())),
     )?;
-    let shell = app.services.supervisor.spawn(&crate::process::Command::shell("command -v bash || command -v sh", &app.cwd));
+    let shell = app.services.launcher.spawn(&crate::process::Command::shell("command -v bash || command -v sh", &app.cwd));
     line("shell", shell_line(shell).await)?;
     Ok(if failures > 0 { 1 } else { 0 })
 }

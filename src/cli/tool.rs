@@ -23,7 +23,7 @@ use crate::id::{PermissionId, ToolCallId};
 use crate::limits;
 use crate::options::Mode;
 use crate::session::PermissionAnswer;
-use crate::toolkit::{ClientHands, Progress, ToolError};
+use crate::toolkit::{ClientAccess, Progress, ToolError};
 
 /// Prints `{"ok","output","details"}`, or lists the tools if no name is given. Exit codes: 0
 /// success, 1 the tool failed, 2 usage, 4 denied.
@@ -99,7 +99,7 @@ impl CallHost for Terminal {
         Arc::new(|_| {})
     }
 
-    fn client(&self) -> Option<Arc<dyn ClientHands>> {
+    fn client(&self) -> Option<Arc<dyn ClientAccess>> {
         None
     }
 

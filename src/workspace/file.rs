@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use crate::limits;
 
-/// Opens the regular file `real` ([`super::Placed::real`]) for reading. Pipes, devices and
+/// Opens the regular file `real` ([`super::ResolvedPath::real`]) for reading. Pipes, devices and
 /// directories are refused without blocking.
 pub fn open(real: &Path) -> io::Result<File> {
     let file = File::from(open_no_symlinks(real, OFlags::RDONLY | OFlags::NONBLOCK)?);
