@@ -28,9 +28,9 @@ pub struct Workspace {
     pub artifacts: PathBuf,
     /// The session's attachments: readable, although not a root.
     pub attachments: Option<PathBuf>,
-    /// Nuncio's own files. Writing them requires permission even inside a root.
+    /// App's own files. Writing them requires permission even inside a root.
     pub protected: Vec<PathBuf>,
-    /// Nuncio's own directories, which sandboxed commands cannot read.
+    /// App's own directories, which sandboxed commands cannot read.
     pub private: Vec<PathBuf>,
     /// Git's global ignore file of the user (`core.excludesFile`).
     pub excludes: Option<PathBuf>,
