@@ -73,12 +73,6 @@ impl From<Mode> for String {
     }
 }
 
-impl From<Mode> for String {
-    fn from(value: Mode) -> String {
-        value.to_string()
-    }
-}
-
 impl TryFrom<String> for Mode {
     type Error = String;
 
@@ -134,12 +128,6 @@ impl FromStr for Thinking {
 impl From<Thinking> for String {
     fn from(level: Thinking) -> String {
         level.as_str().into()
-    }
-}
-
-impl From<Thinking> for String {
-    fn from(value: Thinking) -> String {
-        value.to_string()
     }
 }
 
