@@ -1,6 +1,7 @@
 //! The method table: every call that a transport serves, defined once. Transports decode requests
 //! into these calls and encode their results and the events of sessions.
 
+mod app;
 mod artifact;
 mod attachment;
 mod call_context;
@@ -14,7 +15,6 @@ mod fork;
 mod initialize;
 mod message;
 mod method;
-mod nuncio;
 mod openapi;
 mod options;
 mod permission;
@@ -27,13 +27,13 @@ mod table;
 mod turn;
 mod view;
 
+pub use app::App;
 pub use call_context::{CallContext, TurnStarted};
 pub use client::{Client, ClientRole};
 pub use convert::{timestamp, to_rest};
 pub use event_stream::{EventStream, FollowParams, StreamItem};
 pub use events::FollowEvents;
 pub use method::{FollowChange, Method, MethodKind, MethodRow, Reply};
-pub use nuncio::Nuncio;
 pub use openapi::{Envelope, ErrorBody, openapi};
 pub use options::{SetConfigOption, SetMode, config_options};
 pub use permission::{AnswerPermission, AnswerPermissionParams};

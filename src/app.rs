@@ -9,8 +9,8 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Models, NativeAgents, Services};
-use crate::api::Nuncio;
-use crate::config::{Environment, Loaded, Overrides, Places, load_project, load_user};
+use crate::api::App;
+use crate::config::{DataPaths, Environment, Loaded, Overrides, load_project, load_user};
 use crate::error::{Error, Result};
 use crate::http::{HttpOptions, HttpServer};
 use crate::process::ProcessLauncher;
@@ -32,7 +32,7 @@ pub struct CommonArgs {
 /// Settings and paths. The store is not open.
 pub struct Bootstrap {
     pub environment: Environment,
-    pub places: Places,
+    pub places: DataPaths,
     pub loaded: Loaded,
     pub overrides: Overrides,
     pub cwd: PathBuf,
@@ -51,7 +51,7 @@ pub fn bootstrap(environment: Environment, args: CommonArgs) -> Result<Bootstrap
     for root in &mut overrides.roots {
         *root = absolute_directory(&here, root)?;
     }
-    let mut places = Places::new(&environment, args.data.as_deref())?;
+    let mut places = DataPaths::new(&environment, args.data.as_deref())?;
     places.file = args.config.as_ref().map(|file| here.join(file)).unwrap_or(places.file);
     let loaded = load_user(&places, args.config.is_some(), &environment, &overrides)?;
     loaded.check_tools(&Tools::native().known(), &places, &cwd)?;
@@ -70,11 +70,11 @@ fn absolute_directory(here: &Path, dir: &Path) -> Result<PathBuf> {
 }
 
 /// The application with default limits and its store closed.
-pub fn build(bootstrap: Bootstrap) -> Result<Arc<Nuncio>> {
+pub fn build(bootstrap: Bootstrap) -> Result<Arc<App>> {
     build_with(bootstrap, Capacity::default())
 }
 
-fn build_with(bootstrap: Bootstrap, capacity: Capacity) -> Result<Arc<Nuncio>> {
+fn build_with(bootstrap: Bootstrap, capacity: Capacity) -> Result<Arc<App>> {
     let Bootstrap { environment, places, loaded, overrides, cwd, secrets } = bootstrap;
     let mut launcher = ProcessLauncher::of_this_binary().without(secrets);
     // Each open session locks a file and needs a descriptor. Commands run with the original limit.
@@ -86,19 +86,19 @@ fn build_with(bootstrap: Bootstrap, capacity: Capacity) -> Result<Arc<Nuncio>> {
     let mode = overrides.mode.unwrap_or_default();
     let services = Arc::new(Services::new(loaded, places, environment, overrides, models, launcher));
     let agents = Arc::new(NativeAgents(services.clone()));
-    Ok(Nuncio::new(services, agents, cwd, mode, capacity))
+    Ok(App::new(services, agents, cwd, mode, capacity))
 }
 
 /// Serves ACP on standard input and output, until the input ends or a signal arrives. Calls
 /// `not_json` if the first byte of the input cannot start a JSON-RPC message.
-pub async fn acp(nuncio: Arc<Nuncio>, not_json: impl FnOnce() + Unpin) -> Result<()> {
-    acp_until(nuncio, || (), async {}, not_json).await
+pub async fn acp(app: Arc<App>, not_json: impl FnOnce() + Unpin) -> Result<()> {
+    acp_until(app, || (), async {}, not_json).await
 }
 
 /// Serves ACP. Calls `ready` when signals are handled; `others` runs to its end before the turns
 /// are cancelled.
 async fn acp_until(
-    nuncio: Arc<Nuncio>,
+    app: Arc<App>,
     ready: impl FnOnce(),
     others: impl Future<Output = ()>,
     not_json: impl FnOnce() + Unpin,
@@ -108,7 +108,7 @@ async fn acp_until(
     ready();
     let (input, output) = crate::stdio::standard();
     let input = FirstByte { input, not_json: Some(not_json) };
-    let served = crate::stdio::serve(nuncio, input, output, stop, others).await;
+    let served = crate::stdio::serve(app, input, output, stop, others).await;
     signalled.abort();
     served
 }
@@ -149,7 +149,7 @@ pub struct HttpFlags {
 }
 
 /// The application and its HTTP server, which listens but does not accept connections yet.
-pub async fn http_server(bootstrap: Bootstrap, flags: HttpFlags) -> Result<(Arc<Nuncio>, HttpServer)> {
+pub async fn http_server(bootstrap: Bootstrap, flags: HttpFlags) -> Result<(Arc<App>, HttpServer)> {
     let address = tokio::net::lookup_host(&flags.address).await.ok().and_then(|mut found| found.next()).ok_or_else(|| {
         Error::invalid_params(format!("--http: invalid address {}", flags.address)).hint("give a host and a port: 127.0.0.1:8686")
     })?;
@@ -158,7 +158,7 @@ pub async fn http_server(bootstrap: Bootstrap, flags: HttpFlags) -> Result<(Arc<
     let roots = roots.into_iter().map(|root| std::fs::canonicalize(&root).unwrap_or(root)).collect();
     let http = &bootstrap.loaded.settings.http;
     let capacity = Capacity { sessions: http.max_sessions, turns: http.max_turns };
-    let nuncio = build_with(bootstrap, capacity)?;
+    let app = build_with(bootstrap, capacity)?;
     let options = HttpOptions {
         address,
         public: flags.public,
@@ -167,13 +167,13 @@ pub async fn http_server(bootstrap: Bootstrap, flags: HttpFlags) -> Result<(Arc<
         origins: flags.origins,
         roots,
     };
-    let server = HttpServer::open(nuncio.clone(), options).await?;
-    Ok((nuncio, server))
+    let server = HttpServer::open(app.clone(), options).await?;
+    Ok((app, server))
 }
 
 /// Serves ACP and HTTP on the same sessions, until the input ends or a signal arrives. `ready`
 /// reports the address of the HTTP server.
-pub async fn acp_and_http(nuncio: Arc<Nuncio>, server: HttpServer, ready: impl FnOnce()) -> Result<()> {
+pub async fn acp_and_http(app: Arc<App>, server: HttpServer, ready: impl FnOnce()) -> Result<()> {
     let stop = CancellationToken::new();
     let serving = tokio::spawn(server.serve(stop.clone()));
     // Turns of HTTP clients may finish when the editor disconnects.
@@ -181,7 +181,7 @@ pub async fn acp_and_http(nuncio: Arc<Nuncio>, server: HttpServer, ready: impl F
         stop.cancel();
         let _ = serving.await;
     };
-    acp_until(nuncio, ready, http_ends, || ()).await
+    acp_until(app, ready, http_ends, || ()).await
 }
 
 /// Serves HTTP until a signal arrives. `ready` reports the address; it is called when signals are

@@ -1,19 +1,19 @@
 //! Settings: plain data, read once. Layers, from lowest to highest: defaults, user file, project
 //! file, environment, flags, session. Apart from `main`, no other module reads the environment.
 
+mod data_paths;
 mod git;
 mod load;
 mod narrow;
 mod parse;
-mod places;
 mod rule_paths;
 mod secret;
 mod settings;
 mod trust;
 
+pub use data_paths::{DataPaths, Environment};
 pub use git::excludes;
 pub use load::{Loaded, Origin, Overrides, load_project, load_user};
-pub use places::{Environment, Places};
 pub use secret::{CREDENTIALS_HINT, has_credentials, mask_urls};
 pub use settings::{
     AccessKind, Durability, HttpSettings, Instructions, LanguageServer, Permissions, Policy, Protocol, Provider, Rule, SandboxMode,

@@ -32,7 +32,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::api::Nuncio;
+use crate::api::App;
 use crate::error::{Error, Result};
 use crate::limits;
 use auth::Auth;
@@ -68,8 +68,8 @@ pub struct HttpServer {
 
 impl HttpServer {
     /// Checks the options, generates the owner token if needed and binds the address.
-    pub async fn open(nuncio: Arc<Nuncio>, options: HttpOptions) -> Result<HttpServer> {
-        let settings = &nuncio.services.user.settings.http;
+    pub async fn open(app: Arc<App>, options: HttpOptions) -> Result<HttpServer> {
+        let settings = &app.services.user.settings.http;
         let tls = tls::acceptor(settings)?;
         if !options.address.ip().is_loopback() {
             let refused = |message: &str, hint: &str| Err(Error::invalid_params(message).hint(hint));
@@ -84,7 +84,7 @@ impl HttpServer {
                 return refused("--allow-public requires TLS: tokens and code would be sent unencrypted", hint);
             }
         }
-        let tokens = Tokens::new(&nuncio.places.data);
+        let tokens = Tokens::new(&app.places.data);
         let token = tokens.owner()?;
         let doing = format!("listening on {}", options.address);
         let listener = TcpListener::bind(options.address).await.map_err(|error| {
@@ -93,7 +93,7 @@ impl HttpServer {
                 .source(error)
         })?;
         let auth = Auth::new(tokens, options.hosts, options.origins, options.roots.into());
-        let state = Arc::new(AppState::new(nuncio, auth));
+        let state = Arc::new(AppState::new(app, auth));
         Ok(HttpServer { listener, tls, state, token })
     }
 
@@ -155,9 +155,9 @@ impl HttpServer {
             });
         }
         // Before the listener closes: once connections are refused, no new turn starts.
-        state.nuncio.refuse_turns();
+        state.app.refuse_turns();
         drop(listener);
-        state.nuncio.drain(Duration::from_secs(state.nuncio.services.user.settings.http.drain_s)).await;
+        state.app.drain(Duration::from_secs(state.app.services.user.settings.http.drain_s)).await;
         state.ending.cancel();
         closing.cancel();
         for tracker in [&connections, &state.running, &state.subscriptions, &state.sockets] {
@@ -180,7 +180,7 @@ impl HttpServer {
 /// Periodically releases sessions that no client uses.
 async fn release_idle_sessions(state: Arc<AppState>, stop: CancellationToken) {
     while tokio::time::timeout(limits::SESSION_IDLE_LOOK, stop.cancelled()).await.is_err() {
-        if let Some(sessions) = state.nuncio.sessions_now() {
+        if let Some(sessions) = state.app.sessions_now() {
             sessions.close_idle(limits::SESSION_IDLE).await;
         }
     }

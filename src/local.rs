@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::api::{CallContext, Client, ClientRole, EventStream, FollowChange, FollowParams, Method, Nuncio, Reply, StreamItem};
+use crate::api::{App, CallContext, Client, ClientRole, EventStream, FollowChange, FollowParams, Method, Reply, StreamItem};
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::id::{Seq, SessionId};
@@ -13,14 +13,14 @@ use crate::id::{Seq, SessionId};
 /// A client in this process, with access to every directory.
 #[derive(Clone)]
 pub struct LocalClient {
-    nuncio: Arc<Nuncio>,
+    app: Arc<App>,
     client: Arc<Client>,
 }
 
 impl LocalClient {
     /// A controller. `principal` is its identity in the log.
-    pub fn new(nuncio: Arc<Nuncio>, principal: &str) -> LocalClient {
-        LocalClient { nuncio, client: Arc::new(Client::new(principal)) }
+    pub fn new(app: Arc<App>, principal: &str) -> LocalClient {
+        LocalClient { app, client: Arc::new(Client::new(principal)) }
     }
 
     /// Calls a method and returns its result.
@@ -46,7 +46,7 @@ impl LocalClient {
     }
 
     async fn reply<M: Method>(&self, params: M::Params, cancel: CancellationToken) -> Result<Reply<M::Result>> {
-        M::call(CallContext::new(self.nuncio.clone(), self.client.clone(), cancel), params).await
+        M::call(CallContext::new(self.app.clone(), self.client.clone(), cancel), params).await
     }
 
     /// Follows the events of a session after seq `after`. While the stream exists and `answers` is
@@ -56,7 +56,7 @@ impl LocalClient {
             true => self.client.clone(),
             false => Arc::new(Client::limited(&self.client.principal, ClientRole::Observer, None)),
         };
-        let cx = CallContext::new(self.nuncio.clone(), client, CancellationToken::new());
+        let cx = CallContext::new(self.app.clone(), client, CancellationToken::new());
         let params = FollowParams { session_id: Some(session.clone()), after, ..FollowParams::default() };
         let ended = CancellationToken::new();
         ended.cancel();

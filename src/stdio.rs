@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use pipes::standard;
 
-use crate::api::{Client, FollowChange, Nuncio};
+use crate::api::{App, Client, FollowChange};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::rpc::{Dialect, Framing, ReadError, WhenFull};
@@ -42,7 +42,7 @@ const ACP: Dialect = Dialect {
 /// Serves one client until its input ends or `stop` is cancelled. Then waits for `others`, cancels
 /// the running turns, and writes the remaining output, within [`limits::DRAIN`].
 pub async fn serve(
-    nuncio: Arc<Nuncio>,
+    app: Arc<App>,
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin + Send + 'static,
     stop: CancellationToken,
@@ -54,9 +54,9 @@ pub async fn serve(
     let client = Arc::new(client);
     let presence = Presence::new(client.clone(), connection.clone());
     follow_prompted_sessions(&client, connection, presence.clone());
-    let feed = SessionFeed::new(nuncio.clone(), client.clone(), presence.clone());
+    let feed = SessionFeed::new(app.clone(), client.clone(), presence.clone());
     let mut writing = tokio::spawn(async move { writer.run(output, feed).await });
-    let handler = MethodHandler { nuncio: nuncio.clone(), client };
+    let handler = MethodHandler { app: app.clone(), client };
     let read = tokio::select! {
         read = reader.run(input, &handler) => read.map_err(describe),
         () = stop.cancelled() => Ok(()),
@@ -69,7 +69,7 @@ pub async fn serve(
     reader.cancel_handlers();
     others.await;
     let drained = tokio::time::timeout(limits::DRAIN, async {
-        nuncio.shut_down().await;
+        app.shut_down().await;
         reader.finish().await;
         if !writing.is_finished() {
             let _ = (&mut writing).await;

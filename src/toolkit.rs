@@ -22,7 +22,7 @@ pub(crate) mod text;
 mod tool;
 
 pub use after_edit::after_edit;
-pub use client::{ClientHands, ClientTerminal, Refused, TerminalCommand};
+pub use client::{ClientAccess, ClientRefusal, ClientTerminal, TerminalCommand};
 pub use context::{Progress, RedirectPolicy, ToolContext};
 pub use files_seen::{FilesSeen, PathLocks};
 pub use output::{ToolError, ToolOutput};

@@ -28,21 +28,21 @@ pub struct Workspace {
     pub artifacts: PathBuf,
     /// The session's attachments: readable, although not a root.
     pub attachments: Option<PathBuf>,
-    /// Nuncio's own files. Writing them requires permission even inside a root.
+    /// App's own files. Writing them requires permission even inside a root.
     pub protected: Vec<PathBuf>,
-    /// Nuncio's own directories, which sandboxed commands cannot read.
+    /// App's own directories, which sandboxed commands cannot read.
     pub private: Vec<PathBuf>,
     /// Git's global ignore file of the user (`core.excludesFile`).
     pub excludes: Option<PathBuf>,
     /// Replaces `~` in paths.
     pub home: Option<PathBuf>,
     /// Paths that permission was evaluated for, with the result of resolving each.
-    resolved: Vec<(String, Placed)>,
+    resolved: Vec<(String, ResolvedPath)>,
 }
 
 /// A resolved path, as [`Workspace::resolve`] returns it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Placed {
+pub struct ResolvedPath {
     /// Absolute, without `.` and `..`. For display.
     pub path: PathBuf,
     /// The path without symlinks, as far as it exists. For permission checks and for opening.
@@ -124,15 +124,15 @@ impl Workspace {
 
     /// Fixes the resolution of `paths` for one call. A symlink created after the permission check
     /// cannot redirect them.
-    pub fn with_resolved(mut self, paths: impl IntoIterator<Item = (String, Placed)>) -> Workspace {
+    pub fn with_resolved(mut self, paths: impl IntoIterator<Item = (String, ResolvedPath)>) -> Workspace {
         self.resolved = paths.into_iter().collect();
         self
     }
 
     /// Resolves `path`: relative to `cwd`, with `~` for the home directory. It need not exist.
-    pub fn resolve(&self, path: &str) -> Placed {
-        if let Some((_, placed)) = self.resolved.iter().find(|(known, _)| known == path) {
-            return placed.clone();
+    pub fn resolve(&self, path: &str) -> ResolvedPath {
+        if let Some((_, resolved)) = self.resolved.iter().find(|(known, _)| known == path) {
+            return resolved.clone();
         }
         let written = match (&self.home, path.strip_prefix('~')) {
             (Some(home), Some("")) => home.clone(),
@@ -143,7 +143,7 @@ impl Workspace {
         let inside = complete && self.roots.iter().any(|root| real.starts_with(root));
         let own = |directory: &PathBuf| real.starts_with(directory);
         let artifact = complete && (own(&self.artifacts) || self.attachments.as_ref().is_some_and(own));
-        Placed { path, real, inside, artifact }
+        ResolvedPath { path, real, inside, artifact }
     }
 
     /// Formats a path for people and models: relative to `cwd` if it is below it, with `~` if it is

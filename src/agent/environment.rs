@@ -87,7 +87,7 @@ impl SessionEnvironment {
     /// progress callback and the permission filters.
     pub(super) fn tool_context(&self) -> ToolContext {
         let settings = &self.loaded.settings;
-        let mut context = ToolContext::new(self.workspace.clone(), self.shell.clone(), self.services.supervisor.clone());
+        let mut context = ToolContext::new(self.workspace.clone(), self.shell.clone(), self.services.launcher.clone());
         context.files = self.files.clone();
         context.web = self.services.models.clients.clone();
         context.searches = self.services.searches.clone();

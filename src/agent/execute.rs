@@ -22,7 +22,7 @@ use crate::options::Mode;
 use crate::permission::rules::{self, PermissionRequest, Rules};
 use crate::session::PermissionAnswer;
 use crate::session::turn::panic_message;
-use crate::toolkit::{self, ClientHands, PreparedCall, Progress, ToolContext, ToolError, ToolOutput, ToolProperties};
+use crate::toolkit::{self, ClientAccess, PreparedCall, Progress, ToolContext, ToolError, ToolOutput, ToolProperties};
 
 /// Where a tool call comes from: a turn, or the command `nuncio tool`.
 pub trait CallHost: Send + Sync {
@@ -36,7 +36,7 @@ pub trait CallHost: Send + Sync {
     fn progress(&self, id: &ToolCallId) -> Progress;
 
     /// The client's files and terminals, if it provides any.
-    fn client(&self) -> Option<Arc<dyn ClientHands>>;
+    fn client(&self) -> Option<Arc<dyn ClientAccess>>;
 
     /// Records an event, in order with the other events, without waiting for the log.
     fn emit(&self, body: Body) -> BoxFuture<'_, ()>;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::config::{CREDENTIALS_HINT, Environment, Protocol, Provider, Settings, has_credentials};
 use crate::limits;
 use crate::model::catalog::{self, KnownProvider};
-use crate::model::endpoint::{Endpoint, Key};
+use crate::model::endpoint::{ApiKey, Endpoint};
 use crate::model::local::{self, LocalServer};
 use crate::model::scripted::{self, Script};
 use crate::model::{self, Model, ModelError, Retry};
@@ -29,7 +29,7 @@ pub struct Models {
     environment: Environment,
     /// `--base-url`: overrides the base URL of every provider.
     base_url: Option<String>,
-    supervisor: ProcessLauncher,
+    launcher: ProcessLauncher,
     /// Base directory of relative script paths.
     cwd: PathBuf,
     /// The HTTP clients of the process.
@@ -51,8 +51,8 @@ fn permanent(message: impl Into<String>) -> ModelError {
 }
 
 impl Models {
-    pub fn new(environment: Environment, base_url: Option<String>, supervisor: ProcessLauncher, cwd: PathBuf) -> Models {
-        Models { environment, base_url, supervisor, cwd, clients: HttpClients::default(), found: tokio::sync::OnceCell::new() }
+    pub fn new(environment: Environment, base_url: Option<String>, launcher: ProcessLauncher, cwd: PathBuf) -> Models {
+        Models { environment, base_url, launcher, cwd, clients: HttpClients::default(), found: tokio::sync::OnceCell::new() }
     }
 
     fn variable(&self, name: &str) -> Option<String> {
@@ -155,26 +155,26 @@ impl Models {
         Ok(endpoint)
     }
 
-    async fn own_key(&self, provider: &str, own: &Provider) -> Result<Option<Key>, ModelError> {
+    async fn own_key(&self, provider: &str, own: &Provider) -> Result<Option<ApiKey>, ModelError> {
         if let Some(command) = &own.api_key_command {
             return self.key_of_command(provider, command).await.map(Some);
         }
         let Some(name) = &own.api_key_env else { return Ok(None) };
         match self.environment.get(name) {
-            Some(key) => Ok(Some(Key::new(key, name))),
+            Some(key) => Ok(Some(ApiKey::new(key, name))),
             None => Err(permanent(format!("no API key for {provider}"))
                 .hint(format!("set {name}, or use --model ollama/NAME"))
                 .unreachable()),
         }
     }
 
-    async fn key_of_command(&self, provider: &str, command: &[String]) -> Result<Key, ModelError> {
+    async fn key_of_command(&self, provider: &str, command: &[String]) -> Result<ApiKey, ModelError> {
         let origin = format!("providers.{provider}.api_key_command");
         let failed = |why: String| permanent(format!("{origin}: {why}")).unreachable();
         let run = async {
             // Discard standard error, so that the output is only the key.
             let quiet = ["sh", "-c", "exec \"$@\" 2>/dev/null", "key"].into_iter().chain(command.iter().map(String::as_str));
-            let mut child = self.supervisor.spawn(&Command::program(quiet, &self.cwd))?;
+            let mut child = self.launcher.spawn(&Command::program(quiet, &self.cwd))?;
             let mut output = Vec::new();
             while output.len() < limits::KEY_BYTES_MAX && child.output.read(&mut output).await.unwrap_or(0) > 0 {}
             let status = child.wait().await?;
@@ -184,7 +184,7 @@ impl Models {
         let (code, output) = ran.map_err(|_| failed("timed out".into()))?.map_err(|error| failed(error.message))?;
         let key = String::from_utf8_lossy(&output).trim().to_string();
         match (code, key.is_empty()) {
-            (0, false) => Ok(Key::new(key, origin)),
+            (0, false) => Ok(ApiKey::new(key, origin)),
             (0, true) => Err(failed("printed nothing".into())),
             (code, _) => Err(failed(format!("exited with status {code}"))),
         }

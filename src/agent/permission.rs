@@ -13,21 +13,21 @@ use crate::permission::rules::{Decision, PermissionRequest, Rules, asks_about, c
 use crate::permission::shell::{CommandLine, assignment, decides_what_runs};
 use crate::toolkit::{PreparedCall, RedirectPolicy, ToolContext};
 use crate::web::Address;
-use crate::workspace::{PathFilter, Placed};
+use crate::workspace::{PathFilter, ResolvedPath};
 
 /// Builds the permission request of a call: what rules match against. Paths have their symlinks
 /// resolved.
 pub fn request<'a>(prepared: &'a PreparedCall, context: &ToolContext) -> PermissionRequest<'a> {
     let (access, workspace) = (&prepared.access, &context.workspace);
-    let place = |placed: &Placed| {
-        let guarded = access.kind == AccessKind::Write && workspace.is_protected(&placed.real);
-        let readable = access.kind == AccessKind::Read && placed.artifact;
-        let inside = (placed.inside || readable) && !guarded;
-        AccessPath { real: placed.real.clone(), written: placed.path.clone(), cwd: workspace.cwd.clone(), inside, guarded }
+    let place = |resolved: &ResolvedPath| {
+        let guarded = access.kind == AccessKind::Write && workspace.is_protected(&resolved.real);
+        let readable = access.kind == AccessKind::Read && resolved.artifact;
+        let inside = (resolved.inside || readable) && !guarded;
+        AccessPath { real: resolved.real.clone(), written: resolved.path.clone(), cwd: workspace.cwd.clone(), inside, guarded }
     };
-    let mut paths: Vec<AccessPath> = prepared.placed.iter().map(place).collect();
+    let mut paths: Vec<AccessPath> = prepared.resolved.iter().map(place).collect();
     let line = access.command.as_deref().map(|command| CommandLine::parse(&(left_behind(context) + &access.environment), command));
-    let here = prepared.placed.first().map_or_else(|| context.start.cwd.clone(), |cwd| cwd.real.clone());
+    let here = prepared.resolved.first().map_or_else(|| context.start.cwd.clone(), |cwd| cwd.real.clone());
     if line.is_some() && paths.is_empty() && here != workspace.cwd {
         paths.push(place(&workspace.resolve(&here.to_string_lossy())));
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 
 use super::models::Models;
-use crate::config::{Environment, Loaded, Overrides, Places, load_project};
+use crate::config::{DataPaths, Environment, Loaded, Overrides, load_project};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::lsp::Servers;
@@ -20,11 +20,11 @@ use crate::tools::Tools;
 pub struct Services {
     /// The user's settings, without those of a project.
     pub user: Loaded,
-    pub places: Places,
+    pub places: DataPaths,
     pub environment: Environment,
     pub overrides: Overrides,
     pub models: Models,
-    pub supervisor: ProcessLauncher,
+    pub launcher: ProcessLauncher,
     pub servers: Arc<Servers>,
     pub tools: Tools,
     /// Permits for concurrent searches of directory trees.
@@ -37,20 +37,20 @@ impl Services {
     /// Services with nuncio's own tools and no language server running.
     pub fn new(
         user: Loaded,
-        places: Places,
+        places: DataPaths,
         environment: Environment,
         overrides: Overrides,
         models: Models,
-        supervisor: ProcessLauncher,
+        launcher: ProcessLauncher,
     ) -> Services {
         Services {
-            servers: Arc::new(Servers::new(supervisor.clone())),
+            servers: Arc::new(Servers::new(launcher.clone())),
             user,
             places,
             environment,
             overrides,
             models,
-            supervisor,
+            launcher,
             tools: Tools::native(),
             searches: Arc::new(Semaphore::new(limits::WALKS_MAX)),
             writing: Arc::default(),

@@ -22,7 +22,7 @@ use crate::limits;
 use crate::model::{Model, Request};
 use crate::options::{Mode, OptionValue};
 use crate::session::{Agent, PermissionAnswer, Turn};
-use crate::toolkit::{ClientHands, Progress};
+use crate::toolkit::{ClientAccess, Progress};
 use crate::workspace::one_line;
 
 /// The native agent of one session.
@@ -222,7 +222,7 @@ impl CallHost for Turn {
         })
     }
 
-    fn client(&self) -> Option<Arc<dyn ClientHands>> {
+    fn client(&self) -> Option<Arc<dyn ClientAccess>> {
         self.clients.latest()
     }
 

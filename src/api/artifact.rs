@@ -13,7 +13,7 @@ use crate::limits;
 use crate::session::files::SessionFiles;
 
 fn artifacts(cx: &CallContext, session: &SessionId) -> SessionFiles {
-    SessionFiles::new(cx.nuncio.places.artifacts(session.as_str()))
+    SessionFiles::new(cx.app.places.artifacts(session.as_str()))
 }
 
 /// A hint that describes how long artifacts are kept.

@@ -59,7 +59,7 @@ async fn add_attachment(cx: &CallContext, session: &SessionId, name: String, byt
 }
 
 fn attachments(cx: &CallContext, session: &SessionId) -> SessionFiles {
-    SessionFiles::new(cx.nuncio.places.attachments(session.as_str()))
+    SessionFiles::new(cx.app.places.attachments(session.as_str()))
 }
 
 /// Unreserved characters (RFC 3986) and `/`.

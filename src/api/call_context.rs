@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
+use super::app::App;
 use super::client::Client;
-use super::nuncio::Nuncio;
 use crate::error::Result;
 use crate::id::{Seq, SessionId, TurnId};
 use crate::session::{Session, Sessions};
@@ -15,7 +15,7 @@ use crate::session::{Session, Sessions};
 /// The context of a call: the application, the calling client, and the state of its request.
 #[derive(Clone)]
 pub struct CallContext {
-    pub nuncio: Arc<Nuncio>,
+    pub app: Arc<App>,
     pub client: Arc<Client>,
     /// Cancelled when the client cancels the request or its connection is closed.
     pub cancel: CancellationToken,
@@ -36,13 +36,13 @@ pub struct TurnStarted {
 
 impl CallContext {
     /// A context without a receiver of the started turn.
-    pub fn new(nuncio: Arc<Nuncio>, client: Arc<Client>, cancel: CancellationToken) -> CallContext {
-        CallContext { nuncio, client, cancel, answered: CancellationToken::new(), turn_started: None }
+    pub fn new(app: Arc<App>, client: Arc<Client>, cancel: CancellationToken) -> CallContext {
+        CallContext { app, client, cancel, answered: CancellationToken::new(), turn_started: None }
     }
 
     /// Checks that session `id` exists and that the caller has access to it. Returns the sessions.
     pub(super) async fn authorize(&self, id: &SessionId) -> Result<&Arc<Sessions>> {
-        let sessions = self.nuncio.sessions().await?;
+        let sessions = self.app.sessions().await?;
         self.client.require_session(id, &sessions.cwd(id)?)?;
         Ok(sessions)
     }
@@ -64,7 +64,7 @@ impl CallContext {
 
     /// Session `id`, if it is open in this process.
     pub(super) fn opened(&self, id: &SessionId) -> Option<Session> {
-        self.nuncio.sessions_now().and_then(|sessions| sessions.opened(id))
+        self.app.sessions_now().and_then(|sessions| sessions.opened(id))
     }
 
     /// Sends the started turn to the transport, if it waits for it.

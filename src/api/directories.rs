@@ -25,7 +25,7 @@ pub fn absolute(cx: &CallContext, path: &Path) -> PathBuf {
     if path.is_absolute() || !cx.client.local {
         return path.into();
     }
-    let joined = cx.nuncio.cwd.join(path);
+    let joined = cx.app.cwd.join(path);
     std::fs::canonicalize(&joined).unwrap_or(joined)
 }
 

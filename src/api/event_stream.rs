@@ -9,9 +9,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
+use super::app::App;
 use super::call_context::CallContext;
 use super::client::{Client, ClientRole};
-use super::nuncio::Nuncio;
 use crate::error::{Error, Kind, Result};
 use crate::event::Event;
 use crate::id::{SessionId, TurnId};
@@ -45,7 +45,7 @@ pub enum StreamItem {
 
 /// A stream of events for one client.
 pub struct EventStream {
-    nuncio: Arc<Nuncio>,
+    app: Arc<App>,
     client: Arc<Client>,
     source: EventSource,
     types: Option<Vec<String>>,
@@ -93,7 +93,7 @@ impl SessionSource {
 impl EventStream {
     /// Opens a stream. Returns [`Kind::InvalidParams`] if the cursor is beyond the end.
     pub async fn open(cx: &CallContext, params: FollowParams) -> Result<EventStream> {
-        let sessions = cx.nuncio.sessions().await?;
+        let sessions = cx.app.sessions().await?;
         let (source, head) = match &params.session_id {
             Some(id) => {
                 let session = cx.open_read_only(id).await?;
@@ -108,7 +108,7 @@ impl EventStream {
         }
         let types = params.types.map(|types| types.split(',').map(|name| name.trim().to_string()).collect());
         Ok(EventStream {
-            nuncio: cx.nuncio.clone(),
+            app: cx.app.clone(),
             client: cx.client.clone(),
             source,
             types,
@@ -168,8 +168,8 @@ impl EventStream {
                 let page = all.read().await?;
                 let read = !page.is_empty();
                 let (client, access) = (&self.client, &mut self.access);
-                let visible = page.into_iter().filter(|placed| has_access(client, access, &placed.cwd));
-                let page = visible.map(|placed| (placed.cursor, Arc::new(placed.event))).collect();
+                let visible = page.into_iter().filter(|resolved| has_access(client, access, &resolved.cwd));
+                let page = visible.map(|resolved| (resolved.cursor, Arc::new(resolved.event))).collect();
                 return Ok((self.filter(page), read));
             }
         };
@@ -207,7 +207,7 @@ impl EventStream {
             () = ending.cancelled() => return Ok(false),
         }
         // The session was closed: wait until a process writes to it again.
-        let sessions: &Arc<Sessions> = self.nuncio.sessions().await?;
+        let sessions: &Arc<Sessions> = self.app.sessions().await?;
         let (id, cursor) = (one.session.log.id.clone(), one.follow.cursor());
         let beyond = tokio::select! {
             beyond = sessions.beyond(&id, cursor) => beyond,

@@ -74,7 +74,7 @@ impl Method for ForkSession {
         let forked = Forked {
             session_id: id.clone(),
             modes: session.log.state(modes),
-            config_options: config_options(&cx.nuncio, &session).await,
+            config_options: config_options(&cx.app, &session).await,
         };
         Ok(Reply::new(forked).follow(FollowChange::After(id, session.log.head())))
     }

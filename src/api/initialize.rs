@@ -120,7 +120,7 @@ impl Method for Authenticate {
             return Err(Error::invalid_params(format!("methodId: unknown method {}", params.method_id.0))
                 .details(json!({ "known": AUTH_METHODS })));
         }
-        let services = &cx.nuncio.services;
+        let services = &cx.app.services;
         let settings = &services.user.settings;
         let usable = match services.models.default_id(settings).await {
             Ok(id) => services.models.open(&id, settings).await.map(drop),

@@ -88,17 +88,17 @@ impl Method for SendMessage {
         let place = |session: &Session| {
             cx.check_access(session)?;
             let after = session.log.head();
-            let placed = session.place(&queued)?;
+            let resolved = session.place(&queued)?;
             cx.client.show(session, after);
-            Ok::<_, Error>((session.clone(), placed))
+            Ok::<_, Error>((session.clone(), resolved))
         };
         // In an open session the message is queued before the first `.await`, in the order of
         // requests.
-        let (session, placed) = match cx.opened(&id) {
+        let (session, resolved) = match cx.opened(&id) {
             Some(session) => place(&session)?,
             None => cx.authorize(&id).await?.with(&id, place).await??,
         };
-        let turn_id = session.arrived(placed, &queued).await?;
+        let turn_id = session.arrived(resolved, &queued).await?;
         Ok(Reply::new(SentMessage { message_id, turn_id }))
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::convert::session_id;
 use super::method::{Method, Reply};
 use super::route::Route;
-use super::{CallContext, Nuncio};
+use super::{App, CallContext};
 use crate::error::{Error, Result};
 use crate::event::{Body, SessionChange};
 use crate::options::{MODES, Mode, OptionValue, Thinking};
@@ -27,17 +27,17 @@ pub fn modes_with(current: &str) -> acp::SessionModeState {
 
 /// All options with their current values. Sends no request to a model server: the model of a local
 /// server is listed once a turn has found it.
-pub async fn config_options(nuncio: &Nuncio, session: &Session) -> Vec<acp::SessionConfigOption> {
+pub async fn config_options(app: &App, session: &Session) -> Vec<acp::SessionConfigOption> {
     let (mode, model, thinking) = session.log.state(|state| (state.mode.clone(), state.model.clone(), state.thinking.clone()));
-    let loaded = nuncio.services.settings(&session.log.state(|state| state.cwd.clone()));
+    let loaded = app.services.settings(&session.log.state(|state| state.cwd.clone()));
     // Invalid project settings are reported when a turn starts.
-    let settings = &loaded.as_ref().unwrap_or(&nuncio.services.user).settings;
-    let models = &nuncio.services.models;
+    let settings = &loaded.as_ref().unwrap_or(&app.services.user).settings;
+    let models = &app.services.models;
     let model = match model {
         Some(model) => model,
         None => models.known_default(settings).unwrap_or_default(),
     };
-    let thinking = thinking.or(nuncio.services.overrides.thinking.map(OptionValue::Known)).unwrap_or_default();
+    let thinking = thinking.or(app.services.overrides.thinking.map(OptionValue::Known)).unwrap_or_default();
     let mode_choices =
         MODES.iter().map(|row| acp::SessionConfigSelectOption::new(row.id, row.name).description(row.description.to_string()));
     let model_choices =
@@ -127,7 +127,7 @@ impl Method for SetConfigOption {
             "mode" => mode_event(&value, "value")?,
             "model" => {
                 let cwd = session.log.state(|state| state.cwd.clone());
-                cx.nuncio.services.check_model(&value, &cwd).map_err(|error| in_field("value", error))?;
+                cx.app.services.check_model(&value, &cwd).map_err(|error| in_field("value", error))?;
                 Body::SessionUpdated { change: SessionChange { model: Some(value), ..SessionChange::default() } }
             }
             "thinking" => {
@@ -143,7 +143,7 @@ impl Method for SetConfigOption {
             }
         };
         let seq = session.append(body).await?;
-        let response = acp::SetSessionConfigOptionResponse::new(config_options(&cx.nuncio, &session).await);
+        let response = acp::SetSessionConfigOptionResponse::new(config_options(&cx.app, &session).await);
         Ok(Reply::new(response).after(session.log.id.clone(), seq))
     }
 }

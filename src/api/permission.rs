@@ -80,7 +80,7 @@ impl Method for ListPermissions {
 
 /// The open sessions that the caller has access to.
 fn accessible(cx: &CallContext) -> Vec<Session> {
-    let open = cx.nuncio.sessions_now().map(|sessions| sessions.all_open()).unwrap_or_default();
+    let open = cx.app.sessions_now().map(|sessions| sessions.all_open()).unwrap_or_default();
     open.into_iter().filter(|session| cx.client.has_access_to(&session.log.state(|state| state.cwd.clone()))).collect()
 }
 

@@ -58,7 +58,7 @@ impl Method for Prompt {
         let (prompted, after) = match cx.opened(&id) {
             Some(session) => start(&session)?,
             None => {
-                let sessions = cx.nuncio.sessions().await?;
+                let sessions = cx.app.sessions().await?;
                 client.require_session(&id, &sessions.cwd(&id)?)?;
                 sessions.with(&id, start).await??
             }
@@ -122,7 +122,7 @@ impl Method for CancelTurn {
             Some(session) => cx.check_access(&session).map(|()| session.cancel())?,
             // A prompt that arrived earlier may be opening the session.
             None => {
-                let sessions = cx.nuncio.sessions().await?;
+                let sessions = cx.app.sessions().await?;
                 let cancel = |session: &Session| cx.check_access(session).map(|()| session.cancel());
                 sessions.if_opening(&id, cancel).await.unwrap_or_else(|| cx.client.require_session(&id, &sessions.cwd(&id)?))?;
             }

@@ -102,18 +102,18 @@ impl Method for NewSession {
 
     fn from_rest(cx: &CallContext, params: &mut Map<String, Value>) {
         into_meta(params, NewSessionMeta::FIELDS);
-        params.entry("cwd").or_insert_with(|| cx.nuncio.cwd.to_string_lossy().into());
+        params.entry("cwd").or_insert_with(|| cx.app.cwd.to_string_lossy().into());
     }
 
     async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
         cx.client.authorized()?;
         let meta = NewSessionMeta::read(params.meta.as_ref())?;
         let cwd = directory(&cx, "cwd", &params.cwd)?;
-        let mode = meta.mode.unwrap_or(cx.nuncio.mode);
+        let mode = meta.mode.unwrap_or(cx.app.mode);
         let additional = directories(&cx, &params.additional_directories)?;
         let wrong = |error: Error| Error { message: format!("_meta.nuncio.model: {}", error.message), ..error };
         if let Some(model) = &meta.model {
-            cx.nuncio.services.check_model(model, &cwd).map_err(wrong)?;
+            cx.app.services.check_model(model, &cwd).map_err(wrong)?;
         }
         let (system_prompt, system_prompt_append) = NewSessionMeta::client_prompt(params.meta.as_ref());
         let change = SessionChange {
@@ -125,12 +125,12 @@ impl Method for NewSession {
             additional_directories: (!additional.is_empty()).then_some(additional),
             cwd: None,
         };
-        let session = cx.nuncio.sessions().await?.create(cwd, mode, change).await?;
+        let session = cx.app.sessions().await?.create(cwd, mode, change).await?;
         note_mcp_servers(&session, &params.mcp_servers).await?;
         let id = session.log.id.clone();
         let response = acp::NewSessionResponse::new(acp_id(&id))
             .modes(session.log.state(modes))
-            .config_options(config_options(&cx.nuncio, &session).await);
+            .config_options(config_options(&cx.app, &session).await);
         Ok(Reply::new(response).follow(FollowChange::After(id, 0)))
     }
 }
@@ -181,9 +181,8 @@ impl Method for LoadSession {
 
     async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
         let session = reopen(&cx, &params.session_id, &params.cwd, &params.additional_directories, &params.mcp_servers).await?;
-        let response = acp::LoadSessionResponse::new()
-            .modes(session.log.state(modes))
-            .config_options(config_options(&cx.nuncio, &session).await);
+        let response =
+            acp::LoadSessionResponse::new().modes(session.log.state(modes)).config_options(config_options(&cx.app, &session).await);
         Ok(Reply::new(response).follow(FollowChange::Replayed(session.log.id.clone())))
     }
 }
@@ -212,7 +211,7 @@ impl Method for ResumeSession {
         let session = reopen(&cx, &params.session_id, &params.cwd, &params.additional_directories, &params.mcp_servers).await?;
         let response = acp::ResumeSessionResponse::new()
             .modes(session.log.state(modes))
-            .config_options(config_options(&cx.nuncio, &session).await);
+            .config_options(config_options(&cx.app, &session).await);
         let follow = FollowChange::After(session.log.id.clone(), session.log.head());
         Ok(Reply::new(response).follow(follow))
     }
@@ -266,7 +265,7 @@ async fn accessible(
 ) -> Result<(Vec<SessionRow>, Option<PageEnd>)> {
     let (mut rows, mut access) = (Vec::new(), HashMap::new());
     for _ in 0..limits::SESSIONS_PAGES_MAX {
-        let page = cx.nuncio.sessions().await?.list(cwd, after)?;
+        let page = cx.app.sessions().await?.list(cwd, after)?;
         let mut may = |row: &SessionRow| *access.entry(row.cwd.clone()).or_insert_with(|| cx.client.has_access_to(&row.cwd));
         rows.extend(page.sessions.into_iter().filter(|row| may(row)));
         after = page.next;
@@ -298,7 +297,7 @@ impl Method for CloseSession {
 
     async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
         let id = session_id(&params.session_id);
-        let sessions = cx.nuncio.sessions().await?;
+        let sessions = cx.app.sessions().await?;
         cx.client.require_session(&id, &sessions.cwd(&id)?)?;
         let closed = sessions.close(&id).await.map(|()| acp::CloseSessionResponse::new());
         Ok(ended(sessions, id, closed))
@@ -325,7 +324,7 @@ impl Method for DeleteSession {
 
     async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
         let id = session_id(&params.session_id);
-        let sessions = cx.nuncio.sessions().await?;
+        let sessions = cx.app.sessions().await?;
         if let Ok(cwd) = sessions.cwd(&id) {
             cx.client.require_session(&id, &cwd)?;
         }

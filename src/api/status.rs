@@ -50,7 +50,7 @@ impl Method for ListTools {
     const DOC: &'static str = "Lists the tools that models can call.";
 
     async fn call(cx: CallContext, _params: NoParams) -> Result<Reply<ToolList>> {
-        let tools = cx.nuncio.services.tools.iter().map(|tool| ToolView {
+        let tools = cx.app.services.tools.iter().map(|tool| ToolView {
             name: tool.name().into(),
             description: tool.spec().description.clone(),
             kind: tool.kind(),
@@ -88,7 +88,7 @@ impl Method for ListAgents {
 
     async fn call(cx: CallContext, _params: NoParams) -> Result<Reply<AgentList>> {
         let agent = |info: AgentInfo| AgentView { name: info.name.into(), kind: info.kind.into(), version: info.version.into() };
-        Ok(Reply::new(AgentList { agents: cx.nuncio.agents.list().into_iter().map(agent).collect() }))
+        Ok(Reply::new(AgentList { agents: cx.app.agents.list().into_iter().map(agent).collect() }))
     }
 }
 
@@ -122,7 +122,7 @@ impl Method for ListModels {
         "Lists the usable models: models of the settings, of providers with an API key, and of a local server.";
 
     async fn call(cx: CallContext, _params: NoParams) -> Result<Reply<ModelList>> {
-        let services = &cx.nuncio.services;
+        let services = &cx.app.services;
         let default = services.models.default_id(&services.user.settings).await.ok();
         let choices = services.models.choices(&services.user.settings, default.as_deref().unwrap_or_default());
         let models = choices.into_iter().map(|choice| ModelView { id: choice.id, name: choice.name }).collect();
@@ -175,7 +175,7 @@ impl Method for GetStatus {
     const DOC: &'static str = "Returns the status of this process.";
 
     async fn call(cx: CallContext, _params: NoParams) -> Result<Reply<StatusView>> {
-        let mut open = cx.nuncio.sessions_now().map(|sessions| sessions.all_open()).unwrap_or_default();
+        let mut open = cx.app.sessions_now().map(|sessions| sessions.all_open()).unwrap_or_default();
         if !cx.client.sees_all {
             open.retain(|session| cx.client.has_access_to(&session.log.state(|state| state.cwd.clone())));
         }
@@ -186,14 +186,14 @@ impl Method for GetStatus {
         }
         Ok(Reply::new(StatusView {
             version: env!("CARGO_PKG_VERSION").into(),
-            uptime_ms: cx.nuncio.started.elapsed().as_millis() as u64,
+            uptime_ms: cx.app.started.elapsed().as_millis() as u64,
             sessions,
-            cursor: cx.nuncio.sessions().await?.head_of_all()?,
+            cursor: cx.app.sessions().await?.head_of_all()?,
             principal: cx.client.principal.clone(),
             role: cx.client.role,
-            model: cx.nuncio.services.user.settings.model.clone(),
-            modes: modes_with(cx.nuncio.mode.id()),
-            cwd: cx.client.has_access_to(&cx.nuncio.cwd).then(|| cx.nuncio.cwd.clone()),
+            model: cx.app.services.user.settings.model.clone(),
+            modes: modes_with(cx.app.mode.id()),
+            cwd: cx.client.has_access_to(&cx.app.cwd).then(|| cx.app.cwd.clone()),
         }))
     }
 }

@@ -31,9 +31,9 @@ pub async fn run(environment: Environment, mut args: CommonArgs, yes: bool, keep
     args.cwd = Some(dir.clone());
     args.overrides.model = Some(format!("scripted:{}", script.display()));
     let colours = Colours::new(&environment);
-    let nuncio = app::build(app::bootstrap(environment, args)?)?;
-    let client = LocalClient::new(nuncio.clone(), "terminal");
-    let session = client.open::<NewSession>(acp::NewSessionRequest::new(nuncio.cwd.clone())).await?;
+    let app = app::build(app::bootstrap(environment, args)?)?;
+    let client = LocalClient::new(app.clone(), "terminal");
+    let session = client.open::<NewSession>(acp::NewSessionRequest::new(app.cwd.clone())).await?;
     let id = session.0.clone();
 
     let approver = if yes { Approver::Yes } else { Approver::for_terminal() };
@@ -43,7 +43,7 @@ pub async fn run(environment: Environment, mut args: CommonArgs, yes: bool, keep
     let result = runner.prompts([PROMPT.to_string()].into()).await;
     let denied = runner.denied();
     drop(runner);
-    nuncio.shut_down().await;
+    app.shut_down().await;
     // The script does not expect a denied call: its error would be misleading.
     let code = if denied { 4 } else { result? };
 

@@ -9,16 +9,16 @@ use serde_json::json;
 use super::export_line::ExportLine;
 use super::output::{event_line, print_json};
 use super::stored::each_event;
-use crate::api::{Nuncio, timestamp};
+use crate::api::{App, timestamp};
 use crate::error::{Error, Result};
 use crate::event::Body;
 use crate::id::SessionId;
 use crate::session::{SessionState, Sessions};
 
 /// Prints a session as JSON lines, or writes the directory `layout`.
-pub fn export(nuncio: &Nuncio, sessions: &Sessions, id: &SessionId, layout: Option<&Path>) -> Result<()> {
+pub fn export(app: &App, sessions: &Sessions, id: &SessionId, layout: Option<&Path>) -> Result<()> {
     if let Some(dir) = layout {
-        return write_layout(nuncio, sessions, id, dir);
+        return write_layout(app, sessions, id, dir);
     }
     let mut state = SessionState::default();
     each_event(sessions, id, |event| {
@@ -36,11 +36,11 @@ fn write_line(line: &ExportLine) -> Result<()> {
 }
 
 /// Writes `session.json`, `events.ndjson`, `attachments/` and `artifacts/TURN/`.
-fn write_layout(nuncio: &Nuncio, sessions: &Sessions, id: &SessionId, dir: &Path) -> Result<()> {
+fn write_layout(app: &App, sessions: &Sessions, id: &SessionId, dir: &Path) -> Result<()> {
     let failed = |error| Error::io(format_args!("writing {}", dir.display()), error);
     fs::create_dir_all(dir.join("attachments")).map_err(failed)?;
     fs::create_dir_all(dir.join("artifacts")).map_err(failed)?;
-    for entry in fs::read_dir(nuncio.places.attachments(id.as_str())).into_iter().flatten().flatten() {
+    for entry in fs::read_dir(app.places.attachments(id.as_str())).into_iter().flatten().flatten() {
         fs::copy(entry.path(), dir.join("attachments").join(entry.file_name())).map_err(failed)?;
     }
     let (mut state, mut events) = (SessionState::default(), String::new());
@@ -49,7 +49,7 @@ fn write_layout(nuncio: &Nuncio, sessions: &Sessions, id: &SessionId, dir: &Path
         events.push_str(&event_line(event)?);
         let Body::ToolCompleted { details: Some(details), .. } = &event.body else { return Ok(()) };
         let (Some(artifact), Some(turn)) = (details["artifact"].as_str().map(Path::new), &event.turn_id) else { return Ok(()) };
-        let (Some(name), true) = (artifact.file_name(), artifact.starts_with(nuncio.places.artifacts(id.as_str()))) else {
+        let (Some(name), true) = (artifact.file_name(), artifact.starts_with(app.places.artifacts(id.as_str()))) else {
             return Ok(());
         };
         let of_turn = dir.join("artifacts").join(turn.as_str());

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::export_line::ExportLine;
 use super::output::print;
-use crate::api::Nuncio;
+use crate::api::App;
 use crate::content::StopReason;
 use crate::error::{Error, Result};
 use crate::event::{Body, SessionChange, Severity};
@@ -17,14 +17,14 @@ use crate::session::{Session, Sessions};
 
 /// Creates a session from an export and prints its new id. The mode is that of this call, and the
 /// session works in the directory of this call: the file does not decide what may be done here.
-pub async fn import(nuncio: &Nuncio, sessions: &Sessions, file: &Path) -> Result<()> {
+pub async fn import(app: &App, sessions: &Sessions, file: &Path) -> Result<()> {
     // The whole file is parsed first, so that a bad line does not leave half a session.
     let mut lines = read(file)?.into_iter();
     let Some(ExportLine::Session { cwd, change, .. }) = lines.next() else {
         return Err(Error::invalid_params(format!("{}, line 1: the metadata of a session is missing", file.display())));
     };
-    let (cwd, change, dropped) = confined(nuncio, cwd, change);
-    let session = sessions.create(cwd, nuncio.mode, change).await?;
+    let (cwd, change, dropped) = confined(app, cwd, change);
+    let session = sessions.create(cwd, app.mode, change).await?;
     for description in dropped {
         eprintln!("nuncio: not imported: {description}");
         session.log.emit(None, Body::notice(Severity::Warning, "Not imported", description)).await;
@@ -79,9 +79,9 @@ fn read(file: &Path) -> Result<Vec<ExportLine>> {
 /// Drops metadata of an imported session that would widen what it can reach: a directory outside
 /// the one of this call, additional directories, a scripted model. Also returns descriptions of
 /// what was dropped.
-fn confined(nuncio: &Nuncio, cwd: PathBuf, mut change: SessionChange) -> (PathBuf, SessionChange, Vec<String>) {
+fn confined(app: &App, cwd: PathBuf, mut change: SessionChange) -> (PathBuf, SessionChange, Vec<String>) {
     let mut dropped = Vec::new();
-    let here = fs::canonicalize(&nuncio.cwd).unwrap_or_else(|_| nuncio.cwd.clone());
+    let here = fs::canonicalize(&app.cwd).unwrap_or_else(|_| app.cwd.clone());
     let cwd = match fs::canonicalize(&cwd) {
         Ok(real) if real.starts_with(&here) => real,
         _ => {

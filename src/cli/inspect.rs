@@ -84,8 +84,8 @@ pub async fn doctor(bootstrap: Bootstrap) -> Result<u8> {
             line("key", Ok(format!("{}: ${name} is set", provider.name)))?;
         }
     }
-    let nuncio: Arc<_> = app::build(bootstrap)?;
-    let (models, settings) = (&nuncio.services.models, &nuncio.services.user.settings);
+    let app: Arc<_> = app::build(bootstrap)?;
+    let (models, settings) = (&app.services.models, &app.services.user.settings);
     let model = match models.default_id(settings).await {
         Ok(id) => match models.open(&id, settings).await {
             Ok(model) => probe(&*model).await.map(|answer| match models.found_at(&id) {
@@ -100,7 +100,7 @@ pub async fn doctor(bootstrap: Bootstrap) -> Result<u8> {
         "model",
         model.map_err(|error| format!("{}{}", error.message, error.hint.map(|hint| format!(": {hint}")).unwrap_or_default())),
     )?;
-    let shell = nuncio.services.supervisor.spawn(&crate::process::Command::shell("command -v bash || command -v sh", &nuncio.cwd));
+    let shell = app.services.launcher.spawn(&crate::process::Command::shell("command -v bash || command -v sh", &app.cwd));
     line("shell", shell_line(shell).await)?;
     Ok(if failures > 0 { 1 } else { 0 })
 }

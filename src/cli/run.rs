@@ -10,7 +10,7 @@ use super::input_queue::InputQueue;
 use super::output::Colours;
 use super::prompt_runner::{PromptRunner, RunnerOutput};
 use super::renderer::{RenderOptions, TerminalRenderer};
-use crate::api::{ListSessions, NewSession, Nuncio, ResumeSession, SetConfigOption, SetMode};
+use crate::api::{App, ListSessions, NewSession, ResumeSession, SetConfigOption, SetMode};
 use crate::config::Overrides;
 use crate::error::{Error, Result};
 use crate::id::{Seq, SessionId};
@@ -18,10 +18,10 @@ use crate::local::LocalClient;
 use crate::protocol::acp;
 
 /// Runs `nuncio run`. Returns the exit code.
-pub async fn run(nuncio: Arc<Nuncio>, options: RunOptions, colours: Colours) -> Result<u8> {
+pub async fn run(app: Arc<App>, options: RunOptions, colours: Colours) -> Result<u8> {
     let input = input::read(&options).await?;
-    let client = LocalClient::new(nuncio.clone(), "terminal");
-    let session = open(&nuncio, &client, &options).await?;
+    let client = LocalClient::new(app.clone(), "terminal");
+    let session = open(&app, &client, &options).await?;
     let rendering = match options.json {
         true => RenderOptions::default(),
         // A pipe or a file gets the model's text unchanged.
@@ -31,7 +31,7 @@ pub async fn run(nuncio: Arc<Nuncio>, options: RunOptions, colours: Colours) -> 
             ..RenderOptions::default()
         },
     };
-    let output = RunnerOutput { json: options.json, renderer: TerminalRenderer::new(rendering, &nuncio.cwd) };
+    let output = RunnerOutput { json: options.json, renderer: TerminalRenderer::new(rendering, &app.cwd) };
     let approver = if matches!(input, RunInput::Lines) { Approver::None } else { Approver::for_terminal() };
     let mut runner = PromptRunner::new(client, session, output, approver).await?;
     let code = match input {
@@ -40,30 +40,30 @@ pub async fn run(nuncio: Arc<Nuncio>, options: RunOptions, colours: Colours) -> 
     };
     // The client no longer answers questions of a turn that the shutdown cancels.
     drop(runner);
-    nuncio.shut_down().await;
+    app.shut_down().await;
     code
 }
 
 /// Opens or creates the session. Also returns the sequence number after which events are shown: 0
 /// for a new session, the head for an existing one.
-async fn open(nuncio: &Nuncio, client: &LocalClient, options: &RunOptions) -> Result<(SessionId, Seq)> {
-    let overrides = &nuncio.services.overrides;
+async fn open(app: &App, client: &LocalClient, options: &RunOptions) -> Result<(SessionId, Seq)> {
+    let overrides = &app.services.overrides;
     if let Some(model) = &overrides.model {
-        nuncio.services.check_model(model, &nuncio.cwd)?;
+        app.services.check_model(model, &app.cwd)?;
     }
     let known = match (&options.resume, options.last) {
         (Some(id), _) => acp::SessionId::new(id.as_str()),
         (None, true) => {
-            let page = client.call::<ListSessions>(acp::ListSessionsRequest::new().cwd(nuncio.cwd.clone())).await?;
+            let page = client.call::<ListSessions>(acp::ListSessionsRequest::new().cwd(app.cwd.clone())).await?;
             let last = page.sessions.into_iter().next().map(|session| session.session_id);
-            last.ok_or_else(|| Error::not_found(format!("no session in {} to continue", nuncio.cwd.display())))?
+            last.ok_or_else(|| Error::not_found(format!("no session in {} to continue", app.cwd.display())))?
         }
-        (None, false) => return client.open::<NewSession>(acp::NewSessionRequest::new(nuncio.cwd.clone())).await,
+        (None, false) => return client.open::<NewSession>(acp::NewSessionRequest::new(app.cwd.clone())).await,
     };
     // Without a directory the session keeps its own.
     let opened = client.open::<ResumeSession>(acp::ResumeSessionRequest::new(known.clone(), "")).await?;
     // Fails now, and not at the first prompt, if another process owns the session.
-    nuncio.sessions().await?.get(&opened.0).await?.own().await?;
+    app.sessions().await?.get(&opened.0).await?.own().await?;
     adopt_flags(client, &known, overrides).await?;
     Ok(opened)
 }

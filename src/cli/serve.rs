@@ -35,7 +35,7 @@ pub async fn serve(bootstrap: Bootstrap, address: String, options: HttpArgs) -> 
 /// Serves ACP on standard input and output, and HTTP. The address is printed to standard error.
 pub async fn acp_and_serve(bootstrap: Bootstrap, address: String, options: HttpArgs) -> Result<u8> {
     let token_file = Tokens::new(&bootstrap.places.data).owner_file().display().to_string();
-    let (nuncio, server) = app::http_server(bootstrap, flags(address, options)).await?;
+    let (app, server) = app::http_server(bootstrap, flags(address, options)).await?;
     let terminal = std::io::stderr().is_terminal();
     let url = if terminal { server.ready_url()? } else { server.url()? };
     let announce = || {
@@ -45,5 +45,5 @@ pub async fn acp_and_serve(bootstrap: Bootstrap, address: String, options: HttpA
             false => tracing::info!(url, token_file, "listening"),
         }
     };
-    app::acp_and_http(nuncio, server, announce).await.map(|()| 0)
+    app::acp_and_http(app, server, announce).await.map(|()| 0)
 }

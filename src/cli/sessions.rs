@@ -7,7 +7,7 @@ use super::output::{Colours, print, print_event, print_json, print_replay};
 use super::renderer::{RenderOptions, TerminalRenderer};
 use super::stored::each_event;
 use super::{export, import};
-use crate::api::{CloseSession, DeleteSession, ListSessions, Nuncio};
+use crate::api::{App, CloseSession, DeleteSession, ListSessions};
 use crate::error::Result;
 use crate::id::SessionId;
 use crate::local::LocalClient;
@@ -17,20 +17,20 @@ use crate::terminal_text::output_line;
 use crate::transcript::Transcript;
 
 /// Runs `nuncio sessions`. Returns the exit code.
-pub async fn run(nuncio: Arc<Nuncio>, command: SessionsCommand, colours: Colours) -> Result<u8> {
-    let sessions = nuncio.sessions().await?.clone();
-    let client = LocalClient::new(nuncio.clone(), "terminal");
+pub async fn run(app: Arc<App>, command: SessionsCommand, colours: Colours) -> Result<u8> {
+    let sessions = app.sessions().await?.clone();
+    let client = LocalClient::new(app.clone(), "terminal");
     let result = match command {
         SessionsCommand::List { here, json } => {
-            let request = acp::ListSessionsRequest::new().cwd(here.then(|| nuncio.cwd.clone()));
+            let request = acp::ListSessionsRequest::new().cwd(here.then(|| app.cwd.clone()));
             list(&client, &sessions, request, json).await
         }
         SessionsCommand::Show { id, json } => show(&sessions, &id.into(), json, colours),
-        SessionsCommand::Export { id, layout } => export::export(&nuncio, &sessions, &id.into(), layout.as_deref()),
-        SessionsCommand::Import { file } => import::import(&nuncio, &sessions, &file).await,
+        SessionsCommand::Export { id, layout } => export::export(&app, &sessions, &id.into(), layout.as_deref()),
+        SessionsCommand::Import { file } => import::import(&app, &sessions, &file).await,
         SessionsCommand::Rm { ids } => remove(&client, &ids).await,
     };
-    nuncio.shut_down().await;
+    app.shut_down().await;
     result.map(|()| 0)
 }
 

@@ -13,7 +13,7 @@ use super::flags::ToolOptions;
 use super::output::{Colours, print, print_json, print_question};
 use super::renderer::{RenderOptions, TerminalRenderer};
 use crate::agent::{CallHost, CallOutcome, Question, SessionEnvironment, ToolCall, ToolUse};
-use crate::api::Nuncio;
+use crate::api::App;
 use crate::app::on_signal;
 use crate::config::Rule;
 use crate::content::{PermissionOptionKind, plain_text};
@@ -23,27 +23,27 @@ use crate::id::{PermissionId, ToolCallId};
 use crate::limits;
 use crate::options::Mode;
 use crate::session::PermissionAnswer;
-use crate::toolkit::{ClientHands, Progress, ToolError};
+use crate::toolkit::{ClientAccess, Progress, ToolError};
 
 /// Prints `{"ok","output","details"}`, or lists the tools if no name is given. Exit codes: 0
 /// success, 1 the tool failed, 2 usage, 4 denied.
-pub async fn run(nuncio: Arc<Nuncio>, options: ToolOptions, colours: Colours) -> Result<u8> {
-    let Some(name) = &options.name else { return list(&nuncio) };
+pub async fn run(app: Arc<App>, options: ToolOptions, colours: Colours) -> Result<u8> {
+    let Some(name) = &options.name else { return list(&app) };
     let text = match options.input.as_str() {
         "-" => read_input()?,
         text => text.to_string(),
     };
     let parsed = serde_json::from_str::<Value>(&text);
     parsed.map_err(|error| Error::invalid_params(format!("the input is not JSON: {error}")))?;
-    if let Some(error) = unknown(&nuncio, name) {
+    if let Some(error) = unknown(&app, name) {
         return Err(error);
     }
-    let environment = SessionEnvironment::new(nuncio.services.clone(), "tool", nuncio.cwd.clone(), Vec::new(), None)?;
-    let host = Terminal { cancel: CancellationToken::new(), mode: nuncio.mode, cwd: nuncio.cwd.clone(), colour: colours.stderr };
+    let environment = SessionEnvironment::new(app.services.clone(), "tool", app.cwd.clone(), Vec::new(), None)?;
+    let host = Terminal { cancel: CancellationToken::new(), mode: app.mode, cwd: app.cwd.clone(), colour: colours.stderr };
     tokio::spawn(on_signal(host.cancel.clone()));
     let tool_use = ToolUse { id: ToolCallId::new(), name: name.clone(), input: text, state: None };
     let outcome = ToolCall::announce(&host, &Arc::new(environment), tool_use).await.run(&host).await?;
-    nuncio.shut_down().await;
+    app.shut_down().await;
     let code = match &outcome {
         _ if host.cancel.is_cancelled() => 130,
         CallOutcome::Completed(_) => 0,
@@ -55,8 +55,8 @@ pub async fn run(nuncio: Arc<Nuncio>, options: ToolOptions, colours: Colours) ->
 }
 
 /// The error for a name that no tool has.
-fn unknown(nuncio: &Nuncio, name: &str) -> Option<Error> {
-    let tools = &nuncio.services.tools;
+fn unknown(app: &App, name: &str) -> Option<Error> {
+    let tools = &app.services.tools;
     if tools.get(name).is_some() {
         return None;
     }
@@ -99,7 +99,7 @@ impl CallHost for Terminal {
         Arc::new(|_| {})
     }
 
-    fn client(&self) -> Option<Arc<dyn ClientHands>> {
+    fn client(&self) -> Option<Arc<dyn ClientAccess>> {
         None
     }
 
@@ -134,8 +134,8 @@ impl Terminal {
 }
 
 /// Lists the tools with parameters and descriptions. `?` marks optional parameters.
-fn list(nuncio: &Nuncio) -> Result<u8> {
-    for tool in nuncio.services.tools.iter() {
+fn list(app: &App) -> Result<u8> {
+    for tool in app.services.tools.iter() {
         let schema = &tool.spec().input_schema;
         let required = |name: &str| schema["required"].as_array().is_some_and(|names| names.iter().any(|one| one == name));
         let fields = schema["properties"].as_object().into_iter().flatten();

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use super::places::Environment;
+use super::data_paths::Environment;
 use crate::workspace::read_small;
 
 /// The path in `core.excludesFile` of the user's Git configuration, or Git's default path. The file

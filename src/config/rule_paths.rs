@@ -3,12 +3,12 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::places::Places;
+use super::data_paths::DataPaths;
 use super::settings::{Policy, Rule};
 
 /// Expands `~/` in the paths of rules and adds a copy of each rule whose path contains symlinks,
 /// with the resolved path.
-pub(super) fn add_resolved_paths(rules: &mut Vec<Rule>, places: &Places) {
+pub(super) fn add_resolved_paths(rules: &mut Vec<Rule>, places: &DataPaths) {
     let mut all = Vec::with_capacity(rules.len());
     for mut rule in rules.drain(..) {
         let below_home = rule.path.as_deref().and_then(|path| path.strip_prefix("~/"));

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use ring::digest::{Context, SHA256};
 use toml::{Table, Value};
 
-use super::places::{Places, project_file};
+use super::data_paths::{DataPaths, project_file};
 use crate::error::{Error, Result};
 use crate::workspace::{read_small, read_small_text, replace_private};
 
@@ -45,7 +45,7 @@ impl Trusted {
 
 impl Trust {
     /// Loads the list; it is empty if the file cannot be read.
-    pub fn load(places: &Places) -> Trust {
+    pub fn load(places: &DataPaths) -> Trust {
         let text = read_small_text(&file(places)).unwrap_or_default();
         let mut digests = BTreeMap::new();
         for line in text.lines().filter(|line| !line.is_empty()) {
@@ -82,7 +82,7 @@ impl Trust {
 
     /// Trusts the current content of `directory` and writes the list. Returns the canonical
     /// directory.
-    pub fn add(places: &Places, directory: &Path) -> Result<PathBuf> {
+    pub fn add(places: &DataPaths, directory: &Path) -> Result<PathBuf> {
         let doing = format!("trusting {}", directory.display());
         let directory = fs::canonicalize(directory).map_err(|error| Error::io(&doing, error))?;
         if directory.to_str().is_none_or(|name| name.contains(['\n', '\r'])) {
@@ -99,7 +99,7 @@ impl Trust {
         Ok(directory)
     }
 
-    fn write(&self, places: &Places) -> Result<()> {
+    fn write(&self, places: &DataPaths) -> Result<()> {
         let mut lines = String::new();
         for (directory, digest) in &self.digests {
             let digest = digest.as_ref().map(|digest| format!("{digest} ")).unwrap_or_default();
@@ -114,7 +114,7 @@ impl Trust {
     }
 }
 
-fn file(places: &Places) -> PathBuf {
+fn file(places: &DataPaths) -> PathBuf {
     places.data.join("trusted")
 }
 

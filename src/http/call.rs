@@ -27,7 +27,7 @@ pub async fn answer(
     let key = if row.creates() { idempotency::key(&request, &client)? } else { None };
     let (takes_form, as_bytes) = (route.takes_file, route.gives_file && !params::accepts(&request, "application/json"));
     let mut params = params::gather(state, request, fields, takes_form).await?;
-    let cx = CallContext::new(state.nuncio.clone(), attach_responder(state, &client), CancellationToken::new());
+    let cx = CallContext::new(state.app.clone(), attach_responder(state, &client), CancellationToken::new());
     (row.from_rest)(&cx, &mut params);
     let params = Value::Object(params);
     let server = state.clone();
@@ -35,7 +35,7 @@ pub async fn answer(
         let Some(key) = key else { return Ok((route.status, run(row, cx, params).await?)) };
         let asked = params.clone();
         let work = async { Ok(StoredResult::Json { status: route.status, body: run(row, cx, params).await? }) };
-        match server.idempotency.outcome(&server.nuncio, key, row.name, &asked, work).await? {
+        match server.idempotency.outcome(&server.app, key, row.name, &asked, work).await? {
             StoredResult::Json { status, body } => Ok((status, body)),
             StoredResult::Turn(_) => Err(Error::internal("the response stored for a call is a turn")),
         }

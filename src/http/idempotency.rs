@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::auth::token;
-use crate::api::{Client, Nuncio, TurnStarted};
+use crate::api::{App, Client, TurnStarted};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::session::now_ms;
@@ -55,7 +55,7 @@ impl Idempotency {
     /// Failures are not stored, so the key can be retried.
     pub async fn outcome(
         &self,
-        nuncio: &Nuncio,
+        app: &App,
         key: IdempotencyKey,
         method: &str,
         params: &Value,
@@ -64,7 +64,7 @@ impl Idempotency {
         let request = sha256(&SHA256, format!("{method} {params}").as_bytes());
         let turn = self.turn(&key);
         let _turn = turn.lock().await;
-        let store = nuncio.sessions().await?.store();
+        let store = app.sessions().await?.store();
         if let Some(answer) = store.claim_key(&key.principal, &key.key, request.as_ref(), now_ms())? {
             return repeated(answer, request.as_ref());
         }

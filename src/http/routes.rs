@@ -52,7 +52,7 @@ async fn metrics_text(Extension(state): StateExtension, Extension(client): Clien
         let message = "metrics cover all sessions, but this token is limited to some";
         return ApiError(Error::new(Kind::Forbidden, message)).into_response();
     }
-    match metrics::text(&state.requests, state.nuncio.sessions_now().map(|sessions| &**sessions)) {
+    match metrics::text(&state.requests, state.app.sessions_now().map(|sessions| &**sessions)) {
         Ok(text) => {
             let media = "application/openmetrics-text; version=1.0.0; charset=utf-8";
             ([(header::CONTENT_TYPE, media)], text).into_response()

@@ -36,7 +36,7 @@ pub async fn answer(
         let cursor = cursor.ok_or_else(|| Error::invalid_params("Last-Event-ID: invalid cursor"))?;
         params.insert("after".into(), cursor.into());
     }
-    let cx = CallContext::new(state.nuncio.clone(), client, CancellationToken::new());
+    let cx = CallContext::new(state.app.clone(), client, CancellationToken::new());
     let reply = row.run(cx, Value::Object(params)).await?;
     reply.result?;
     let stream = reply.stream.ok_or_else(|| Error::internal(format!("{} opened no stream", row.name)))?;

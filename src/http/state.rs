@@ -12,7 +12,7 @@ use tracing::Instrument;
 use super::auth::Auth;
 use super::idempotency::Idempotency;
 use super::metrics::{GaugeGuard, RequestMetrics};
-use crate::api::{Client, Nuncio};
+use crate::api::{App, Client};
 use crate::error::{Error, Result};
 use crate::limits;
 
@@ -26,7 +26,7 @@ pub type ConnectionSlot = Arc<(OwnedSemaphorePermit, GaugeGuard)>;
 
 /// State shared by all requests.
 pub struct AppState {
-    pub nuncio: Arc<Nuncio>,
+    pub app: Arc<App>,
     pub auth: Auth,
     pub idempotency: Idempotency,
     /// The OpenAPI document, created by its first request.
@@ -50,9 +50,9 @@ pub struct AppState {
 
 impl AppState {
     /// The state of a server without requests.
-    pub fn new(nuncio: Arc<Nuncio>, auth: Auth) -> AppState {
+    pub fn new(app: Arc<App>, auth: Auth) -> AppState {
         AppState {
-            nuncio,
+            app,
             auth,
             idempotency: Idempotency::default(),
             openapi_json: OnceLock::new(),

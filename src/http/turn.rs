@@ -39,14 +39,14 @@ pub async fn answer(
 ) -> Result<Response> {
     let (form, key, recheck) = (form(&request), idempotency::key(&request, &client)?, sse::TokenRecheck::of(&request));
     let params = Value::Object(params::gather(state, request, fields, false).await?);
-    let cx = CallContext::new(state.nuncio.clone(), client, CancellationToken::new());
+    let cx = CallContext::new(state.app.clone(), client, CancellationToken::new());
     let started = match key {
         None => start(row, state, &cx, params).await?,
         Some(key) => {
             let (server, cx, asked) = (state.clone(), cx.clone(), params.clone());
             let work = async move {
                 let work = async { start(row, &server, &cx, params).await.map(StoredResult::Turn) };
-                server.idempotency.outcome(&server.nuncio, key, row.name, &asked, work).await
+                server.idempotency.outcome(&server.app, key, row.name, &asked, work).await
             };
             match state.run_detached(work).await? {
                 StoredResult::Turn(started) => started,

@@ -13,7 +13,7 @@ use super::diagnostic::{self, Diagnostic, DiagnosticSeverity};
 use super::documents::FileDiagnostics;
 use super::server::{Launch, Server};
 use super::servers::Servers;
-use crate::config::{LanguageServer, Places, Trust};
+use crate::config::{DataPaths, LanguageServer, Trust};
 use crate::limits;
 use crate::process::Sandbox;
 use crate::workspace;
@@ -34,7 +34,7 @@ pub struct LanguageConfig {
     pub search: String,
     /// Paths for reading the list of trusted directories. In other directories, only servers that
     /// the settings name are started.
-    pub places: Option<Places>,
+    pub places: Option<DataPaths>,
     /// Roots of the session, without symlinks.
     pub roots: Vec<PathBuf>,
 }

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::Value;
 
-pub use read::AnthropicDecoder;
+pub use read::AnthropicReader;
 
 use super::catalog;
 use super::endpoint::{Endpoint, Protocol};

@@ -3,20 +3,20 @@
 
 use std::borrow::Cow;
 
-use super::endpoint::{Endpoint, Key, Protocol};
+use super::endpoint::{ApiKey, Endpoint, Protocol};
 use super::error::{ModelError, Retry};
 
 /// Returns the value of an environment variable. Empty values count as unset.
-pub type Environment<'a> = &'a (dyn Fn(&str) -> Option<String> + Sync);
+pub type Variables<'a> = &'a (dyn Fn(&str) -> Option<String> + Sync);
 
 /// A built-in provider.
 pub struct KnownProvider {
     pub name: &'static str,
     pub protocol: Protocol,
     pub base_url: &'static str,
-    /// Environment variables for the key. The first that is set applies.
+    /// Variables variables for the key. The first that is set applies.
     pub key_env: &'static [&'static str],
-    /// Environment variable that overrides `base_url`.
+    /// Variables variable that overrides `base_url`.
     pub base_env: Option<&'static str>,
     /// Known models; the first is the default. Empty for local servers, which list their own.
     pub models: &'static [&'static str],
@@ -90,16 +90,18 @@ pub fn provider(name: &str) -> Option<&'static KnownProvider> {
     PROVIDERS.iter().find(|provider| provider.name == name)
 }
 
-fn set(environment: Environment<'_>, name: &str) -> Option<String> {
+fn set(environment: Variables<'_>, name: &str) -> Option<String> {
     environment(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
 }
 
 impl KnownProvider {
-    pub fn key(&self, environment: Environment<'_>) -> Option<Key> {
-        self.key_env.iter().find_map(|name| set(environment, name).map(|secret| Key::new(secret, *name)))
+    /// The key from the first variable that is set.
+    pub fn key(&self, environment: Variables<'_>) -> Option<ApiKey> {
+        self.key_env.iter().find_map(|name| set(environment, name).map(|secret| ApiKey::new(secret, *name)))
     }
 
-    pub fn base_url(&self, environment: Environment<'_>) -> String {
+    /// The base URL, from the variable that overrides it if that is set.
+    pub fn base_url(&self, environment: Variables<'_>) -> String {
         match self.base_env.and_then(|name| set(environment, name)) {
             None => self.base_url.to_owned(),
             Some(host) if self.local => local_url(&host, self.base_url),
@@ -109,7 +111,7 @@ impl KnownProvider {
 
     /// The endpoint of a model of this provider. Fails with an unreachable error if a required key
     /// is missing.
-    pub fn endpoint(&self, model: &str, environment: Environment<'_>) -> Result<Endpoint, ModelError> {
+    pub fn endpoint(&self, model: &str, environment: Variables<'_>) -> Result<Endpoint, ModelError> {
         let (key, base_url) = (self.key(environment), self.base_url(environment));
         if key.is_none() && !self.local && base_url == self.base_url {
             return Err(self.without_key());
@@ -157,7 +159,7 @@ fn local_url(host: &str, default: &str) -> String {
 }
 
 /// The model of the first provider that has a key, as `PROVIDER/NAME`.
-pub fn default_model(environment: Environment<'_>) -> Option<String> {
+pub fn default_model(environment: Variables<'_>) -> Option<String> {
     let provider = PROVIDERS.iter().find(|provider| !provider.local && provider.key(environment).is_some())?;
     provider.models.first().map(|model| format!("{}/{model}", provider.name))
 }

@@ -9,27 +9,29 @@ use crate::web::{Destination, HttpClients};
 
 /// An API key and its origin. The secret is never displayed, logged or serialized.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Key {
+pub struct ApiKey {
     secret: String,
     origin: String,
 }
 
-impl Key {
+impl ApiKey {
     /// `origin` names the environment variable or setting that the user would change.
     pub fn new(secret: impl Into<String>, origin: impl Into<String>) -> Self {
         Self { secret: secret.into().trim().to_owned(), origin: origin.into() }
     }
 
+    /// The environment variable or setting that contains the key.
     pub fn origin(&self) -> &str {
         &self.origin
     }
 
+    /// The key itself.
     pub(super) fn secret(&self) -> &str {
         &self.secret
     }
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for ApiKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Key(from {})", self.origin)
     }
@@ -45,7 +47,7 @@ pub struct Endpoint {
     pub protocol: Protocol,
     /// Base URL without the path of the protocol: `https://api.openai.com/v1`.
     pub base_url: String,
-    pub key: Option<Key>,
+    pub key: Option<ApiKey>,
     /// Context window in tokens.
     pub context_window: u64,
     /// Limit for one answer, in tokens. `None` uses the provider's default, or the catalog's if the
@@ -69,7 +71,7 @@ impl Endpoint {
     /// Masks the key and credentials of URLs in `text`. Must be applied to every message about a
     /// request.
     pub(super) fn masked(&self, text: &str) -> String {
-        match self.key.as_ref().map(Key::secret).filter(|secret| !secret.is_empty()) {
+        match self.key.as_ref().map(ApiKey::secret).filter(|secret| !secret.is_empty()) {
             Some(secret) => mask_urls(&text.replace(secret, "[key]")),
             None => mask_urls(text),
         }

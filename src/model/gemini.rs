@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::Value;
 
-pub use read::GeminiDecoder;
+pub use read::GeminiReader;
 
 use super::catalog;
 use super::endpoint::{Endpoint, Protocol};

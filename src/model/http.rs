@@ -18,7 +18,7 @@ use super::provider_error::response_error;
 use super::request::Request;
 use super::retry::Retrying;
 use super::sse::Decoder;
-use super::wire::{AnswerDecoder, EncodedRequest, Out, interrupted};
+use super::wire::{DecodedChunks, EncodedRequest, EventReader, interrupted};
 use super::{anthropic, gemini, openai_chat, openai_responses};
 use crate::content::StopReason;
 use crate::limits::{MODEL_ERROR_BYTES_MAX, MODEL_EVENT_BYTES_MAX};
@@ -59,13 +59,13 @@ impl Model for HttpModel {
 }
 
 async fn send(endpoint: &Endpoint, clients: &HttpClients, request: Request) -> Result<AnswerStream, ModelError> {
-    let (encoded, reader): (EncodedRequest, Box<dyn AnswerDecoder>) = match endpoint.protocol {
-        Protocol::Anthropic => (anthropic::write(endpoint, &request)?, Box::new(anthropic::AnthropicDecoder::default())),
-        Protocol::OpenaiChat => (openai_chat::write(endpoint, &request)?, Box::new(openai_chat::ChatDecoder::new(endpoint))),
+    let (encoded, reader): (EncodedRequest, Box<dyn EventReader>) = match endpoint.protocol {
+        Protocol::Anthropic => (anthropic::write(endpoint, &request)?, Box::new(anthropic::AnthropicReader::default())),
+        Protocol::OpenaiChat => (openai_chat::write(endpoint, &request)?, Box::new(openai_chat::OpenaiChatReader::new(endpoint))),
         Protocol::OpenaiResponses => {
-            (openai_responses::write(endpoint, &request)?, Box::new(openai_responses::ResponsesDecoder::default()))
+            (openai_responses::write(endpoint, &request)?, Box::new(openai_responses::OpenaiResponsesReader::default()))
         }
-        Protocol::Gemini => (gemini::write(endpoint, &request)?, Box::new(gemini::GeminiDecoder::default())),
+        Protocol::Gemini => (gemini::write(endpoint, &request)?, Box::new(gemini::GeminiReader::default())),
     };
     drop(request);
     let mut post = client(clients, &encoded.url)?.post(&encoded.url).header(CONTENT_TYPE, "application/json").body(encoded.body);
@@ -108,8 +108,8 @@ fn key(endpoint: &Endpoint) -> Result<Option<(&'static str, HeaderValue)>, Model
 struct AnswerStream {
     bytes: BoxStream<'static, reqwest::Result<Bytes>>,
     decoder: Decoder,
-    reader: Box<dyn AnswerDecoder>,
-    out: Out,
+    reader: Box<dyn EventReader>,
+    out: DecodedChunks,
     allowance: Allowance,
     /// Error to return after the chunks in `out`.
     failed: Option<ModelError>,

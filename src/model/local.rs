@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::catalog::{Environment, KnownProvider, Mark, PROVIDERS};
-use super::endpoint::{Key, client};
+use super::catalog::{KnownProvider, Mark, PROVIDERS, Variables};
+use super::endpoint::{ApiKey, client};
 use crate::config::has_credentials;
 use crate::limits::{MODEL_PROBE, MODEL_PROBE_BYTES_MAX};
 use crate::web::HttpClients;
@@ -37,7 +37,7 @@ struct ListedModel {
 
 /// Queries all local servers concurrently, for [`MODEL_PROBE`] at most. Returns the first in the
 /// order of the catalog that identifies itself.
-pub async fn probe(clients: &HttpClients, environment: Environment<'_>) -> Option<LocalServer> {
+pub async fn probe(clients: &HttpClients, environment: Variables<'_>) -> Option<LocalServer> {
     // Created before the timeout starts: loading certificates may take longer than the requests.
     client(clients, "http://127.0.0.1").ok()?;
     let servers = PROVIDERS.iter().filter(|provider| provider.local);
@@ -56,7 +56,7 @@ pub async fn probe(clients: &HttpClients, environment: Environment<'_>) -> Optio
 
 /// The first model of the server at `base_url`, if its list of models has the expected shape and
 /// the server has the mark of `provider`.
-pub async fn identify(clients: &HttpClients, provider: &KnownProvider, base_url: &str, key: Option<Key>) -> Option<String> {
+pub async fn identify(clients: &HttpClients, provider: &KnownProvider, base_url: &str, key: Option<ApiKey>) -> Option<String> {
     if has_credentials(base_url) {
         return None;
     }
@@ -81,7 +81,7 @@ pub async fn identify(clients: &HttpClients, provider: &KnownProvider, base_url:
 }
 
 /// Reads a JSON response of at most [`MODEL_PROBE_BYTES_MAX`].
-async fn get<T: DeserializeOwned>(clients: &HttpClients, url: &str, key: Option<&Key>) -> Option<T> {
+async fn get<T: DeserializeOwned>(clients: &HttpClients, url: &str, key: Option<&ApiKey>) -> Option<T> {
     let mut request = client(clients, url).ok()?.get(url);
     if let Some(key) = key {
         request = request.bearer_auth(key.secret());

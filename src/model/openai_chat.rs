@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::Value;
 
-pub use read::ChatDecoder;
+pub use read::OpenaiChatReader;
 
 use super::endpoint::{Endpoint, Protocol};
 use super::error::ModelError;

@@ -20,6 +20,7 @@ pub struct Retrying<M> {
 }
 
 impl<M: Model> Retrying<M> {
+    /// Adds retries to `model`.
     pub fn new(model: M) -> Self {
         Self { model: Arc::new(model) }
     }

@@ -18,7 +18,7 @@ use crate::content::{Part, ProviderState, plain_text};
 pub use super::answer::Chunk;
 
 /// Decoded chunks that were not returned yet.
-pub type Out = VecDeque<Chunk>;
+pub type DecodedChunks = VecDeque<Chunk>;
 
 /// An HTTP request for a model.
 pub struct EncodedRequest {
@@ -29,10 +29,10 @@ pub struct EncodedRequest {
 }
 
 /// Decodes one streamed answer. Error messages need not name the model.
-pub trait AnswerDecoder: Send {
+pub trait EventReader: Send {
     /// Decodes the data of one event. [`Chunk::Stop`] in `out` ends the answer; later events are
     /// ignored.
-    fn read(&mut self, data: &str, out: &mut Out) -> Result<(), ModelError>;
+    fn read(&mut self, data: &str, out: &mut DecodedChunks) -> Result<(), ModelError>;
 
     /// Size of the parts of the answer that are buffered in the reader and not in `out` yet.
     fn pending(&self) -> AnswerSize {
@@ -40,7 +40,7 @@ pub trait AnswerDecoder: Send {
     }
 
     /// Called if the connection ends without a stop. Returns true if the answer is complete.
-    fn end(&mut self, _out: &mut Out) -> bool {
+    fn end(&mut self, _out: &mut DecodedChunks) -> bool {
         false
     }
 }
@@ -102,6 +102,7 @@ pub fn result_text(result: &ToolResult) -> String {
     }
 }
 
+/// True for an image, which most protocols encode separately from text.
 pub fn is_image(part: &Part) -> bool {
     matches!(part, Part::Image { .. })
 }

@@ -25,7 +25,7 @@ pub struct Sandbox {
     /// Directories below which the command may write, free of symlinks. If empty, it may only write
     /// in `temp`.
     pub writable: Vec<PathBuf>,
-    /// Nuncio's own directories, free of symlinks. Their contents can be neither read nor locked,
+    /// App's own directories, free of symlinks. Their contents can be neither read nor locked,
     /// except for `readable`, `temp` and writable directories below them.
     pub private: Vec<PathBuf>,
     /// Directories that are readable even if they are private.

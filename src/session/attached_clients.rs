@@ -2,33 +2,33 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::toolkit::ClientHands;
+use crate::toolkit::ClientAccess;
 
 /// The attached clients of one session that provide files or terminals.
 #[derive(Default)]
 pub struct AttachedClients {
-    clients: Mutex<Vec<Arc<dyn ClientHands>>>,
+    clients: Mutex<Vec<Arc<dyn ClientAccess>>>,
 }
 
 /// RAII guard: the client is registered while this exists.
 pub struct AttachedClient {
     clients: Arc<AttachedClients>,
-    client: Arc<dyn ClientHands>,
+    client: Arc<dyn ClientAccess>,
 }
 
 impl AttachedClients {
-    fn clients(&self) -> MutexGuard<'_, Vec<Arc<dyn ClientHands>>> {
+    fn clients(&self) -> MutexGuard<'_, Vec<Arc<dyn ClientAccess>>> {
         self.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Registers a client.
-    pub fn attach(self: &Arc<Self>, client: Arc<dyn ClientHands>) -> AttachedClient {
+    pub fn attach(self: &Arc<Self>, client: Arc<dyn ClientAccess>) -> AttachedClient {
         self.clients().push(client.clone());
         AttachedClient { clients: self.clone(), client }
     }
 
     /// Returns the most recently attached client.
-    pub fn latest(&self) -> Option<Arc<dyn ClientHands>> {
+    pub fn latest(&self) -> Option<Arc<dyn ClientAccess>> {
         self.clients().last().cloned()
     }
 }

@@ -21,7 +21,7 @@ pub struct Barrier {
 }
 
 impl Barrier {
-    /// Places a message after the events of `session` up to `seq`.
+    /// DataPaths a message after the events of `session` up to `seq`.
     pub fn after(session: SessionId, seq: Seq) -> Barrier {
         Barrier { after: Some((session, seq)), ..Barrier::default() }
     }

@@ -18,7 +18,7 @@ use crate::event::{Body, Severity};
 use crate::limits;
 use crate::protocol::acp;
 use crate::session::SessionLog;
-use crate::toolkit::{ClientHands, ClientTerminal, Refused, TerminalCommand};
+use crate::toolkit::{ClientAccess, ClientRefusal, ClientTerminal, TerminalCommand};
 
 /// Files and terminals of a client, for one session.
 pub struct AcpClient {
@@ -32,14 +32,14 @@ impl AcpClient {
     }
 }
 
-impl ClientHands for AcpClient {
+impl ClientAccess for AcpClient {
     fn has_files(&self) -> bool {
         let (fs, requests) = (self.requests.client.capabilities().fs, &self.requests);
         let unused = requests.slow.load(Ordering::Relaxed) || requests.distrusted.load(Ordering::Relaxed);
         (fs.read_text_file || fs.write_text_file) && !unused
     }
 
-    fn read_text<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<Option<String>, Refused>> {
+    fn read_text<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<Option<String>, ClientRefusal>> {
         const METHOD: &str = "fs/read_text_file";
         async move {
             let requests = &self.requests;
@@ -57,7 +57,7 @@ impl ClientHands for AcpClient {
         .boxed()
     }
 
-    fn write_text<'a>(&'a self, path: &'a Path, text: &'a str) -> BoxFuture<'a, Result<bool, Refused>> {
+    fn write_text<'a>(&'a self, path: &'a Path, text: &'a str) -> BoxFuture<'a, Result<bool, ClientRefusal>> {
         const METHOD: &str = "fs/write_text_file";
         async move {
             let requests = &self.requests;

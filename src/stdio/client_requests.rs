@@ -18,7 +18,7 @@ use crate::limits;
 use crate::protocol::acp;
 use crate::rpc::RequestError;
 use crate::session::SessionLog;
-use crate::toolkit::Refused;
+use crate::toolkit::ClientRefusal;
 
 /// Sends requests of one session to the client, and records whether its answers can be used.
 #[derive(Clone)]
@@ -134,9 +134,9 @@ impl ClientRequests {
 
     /// Returns the refusal if the client refused. For other failures, notifies the user and returns
     /// `Ok`: the caller uses the local disk.
-    pub fn fall_back(&self, method: &str, failure: RequestFailure) -> Result<(), Refused> {
+    pub fn fall_back(&self, method: &str, failure: RequestFailure) -> Result<(), ClientRefusal> {
         match failure {
-            RequestFailure::Refused { ref message, .. } if !failure.is(Kind::Unsupported) => Err(Refused(message.clone())),
+            RequestFailure::Refused { ref message, .. } if !failure.is(Kind::Unsupported) => Err(ClientRefusal(message.clone())),
             failure => {
                 self.notify(method, &failure);
                 Ok(())

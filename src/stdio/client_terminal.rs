@@ -12,7 +12,7 @@ use crate::limits;
 use crate::protocol::acp;
 use crate::toolkit::{ClientTerminal, TerminalCommand};
 
-/// Starts a command in a terminal of the client: see [`crate::toolkit::ClientHands::start`].
+/// Starts a command in a terminal of the client: see [`crate::toolkit::ClientAccess::start`].
 pub async fn create(requests: &ClientRequests, command: &TerminalCommand) -> Result<Option<Box<dyn ClientTerminal>>, String> {
     const METHOD: &str = "terminal/create";
     if !requests.client.capabilities().terminal || requests.slow.load(Ordering::Relaxed) {

@@ -12,13 +12,13 @@ use futures_util::stream::FuturesUnordered;
 use super::barrier::Barrier;
 use super::presence::Presence;
 use super::view::View;
-use crate::api::{Client, FollowChange, Nuncio};
+use crate::api::{App, Client, FollowChange};
 use crate::id::{Seq, SessionId};
 use crate::rpc::{Feed, FrameWriter};
 
 /// Writes the events of the sessions that a client follows.
 pub struct SessionFeed {
-    nuncio: Arc<Nuncio>,
+    app: Arc<App>,
     client: Arc<Client>,
     views: HashMap<SessionId, View>,
     presence: Presence,
@@ -63,7 +63,7 @@ impl Feed for SessionFeed {
                 if let Some(mut view) = self.views.remove(&session) {
                     view.withdraw_requests(out);
                 }
-                let open = self.nuncio.sessions_now().and_then(|sessions| sessions.opened(&session));
+                let open = self.app.sessions_now().and_then(|sessions| sessions.opened(&session));
                 self.presence.leave(&session, open.as_ref());
             }
         }
@@ -99,25 +99,25 @@ impl Feed for SessionFeed {
 
 impl SessionFeed {
     /// Follows no session at first.
-    pub fn new(nuncio: Arc<Nuncio>, client: Arc<Client>, presence: Presence) -> SessionFeed {
-        SessionFeed { nuncio, client, presence, views: HashMap::new(), waiting: FuturesUnordered::new(), opened: 0 }
+    pub fn new(app: Arc<App>, client: Arc<Client>, presence: Presence) -> SessionFeed {
+        SessionFeed { app, client, presence, views: HashMap::new(), waiting: FuturesUnordered::new(), opened: 0 }
     }
 
     /// Returns whether the session is open and its current view is shown.
     fn is_shown(&self, session: &SessionId) -> bool {
-        let open = self.nuncio.sessions_now().and_then(|sessions| sessions.opened(session));
+        let open = self.app.sessions_now().and_then(|sessions| sessions.opened(session));
         open.is_some_and(|open| self.views.get(session).is_some_and(|view| view.is_of(&open)))
     }
 
     /// Creates a view of a session. Returns false if the session is no longer open.
     fn open_view(&mut self, session: &SessionId, after: Seq, out: &mut FrameWriter) -> bool {
-        let Some(open) = self.nuncio.sessions_now().and_then(|sessions| sessions.opened(session)) else { return false };
+        let Some(open) = self.app.sessions_now().and_then(|sessions| sessions.opened(session)) else { return false };
         self.opened += 1;
         if let Some(earlier) = self.views.get_mut(session) {
             earlier.withdraw_requests(out);
         }
         self.presence.attend(&open);
-        let view = View::new(open, after, self.opened, self.nuncio.clone(), self.client.clone());
+        let view = View::new(open, after, self.opened, self.app.clone(), self.client.clone());
         self.views.insert(session.clone(), view);
         true
     }
@@ -160,7 +160,7 @@ impl SessionFeed {
     async fn follow_again(&mut self, session: &SessionId, out: &mut FrameWriter) {
         let Some(mut view) = self.views.remove(session) else { return };
         view.withdraw_requests(out);
-        let opened = match self.nuncio.sessions_now() {
+        let opened = match self.app.sessions_now() {
             Some(sessions) => sessions.open_read_only(session).await.is_ok(),
             None => false,
         };

@@ -7,13 +7,13 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::barrier::Barrier;
-use crate::api::{self, CallContext, Client, MethodKind, Nuncio, Reply};
+use crate::api::{self, App, CallContext, Client, MethodKind, Reply};
 use crate::error::{Error, Kind, Result};
 use crate::rpc::Handler;
 
 /// Handles the messages of one client.
 pub struct MethodHandler {
-    pub nuncio: Arc<Nuncio>,
+    pub app: Arc<App>,
     pub client: Arc<Client>,
 }
 
@@ -28,7 +28,7 @@ impl Handler<Barrier> for MethodHandler {
             let error = Error::new(Kind::Unsupported, format!("unknown method {method}"));
             return Either::Left(std::future::ready((Err(error), Barrier::default())));
         };
-        let cx = CallContext::new(self.nuncio.clone(), self.client.clone(), cancel);
+        let cx = CallContext::new(self.app.clone(), self.client.clone(), cancel);
         let answered = cx.answered.clone().drop_guard();
         Either::Right(async move {
             match row.run(cx, params).await {
@@ -43,7 +43,7 @@ impl Handler<Barrier> for MethodHandler {
             tracing::debug!(method, "unknown notification");
             return Either::Left(std::future::ready(()));
         };
-        let cx = CallContext::new(self.nuncio.clone(), self.client.clone(), cancel);
+        let cx = CallContext::new(self.app.clone(), self.client.clone(), cancel);
         Either::Right(async move {
             if let Err(error) = row.run(cx, params).await {
                 tracing::warn!(method = row.name, error = ?error, "notification failed");

@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 use super::project::{self, Projection};
-use crate::api::{Client, Nuncio};
+use crate::api::{App, Client};
 use crate::content::{PermissionOption, ToolContent};
 use crate::event::{Body, Event, PermissionOutcome};
 use crate::id::{PermissionId, Seq, SessionId, ToolCallId};
@@ -26,7 +26,7 @@ pub struct View {
     session: Session,
     follow: Follow,
     projection: Projection,
-    nuncio: Arc<Nuncio>,
+    app: Arc<App>,
     client: Arc<Client>,
     /// Permission requests that were sent to the client and have no answer.
     asked: HashMap<PermissionId, Id>,
@@ -34,7 +34,7 @@ pub struct View {
 
 impl View {
     /// A view of `session` that shows the events after `after`.
-    pub fn new(session: Session, after: Seq, number: u64, nuncio: Arc<Nuncio>, client: Arc<Client>) -> View {
+    pub fn new(session: Session, after: Seq, number: u64, app: Arc<App>, client: Arc<Client>) -> View {
         let queued = session.log.state(|state| state.queue.iter().map(|queued| queued.message.id.clone()).collect());
         View {
             number,
@@ -42,7 +42,7 @@ impl View {
             projection: Projection::new(session.log.id.clone(), client.id.clone(), &client.capabilities(), queued),
             asked: HashMap::new(),
             session,
-            nuncio,
+            app,
             client,
         }
     }
@@ -71,7 +71,7 @@ impl View {
     pub fn moved(&self) -> BoxFuture<'static, (SessionId, u64)> {
         let number = self.number;
         let mut follow = self.session.log.follow(self.follow.cursor());
-        let (session, sessions) = (self.session.clone(), self.nuncio.sessions_now().cloned());
+        let (session, sessions) = (self.session.clone(), self.app.sessions_now().cloned());
         async move {
             let id = follow.log().id.clone();
             let closed = tokio::select! {
@@ -181,7 +181,7 @@ impl View {
     }
 
     async fn options(&self, out: &mut FrameWriter) {
-        let options = crate::api::config_options(&self.nuncio, &self.session).await;
+        let options = crate::api::config_options(&self.app, &self.session).await;
         self.projection.update(acp::SessionUpdate::ConfigOptionUpdate(acp::ConfigOptionUpdate::new(options)), out);
     }
 

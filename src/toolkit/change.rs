@@ -11,12 +11,12 @@ use super::text::Encoding;
 use crate::content::{Location, ToolContent};
 use crate::limits;
 use crate::patch::{self, Diff, Side};
-use crate::workspace::{self, FileChange, NotChanged, Placed};
+use crate::workspace::{self, FileChange, NotChanged, ResolvedPath};
 
 /// A change of one file: its content before and after.
 pub struct PlannedChange {
     /// The file's path; after a move, the new one.
-    pub placed: Placed,
+    pub resolved: ResolvedPath,
     /// The path as shown to users.
     pub shown: String,
     /// The file before the change.
@@ -24,7 +24,7 @@ pub struct PlannedChange {
     /// The new content; `None` deletes the file.
     pub new: Option<Vec<u8>>,
     /// For a move: the old path, and as shown to users. A file at `placed` is overwritten.
-    pub from: Option<(Placed, String)>,
+    pub from: Option<(ResolvedPath, String)>,
     /// The first changed line, from 1.
     pub line: Option<usize>,
 }
@@ -91,25 +91,25 @@ pub async fn run<D: Send + 'static>(
 /// Reads a file that is created or replaced: the client's copy, else the file on disk, at most
 /// `limits::EDIT_BYTES_MAX`. The client is asked for a file that does not exist on disk only if the
 /// session has read it from the client before, because clients show each failed read to the user.
-pub fn current(placed: &Placed, context: &ToolContext) -> Result<FileSnapshot, ToolError> {
-    load(placed, context, context.files.is_unsaved(&placed.real))
+pub fn current(resolved: &ResolvedPath, context: &ToolContext) -> Result<FileSnapshot, ToolError> {
+    load(resolved, context, context.files.is_unsaved(&resolved.real))
 }
 
 /// Reads a file. With `ask_if_missing`, the client is asked for a file that does not exist on disk.
-fn load(placed: &Placed, context: &ToolContext, ask_if_missing: bool) -> Result<FileSnapshot, ToolError> {
+fn load(resolved: &ResolvedPath, context: &ToolContext, ask_if_missing: bool) -> Result<FileSnapshot, ToolError> {
     // The state is read first, so that a concurrent change is detected later.
-    let before = FileState::of(&placed.real, None);
-    let disk = on_disk(placed, context)?;
+    let before = FileState::of(&resolved.real, None);
+    let disk = on_disk(resolved, context)?;
     let client_copy = match &disk {
         None if !ask_if_missing => ClientCopy::Same,
-        disk => context.client_copy(placed, disk.as_deref())?,
+        disk => context.client_copy(resolved, disk.as_deref())?,
     };
     let plain = disk.as_deref().is_none_or(editors_preserve);
-    let seen = FileState { unsaved: FileState::of(&placed.real, client_copy.unsaved()).unsaved, ..before };
+    let seen = FileState { unsaved: FileState::of(&resolved.real, client_copy.unsaved()).unsaved, ..before };
     let bytes = match (client_copy.unsaved(), disk) {
         (None, disk) => disk,
         (Some(_), Some(_)) if !plain => {
-            let shown = context.workspace.show(&placed.path);
+            let shown = context.workspace.show(&resolved.path);
             return Err(ToolError(format!(
                 "{shown} has unsaved changes in the editor, which would not preserve its line endings or byte order mark; \
                  ask the user to save it first"
@@ -121,28 +121,28 @@ fn load(placed: &Placed, context: &ToolContext, ask_if_missing: bool) -> Result<
     Ok(FileSnapshot { bytes, client_copy, plain, seen })
 }
 
-fn on_disk(placed: &Placed, context: &ToolContext) -> Result<Option<Vec<u8>>, ToolError> {
+fn on_disk(resolved: &ResolvedPath, context: &ToolContext) -> Result<Option<Vec<u8>>, ToolError> {
     let read = |file: File| {
         let mut bytes = Vec::with_capacity(file.metadata()?.len().min(limits::EDIT_BYTES_MAX) as usize + 1);
         file.take(limits::EDIT_BYTES_MAX + 1).read_to_end(&mut bytes).map(|_| bytes)
     };
-    match workspace::open(&placed.real).and_then(read) {
+    match workspace::open(&resolved.real).and_then(read) {
         Ok(bytes) if bytes.len() as u64 > limits::EDIT_BYTES_MAX => {
-            let (shown, most) = (context.workspace.show(&placed.path), limits::EDIT_BYTES_MAX >> 20);
+            let (shown, most) = (context.workspace.show(&resolved.path), limits::EDIT_BYTES_MAX >> 20);
             Err(ToolError(format!("{shown} is larger than {most} MiB; use bash to change it")))
         }
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(context.failed("reading", &placed.path, error)),
+        Err(error) => Err(context.failed("reading", &resolved.path, error)),
     }
 }
 
 /// Reads a file that is changed in part: the client's copy, else the file on disk. Fails for
 /// UTF-16, and if the file changed since the session last saw it.
-pub fn current_text(placed: &Placed, context: &ToolContext) -> Result<FileSnapshot, ToolError> {
-    let shown = context.workspace.show(&placed.path);
-    let content = load(placed, context, true)?;
-    content.check(placed, &shown, context)?;
+pub fn current_text(resolved: &ResolvedPath, context: &ToolContext) -> Result<FileSnapshot, ToolError> {
+    let shown = context.workspace.show(&resolved.path);
+    let content = load(resolved, context, true)?;
+    content.check(resolved, &shown, context)?;
     match content.bytes.as_deref().map(Encoding::of) {
         Some(Encoding::Utf16Little | Encoding::Utf16Big) => Err(ToolError(format!("{shown} is UTF-16; use bash to change it"))),
         Some(Encoding::Utf8 | Encoding::Utf8Marked) | None => Ok(content),
@@ -153,13 +153,13 @@ pub fn current_text(placed: &Placed, context: &ToolContext) -> Result<FileSnapsh
 /// written.
 fn commit(changes: &[PlannedChange], context: &ToolContext) -> Result<(), ToolError> {
     for change in changes {
-        let (placed, shown) = change.from.as_ref().map_or((&change.placed, &change.shown), |(from, shown)| (from, shown));
-        change.old.check(placed, shown, context)?;
-        change.old.check_unchanged(placed, shown)?;
+        let (resolved, shown) = change.from.as_ref().map_or((&change.resolved, &change.shown), |(from, shown)| (from, shown));
+        change.old.check(resolved, shown, context)?;
+        change.old.check_unchanged(resolved, shown)?;
         if change.from.is_some() {
-            context.files.check(&change.placed.real, &change.shown, FileState::of(&change.placed.real, None))?;
+            context.files.check(&change.resolved.real, &change.shown, FileState::of(&change.resolved.real, None))?;
         }
-        if context.client_may_write(&change.placed) {
+        if context.client_may_write(&change.resolved) {
             return Err(ToolError(format!(
                 "a write of {} by the editor is still pending and could overwrite this change; try again in a minute",
                 change.shown
@@ -181,7 +181,7 @@ fn commit(changes: &[PlannedChange], context: &ToolContext) -> Result<(), ToolEr
         }
         return Err(error);
     }
-    by_us.iter().for_each(|change| context.files.note(&change.placed.real, None));
+    by_us.iter().for_each(|change| context.files.note(&change.resolved.real, None));
     Ok(())
 }
 
@@ -189,7 +189,7 @@ fn commit(changes: &[PlannedChange], context: &ToolContext) -> Result<(), ToolEr
 fn commit_by_us(changes: &[&PlannedChange], context: &ToolContext) -> Result<(), ToolError> {
     let mut files = Vec::new();
     for change in changes {
-        let real = &change.placed.real;
+        let real = &change.resolved.real;
         if let Some((from, _)) = &change.from {
             files.push(FileChange::Remove { real: &from.real });
         }
@@ -213,13 +213,13 @@ fn not_changed(failed: NotChanged, context: &ToolContext) -> ToolError {
 
 impl FileSnapshot {
     /// Fails if the file changed since the session last saw it.
-    fn check(&self, placed: &Placed, shown: &str, context: &ToolContext) -> Result<(), ToolError> {
-        context.files.check(&placed.real, shown, self.seen)
+    fn check(&self, resolved: &ResolvedPath, shown: &str, context: &ToolContext) -> Result<(), ToolError> {
+        context.files.check(&resolved.real, shown, self.seen)
     }
 
     /// Fails if the file changed on disk since it was read for this change.
-    fn check_unchanged(&self, placed: &Placed, shown: &str) -> Result<(), ToolError> {
-        if self.seen.disk == FileState::of(&placed.real, None).disk {
+    fn check_unchanged(&self, resolved: &ResolvedPath, shown: &str) -> Result<(), ToolError> {
+        if self.seen.disk == FileState::of(&resolved.real, None).disk {
             return Ok(());
         }
         Err(ToolError(format!("stale: {shown} was changed by another program; read it again")))
@@ -228,8 +228,8 @@ impl FileSnapshot {
 
 impl PlannedChange {
     /// A change of a file that is not moved.
-    pub fn new(placed: Placed, context: &ToolContext, old: FileSnapshot, new: Option<Vec<u8>>) -> PlannedChange {
-        PlannedChange { shown: context.workspace.show(&placed.path), placed, old, new, from: None, line: None }
+    pub fn new(resolved: ResolvedPath, context: &ToolContext, old: FileSnapshot, new: Option<Vec<u8>>) -> PlannedChange {
+        PlannedChange { shown: context.workspace.show(&resolved.path), resolved, old, new, from: None, line: None }
     }
 
     /// Lets the client make the change and returns whether it did. A client whose copy or file
@@ -241,32 +241,32 @@ impl PlannedChange {
         if self.old.client_copy == ClientCopy::Unknown || !self.old.plain {
             return Ok(false);
         }
-        let by_client = context.client_writes(&self.placed, new)?;
-        let disk = on_disk(&self.placed, context).unwrap_or_default();
+        let by_client = context.client_writes(&self.resolved, new)?;
+        let disk = on_disk(&self.resolved, context).unwrap_or_default();
         if !by_client {
-            let written = context.client_wrote_silently(&self.placed, new, disk.as_deref());
+            let written = context.client_wrote_silently(&self.resolved, new, disk.as_deref());
             if written {
-                context.files.note(&self.placed.real, None);
+                context.files.note(&self.resolved.real, None);
             }
             return Ok(written);
         }
-        let client_copy = context.client_copy(&self.placed, disk.as_deref()).unwrap_or_default();
+        let client_copy = context.client_copy(&self.resolved, disk.as_deref()).unwrap_or_default();
         let found = client_copy.unsaved().map(|text| with_endings_of(text, new)).or(disk);
         let changed = found != self.old.bytes;
         let kept = found.is_some_and(|found| found == *new || (changed && is_same_or_formatted(new, &found)));
         if kept {
-            context.files.note(&self.placed.real, client_copy.unsaved());
+            context.files.note(&self.resolved.real, client_copy.unsaved());
         } else {
-            context.distrust_client(&self.placed);
+            context.distrust_client(&self.resolved);
         }
         Ok(kept)
     }
 
     /// Undoes a change that the client has made. Returns false if that fails.
     fn undo(&self, context: &ToolContext) -> bool {
-        let real = &self.placed.real;
+        let real = &self.resolved.real;
         let done = match &self.old.bytes {
-            Some(old) if matches!(context.client_writes(&self.placed, old), Ok(true)) => true,
+            Some(old) if matches!(context.client_writes(&self.resolved, old), Ok(true)) => true,
             Some(bytes) => workspace::commit(&[FileChange::Put { real, bytes, like: None }]).is_ok(),
             None => workspace::commit(&[FileChange::Remove { real }]).is_ok(),
         };
@@ -281,7 +281,7 @@ impl PlannedChange {
             short.then(|| std::str::from_utf8(bytes).ok().map(str::to_owned)).flatten()
         };
         let (old, new) = (self.old.bytes.as_deref().map(text), self.new.as_deref().map_or(Some(String::new()), text));
-        let path = self.placed.path.clone();
+        let path = self.resolved.path.clone();
         match (old, new) {
             (None, Some(new_text)) => ToolContent::Diff { path, old_text: None, new_text },
             (Some(Some(old)), Some(new_text)) => ToolContent::Diff { path, old_text: Some(old), new_text },
@@ -300,6 +300,6 @@ impl PlannedChange {
     }
 
     fn location(&self) -> Location {
-        Location { path: self.placed.path.clone(), line: self.line.and_then(|line| u32::try_from(line).ok()) }
+        Location { path: self.resolved.path.clone(), line: self.line.and_then(|line| u32::try_from(line).ok()) }
     }
 }

@@ -9,17 +9,17 @@ use crate::content::ToolContent;
 
 /// A client's files and terminals. Each call has a timeout. If the client lacks the capability or
 /// does not answer in time, the caller uses the local disk or process.
-pub trait ClientHands: Send + Sync {
+pub trait ClientAccess: Send + Sync {
     /// Returns whether the client can read or write files.
     fn has_files(&self) -> bool;
 
     /// Returns the client's text of a file, unsaved changes included; `None` if the client has no
     /// such method or file, or does not answer in time: the caller uses the disk.
-    fn read_text<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<Option<String>, Refused>>;
+    fn read_text<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<Option<String>, ClientRefusal>>;
 
     /// Returns true if the client accepted `text` as the file's content, false if the caller has to
     /// write it. A client that does not answer in time may still write it: see `may_write`.
-    fn write_text<'a>(&'a self, path: &'a Path, text: &'a str) -> BoxFuture<'a, Result<bool, Refused>>;
+    fn write_text<'a>(&'a self, path: &'a Path, text: &'a str) -> BoxFuture<'a, Result<bool, ClientRefusal>>;
 
     /// Reports that the client did not keep the content it was given. Its files are no longer used
     /// in this session, and the user is notified once.
@@ -40,7 +40,7 @@ pub trait ClientHands: Send + Sync {
 
 /// The message of an error with which a client refused a request. There is no fallback then.
 #[derive(Clone, Debug)]
-pub struct Refused(pub String);
+pub struct ClientRefusal(pub String);
 
 /// A command for a client's terminal.
 pub struct TerminalCommand {

@@ -2,28 +2,28 @@
 
 use std::sync::Arc;
 
-use super::client::{ClientHands, Refused};
+use super::client::{ClientAccess, ClientRefusal};
 use super::context::ToolContext;
 use super::output::ToolError;
 use crate::limits;
-use crate::workspace::{self, Placed};
+use crate::workspace::{self, ResolvedPath};
 
 impl ToolContext {
     /// The client, if its copy of this file may be used: client files are enabled, the file is in a
     /// directory that the client named, and not too large for a message.
-    pub fn client_of(&self, placed: &Placed) -> Option<&Arc<dyn ClientHands>> {
-        let named = placed.inside && self.client_roots.iter().any(|root| placed.real.starts_with(root));
-        let bytes = std::fs::metadata(&placed.real).map_or(0, |metadata| metadata.len());
+    pub fn client_of(&self, resolved: &ResolvedPath) -> Option<&Arc<dyn ClientAccess>> {
+        let named = resolved.inside && self.client_roots.iter().any(|root| resolved.real.starts_with(root));
+        let bytes = std::fs::metadata(&resolved.real).map_or(0, |metadata| metadata.len());
         self.client.as_ref().filter(|client| client.has_files() && named && bytes <= limits::CLIENT_FILE_BYTES_MAX)
     }
 
     /// The client's copy of a file with the content `disk` on disk. Blocks.
-    pub fn client_copy(&self, placed: &Placed, disk: Option<&[u8]>) -> Result<ClientCopy, ToolError> {
-        let Some(client) = self.client_of(placed).filter(|_| disk.is_none_or(|disk| std::str::from_utf8(disk).is_ok())) else {
+    pub fn client_copy(&self, resolved: &ResolvedPath, disk: Option<&[u8]>) -> Result<ClientCopy, ToolError> {
+        let Some(client) = self.client_of(resolved).filter(|_| disk.is_none_or(|disk| std::str::from_utf8(disk).is_ok())) else {
             return Ok(ClientCopy::Unknown);
         };
-        let text = self.wait_for(client.read_text(&placed.path)).unwrap_or(Ok(None)).map_err(|Refused(why)| {
-            let shown = self.workspace.show(&placed.path);
+        let text = self.wait_for(client.read_text(&resolved.path)).unwrap_or(Ok(None)).map_err(|ClientRefusal(why)| {
+            let shown = self.workspace.show(&resolved.path);
             match disk {
                 Some(_) => ToolError(format!("the client refused to read {shown}: {why}")),
                 None => ToolError(format!("{shown} is not on the disk, and the client refused to read it: {why}")),
@@ -41,39 +41,40 @@ impl ToolContext {
 
     /// Lets the client write the file's new content and returns whether it did. Content that
     /// editors do not preserve byte for byte is never sent. Blocks.
-    pub fn client_writes(&self, placed: &Placed, bytes: &[u8]) -> Result<bool, ToolError> {
-        let Some(client) = self.client_of(placed) else { return Ok(false) };
+    pub fn client_writes(&self, resolved: &ResolvedPath, bytes: &[u8]) -> Result<bool, ToolError> {
+        let Some(client) = self.client_of(resolved) else { return Ok(false) };
         let Some(text) = std::str::from_utf8(bytes).ok().filter(|_| editors_preserve(bytes)) else { return Ok(false) };
         // Not every client creates missing parent directories.
-        let parents = workspace::create_parents(&placed.real).map_err(|error| self.failed("creating", &placed.path, error))?;
-        let written = self.wait_for(client.write_text(&placed.path, text)).unwrap_or(Ok(false));
+        let parents = workspace::create_parents(&resolved.real).map_err(|error| self.failed("creating", &resolved.path, error))?;
+        let written = self.wait_for(client.write_text(&resolved.path, text)).unwrap_or(Ok(false));
         if written.is_err() {
             parents.remove();
         }
-        written
-            .map_err(|Refused(why)| ToolError(format!("the client refused to write {}: {why}", self.workspace.show(&placed.path))))
+        written.map_err(|ClientRefusal(why)| {
+            ToolError(format!("the client refused to write {}: {why}", self.workspace.show(&resolved.path)))
+        })
     }
 
     /// Returns whether a write of the file by the client is pending.
-    pub fn client_may_write(&self, placed: &Placed) -> bool {
-        self.client.as_ref().is_some_and(|client| client.may_write(&placed.path))
+    pub fn client_may_write(&self, resolved: &ResolvedPath) -> bool {
+        self.client.as_ref().is_some_and(|client| client.may_write(&resolved.path))
     }
 
     /// Returns whether the client has written `bytes` without an answer; `disk` is the file's
     /// content now.
-    pub fn client_wrote_silently(&self, placed: &Placed, bytes: &[u8], disk: Option<&[u8]>) -> bool {
-        let Some(client) = self.client.as_ref().filter(|client| client.may_write(&placed.path)) else { return false };
+    pub fn client_wrote_silently(&self, resolved: &ResolvedPath, bytes: &[u8], disk: Option<&[u8]>) -> bool {
+        let Some(client) = self.client.as_ref().filter(|client| client.may_write(&resolved.path)) else { return false };
         let written = disk == Some(bytes);
         if written {
-            client.has_written(&placed.path);
+            client.has_written(&resolved.path);
         }
         written
     }
 
-    /// See [`ClientHands::distrust`].
-    pub fn distrust_client(&self, placed: &Placed) {
+    /// See [`ClientAccess::distrust`].
+    pub fn distrust_client(&self, resolved: &ResolvedPath) {
         if let Some(client) = &self.client {
-            client.distrust(&placed.path);
+            client.distrust(&resolved.path);
         }
     }
 

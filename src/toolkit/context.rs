@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::client::ClientHands;
+use super::client::ClientAccess;
 use super::files_seen::FilesSeen;
 use super::output::ToolError;
 use super::shell::{CommandStart, Shell};
@@ -30,7 +30,7 @@ pub type RedirectPolicy = Arc<dyn Fn(&Address) -> bool + Send + Sync>;
 pub struct ToolContext {
     pub call_id: ToolCallId,
     pub workspace: Arc<Workspace>,
-    pub supervisor: ProcessLauncher,
+    pub launcher: ProcessLauncher,
     pub shell: Arc<Shell>,
     /// Working directory and variables with which a command of this call starts. Fixed before the
     /// permission check, so that concurrent calls cannot change what was evaluated.
@@ -51,7 +51,7 @@ pub struct ToolContext {
     /// Names of environment variables with keys and tokens, which are removed for all commands.
     pub secrets: Arc<[String]>,
     /// The client's files and terminals, if it provides any.
-    pub client: Option<Arc<dyn ClientHands>>,
+    pub client: Option<Arc<dyn ClientAccess>>,
     /// Directories, without symlinks, whose files are read and written through the client: those
     /// that it named for the session; none if the setting `client_files` is off.
     pub client_roots: Arc<[PathBuf]>,
@@ -63,14 +63,14 @@ pub struct ToolContext {
 
 impl ToolContext {
     /// A context without a session; progress of its calls is dropped.
-    pub fn new(workspace: Arc<Workspace>, shell: Arc<Shell>, supervisor: ProcessLauncher) -> ToolContext {
+    pub fn new(workspace: Arc<Workspace>, shell: Arc<Shell>, launcher: ProcessLauncher) -> ToolContext {
         ToolContext {
             call_id: ToolCallId::new(),
             start: shell.start(&workspace),
             shell,
             workspace,
-            languages: Arc::new(Languages::new(Arc::new(Servers::new(supervisor.clone())), LanguageConfig::default())),
-            supervisor,
+            languages: Arc::new(Languages::new(Arc::new(Servers::new(launcher.clone())), LanguageConfig::default())),
+            launcher,
             files: Arc::default(),
             cancel: CancellationToken::new(),
             progress: Arc::new(|_| {}),

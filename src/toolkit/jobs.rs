@@ -108,7 +108,7 @@ impl Jobs {
         &self,
         line: &str,
         command: &Command,
-        supervisor: &ProcessLauncher,
+        launcher: &ProcessLauncher,
         artifact: PathBuf,
         timeout: Option<Duration>,
     ) -> Result<u32, ToolError> {
@@ -120,7 +120,7 @@ impl Jobs {
             let most = limits::JOBS_MAX;
             return Err(ToolError(format!("bash: {most} background jobs are already running; end one of them with bash_kill")));
         }
-        let (child, sandbox) = (supervisor.spawn(command)?, command.sandbox.clone());
+        let (child, sandbox) = (launcher.spawn(command)?, command.sandbox.clone());
         while table.jobs.len() >= limits::JOBS_KEPT_MAX
             && let Some(oldest) = table.jobs.values().find(|job| job.ended().is_some()).map(|job| job.number)
         {

@@ -17,7 +17,7 @@ use crate::content::{Location, ToolContent, ToolKind};
 use crate::lsp::Diagnostic;
 use crate::model::ToolSpec;
 use crate::permission::Access;
-use crate::workspace::{Placed, Workspace};
+use crate::workspace::{ResolvedPath, Workspace};
 
 /// A tool that models can call. Models receive the doc comment of `Input` as the tool's
 /// description, and those of its fields as theirs.
@@ -109,7 +109,7 @@ pub struct PreparedCall {
     pub locations: Vec<Location>,
     pub access: Access,
     /// The resolved paths of `access`, in the same order, for the permission check.
-    pub placed: Vec<Placed>,
+    pub resolved: Vec<ResolvedPath>,
     call: Box<dyn AnyCall>,
 }
 
@@ -123,9 +123,9 @@ impl PreparedCall {
         workspace: &Workspace,
         call: Box<dyn AnyCall>,
     ) -> PreparedCall {
-        let placed = access.paths.iter().map(|path| workspace.resolve(path)).collect();
+        let resolved = access.paths.iter().map(|path| workspace.resolve(path)).collect();
         let properties = ToolProperties::NONE;
-        PreparedCall { name: name.into(), kind, properties, title, locations: Vec::new(), access, placed, call }
+        PreparedCall { name: name.into(), kind, properties, title, locations: Vec::new(), access, resolved, call }
     }
 
     /// See [`Tool::preview`].
@@ -135,10 +135,10 @@ impl PreparedCall {
 
     /// See [`Tool::run`]. Fails if a path resolves differently than at the permission check.
     pub async fn run(self, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-        for (path, placed) in self.access.paths.iter().zip(&self.placed) {
+        for (path, resolved) in self.access.paths.iter().zip(&self.resolved) {
             let now = context.workspace.resolve(path).real;
-            if now != placed.real {
-                let (before, now) = (placed.real.display(), now.display());
+            if now != resolved.real {
+                let (before, now) = (resolved.real.display(), now.display());
                 return Err(ToolError(format!("{path} resolved to {before} at the permission check and to {now} now; call again")));
             }
         }
@@ -148,7 +148,7 @@ impl PreparedCall {
 
     /// The context with the call's paths fixed to their resolution at the permission check.
     fn pinned(&self, context: &ToolContext) -> ToolContext {
-        let paths = self.access.paths.iter().cloned().zip(self.placed.iter().cloned());
+        let paths = self.access.paths.iter().cloned().zip(self.resolved.iter().cloned());
         let workspace = Workspace::clone(&context.workspace).with_resolved(paths);
         ToolContext { workspace: Arc::new(workspace), ..context.clone() }
     }

@@ -11,7 +11,7 @@ use crate::patch::apply_patch::{FilePatch, Hunk, Operation, PatchOutcome, apply,
 use crate::permission::Access;
 use crate::toolkit::change::{self, ChangePlan, FileSnapshot, PlannedChange};
 use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput, ToolProperties};
-use crate::workspace::{Placed, Workspace};
+use crate::workspace::{ResolvedPath, Workspace};
 
 pub(super) struct ApplyPatch;
 
@@ -147,8 +147,8 @@ fn plan(input: &ApplyPatchInput, context: &ToolContext) -> Result<ChangePlan<App
 /// Adds the change of one section of a patch to `changes`. Several sections may change the same
 /// file; each applies to the result of the one before.
 fn add_change(changes: &mut Vec<PlannedChange>, file: FilePatch, context: &ToolContext) -> Result<(), ToolError> {
-    let placed = context.workspace.resolve(&file.path);
-    let before = changes.iter().position(|change| concerns(change, &placed));
+    let resolved = context.workspace.resolve(&file.path);
+    let before = changes.iter().position(|change| concerns(change, &resolved));
     let twice = || ToolError::new("the patch moves this file and changes it again; put all of its changes into one section");
     if let Some(before) = before
         && (changes[before].from.is_some() || matches!(file.operation, Operation::Update { move_to: Some(_), .. }))
@@ -159,8 +159,8 @@ fn add_change(changes: &mut Vec<PlannedChange>, file: FilePatch, context: &ToolC
         && !matches!(&file.operation, Operation::Delete { hunks } if hunks.is_empty());
     let current = match before {
         Some(_) => FileSnapshot::default(),
-        None if partly => change::current_text(&placed, context)?,
-        None => change::current(&placed, context)?,
+        None if partly => change::current_text(&resolved, context)?,
+        None => change::current(&resolved, context)?,
     };
     let bytes = before.map_or(&current.bytes, |before| &changes[before].new);
     let there = |why: &str| bytes.as_deref().ok_or_else(|| ToolError::new(why));
@@ -176,7 +176,7 @@ fn add_change(changes: &mut Vec<PlannedChange>, file: FilePatch, context: &ToolC
         Operation::Update { move_to, hunks } => {
             let content = there("the file does not exist; add it instead of updating it")?;
             let PatchOutcome { bytes, line } = patched(content, &hunks)?;
-            let to = move_to.map(|path| context.workspace.resolve(&path)).filter(|to| to.real != placed.real);
+            let to = move_to.map(|path| context.workspace.resolve(&path)).filter(|to| to.real != resolved.real);
             if to.is_none() && bytes == content {
                 return Err(ToolError::new("the hunks change nothing"));
             }
@@ -189,16 +189,16 @@ fn add_change(changes: &mut Vec<PlannedChange>, file: FilePatch, context: &ToolC
         (None, Some(to)) => {
             // An existing file at the destination is overwritten; a directory is an error.
             change::current(&to, context)?;
-            let from = Some((placed.clone(), context.workspace.show(&placed.path)));
+            let from = Some((resolved.clone(), context.workspace.show(&resolved.path)));
             changes.push(PlannedChange { from, line, ..PlannedChange::new(to, context, current, new) });
         }
-        (None, None) => changes.push(PlannedChange { line, ..PlannedChange::new(placed, context, current, new) }),
+        (None, None) => changes.push(PlannedChange { line, ..PlannedChange::new(resolved, context, current, new) }),
     }
     Ok(())
 }
 
-fn concerns(change: &PlannedChange, placed: &Placed) -> bool {
-    change.placed.real == placed.real || change.from.as_ref().is_some_and(|(from, _)| from.real == placed.real)
+fn concerns(change: &PlannedChange, resolved: &ResolvedPath) -> bool {
+    change.resolved.real == resolved.real || change.from.as_ref().is_some_and(|(from, _)| from.real == resolved.real)
 }
 
 fn patched(content: &[u8], hunks: &[Hunk]) -> Result<PatchOutcome, ToolError> {
@@ -217,7 +217,7 @@ fn describe(change: &PlannedChange) -> String {
 fn details(change: &PlannedChange) -> PatchedFile {
     let diff = change.diff();
     PatchedFile {
-        file_path: change.placed.path.clone(),
+        file_path: change.resolved.path.clone(),
         kind: PatchKind::of(change),
         lines_changed: diff.removed.max(diff.added),
         diff: diff.text,

@@ -110,7 +110,7 @@ impl Tool for Bash {
         let mut shown = LiveOutput { capture: Capture::new(artifact(context)), progress: &context.progress };
         let (ended, terminal) = match terminal::run(&command, timeout, &mut shown.capture, context).await? {
             Some((ended, terminal)) => (ended, Some(terminal)),
-            None => (follow(context.supervisor.spawn(&command)?, Some(timeout), &context.cancel, &mut shown).await, None),
+            None => (follow(context.launcher.spawn(&command)?, Some(timeout), &context.cancel, &mut shown).await, None),
         };
         let captured = shown.capture.finish().await;
         let printed = if captured.text.is_empty() { "[no output]\n" } else { captured.text.as_str() };
@@ -158,7 +158,7 @@ impl Tool for Bash {
 /// Starts the command as a background job of the session.
 fn start(input: &BashInput, command: &Command, context: &ToolContext) -> Result<ToolOutput<BashDetails>, ToolError> {
     let timeout = input.timeout_ms.map(|timeout| Duration::from_millis(timeout.max(1)));
-    let job = context.shell.jobs.start(&input.command, command, &context.supervisor, artifact(context), timeout)?;
+    let job = context.shell.jobs.start(&input.command, command, &context.launcher, artifact(context), timeout)?;
     let text = format!("started job {job}: bash_output shows its output, bash_kill ends it");
     Ok(ToolOutput::text(text, BashDetails::Started { command: input.command.clone(), job: job.to_string() }))
 }

@@ -54,10 +54,10 @@ impl Tool for Diagnostics {
             known.retain(|diagnostic| context.path_filter.as_ref().is_none_or(|hidden| !hidden(&diagnostic.file_path)));
             return Ok(output(known, "no diagnostics so far; pass file_path to check a file", context));
         };
-        let placed = context.workspace.resolve(path);
-        let shown = context.workspace.show(&placed.path);
+        let resolved = context.workspace.resolve(path);
+        let shown = context.workspace.show(&resolved.path);
         let found = tokio::select! {
-            found = context.languages.diagnose(&placed.real, context.sandbox.as_ref()) => found,
+            found = context.languages.diagnose(&resolved.real, context.sandbox.as_ref()) => found,
             () = context.cancel.cancelled() => return Err(ToolError::cancelled()),
         };
         let found = found.map_err(|why| ToolError(format!("{shown}: {why}")))?;

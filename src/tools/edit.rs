@@ -75,11 +75,11 @@ impl Tool for Edit {
 }
 
 fn plan(input: &EditInput, context: &ToolContext) -> Result<ChangePlan<EditDetails>, ToolError> {
-    let placed = context.workspace.resolve(&input.file_path);
-    let shown = context.workspace.show(&placed.path);
+    let resolved = context.workspace.resolve(&input.file_path);
+    let shown = context.workspace.show(&resolved.path);
     let old = match input.old_string.is_empty() {
-        true => change::current(&placed, context)?,
-        false => change::current_text(&placed, context)?,
+        true => change::current(&resolved, context)?,
+        false => change::current_text(&resolved, context)?,
     };
     let edited = match &old.bytes {
         None if !input.old_string.is_empty() => return Err(ToolError(format!("{shown} does not exist; use write to create it"))),
@@ -90,13 +90,13 @@ fn plan(input: &EditInput, context: &ToolContext) -> Result<ChangePlan<EditDetai
         None | Some(_) => EditOutcome { bytes: input.new_string.clone().into_bytes(), strategy: "exact", match_count: 1, line: 1 },
     };
     let EditOutcome { bytes, strategy, match_count, line } = edited;
-    let change = PlannedChange { line: Some(line), ..PlannedChange::new(placed, context, old, Some(bytes)) };
+    let change = PlannedChange { line: Some(line), ..PlannedChange::new(resolved, context, old, Some(bytes)) };
     let text = match match_count {
         1 => format!("edited {shown} at line {line}"),
         count => format!("edited {shown} at {count} places, the first at line {line}"),
     };
     let diff = change.diff();
-    let (file_path, lines_changed) = (change.placed.path.clone(), diff.removed.max(diff.added));
+    let (file_path, lines_changed) = (change.resolved.path.clone(), diff.removed.max(diff.added));
     let details = EditDetails { file_path, strategy, match_count, lines_changed, diff: diff.text };
     Ok(ChangePlan { changes: vec![change], text, details })
 }

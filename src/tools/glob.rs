@@ -11,7 +11,7 @@ use crate::content::ToolKind;
 use crate::limits;
 use crate::permission::Access;
 use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput, ToolProperties, path_patterns};
-use crate::workspace::{Placed, Workspace};
+use crate::workspace::{ResolvedPath, Workspace};
 
 pub(super) struct Glob;
 
@@ -72,20 +72,20 @@ impl Tool for Glob {
 
     async fn run(&self, input: GlobInput, context: &ToolContext) -> Result<ToolOutput<GlobDetails>, ToolError> {
         let (base, pattern) = input.place();
-        let placed = context.workspace.resolve(&base);
+        let resolved = context.workspace.resolve(&base);
         let inner = context.clone();
-        context.search(move || glob(&placed, &pattern, &inner)).await
+        context.search(move || glob(&resolved, &pattern, &inner)).await
     }
 }
 
-fn glob(placed: &Placed, pattern: &str, context: &ToolContext) -> Result<ToolOutput<GlobDetails>, ToolError> {
-    std::fs::read_dir(&placed.real).map_err(|error| context.failed("searching", &placed.path, error))?;
+fn glob(resolved: &ResolvedPath, pattern: &str, context: &ToolContext) -> Result<ToolOutput<GlobDetails>, ToolError> {
+    std::fs::read_dir(&resolved.real).map_err(|error| context.failed("searching", &resolved.path, error))?;
     let matcher = path_patterns::matcher([pattern])?;
     let names_hidden = pattern.split('/').any(|part| part.starts_with('.'));
     let found: Mutex<Vec<(SystemTime, PathBuf)>> = Mutex::default();
-    context.walk(&placed.real).hidden(names_hidden).parallel(|| {
+    context.walk(&resolved.real).hidden(names_hidden).parallel(|| {
         |entry| {
-            let path = entry.path().strip_prefix(&placed.real).unwrap_or(entry.path());
+            let path = entry.path().strip_prefix(&resolved.real).unwrap_or(entry.path());
             if matcher.is_match(path) {
                 let modified =
                     entry.metadata().ok().and_then(|metadata| metadata.modified().ok()).unwrap_or(SystemTime::UNIX_EPOCH);
@@ -96,7 +96,7 @@ fn glob(placed: &Placed, pattern: &str, context: &ToolContext) -> Result<ToolOut
     });
     let mut found = found.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     found.sort_by(|(one_time, one), (other_time, other)| other_time.cmp(one_time).then_with(|| one.cmp(other)));
-    Ok(output(&placed.path, &found, context))
+    Ok(output(&resolved.path, &found, context))
 }
 
 fn output(base: &Path, found: &[(SystemTime, PathBuf)], context: &ToolContext) -> ToolOutput<GlobDetails> {

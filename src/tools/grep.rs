@@ -146,21 +146,21 @@ impl Tool for Grep {
 }
 
 fn grep(input: &GrepInput, context: &ToolContext) -> Result<ToolOutput<GrepDetails>, ToolError> {
-    let placed = context.workspace.resolve(input.path());
-    std::fs::metadata(&placed.real).map_err(|error| context.failed("searching", &placed.path, error))?;
+    let resolved = context.workspace.resolve(input.path());
+    std::fs::metadata(&resolved.real).map_err(|error| context.failed("searching", &resolved.path, error))?;
     let matcher = input.matcher()?;
     let names = input.glob.as_deref().map(PathPatterns::new).transpose()?;
     let types = input.types()?;
     let mode = input.output_mode.unwrap_or(GrepMode::Content);
     let wanted = |path: &Path| {
-        let relative = path.strip_prefix(&placed.real).ok().filter(|path| !path.as_os_str().is_empty()).unwrap_or(path);
+        let relative = path.strip_prefix(&resolved.real).ok().filter(|path| !path.as_os_str().is_empty()).unwrap_or(path);
         names.as_ref().is_none_or(|names| names.fit(relative))
             && types.as_ref().is_none_or(|types| types.matched(path, false).is_whitelist())
     };
     let limit = input.head_limit.filter(|limit| *limit > 0).unwrap_or(limits::GREP_LINES_MAX).min(limits::GREP_LINES_MAX);
     let found = Mutex::new(Found { files: BTreeMap::new(), results: 0, limit, more: false });
     let locked = || found.lock().unwrap_or_else(PoisonError::into_inner);
-    context.walk(&placed.real).parallel(|| {
+    context.walk(&resolved.real).parallel(|| {
         // Each thread has its own matcher, because a shared one is a point of contention.
         let (mut searcher, matcher) = (input.searcher(), matcher.clone());
         let (locked, wanted) = (&locked, &wanted);
@@ -179,7 +179,7 @@ fn grep(input: &GrepInput, context: &ToolContext) -> Result<ToolOutput<GrepDetai
         }
     });
     let show = |real: &Path| {
-        let path = real.strip_prefix(&placed.real).map_or_else(|_| real.to_owned(), |rest| placed.path.join(rest));
+        let path = real.strip_prefix(&resolved.real).map_or_else(|_| real.to_owned(), |rest| resolved.path.join(rest));
         context.workspace.show(path.components().as_path())
     };
     Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner).output(mode, show))

@@ -9,7 +9,7 @@ use crate::content::{Location, ToolKind};
 use crate::limits;
 use crate::permission::Access;
 use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput, ToolProperties};
-use crate::workspace::{Placed, Workspace, one_line};
+use crate::workspace::{ResolvedPath, Workspace, one_line};
 
 pub(super) struct List;
 
@@ -62,19 +62,19 @@ impl Tool for List {
     }
 
     async fn run(&self, input: ListInput, context: &ToolContext) -> Result<ToolOutput<ListDetails>, ToolError> {
-        let placed = context.workspace.resolve(input.path());
+        let resolved = context.workspace.resolve(input.path());
         let inner = context.clone();
-        context.search(move || list(&placed, input.depth.unwrap_or(DEPTH).max(1), &inner)).await
+        context.search(move || list(&resolved, input.depth.unwrap_or(DEPTH).max(1), &inner)).await
     }
 }
 
-fn list(placed: &Placed, depth: u64, context: &ToolContext) -> Result<ToolOutput<ListDetails>, ToolError> {
-    std::fs::read_dir(&placed.real).map_err(|error| context.failed("listing", &placed.path, error))?;
-    let mut text = format!("{}/\n", one_line(placed.path.display().to_string()));
+fn list(resolved: &ResolvedPath, depth: u64, context: &ToolContext) -> Result<ToolOutput<ListDetails>, ToolError> {
+    std::fs::read_dir(&resolved.real).map_err(|error| context.failed("listing", &resolved.path, error))?;
+    let mut text = format!("{}/\n", one_line(resolved.path.display().to_string()));
     let mut entries = 0;
     let mut truncated = false;
     let depth = usize::try_from(depth).unwrap_or(usize::MAX);
-    context.walk(&placed.real).depth_max(depth).in_order(|entry| {
+    context.walk(&resolved.real).depth_max(depth).in_order(|entry| {
         if entries == limits::LIST_ENTRIES_MAX {
             truncated = true;
             return false;
@@ -96,5 +96,5 @@ fn list(placed: &Placed, depth: u64, context: &ToolContext) -> Result<ToolOutput
     } else if entries == 0 {
         text.push_str("[empty, or all entries are hidden or ignored]\n");
     }
-    Ok(ToolOutput::text(text, ListDetails { path: placed.path.clone(), entries, truncated }))
+    Ok(ToolOutput::text(text, ListDetails { path: resolved.path.clone(), entries, truncated }))
 }

@@ -16,7 +16,7 @@ use crate::permission::Access;
 use crate::toolkit::client_copy::ClientCopy;
 use crate::toolkit::text::{Encoding, TextLines};
 use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput};
-use crate::workspace::{self, Placed, Workspace};
+use crate::workspace::{self, ResolvedPath, Workspace};
 
 pub(super) struct Read;
 
@@ -86,24 +86,24 @@ impl Tool for Read {
     }
 
     async fn run(&self, input: ReadInput, context: &ToolContext) -> Result<ToolOutput<ReadDetails>, ToolError> {
-        let placed = context.workspace.resolve(&input.file_path);
+        let resolved = context.workspace.resolve(&input.file_path);
         let inner = context.clone();
-        context.read_blocking(move || read(&placed, &input, &inner)).await
+        context.read_blocking(move || read(&resolved, &input, &inner)).await
     }
 }
 
-fn read(placed: &Placed, input: &ReadInput, context: &ToolContext) -> Result<ToolOutput<ReadDetails>, ToolError> {
-    let shown = context.workspace.show(&placed.path);
+fn read(resolved: &ResolvedPath, input: &ReadInput, context: &ToolContext) -> Result<ToolOutput<ReadDetails>, ToolError> {
+    let shown = context.workspace.show(&resolved.path);
     let fail = |error: io::Error| match error.kind() {
         io::ErrorKind::IsADirectory => ToolError(format!("{shown} is a directory; use list to see what is in it")),
-        io::ErrorKind::NotFound => ToolError(format!("{shown} does not exist{}", similar_name(placed))),
-        _ => context.failed("reading", &placed.path, error),
+        io::ErrorKind::NotFound => ToolError(format!("{shown} does not exist{}", similar_name(resolved))),
+        _ => context.failed("reading", &resolved.path, error),
     };
-    let mut file = match workspace::open(&placed.real) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => match context.client_copy(placed, None)?.unsaved() {
+    let mut file = match workspace::open(&resolved.real) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match context.client_copy(resolved, None)?.unsaved() {
             Some(text) => {
-                context.files.note(&placed.real, Some(text));
-                return read_unsaved(text, placed, input, context);
+                context.files.note(&resolved.real, Some(text));
+                return read_unsaved(text, resolved, input, context);
             }
             None => return Err(fail(error)),
         },
@@ -113,19 +113,19 @@ fn read(placed: &Placed, input: &ReadInput, context: &ToolContext) -> Result<Too
     (&mut file).take(limits::BINARY_PROBE_BYTES as u64).read_to_end(&mut head).map_err(fail)?;
     file.rewind().map_err(fail)?;
     if let Some(mime_type) = workspace::image_type(&head) {
-        return image(file, mime_type, placed, &shown).map_err(fail)?;
+        return image(file, mime_type, resolved, &shown).map_err(fail)?;
     }
     let encoding = Encoding::of(&head);
     if encoding == Encoding::Utf8 && head.contains(&0) {
         return Err(ToolError(format!("{shown} is a binary file; use bash to look into it (file, xxd, strings)")));
     }
-    let client_copy = client_copy(&mut file, encoding, placed, context).map_err(fail)??;
-    context.files.note(&placed.real, client_copy.unsaved());
+    let client_copy = client_copy(&mut file, encoding, resolved, context).map_err(fail)??;
+    context.files.note(&resolved.real, client_copy.unsaved());
     match client_copy.unsaved() {
-        Some(text) => read_unsaved(text, placed, input, context),
+        Some(text) => read_unsaved(text, resolved, input, context),
         None => {
             let page = Page::read(TextLines::new(file, encoding), input, &context.cancel).map_err(fail)?;
-            page.output(&placed.path, &shown)
+            page.output(&resolved.path, &shown)
         }
     }
 }
@@ -134,32 +134,37 @@ fn read(placed: &Placed, input: &ReadInput, context: &ToolContext) -> Result<Too
 fn client_copy(
     file: &mut File,
     encoding: Encoding,
-    placed: &Placed,
+    resolved: &ResolvedPath,
     context: &ToolContext,
 ) -> io::Result<Result<ClientCopy, ToolError>> {
-    if context.client_of(placed).is_none() || !matches!(encoding, Encoding::Utf8 | Encoding::Utf8Marked) {
+    if context.client_of(resolved).is_none() || !matches!(encoding, Encoding::Utf8 | Encoding::Utf8Marked) {
         return Ok(Ok(ClientCopy::Unknown));
     }
     let mut disk = Vec::new();
     file.read_to_end(&mut disk)?;
     file.rewind()?;
-    Ok(context.client_copy(placed, Some(&disk)))
+    Ok(context.client_copy(resolved, Some(&disk)))
 }
 
 fn read_unsaved(
     text: &str,
-    placed: &Placed,
+    resolved: &ResolvedPath,
     input: &ReadInput,
     context: &ToolContext,
 ) -> Result<ToolOutput<ReadDetails>, ToolError> {
     let lines = TextLines::new(text.as_bytes(), Encoding::of(text.as_bytes()));
-    let page = Page::read(lines, input, &context.cancel).map_err(|error| context.failed("reading", &placed.path, error))?;
-    let mut output = page.output(&placed.path, &context.workspace.show(&placed.path))?;
+    let page = Page::read(lines, input, &context.cancel).map_err(|error| context.failed("reading", &resolved.path, error))?;
+    let mut output = page.output(&resolved.path, &context.workspace.show(&resolved.path))?;
     output.parts.push(Part::text("[content of the editor, including unsaved changes]"));
     Ok(output)
 }
 
-fn image(file: File, mime_type: &str, placed: &Placed, shown: &str) -> io::Result<Result<ToolOutput<ReadDetails>, ToolError>> {
+fn image(
+    file: File,
+    mime_type: &str,
+    resolved: &ResolvedPath,
+    shown: &str,
+) -> io::Result<Result<ToolOutput<ReadDetails>, ToolError>> {
     let mut bytes = Vec::new();
     file.take(limits::IMAGE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
     if bytes.len() > limits::IMAGE_BYTES_MAX {
@@ -169,7 +174,7 @@ fn image(file: File, mime_type: &str, placed: &Placed, shown: &str) -> io::Resul
         ))));
     }
     let image = Part::Image { mime_type: mime_type.into(), data: STANDARD.encode(&bytes) };
-    let details = ReadDetails::Image { file_path: placed.path.clone(), mime_type: mime_type.into(), size: bytes.len() };
+    let details = ReadDetails::Image { file_path: resolved.path.clone(), mime_type: mime_type.into(), size: bytes.len() };
     Ok(Ok(ToolOutput {
         parts: vec![Part::text(format!("{shown} ({mime_type}, {} bytes)", bytes.len())), image.clone()],
         content: vec![ToolContent::Content { content: image }],
@@ -178,14 +183,14 @@ fn image(file: File, mime_type: &str, placed: &Placed, shown: &str) -> io::Resul
 }
 
 /// ` (did you mean …)` if the directory has a name that differs only in case or extension.
-fn similar_name(placed: &Placed) -> String {
+fn similar_name(resolved: &ResolvedPath) -> String {
     let stem = |path: &Path| path.file_stem().map(|stem| stem.to_string_lossy().to_lowercase());
-    let entries = placed.real.parent().and_then(|parent| std::fs::read_dir(parent).ok());
+    let entries = resolved.real.parent().and_then(|parent| std::fs::read_dir(parent).ok());
     let mut names: Vec<String> = entries
         .into_iter()
         .flatten()
         .flatten()
-        .filter(|entry| stem(&entry.path()) == stem(&placed.real))
+        .filter(|entry| stem(&entry.path()) == stem(&resolved.real))
         .map(|entry| entry.file_name().to_string_lossy().into_owned())
         .collect();
     names.sort();

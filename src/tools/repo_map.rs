@@ -25,7 +25,7 @@ use crate::content::ToolKind;
 use crate::limits;
 use crate::permission::Access;
 use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput, ToolProperties};
-use crate::workspace::{self, Placed, WalkEntry, Workspace};
+use crate::workspace::{self, ResolvedPath, WalkEntry, Workspace};
 
 /// The tool, with the maps of the files that calls have parsed.
 #[derive(Default)]
@@ -82,34 +82,34 @@ impl Tool for RepoMap {
         if LANGUAGES.is_empty() {
             return Err(ToolError("this build of nuncio has no grammars for repo_map; use list, glob and grep".into()));
         }
-        let placed = context.workspace.resolve(input.path());
+        let resolved = context.workspace.resolve(input.path());
         let budget = input.budget_tokens.unwrap_or(limits::MAP_TOKENS).clamp(1, limits::MAP_TOKENS_MAX);
         let (inner, cache) = (context.clone(), self.cache.clone());
-        context.search(move || map(&placed, budget, &cache, &inner)).await
+        context.search(move || map(&resolved, budget, &cache, &inner)).await
     }
 }
 
 /// The output for the directory or file `placed`.
 fn map(
-    placed: &Placed,
+    resolved: &ResolvedPath,
     budget_tokens: usize,
     cache: &MapCache,
     context: &ToolContext,
 ) -> Result<ToolOutput<RepoMapDetails>, ToolError> {
-    std::fs::metadata(&placed.real).map_err(|error| context.failed("mapping", &placed.path, error))?;
-    let Sources { files, skipped } = Sources::read(&placed.real, cache, context);
+    std::fs::metadata(&resolved.real).map_err(|error| context.failed("mapping", &resolved.path, error))?;
+    let Sources { files, skipped } = Sources::read(&resolved.real, cache, context);
     if files.is_empty() {
         let known: Vec<&str> = LANGUAGES.iter().map(|row| row.name).collect();
         return Err(ToolError(format!(
             "{} has no source files in a supported language ({}); use list",
-            context.workspace.show(&placed.path),
+            context.workspace.show(&resolved.path),
             known.join(", ")
         )));
     }
     let below: Vec<(&Path, Arc<FileMap>)> =
-        files.iter().map(|(path, file)| (path.strip_prefix(&placed.real).unwrap_or(path), file.clone())).collect();
+        files.iter().map(|(path, file)| (path.strip_prefix(&resolved.real).unwrap_or(path), file.clone())).collect();
     let ranked = rank::rank(&below);
-    let shown = |index: usize| context.workspace.show(placed.path.join(below[index].0).components().as_path());
+    let shown = |index: usize| context.workspace.show(resolved.path.join(below[index].0).components().as_path());
     let mut room = budget_tokens * limits::BYTES_PER_TOKEN;
     let mut chosen: BTreeMap<usize, (f64, Vec<usize>)> = BTreeMap::new();
     for one in &ranked {

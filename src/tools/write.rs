@@ -67,11 +67,11 @@ impl Tool for Write {
 }
 
 fn plan(input: WriteInput, context: &ToolContext) -> Result<ChangePlan<WriteDetails>, ToolError> {
-    let placed = context.workspace.resolve(&input.file_path);
-    let old = change::current(&placed, context)?;
+    let resolved = context.workspace.resolve(&input.file_path);
+    let old = change::current(&resolved, context)?;
     let (is_new, size) = (old.bytes.is_none(), input.content.len());
-    let change = PlannedChange::new(placed, context, old, Some(input.content.into_bytes()));
+    let change = PlannedChange::new(resolved, context, old, Some(input.content.into_bytes()));
     let did = if is_new { "created" } else { "overwrote" };
-    let details = WriteDetails { file_path: change.placed.path.clone(), size, is_new, diff: change.diff().text };
+    let details = WriteDetails { file_path: change.resolved.path.clone(), size, is_new, diff: change.diff().text };
     Ok(ChangePlan { text: format!("{did} {} ({size} bytes)", change.shown), changes: vec![change], details })
 }

@@ -36,10 +36,12 @@ impl Address {
         Ok(Address(url))
     }
 
+    /// The URL for a request.
     pub(super) fn url(&self) -> Url {
         self.0.clone()
     }
 
+    /// The URL as text, in normalized form.
     pub(crate) fn as_str(&self) -> &str {
         self.0.as_str()
     }

@@ -70,6 +70,7 @@ fn build(builder: impl Fn() -> ClientBuilder) -> Result<Client, reqwest::Error> 
     })
 }
 
+/// The error for a host without a public IP address.
 pub(super) const NOT_PUBLIC: &str = "the host is not on the public web; the setting tools.fetch_allowed_hosts lists the exceptions";
 
 /// A DNS resolver that returns public IP addresses only.

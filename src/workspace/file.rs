@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use crate::limits;
 
-/// Opens the regular file `real` ([`super::Placed::real`]) for reading. Pipes, devices and
+/// Opens the regular file `real` ([`super::ResolvedPath::real`]) for reading. Pipes, devices and
 /// directories are refused without blocking.
 pub fn open(real: &Path) -> io::Result<File> {
     let file = File::from(open_no_symlinks(real, OFlags::RDONLY | OFlags::NONBLOCK)?);
@@ -42,6 +42,7 @@ pub fn read_small_text(path: &Path) -> io::Result<String> {
     text.map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not valid UTF-8"))
 }
 
+/// Fails unless `kind` is a regular file.
 pub(super) fn require_regular(kind: FileType) -> io::Result<()> {
     match kind {
         FileType::RegularFile => Ok(()),

@@ -91,6 +91,8 @@ impl Ignores {
     }
 }
 
+/// Returns whether `rules` ignore `path` (`true`) or re-include it (`false`); `None` if no rule
+/// matches.
 pub(super) fn decision(rules: &Gitignore, path: &Path, is_directory: bool) -> Option<bool> {
     match rules.matched(path, is_directory) {
         Match::None => None,

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 
 use super::file::{open_no_symlinks, require_regular};
 
-/// A change of the file `real` ([`super::Placed::real`]).
+/// A change of the file `real` ([`super::ResolvedPath::real`]).
 #[derive(Clone, Copy, Debug)]
 pub enum FileChange<'a> {
     /// Writes the complete content and creates missing parent directories. The mode and, where

@@ -23,14 +23,17 @@ pub struct WalkEntry {
 }
 
 impl WalkEntry {
+    /// The absolute path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
+    /// The absolute path, without a copy.
     pub fn into_path(self) -> PathBuf {
         self.path
     }
 
+    /// The last component of the path.
     pub fn file_name(&self) -> &OsStr {
         self.path.file_name().unwrap_or(self.path.as_os_str())
     }
@@ -40,6 +43,7 @@ impl WalkEntry {
         self.kind
     }
 
+    /// The metadata of the entry itself; symlinks are not followed.
     pub fn metadata(&self) -> io::Result<Metadata> {
         self.path.symlink_metadata()
     }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use nuncio::content::{Part, ProviderState};
-use nuncio::model::endpoint::{Endpoint, Key};
+use nuncio::model::endpoint::{ApiKey, Endpoint};
 use nuncio::model::{Block, Chunk, Message, Model, ModelError, Request, Thinking, ToolResult, ToolSpec};
 use nuncio::web::HttpClients;
 use serde_json::Value;
@@ -52,7 +52,7 @@ fn open_as(provider: &str, wire: &Wire, base_url: &str) -> Arc<dyn Model> {
         model: wire.model.to_owned(),
         protocol: wire.protocol,
         base_url: base_url.to_owned(),
-        key: Some(Key::new(KEY, "TEST_KEY")),
+        key: Some(ApiKey::new(KEY, "TEST_KEY")),
         context_window: 1000,
         max_output_tokens: None,
         headers: Vec::new(),

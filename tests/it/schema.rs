@@ -127,7 +127,7 @@ fn steps() -> Value {
             call("no_such_tool", json!({"x": 1})),
             call("read", json!({"file_path": 7})),
         ]},
-        {"text": "Refused.", "tool_calls": [call("bash", json!({"command": "echo no"}))]},
+        {"text": "ClientRefusal.", "tool_calls": [call("bash", json!({"command": "echo no"}))]},
         {"text": "Done."},
         {"text": "x".repeat(400), "chunk_chars": 1, "delay_ms": 50},
         {"tool_calls": [call("write", json!({"file_path": "c.txt", "content": ""}))]},

@@ -9,11 +9,11 @@ use serde_json::value::RawValue;
 use super::PROTOCOL;
 use crate::content::{StopReason, Usage};
 use crate::model::provider_error::ProviderError;
-use crate::model::wire::{self, AnswerDecoder, AnswerSize, Chunk, Out, interrupted};
+use crate::model::wire::{self, AnswerSize, Chunk, DecodedChunks, EventReader, interrupted};
 use crate::model::{ModelError, Retry};
 
 #[derive(Default)]
-pub struct AnthropicDecoder {
+pub struct AnthropicReader {
     /// Open blocks with their index.
     open: Vec<(usize, Open)>,
     usage: Usage,
@@ -88,8 +88,8 @@ struct Counts {
     cache_read_input_tokens: Option<u64>,
 }
 
-impl AnswerDecoder for AnthropicDecoder {
-    fn read(&mut self, data: &str, out: &mut Out) -> Result<(), ModelError> {
+impl EventReader for AnthropicReader {
+    fn read(&mut self, data: &str, out: &mut DecodedChunks) -> Result<(), ModelError> {
         let event: Event<'_> = wire::parse(data)?;
         match event.kind.as_ref() {
             "content_block_delta" => self.delta(event.index, event.delta, out),
@@ -128,8 +128,8 @@ impl AnswerDecoder for AnthropicDecoder {
     }
 }
 
-impl AnthropicDecoder {
-    fn start(&mut self, index: usize, block: ContentBlock<'_>, out: &mut Out) {
+impl AnthropicReader {
+    fn start(&mut self, index: usize, block: ContentBlock<'_>, out: &mut DecodedChunks) {
         let open = match block.kind.as_ref() {
             "text" => {
                 out.extend(block.text.filter(|text| !text.is_empty()).map(Chunk::Text));
@@ -149,7 +149,7 @@ impl AnthropicDecoder {
         self.open.push((index, open));
     }
 
-    fn delta(&mut self, index: usize, delta: Option<Delta<'_>>, out: &mut Out) {
+    fn delta(&mut self, index: usize, delta: Option<Delta<'_>>, out: &mut DecodedChunks) {
         let Some(delta) = delta else { return };
         out.extend(delta.text.map(Chunk::Text));
         out.extend(delta.thinking.filter(|text| !text.is_empty()).map(Chunk::Thinking));
@@ -171,7 +171,7 @@ impl AnthropicDecoder {
         usage.output_tokens = counts.output_tokens.unwrap_or(usage.output_tokens);
     }
 
-    fn finish(&mut self, out: &mut Out) -> Result<(), ModelError> {
+    fn finish(&mut self, out: &mut DecodedChunks) -> Result<(), ModelError> {
         let reason = match self.reason.as_deref() {
             Some("max_tokens" | "model_context_window_exceeded") => StopReason::MaxTokens,
             Some("refusal") => StopReason::Refusal,
@@ -188,7 +188,7 @@ impl AnthropicDecoder {
     }
 }
 
-fn stop(open: Open, out: &mut Out) {
+fn stop(open: Open, out: &mut DecodedChunks) {
     out.extend(match open {
         Open::Text => Some(Chunk::BlockEnd { thinking: false, state: None }),
         Open::Thinking { signature } => {

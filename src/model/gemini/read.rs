@@ -11,11 +11,11 @@ use super::PROTOCOL;
 use crate::content::{ProviderState, StopReason, Usage};
 use crate::id::ToolCallId;
 use crate::model::provider_error::ProviderError;
-use crate::model::wire::{self, AnswerDecoder, Chunk, Out};
+use crate::model::wire::{self, Chunk, DecodedChunks, EventReader};
 use crate::model::{ModelError, Retry};
 
 #[derive(Default)]
-pub struct GeminiDecoder {
+pub struct GeminiReader {
     usage: Option<Usage>,
     reason: Option<StopReason>,
 }
@@ -81,8 +81,8 @@ struct Counts {
     cached_content_token_count: u64,
 }
 
-impl AnswerDecoder for GeminiDecoder {
-    fn read(&mut self, data: &str, out: &mut Out) -> Result<(), ModelError> {
+impl EventReader for GeminiReader {
+    fn read(&mut self, data: &str, out: &mut DecodedChunks) -> Result<(), ModelError> {
         let event: Event<'_> = wire::parse(data)?;
         if let Some(error) = event.error {
             return Err(error.error());
@@ -109,7 +109,7 @@ impl AnswerDecoder for GeminiDecoder {
         Ok(())
     }
 
-    fn end(&mut self, out: &mut Out) -> bool {
+    fn end(&mut self, out: &mut DecodedChunks) -> bool {
         let Some(reason) = self.reason else { return false };
         out.extend(self.usage.map(Chunk::Usage));
         out.push_back(Chunk::Stop(reason));
@@ -117,7 +117,7 @@ impl AnswerDecoder for GeminiDecoder {
     }
 }
 
-fn read_part(part: Part<'_>, out: &mut Out) {
+fn read_part(part: Part<'_>, out: &mut DecodedChunks) {
     let state: Option<ProviderState> =
         part.thought_signature.and_then(|signature| wire::new_state(PROTOCOL, json!({ "thoughtSignature": signature })));
     if let Some(call) = part.function_call {

@@ -11,9 +11,9 @@ use crate::id::ToolCallId;
 use crate::model::ModelError;
 use crate::model::endpoint::Endpoint;
 use crate::model::provider_error::ProviderError;
-use crate::model::wire::{self, AnswerDecoder, AnswerSize, Chunk, Out};
+use crate::model::wire::{self, AnswerSize, Chunk, DecodedChunks, EventReader};
 
-pub struct ChatDecoder {
+pub struct OpenaiChatReader {
     provider: String,
     calls: Vec<Call>,
     /// The response field of the open thinking block.
@@ -121,8 +121,8 @@ struct Details {
     cache_write_tokens: Option<u64>,
 }
 
-impl AnswerDecoder for ChatDecoder {
-    fn read(&mut self, data: &str, out: &mut Out) -> Result<(), ModelError> {
+impl EventReader for OpenaiChatReader {
+    fn read(&mut self, data: &str, out: &mut DecodedChunks) -> Result<(), ModelError> {
         if data.trim() == "[DONE]" {
             self.reason.get_or_insert(StopReason::EndTurn);
             self.end(out);
@@ -158,7 +158,7 @@ impl AnswerDecoder for ChatDecoder {
     }
 
     /// The answer is complete if it has a finish reason: not every server sends `[DONE]`.
-    fn end(&mut self, out: &mut Out) -> bool {
+    fn end(&mut self, out: &mut DecodedChunks) -> bool {
         let Some(reason) = self.reason else { return false };
         self.end_thinking(out);
         self.calls.sort_by_key(|call| call.index);
@@ -174,7 +174,8 @@ impl AnswerDecoder for ChatDecoder {
     }
 }
 
-impl ChatDecoder {
+impl OpenaiChatReader {
+    /// A reader for an answer of `endpoint`.
     pub fn new(endpoint: &Endpoint) -> Self {
         Self {
             provider: endpoint.provider().to_owned(),
@@ -187,7 +188,7 @@ impl ChatDecoder {
         }
     }
 
-    fn delta(&mut self, delta: Delta<'_>, out: &mut Out) {
+    fn delta(&mut self, delta: Delta<'_>, out: &mut DecodedChunks) {
         if let Some(text) = delta.reasoning_content {
             self.push_thinking(text, "reasoning_content", out);
         } else if let Some(text) = delta.reasoning {
@@ -217,21 +218,21 @@ impl ChatDecoder {
         }
     }
 
-    fn push_text(&mut self, text: String, out: &mut Out) {
+    fn push_text(&mut self, text: String, out: &mut DecodedChunks) {
         if !text.is_empty() {
             self.end_thinking(out);
             out.push_back(Chunk::Text(text));
         }
     }
 
-    fn push_thinking(&mut self, text: String, field: &'static str, out: &mut Out) {
+    fn push_thinking(&mut self, text: String, field: &'static str, out: &mut DecodedChunks) {
         if !text.is_empty() {
             self.field = Some(field);
             out.push_back(Chunk::Thinking(text));
         }
     }
 
-    fn end_thinking(&mut self, out: &mut Out) {
+    fn end_thinking(&mut self, out: &mut DecodedChunks) {
         let (field, details) = (self.field.take(), std::mem::take(&mut self.details));
         if field.is_none() && details.is_empty() {
             return;

@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 use super::PROTOCOL;
 use crate::content::{StopReason, Usage};
 use crate::model::provider_error::ProviderError;
-use crate::model::wire::{self, AnswerDecoder, AnswerSize, Chunk, Out};
+use crate::model::wire::{self, AnswerSize, Chunk, DecodedChunks, EventReader};
 use crate::model::{ModelError, Retry};
 
 #[derive(Default)]
-pub struct ResponsesDecoder {
+pub struct OpenaiResponsesReader {
     /// Calls that were not emitted yet, by the index of their item.
     calls: BTreeMap<usize, Call>,
     refused: bool,
@@ -84,8 +84,8 @@ struct Item<'a> {
     arguments: Option<String>,
 }
 
-impl AnswerDecoder for ResponsesDecoder {
-    fn read(&mut self, data: &str, out: &mut Out) -> Result<(), ModelError> {
+impl EventReader for OpenaiResponsesReader {
+    fn read(&mut self, data: &str, out: &mut DecodedChunks) -> Result<(), ModelError> {
         if data.trim() == "[DONE]" {
             return Ok(());
         }
@@ -133,8 +133,8 @@ impl AnswerDecoder for ResponsesDecoder {
     }
 }
 
-impl ResponsesDecoder {
-    fn item(&mut self, index: usize, raw: Option<&RawValue>, whole: bool, out: &mut Out) -> Result<(), ModelError> {
+impl OpenaiResponsesReader {
+    fn item(&mut self, index: usize, raw: Option<&RawValue>, whole: bool, out: &mut DecodedChunks) -> Result<(), ModelError> {
         let Some(raw) = raw else { return Ok(()) };
         let item: Item<'_> = wire::parse(raw.get())?;
         match item.kind.as_ref() {
@@ -162,7 +162,7 @@ impl ResponsesDecoder {
     }
 
     /// Emits the leading complete calls, in the order of their items.
-    fn emit_calls(&mut self, out: &mut Out) {
+    fn emit_calls(&mut self, out: &mut DecodedChunks) {
         while let Some(call) = self.calls.first_entry().filter(|entry| entry.get().whole) {
             let Call { id, name, arguments, .. } = call.remove();
             let input = if arguments.trim().is_empty() { "{}".to_owned() } else { arguments };
@@ -170,7 +170,7 @@ impl ResponsesDecoder {
         }
     }
 
-    fn finish(&mut self, reason: StopReason, response: Option<Response>, out: &mut Out) {
+    fn finish(&mut self, reason: StopReason, response: Option<Response>, out: &mut DecodedChunks) {
         self.calls.values_mut().for_each(|call| call.whole = true);
         self.emit_calls(out);
         out.extend(response.and_then(|response| response.usage).map(|counts| {

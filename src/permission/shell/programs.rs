@@ -170,13 +170,13 @@ impl<'a> Program<'a> {
             let names: Vec<&str> = directory.split('/').filter(|name| !name.is_empty()).collect();
             directory.starts_with('/') && is_one_of(SYSTEM, &format!("/{}", names.join("/")))
         };
-        let placed = directory.is_none_or(|directory| system(directory) && !is_one_of(BUILTINS, base));
+        let resolved = directory.is_none_or(|directory| system(directory) && !is_one_of(BUILTINS, base));
         let same = |name: &'a str| SAME.iter().find(|(one, _)| *one == name).map_or(name, |(_, other)| *other);
         if is_named(base) || same(base) != base {
-            return Program { name: same(base), standard: placed };
+            return Program { name: same(base), standard: resolved };
         }
         let name = same(unversioned(base));
-        Program { name, standard: placed && name == base }
+        Program { name, standard: resolved && name == base }
     }
 
     /// Returns whether the program runs no other program, except through options

@@ -151,7 +151,7 @@ impl<'c> Git<'c> {
         if cancel.is_cancelled() {
             return Err(ToolError::cancelled());
         }
-        let mut child = self.context.supervisor.spawn(command)?;
+        let mut child = self.context.launcher.spawn(command)?;
         let mut bytes = Vec::new();
         let ended = tokio::select! {
             biased;
@@ -238,12 +238,12 @@ impl<'c> Git<'c> {
     /// The absolute path for a path of a tool call. Symlinks among its parents are resolved, but
     /// not the path itself, because git tracks symlinks as such.
     pub fn locate(&self, path: &str) -> Result<PathBuf, ToolError> {
-        let placed = self.context.workspace.resolve(path);
-        let link = placed.path.file_name().filter(|_| placed.path.is_symlink());
-        let directory = placed.path.parent().and_then(|parent| std::fs::canonicalize(parent).ok());
+        let resolved = self.context.workspace.resolve(path);
+        let link = resolved.path.file_name().filter(|_| resolved.path.is_symlink());
+        let directory = resolved.path.parent().and_then(|parent| std::fs::canonicalize(parent).ok());
         // A symlink outside the repository is resolved.
         let own = link.zip(directory).map(|(name, directory)| directory.join(name)).filter(|own| own.starts_with(&self.top));
-        let place = own.unwrap_or(placed.real);
+        let place = own.unwrap_or(resolved.real);
         if !place.starts_with(&self.top) {
             return Err(ToolError(format!("{path} is not in the repository {}", self.top.display())));
         }

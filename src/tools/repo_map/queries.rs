@@ -1,7 +1,8 @@
 //! Tree-sitter queries for the definitions of each language. `@definition` captures a definition,
 //! `@name` its name.
 
-pub(super) const RUST: &str = "
+/// Definitions and references of Rust.
+pub const RUST: &str = "
 (struct_item name: (_) @name) @definition
 (enum_item name: (_) @name) @definition
 (union_item name: (_) @name) @definition
@@ -15,13 +16,15 @@ pub(super) const RUST: &str = "
 (static_item name: (_) @name) @definition
 ";
 
-pub(super) const PYTHON: &str = "
+/// Definitions and references of Python.
+pub const PYTHON: &str = "
 (class_definition name: (_) @name) @definition
 (function_definition name: (_) @name) @definition
 (module (expression_statement (assignment left: (identifier) @name) @definition))
 ";
 
-pub(super) const JAVASCRIPT: &str = "
+/// Definitions and references of JavaScript.
+pub const JAVASCRIPT: &str = "
 (class_declaration name: (_) @name) @definition
 (function_declaration name: (_) @name) @definition
 (generator_function_declaration name: (_) @name) @definition
@@ -34,7 +37,8 @@ pub(super) const JAVASCRIPT: &str = "
   right: [(arrow_function) (function_expression)]) @definition
 ";
 
-pub(super) const TYPESCRIPT: &str = "
+/// Definitions and references of TypeScript.
+pub const TYPESCRIPT: &str = "
 (interface_declaration name: (_) @name) @definition
 (type_alias_declaration name: (_) @name) @definition
 (enum_declaration name: (_) @name) @definition
@@ -45,7 +49,8 @@ pub(super) const TYPESCRIPT: &str = "
 (internal_module name: (_) @name) @definition
 ";
 
-pub(super) const GO: &str = "
+/// Definitions and references of Go.
+pub const GO: &str = "
 (function_declaration name: (_) @name) @definition
 (method_declaration name: (_) @name) @definition
 (type_spec name: (_) @name) @definition
@@ -54,7 +59,8 @@ pub(super) const GO: &str = "
 (source_file (var_declaration (var_spec name: (identifier) @name) @definition))
 ";
 
-pub(super) const C: &str = "
+/// Definitions and references of C.
+pub const C: &str = "
 (function_definition declarator: (function_declarator declarator: (identifier) @name)) @definition
 (function_definition declarator: (pointer_declarator declarator: (function_declarator declarator: (identifier) @name))) @definition
 (declaration declarator: (function_declarator declarator: (identifier) @name)) @definition
@@ -67,7 +73,8 @@ pub(super) const C: &str = "
 (preproc_def name: (_) @name value: (_)) @definition
 ";
 
-pub(super) const CPP: &str = "
+/// Definitions and references of C++.
+pub const CPP: &str = "
 (class_specifier name: (type_identifier) @name body: (_)) @definition
 (function_definition declarator: (function_declarator declarator: (field_identifier) @name)) @definition
 (function_definition declarator: (function_declarator declarator: (qualified_identifier name: (_) @name))) @definition
@@ -82,7 +89,8 @@ pub(super) const CPP: &str = "
 (concept_definition name: (_) @name) @definition
 ";
 
-pub(super) const JAVA: &str = "
+/// Definitions and references of Java.
+pub const JAVA: &str = "
 (class_declaration name: (_) @name) @definition
 (interface_declaration name: (_) @name) @definition
 (enum_declaration name: (_) @name) @definition

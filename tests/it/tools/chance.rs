@@ -130,7 +130,7 @@ async fn nothing_outside_changes_and_no_file_is_torn() {
                 let (name, input) = call(&mut chance, count);
                 let prepared = world.tools.prepare(name, input.clone(), &world.context).unwrap();
                 // What leads outside is asked about, and nobody says yes.
-                if prepared.placed.iter().any(|placed| !placed.inside) {
+                if prepared.resolved.iter().any(|placed| !placed.inside) {
                     continue;
                 }
                 ran += 1;

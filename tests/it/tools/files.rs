@@ -158,7 +158,7 @@ async fn a_path_that_was_judged_cannot_lead_elsewhere_when_it_runs() {
     symlink("in", world.path("link")).unwrap();
     let input = json!({"file_path": "link/f", "content": "new"});
     let prepared = world.tools.prepare("write", input, &world.context).map_err(|error| error.0).unwrap();
-    assert!(prepared.placed[0].inside);
+    assert!(prepared.resolved[0].inside);
     std::fs::remove_file(world.path("link")).unwrap();
     symlink(world.directory.path(), world.path("link")).unwrap();
     let error = prepared.run(&world.context).await.unwrap_err();

@@ -351,7 +351,7 @@ async fn a_patch_is_judged_by_all_its_paths_and_shown_before() {
         "*** Begin Patch\n*** Update File: a\n@@\n-1\n+2\n*** Delete File: b\n*** Update File: c\n*** Move to: ../d\n*** End Patch";
     let prepared = world.tools.prepare("apply_patch", json!({ "patch": patch }), &world.context).map_err(|error| error.0).unwrap();
     assert_eq!(prepared.access.paths, ["a", "b", "c", "../d"]);
-    assert_eq!(prepared.placed.iter().map(|placed| placed.inside).collect::<Vec<_>>(), [true, true, true, false]);
+    assert_eq!(prepared.resolved.iter().map(|placed| placed.inside).collect::<Vec<_>>(), [true, true, true, false]);
     let diff = |path: &str, old: &str, new: &str| ToolContent::Diff {
         path: world.context.workspace.resolve(path).path,
         old_text: Some(old.into()),

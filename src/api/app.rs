@@ -8,19 +8,19 @@ use std::time::Duration;
 use tokio::sync::OnceCell;
 
 use crate::agent::Services;
-use crate::config::{Durability, Places};
+use crate::config::{DataPaths, Durability};
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::options::Mode;
 use crate::session::{Agents, Capacity, Sessions};
 
 /// The application, shared by all transports. The first call that needs the store opens it.
-pub struct Nuncio {
+pub struct App {
     /// Settings, models and tools, which agents and methods share.
     pub services: Arc<Services>,
     /// The agents that can work in sessions.
     pub agents: Arc<dyn Agents>,
-    pub places: Places,
+    pub places: DataPaths,
     durability: Durability,
     /// The base of relative paths, and the working directory of sessions that are created without
     /// one.
@@ -35,10 +35,10 @@ pub struct Nuncio {
     sessions: OnceCell<Arc<Sessions>>,
 }
 
-impl Nuncio {
+impl App {
     /// Creates the application with its store closed.
-    pub fn new(services: Arc<Services>, agents: Arc<dyn Agents>, cwd: PathBuf, mode: Mode, capacity: Capacity) -> Arc<Nuncio> {
-        Arc::new(Nuncio {
+    pub fn new(services: Arc<Services>, agents: Arc<dyn Agents>, cwd: PathBuf, mode: Mode, capacity: Capacity) -> Arc<App> {
+        Arc::new(App {
             places: services.places.clone(),
             durability: services.user.settings.durability,
             services,

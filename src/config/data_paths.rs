@@ -55,7 +55,7 @@ impl<const N: usize> From<[(&str, &str); N]> for Environment {
 
 /// The paths that nuncio uses: below `NUNCIO_HOME` if it is set, else in the XDG directories.
 #[derive(Clone, Debug)]
-pub struct Places {
+pub struct DataPaths {
     /// `config.toml`, or the file given with `--config`.
     pub file: PathBuf,
     /// Holds `nuncio.db`, `locks/`, `artifacts/`, `attachments/`, `token`, `tokens.json`,
@@ -67,20 +67,20 @@ pub struct Places {
     pub home: Option<PathBuf>,
 }
 
-impl Places {
+impl DataPaths {
     /// `data` overrides the data directory (`--data-dir`).
-    pub fn new(environment: &Environment, data: Option<&Path>) -> Result<Places> {
+    pub fn new(environment: &Environment, data: Option<&Path>) -> Result<DataPaths> {
         let home = environment.get("HOME").map(PathBuf::from);
         let mut places = match environment.get("NUNCIO_HOME") {
             Some(all) => {
                 let all = std::path::absolute(all).map_err(|error| Error::io("resolving NUNCIO_HOME", error))?;
-                Places { file: all.join("config.toml"), config: all.clone(), data: all, home }
+                DataPaths { file: all.join("config.toml"), config: all.clone(), data: all, home }
             }
             None => {
                 let base = etcetera::choose_base_strategy()
                     .map_err(|_| Error::invalid_params("the home directory is unknown").hint("set HOME or NUNCIO_HOME"))?;
                 let config = base.config_dir().join("nuncio");
-                Places { file: config.join("config.toml"), config, data: base.data_dir().join("nuncio"), home }
+                DataPaths { file: config.join("config.toml"), config, data: base.data_dir().join("nuncio"), home }
             }
         };
         if let Some(data) = data {
