@@ -9,9 +9,8 @@ mod services;
 mod step;
 mod turn_loop;
 
-pub use environment::SessionEnvironment;
-pub use execute::{CallHost, CallOutcome, Question, ToolCall, ToolUse};
-
-pub use models::{ModelChoice, Models};
-pub use native::NativeAgents;
-pub use services::Services;
+pub(crate) use environment::SessionEnvironment;
+pub(crate) use execute::{CallHost, CallOutcome, Question, ToolCall, ToolUse};
+pub(crate) use models::Models;
+pub(crate) use native::NativeAgents;
+pub(crate) use services::Services;

@@ -19,7 +19,7 @@ use crate::tools::Tools;
 
 /// Command-line options that all commands accept.
 #[derive(Clone, Debug, Default)]
-pub struct CommonArgs {
+pub(crate) struct CommonArgs {
     pub overrides: Overrides,
     /// The settings file, instead of the default one.
     pub config: Option<PathBuf>,
@@ -30,7 +30,7 @@ pub struct CommonArgs {
 }
 
 /// Settings and paths. The store is not open.
-pub struct Bootstrap {
+pub(crate) struct Bootstrap {
     pub environment: Environment,
     pub places: DataPaths,
     pub loaded: Loaded,
@@ -41,7 +41,7 @@ pub struct Bootstrap {
 }
 
 /// Loads and checks the user's settings, and removes secrets from the environment of this process.
-pub fn bootstrap(environment: Environment, args: CommonArgs) -> Result<Bootstrap> {
+pub(crate) fn bootstrap(environment: Environment, args: CommonArgs) -> Result<Bootstrap> {
     let here = std::env::current_dir().map_err(|error| Error::io("finding the current directory", error))?;
     let cwd = match &args.cwd {
         Some(cwd) => absolute_directory(&here, cwd)?,
@@ -70,7 +70,7 @@ fn absolute_directory(here: &Path, dir: &Path) -> Result<PathBuf> {
 }
 
 /// The application with default limits and its store closed.
-pub fn build(bootstrap: Bootstrap) -> Result<Arc<App>> {
+pub(crate) fn build(bootstrap: Bootstrap) -> Result<Arc<App>> {
     build_with(bootstrap, Capacity::default())
 }
 
@@ -91,7 +91,7 @@ fn build_with(bootstrap: Bootstrap, capacity: Capacity) -> Result<Arc<App>> {
 
 /// Serves ACP on standard input and output, until the input ends or a signal arrives. Calls
 /// `not_json` if the first byte of the input cannot start a JSON-RPC message.
-pub async fn acp(app: Arc<App>, not_json: impl FnOnce() + Unpin) -> Result<()> {
+pub(crate) async fn acp(app: Arc<App>, not_json: impl FnOnce() + Unpin) -> Result<()> {
     acp_until(app, || (), async {}, not_json).await
 }
 
@@ -135,7 +135,7 @@ impl<R: AsyncRead + Unpin, F: FnOnce() + Unpin> AsyncRead for FirstByte<R, F> {
 }
 
 /// Command-line options of the HTTP server.
-pub struct HttpFlags {
+pub(crate) struct HttpFlags {
     /// Host and port to listen on.
     pub address: String,
     /// Allow addresses that other machines can reach.
@@ -149,7 +149,7 @@ pub struct HttpFlags {
 }
 
 /// The application and its HTTP server, which listens but does not accept connections yet.
-pub async fn http_server(bootstrap: Bootstrap, flags: HttpFlags) -> Result<(Arc<App>, HttpServer)> {
+pub(crate) async fn http_server(bootstrap: Bootstrap, flags: HttpFlags) -> Result<(Arc<App>, HttpServer)> {
     let address = tokio::net::lookup_host(&flags.address).await.ok().and_then(|mut found| found.next()).ok_or_else(|| {
         Error::invalid_params(format!("--http: invalid address {}", flags.address)).hint("give a host and a port: 127.0.0.1:8686")
     })?;
@@ -173,7 +173,7 @@ pub async fn http_server(bootstrap: Bootstrap, flags: HttpFlags) -> Result<(Arc<
 
 /// Serves ACP and HTTP on the same sessions, until the input ends or a signal arrives. `ready`
 /// reports the address of the HTTP server.
-pub async fn acp_and_http(app: Arc<App>, server: HttpServer, ready: impl FnOnce()) -> Result<()> {
+pub(crate) async fn acp_and_http(app: Arc<App>, server: HttpServer, ready: impl FnOnce()) -> Result<()> {
     let stop = CancellationToken::new();
     let serving = tokio::spawn(server.serve(stop.clone()));
     // Turns of HTTP clients may finish when the editor disconnects.
@@ -186,7 +186,7 @@ pub async fn acp_and_http(app: Arc<App>, server: HttpServer, ready: impl FnOnce(
 
 /// Serves HTTP until a signal arrives. `ready` reports the address; it is called when signals are
 /// handled already, because its reader may send one immediately.
-pub async fn serve(server: HttpServer, ready: impl FnOnce() -> Result<()>) -> Result<()> {
+pub(crate) async fn serve(server: HttpServer, ready: impl FnOnce() -> Result<()>) -> Result<()> {
     let stop = CancellationToken::new();
     let signalled = tokio::spawn(on_signal(stop.clone()));
     ready()?;
@@ -197,7 +197,7 @@ pub async fn serve(server: HttpServer, ready: impl FnOnce() -> Result<()>) -> Re
 
 /// Cancels `stop` on SIGINT, SIGTERM or SIGHUP. From this call on, these signals no longer
 /// terminate the process by default.
-pub fn on_signal(stop: CancellationToken) -> impl Future<Output = ()> + Send + use<> {
+pub(crate) fn on_signal(stop: CancellationToken) -> impl Future<Output = ()> + Send + use<> {
     use tokio::signal::unix::{SignalKind, signal};
     let listen = || -> std::io::Result<_> {
         Ok((signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, signal(SignalKind::hangup())?))

@@ -33,8 +33,6 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
-pub use schema::{SCHEMAS, schema};
-
 use crate::app;
 use crate::config::{Environment, Telemetry};
 use crate::error::{Error, Result};

@@ -11,12 +11,11 @@ mod secret;
 mod settings;
 mod trust;
 
-pub use data_paths::{DataPaths, Environment};
-pub use git::excludes;
-pub use load::{Loaded, Origin, Overrides, load_project, load_user};
-pub use secret::{CREDENTIALS_HINT, has_credentials, mask_urls};
-pub use settings::{
-    AccessKind, Durability, HttpSettings, Instructions, LanguageServer, Permissions, Policy, Protocol, Provider, Rule, SandboxMode,
-    SandboxSettings, Settings, Telemetry, ToolSettings,
-};
-pub use trust::{Trust, Trusted};
+pub(crate) use data_paths::DataPaths;
+pub use data_paths::Environment;
+pub(crate) use git::excludes;
+pub(crate) use load::{Loaded, Overrides, load_project, load_user};
+pub(crate) use secret::{CREDENTIALS_HINT, has_credentials, mask_urls};
+pub use settings::{AccessKind, Durability, Policy, Protocol, Rule};
+pub(crate) use settings::{HttpSettings, LanguageServer, Provider, SandboxMode, Settings, Telemetry};
+pub(crate) use trust::Trust;

@@ -135,7 +135,7 @@ pub enum ToolContent {
 
 impl ToolContent {
     /// Text content.
-    pub fn text(text: impl Into<String>) -> ToolContent {
+    pub(crate) fn text(text: impl Into<String>) -> ToolContent {
         ToolContent::Content { content: Part::text(text) }
     }
 }

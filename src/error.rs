@@ -73,12 +73,12 @@ pub const KINDS: &[Row] = &[
 
 impl Kind {
     /// The row of this kind.
-    pub fn row(self) -> &'static Row {
+    pub(crate) fn row(self) -> &'static Row {
         &KINDS[self as usize]
     }
 
     /// The kind with this stable code.
-    pub fn from_code(code: &str) -> Option<Kind> {
+    pub(crate) fn from_code(code: &str) -> Option<Kind> {
         KINDS.iter().find(|row| row.code == code).map(|row| row.kind)
     }
 }
@@ -104,41 +104,41 @@ impl Error {
     }
 
     /// Sets the hint.
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
     /// Sets the details.
-    pub fn details(mut self, details: Value) -> Self {
+    pub(crate) fn details(mut self, details: Value) -> Self {
         self.details = Some(details);
         self
     }
 
     /// Sets the underlying error.
-    pub fn source(mut self, source: impl StdError + Send + Sync + 'static) -> Self {
+    pub(crate) fn source(mut self, source: impl StdError + Send + Sync + 'static) -> Self {
         self.source = Some(Arc::new(source));
         self
     }
 
     /// An error of kind [`Kind::InvalidParams`].
-    pub fn invalid_params(message: impl Into<String>) -> Self {
+    pub(crate) fn invalid_params(message: impl Into<String>) -> Self {
         Self::new(Kind::InvalidParams, message)
     }
 
     /// An error of kind [`Kind::NotFound`].
-    pub fn not_found(message: impl Into<String>) -> Self {
+    pub(crate) fn not_found(message: impl Into<String>) -> Self {
         Self::new(Kind::NotFound, message)
     }
 
     /// An error of kind [`Kind::Internal`].
-    pub fn internal(message: impl Into<String>) -> Self {
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
         Self::new(Kind::Internal, message)
     }
 
     /// An I/O error: `doing` names the operation. Without a free file descriptor its kind is
     /// [`Kind::Overloaded`], because the same call may succeed later.
-    pub fn io(doing: impl fmt::Display, error: std::io::Error) -> Self {
+    pub(crate) fn io(doing: impl fmt::Display, error: std::io::Error) -> Self {
         let failed = Self::internal(format!("{doing}: {error}"));
         let failed = match out_of_files(&error) {
             true => Self { kind: Kind::Overloaded, ..failed }.hint("try again, or raise the limit of open files (ulimit -n)"),
@@ -149,7 +149,7 @@ impl Error {
 }
 
 /// Returns whether an operation failed for want of a file descriptor (EMFILE, ENFILE).
-pub fn out_of_files(error: &std::io::Error) -> bool {
+pub(crate) fn out_of_files(error: &std::io::Error) -> bool {
     [libc::EMFILE, libc::ENFILE].map(Some).contains(&error.raw_os_error())
 }
 

@@ -96,7 +96,7 @@ pub enum PermissionOutcome {
 
 impl PermissionOutcome {
     /// Returns whether the call may run.
-    pub fn allows(self) -> bool {
+    pub(crate) fn allows(self) -> bool {
         matches!(self, Self::AllowOnce | Self::AllowAlways)
     }
 }
@@ -282,7 +282,7 @@ impl PartialEq for UnknownEvent {
 
 impl Body {
     /// A notice with a description.
-    pub fn notice(severity: Severity, title: impl Into<String>, description: impl Into<String>) -> Body {
+    pub(crate) fn notice(severity: Severity, title: impl Into<String>, description: impl Into<String>) -> Body {
         Body::Notice { severity, title: title.into(), description: Some(description.into()) }
     }
 }

@@ -17,7 +17,7 @@ mod schema;
 mod sse;
 mod state;
 mod tls;
-pub mod tokens;
+pub(crate) mod tokens;
 mod turn;
 mod web;
 mod write_timeout;
@@ -40,11 +40,11 @@ use connection::Transport;
 use metrics::GaugeGuard;
 use pending_connections::PendingConnections;
 use state::AppState;
-pub use tokens::Tokens;
+pub(crate) use tokens::Tokens;
 
 /// Options of the HTTP server, from the command line.
 #[derive(Clone, Debug)]
-pub struct HttpOptions {
+pub(crate) struct HttpOptions {
     pub address: SocketAddr,
     /// Allows addresses outside the loopback interface.
     pub public: bool,
@@ -59,7 +59,7 @@ pub struct HttpOptions {
 }
 
 /// The HTTP server: bound to its address, serving once [`HttpServer::serve`] is called.
-pub struct HttpServer {
+pub(crate) struct HttpServer {
     listener: TcpListener,
     tls: Option<tokio_rustls::TlsAcceptor>,
     state: Arc<AppState>,
@@ -68,7 +68,7 @@ pub struct HttpServer {
 
 impl HttpServer {
     /// Checks the options, generates the owner token if needed and binds the address.
-    pub async fn open(app: Arc<App>, options: HttpOptions) -> Result<HttpServer> {
+    pub(crate) async fn open(app: Arc<App>, options: HttpOptions) -> Result<HttpServer> {
         let settings = &app.services.user.settings.http;
         let tls = tls::acceptor(settings)?;
         if !options.address.ip().is_loopback() {
@@ -98,20 +98,20 @@ impl HttpServer {
     }
 
     /// The URL of the server: `http://ADDRESS` or `https://ADDRESS`.
-    pub fn url(&self) -> Result<String> {
+    pub(crate) fn url(&self) -> Result<String> {
         let address = self.listener.local_addr().map_err(|error| Error::io("reading the listener's address", error))?;
         Ok(format!("{}://{address}", if self.tls.is_some() { "https" } else { "http" }))
     }
 
     /// The URL with the owner token, for a browser. Browsers do not send the fragment to the
     /// server.
-    pub fn ready_url(&self) -> Result<String> {
+    pub(crate) fn ready_url(&self) -> Result<String> {
         Ok(format!("{}/#token={}", self.url()?, self.token))
     }
 
     /// Serves until `stop` is cancelled. Then running turns get `http.drain_s` to end before they
     /// are cancelled, and streams end with the last event.
-    pub async fn serve(self, stop: CancellationToken) {
+    pub(crate) async fn serve(self, stop: CancellationToken) {
         let HttpServer { listener, tls, state, .. } = self;
         let connections = TaskTracker::new();
         let slots = Arc::new(Semaphore::new(connections_max()));

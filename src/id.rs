@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Position of an event in its session's log: starts at 1, without gaps when it is committed.
-pub type Seq = u64;
+pub(crate) type Seq = u64;
 
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident $prefix:literal),+ $(,)?) => {$(

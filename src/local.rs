@@ -12,31 +12,31 @@ use crate::id::{Seq, SessionId};
 
 /// A client in this process, with access to every directory.
 #[derive(Clone)]
-pub struct LocalClient {
+pub(crate) struct LocalClient {
     app: Arc<App>,
     client: Arc<Client>,
 }
 
 impl LocalClient {
     /// A controller. `principal` is its identity in the log.
-    pub fn new(app: Arc<App>, principal: &str) -> LocalClient {
+    pub(crate) fn new(app: Arc<App>, principal: &str) -> LocalClient {
         LocalClient { app, client: Arc::new(Client::new(principal)) }
     }
 
     /// Calls a method and returns its result.
-    pub async fn call<M: Method>(&self, params: M::Params) -> Result<M::Result> {
+    pub(crate) async fn call<M: Method>(&self, params: M::Params) -> Result<M::Result> {
         self.call_until::<M>(params, CancellationToken::new()).await
     }
 
     /// Calls a method that starts a turn, such as a prompt.
     /// The events that precede the result are committed when this returns.
-    pub async fn call_until<M: Method>(&self, params: M::Params, cancel: CancellationToken) -> Result<M::Result> {
+    pub(crate) async fn call_until<M: Method>(&self, params: M::Params, cancel: CancellationToken) -> Result<M::Result> {
         self.reply::<M>(params, cancel).await?.result
     }
 
     /// Calls a method that creates or opens a session. Returns the session's id and the seq after
     /// which its events are new to this client.
-    pub async fn open<M: Method>(&self, params: M::Params) -> Result<(SessionId, Seq)> {
+    pub(crate) async fn open<M: Method>(&self, params: M::Params) -> Result<(SessionId, Seq)> {
         let reply = self.reply::<M>(params, CancellationToken::new()).await?;
         reply.result?;
         match reply.follow {
@@ -51,7 +51,7 @@ impl LocalClient {
 
     /// Follows the events of a session after seq `after`. While the stream exists and `answers` is
     /// true, this client counts as one that answers permission requests.
-    pub async fn follow(&self, session: &SessionId, after: Seq, answers: bool) -> Result<LocalEvents> {
+    pub(crate) async fn follow(&self, session: &SessionId, after: Seq, answers: bool) -> Result<LocalEvents> {
         let client = match answers {
             true => self.client.clone(),
             false => Arc::new(Client::limited(&self.client.principal, ClientRole::Observer, None)),
@@ -65,7 +65,7 @@ impl LocalClient {
 }
 
 /// The events of a session, in order.
-pub struct LocalEvents {
+pub(crate) struct LocalEvents {
     stream: EventStream,
     /// Never cancelled.
     live: CancellationToken,
@@ -75,7 +75,7 @@ pub struct LocalEvents {
 
 impl LocalEvents {
     /// Waits for the next events. Cancel safe. Returns an error if the session was deleted.
-    pub async fn next(&mut self) -> Result<Vec<Arc<Event>>> {
+    pub(crate) async fn next(&mut self) -> Result<Vec<Arc<Event>>> {
         loop {
             match self.stream.next(&self.live).await? {
                 Some(StreamItem::Events(events)) => return Ok(events.into_iter().map(|(_, event)| event).collect()),
@@ -86,7 +86,7 @@ impl LocalEvents {
     }
 
     /// Returns the committed events without waiting for more.
-    pub async fn committed(&mut self) -> Result<Vec<Arc<Event>>> {
+    pub(crate) async fn committed(&mut self) -> Result<Vec<Arc<Event>>> {
         let mut committed = Vec::new();
         while let Some(item) = self.stream.next(&self.ended).await? {
             if let StreamItem::Events(events) = item {

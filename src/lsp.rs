@@ -11,6 +11,6 @@ mod server;
 mod servers;
 mod uri;
 
-pub use diagnostic::{Diagnostic, DiagnosticSeverity, render};
-pub use languages::{EditDiagnostics, LanguageConfig, Languages};
-pub use servers::Servers;
+pub(crate) use diagnostic::{Diagnostic, render};
+pub(crate) use languages::{EditDiagnostics, LanguageConfig, Languages};
+pub(crate) use servers::Servers;

@@ -20,10 +20,9 @@ pub mod scripted;
 mod sse;
 mod wire;
 
-pub use answer::{Chunk, ChunkStream, Model};
+pub use crate::options::Thinking;
+pub use answer::{Chunk, Model};
 pub use error::{ModelError, Retry};
 pub use http::open;
 pub use message::{Block, Message, ToolResult};
 pub use request::{Request, ToolSpec};
-
-pub use crate::options::Thinking;

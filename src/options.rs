@@ -21,7 +21,7 @@ pub enum Mode {
 }
 
 /// A row of [`MODES`].
-pub struct ModeRow {
+pub(crate) struct ModeRow {
     pub mode: Mode,
     /// The name in events, methods and flags.
     pub id: &'static str,
@@ -31,7 +31,7 @@ pub struct ModeRow {
 }
 
 /// The modes, in the order of [`Mode`].
-pub const MODES: &[ModeRow] = &[
+pub(crate) const MODES: &[ModeRow] = &[
     ModeRow { mode: Mode::Ask, id: "ask", name: "Ask", description: "Reads freely; asks before changing or running anything" },
     ModeRow {
         mode: Mode::AcceptEdits,
@@ -45,7 +45,7 @@ pub const MODES: &[ModeRow] = &[
 
 impl Mode {
     /// The name in events, methods and flags.
-    pub fn id(self) -> &'static str {
+    pub(crate) fn id(self) -> &'static str {
         MODES[self as usize].id
     }
 }
@@ -96,10 +96,10 @@ pub enum Thinking {
 
 impl Thinking {
     /// All levels, ascending.
-    pub const ALL: [Thinking; 5] = [Thinking::Off, Thinking::Minimal, Thinking::Low, Thinking::Medium, Thinking::High];
+    pub(crate) const ALL: [Thinking; 5] = [Thinking::Off, Thinking::Minimal, Thinking::Low, Thinking::Medium, Thinking::High];
 
     /// The name in events, methods and flags.
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Thinking::Off => "off",
             Thinking::Minimal => "minimal",
@@ -151,7 +151,7 @@ pub enum OptionValue<T> {
 
 impl<T: Copy> OptionValue<T> {
     /// The value, unless it is not one of `T`.
-    pub fn known(&self) -> Option<T> {
+    pub(crate) fn known(&self) -> Option<T> {
         match self {
             OptionValue::Known(value) => Some(*value),
             OptionValue::Other(_) => None,

@@ -13,5 +13,5 @@ mod nearest;
 mod normalized;
 mod splice;
 
-pub use diff::{Diff, Side, unified_diff};
-pub use edit_error::EditError;
+pub(crate) use diff::Diff;
+pub use diff::{Side, unified_diff};

@@ -2,7 +2,7 @@
 //! about it.
 
 pub mod hidden;
-pub mod paths;
+pub(crate) mod paths;
 pub mod rules;
 pub mod shell;
 
@@ -24,22 +24,22 @@ pub struct Access {
 
 impl Access {
     /// Reads a path.
-    pub fn read(path: impl Into<String>) -> Access {
+    pub(crate) fn read(path: impl Into<String>) -> Access {
         Access { paths: vec![path.into()], ..Access::none() }
     }
 
     /// Writes a path.
-    pub fn write(path: impl Into<String>) -> Access {
+    pub(crate) fn write(path: impl Into<String>) -> Access {
         Access { kind: AccessKind::Write, ..Access::read(path) }
     }
 
     /// Fetches a URL.
-    pub fn network(url: impl Into<String>) -> Access {
+    pub(crate) fn network(url: impl Into<String>) -> Access {
         Access { kind: AccessKind::Network, url: Some(url.into()), ..Access::none() }
     }
 
     /// Access to nothing outside the session.
-    pub fn none() -> Access {
+    pub(crate) fn none() -> Access {
         Access { kind: AccessKind::Read, paths: Vec::new(), command: None, environment: String::new(), url: None }
     }
 }

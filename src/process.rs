@@ -21,9 +21,11 @@ mod tree;
 
 use std::io;
 
-pub use child::{Child, Ending, Output};
-pub use command::{Command, CommandKind};
-pub use exported::ExportedChange;
+pub use child::Child;
+pub(crate) use child::Ending;
+pub use command::Command;
+pub(crate) use command::CommandKind;
+pub(crate) use exported::ExportedChange;
 pub use fork_server::helper_main;
 pub use fork_server_handle::HELPER;
 pub use launcher::ProcessLauncher;
@@ -31,7 +33,7 @@ pub use report::ExitStatus;
 pub use sandbox::Sandbox;
 
 /// Returns the resident memory of this process (proc(5), /proc/self/statm).
-pub fn resident_bytes() -> Option<u64> {
+pub(crate) fn resident_bytes() -> Option<u64> {
     let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = statm.split_whitespace().nth(1)?.parse().ok()?;
     Some(pages * rustix::param::page_size() as u64)
@@ -39,7 +41,7 @@ pub fn resident_bytes() -> Option<u64> {
 
 /// Raises the soft limit of open files to the hard limit (RLIMIT_NOFILE, getrlimit(2)). Returns the
 /// former soft limit.
-pub fn raise_open_files() -> io::Result<u64> {
+pub(crate) fn raise_open_files() -> io::Result<u64> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum })?;

@@ -6,7 +6,7 @@
 
 mod connection;
 mod dialect;
-pub mod framing;
+pub(crate) mod framing;
 pub mod headers;
 pub mod lines;
 pub mod message;
@@ -18,6 +18,8 @@ mod writer;
 pub use connection::{Connection, RequestError, connection};
 pub use dialect::{Dialect, WhenFull};
 pub use framing::Framing;
-pub use reader::{Handler, MessageReader, ReadError};
+pub use reader::Handler;
+pub use reader::{MessageReader, ReadError};
 pub use shared::ConnectionClosed;
-pub use writer::{Feed, FrameWriter, MessageWriter};
+pub use writer::MessageWriter;
+pub use writer::{Feed, FrameWriter};

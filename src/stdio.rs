@@ -17,7 +17,7 @@ use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
-pub use pipes::standard;
+pub(crate) use pipes::standard;
 
 use crate::api::{App, Client, FollowChange};
 use crate::error::{Error, Kind, Result};
@@ -41,7 +41,7 @@ const ACP: Dialect = Dialect {
 
 /// Serves one client until its input ends or `stop` is cancelled. Then waits for `others`, cancels
 /// the running turns, and writes the remaining output, within [`limits::DRAIN`].
-pub async fn serve(
+pub(crate) async fn serve(
     app: Arc<App>,
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin + Send + 'static,

@@ -9,7 +9,7 @@ mod private;
 mod read_only;
 mod sessions;
 
-pub use database::{ChangeWatch, Store};
-pub use events::{Append, StoredEvent, Writer};
-pub use idempotency::IdempotencyRecord;
-pub use sessions::{SessionPage, SessionRow};
+pub(crate) use database::{ChangeWatch, Store};
+pub(crate) use events::{Append, StoredEvent, Writer};
+pub(crate) use idempotency::IdempotencyRecord;
+pub(crate) use sessions::{SessionPage, SessionRow};

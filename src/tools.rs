@@ -63,7 +63,7 @@ impl Tools {
     }
 
     /// A table of these tools.
-    pub fn of(tools: Vec<Arc<dyn AnyTool>>) -> Tools {
+    pub(crate) fn of(tools: Vec<Arc<dyn AnyTool>>) -> Tools {
         let specs = tools.iter().map(|tool| tool.spec().clone()).collect();
         Tools { tools, specs }
     }
@@ -89,17 +89,17 @@ impl Tools {
     }
 
     /// All tools.
-    pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn AnyTool>> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<dyn AnyTool>> {
         self.tools.iter()
     }
 
     /// The name of each tool with its aliases.
-    pub fn known(&self) -> Vec<(&str, &[&str])> {
+    pub(crate) fn known(&self) -> Vec<(&str, &[&str])> {
         self.tools.iter().map(|tool| (tool.name(), tool.aliases())).collect()
     }
 
     /// The names of all tools.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.tools.iter().map(|tool| tool.name())
     }
 }

@@ -4,7 +4,8 @@ mod address;
 mod client;
 mod get;
 
-pub use address::{Address, is_public};
+pub(crate) use address::Address;
+pub use address::is_public;
 pub use client::HttpClients;
 pub(crate) use client::{Destination, causes, chain};
 pub(crate) use get::WebResponse;

@@ -11,11 +11,13 @@ mod walk;
 
 use std::path::{Path, PathBuf};
 
-pub use file::{open, read_small, read_small_text};
-pub use media::{image_type, media_type};
-pub use private::{create_private, create_private_dir, replace_private, write_private};
-pub use transaction::{FileChange, NotChanged, commit, create_parents};
-pub use walk::{PathFilter, Walk, WalkEntry};
+pub use file::open;
+pub(crate) use file::{read_small, read_small_text};
+pub(crate) use media::{image_type, media_type};
+pub(crate) use private::{create_private, create_private_dir, replace_private, write_private};
+pub use transaction::{FileChange, commit};
+pub(crate) use transaction::{NotChanged, create_parents};
+pub(crate) use walk::{PathFilter, Walk, WalkEntry};
 
 /// The directories of a session, free of symlinks.
 #[derive(Clone, Debug)]
@@ -84,32 +86,32 @@ impl Workspace {
     }
 
     /// Sets the directory of the session's attachments.
-    pub fn attachments(mut self, directory: &Path) -> Workspace {
+    pub(crate) fn attachments(mut self, directory: &Path) -> Workspace {
         self.attachments = Some(roots::real(directory));
         self
     }
 
     /// Adds files or directories whose modification requires permission.
-    pub fn protect(mut self, directories: impl IntoIterator<Item = PathBuf>) -> Workspace {
+    pub(crate) fn protect(mut self, directories: impl IntoIterator<Item = PathBuf>) -> Workspace {
         self.protected.extend(directories.into_iter().map(|directory| roots::real(&directory)));
         self
     }
 
     /// Adds directories that sandboxed commands cannot read.
-    pub fn private(mut self, directories: impl IntoIterator<Item = PathBuf>) -> Workspace {
+    pub(crate) fn private(mut self, directories: impl IntoIterator<Item = PathBuf>) -> Workspace {
         self.private.extend(directories.into_iter().map(|directory| roots::real(&directory)));
         self
     }
 
     /// Sets the user's global git ignore file.
-    pub fn excludes(mut self, file: Option<PathBuf>) -> Workspace {
+    pub(crate) fn excludes(mut self, file: Option<PathBuf>) -> Workspace {
         self.excludes = file;
         self
     }
 
     /// Returns whether `real` affects permissions or is executed implicitly: settings of nuncio,
     /// hooks and settings of git.
-    pub fn is_protected(&self, real: &Path) -> bool {
+    pub(crate) fn is_protected(&self, real: &Path) -> bool {
         let root = self.roots.iter().filter_map(|root| real.strip_prefix(root).ok()).min_by_key(|rest| rest.components().count());
         let protected =
             |part: std::path::Component<'_>| [".nuncio", ".git"].iter().any(|name| part.as_os_str().eq_ignore_ascii_case(name));
@@ -124,7 +126,7 @@ impl Workspace {
 
     /// Fixes the resolution of `paths` for one call. A symlink created after the permission check
     /// cannot redirect them.
-    pub fn with_resolved(mut self, paths: impl IntoIterator<Item = (String, ResolvedPath)>) -> Workspace {
+    pub(crate) fn with_resolved(mut self, paths: impl IntoIterator<Item = (String, ResolvedPath)>) -> Workspace {
         self.resolved = paths.into_iter().collect();
         self
     }
@@ -165,6 +167,6 @@ impl Workspace {
 
 /// Quotes and escapes a name or path that contains control characters, as Rust's `Debug` does, so
 /// that it stays on one line. Others are returned unchanged.
-pub fn one_line(name: String) -> String {
+pub(crate) fn one_line(name: String) -> String {
     if name.contains(char::is_control) { format!("{name:?}") } else { name }
 }

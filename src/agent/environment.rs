@@ -15,7 +15,7 @@ use crate::toolkit::{FilesSeen, Shell, ToolContext};
 use crate::workspace::Workspace;
 
 /// The environment of one session. It is built again when the session's directories change.
-pub struct SessionEnvironment {
+pub(crate) struct SessionEnvironment {
     pub(super) services: Arc<Services>,
     pub(super) loaded: Loaded,
     pub(super) workspace: Arc<Workspace>,
@@ -34,7 +34,7 @@ pub struct SessionEnvironment {
 impl SessionEnvironment {
     /// Builds the environment of `cwd` and `directories` from the current settings. `session` names
     /// its artifact directory. The shell of `before`, with its variables and jobs, is kept.
-    pub fn new(
+    pub(crate) fn new(
         services: Arc<Services>,
         session: &str,
         cwd: PathBuf,

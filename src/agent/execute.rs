@@ -25,7 +25,7 @@ use crate::session::turn::panic_message;
 use crate::toolkit::{self, ClientAccess, PreparedCall, Progress, ToolContext, ToolError, ToolOutput, ToolProperties};
 
 /// Where a tool call comes from: a turn, or the command `nuncio tool`.
-pub trait CallHost: Send + Sync {
+pub(crate) trait CallHost: Send + Sync {
     /// Cancels the call.
     fn cancel(&self) -> &CancellationToken;
 
@@ -51,7 +51,7 @@ pub trait CallHost: Send + Sync {
 }
 
 /// A permission request.
-pub struct Question {
+pub(crate) struct Question {
     pub tool_call_id: ToolCallId,
     /// Title of the call.
     pub title: String,
@@ -63,7 +63,7 @@ pub struct Question {
 }
 
 /// A tool call as the model wrote it, with its id in this session. `input` is JSON.
-pub struct ToolUse {
+pub(crate) struct ToolUse {
     pub id: ToolCallId,
     pub name: String,
     pub input: String,
@@ -71,7 +71,7 @@ pub struct ToolUse {
 }
 
 /// How a call ended. The texts are results for the model.
-pub enum CallOutcome {
+pub(crate) enum CallOutcome {
     Completed(ToolOutput),
     Failed(String),
     InvalidInput(String),
@@ -87,7 +87,7 @@ impl From<Result<ToolOutput, ToolError>> for CallOutcome {
 }
 
 /// An announced call: the prepared tool, or the error that the input caused.
-pub struct ToolCall {
+pub(crate) struct ToolCall {
     id: ToolCallId,
     context: ToolContext,
     environment: Arc<SessionEnvironment>,
@@ -97,7 +97,7 @@ pub struct ToolCall {
 impl ToolCall {
     /// Parses the input once, so that the checked call is the one that runs, and emits
     /// `tool.started`.
-    pub async fn announce(host: &dyn CallHost, environment: &Arc<SessionEnvironment>, tool_use: ToolUse) -> ToolCall {
+    pub(crate) async fn announce(host: &dyn CallHost, environment: &Arc<SessionEnvironment>, tool_use: ToolUse) -> ToolCall {
         let ToolUse { id, name, input, state } = tool_use;
         let mut context = environment.tool_context();
         context.call_id = id.clone();
@@ -118,7 +118,7 @@ impl ToolCall {
     }
 
     /// Runs the call and records its result.
-    pub async fn finish(self, host: &dyn CallHost) -> Result<()> {
+    pub(crate) async fn finish(self, host: &dyn CallHost) -> Result<()> {
         let id = self.id.clone();
         let outcome = self.run(host).await?;
         host.commit(completed(id, outcome), false).await
@@ -126,7 +126,7 @@ impl ToolCall {
 
     /// Checks permissions, and runs the tool if they allow it. Returns an error only if the log
     /// cannot be written.
-    pub async fn run(self, host: &dyn CallHost) -> Result<CallOutcome> {
+    pub(crate) async fn run(self, host: &dyn CallHost) -> Result<CallOutcome> {
         let ToolCall { id, mut context, environment, prepared } = self;
         let prepared = match prepared {
             Ok(prepared) => prepared,

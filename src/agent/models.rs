@@ -18,7 +18,7 @@ use crate::workspace;
 
 /// A model that a session can select.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ModelChoice {
+pub(crate) struct ModelChoice {
     /// `PROVIDER/NAME`.
     pub id: String,
     pub name: String,
@@ -51,7 +51,7 @@ fn permanent(message: impl Into<String>) -> ModelError {
 }
 
 impl Models {
-    pub fn new(environment: Environment, base_url: Option<String>, launcher: ProcessLauncher, cwd: PathBuf) -> Models {
+    pub(crate) fn new(environment: Environment, base_url: Option<String>, launcher: ProcessLauncher, cwd: PathBuf) -> Models {
         Models { environment, base_url, launcher, cwd, clients: HttpClients::default(), found: tokio::sync::OnceCell::new() }
     }
 
@@ -61,7 +61,7 @@ impl Models {
 
     /// The default model: from the settings, else of the first provider with a key, else of a local
     /// server.
-    pub async fn default_id(&self, settings: &Settings) -> Result<String, ModelError> {
+    pub(crate) async fn default_id(&self, settings: &Settings) -> Result<String, ModelError> {
         if let Some(model) = self.known_default(settings) {
             return Ok(model);
         }
@@ -72,18 +72,18 @@ impl Models {
     }
 
     /// The default model, or `None` if only a request to a local server could determine it.
-    pub fn known_default(&self, settings: &Settings) -> Option<String> {
+    pub(crate) fn known_default(&self, settings: &Settings) -> Option<String> {
         let keyed = || catalog::default_model(&|name: &str| self.variable(name));
         settings.model.clone().or_else(keyed).or_else(|| self.found.get().map(|found| found.id.clone()))
     }
 
     /// The base URL of the detected local server, if `id` is its model.
-    pub fn found_at(&self, id: &str) -> Option<&str> {
+    pub(crate) fn found_at(&self, id: &str) -> Option<&str> {
         self.found.get().filter(|found| found.id == id).map(|found| found.base_url.as_str())
     }
 
     /// Checks that the provider of `id` is in the catalog or in the settings.
-    pub fn check(&self, id: &str, settings: &Settings) -> Result<(), ModelError> {
+    pub(crate) fn check(&self, id: &str, settings: &Settings) -> Result<(), ModelError> {
         if id.starts_with("scripted:") { Ok(()) } else { self.split(id, settings).map(drop) }
     }
 
@@ -112,7 +112,7 @@ impl Models {
     }
 
     /// Opens a model. A scripted model starts at its first step.
-    pub async fn open(&self, id: &str, settings: &Settings) -> Result<Arc<dyn Model>, ModelError> {
+    pub(crate) async fn open(&self, id: &str, settings: &Settings) -> Result<Arc<dyn Model>, ModelError> {
         if let Some(file) = id.strip_prefix("scripted:") {
             let path = self.cwd.join(file);
             let text = read_script(&path).map_err(|error| permanent(format!("reading script {}: {error}", path.display())))?;
@@ -193,7 +193,7 @@ impl Models {
     /// The models to choose from, without a request to a server: `current`, the models of the
     /// settings, the catalog models of providers with a key, and the model of a detected local
     /// server.
-    pub fn choices(&self, settings: &Settings, current: &str) -> Vec<ModelChoice> {
+    pub(crate) fn choices(&self, settings: &Settings, current: &str) -> Vec<ModelChoice> {
         let configured = settings
             .providers
             .iter()
@@ -225,7 +225,7 @@ impl Models {
     }
 
     /// Names of the environment variables that hold API keys or tokens.
-    pub fn secret_names(settings: &Settings) -> Vec<String> {
+    pub(crate) fn secret_names(settings: &Settings) -> Vec<String> {
         let known = catalog::PROVIDERS.iter().flat_map(|provider| provider.key_env.iter().map(|name| name.to_string()));
         let own = settings.providers.values().filter_map(|provider| provider.api_key_env.clone());
         known.chain(own).chain(["NUNCIO_TOKEN".into()]).collect()

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::session::{Agent, AgentInfo, Agents, SessionSetup};
 
 /// The only agent of a process without a hub.
-pub struct NativeAgents(pub Arc<Services>);
+pub(crate) struct NativeAgents(pub Arc<Services>);
 
 impl Agents for NativeAgents {
     fn list(&self) -> Vec<AgentInfo> {

@@ -17,7 +17,7 @@ use crate::workspace::{PathFilter, ResolvedPath};
 
 /// Builds the permission request of a call: what rules match against. Paths have their symlinks
 /// resolved.
-pub fn request<'a>(prepared: &'a PreparedCall, context: &ToolContext) -> PermissionRequest<'a> {
+pub(crate) fn request<'a>(prepared: &'a PreparedCall, context: &ToolContext) -> PermissionRequest<'a> {
     let (access, workspace) = (&prepared.access, &context.workspace);
     let place = |resolved: &ResolvedPath| {
         let guarded = access.kind == AccessKind::Write && workspace.is_protected(&resolved.real);
@@ -46,7 +46,7 @@ fn left_behind(context: &ToolContext) -> String {
 }
 
 /// Returns the filter for paths that rules hide from an allowed call that lists files.
-pub fn path_filter(rules: &Rules, prepared: &PreparedCall, context: &ToolContext) -> Option<PathFilter> {
+pub(crate) fn path_filter(rules: &Rules, prepared: &PreparedCall, context: &ToolContext) -> Option<PathFilter> {
     if !prepared.properties.lists_files {
         return None;
     }
@@ -57,7 +57,7 @@ pub fn path_filter(rules: &Rules, prepared: &PreparedCall, context: &ToolContext
 
 /// Returns which redirects an allowed call may follow: addresses that rules allow, and, where they
 /// ask, addresses on the host of the original request.
-pub fn redirect_policy(rules: &Rules, mode: Mode, default: Policy, prepared: &PreparedCall) -> Option<RedirectPolicy> {
+pub(crate) fn redirect_policy(rules: &Rules, mode: Mode, default: Policy, prepared: &PreparedCall) -> Option<RedirectPolicy> {
     let asked = Address::parse(prepared.access.url.as_deref()?).ok()?;
     let (rules, tool) = (rules.clone(), prepared.name.clone());
     Some(Arc::new(move |next: &Address| {
@@ -74,7 +74,13 @@ pub fn redirect_policy(rules: &Rules, mode: Mode, default: Policy, prepared: &Pr
 
 /// Evaluates the rules for a call. If its result reveals content of its files, rules that restrict
 /// reading them apply too.
-pub fn evaluate(rules: &Rules, mode: Mode, default: Policy, prepared: &PreparedCall, request: &PermissionRequest<'_>) -> Decision {
+pub(crate) fn evaluate(
+    rules: &Rules,
+    mode: Mode,
+    default: Policy,
+    prepared: &PreparedCall,
+    request: &PermissionRequest<'_>,
+) -> Decision {
     let decision = decide(rules, mode, default, request);
     if !prepared.properties.shows_content {
         return decision;
@@ -95,12 +101,12 @@ fn reading<'a>(request: &PermissionRequest<'a>) -> PermissionRequest<'a> {
 
 /// Returns whether the model may read the files of a call. If so, an error of its preview goes to
 /// the model without a permission request.
-pub fn may_read(rules: &Rules, mode: Mode, default: Policy, request: &PermissionRequest<'_>) -> bool {
+pub(crate) fn may_read(rules: &Rules, mode: Mode, default: Policy, request: &PermissionRequest<'_>) -> bool {
     decide(rules, mode, default, &reading(request)).policy == Policy::Allow
 }
 
 /// The tool result of a denied call.
-pub fn denial(decision: &Decision, mode: Mode) -> String {
+pub(crate) fn denial(decision: &Decision, mode: Mode) -> String {
     debug_assert_eq!(decision.policy, Policy::Deny);
     match (&decision.rule, mode) {
         (Some(_), _) => "denied by a rule in the settings".into(),
@@ -111,7 +117,7 @@ pub fn denial(decision: &Decision, mode: Mode) -> String {
 
 /// The options of a permission request. An `always` option lasts for the session and covers exactly
 /// the requested call.
-pub fn options(request: &PermissionRequest<'_>) -> Vec<PermissionOption> {
+pub(crate) fn options(request: &PermissionRequest<'_>) -> Vec<PermissionOption> {
     let what = match (&request.line, request.paths.as_slice()) {
         (Some(_), _) => "this command".to_string(),
         (None, _) if request.url.is_some() => "this address".to_string(),

@@ -35,7 +35,7 @@ pub struct Services {
 
 impl Services {
     /// Services with nuncio's own tools and no language server running.
-    pub fn new(
+    pub(crate) fn new(
         user: Loaded,
         places: DataPaths,
         environment: Environment,
@@ -58,14 +58,14 @@ impl Services {
     }
 
     /// Loads the settings in effect in `cwd`.
-    pub fn settings(&self, cwd: &Path) -> Result<Loaded> {
+    pub(crate) fn settings(&self, cwd: &Path) -> Result<Loaded> {
         let loaded = load_project(&self.user, &self.places, cwd, &self.environment, &self.overrides)?;
         loaded.check_tools(&self.tools.known(), &self.places, cwd)?;
         Ok(loaded)
     }
 
     /// Checks the provider of `model` against the settings in effect in `cwd`.
-    pub fn check_model(&self, model: &str, cwd: &Path) -> Result<()> {
+    pub(crate) fn check_model(&self, model: &str, cwd: &Path) -> Result<()> {
         let loaded = self.settings(cwd)?;
         self.models.check(model, &loaded.settings).map_err(|error| Error { kind: Kind::InvalidParams, ..model_error(error) })
     }

@@ -14,26 +14,26 @@ use crate::session::Turn;
 
 /// A part of an answer. A message was streamed as deltas; its `message.completed` is recorded once
 /// the answer is complete.
-pub enum AnswerPart {
+pub(crate) enum AnswerPart {
     Message(Body),
     Call(ToolUse),
 }
 
 /// A complete answer: its parts in order, and why the model stopped.
-pub struct ModelAnswer {
+pub(crate) struct ModelAnswer {
     pub parts: Vec<AnswerPart>,
     pub stop: StopReason,
 }
 
 impl ModelAnswer {
-    pub fn has_calls(&self) -> bool {
+    pub(crate) fn has_calls(&self) -> bool {
         self.parts.iter().any(|part| matches!(part, AnswerPart::Call(_)))
     }
 }
 
 /// Sends a request and streams the answer as events. On cancellation, the text received so far is
 /// recorded and the calls are dropped.
-pub async fn ask(turn: &Turn, model: &dyn Model, request: Request) -> Result<ModelAnswer> {
+pub(crate) async fn ask(turn: &Turn, model: &dyn Model, request: Request) -> Result<ModelAnswer> {
     let span = tracing::info_span!("model", model = model.id());
     answer(turn, model, request).instrument(span).await
 }

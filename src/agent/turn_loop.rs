@@ -26,7 +26,7 @@ use crate::toolkit::{ClientAccess, Progress};
 use crate::workspace::one_line;
 
 /// The native agent of one session.
-pub struct NativeAgent {
+pub(crate) struct NativeAgent {
     services: Arc<Services>,
     session: SessionId,
     /// Built by the first turn and rebuilt when the session's directories change.
@@ -56,7 +56,7 @@ impl Agent for NativeAgent {
 
 impl NativeAgent {
     /// The agent of `session`. It loads nothing before its first turn.
-    pub fn new(services: Arc<Services>, session: SessionId) -> NativeAgent {
+    pub(crate) fn new(services: Arc<Services>, session: SessionId) -> NativeAgent {
         let (environment, model, reported) = (Mutex::default(), Mutex::default(), Mutex::default());
         NativeAgent { services, session, environment, model, reported }
     }

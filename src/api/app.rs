@@ -37,7 +37,7 @@ pub struct App {
 
 impl App {
     /// Creates the application with its store closed.
-    pub fn new(services: Arc<Services>, agents: Arc<dyn Agents>, cwd: PathBuf, mode: Mode, capacity: Capacity) -> Arc<App> {
+    pub(crate) fn new(services: Arc<Services>, agents: Arc<dyn Agents>, cwd: PathBuf, mode: Mode, capacity: Capacity) -> Arc<App> {
         Arc::new(App {
             places: services.places.clone(),
             durability: services.user.settings.durability,
@@ -53,7 +53,7 @@ impl App {
     }
 
     /// The sessions. The first call opens the store.
-    pub async fn sessions(&self) -> Result<&Arc<Sessions>> {
+    pub(crate) async fn sessions(&self) -> Result<&Arc<Sessions>> {
         let open = || async {
             let (data, agents, durability, capacity) =
                 (self.places.data.clone(), self.agents.clone(), self.durability, self.capacity);
@@ -68,12 +68,12 @@ impl App {
     }
 
     /// The sessions, if the store is open already.
-    pub fn sessions_now(&self) -> Option<&Arc<Sessions>> {
+    pub(crate) fn sessions_now(&self) -> Option<&Arc<Sessions>> {
         self.sessions.get()
     }
 
     /// Makes every session refuse new turns.
-    pub fn refuse_turns(&self) {
+    pub(crate) fn refuse_turns(&self) {
         self.refusing.store(true, Ordering::Release);
         if let Some(sessions) = self.sessions.get() {
             sessions.refuse_turns();
@@ -81,7 +81,7 @@ impl App {
     }
 
     /// Refuses new work and waits up to `timeout` for the running turns to end, then shuts down.
-    pub async fn drain(&self, timeout: Duration) {
+    pub(crate) async fn drain(&self, timeout: Duration) {
         if let Some(sessions) = self.sessions.get() {
             let _ = tokio::time::timeout(timeout, sessions.drain_turns()).await;
         }
@@ -90,7 +90,7 @@ impl App {
 
     /// Cancels all turns, waits up to [`limits::DRAIN`] for them to end, then stops the language
     /// servers.
-    pub async fn shut_down(&self) {
+    pub(crate) async fn shut_down(&self) {
         if let Some(sessions) = self.sessions.get()
             && tokio::time::timeout(limits::DRAIN, sessions.shut_down()).await.is_err()
         {

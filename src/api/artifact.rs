@@ -28,7 +28,7 @@ fn retention() -> String {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Artifact")]
-pub struct ArtifactView {
+pub(crate) struct ArtifactView {
     name: String,
     size: u64,
     mime_type: String,
@@ -37,12 +37,12 @@ pub struct ArtifactView {
 
 /// Artifacts of a session.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Artifacts {
+pub(crate) struct Artifacts {
     artifacts: Vec<ArtifactView>,
 }
 
 /// The method `_nuncio/artifact/list`.
-pub struct ListArtifacts;
+pub(crate) struct ListArtifacts;
 
 impl Method for ListArtifacts {
     type Params = FilesParams;
@@ -68,7 +68,7 @@ impl Method for ListArtifacts {
 }
 
 /// The method `_nuncio/artifact/get`.
-pub struct GetArtifact;
+pub(crate) struct GetArtifact;
 
 impl Method for GetArtifact {
     type Params = FileParams;

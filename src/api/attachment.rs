@@ -23,7 +23,7 @@ use crate::workspace::media_type;
 /// A file to store with a session.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct AddAttachmentParams {
+pub(crate) struct AddAttachmentParams {
     session_id: SessionId,
     /// A file name: no `/`, no `..`, no leading dot, at most 255 bytes. If the name is taken, a
     /// number is added to it.
@@ -39,7 +39,7 @@ pub struct AddAttachmentParams {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Added")]
-pub struct AttachmentView {
+pub(crate) struct AttachmentView {
     name: String,
     mime_type: String,
     size: u64,
@@ -73,7 +73,7 @@ fn uri(files: &SessionFiles, name: &str) -> String {
 /// Replaces each link to an attachment of the session by the attachment's content, if it is an
 /// image or a short text. Returns [`Kind::TooLarge`] if the linked attachments exceed
 /// [`limits::MESSAGE_ATTACHMENTS_BYTES_MAX`] in total.
-pub fn with_attachments(cx: &CallContext, session: &SessionId, parts: Vec<Part>) -> Result<Vec<Part>> {
+pub(crate) fn with_attachments(cx: &CallContext, session: &SessionId, parts: Vec<Part>) -> Result<Vec<Part>> {
     let mut remaining = limits::MESSAGE_ATTACHMENTS_BYTES_MAX;
     let files = attachments(cx, session);
     let prefix = uri(&files, "");
@@ -108,7 +108,7 @@ fn content(uri: &str, bytes: Vec<u8>) -> Option<Part> {
 }
 
 /// The method `_nuncio/attachment/add`.
-pub struct AddAttachment;
+pub(crate) struct AddAttachment;
 
 impl Method for AddAttachment {
     type Params = AddAttachmentParams;
@@ -125,7 +125,7 @@ impl Method for AddAttachment {
 }
 
 /// The method `_nuncio/attachment/get`.
-pub struct GetAttachment;
+pub(crate) struct GetAttachment;
 
 impl Method for GetAttachment {
     type Params = FileParams;
@@ -144,12 +144,12 @@ impl Method for GetAttachment {
 
 /// Attachments of a session.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Attachments {
+pub(crate) struct Attachments {
     attachments: Vec<AttachmentView>,
 }
 
 /// The method `_nuncio/attachment/list`.
-pub struct ListAttachments;
+pub(crate) struct ListAttachments;
 
 impl Method for ListAttachments {
     type Params = FilesParams;

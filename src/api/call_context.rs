@@ -36,7 +36,7 @@ pub struct TurnStarted {
 
 impl CallContext {
     /// A context without a receiver of the started turn.
-    pub fn new(app: Arc<App>, client: Arc<Client>, cancel: CancellationToken) -> CallContext {
+    pub(crate) fn new(app: Arc<App>, client: Arc<Client>, cancel: CancellationToken) -> CallContext {
         CallContext { app, client, cancel, answered: CancellationToken::new(), turn_started: None }
     }
 

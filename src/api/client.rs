@@ -14,7 +14,7 @@ use crate::protocol::acp;
 use crate::session::Session;
 
 /// Makes a transport show a session from the given seq on, unless it shows the session already.
-pub type ShowSession = Box<dyn Fn(&Session, Seq) + Send + Sync>;
+pub(crate) type ShowSession = Box<dyn Fn(&Session, Seq) + Send + Sync>;
 
 /// Access level of a client. An observer reads. A controller also prompts, answers permission
 /// requests and changes sessions.
@@ -28,7 +28,7 @@ pub enum ClientRole {
 
 impl ClientRole {
     /// The name in JSON and flags.
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             ClientRole::Observer => "observer",
             ClientRole::Controller => "controller",
@@ -70,13 +70,13 @@ pub struct Client {
 
 impl Client {
     /// A controller with access to every directory and a generated id.
-    pub fn new(principal: &str) -> Client {
+    pub(crate) fn new(principal: &str) -> Client {
         let id = format!("{principal}-{}", uuid::Uuid::now_v7().simple());
         Client { id, ..Client::limited(principal, ClientRole::Controller, None) }
     }
 
     /// A client with this role and these roots; `principal` is also its id.
-    pub fn limited(principal: &str, role: ClientRole, roots: Option<Arc<[PathBuf]>>) -> Client {
+    pub(crate) fn limited(principal: &str, role: ClientRole, roots: Option<Arc<[PathBuf]>>) -> Client {
         Client {
             principal: principal.into(),
             id: principal.into(),
@@ -91,35 +91,35 @@ impl Client {
     }
 
     /// A client with the same principal and rights, for another call.
-    pub fn for_call(&self) -> Client {
+    pub(crate) fn for_call(&self) -> Client {
         Client { sees_all: self.sees_all, ..Client::limited(&self.principal, self.role, self.roots.clone()) }
     }
 
     /// The capabilities that the client announced in `initialize`.
-    pub fn capabilities(&self) -> acp::ClientCapabilities {
+    pub(crate) fn capabilities(&self) -> acp::ClientCapabilities {
         self.capabilities.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Sets the capabilities of the client.
-    pub fn introduce(&self, capabilities: acp::ClientCapabilities) {
+    pub(crate) fn introduce(&self, capabilities: acp::ClientCapabilities) {
         *self.capabilities.write().unwrap_or_else(PoisonError::into_inner) = capabilities;
     }
 
     /// Sets the callback of a transport that shows sessions. Only the first call has an effect.
-    pub fn on_show(&self, show: ShowSession) {
+    pub(crate) fn on_show(&self, show: ShowSession) {
         let _ = self.show.set(show);
     }
 
     /// Shows a session to the prompting client from seq `after` on, so that it sees the turn and
     /// can answer permission requests even if it never opened the session.
-    pub fn show(&self, session: &Session, after: Seq) {
+    pub(crate) fn show(&self, session: &Session, after: Seq) {
         if let Some(show) = self.show.get() {
             show(session, after);
         }
     }
 
     /// Returns [`Kind::Forbidden`] unless the client has at least `role`.
-    pub fn require_role(&self, role: ClientRole) -> Result<()> {
+    pub(crate) fn require_role(&self, role: ClientRole) -> Result<()> {
         if self.role < role {
             return Err(Error::new(Kind::Forbidden, format!("{} has the observer role", self.principal))
                 .hint("use a token with the controller role"));
@@ -128,7 +128,7 @@ impl Client {
     }
 
     /// Returns whether the client has access to sessions in `dir`.
-    pub fn has_access_to(&self, dir: &Path) -> bool {
+    pub(crate) fn has_access_to(&self, dir: &Path) -> bool {
         let Some(roots) = &self.roots else { return true };
         match std::fs::canonicalize(dir) {
             Ok(real) => roots.iter().any(|root| real.starts_with(root)),
@@ -139,7 +139,7 @@ impl Client {
 
     /// Returns [`Kind::Forbidden`] if `cwd` of session `id` is outside of the roots. The message
     /// does not reveal `cwd`.
-    pub fn require_session(&self, id: &SessionId, cwd: &Path) -> Result<()> {
+    pub(crate) fn require_session(&self, id: &SessionId, cwd: &Path) -> Result<()> {
         if self.has_access_to(cwd) {
             return Ok(());
         }
@@ -147,7 +147,7 @@ impl Client {
     }
 
     /// Returns [`Kind::Forbidden`] if `dir` is outside of the roots.
-    pub fn require_dir(&self, dir: &Path) -> Result<()> {
+    pub(crate) fn require_dir(&self, dir: &Path) -> Result<()> {
         if self.has_access_to(dir) {
             return Ok(());
         }
@@ -156,12 +156,12 @@ impl Client {
     }
 
     /// Marks the connection as logged out or logged in.
-    pub fn log_out(&self, out: bool) {
+    pub(crate) fn log_out(&self, out: bool) {
         self.logged_out.store(out, Ordering::Release);
     }
 
     /// Returns [`Kind::Unauthenticated`] after a logout, until the client authenticates again.
-    pub fn authorized(&self) -> Result<()> {
+    pub(crate) fn authorized(&self) -> Result<()> {
         if self.logged_out.load(Ordering::Acquire) {
             return Err(Error::new(Kind::Unauthenticated, "this connection is logged out").hint("call authenticate first"));
         }

@@ -6,17 +6,17 @@ use crate::id::SessionId;
 use crate::protocol::acp;
 
 /// Converts ACP's session id.
-pub fn session_id(id: &acp::SessionId) -> SessionId {
+pub(crate) fn session_id(id: &acp::SessionId) -> SessionId {
     SessionId::from(&*id.0)
 }
 
 /// Converts a session id to ACP's type.
-pub fn acp_id(id: &SessionId) -> acp::SessionId {
+pub(crate) fn acp_id(id: &SessionId) -> acp::SessionId {
     acp::SessionId::new(id.as_str())
 }
 
 /// Formats milliseconds since the Unix epoch as RFC 3339 in UTC, with milliseconds.
-pub fn timestamp(at_ms: u64) -> String {
+pub(crate) fn timestamp(at_ms: u64) -> String {
     let days = (at_ms / 86_400_000) as i64;
     // Civil date from days since 1970-01-01 (Howard Hinnant, "chrono-Compatible Low-Level Date
     // Algorithms").
@@ -34,7 +34,7 @@ pub fn timestamp(at_ms: u64) -> String {
 }
 
 /// Moves plain fields into `_meta.nuncio`.
-pub fn into_meta(params: &mut Map<String, Value>, fields: &[&str]) {
+pub(crate) fn into_meta(params: &mut Map<String, Value>, fields: &[&str]) {
     for field in fields {
         let Some(value) = params.shift_remove(*field) else { continue };
         let meta = params.entry("_meta").or_insert_with(|| Value::Object(Map::new()));
@@ -47,7 +47,7 @@ pub fn into_meta(params: &mut Map<String, Value>, fields: &[&str]) {
 
 /// Moves the fields of `_meta.nuncio` of a result, and of the objects in its lists, to the top
 /// level.
-pub fn to_rest(result: &mut Value) {
+pub(crate) fn to_rest(result: &mut Value) {
     let Value::Object(object) = result else { return };
     if let Some(Value::Object(meta)) = object.get_mut("_meta")
         && let Some(Value::Object(ours)) = meta.shift_remove("nuncio")

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 /// Checks that `path` is an existing directory that the client has access to. A relative path of a
 /// local client is resolved against the directory of this process; other clients must give absolute
 /// paths. Errors name `field`.
-pub fn directory(cx: &CallContext, field: &str, path: &Path) -> Result<PathBuf> {
+pub(crate) fn directory(cx: &CallContext, field: &str, path: &Path) -> Result<PathBuf> {
     let path = absolute(cx, path);
     if !path.is_absolute() {
         return Err(Error::invalid_params(format!("{field}: {} is not an absolute path", path.display())));
@@ -21,7 +21,7 @@ pub fn directory(cx: &CallContext, field: &str, path: &Path) -> Result<PathBuf> 
 }
 
 /// Resolves a relative path of a local client; other paths are unchanged.
-pub fn absolute(cx: &CallContext, path: &Path) -> PathBuf {
+pub(crate) fn absolute(cx: &CallContext, path: &Path) -> PathBuf {
     if path.is_absolute() || !cx.client.local {
         return path.into();
     }
@@ -30,6 +30,6 @@ pub fn absolute(cx: &CallContext, path: &Path) -> PathBuf {
 }
 
 /// Applies [`directory`] to each of the additional directories.
-pub fn directories(cx: &CallContext, paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
+pub(crate) fn directories(cx: &CallContext, paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     paths.iter().enumerate().map(|(index, path)| directory(cx, &format!("additionalDirectories[{index}]"), path)).collect()
 }

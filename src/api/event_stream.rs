@@ -22,7 +22,7 @@ use crate::session::{Follow, FollowAll, Session, Sessions};
 /// Selects the events of a stream.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct FollowParams {
+pub(crate) struct FollowParams {
     /// The session; all sessions when it is missing.
     pub session_id: Option<SessionId>,
     /// Cursor (`id`) of the last event that the client has; 0 starts at the beginning.
@@ -36,7 +36,7 @@ pub struct FollowParams {
 }
 
 /// An item of a stream.
-pub enum StreamItem {
+pub(crate) enum StreamItem {
     /// Events, each with its cursor.
     Events(Vec<(u64, Arc<Event>)>),
     /// The history is complete up to this cursor.
@@ -92,7 +92,7 @@ impl SessionSource {
 
 impl EventStream {
     /// Opens a stream. Returns [`Kind::InvalidParams`] if the cursor is beyond the end.
-    pub async fn open(cx: &CallContext, params: FollowParams) -> Result<EventStream> {
+    pub(crate) async fn open(cx: &CallContext, params: FollowParams) -> Result<EventStream> {
         let sessions = cx.app.sessions().await?;
         let (source, head) = match &params.session_id {
             Some(id) => {
@@ -120,7 +120,7 @@ impl EventStream {
 
     /// The next item; waits for one. Returns None at the end of the stream: the session was
     /// deleted, or `ending` was cancelled and all committed events were returned.
-    pub async fn next(&mut self, ending: &CancellationToken) -> Result<Option<StreamItem>> {
+    pub(crate) async fn next(&mut self, ending: &CancellationToken) -> Result<Option<StreamItem>> {
         loop {
             if let Some(history) = self.history.filter(|history| self.cursor() >= *history) {
                 self.history = None;

@@ -8,7 +8,7 @@ use super::route::Route;
 use crate::error::Result;
 
 /// The method `_nuncio/events/follow`.
-pub struct FollowEvents;
+pub(crate) struct FollowEvents;
 
 impl Method for FollowEvents {
     type Params = FollowParams;

@@ -14,14 +14,14 @@ use crate::workspace::media_type;
 /// Selects the files of a session.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct FilesParams {
+pub(crate) struct FilesParams {
     pub session_id: SessionId,
 }
 
 /// Selects a file of a session.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct FileParams {
+pub(crate) struct FileParams {
     pub session_id: SessionId,
     pub name: String,
 }
@@ -29,7 +29,7 @@ pub struct FileParams {
 /// A file. `size` is in bytes, `data` is base64.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct FileView {
+pub(crate) struct FileView {
     name: String,
     mime_type: String,
     size: u64,
@@ -38,7 +38,7 @@ pub struct FileView {
 
 impl FileView {
     /// Reads a file, after checking that the caller has access to its session.
-    pub async fn read(cx: &CallContext, files: SessionFiles, params: FileParams) -> Result<FileView> {
+    pub(crate) async fn read(cx: &CallContext, files: SessionFiles, params: FileParams) -> Result<FileView> {
         let FileParams { session_id, name } = params;
         cx.authorize(&session_id).await?;
         blocking(move || {
@@ -51,6 +51,6 @@ impl FileView {
 }
 
 /// Runs blocking file operations on a thread of the blocking pool.
-pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
     tokio::task::spawn_blocking(work).await.map_err(|_| Error::internal("a file operation panicked"))?
 }

@@ -20,7 +20,7 @@ use crate::protocol::acp;
 /// ACP's ForkSessionRequest. Without `cwd` the new session uses the parent's.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct ForkParams {
+pub(crate) struct ForkParams {
     session_id: SessionId,
     cwd: Option<PathBuf>,
     /// Additional directories of the new session; none when it is missing.
@@ -40,14 +40,14 @@ struct ForkMeta {
 /// ACP's ForkSessionResponse.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Forked {
+pub(crate) struct Forked {
     session_id: SessionId,
     modes: acp::SessionModeState,
     config_options: Vec<acp::SessionConfigOption>,
 }
 
 /// The method `session/fork`.
-pub struct ForkSession;
+pub(crate) struct ForkSession;
 
 impl Method for ForkSession {
     type Params = ForkParams;

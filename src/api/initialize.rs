@@ -20,7 +20,7 @@ const AUTH_METHODS: [&str; 2] = ["environment", "settings"];
 
 /// ACP's response to `initialize`, with the authentication method type `env_var`, which has no
 /// variant in ACP's crate (agentclientprotocol.com/rfds/auth-methods).
-pub struct InitializeResult(acp::InitializeResponse);
+pub(crate) struct InitializeResult(acp::InitializeResponse);
 
 impl Serialize for InitializeResult {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -62,7 +62,7 @@ fn auth_methods() -> Value {
 }
 
 /// The method `initialize`.
-pub struct Initialize;
+pub(crate) struct Initialize;
 
 impl Method for Initialize {
     type Params = acp::InitializeRequest;
@@ -105,7 +105,7 @@ impl Method for Initialize {
 }
 
 /// The method `authenticate`.
-pub struct Authenticate;
+pub(crate) struct Authenticate;
 
 impl Method for Authenticate {
     type Params = acp::AuthenticateRequest;
@@ -139,7 +139,7 @@ impl Method for Authenticate {
 }
 
 /// The method `logout`.
-pub struct Logout;
+pub(crate) struct Logout;
 
 impl Method for Logout {
     type Params = acp::LogoutRequest;

@@ -28,7 +28,7 @@ enum SenderRole {
 /// A message and how it is delivered.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct MessageParams {
+pub(crate) struct MessageParams {
     session_id: SessionId,
     #[serde(default)]
     role: SenderRole,
@@ -51,14 +51,14 @@ fn yes() -> bool {
 /// message waits.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct SentMessage {
+pub(crate) struct SentMessage {
     message_id: MessageId,
     #[serde(skip_serializing_if = "Option::is_none")]
     turn_id: Option<TurnId>,
 }
 
 /// The method `_nuncio/session/message`.
-pub struct SendMessage;
+pub(crate) struct SendMessage;
 
 impl Method for SendMessage {
     type Params = MessageParams;
@@ -106,7 +106,7 @@ impl Method for SendMessage {
 /// Selects the turn whose prompt starts the new turn.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct RetryParams {
+pub(crate) struct RetryParams {
     session_id: SessionId,
     turn_id: TurnId,
 }
@@ -114,13 +114,13 @@ pub struct RetryParams {
 /// The turn that the retry started.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Retried {
+pub(crate) struct Retried {
     /// Id of the new turn.
     turn_id: TurnId,
 }
 
 /// The method `_nuncio/session/retry`.
-pub struct RetryTurn;
+pub(crate) struct RetryTurn;
 
 impl Method for RetryTurn {
     type Params = RetryParams;

@@ -35,7 +35,7 @@ pub enum MethodKind {
 }
 
 /// A method. Unit structs implement it, one file per group of methods.
-pub trait Method: 'static {
+pub(crate) trait Method: 'static {
     type Params: DeserializeOwned + JsonSchema + Send;
     type Result: Serialize + JsonSchema;
     const NAME: &'static str;
@@ -90,29 +90,29 @@ pub enum FollowChange {
 
 impl<T> Reply<T> {
     /// A successful reply.
-    pub fn new(result: T) -> Reply<T> {
+    pub(crate) fn new(result: T) -> Reply<T> {
         Reply::of(Ok(result))
     }
 
     /// A reply without position.
-    pub fn of(result: Result<T>) -> Reply<T> {
+    pub(crate) fn of(result: Result<T>) -> Reply<T> {
         Reply { result, after: None, follow: None, stream: None }
     }
 
     /// Sends all events of `session` up to `seq` before the response.
-    pub fn after(mut self, session: SessionId, seq: Seq) -> Reply<T> {
+    pub(crate) fn after(mut self, session: SessionId, seq: Seq) -> Reply<T> {
         self.after = Some((session, seq));
         self
     }
 
     /// Changes how the caller follows a session.
-    pub fn follow(mut self, follow: FollowChange) -> Reply<T> {
+    pub(crate) fn follow(mut self, follow: FollowChange) -> Reply<T> {
         self.follow = Some(follow);
         self
     }
 
     /// Sends the events of `stream` after the response.
-    pub fn stream(mut self, stream: EventStream) -> Reply<T> {
+    pub(crate) fn stream(mut self, stream: EventStream) -> Reply<T> {
         self.stream = Some(Box::new(stream));
         self
     }
@@ -136,7 +136,7 @@ pub struct MethodRow {
 
 impl MethodRow {
     /// The row of method `M`.
-    pub const fn of<M: Method>() -> MethodRow {
+    pub(crate) const fn of<M: Method>() -> MethodRow {
         MethodRow {
             name: M::NAME,
             doc: M::DOC,
@@ -155,7 +155,7 @@ impl MethodRow {
 
     /// Runs a call. A panic becomes an error of the call; a cancelled call returns
     /// [`Kind::Cancelled`], unless the method itself ends a cancelled call.
-    pub async fn run(&self, cx: CallContext, params: Value) -> Result<Reply<Value>> {
+    pub(crate) async fn run(&self, cx: CallContext, params: Value) -> Result<Reply<Value>> {
         let cancel = cx.cancel.clone();
         let called = AssertUnwindSafe(async { (self.call)(cx, params).await }).catch_unwind();
         let result = match self.kind {
@@ -173,7 +173,7 @@ impl MethodRow {
     }
 
     /// Returns whether the call creates something, so that `Idempotency-Key` applies.
-    pub fn creates(&self) -> bool {
+    pub(crate) fn creates(&self) -> bool {
         self.role > ClientRole::Observer
             && self.kind != MethodKind::Notification
             && self.routes.iter().any(|route| route.verb == "POST")
@@ -185,7 +185,7 @@ impl MethodRow {
     }
 
     /// Standalone schemas of the params and the result, as the REST route has them.
-    pub fn rest_schemas(&self) -> (Schema, Schema) {
+    pub(crate) fn rest_schemas(&self) -> (Schema, Schema) {
         let (mut params, mut result) = self.schemas();
         (self.rest_schema)(&mut params, &mut result);
         (params, result)

@@ -16,14 +16,14 @@ use crate::event::Event;
 
 /// The body of every error response.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Envelope {
+pub(crate) struct Envelope {
     pub error: ErrorBody,
 }
 
 /// An error of the error table.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ErrorBody {
+pub(crate) struct ErrorBody {
     /// Stable code of the error, for branching.
     pub code: String,
     /// Description of the error, for people.
@@ -51,7 +51,7 @@ const TAGS: [(&str, &str); 9] = [
 ];
 
 /// Generates the document.
-pub fn openapi() -> Value {
+pub(crate) fn openapi() -> Value {
     let mut settings = SchemaSettings::draft2020_12();
     settings.definitions_path = "/components/schemas".into();
     settings.meta_schema = None;

@@ -15,19 +15,19 @@ use crate::protocol::acp;
 use crate::session::{Session, SessionState};
 
 /// All modes, with the current one of a session.
-pub fn modes(state: &SessionState) -> acp::SessionModeState {
+pub(crate) fn modes(state: &SessionState) -> acp::SessionModeState {
     modes_with(&state.mode.to_string())
 }
 
 /// All modes, with `current` as the current one.
-pub fn modes_with(current: &str) -> acp::SessionModeState {
+pub(crate) fn modes_with(current: &str) -> acp::SessionModeState {
     let available = MODES.iter().map(|row| acp::SessionMode::new(row.id, row.name).description(row.description.to_string()));
     acp::SessionModeState::new(current.to_string(), available.collect())
 }
 
 /// All options with their current values. Sends no request to a model server: the model of a local
 /// server is listed once a turn has found it.
-pub async fn config_options(app: &App, session: &Session) -> Vec<acp::SessionConfigOption> {
+pub(crate) async fn config_options(app: &App, session: &Session) -> Vec<acp::SessionConfigOption> {
     let (mode, model, thinking) = session.log.state(|state| (state.mode.clone(), state.model.clone(), state.thinking.clone()));
     let loaded = app.services.settings(&session.log.state(|state| state.cwd.clone()));
     // Invalid project settings are reported when a turn starts.
@@ -77,7 +77,7 @@ fn in_field(field: &str, error: Error) -> Error {
 }
 
 /// The method `session/set_mode`.
-pub struct SetMode;
+pub(crate) struct SetMode;
 
 impl Method for SetMode {
     type Params = acp::SetSessionModeRequest;
@@ -96,7 +96,7 @@ impl Method for SetMode {
 }
 
 /// The method `session/set_config_option`.
-pub struct SetConfigOption;
+pub(crate) struct SetConfigOption;
 
 impl Method for SetConfigOption {
     type Params = acp::SetSessionConfigOptionRequest;

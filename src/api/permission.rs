@@ -16,7 +16,7 @@ use crate::session::{Session, SessionState};
 /// Selects permission requests.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct ListPermissionsParams {
+pub(crate) struct ListPermissionsParams {
     /// Only requests of this session.
     session_id: Option<SessionId>,
 }
@@ -25,7 +25,7 @@ pub struct ListPermissionsParams {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Permission")]
-pub struct PermissionView {
+pub(crate) struct PermissionView {
     permission_id: PermissionId,
     session_id: SessionId,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,12 +51,12 @@ struct PendingToolCall {
 
 /// Open permission requests.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct PermissionList {
+pub(crate) struct PermissionList {
     permissions: Vec<PermissionView>,
 }
 
 /// The method `_nuncio/permission/list`.
-pub struct ListPermissions;
+pub(crate) struct ListPermissions;
 
 impl Method for ListPermissions {
     type Params = ListPermissionsParams;
@@ -116,7 +116,7 @@ fn asked_call(state: &SessionState, id: &ToolCallId, content: &[ToolContent]) ->
 /// Either `optionId`, or `outcome`, which selects the first option of that kind.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct AnswerPermissionParams {
+pub(crate) struct AnswerPermissionParams {
     pub permission_id: PermissionId,
     pub option_id: Option<String>,
     pub outcome: Option<PermissionOptionKind>,
@@ -126,10 +126,10 @@ pub struct AnswerPermissionParams {
 
 /// The answer was accepted.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Answered {}
+pub(crate) struct Answered {}
 
 /// The method `_nuncio/permission/answer`.
-pub struct AnswerPermission;
+pub(crate) struct AnswerPermission;
 
 impl Method for AnswerPermission {
     type Params = AnswerPermissionParams;

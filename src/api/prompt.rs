@@ -15,7 +15,7 @@ use crate::session::Session;
 use crate::session::prompts::{PromptRequest, Prompted};
 
 /// The method `session/prompt`.
-pub struct Prompt;
+pub(crate) struct Prompt;
 
 impl Method for Prompt {
     type Params = acp::PromptRequest;
@@ -105,7 +105,7 @@ fn parts(blocks: Vec<acp::ContentBlock>) -> Result<Vec<Part>> {
 }
 
 /// The method `session/cancel`.
-pub struct CancelTurn;
+pub(crate) struct CancelTurn;
 
 impl Method for CancelTurn {
     type Params = acp::CancelNotification;

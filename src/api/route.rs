@@ -23,42 +23,42 @@ impl Route {
     }
 
     /// `GET path`.
-    pub const fn get(path: &'static str) -> Route {
+    pub(crate) const fn get(path: &'static str) -> Route {
         Route::new("GET", path)
     }
 
     /// `POST path`.
-    pub const fn post(path: &'static str) -> Route {
+    pub(crate) const fn post(path: &'static str) -> Route {
         Route::new("POST", path)
     }
 
     /// `PUT path`.
-    pub const fn put(path: &'static str) -> Route {
+    pub(crate) const fn put(path: &'static str) -> Route {
         Route::new("PUT", path)
     }
 
     /// `DELETE path`.
-    pub const fn delete(path: &'static str) -> Route {
+    pub(crate) const fn delete(path: &'static str) -> Route {
         Route::new("DELETE", path)
     }
 
     /// Sets the status of a successful response; 200 by default.
-    pub const fn status(self, status: u16) -> Route {
+    pub(crate) const fn status(self, status: u16) -> Route {
         Route { status, ..self }
     }
 
     /// Lets the request body be a form with a file.
-    pub const fn takes_file(self) -> Route {
+    pub(crate) const fn takes_file(self) -> Route {
         Route { takes_file: true, ..self }
     }
 
     /// Makes the response the content of a file.
-    pub const fn gives_file(self) -> Route {
+    pub(crate) const fn gives_file(self) -> Route {
         Route { gives_file: true, ..self }
     }
 
     /// Sets the id in the OpenAPI document.
-    pub const fn operation_id(self, id: &'static str) -> Route {
+    pub(crate) const fn operation_id(self, id: &'static str) -> Route {
         Route { operation_id: Some(id), ..self }
     }
 }

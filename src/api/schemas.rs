@@ -5,7 +5,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::Value;
 
 /// A schema with all its definitions in `$defs`.
-pub fn standalone(schema: fn(&mut SchemaGenerator) -> Schema) -> Schema {
+pub(crate) fn standalone(schema: fn(&mut SchemaGenerator) -> Schema) -> Schema {
     let mut settings = SchemaSettings::draft2020_12();
     settings.meta_schema = None;
     let mut generator = settings.into_generator();
@@ -18,14 +18,14 @@ pub fn standalone(schema: fn(&mut SchemaGenerator) -> Schema) -> Schema {
 }
 
 /// A schema without references.
-pub fn inlined<T: JsonSchema>() -> Schema {
+pub(crate) fn inlined<T: JsonSchema>() -> Schema {
     let mut settings = SchemaSettings::draft2020_12();
     settings.inline_subschemas = true;
     settings.into_generator().into_root_schema_for::<T>()
 }
 
 /// Makes a field optional. Returns whether it was required.
-pub fn optional(schema: &mut Schema, name: &str) -> bool {
+pub(crate) fn optional(schema: &mut Schema, name: &str) -> bool {
     let Some(Value::Array(required)) = schema.get_mut("required") else { return false };
     let before = required.len();
     required.retain(|one| one != name);

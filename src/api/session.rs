@@ -63,7 +63,7 @@ fn default_mcp_servers(params: &mut Map<String, Value>) {
 }
 
 /// Emits a notice if the client gave MCP servers, which are not supported.
-pub async fn note_mcp_servers(session: &Session, servers: &[acp::McpServer]) -> Result<()> {
+pub(crate) async fn note_mcp_servers(session: &Session, servers: &[acp::McpServer]) -> Result<()> {
     if servers.is_empty() {
         return Ok(());
     }
@@ -77,7 +77,7 @@ pub async fn note_mcp_servers(session: &Session, servers: &[acp::McpServer]) -> 
 }
 
 /// The method `session/new`.
-pub struct NewSession;
+pub(crate) struct NewSession;
 
 impl Method for NewSession {
     type Params = acp::NewSessionRequest;
@@ -166,7 +166,7 @@ async fn reopen(
 }
 
 /// The method `session/load`.
-pub struct LoadSession;
+pub(crate) struct LoadSession;
 
 impl Method for LoadSession {
     type Params = acp::LoadSessionRequest;
@@ -188,7 +188,7 @@ impl Method for LoadSession {
 }
 
 /// The method `session/resume`.
-pub struct ResumeSession;
+pub(crate) struct ResumeSession;
 
 impl Method for ResumeSession {
     type Params = acp::ResumeSessionRequest;
@@ -218,7 +218,7 @@ impl Method for ResumeSession {
 }
 
 /// The method `session/list`.
-pub struct ListSessions;
+pub(crate) struct ListSessions;
 
 impl Method for ListSessions {
     type Params = acp::ListSessionsRequest;
@@ -285,7 +285,7 @@ fn parse_cursor(cursor: &str) -> Option<PageEnd> {
 }
 
 /// The method `session/close`.
-pub struct CloseSession;
+pub(crate) struct CloseSession;
 
 impl Method for CloseSession {
     type Params = acp::CloseSessionRequest;
@@ -312,7 +312,7 @@ fn ended<T>(sessions: &Sessions, id: SessionId, result: Result<T>) -> Reply<T> {
 }
 
 /// The method `session/delete`.
-pub struct DeleteSession;
+pub(crate) struct DeleteSession;
 
 impl Method for DeleteSession {
     type Params = acp::DeleteSessionRequest;

@@ -19,13 +19,13 @@ use crate::session::AgentInfo;
 /// No params.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct NoParams {}
+pub(crate) struct NoParams {}
 
 /// A tool. `inputSchema` is a JSON Schema (draft 2020-12) of an object.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Tool")]
-pub struct ToolView {
+pub(crate) struct ToolView {
     name: String,
     description: String,
     kind: ToolKind,
@@ -34,12 +34,12 @@ pub struct ToolView {
 
 /// Tools that models can call.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct ToolList {
+pub(crate) struct ToolList {
     tools: Vec<ToolView>,
 }
 
 /// The method `_nuncio/tool/list`.
-pub struct ListTools;
+pub(crate) struct ListTools;
 
 impl Method for ListTools {
     type Params = NoParams;
@@ -63,7 +63,7 @@ impl Method for ListTools {
 /// An agent. `kind` is `native` for nuncio's own agent.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Agent")]
-pub struct AgentView {
+pub(crate) struct AgentView {
     name: String,
     kind: String,
     version: String,
@@ -71,12 +71,12 @@ pub struct AgentView {
 
 /// Agents that can work in a session.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct AgentList {
+pub(crate) struct AgentList {
     agents: Vec<AgentView>,
 }
 
 /// The method `_nuncio/agent/list`.
-pub struct ListAgents;
+pub(crate) struct ListAgents;
 
 impl Method for ListAgents {
     type Params = NoParams;
@@ -95,7 +95,7 @@ impl Method for ListAgents {
 /// A model. `id` is `PROVIDER/NAME`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Model")]
-pub struct ModelView {
+pub(crate) struct ModelView {
     id: String,
     name: String,
 }
@@ -103,14 +103,14 @@ pub struct ModelView {
 /// The usable models. `default` is the model of a session that has none selected; missing when no
 /// model is usable.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct ModelList {
+pub(crate) struct ModelList {
     models: Vec<ModelView>,
     #[serde(skip_serializing_if = "Option::is_none")]
     default: Option<String>,
 }
 
 /// The method `_nuncio/model/list`.
-pub struct ListModels;
+pub(crate) struct ListModels;
 
 impl Method for ListModels {
     type Params = NoParams;
@@ -143,7 +143,7 @@ struct SessionCounts {
 /// Status of the process.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct StatusView {
+pub(crate) struct StatusView {
     version: String,
     /// Milliseconds since the process started.
     uptime_ms: u64,
@@ -164,7 +164,7 @@ pub struct StatusView {
 }
 
 /// The method `_nuncio/status`.
-pub struct GetStatus;
+pub(crate) struct GetStatus;
 
 impl Method for GetStatus {
     type Params = NoParams;

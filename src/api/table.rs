@@ -39,6 +39,6 @@ pub const METHODS: &[MethodRow] = &[
 ];
 
 /// The row of the method `name`.
-pub fn method(name: &str) -> Option<&'static MethodRow> {
+pub(crate) fn method(name: &str) -> Option<&'static MethodRow> {
     METHODS.iter().find(|row| row.name == name)
 }

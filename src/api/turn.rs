@@ -15,7 +15,7 @@ use crate::session::turns::{TurnRecord, TurnStatus};
 /// A turn. Times are in milliseconds since the Unix epoch.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct TurnView {
+pub(crate) struct TurnView {
     turn_id: TurnId,
     status: TurnStatus,
     /// Present if the turn completed.
@@ -71,14 +71,14 @@ impl TurnView {
 /// A page of turns, newest last. `nextCursor` is missing on the last page.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct TurnsPage {
+pub(crate) struct TurnsPage {
     turns: Vec<TurnView>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
 }
 
 /// The method `_nuncio/session/turns`.
-pub struct ListTurns;
+pub(crate) struct ListTurns;
 
 impl Method for ListTurns {
     type Params = PageParams;

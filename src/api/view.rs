@@ -22,7 +22,7 @@ use crate::session::{Session, SessionState};
 /// Activity of a session, as known to this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum SessionStatus {
+pub(crate) enum SessionStatus {
     /// The session is not open, or open read-only, in this process.
     None,
     /// This process owns the session and no turn runs.
@@ -33,17 +33,17 @@ pub enum SessionStatus {
 
 /// Activity of a session. `waiting`: a permission request is open.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
-pub struct Activity {
+pub(crate) struct Activity {
     pub status: SessionStatus,
     pub waiting: bool,
 }
 
 impl Activity {
     /// Activity of a session that is not open.
-    pub const NONE: Activity = Activity { status: SessionStatus::None, waiting: false };
+    pub(crate) const NONE: Activity = Activity { status: SessionStatus::None, waiting: false };
 
     /// Activity of an open session.
-    pub fn of(session: &Session) -> Activity {
+    pub(crate) fn of(session: &Session) -> Activity {
         let here = Activity::here(session);
         session.log.state(|state| here.with(state))
     }
@@ -67,14 +67,14 @@ impl Activity {
 /// Selects a session.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct GetSessionParams {
+pub(crate) struct GetSessionParams {
     session_id: SessionId,
 }
 
 /// Current state of a session.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct SessionView {
+pub(crate) struct SessionView {
     session_id: SessionId,
     cwd: PathBuf,
     additional_directories: Vec<PathBuf>,
@@ -105,7 +105,7 @@ pub struct SessionView {
 }
 
 /// The method `_nuncio/session/get`.
-pub struct GetSession;
+pub(crate) struct GetSession;
 
 impl Method for GetSession {
     type Params = GetSessionParams;
@@ -144,7 +144,7 @@ impl Method for GetSession {
 /// Selects a page of a session.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct PageParams {
+pub(crate) struct PageParams {
     pub session_id: SessionId,
     /// `nextCursor` of the previous page.
     cursor: Option<String>,
@@ -155,7 +155,7 @@ pub struct PageParams {
 
 impl PageParams {
     /// The seq after which the page starts, and its maximum length.
-    pub fn bounds(&self) -> Result<(Seq, usize)> {
+    pub(crate) fn bounds(&self) -> Result<(Seq, usize)> {
         let after = match &self.cursor {
             None => 0,
             Some(cursor) => cursor.parse().map_err(|_| Error::invalid_params("cursor: invalid"))?,
@@ -171,7 +171,7 @@ impl PageParams {
 /// A completed message.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct MessageView {
+pub(crate) struct MessageView {
     message_id: MessageId,
     #[serde(skip_serializing_if = "Option::is_none")]
     turn_id: Option<TurnId>,
@@ -205,14 +205,14 @@ impl MessageView {
 /// A page of messages, oldest first. `nextCursor` is missing on the last page.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct MessagesPage {
+pub(crate) struct MessagesPage {
     messages: Vec<MessageView>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
 }
 
 /// The method `_nuncio/session/messages`.
-pub struct ListMessages;
+pub(crate) struct ListMessages;
 
 impl Method for ListMessages {
     type Params = PageParams;

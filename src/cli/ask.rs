@@ -11,7 +11,7 @@ use crate::terminal_text::question_line;
 
 /// How permission questions are answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Approver {
+pub(crate) enum Approver {
     /// Questions are not answered here.
     None,
     /// The user answers at the terminal.
@@ -22,14 +22,14 @@ pub enum Approver {
 
 impl Approver {
     /// `Terminal` if both standard input and standard error are terminals, else `None`.
-    pub fn for_terminal() -> Approver {
+    pub(crate) fn for_terminal() -> Approver {
         if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() { Approver::Terminal } else { Approver::None }
     }
 }
 
 /// Answers one question about the call `title`, whose content the caller has shown. The terminal is
 /// read on a separate thread, so that a cancelled turn does not wait for it.
-pub async fn answer(approver: Approver, client: &LocalClient, id: &PermissionId, title: &str, options: &[PermissionOption]) {
+pub(crate) async fn answer(approver: Approver, client: &LocalClient, id: &PermissionId, title: &str, options: &[PermissionOption]) {
     match approver {
         Approver::None => {}
         Approver::Yes => send(client, id, PermissionOptionKind::AllowOnce).await,
@@ -52,7 +52,7 @@ async fn send(client: &LocalClient, id: &PermissionId, outcome: PermissionOption
 
 /// Asks at the terminal until the user gives one of the offered answers. End of input denies.
 /// Holding the lock of standard input serialises questions.
-pub fn ask(title: &str, options: &[PermissionOption]) -> PermissionOptionKind {
+pub(crate) fn ask(title: &str, options: &[PermissionOption]) -> PermissionOptionKind {
     let offered = |kind| options.iter().find(|option: &&PermissionOption| option.kind == kind);
     let mut question = format!("Allow {}?  [y]es  [n]o", question_line(title));
     if let Some(option) = offered(PermissionOptionKind::AllowAlways) {

@@ -23,7 +23,7 @@ const PROMPT: &str = "The tests of this repository fail. Find the cause and fix 
 
 /// Creates the repository, runs the prompt and prints the change. Fails with `Forbidden` if a call
 /// was denied.
-pub async fn run(environment: Environment, mut args: CommonArgs, yes: bool, keep: Option<PathBuf>) -> Result<u8> {
+pub(crate) async fn run(environment: Environment, mut args: CommonArgs, yes: bool, keep: Option<PathBuf>) -> Result<u8> {
     let dir = make_repository(keep)?;
     print(format!("A sample repository: {}\nIts test fails. Prompt: {PROMPT}\n\n", dir.display()))?;
     let script = dir.join(".git").join("demo-script.json");

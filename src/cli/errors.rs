@@ -7,13 +7,13 @@ use crate::terminal_text::{output, output_line};
 
 /// The exit code of a command that failed: 1 failure, 2 usage or settings error, 3 the model cannot
 /// be reached, 4 denied, 130 interrupted.
-pub fn exit_code(error: &Error) -> u8 {
+pub(crate) fn exit_code(error: &Error) -> u8 {
     let unreachable = error.details.as_ref().is_some_and(|details| details["unreachable"] == true);
     if error.kind == Kind::ModelError && unreachable { 3 } else { error.kind.row().exit }
 }
 
 /// Prints an error and its hint to standard error.
-pub fn report(error: &Error) {
+pub(crate) fn report(error: &Error) {
     eprintln!("nuncio: {}", output(&error.message));
     if let Some(hint) = &error.hint {
         eprintln!("  {}", output(hint));
@@ -22,7 +22,7 @@ pub fn report(error: &Error) {
 
 /// Prints a usage error to standard error. For an unknown command, suggests `nuncio run`: it may be
 /// a prompt.
-pub fn report_usage(error: &clap::Error) {
+pub(crate) fn report_usage(error: &clap::Error) {
     eprint!("{}", output(&error.render().to_string()));
     if let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidSubcommand) {
         eprintln!("\n  to pass it as a prompt: nuncio run \"{}\"", output_line(unknown));
@@ -30,7 +30,7 @@ pub fn report_usage(error: &clap::Error) {
 }
 
 /// Returns whether a command failed because the reader of its output has closed the pipe.
-pub fn is_broken_pipe(error: &Error) -> bool {
+pub(crate) fn is_broken_pipe(error: &Error) -> bool {
     let source = error.source.as_ref().and_then(|source| source.downcast_ref::<std::io::Error>());
     source.is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }

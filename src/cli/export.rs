@@ -16,7 +16,7 @@ use crate::id::SessionId;
 use crate::session::{SessionState, Sessions};
 
 /// Prints a session as JSON lines, or writes the directory `layout`.
-pub fn export(app: &App, sessions: &Sessions, id: &SessionId, layout: Option<&Path>) -> Result<()> {
+pub(crate) fn export(app: &App, sessions: &Sessions, id: &SessionId, layout: Option<&Path>) -> Result<()> {
     if let Some(dir) = layout {
         return write_layout(app, sessions, id, dir);
     }

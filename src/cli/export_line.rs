@@ -14,7 +14,7 @@ use crate::session::SessionState;
 /// A line of an export, in JSON.
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
-pub enum ExportLine {
+pub(crate) enum ExportLine {
     Session {
         id: SessionId,
         cwd: PathBuf,
@@ -60,7 +60,7 @@ pub enum ExportLine {
 
 impl ExportLine {
     /// The metadata of a session.
-    pub fn session(id: &SessionId, state: &SessionState, created_at_ms: u64) -> ExportLine {
+    pub(crate) fn session(id: &SessionId, state: &SessionState, created_at_ms: u64) -> ExportLine {
         let change = SessionChange {
             title: state.title.clone(),
             model: state.model.clone(),
@@ -74,7 +74,7 @@ impl ExportLine {
     }
 
     /// The line of an event. None if an export does not contain the event.
-    pub fn of(event: &Event) -> Option<ExportLine> {
+    pub(crate) fn of(event: &Event) -> Option<ExportLine> {
         let (turn_id, created_at_ms) = (event.turn_id.clone(), event.at_ms);
         match event.body.clone() {
             Body::MessageCompleted { message_id: id, role, parts, discarded: false, provider_state } => {
@@ -92,7 +92,7 @@ impl ExportLine {
     }
 
     /// The event of a line and its turn. None for the metadata.
-    pub fn into_event(self) -> Option<(Option<TurnId>, Body)> {
+    pub(crate) fn into_event(self) -> Option<(Option<TurnId>, Body)> {
         match self {
             ExportLine::Session { .. } => None,
             ExportLine::Message { id, turn_id, role, parts, provider_state, .. } => {

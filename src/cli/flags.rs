@@ -66,7 +66,7 @@ pub(super) struct CommonFlags {
 
 impl CommonFlags {
     /// Parses the values. An unknown mode is an error with a hint, which clap cannot report.
-    pub fn args(self) -> Result<CommonArgs> {
+    pub(crate) fn args(self) -> Result<CommonArgs> {
         Ok(CommonArgs {
             overrides: Overrides {
                 model: self.model,

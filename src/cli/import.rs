@@ -17,7 +17,7 @@ use crate::session::{Session, Sessions};
 
 /// Creates a session from an export and prints its new id. The mode is that of this call, and the
 /// session works in the directory of this call: the file does not decide what may be done here.
-pub async fn import(app: &App, sessions: &Sessions, file: &Path) -> Result<()> {
+pub(crate) async fn import(app: &App, sessions: &Sessions, file: &Path) -> Result<()> {
     // The whole file is parsed first, so that a bad line does not leave half a session.
     let mut lines = read(file)?.into_iter();
     let Some(ExportLine::Session { cwd, change, .. }) = lines.next() else {

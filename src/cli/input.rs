@@ -11,7 +11,7 @@ use crate::error::{Error, Kind, Result};
 use crate::limits;
 
 /// The input of `nuncio run`.
-pub enum RunInput {
+pub(crate) enum RunInput {
     /// Messages and interrupts on standard input, one per line (`--json -`).
     Lines,
     /// Prompts, in order.
@@ -20,7 +20,7 @@ pub enum RunInput {
 
 /// Reads the prompts. All words form one prompt. Piped input is appended to the first prompt, or is
 /// the prompt if there is no other.
-pub async fn read(options: &RunOptions) -> Result<RunInput> {
+pub(crate) async fn read(options: &RunOptions) -> Result<RunInput> {
     let (words, dash) = match options.words.split_last() {
         Some((last, words)) if last == "-" => (words, true),
         _ => (&options.words[..], false),

@@ -12,13 +12,13 @@ use crate::rpc::lines::{Line, LineReader};
 /// A line of the input.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum InputLine {
+pub(crate) enum InputLine {
     Message { content: String },
     Interrupt {},
 }
 
 /// The lines of the input, and the messages that arrived during a turn.
-pub struct InputQueue {
+pub(crate) struct InputQueue {
     /// None at the end of the input.
     lines: Option<mpsc::Receiver<Result<InputLine>>>,
     messages: VecDeque<String>,
@@ -26,24 +26,24 @@ pub struct InputQueue {
 
 impl InputQueue {
     /// A queue without input.
-    pub fn closed() -> InputQueue {
+    pub(crate) fn closed() -> InputQueue {
         InputQueue { lines: None, messages: VecDeque::new() }
     }
 
     /// Reads standard input.
-    pub fn open() -> InputQueue {
+    pub(crate) fn open() -> InputQueue {
         let (sender, receiver) = mpsc::channel(16);
         tokio::spawn(read(sender));
         InputQueue { lines: Some(receiver), ..InputQueue::closed() }
     }
 
     /// Queues a message that arrived during a turn.
-    pub fn push(&mut self, message: String) {
+    pub(crate) fn push(&mut self, message: String) {
         self.messages.push_back(message);
     }
 
     /// The next message, between turns; an interrupt has no effect. None at the end of the input.
-    pub async fn message(&mut self) -> Option<Result<String>> {
+    pub(crate) async fn message(&mut self) -> Option<Result<String>> {
         if let Some(message) = self.messages.pop_front() {
             return Some(Ok(message));
         }
@@ -57,7 +57,7 @@ impl InputQueue {
     }
 
     /// The next line, during a turn. Never returns after the end of the input.
-    pub async fn line(&mut self) -> Result<InputLine> {
+    pub(crate) async fn line(&mut self) -> Result<InputLine> {
         if let Some(lines) = &mut self.lines
             && let Some(line) = lines.recv().await
         {

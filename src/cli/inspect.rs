@@ -24,7 +24,7 @@ fn with_project(bootstrap: &Bootstrap) -> Result<Loaded> {
 }
 
 /// Runs `nuncio config`.
-pub fn config(bootstrap: &Bootstrap, command: Option<ConfigCommand>) -> Result<u8> {
+pub(crate) fn config(bootstrap: &Bootstrap, command: Option<ConfigCommand>) -> Result<u8> {
     match command.unwrap_or(ConfigCommand::Show) {
         ConfigCommand::Path => print(format!("{}\n", bootstrap.places.file.display()))?,
         ConfigCommand::Check => {
@@ -51,7 +51,7 @@ pub fn config(bootstrap: &Bootstrap, command: Option<ConfigCommand>) -> Result<u
 }
 
 /// Runs `nuncio trust`.
-pub fn trust(bootstrap: &Bootstrap, dir: &Path) -> Result<u8> {
+pub(crate) fn trust(bootstrap: &Bootstrap, dir: &Path) -> Result<u8> {
     let trusted = Trust::add(&bootstrap.places, &bootstrap.cwd.join(dir))?;
     print(format!(
         "{} is trusted: its .nuncio/config.toml applies in full until the file changes, and language servers may run\n",
@@ -62,7 +62,7 @@ pub fn trust(bootstrap: &Bootstrap, dir: &Path) -> Result<u8> {
 
 /// Prints one line per check: `ok` with the finding, or `FAIL` with the error. Returns exit code 1
 /// if a check failed.
-pub async fn doctor(bootstrap: Bootstrap) -> Result<u8> {
+pub(crate) async fn doctor(bootstrap: Bootstrap) -> Result<u8> {
     let mut failures = 0;
     let mut line = |name: &str, result: std::result::Result<String, String>| {
         let (mark, text) = match result {

@@ -13,7 +13,7 @@ use crate::session::now_ms;
 use crate::terminal_text::output_line;
 
 /// Formats an event as one line.
-pub struct LogLines;
+pub(crate) struct LogLines;
 
 impl<S, N> FormatEvent<S, N> for LogLines
 where

@@ -11,26 +11,26 @@ use crate::terminal_text;
 /// The standard streams that get colours: terminals, unless `NO_COLOR` (<https://no-color.org>) or
 /// `TERM=dumb` is set.
 #[derive(Clone, Copy, Debug)]
-pub struct Colours {
+pub(crate) struct Colours {
     pub stdout: bool,
     pub stderr: bool,
 }
 
 impl Colours {
     /// Checks the variables and the standard streams.
-    pub fn new(environment: &Environment) -> Colours {
+    pub(crate) fn new(environment: &Environment) -> Colours {
         let wanted = environment.get("NO_COLOR").is_none() && environment.get("TERM") != Some("dumb");
         Colours { stdout: wanted && std::io::stdout().is_terminal(), stderr: wanted && std::io::stderr().is_terminal() }
     }
 }
 
 /// Writes human-readable text to standard output, with control sequences escaped.
-pub fn print(text: impl AsRef<str>) -> Result<()> {
+pub(crate) fn print(text: impl AsRef<str>) -> Result<()> {
     print_exact(terminal_text::output(text.as_ref()))
 }
 
 /// Writes JSON to standard output. On a terminal, control characters are escaped.
-pub fn print_json(text: impl AsRef<str>) -> Result<()> {
+pub(crate) fn print_json(text: impl AsRef<str>) -> Result<()> {
     match std::io::stdout().is_terminal() {
         true => print_exact(terminal_text::json(text.as_ref())),
         false => print_exact(text),
@@ -38,18 +38,18 @@ pub fn print_json(text: impl AsRef<str>) -> Result<()> {
 }
 
 /// Writes an event to standard output as a line of JSON.
-pub fn print_event(event: &Event) -> Result<()> {
+pub(crate) fn print_event(event: &Event) -> Result<()> {
     print_json(event_line(event)?)
 }
 
 /// An event as a line of JSON, with its line break.
-pub fn event_line(event: &Event) -> Result<String> {
+pub(crate) fn event_line(event: &Event) -> Result<String> {
     let line = serde_json::to_string(event).map_err(|error| Error::internal(format!("writing an event: {error}")))?;
     Ok(line + "\n")
 }
 
 /// Writes answers to standard output and progress to standard error.
-pub fn print_rendered(pieces: Vec<RenderedText>) -> Result<()> {
+pub(crate) fn print_rendered(pieces: Vec<RenderedText>) -> Result<()> {
     for piece in pieces {
         match piece {
             RenderedText::Answer(text) => print_exact(text)?,
@@ -60,12 +60,12 @@ pub fn print_rendered(pieces: Vec<RenderedText>) -> Result<()> {
 }
 
 /// Writes all pieces to standard output.
-pub fn print_replay(pieces: Vec<RenderedText>) -> Result<()> {
+pub(crate) fn print_replay(pieces: Vec<RenderedText>) -> Result<()> {
     pieces.iter().try_for_each(|piece| print_exact(piece.text()))
 }
 
 /// Writes all pieces to standard error.
-pub fn print_question(pieces: Vec<RenderedText>) {
+pub(crate) fn print_question(pieces: Vec<RenderedText>) {
     for piece in pieces {
         eprint!("{}", piece.text());
     }

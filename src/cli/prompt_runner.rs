@@ -20,13 +20,13 @@ use crate::protocol::acp;
 use crate::transcript::{PermissionQuestion, Transcript, TranscriptBlock};
 
 /// How the runner shows events. The renderer of JSON lines shows permission questions.
-pub struct RunnerOutput {
+pub(crate) struct RunnerOutput {
     pub json: bool,
     pub renderer: TerminalRenderer,
 }
 
 /// Runs prompts in a session and shows its events.
-pub struct PromptRunner {
+pub(crate) struct PromptRunner {
     client: LocalClient,
     session: SessionId,
     events: LocalEvents,
@@ -43,7 +43,7 @@ pub struct PromptRunner {
 
 impl PromptRunner {
     /// Shows the events of the session after seq `after`.
-    pub async fn new(
+    pub(crate) async fn new(
         client: LocalClient,
         (session, after): (SessionId, Seq),
         output: RunnerOutput,
@@ -67,12 +67,12 @@ impl PromptRunner {
     }
 
     /// Returns whether a tool call was denied, by the user or by a rule.
-    pub fn denied(&self) -> bool {
+    pub(crate) fn denied(&self) -> bool {
         self.denied
     }
 
     /// Runs prompts in order and stops at the first failure. Returns the exit code.
-    pub async fn prompts(&mut self, prompts: VecDeque<String>) -> Result<u8> {
+    pub(crate) async fn prompts(&mut self, prompts: VecDeque<String>) -> Result<u8> {
         for prompt in prompts {
             match self.prompt(prompt, &mut InputQueue::closed()).await? {
                 acp::StopReason::EndTurn => {}
@@ -86,7 +86,7 @@ impl PromptRunner {
 
     /// Handles messages and interrupts from standard input. A message that arrives during a turn is
     /// queued. Returns the exit code.
-    pub async fn lines(&mut self, mut input: InputQueue) -> Result<u8> {
+    pub(crate) async fn lines(&mut self, mut input: InputQueue) -> Result<u8> {
         let mut code = 0;
         while let Some(message) = input.message().await {
             match self.prompt(message?, &mut input).await {

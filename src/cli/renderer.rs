@@ -12,7 +12,7 @@ use crate::transcript::{ToolOutcome, TranscriptBlock, TurnEndReason};
 
 /// A piece of output. Its only control sequences are our own colours.
 #[derive(Debug, PartialEq, Eq)]
-pub enum RenderedText {
+pub(crate) enum RenderedText {
     /// Text of the answer, for standard output.
     Answer(String),
     /// Progress, for standard error.
@@ -21,7 +21,7 @@ pub enum RenderedText {
 
 impl RenderedText {
     /// The text, whichever stream it is for.
-    pub fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         let (RenderedText::Answer(text) | RenderedText::Progress(text)) = self;
         text
     }
@@ -29,7 +29,7 @@ impl RenderedText {
 
 /// Options of the rendering.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct RenderOptions {
+pub(crate) struct RenderOptions {
     /// Adds colours.
     pub colour: bool,
     /// Leaves the answer unchanged, for a pipe or a file.
@@ -39,7 +39,7 @@ pub struct RenderOptions {
 }
 
 /// Renders blocks in order.
-pub struct TerminalRenderer {
+pub(crate) struct TerminalRenderer {
     options: RenderOptions,
     /// Paths are shown relative to this directory.
     cwd: PathBuf,
@@ -67,12 +67,12 @@ const OUTPUT_LINES: usize = 12;
 
 impl TerminalRenderer {
     /// A renderer without output so far. Paths below `cwd` are shown relative to it.
-    pub fn new(options: RenderOptions, cwd: &Path) -> TerminalRenderer {
+    pub(crate) fn new(options: RenderOptions, cwd: &Path) -> TerminalRenderer {
         TerminalRenderer { options, cwd: cwd.into(), filters: HashMap::new(), writing: None, incomplete: Vec::new() }
     }
 
     /// Renders a block.
-    pub fn render(&mut self, block: &TranscriptBlock<'_>) -> Vec<RenderedText> {
+    pub(crate) fn render(&mut self, block: &TranscriptBlock<'_>) -> Vec<RenderedText> {
         match block {
             TranscriptBlock::UserMessage { text } => self.user_message(text),
             TranscriptBlock::MessageText { id, thought, text } => self.message_text(id, *thought, text),
@@ -101,14 +101,14 @@ impl TerminalRenderer {
     }
 
     /// Renders the messages that were never completed, at the end of a replay.
-    pub fn incomplete(&mut self) -> Vec<RenderedText> {
+    pub(crate) fn incomplete(&mut self) -> Vec<RenderedText> {
         let open = std::mem::take(&mut self.incomplete);
         open.iter().map(|(_, thought, text)| self.message(*thought, &format!("{}\n", output(text)))).collect()
     }
 
     /// Renders the content of a permission question in full. Text that equals the call's title is
     /// omitted: the question itself shows it.
-    pub fn question(&self, title: &str, contents: &[ToolContent]) -> Vec<RenderedText> {
+    pub(crate) fn question(&self, title: &str, contents: &[ToolContent]) -> Vec<RenderedText> {
         let mut rendered = Vec::new();
         for content in contents {
             match content {

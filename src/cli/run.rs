@@ -18,7 +18,7 @@ use crate::local::LocalClient;
 use crate::protocol::acp;
 
 /// Runs `nuncio run`. Returns the exit code.
-pub async fn run(app: Arc<App>, options: RunOptions, colours: Colours) -> Result<u8> {
+pub(crate) async fn run(app: Arc<App>, options: RunOptions, colours: Colours) -> Result<u8> {
     let input = input::read(&options).await?;
     let client = LocalClient::new(app.clone(), "terminal");
     let session = open(&app, &client, &options).await?;

@@ -12,7 +12,7 @@ use crate::event::Event;
 use crate::tools::Tools;
 
 /// Names of the schemas, with descriptions.
-pub const SCHEMAS: &[(&str, &str)] = &[
+pub(crate) const SCHEMAS: &[(&str, &str)] = &[
     ("methods", "all methods, with the schemas of their params and results"),
     ("openapi", "REST routes of the HTTP server (OpenAPI 3.1)"),
     ("tools", "all tools, with the schemas of their inputs and of the details of their results"),
@@ -21,7 +21,7 @@ pub const SCHEMAS: &[(&str, &str)] = &[
 ];
 
 /// The text of a schema, as it is committed. `None` if no schema has this name.
-pub fn schema(name: &str) -> Option<String> {
+pub(crate) fn schema(name: &str) -> Option<String> {
     let value = match name {
         "methods" => methods(),
         "openapi" => openapi(),
@@ -66,7 +66,7 @@ fn tools() -> Value {
 }
 
 /// Prints the schema with this name.
-pub fn print_named(name: &str) -> Result<u8> {
+pub(crate) fn print_named(name: &str) -> Result<u8> {
     let text = schema(name).ok_or_else(|| {
         let names: Vec<&str> = SCHEMAS.iter().map(|(name, _)| *name).collect();
         Error::invalid_params(format!("schema \"{name}\" is unknown")).hint(format!("use one of {}", names.join(", ")))
@@ -75,7 +75,7 @@ pub fn print_named(name: &str) -> Result<u8> {
 }
 
 /// Prints the names and descriptions of all schemas.
-pub fn print_names() -> Result<u8> {
+pub(crate) fn print_names() -> Result<u8> {
     let lines: String = SCHEMAS.iter().map(|(name, description)| format!("{name:10} {description}\n")).collect();
     print(lines).map(|()| 0)
 }

@@ -15,7 +15,7 @@ fn flags(address: String, options: HttpArgs) -> HttpFlags {
 }
 
 /// Serves HTTP until a signal arrives.
-pub async fn serve(bootstrap: Bootstrap, address: String, options: HttpArgs) -> Result<u8> {
+pub(crate) async fn serve(bootstrap: Bootstrap, address: String, options: HttpArgs) -> Result<u8> {
     let token_file = Tokens::new(&bootstrap.places.data).owner_file().display().to_string();
     let (_, server) = app::http_server(bootstrap, flags(address, options)).await?;
     // The URL with the token is printed to a terminal only, so that no file or pipe records it.
@@ -33,7 +33,7 @@ pub async fn serve(bootstrap: Bootstrap, address: String, options: HttpArgs) -> 
 }
 
 /// Serves ACP on standard input and output, and HTTP. The address is printed to standard error.
-pub async fn acp_and_serve(bootstrap: Bootstrap, address: String, options: HttpArgs) -> Result<u8> {
+pub(crate) async fn acp_and_serve(bootstrap: Bootstrap, address: String, options: HttpArgs) -> Result<u8> {
     let token_file = Tokens::new(&bootstrap.places.data).owner_file().display().to_string();
     let (app, server) = app::http_server(bootstrap, flags(address, options)).await?;
     let terminal = std::io::stderr().is_terminal();

@@ -17,7 +17,7 @@ use crate::terminal_text::output_line;
 use crate::transcript::Transcript;
 
 /// Runs `nuncio sessions`. Returns the exit code.
-pub async fn run(app: Arc<App>, command: SessionsCommand, colours: Colours) -> Result<u8> {
+pub(crate) async fn run(app: Arc<App>, command: SessionsCommand, colours: Colours) -> Result<u8> {
     let sessions = app.sessions().await?.clone();
     let client = LocalClient::new(app.clone(), "terminal");
     let result = match command {

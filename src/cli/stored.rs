@@ -8,7 +8,7 @@ use crate::session::Sessions;
 
 /// Calls `with` for every stored event, in order. Does not take ownership of the session, so a
 /// session of another process can be read.
-pub fn each_event(sessions: &Sessions, id: &SessionId, mut with: impl FnMut(&Event) -> Result<()>) -> Result<()> {
+pub(crate) fn each_event(sessions: &Sessions, id: &SessionId, mut with: impl FnMut(&Event) -> Result<()>) -> Result<()> {
     let mut after = 0;
     loop {
         let events = sessions.events(id, after)?;

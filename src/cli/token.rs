@@ -9,7 +9,7 @@ use crate::http::Tokens;
 use crate::session::now_ms;
 
 /// Runs `nuncio token`. Returns the exit code.
-pub fn run(bootstrap: &Bootstrap, command: TokenCommand) -> Result<u8> {
+pub(crate) fn run(bootstrap: &Bootstrap, command: TokenCommand) -> Result<u8> {
     let tokens = Tokens::new(&bootstrap.places.data);
     match command {
         TokenCommand::List => {

@@ -27,7 +27,7 @@ use crate::toolkit::{ClientAccess, Progress, ToolError};
 
 /// Prints `{"ok","output","details"}`, or lists the tools if no name is given. Exit codes: 0
 /// success, 1 the tool failed, 2 usage, 4 denied.
-pub async fn run(app: Arc<App>, options: ToolOptions, colours: Colours) -> Result<u8> {
+pub(crate) async fn run(app: Arc<App>, options: ToolOptions, colours: Colours) -> Result<u8> {
     let Some(name) = &options.name else { return list(&app) };
     let text = match options.input.as_str() {
         "-" => read_input()?,

@@ -13,16 +13,16 @@ use crate::limits;
 
 /// Sends spans to a collector, if there is one. Sends the remaining spans when dropped.
 #[derive(Default)]
-pub struct Traces(Option<SdkTracerProvider>);
+pub(crate) struct Traces(Option<SdkTracerProvider>);
 
 impl Traces {
     /// Starts sending spans to the collector at `endpoint`. Without an endpoint, none are sent.
-    pub fn start(endpoint: Option<&str>) -> Result<Traces> {
+    pub(crate) fn start(endpoint: Option<&str>) -> Result<Traces> {
         endpoint.map(provider).transpose().map(Traces)
     }
 
     /// The layer that records spans for the collector.
-    pub fn layer<S: Subscriber + for<'a> LookupSpan<'a>>(&self) -> Option<OpenTelemetryLayer<S, Tracer>> {
+    pub(crate) fn layer<S: Subscriber + for<'a> LookupSpan<'a>>(&self) -> Option<OpenTelemetryLayer<S, Tracer>> {
         self.0.as_ref().map(|provider| tracing_opentelemetry::layer().with_tracer(provider.tracer("nuncio")))
     }
 }

@@ -5,14 +5,14 @@ use tracing_subscriber::layer::Identity;
 use crate::error::{Error, Kind, Result};
 
 /// Sends no spans.
-pub struct NoTraces;
+pub(crate) struct NoTraces;
 
 /// The name that `traces.rs` has for it.
-pub type Traces = NoTraces;
+pub(crate) type Traces = NoTraces;
 
 impl NoTraces {
     /// Fails if there is an endpoint.
-    pub fn start(endpoint: Option<&str>) -> Result<NoTraces> {
+    pub(crate) fn start(endpoint: Option<&str>) -> Result<NoTraces> {
         match endpoint {
             None => Ok(NoTraces),
             Some(_) => Err(Error::new(Kind::Unsupported, "telemetry.otlp_endpoint: this build of nuncio cannot send traces")
@@ -21,7 +21,7 @@ impl NoTraces {
     }
 
     /// No layer.
-    pub fn layer(&self) -> Option<Identity> {
+    pub(crate) fn layer(&self) -> Option<Identity> {
         None
     }
 }

@@ -22,7 +22,7 @@ impl Environment {
     /// Overwrites the values of these variables in the process's memory, so that other processes
     /// cannot read them in /proc/PID/environ (proc(5)). Must be called at startup, before another
     /// thread uses the environment.
-    pub fn hide(&self, names: &[String]) {
+    pub(crate) fn hide(&self, names: &[String]) {
         unsafe extern "C" {
             static environ: *const *mut std::ffi::c_char;
         }
@@ -42,7 +42,7 @@ impl Environment {
     }
 
     /// The value of a variable; `None` if it is unset or empty.
-    pub fn get(&self, name: &str) -> Option<&str> {
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 }
@@ -69,7 +69,7 @@ pub struct DataPaths {
 
 impl DataPaths {
     /// `data` overrides the data directory (`--data-dir`).
-    pub fn new(environment: &Environment, data: Option<&Path>) -> Result<DataPaths> {
+    pub(crate) fn new(environment: &Environment, data: Option<&Path>) -> Result<DataPaths> {
         let home = environment.get("HOME").map(PathBuf::from);
         let mut places = match environment.get("NUNCIO_HOME") {
             Some(all) => {
@@ -90,24 +90,24 @@ impl DataPaths {
     }
 
     /// Files that hold permissions or state. Tools must not write them.
-    pub fn own_files(&self) -> Vec<PathBuf> {
+    pub(crate) fn own_files(&self) -> Vec<PathBuf> {
         let names =
             ["nuncio.db", "nuncio.db-wal", "nuncio.db-shm", "token", "tokens.json", "trusted", "locks", "artifacts", "attachments"];
         names.iter().map(|name| self.data.join(name)).chain([self.file.clone()]).collect()
     }
 
     /// Directories that sandboxed commands can neither read nor lock: they hold the owner token.
-    pub fn private(&self) -> Vec<PathBuf> {
+    pub(crate) fn private(&self) -> Vec<PathBuf> {
         vec![self.data.clone(), self.config.clone()]
     }
 
     /// Directory of the files that a session's tools produce.
-    pub fn artifacts(&self, session: &str) -> PathBuf {
+    pub(crate) fn artifacts(&self, session: &str) -> PathBuf {
         self.data.join("artifacts").join(session)
     }
 
     /// Directory of the files attached to a session's messages.
-    pub fn attachments(&self, session: &str) -> PathBuf {
+    pub(crate) fn attachments(&self, session: &str) -> PathBuf {
         self.data.join("attachments").join(session)
     }
 }

@@ -8,7 +8,7 @@ use crate::workspace::read_small;
 
 /// The path in `core.excludesFile` of the user's Git configuration, or Git's default path. The file
 /// need not exist.
-pub fn excludes(environment: &Environment) -> Option<PathBuf> {
+pub(crate) fn excludes(environment: &Environment) -> Option<PathBuf> {
     let home = environment.get("HOME").map(PathBuf::from);
     let settings = environment.get("XDG_CONFIG_HOME").map(PathBuf::from).or_else(|| Some(home.as_ref()?.join(".config")));
     let files = [home.as_ref().map(|home| home.join(".gitconfig")), settings.as_ref().map(|settings| settings.join("git/config"))];

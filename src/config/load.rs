@@ -66,7 +66,7 @@ pub struct Loaded {
 
 /// Merges the defaults, the user's file, the environment and the flags. A missing file is an error
 /// only if it is `required`.
-pub fn load_user(places: &DataPaths, required: bool, environment: &Environment, overrides: &Overrides) -> Result<Loaded> {
+pub(crate) fn load_user(places: &DataPaths, required: bool, environment: &Environment, overrides: &Overrides) -> Result<Loaded> {
     if overrides.base_url.as_deref().is_some_and(has_credentials) {
         return Err(Error::invalid_params("--base-url has a user name or password").hint(CREDENTIALS_HINT));
     }
@@ -83,7 +83,7 @@ pub fn load_user(places: &DataPaths, required: bool, environment: &Environment, 
 }
 
 /// Like [`load_user`], with the project file of `cwd` between the user's file and the environment.
-pub fn load_project(
+pub(crate) fn load_project(
     user: &Loaded,
     places: &DataPaths,
     cwd: &Path,
@@ -139,7 +139,7 @@ impl Loaded {
     /// Fails if a rule names an unknown tool, because it would never match. `tools` lists each name
     /// with its aliases; rules must use the name. Globs and the tools of MCP servers are not
     /// checked.
-    pub fn check_tools(&self, tools: &[(&str, &[&str])], places: &DataPaths, cwd: &Path) -> Result<()> {
+    pub(crate) fn check_tools(&self, tools: &[(&str, &[&str])], places: &DataPaths, cwd: &Path) -> Result<()> {
         let project = project_file(cwd);
         let rules = [(&self.settings.permissions.rules, &places.file), (&self.project_rules, &project)];
         for (name, file) in rules.into_iter().flat_map(|(rules, file)| rules.iter().map(move |rule| (rule.tool.as_deref(), file))) {

@@ -4,17 +4,18 @@
 const MASK: &str = "***";
 
 /// Hint for a base URL with a user name or a password.
-pub const CREDENTIALS_HINT: &str = "remove them and set api_key_env to the name of the environment variable that holds the key";
+pub(crate) const CREDENTIALS_HINT: &str =
+    "remove them and set api_key_env to the name of the environment variable that holds the key";
 
 /// True if a URL has user information (RFC 3986, section 3.2.1). Lenient like browsers: the slashes
 /// after the scheme may be missing or backslashes. A password may contain any character.
-pub fn has_credentials(url: &str) -> bool {
+pub(crate) fn has_credentials(url: &str) -> bool {
     let rest = url.split_once(':').map_or("", |(_, rest)| rest);
     credentials(rest.trim_start_matches(['/', '\\'])).is_some()
 }
 
 /// Masks the user information and the query values of all URLs in `text`.
-pub fn mask_urls(text: &str) -> String {
+pub(crate) fn mask_urls(text: &str) -> String {
     let mut masked = String::with_capacity(text.len());
     let mut left = text;
     while let Some(at) = left.find("://") {

@@ -15,14 +15,14 @@ use crate::workspace::{read_small, read_small_text, replace_private};
 
 /// The list of trusted directories.
 #[derive(Clone, Debug, Default)]
-pub struct Trust {
+pub(crate) struct Trust {
     /// Digests by canonical directory. `None`: an earlier version of nuncio recorded no digest.
     digests: BTreeMap<PathBuf, Option<String>>,
 }
 
 /// The trust status of a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trusted {
+pub(crate) enum Trusted {
     Yes,
     /// The directory is not in the list.
     No,
@@ -34,7 +34,7 @@ pub enum Trusted {
 
 impl Trusted {
     /// Why a formerly trusted directory is no longer trusted.
-    pub fn why_not(self) -> Option<&'static str> {
+    pub(crate) fn why_not(self) -> Option<&'static str> {
         match self {
             Trusted::Yes | Trusted::No => None,
             Trusted::Changed => Some("they changed since they were trusted"),
@@ -45,7 +45,7 @@ impl Trusted {
 
 impl Trust {
     /// Loads the list; it is empty if the file cannot be read.
-    pub fn load(places: &DataPaths) -> Trust {
+    pub(crate) fn load(places: &DataPaths) -> Trust {
         let text = read_small_text(&file(places)).unwrap_or_default();
         let mut digests = BTreeMap::new();
         for line in text.lines().filter(|line| !line.is_empty()) {
@@ -59,7 +59,7 @@ impl Trust {
 
     /// The trust status of the settings of `directory`. `content` is the content of its settings
     /// file, `None` if there is no file. Parent directories have no influence.
-    pub fn settings(&self, directory: &Path, content: Option<&[u8]>) -> Trusted {
+    pub(crate) fn settings(&self, directory: &Path, content: Option<&[u8]>) -> Trusted {
         let directory = canonical(directory);
         match self.digests.get(&directory) {
             None => Trusted::No,
@@ -71,7 +71,7 @@ impl Trust {
 
     /// True if programs that no setting names may run code in `directory`: it or a parent directory
     /// is trusted and unchanged.
-    pub fn covers(&self, directory: &Path) -> bool {
+    pub(crate) fn covers(&self, directory: &Path) -> bool {
         let directory = canonical(directory);
         let content = |above: &Path| read_small(&project_file(above));
         directory.ancestors().filter(|above| self.digests.contains_key(*above)).any(|above| match content(above) {
@@ -82,7 +82,7 @@ impl Trust {
 
     /// Trusts the current content of `directory` and writes the list. Returns the canonical
     /// directory.
-    pub fn add(places: &DataPaths, directory: &Path) -> Result<PathBuf> {
+    pub(crate) fn add(places: &DataPaths, directory: &Path) -> Result<PathBuf> {
         let doing = format!("trusting {}", directory.display());
         let directory = fs::canonicalize(directory).map_err(|error| Error::io(&doing, error))?;
         if directory.to_str().is_none_or(|name| name.contains(['\n', '\r'])) {

@@ -4,7 +4,7 @@
 use crate::content::Part;
 
 /// A slash command.
-pub struct SlashCommand {
+pub(crate) struct SlashCommand {
     pub name: &'static str,
     pub description: &'static str,
     /// Describes the input after the name.
@@ -12,7 +12,7 @@ pub struct SlashCommand {
     text: &'static str,
 }
 
-pub const COMMANDS: &[SlashCommand] = &[
+pub(crate) const COMMANDS: &[SlashCommand] = &[
     SlashCommand {
         name: "init",
         description: "Write an AGENTS.md for this repository",
@@ -32,7 +32,7 @@ pub const COMMANDS: &[SlashCommand] = &[
 ];
 
 /// Replaces a leading `/name` by the text of the command. Other prompts are returned unchanged.
-pub fn expand(parts: &[Part]) -> Vec<Part> {
+pub(crate) fn expand(parts: &[Part]) -> Vec<Part> {
     let mut expanded = parts.to_vec();
     if let Some(Part::Text { text }) = expanded.first_mut() {
         let (name, rest) = text.split_once(char::is_whitespace).unwrap_or((text.as_str(), ""));

@@ -130,7 +130,7 @@ impl History {
     }
 
     /// Returns whether an earlier call has this id.
-    pub fn has_call(&self, id: &str) -> bool {
+    pub(crate) fn has_call(&self, id: &str) -> bool {
         self.call_ids.contains(id)
     }
 

@@ -11,14 +11,14 @@ use crate::limits;
 use crate::workspace;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Instruction {
+pub(crate) struct Instruction {
     pub path: PathBuf,
     pub text: String,
 }
 
 /// The result of a search for instruction files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FoundInstructions {
+pub(crate) struct FoundInstructions {
     pub taken: Vec<Instruction>,
     /// Files and `.git` directories that are ignored because another user owns them.
     pub foreign: Vec<PathBuf>,
@@ -29,7 +29,7 @@ pub struct FoundInstructions {
 /// nearest ones take precedence. A file that exceeds the limits is truncated and says so. Only
 /// regular files count, and symlinks out of the repository are not followed. Files of another user
 /// in a world-writable directory, such as /tmp, are ignored.
-pub fn find(cwd: &Path, patterns: &[String]) -> FoundInstructions {
+pub(crate) fn find(cwd: &Path, patterns: &[String]) -> FoundInstructions {
     let mut all = FoundInstructions::default();
     let root = cwd.ancestors().find(|dir| {
         let git = dir.join(".git");

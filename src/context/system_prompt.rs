@@ -16,7 +16,7 @@ const OWN: &str = include_str!("system_prompt.md");
 
 /// Returns the prompt file of the longest pattern that matches `model` (`PROVIDER/NAME`), or
 /// nuncio's own text.
-pub fn base(prompts: &BTreeMap<String, PathBuf>, model: &str) -> Result<String> {
+pub(crate) fn base(prompts: &BTreeMap<String, PathBuf>, model: &str) -> Result<String> {
     let fits = |pattern: &&String| Glob::new(pattern).is_ok_and(|glob| glob.compile_matcher().is_match(model));
     let Some(pattern) = prompts.keys().filter(fits).max_by_key(|pattern| pattern.len()) else { return Ok(OWN.into()) };
     let path = &prompts[pattern];
@@ -24,7 +24,7 @@ pub fn base(prompts: &BTreeMap<String, PathBuf>, model: &str) -> Result<String> 
 }
 
 /// Assembles the system prompt from `base`, the workspace, the mode and the instruction files.
-pub fn whole(base: &str, workspace: &Workspace, mode: Mode, instructions: &[Instruction]) -> String {
+pub(crate) fn whole(base: &str, workspace: &Workspace, mode: Mode, instructions: &[Instruction]) -> String {
     let mut prompt = base.trim_end().to_string();
     let _ = write!(prompt, "\n\nWorking directory: {}\nPlatform: {}\n", workspace.cwd.display(), std::env::consts::OS);
     for root in workspace.roots.iter().filter(|root| **root != workspace.cwd) {

@@ -9,7 +9,7 @@ use super::{Body, TYPES, UnknownEvent};
 impl Body {
     /// Reads the JSON text of a body. A known type with wrong fields is an error; an unknown type
     /// is kept as its text.
-    pub fn parse(text: &str) -> serde_json::Result<Body> {
+    pub(crate) fn parse(text: &str) -> serde_json::Result<Body> {
         #[derive(Deserialize)]
         struct Tag {
             #[serde(rename = "type")]

@@ -86,7 +86,7 @@ impl Body {
     }
 
     /// The `type` of the event.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         self.row().0
     }
 
@@ -96,12 +96,12 @@ impl Body {
     }
 
     /// Returns whether the event must be on disk before anything follows from it.
-    pub fn is_durable(&self) -> bool {
+    pub(crate) fn is_durable(&self) -> bool {
         self.row().1 == Durability::Synced
     }
 
     /// Returns whether the event ends its turn.
-    pub fn ends_turn(&self) -> bool {
+    pub(crate) fn ends_turn(&self) -> bool {
         self.row().2 == Class::TurnEnd
     }
 }

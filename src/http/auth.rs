@@ -16,7 +16,7 @@ use crate::limits;
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
 /// Checks whether a request is allowed, and by which client it was sent.
-pub struct Auth {
+pub(crate) struct Auth {
     pub tokens: Tokens,
     /// Allowed host names without ports, in addition to those of the loopback.
     hosts: Vec<String>,
@@ -34,17 +34,17 @@ struct Failures {
 }
 
 /// The allowed origin of a cross-origin request, for the response's CORS headers.
-pub type CrossOrigin = Option<HeaderValue>;
+pub(crate) type CrossOrigin = Option<HeaderValue>;
 
 impl Auth {
     /// Allows `hosts` and `origins` in addition to our own; sessions are limited to `roots`.
-    pub fn new(tokens: Tokens, hosts: Vec<String>, origins: Vec<String>, roots: Arc<[PathBuf]>) -> Auth {
+    pub(crate) fn new(tokens: Tokens, hosts: Vec<String>, origins: Vec<String>, roots: Arc<[PathBuf]>) -> Auth {
         let failures = Mutex::new(Failures { left: limits::LOGIN_FAILURES_MAX, since: Instant::now() });
         Auth { tokens, hosts: hosts.into_iter().map(|host| host.to_ascii_lowercase()).collect(), origins, roots, failures }
     }
 
     /// Checks the host and the origin, before anything else of the request is used.
-    pub fn address(&self, uri: &Uri, headers: &HeaderMap) -> Result<CrossOrigin> {
+    pub(crate) fn address(&self, uri: &Uri, headers: &HeaderMap) -> Result<CrossOrigin> {
         let host = self.host(uri, headers)?;
         self.origin(&host, headers)
     }
@@ -90,7 +90,7 @@ impl Auth {
     }
 
     /// The client that the token belongs to. Only failed logins are rate-limited.
-    pub fn client(&self, headers: &HeaderMap) -> Result<Client> {
+    pub(crate) fn client(&self, headers: &HeaderMap) -> Result<Client> {
         let token = token(headers);
         let client = match token {
             Some(token) => self.tokens.client(token, &self.roots),
@@ -118,7 +118,7 @@ impl Auth {
 }
 
 /// The bearer token of a request. `None` if there is no `Authorization` header or more than one.
-pub fn token(headers: &HeaderMap) -> Option<&str> {
+pub(crate) fn token(headers: &HeaderMap) -> Option<&str> {
     let mut given = headers.get_all(AUTHORIZATION).iter();
     match (given.next(), given.next()) {
         (Some(value), None) => value.to_str().ok().and_then(bearer),

@@ -16,7 +16,7 @@ use crate::api::{CallContext, Client, MethodRow, Route};
 use crate::error::{Error, Result};
 
 /// Runs the method and responds with its result.
-pub async fn answer(
+pub(crate) async fn answer(
     row: &'static MethodRow,
     route: Route,
     state: &Arc<AppState>,

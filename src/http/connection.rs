@@ -27,7 +27,7 @@ use crate::limits;
 
 /// The state that a connection needs to serve its requests.
 #[derive(Clone)]
-pub struct Transport {
+pub(crate) struct Transport {
     pub state: Arc<AppState>,
     pub router: Router,
     pub tls: Option<tokio_rustls::TlsAcceptor>,
@@ -37,7 +37,7 @@ pub struct Transport {
 
 impl Transport {
     /// Serves a connection until it closes. A WebSocket continues after it.
-    pub async fn serve(self, stream: TcpStream, held: ConnectionSlot, pending: Arc<PendingConnection>) {
+    pub(crate) async fn serve(self, stream: TcpStream, held: ConnectionSlot, pending: Arc<PendingConnection>) {
         let _ = stream.set_nodelay(true);
         match self.tls.clone() {
             None => self.serve_http(stream, held, pending).await,

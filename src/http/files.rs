@@ -12,13 +12,13 @@ use serde_json::{Map, Value};
 use crate::error::{Error, Result};
 
 /// Returns true if the body is a form with files (RFC 7578).
-pub fn is_form(headers: &HeaderMap) -> bool {
+pub(crate) fn is_form(headers: &HeaderMap) -> bool {
     let media = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
     media.split(';').next().unwrap_or("").trim().eq_ignore_ascii_case("multipart/form-data")
 }
 
 /// Reads the single file of a form into the params `name`, `mimeType` and `data`.
-pub async fn form(headers: HeaderMap, bytes: Bytes) -> Result<Map<String, Value>> {
+pub(crate) async fn form(headers: HeaderMap, bytes: Bytes) -> Result<Map<String, Value>> {
     let wrong = |error: &dyn std::fmt::Display| Error::invalid_params(format!("the form: {error}"));
     let mut request = Request::new(Body::from(bytes));
     *request.headers_mut() = headers;
@@ -43,7 +43,7 @@ pub async fn form(headers: HeaderMap, bytes: Bytes) -> Result<Map<String, Value>
 }
 
 /// A download of the file in `value`. Its headers prevent browsers from rendering it as a page.
-pub fn file(value: &Value) -> Option<Response> {
+pub(crate) fn file(value: &Value) -> Option<Response> {
     let (kind, data) = (value["mimeType"].as_str()?, value["data"].as_str()?);
     let bytes = STANDARD.decode(data).ok()?;
     let kind = HeaderValue::from_str(kind).ok()?;

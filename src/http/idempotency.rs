@@ -19,26 +19,26 @@ use crate::store::IdempotencyRecord;
 /// The stored result of a request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum StoredResult {
+pub(crate) enum StoredResult {
     Json { status: u16, body: Value },
     Turn(TurnStarted),
 }
 
 /// A key, scoped to a token: a new token with the name of a revoked one has its own keys.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct IdempotencyKey {
+pub(crate) struct IdempotencyKey {
     principal: String,
     key: String,
 }
 
 /// Keys of running requests. A repeated request waits for the first one.
 #[derive(Default)]
-pub struct Idempotency {
+pub(crate) struct Idempotency {
     running: Mutex<HashMap<IdempotencyKey, Weak<tokio::sync::Mutex<()>>>>,
 }
 
 /// The key of a POST request. `None` for other methods, or without the header.
-pub fn key(request: &Request, client: &Client) -> Result<Option<IdempotencyKey>> {
+pub(crate) fn key(request: &Request, client: &Client) -> Result<Option<IdempotencyKey>> {
     let Some(given) = request.headers().get("idempotency-key").filter(|_| request.method() == "POST") else { return Ok(None) };
     let key = given.to_str().unwrap_or("");
     if key.is_empty() || key.len() > limits::IDEMPOTENCY_KEY_CHARS_MAX || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -53,7 +53,7 @@ pub fn key(request: &Request, client: &Client) -> Result<Option<IdempotencyKey>>
 impl Idempotency {
     /// Runs the work and stores its result, or returns the stored result of the first request.
     /// Failures are not stored, so the key can be retried.
-    pub async fn outcome(
+    pub(crate) async fn outcome(
         &self,
         app: &App,
         key: IdempotencyKey,

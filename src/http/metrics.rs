@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::session::Sessions;
 
 /// Metrics of the HTTP server.
-pub struct RequestMetrics {
+pub(crate) struct RequestMetrics {
     count: Family<RequestLabels, Counter>,
     seconds: Histogram,
     pub connections: Gauge,
@@ -42,7 +42,7 @@ impl Default for RequestMetrics {
 impl RequestMetrics {
     /// Counts a request. `route` is a route pattern; `None` stands for all unknown paths, so that
     /// clients cannot create new labels.
-    pub fn count(&self, method: &str, route: Option<&str>, status: u16, took: Duration) {
+    pub(crate) fn count(&self, method: &str, route: Option<&str>, status: u16, took: Duration) {
         let known = ["GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS"];
         let method = if known.contains(&method) { method } else { "other" };
         let request = RequestLabels { method: method.into(), route: route.unwrap_or("none").into(), status };
@@ -52,11 +52,11 @@ impl RequestMetrics {
 }
 
 /// RAII guard: increments the gauge, decrements it on drop.
-pub struct GaugeGuard(Gauge);
+pub(crate) struct GaugeGuard(Gauge);
 
 impl GaugeGuard {
     /// Increments `gauge`.
-    pub fn new(gauge: &Gauge) -> GaugeGuard {
+    pub(crate) fn new(gauge: &Gauge) -> GaugeGuard {
         gauge.inc();
         GaugeGuard(gauge.clone())
     }
@@ -69,7 +69,7 @@ impl Drop for GaugeGuard {
 }
 
 /// All metrics in Prometheus' text format. `sessions` is absent while the store is closed.
-pub fn text(requests: &RequestMetrics, sessions: Option<&Sessions>) -> Result<String> {
+pub(crate) fn text(requests: &RequestMetrics, sessions: Option<&Sessions>) -> Result<String> {
     let mut registry = Registry::with_prefix("nuncio");
     registry.register("http_requests", "Requests, by method, route and status", requests.count.clone());
     registry.register_with_unit("http_request", "Time until the response headers", Unit::Seconds, requests.seconds.clone());

@@ -22,7 +22,7 @@ use crate::limits;
 
 /// The fields of a method's params: their schema, and the types that text in a path or a query is
 /// read as.
-pub struct RestFields {
+pub(crate) struct RestFields {
     schema: Schema,
     texts: HashMap<String, TextType>,
 }
@@ -35,7 +35,7 @@ enum TextType {
 
 impl RestFields {
     /// The fields of an object schema.
-    pub fn of(schema: Schema) -> RestFields {
+    pub(crate) fn of(schema: Schema) -> RestFields {
         let mut texts = HashMap::new();
         let properties = schema.get("properties").and_then(Value::as_object);
         for (name, property) in properties.into_iter().flatten() {
@@ -67,7 +67,7 @@ impl RestFields {
 
 /// Collects the params of a request. Unknown fields and repeated query fields are errors. With
 /// `form`, the body may be a form with a file.
-pub async fn gather(state: &AppState, mut request: Request, fields: &RestFields, form: bool) -> Result<Map<String, Value>> {
+pub(crate) async fn gather(state: &AppState, mut request: Request, fields: &RestFields, form: bool) -> Result<Map<String, Value>> {
     let path = request.extract_parts::<RawPathParams>().await;
     let path = path.map_err(|error| Error::invalid_params(format!("the path: {error}")))?;
     let query = query(request.uri())?;
@@ -88,7 +88,7 @@ pub async fn gather(state: &AppState, mut request: Request, fields: &RestFields,
 }
 
 /// The fields of the query, in order.
-pub fn query(uri: &Uri) -> Result<Vec<(String, String)>> {
+pub(crate) fn query(uri: &Uri) -> Result<Vec<(String, String)>> {
     let read = Query::<Vec<(String, String)>>::try_from_uri(uri);
     read.map(|Query(pairs)| pairs).map_err(|error| Error::invalid_params(format!("the query: {error}")))
 }
@@ -121,13 +121,13 @@ async fn body(state: &AppState, request: Request, form: bool) -> Result<Map<Stri
 
 /// Returns true if the `Accept` header names this media type (RFC 9110, section 12.5.1). Weights
 /// are ignored.
-pub fn accepts(request: &Request, media: &str) -> bool {
+pub(crate) fn accepts(request: &Request, media: &str) -> bool {
     let named = request.headers().get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     named.flat_map(|value| value.split(',')).any(|one| one.split(';').next().unwrap_or("").trim().eq_ignore_ascii_case(media))
 }
 
 /// Fails with `unsupported_media_type` unless the body is uncompressed JSON.
-pub fn is_plain_json(headers: &HeaderMap) -> Result<()> {
+pub(crate) fn is_plain_json(headers: &HeaderMap) -> Result<()> {
     let wrong = |message: String| Error::new(Kind::UnsupportedMediaType, message).hint("send JSON as application/json");
     if let Some(encoding) = headers.get(CONTENT_ENCODING).filter(|encoding| *encoding != "identity") {
         return Err(wrong(format!("content encoding {encoding:?} is not supported")));
@@ -145,7 +145,7 @@ pub fn is_plain_json(headers: &HeaderMap) -> Result<()> {
 }
 
 /// Reads a whole body, within the limits on its size, its time and the memory of all bodies.
-pub async fn bytes(state: &AppState, body: Body) -> Result<Bytes> {
+pub(crate) async fn bytes(state: &AppState, body: Body) -> Result<Bytes> {
     if body.is_end_stream() {
         return Ok(Bytes::new());
     }

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 /// The unauthenticated connections, oldest first.
 #[derive(Default)]
-pub struct PendingConnections(Mutex<Waiting>);
+pub(crate) struct PendingConnections(Mutex<Waiting>);
 
 #[derive(Default)]
 struct Waiting {
@@ -17,7 +17,7 @@ struct Waiting {
 }
 
 /// A connection that is listed until it authenticates or closes.
-pub struct PendingConnection {
+pub(crate) struct PendingConnection {
     key: u64,
     pending_connections: Arc<PendingConnections>,
     /// Cancelled to close the connection.
@@ -30,7 +30,7 @@ impl PendingConnections {
     }
 
     /// Lists a new connection.
-    pub fn enter(self: &Arc<Self>) -> Arc<PendingConnection> {
+    pub(crate) fn enter(self: &Arc<Self>) -> Arc<PendingConnection> {
         let close = CancellationToken::new();
         let key = self.waiting(|waiting| {
             waiting.next += 1;
@@ -41,7 +41,7 @@ impl PendingConnections {
     }
 
     /// Closes the `count` oldest connections. Returns false if there was none.
-    pub fn close_oldest(&self, count: usize) -> bool {
+    pub(crate) fn close_oldest(&self, count: usize) -> bool {
         self.waiting(|waiting| {
             let oldest: Vec<CancellationToken> =
                 std::iter::from_fn(|| waiting.connections.pop_first()).take(count).map(|(_, close)| close).collect();
@@ -53,7 +53,7 @@ impl PendingConnections {
 
 impl PendingConnection {
     /// Removes the connection from the list, since it has authenticated.
-    pub fn admit(&self) {
+    pub(crate) fn admit(&self) {
         self.pending_connections.waiting(|waiting| waiting.connections.remove(&self.key));
     }
 }

@@ -7,7 +7,7 @@ use crate::api::Client;
 
 /// A copy of the client that counts as attached to each session that it prompts, until the turn
 /// ends. It can answer the turn's permission questions without an open stream.
-pub fn attach_responder(state: &AppState, client: &Client) -> Arc<Client> {
+pub(crate) fn attach_responder(state: &AppState, client: &Client) -> Arc<Client> {
     let client = Arc::new(client.for_call());
     let running = state.running.clone();
     client.on_show(Box::new(move |session, _| {

@@ -20,10 +20,10 @@ use super::metrics::RequestMetrics;
 use std::sync::Arc;
 
 /// Header with the id of the request.
-pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// An error as a response. [`finish`] writes its body, which contains the request id.
-pub struct ApiError(pub Error);
+pub(crate) struct ApiError(pub Error);
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
@@ -39,13 +39,13 @@ impl IntoResponse for ApiError {
 struct ResponseError(Arc<Error>);
 
 /// A new request id.
-pub fn request_id() -> String {
+pub(crate) fn request_id() -> String {
     format!("req_{}", uuid::Uuid::now_v7().simple())
 }
 
 /// The span of a request. Its parent is the span in the `traceparent` header, if any (W3C Trace
 /// Context).
-pub fn span(request: &Request, id: &str) -> tracing::Span {
+pub(crate) fn span(request: &Request, id: &str) -> tracing::Span {
     let span = tracing::info_span!("request", id, method = %request.method());
     #[cfg(feature = "telemetry")]
     if request.headers().contains_key("traceparent") && !span.is_disabled() {
@@ -59,7 +59,7 @@ pub fn span(request: &Request, id: &str) -> tracing::Span {
 }
 
 /// Turns a panic of the request's handler into an error response.
-pub async fn catch_panic(response: impl Future<Output = Response>) -> Response {
+pub(crate) async fn catch_panic(response: impl Future<Output = Response>) -> Response {
     AssertUnwindSafe(response).catch_unwind().await.unwrap_or_else(|panic| {
         let message = panic_message(&*panic);
         tracing::error!(panic = message, "a request panicked");
@@ -69,7 +69,7 @@ pub async fn catch_panic(response: impl Future<Output = Response>) -> Response {
 
 /// Fails with `too_large` if the request line and headers exceed the limit. The limit of hyper's
 /// parser is higher.
-pub fn check_head(request: &Request) -> Result<()> {
+pub(crate) fn check_head(request: &Request) -> Result<()> {
     let uri = request.uri();
     let target = uri.path_and_query().map_or(0, |path| path.as_str().len()) + uri.authority().map_or(0, |host| host.as_str().len());
     let headers: usize = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len()).sum();
@@ -82,7 +82,7 @@ pub fn check_head(request: &Request) -> Result<()> {
 }
 
 /// JSON with a status.
-pub fn json(status: u16, value: &impl Serialize) -> Response {
+pub(crate) fn json(status: u16, value: &impl Serialize) -> Response {
     match serde_json::to_vec(value) {
         Ok(bytes) => {
             let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
@@ -94,7 +94,7 @@ pub fn json(status: u16, value: &impl Serialize) -> Response {
 
 /// Writes the body of an error and sets the common headers. `cross_origin` is the allowed origin of
 /// a cross-origin request.
-pub fn finish(response: &mut Response, id: &str, cross_origin: Option<HeaderValue>) {
+pub(crate) fn finish(response: &mut Response, id: &str, cross_origin: Option<HeaderValue>) {
     if let Some(ResponseError(error)) = response.extensions_mut().remove::<ResponseError>() {
         let body = ErrorBody {
             code: error.kind.row().code.into(),
@@ -128,7 +128,7 @@ pub fn finish(response: &mut Response, id: &str, cross_origin: Option<HeaderValu
 }
 
 /// The response to a CORS preflight request from an allowed origin (Fetch standard).
-pub fn preflight() -> Response {
+pub(crate) fn preflight() -> Response {
     let mut headers = HeaderMap::new();
     let allowed = "authorization, content-type, idempotency-key, last-event-id, prefer, traceparent";
     headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST, PUT, DELETE"));
@@ -138,20 +138,20 @@ pub fn preflight() -> Response {
 }
 
 /// The log line and the metrics of a request. Queries and bodies are never logged.
-pub struct RequestRecord {
+pub(crate) struct RequestRecord {
     method: Method,
     path: String,
 }
 
 impl RequestRecord {
     /// The record of a request that is about to be answered.
-    pub fn of(request: &Request) -> RequestRecord {
+    pub(crate) fn of(request: &Request) -> RequestRecord {
         let path = request.uri().path().chars().take(limits::LOG_PATH_CHARS_MAX).collect();
         RequestRecord { method: request.method().clone(), path }
     }
 
     /// Counts and logs the request.
-    pub fn record(self, requests: &RequestMetrics, id: &str, response: &Response, took: Duration) {
+    pub(crate) fn record(self, requests: &RequestMetrics, id: &str, response: &Response, took: Duration) {
         let matched = response.extensions().get::<Matched>();
         let known = matched.map(|matched| matched.route.as_str()).filter(|route| !route.is_empty());
         requests.count(self.method.as_str(), known, response.status().as_u16(), took);
@@ -170,7 +170,7 @@ struct Matched {
 }
 
 /// Middleware that stores the matched route for [`RequestRecord::record`].
-pub async fn store_route(request: Request, next: axum::middleware::Next) -> Response {
+pub(crate) async fn store_route(request: Request, next: axum::middleware::Next) -> Response {
     let route = request.extensions().get::<MatchedPath>().map_or_else(String::new, |path| path.as_str().into());
     let client = request.extensions().get::<Arc<Client>>().cloned();
     let mut response = next.run(request).await;

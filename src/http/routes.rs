@@ -17,13 +17,13 @@ use crate::api::{METHODS, MethodKind, MethodRow, Route, openapi};
 use crate::error::{Error, Kind};
 
 /// Returns true for requests that need no token: `/health` and the console's files.
-pub fn is_open(request: &Request) -> bool {
+pub(crate) fn is_open(request: &Request) -> bool {
     let reads = request.method() == Method::GET || request.method() == Method::HEAD;
     reads && (request.uri().path() == "/health" || web::is_file(request.uri().path()))
 }
 
 /// The router of all routes.
-pub fn router() -> Router {
+pub(crate) fn router() -> Router {
     let mut router =
         web::add_to(Router::new()).route("/health", get(|| async { response::json(200, &serde_json::json!({ "status": "ok" })) }));
     for (row, route) in METHODS.iter().flat_map(|row| row.routes.iter().map(move |route| (row, *route))) {

@@ -26,7 +26,7 @@ use crate::limits;
 use dispatch::Dispatcher;
 
 /// `POST /rpc` and WebSockets.
-pub async fn serve(Extension(state): StateExtension, Extension(client): ClientExtension, request: Request) -> Response {
+pub(crate) async fn serve(Extension(state): StateExtension, Extension(client): ClientExtension, request: Request) -> Response {
     let response = match (request.method() == Method::GET, is_upgrade_request(&request)) {
         (true, true) => websocket::upgrade(state, request),
         (true, false) => Err(Error::new(Kind::MethodNotAllowed, "/rpc supports POST and WebSocket")),

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 
 /// Fails with `invalid_params` for the first field that `schema` does not allow. `schema` contains
 /// its own `$defs`.
-pub fn check(schema: &Value, params: &Map<String, Value>) -> Result<()> {
+pub(crate) fn check(schema: &Value, params: &Map<String, Value>) -> Result<()> {
     Checker { root: schema }.object(schema, params, "")
 }
 

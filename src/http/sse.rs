@@ -20,7 +20,7 @@ use crate::event::Event;
 use crate::limits;
 
 /// Opens the stream of a method and responds with its events.
-pub async fn answer(
+pub(crate) async fn answer(
     row: &MethodRow,
     state: Arc<AppState>,
     client: Arc<Client>,
@@ -44,14 +44,14 @@ pub async fn answer(
 }
 
 /// Rechecks the token of a stream, which may be revoked while the stream is open.
-pub struct TokenRecheck {
+pub(crate) struct TokenRecheck {
     headers: HeaderMap,
     checked_at: Instant,
 }
 
 impl TokenRecheck {
     /// Keeps the token of a request that was just authenticated.
-    pub fn of(request: &Request) -> TokenRecheck {
+    pub(crate) fn of(request: &Request) -> TokenRecheck {
         let token = request.headers().get(header::AUTHORIZATION).map(|token| (header::AUTHORIZATION, token.clone()));
         TokenRecheck { headers: token.into_iter().collect(), checked_at: Instant::now() }
     }
@@ -68,7 +68,7 @@ impl TokenRecheck {
 
 /// Responds with a stream of events, which ends after the first event for which `last` returns
 /// true.
-pub fn respond(
+pub(crate) fn respond(
     state: Arc<AppState>,
     recheck: TokenRecheck,
     stream: EventStream,

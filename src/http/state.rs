@@ -17,15 +17,15 @@ use crate::error::{Error, Result};
 use crate::limits;
 
 /// The shared state, as an argument of a handler.
-pub type StateExtension = Extension<Arc<AppState>>;
+pub(crate) type StateExtension = Extension<Arc<AppState>>;
 /// The authenticated client, as an argument of a handler.
-pub type ClientExtension = Extension<Arc<Client>>;
+pub(crate) type ClientExtension = Extension<Arc<Client>>;
 
 /// The permit and the gauge of a connection, held until it closes, also as a WebSocket.
-pub type ConnectionSlot = Arc<(OwnedSemaphorePermit, GaugeGuard)>;
+pub(crate) type ConnectionSlot = Arc<(OwnedSemaphorePermit, GaugeGuard)>;
 
 /// State shared by all requests.
-pub struct AppState {
+pub(crate) struct AppState {
     pub app: Arc<App>,
     pub auth: Auth,
     pub idempotency: Idempotency,
@@ -50,7 +50,7 @@ pub struct AppState {
 
 impl AppState {
     /// The state of a server without requests.
-    pub fn new(app: Arc<App>, auth: Auth) -> AppState {
+    pub(crate) fn new(app: Arc<App>, auth: Auth) -> AppState {
         AppState {
             app,
             auth,
@@ -68,7 +68,10 @@ impl AppState {
     }
 
     /// Runs a call to completion, even if its client disconnects.
-    pub async fn run_detached<T: Send + 'static>(&self, work: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
+    pub(crate) async fn run_detached<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T>> + Send + 'static,
+    ) -> Result<T> {
         match self.running.spawn(work.in_current_span()).await.map_err(tokio::task::JoinError::try_into_panic) {
             Ok(done) => done,
             Err(Ok(panic)) => std::panic::resume_unwind(panic),

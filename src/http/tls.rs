@@ -10,7 +10,7 @@ use crate::config::HttpSettings;
 use crate::error::{Error, Result};
 
 /// The TLS acceptor. `None` if the settings name no certificate.
-pub fn acceptor(settings: &HttpSettings) -> Result<Option<TlsAcceptor>> {
+pub(crate) fn acceptor(settings: &HttpSettings) -> Result<Option<TlsAcceptor>> {
     let (certificate, key) = match (&settings.tls_certificate, &settings.tls_key) {
         (None, None) => return Ok(None),
         (Some(certificate), Some(key)) => (certificate, key),

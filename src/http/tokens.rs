@@ -21,7 +21,7 @@ const OWNER: &str = "owner";
 /// A named token. `roots` are absolute directories; if empty, those of the server apply.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct NamedToken {
+pub(crate) struct NamedToken {
     pub name: String,
     pub role: ClientRole,
     pub roots: Vec<PathBuf>,
@@ -32,7 +32,7 @@ pub struct NamedToken {
 }
 
 /// The tokens of a data directory (`token`, `tokens.json`), reloaded when a file changes.
-pub struct Tokens {
+pub(crate) struct Tokens {
     owner: PathBuf,
     named: PathBuf,
     known: Mutex<Known>,
@@ -47,17 +47,17 @@ struct Known {
 
 impl Tokens {
     /// The tokens of this data directory. Reads nothing yet.
-    pub fn new(data: &Path) -> Tokens {
+    pub(crate) fn new(data: &Path) -> Tokens {
         Tokens { owner: data.join("token"), named: data.join("tokens.json"), known: Mutex::default() }
     }
 
     /// The file with the owner token.
-    pub fn owner_file(&self) -> &Path {
+    pub(crate) fn owner_file(&self) -> &Path {
         &self.owner
     }
 
     /// The owner token, generated if the file does not exist.
-    pub fn owner(&self) -> Result<String> {
+    pub(crate) fn owner(&self) -> Result<String> {
         match std::fs::read_to_string(&self.owner) {
             Ok(text) if text.trim().len() >= limits::TOKEN_CHARS_MIN => return Ok(text.trim().into()),
             Ok(_) => {
@@ -80,7 +80,7 @@ impl Tokens {
     }
 
     /// The client of this token. Its roots are those of the token, within those of the server.
-    pub fn client(&self, token: &str, roots: &Arc<[PathBuf]>) -> Option<Client> {
+    pub(crate) fn client(&self, token: &str, roots: &Arc<[PathBuf]>) -> Option<Client> {
         let given = sha256(token);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         self.refresh(&mut known);
@@ -122,7 +122,7 @@ impl Tokens {
     }
 
     /// The named tokens.
-    pub fn list(&self) -> Result<Vec<NamedToken>> {
+    pub(crate) fn list(&self) -> Result<Vec<NamedToken>> {
         match std::fs::read(&self.named) {
             Ok(bytes) => serde_json::from_slice(&bytes)
                 .map_err(|error| Error::invalid_params(format!("reading {}: {error}", self.named.display()))),
@@ -132,7 +132,7 @@ impl Tokens {
     }
 
     /// Creates a named token and returns it. Only its digest is stored.
-    pub fn create(&self, name: &str, role: ClientRole, roots: Vec<PathBuf>, created_ms: u64) -> Result<String> {
+    pub(crate) fn create(&self, name: &str, role: ClientRole, roots: Vec<PathBuf>, created_ms: u64) -> Result<String> {
         let fits = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
         if name.is_empty() || name.len() > limits::TOKEN_NAME_CHARS_MAX || !name.chars().all(fits) || name == OWNER {
             return Err(Error::invalid_params(format!("token name \"{name}\" is invalid"))
@@ -150,7 +150,7 @@ impl Tokens {
     }
 
     /// Removes a named token.
-    pub fn revoke(&self, name: &str) -> Result<()> {
+    pub(crate) fn revoke(&self, name: &str) -> Result<()> {
         let mut tokens = self.list()?;
         let before = tokens.len();
         tokens.retain(|token| token.name != name);

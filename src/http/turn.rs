@@ -30,7 +30,7 @@ enum Form {
 }
 
 /// Starts a turn and responds in the form that the request asks for.
-pub async fn answer(
+pub(crate) async fn answer(
     row: &'static MethodRow,
     state: &Arc<AppState>,
     client: Arc<Client>,

@@ -57,12 +57,12 @@ const HEADERS: [(HeaderName, &str); 5] = [
 ];
 
 /// Returns true if the path is a file of the console.
-pub fn is_file(path: &str) -> bool {
+pub(crate) fn is_file(path: &str) -> bool {
     FILES.iter().any(|file| file.path == path)
 }
 
 /// Adds the routes of the console's files.
-pub fn add_to(router: Router) -> Router {
+pub(crate) fn add_to(router: Router) -> Router {
     FILES
         .iter()
         .fold(router, |router, file| router.route(file.path, get(move |headers: HeaderMap| async move { answer(file, &headers) })))

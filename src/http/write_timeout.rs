@@ -10,7 +10,7 @@ use tokio::time::{Sleep, sleep};
 use crate::limits;
 
 /// A stream whose pending writes time out.
-pub struct WriteTimeout<S> {
+pub(crate) struct WriteTimeout<S> {
     stream: S,
     /// The timeout of the pending write, if any.
     waiting: Option<Pin<Box<Sleep>>>,
@@ -18,7 +18,7 @@ pub struct WriteTimeout<S> {
 
 impl<S> WriteTimeout<S> {
     /// Wraps a stream without pending writes.
-    pub fn new(stream: S) -> WriteTimeout<S> {
+    pub(crate) fn new(stream: S) -> WriteTimeout<S> {
         WriteTimeout { stream, waiting: None }
     }
 

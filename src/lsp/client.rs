@@ -28,7 +28,7 @@ use crate::rpc::{
 };
 
 /// The client of one running language server.
-pub struct LanguageClient {
+pub(crate) struct LanguageClient {
     root: PathBuf,
     connection: Connection<()>,
     documents: Mutex<Documents>,
@@ -37,7 +37,7 @@ pub struct LanguageClient {
 }
 
 /// LSP over the pipes of a language server.
-pub const LSP: Dialect = Dialect {
+pub(crate) const LSP: Dialect = Dialect {
     framing: Framing::Headers,
     message_bytes_max: limits::LSP_MESSAGE_BYTES_MAX,
     messages_queued_max: limits::LSP_MESSAGES_QUEUED_MAX,
@@ -70,13 +70,13 @@ impl Handler<()> for LanguageClient {
 
 impl LanguageClient {
     /// A client of the server with this root directory.
-    pub fn new(root: &Path, connection: Connection<()>) -> LanguageClient {
+    pub(crate) fn new(root: &Path, connection: Connection<()>) -> LanguageClient {
         LanguageClient { root: root.into(), connection, documents: Mutex::default(), updates: watch::Sender::new(()) }
     }
 
     /// Transfers messages in both directions until the server ends or violates the protocol. The
     /// error describes the violation.
-    pub async fn run(
+    pub(crate) async fn run(
         &self,
         output: impl AsyncRead + Unpin,
         input: impl AsyncWrite + Unpin + Send + 'static,
@@ -137,7 +137,7 @@ impl LanguageClient {
     }
 
     /// Performs the `initialize` handshake.
-    pub async fn initialize(&self, until: Instant) -> Result<(), String> {
+    pub(crate) async fn initialize(&self, until: Instant) -> Result<(), String> {
         let document = json!({
             "synchronization": { "didSave": true },
             "publishDiagnostics": { "versionSupport": true, "relatedInformation": false },
@@ -164,7 +164,7 @@ impl LanguageClient {
     }
 
     /// Sends `shutdown` and `exit`. The server should end afterwards.
-    pub async fn shutdown(&self, until: Instant) -> Result<(), String> {
+    pub(crate) async fn shutdown(&self, until: Instant) -> Result<(), String> {
         self.request(Shutdown::METHOD, Value::Null, until).await?;
         self.notify(Exit::METHOD, Value::Null)
     }
@@ -173,7 +173,7 @@ impl LanguageClient {
     /// quiet and has finished the work that it started. Returns `None` if it published nothing in
     /// time. Does not use `textDocument/diagnostic`: servers return an empty result before they
     /// have loaded the project, and publish the diagnostics later.
-    pub async fn check(&self, path: &Path, text: &str, until: Instant) -> Result<Option<FileDiagnostics>, String> {
+    pub(crate) async fn check(&self, path: &Path, text: &str, until: Instant) -> Result<Option<FileDiagnostics>, String> {
         {
             let mut documents = self.documents();
             for change in documents.set_content(path, text) {
@@ -186,7 +186,7 @@ impl LanguageClient {
     }
 
     /// Sends the content of a file on the disk, or closes the document if `text` is `None`.
-    pub fn refresh(&self, path: &Path, text: Option<&str>) -> Result<(), String> {
+    pub(crate) fn refresh(&self, path: &Path, text: Option<&str>) -> Result<(), String> {
         let mut documents = self.documents();
         let changes = match text {
             Some(text) => documents.set_content(path, text),
@@ -234,7 +234,7 @@ impl LanguageClient {
     }
 
     /// The documents of the server, locked.
-    pub fn documents(&self) -> MutexGuard<'_, Documents> {
+    pub(crate) fn documents(&self) -> MutexGuard<'_, Documents> {
         self.documents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

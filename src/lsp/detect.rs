@@ -36,7 +36,7 @@ const KNOWN_LANGUAGES: &[KnownLanguage] = &[
 
 /// The language server chosen for a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServerChoice {
+pub(crate) struct ServerChoice {
     /// Its name in the settings, `[lsp.NAME]`, or that of its language.
     pub name: String,
     /// Command, root and sandbox.
@@ -47,7 +47,12 @@ pub struct ServerChoice {
 
 /// Chooses the server for `path`, which is below `root`. The error contains the cause and a remedy.
 /// `search` is PATH.
-pub fn choose(settings: &BTreeMap<String, LanguageServer>, search: &str, root: &Path, path: &Path) -> Result<ServerChoice, String> {
+pub(crate) fn choose(
+    settings: &BTreeMap<String, LanguageServer>,
+    search: &str,
+    root: &Path,
+    path: &Path,
+) -> Result<ServerChoice, String> {
     let relative = path.strip_prefix(root).unwrap_or(path);
     if let Some((name, server)) = settings.iter().find(|(_, server)| fits(server.files.iter().map(String::as_str), relative)) {
         if server.command.is_empty() {

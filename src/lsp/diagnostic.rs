@@ -11,7 +11,7 @@ use crate::limits;
 /// How severe a diagnostic is; errors come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum DiagnosticSeverity {
+pub(crate) enum DiagnosticSeverity {
     Error,
     Warning,
     Information,
@@ -19,7 +19,7 @@ pub enum DiagnosticSeverity {
 
 impl DiagnosticSeverity {
     /// The name on the wire and in text.
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             DiagnosticSeverity::Error => "error",
             DiagnosticSeverity::Warning => "warning",
@@ -31,7 +31,7 @@ impl DiagnosticSeverity {
 /// A diagnostic with a position for users, counted in characters from 1.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Diagnostic {
+pub(crate) struct Diagnostic {
     pub file_path: PathBuf,
     /// From 1.
     pub line: u32,
@@ -53,7 +53,7 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// Converts an LSP diagnostic. `lines` is the content that was sent to the server. Returns
     /// `None` for hints, which only matter in editors.
-    pub fn read(path: &Path, lines: &[&str], raw: lsp_types::Diagnostic) -> Option<Diagnostic> {
+    pub(crate) fn read(path: &Path, lines: &[&str], raw: lsp_types::Diagnostic) -> Option<Diagnostic> {
         let severity = match raw.severity {
             Some(lsp_types::DiagnosticSeverity::HINT) => return None,
             Some(lsp_types::DiagnosticSeverity::WARNING) => DiagnosticSeverity::Warning,
@@ -106,7 +106,7 @@ fn column(line: &str, units: u32) -> u32 {
 }
 
 /// Sorts by severity, position and path; errors come first.
-pub fn sort(diagnostics: &mut [Diagnostic]) {
+pub(crate) fn sort(diagnostics: &mut [Diagnostic]) {
     diagnostics.sort_by(|one, other| {
         let key = |diagnostic: &Diagnostic| (diagnostic.severity, diagnostic.line, diagnostic.column);
         key(one).cmp(&key(other)).then_with(|| one.file_path.cmp(&other.file_path))
@@ -115,7 +115,7 @@ pub fn sort(diagnostics: &mut [Diagnostic]) {
 
 /// The diagnostics of `now` that are not in `before`. Compares the message and the text of the
 /// line, not the position.
-pub fn new_since(before: &[Diagnostic], now: &[Diagnostic]) -> Vec<Diagnostic> {
+pub(crate) fn new_since(before: &[Diagnostic], now: &[Diagnostic]) -> Vec<Diagnostic> {
     let mut known: Vec<&Diagnostic> = before.iter().collect();
     let mut new = now.to_vec();
     new.retain(|diagnostic| {
@@ -127,7 +127,7 @@ pub fn new_since(before: &[Diagnostic], now: &[Diagnostic]) -> Vec<Diagnostic> {
 
 /// Removes the diagnostics from `new` that are in `before` with the same position and message: a
 /// server that is still working may not have updated them.
-pub fn remove_stale(before: &[Diagnostic], new: &mut Vec<Diagnostic>) {
+pub(crate) fn remove_stale(before: &[Diagnostic], new: &mut Vec<Diagnostic>) {
     let place = |diagnostic: &Diagnostic| (diagnostic.line, diagnostic.column);
     let is_stale = |new: &Diagnostic| before.iter().any(|old| place(old) == place(new) && old.message == new.message);
     new.retain(|diagnostic| !is_stale(diagnostic));
@@ -135,7 +135,7 @@ pub fn remove_stale(before: &[Diagnostic], new: &mut Vec<Diagnostic>) {
 
 /// Renders one line per diagnostic, errors first, with a note if the list is truncated. `show`
 /// returns the displayed name of a file.
-pub fn render(diagnostics: &[Diagnostic], show: impl Fn(&Path) -> String) -> String {
+pub(crate) fn render(diagnostics: &[Diagnostic], show: impl Fn(&Path) -> String) -> String {
     let mut sorted = diagnostics.to_vec();
     sort(&mut sorted);
     let shown = sorted.iter().take(limits::LSP_SHOWN_MAX);

@@ -10,7 +10,7 @@ use crate::limits;
 
 /// Open documents and published diagnostics of one server.
 #[derive(Default)]
-pub struct Documents {
+pub(crate) struct Documents {
     /// Open documents; the most recently used is last.
     open: Vec<Document>,
     published: HashMap<PathBuf, Published>,
@@ -39,7 +39,7 @@ struct Published {
 
 /// A change that must be sent to the server.
 #[derive(Clone, Debug, PartialEq)]
-pub enum DocumentChange {
+pub(crate) enum DocumentChange {
     Open { path: PathBuf, version: i32, text: Arc<str> },
     Edit { path: PathBuf, version: i32, text: Arc<str> },
     Close { path: PathBuf },
@@ -47,7 +47,7 @@ pub enum DocumentChange {
 
 /// The diagnostics of a file at a time.
 #[derive(Clone, Debug, PartialEq)]
-pub struct FileDiagnostics {
+pub(crate) struct FileDiagnostics {
     /// Sorted by severity and position.
     pub diagnostics: Vec<Diagnostic>,
     /// Logical time of their publication.
@@ -58,7 +58,7 @@ pub struct FileDiagnostics {
 
 impl Documents {
     /// Sets the content of `path`. Returns no change if the content is the same.
-    pub fn set_content(&mut self, path: &Path, text: &str) -> Vec<DocumentChange> {
+    pub(crate) fn set_content(&mut self, path: &Path, text: &str) -> Vec<DocumentChange> {
         self.clock += 1;
         let (changed, version) = (self.clock, i32::try_from(self.clock).unwrap_or(i32::MAX));
         let path = path.to_owned();
@@ -83,7 +83,7 @@ impl Documents {
     }
 
     /// Closes the document of `path`, if it is open.
-    pub fn close(&mut self, path: &Path) -> Option<DocumentChange> {
+    pub(crate) fn close(&mut self, path: &Path) -> Option<DocumentChange> {
         let place = self.open.iter().position(|document| document.path == path)?;
         self.close_at(place)
     }
@@ -95,13 +95,13 @@ impl Documents {
     }
 
     /// The open documents with the content that was sent to the server.
-    pub fn open(&self) -> Vec<(PathBuf, Arc<str>)> {
+    pub(crate) fn open(&self) -> Vec<(PathBuf, Arc<str>)> {
         self.open.iter().map(|document| (document.path.clone(), document.text.clone())).collect()
     }
 
     /// Records the diagnostics of a file and replaces earlier ones. Ignores files and diagnostics
     /// beyond the limits.
-    pub fn publish(&mut self, path: PathBuf, version: Option<i32>, diagnostics: Vec<lsp_types::Diagnostic>) {
+    pub(crate) fn publish(&mut self, path: PathBuf, version: Option<i32>, diagnostics: Vec<lsp_types::Diagnostic>) {
         self.clock += 1;
         let document = self.open.iter().find(|document| document.path == path);
         if diagnostics.is_empty() && document.is_none() {
@@ -121,7 +121,7 @@ impl Documents {
 
     /// The diagnostics for the current content of an open file, or `None` if there are none so far.
     /// Diagnostics without a version are assumed to be for the last version.
-    pub fn current(&self, path: &Path) -> Option<FileDiagnostics> {
+    pub(crate) fn current(&self, path: &Path) -> Option<FileDiagnostics> {
         let document = self.open.iter().find(|document| document.path == path)?;
         let published = self.published.get(path)?;
         let current = published.version.map_or(published.clock > document.changed, |version| version >= document.version);
@@ -130,7 +130,7 @@ impl Documents {
     }
 
     /// Records that the server began or ended the work item of this progress token.
-    pub fn progress(&mut self, token: String, begins: bool) {
+    pub(crate) fn progress(&mut self, token: String, begins: bool) {
         self.clock += 1;
         if !begins {
             self.working.remove(&token);
@@ -140,12 +140,12 @@ impl Documents {
     }
 
     /// Records `now` as reported for the file. Returns the diagnostics reported before.
-    pub fn record(&mut self, path: &Path, now: Vec<Diagnostic>) -> Option<Vec<Diagnostic>> {
+    pub(crate) fn record(&mut self, path: &Path, now: Vec<Diagnostic>) -> Option<Vec<Diagnostic>> {
         self.open.iter_mut().find(|document| document.path == path)?.reported.replace(now)
     }
 
     /// All published diagnostics of all files.
-    pub fn all(&self) -> Vec<Diagnostic> {
+    pub(crate) fn all(&self) -> Vec<Diagnostic> {
         self.published.values().flat_map(|published| published.diagnostics.iter().cloned()).collect()
     }
 }

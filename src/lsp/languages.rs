@@ -27,7 +27,7 @@ pub struct Languages {
 
 /// Configuration that determines the servers of a session.
 #[derive(Default)]
-pub struct LanguageConfig {
+pub(crate) struct LanguageConfig {
     /// The settings `[lsp.NAME]`, by name.
     pub settings: BTreeMap<String, LanguageServer>,
     /// Value of the variable PATH.
@@ -47,7 +47,7 @@ struct Used {
 
 /// Result of checking a file after an edit.
 #[derive(Clone, Debug, PartialEq)]
-pub enum EditDiagnostics {
+pub(crate) enum EditDiagnostics {
     /// The diagnostics that the edit added. If `first`, nothing was reported for the file before
     /// and these are all of its errors.
     Diagnostics { new: Vec<Diagnostic>, first: bool },
@@ -57,13 +57,13 @@ pub enum EditDiagnostics {
 
 impl Languages {
     /// The language servers of a session; starts none.
-    pub fn new(servers: Arc<Servers>, config: LanguageConfig) -> Languages {
+    pub(crate) fn new(servers: Arc<Servers>, config: LanguageConfig) -> Languages {
         Languages { servers, config, used: Mutex::default() }
     }
 
     /// Checks `path` after an edit. A server that must be started is confined to `sandbox`. Returns
     /// `None` if the file has no server or it published nothing within [`limits::LSP_EDIT_WAIT`].
-    pub async fn after_edit(&self, path: &Path, sandbox: Option<&Sandbox>) -> Option<EditDiagnostics> {
+    pub(crate) async fn after_edit(&self, path: &Path, sandbox: Option<&Sandbox>) -> Option<EditDiagnostics> {
         let until = Instant::now() + limits::LSP_EDIT_WAIT;
         let choice = self.choose(path, sandbox).ok()?;
         let server = self.server(&choice).ok()?;
@@ -91,7 +91,7 @@ impl Languages {
 
     /// All diagnostics of `path`, waiting at most [`limits::LSP_ASK_WAIT`]. The error contains the
     /// cause. A server that must be started is confined to `sandbox`.
-    pub async fn diagnose(&self, path: &Path, sandbox: Option<&Sandbox>) -> Result<Vec<Diagnostic>, String> {
+    pub(crate) async fn diagnose(&self, path: &Path, sandbox: Option<&Sandbox>) -> Result<Vec<Diagnostic>, String> {
         let until = Instant::now() + limits::LSP_ASK_WAIT;
         let choice = self.choose(path, sandbox)?;
         let ServerChoice { name, .. } = &choice;
@@ -107,7 +107,7 @@ impl Languages {
     }
 
     /// The diagnostics published so far by the servers of this session, for files in its roots.
-    pub fn known(&self) -> Vec<Diagnostic> {
+    pub(crate) fn known(&self) -> Vec<Diagnostic> {
         let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         let clients = used.values().filter_map(|used| used.server.client_now());
         let all = clients.flat_map(|client| client.documents().all());

@@ -13,7 +13,7 @@ use crate::limits;
 use crate::process::{Child, Command, Ending, ProcessLauncher, Sandbox};
 
 /// Handle of a language server. Dropping it stops the server.
-pub struct Server {
+pub(crate) struct Server {
     state: watch::Receiver<State>,
     _stop: DropGuard,
 }
@@ -27,7 +27,7 @@ enum State {
 
 /// The reason why a server is not started again.
 #[derive(Clone, Debug)]
-pub struct ServerFailure {
+pub(crate) struct ServerFailure {
     /// The cause, for people.
     pub why: String,
     /// The server was initialized successfully before.
@@ -37,7 +37,7 @@ pub struct ServerFailure {
 impl Server {
     /// Returns the handle, and a future that supervises the process. The future ends when the
     /// handle is dropped or the server fails.
-    pub fn new(
+    pub(crate) fn new(
         launch: Launch,
         launcher: ProcessLauncher,
         stop: CancellationToken,
@@ -48,7 +48,7 @@ impl Server {
     }
 
     /// The client, once the server is initialized. Returns `None` on timeout.
-    pub async fn client(&self, until: Instant) -> Result<Option<Arc<LanguageClient>>, ServerFailure> {
+    pub(crate) async fn client(&self, until: Instant) -> Result<Option<Arc<LanguageClient>>, ServerFailure> {
         let mut state = self.state.clone();
         let ready = timeout_at(until, state.wait_for(|state| !matches!(state, State::Starting))).await;
         match ready {
@@ -63,7 +63,7 @@ impl Server {
     }
 
     /// The client, if the server is ready now.
-    pub fn client_now(&self) -> Option<Arc<LanguageClient>> {
+    pub(crate) fn client_now(&self) -> Option<Arc<LanguageClient>> {
         match &*self.state.borrow() {
             State::Ready(client) => Some(client.clone()),
             State::Starting | State::Failed(_) => None,
@@ -73,7 +73,7 @@ impl Server {
 
 /// The command, root and sandbox of a server. Identifies a server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Launch {
+pub(crate) struct Launch {
     /// The program and its arguments, at least the program.
     pub command: Vec<String>,
     /// The directory in which it runs.

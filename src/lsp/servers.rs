@@ -20,7 +20,7 @@ pub struct Servers {
 
 impl Servers {
     /// Starts no server yet. `launcher` starts their processes.
-    pub fn new(launcher: ProcessLauncher) -> Servers {
+    pub(crate) fn new(launcher: ProcessLauncher) -> Servers {
         Servers { launcher, running: Mutex::default(), tasks: TaskTracker::new(), stop: CancellationToken::new() }
     }
 
@@ -43,7 +43,7 @@ impl Servers {
     }
 
     /// Stops all servers and waits for them. Each stop has its own timeout.
-    pub async fn shut_down(&self) {
+    pub(crate) async fn shut_down(&self) {
         self.stop.cancel();
         self.tasks.close();
         self.tasks.wait().await;

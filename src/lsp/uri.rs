@@ -12,13 +12,13 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_e
 const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
 /// The URI of an absolute path.
-pub fn of(path: &Path) -> Uri {
+pub(crate) fn of(path: &Path) -> Uri {
     let text = format!("file://{}", percent_encode(path.as_os_str().as_bytes(), PATH));
     Uri::from_str(&text).expect("it consists of unreserved characters and escapes")
 }
 
 /// The path of a URI, or `None` if it is not a file on this machine.
-pub fn path(uri: &str) -> Option<PathBuf> {
+pub(crate) fn path(uri: &str) -> Option<PathBuf> {
     let rest = uri.strip_prefix("file://")?;
     let rest = rest.strip_prefix("localhost").unwrap_or(rest);
     rest.starts_with('/').then(|| PathBuf::from(OsString::from_vec(percent_decode_str(rest).collect())))

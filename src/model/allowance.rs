@@ -6,7 +6,7 @@ use crate::limits::{MODEL_ANSWER_BLOCKS_MAX, MODEL_ANSWER_BYTES_MAX, MODEL_ANSWE
 
 /// Size of an answer or of a part of it.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct AnswerSize {
+pub(crate) struct AnswerSize {
     pub bytes: usize,
     pub calls: usize,
     pub blocks: usize,
@@ -14,7 +14,7 @@ pub struct AnswerSize {
 
 /// Counts what an answer has used of its bounds.
 #[derive(Debug, Default)]
-pub struct Allowance {
+pub(crate) struct Allowance {
     received: usize,
     taken: AnswerSize,
     /// True if the open block is thinking; `None` if no block is open.
@@ -23,13 +23,13 @@ pub struct Allowance {
 
 impl Allowance {
     /// Counts bytes from the network. Returns the bound that is exceeded.
-    pub fn receive(&mut self, bytes: usize) -> Option<String> {
+    pub(crate) fn receive(&mut self, bytes: usize) -> Option<String> {
         self.received += bytes;
         (self.received > MODEL_STREAM_BYTES_MAX).then(|| format!("{} MiB of data", MODEL_STREAM_BYTES_MAX >> 20))
     }
 
     /// Counts a chunk and shortens its text to the bound. Returns the bound that is exceeded.
-    pub fn take(&mut self, chunk: &mut Chunk) -> Option<String> {
+    pub(crate) fn take(&mut self, chunk: &mut Chunk) -> Option<String> {
         let thinking = matches!(chunk, Chunk::Thinking(_));
         match chunk {
             Chunk::Text(text) | Chunk::Thinking(text) => {
@@ -54,7 +54,7 @@ impl Allowance {
     }
 
     /// The bound that is exceeded, counting what the reader has not emitted yet.
-    pub fn exceeded(&self, pending: AnswerSize) -> Option<String> {
+    pub(crate) fn exceeded(&self, pending: AnswerSize) -> Option<String> {
         if self.taken.bytes + pending.bytes > MODEL_ANSWER_BYTES_MAX {
             return Some(format!("{} MiB", MODEL_ANSWER_BYTES_MAX >> 20));
         }

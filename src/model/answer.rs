@@ -47,7 +47,7 @@ pub enum Chunk {
 }
 
 /// The chunks of one answer.
-pub type ChunkStream = BoxStream<'static, Result<Chunk, ModelError>>;
+pub(crate) type ChunkStream = BoxStream<'static, Result<Chunk, ModelError>>;
 
 /// A model that accepts requests.
 pub trait Model: Send + Sync + 'static {

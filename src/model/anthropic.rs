@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::Value;
 
-pub use read::AnthropicReader;
+pub(crate) use read::AnthropicReader;
 
 use super::catalog;
 use super::endpoint::{Endpoint, Protocol};
@@ -129,7 +129,7 @@ struct OutputConfig {
 }
 
 /// Encodes a request for `endpoint`.
-pub fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedRequest, ModelError> {
+pub(crate) fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedRequest, ModelError> {
     let model = catalog::bare_name(&endpoint.model);
     let max_tokens = endpoint.max_output_tokens.unwrap_or_else(|| catalog::max_output_tokens(&endpoint.model));
     let thinking_style = thinking_style(&model);

@@ -7,7 +7,7 @@ use super::endpoint::{ApiKey, Endpoint, Protocol};
 use super::error::{ModelError, Retry};
 
 /// Returns the value of an environment variable. Empty values count as unset.
-pub type Variables<'a> = &'a (dyn Fn(&str) -> Option<String> + Sync);
+pub(crate) type Variables<'a> = &'a (dyn Fn(&str) -> Option<String> + Sync);
 
 /// A built-in provider.
 pub struct KnownProvider {
@@ -62,7 +62,7 @@ const fn local(
 
 /// All built-in providers. The default model is searched in this order.
 #[rustfmt::skip]
-pub const PROVIDERS: &[KnownProvider] = &[
+pub(crate) const PROVIDERS: &[KnownProvider] = &[
     remote("anthropic", Protocol::Anthropic, "https://api.anthropic.com", &["ANTHROPIC_API_KEY"], "ANTHROPIC_BASE_URL",
         &["claude-sonnet-5-5", "claude-opus-5-5", "claude-haiku-5-5", "claude-sonnet-5", "claude-opus-5", "claude-haiku-4-5"]),
     remote("openai", Protocol::OpenaiResponses, "https://api.openai.com/v1", &["OPENAI_API_KEY"], "OPENAI_BASE_URL",
@@ -96,7 +96,7 @@ fn set(environment: Variables<'_>, name: &str) -> Option<String> {
 
 impl KnownProvider {
     /// The key from the first variable that is set.
-    pub fn key(&self, environment: Variables<'_>) -> Option<ApiKey> {
+    pub(crate) fn key(&self, environment: Variables<'_>) -> Option<ApiKey> {
         self.key_env.iter().find_map(|name| set(environment, name).map(|secret| ApiKey::new(secret, *name)))
     }
 
@@ -129,7 +129,7 @@ impl KnownProvider {
     }
 
     /// The error for a missing API key.
-    pub fn without_key(&self) -> ModelError {
+    pub(crate) fn without_key(&self) -> ModelError {
         let name = self.key_env.first().copied().unwrap_or("api_key_env");
         ModelError::new(Retry::Never, format!("no API key for {}", self.name))
             .hint(format!("set {name}, or use --model ollama/NAME"))
@@ -229,14 +229,14 @@ pub fn context_window(model: &str) -> u64 {
 }
 
 /// Limit for one answer of a model, in tokens.
-pub fn max_output_tokens(model: &str) -> u32 {
+pub(crate) fn max_output_tokens(model: &str) -> u32 {
     let name = bare_name(model);
     MAX_OUTPUT_TOKENS.iter().find(|(prefix, _)| name.starts_with(prefix)).map_or(8_192, |(_, tokens)| *tokens)
 }
 
 /// The key for the tables by model name: the name without a vendor prefix, with `.` replaced by
 /// `-`.
-pub fn bare_name(model: &str) -> Cow<'_, str> {
+pub(crate) fn bare_name(model: &str) -> Cow<'_, str> {
     let name = model.rsplit('/').next().unwrap_or(model);
     if name.contains('.') { Cow::Owned(name.replace('.', "-")) } else { Cow::Borrowed(name) }
 }

@@ -21,7 +21,7 @@ impl ApiKey {
     }
 
     /// The environment variable or setting that contains the key.
-    pub fn origin(&self) -> &str {
+    pub(crate) fn origin(&self) -> &str {
         &self.origin
     }
 
@@ -59,7 +59,7 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// The part of the id before the slash.
-    pub fn provider(&self) -> &str {
+    pub(crate) fn provider(&self) -> &str {
         self.id.split_once('/').map_or(self.id.as_str(), |(provider, _)| provider)
     }
 
@@ -75,11 +75,6 @@ impl Endpoint {
             Some(secret) => mask_urls(&text.replace(secret, "[key]")),
             None => mask_urls(text),
         }
-    }
-
-    /// True if the endpoint is on this machine.
-    pub fn is_local(&self) -> bool {
-        is_loopback(&self.base_url)
     }
 }
 

@@ -26,18 +26,18 @@ pub struct ModelError {
 
 impl ModelError {
     /// An error without a hint, of a provider that can be reached.
-    pub fn new(retry: Retry, message: impl Into<String>) -> Self {
+    pub(crate) fn new(retry: Retry, message: impl Into<String>) -> Self {
         Self { message: message.into(), hint: None, retry, unreachable: false }
     }
 
     /// Sets the remedy.
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
     /// Marks the provider as unreachable.
-    pub fn unreachable(mut self) -> Self {
+    pub(crate) fn unreachable(mut self) -> Self {
         self.unreachable = true;
         self
     }

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::Value;
 
-pub use read::GeminiReader;
+pub(crate) use read::GeminiReader;
 
 use super::catalog;
 use super::endpoint::{Endpoint, Protocol};
@@ -122,7 +122,7 @@ struct ThinkingConfig {
 }
 
 /// Encodes a request for `endpoint`.
-pub fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedRequest, ModelError> {
+pub(crate) fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedRequest, ModelError> {
     let declarations = request.tools.iter().map(|tool| Declaration {
         name: &tool.name,
         description: &tool.description,

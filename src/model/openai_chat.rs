@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::Value;
 
-pub use read::OpenaiChatReader;
+pub(crate) use read::OpenaiChatReader;
 
 use super::endpoint::{Endpoint, Protocol};
 use super::error::ModelError;
@@ -118,7 +118,7 @@ struct Function<'a> {
 }
 
 /// Encodes a request for `endpoint`.
-pub fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedRequest, ModelError> {
+pub(crate) fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedRequest, ModelError> {
     let provider = endpoint.provider();
     let at_openai = endpoint.base_url.contains("api.openai.com");
     let tools = request.tools.iter().map(|tool| Tool {

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::Value;
 
-pub use read::OpenaiResponsesReader;
+pub(crate) use read::OpenaiResponsesReader;
 
 use super::catalog;
 use super::endpoint::{Endpoint, Protocol};
@@ -102,7 +102,7 @@ struct Tool<'a> {
 }
 
 /// Encodes a request for `endpoint`.
-pub fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedRequest, ModelError> {
+pub(crate) fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedRequest, ModelError> {
     let support = support(&catalog::bare_name(&endpoint.model));
     let tools = request.tools.iter().map(|tool| Tool {
         r#type: "function",

@@ -13,7 +13,7 @@ use crate::limits::{MODEL_BACKOFF_MAX, MODEL_ERROR_CHARS_MAX};
 /// The common fields of the error objects of all providers.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct ProviderError {
+pub(crate) struct ProviderError {
     pub message: Option<String>,
     #[serde(rename = "type")]
     pub kind: Option<String>,
@@ -24,7 +24,7 @@ pub struct ProviderError {
 
 impl ProviderError {
     /// Converts an error event of a stream.
-    pub fn error(self) -> ModelError {
+    pub(crate) fn error(self) -> ModelError {
         let words: Vec<&str> = [self.kind.as_deref(), word(&self.code), word(&self.status)].into_iter().flatten().collect();
         let retry = match self.code.as_ref().and_then(Value::as_u64) {
             Some(status) => retry_policy(status as u16, &words),
@@ -36,7 +36,7 @@ impl ProviderError {
     }
 
     /// True if the error is permanent, so that a retry cannot succeed.
-    pub fn is_final(&self) -> bool {
+    pub(crate) fn is_final(&self) -> bool {
         [self.kind.as_deref(), word(&self.code), word(&self.status)].into_iter().flatten().any(is_final)
     }
 }
@@ -69,7 +69,7 @@ fn is_final(word: &str) -> bool {
 }
 
 /// The retry policy for an HTTP status and the error codes in its body.
-pub fn retry_policy(status: u16, words: &[&str]) -> Retry {
+pub(crate) fn retry_policy(status: u16, words: &[&str]) -> Retry {
     match status {
         429 if words.iter().any(|word| is_final(word)) => Retry::Never,
         408 | 409 | 429 | 500.. => Retry::Backoff,
@@ -78,7 +78,7 @@ pub fn retry_policy(status: u16, words: &[&str]) -> Retry {
 }
 
 /// Classifies a response that is not a stream: message, retry policy and hint.
-pub fn response_error(endpoint: &Endpoint, status: u16, headers: &HeaderMap, body: &str) -> ModelError {
+pub(crate) fn response_error(endpoint: &Endpoint, status: u16, headers: &HeaderMap, body: &str) -> ModelError {
     let error = parse_error_body(body);
     // Mask before shortening: a truncated key would not be recognized.
     let message = endpoint.masked(error.message.as_deref().unwrap_or_default());

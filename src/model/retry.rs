@@ -15,13 +15,13 @@ use crate::limits::{MODEL_ATTEMPTS_MAX, MODEL_BACKOFF, MODEL_BACKOFF_MAX, MODEL_
 /// A model with retries. Text and thinking are forwarded immediately, and [`Chunk::Retry`] discards
 /// them. From the first tool call on, all chunks are held back until the answer is complete, so
 /// that no call of an incomplete answer runs.
-pub struct Retrying<M> {
+pub(crate) struct Retrying<M> {
     model: Arc<M>,
 }
 
 impl<M: Model> Retrying<M> {
     /// Adds retries to `model`.
-    pub fn new(model: M) -> Self {
+    pub(crate) fn new(model: M) -> Self {
         Self { model: Arc::new(model) }
     }
 }

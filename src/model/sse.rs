@@ -7,12 +7,12 @@ use crate::limits::MODEL_EVENT_BYTES_MAX;
 
 /// The error for an event that exceeds [`MODEL_EVENT_BYTES_MAX`].
 #[derive(Debug, PartialEq)]
-pub struct TooLarge;
+pub(crate) struct TooLarge;
 
 /// Decodes one stream. Accepts everything that the standard accepts: a byte order mark, CRLF, CR,
 /// comments, unknown fields, lines without a colon.
 #[derive(Default)]
-pub struct Decoder {
+pub(crate) struct Decoder {
     bytes: Vec<u8>,
     /// Number of leading `bytes` that were decoded.
     used: usize,
@@ -30,7 +30,7 @@ pub struct Decoder {
 
 impl Decoder {
     /// Appends received bytes.
-    pub fn push(&mut self, bytes: &[u8]) {
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.bytes.drain(..self.used);
         self.scanned -= self.used;
         self.used = 0;
@@ -39,7 +39,7 @@ impl Decoder {
 
     /// The data of the next complete event, its lines joined by LF, or `None` if more bytes are
     /// needed.
-    pub fn next(&mut self) -> Result<Option<Cow<'_, str>>, TooLarge> {
+    pub(crate) fn next(&mut self) -> Result<Option<Cow<'_, str>>, TooLarge> {
         if std::mem::take(&mut self.taken) {
             self.data.clear();
             self.has_data = false;

@@ -9,19 +9,19 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-pub use super::allowance::AnswerSize;
+pub(crate) use super::allowance::AnswerSize;
 use super::endpoint::Protocol;
 use super::error::{ModelError, Retry};
 use super::message::ToolResult;
 use crate::content::{Part, ProviderState, plain_text};
 
-pub use super::answer::Chunk;
+pub(crate) use super::answer::Chunk;
 
 /// Decoded chunks that were not returned yet.
-pub type DecodedChunks = VecDeque<Chunk>;
+pub(crate) type DecodedChunks = VecDeque<Chunk>;
 
 /// An HTTP request for a model.
-pub struct EncodedRequest {
+pub(crate) struct EncodedRequest {
     pub url: String,
     /// Headers of the protocol. `content-type`, the key and the headers of the endpoint are added.
     pub headers: Vec<(&'static str, &'static str)>,
@@ -29,7 +29,7 @@ pub struct EncodedRequest {
 }
 
 /// Decodes one streamed answer. Error messages need not name the model.
-pub trait EventReader: Send {
+pub(crate) trait EventReader: Send {
     /// Decodes the data of one event. [`Chunk::Stop`] in `out` ends the answer; later events are
     /// ignored.
     fn read(&mut self, data: &str, out: &mut DecodedChunks) -> Result<(), ModelError>;
@@ -46,23 +46,23 @@ pub trait EventReader: Send {
 }
 
 /// Parses an event as JSON. Invalid JSON is a transmission error, so the request may be retried.
-pub fn parse<'a, T: Deserialize<'a>>(data: &'a str) -> Result<T, ModelError> {
+pub(crate) fn parse<'a, T: Deserialize<'a>>(data: &'a str) -> Result<T, ModelError> {
     serde_json::from_str(data).map_err(|error| ModelError::new(Retry::Backoff, format!("invalid event: {error}")))
 }
 
 /// The provider state of a block, unless it belongs to another protocol.
-pub fn state(state: &Option<ProviderState>, protocol: Protocol) -> Option<&Value> {
+pub(crate) fn state(state: &Option<ProviderState>, protocol: Protocol) -> Option<&Value> {
     state.as_ref().filter(|state| state.protocol == protocol.as_str()).map(|state| &state.value)
 }
 
 /// Provider state for a block.
-pub fn new_state(protocol: Protocol, value: Value) -> Option<ProviderState> {
+pub(crate) fn new_state(protocol: Protocol, value: Value) -> Option<ProviderState> {
     Some(ProviderState { protocol: protocol.as_str().to_owned(), value })
 }
 
 /// Returns the id of a tool call if `fits` accepts it, else a hash of nine letters and digits.
 /// Mistral has the strictest rule, which the hash satisfies.
-pub fn call_id(id: &str, fits: impl Fn(&str) -> bool) -> Cow<'_, str> {
+pub(crate) fn call_id(id: &str, fits: impl Fn(&str) -> bool) -> Cow<'_, str> {
     if fits(id) {
         return Cow::Borrowed(id);
     }
@@ -78,13 +78,13 @@ pub fn call_id(id: &str, fits: impl Fn(&str) -> bool) -> Cow<'_, str> {
 }
 
 /// True if `id` consists of 1 to `length` letters, digits, `_` and `-`.
-pub fn is_plain(id: &str, length: usize) -> bool {
+pub(crate) fn is_plain(id: &str, length: usize) -> bool {
     (1..=length).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
 
 /// The input of a tool call as an object. Protocols accept only objects, but models may write other
 /// values.
-pub fn object(input: &Value) -> Cow<'_, Value> {
+pub(crate) fn object(input: &Value) -> Cow<'_, Value> {
     match input {
         Value::Object(_) => Cow::Borrowed(input),
         other => Cow::Owned(json!({ "input": other })),
@@ -93,7 +93,7 @@ pub fn object(input: &Value) -> Cow<'_, Value> {
 
 /// The text of a tool result, prefixed with `error:` if it failed. For protocols without an error
 /// flag.
-pub fn result_text(result: &ToolResult) -> String {
+pub(crate) fn result_text(result: &ToolResult) -> String {
     let texts: Vec<Part> = result.output.iter().filter(|part| !is_image(part)).cloned().collect();
     let text = plain_text(&texts);
     match result.failed && !text.starts_with("error") {
@@ -103,27 +103,27 @@ pub fn result_text(result: &ToolResult) -> String {
 }
 
 /// True for an image, which most protocols encode separately from text.
-pub fn is_image(part: &Part) -> bool {
+pub(crate) fn is_image(part: &Part) -> bool {
     matches!(part, Part::Image { .. })
 }
 
 /// `data:` URL of an image (RFC 2397).
-pub fn data_url(mime_type: &str, data: &str) -> String {
+pub(crate) fn data_url(mime_type: &str, data: &str) -> String {
     format!("data:{mime_type};base64,{data}")
 }
 
 /// The error for an interrupted answer.
-pub fn interrupted(why: impl std::fmt::Display) -> ModelError {
+pub(crate) fn interrupted(why: impl std::fmt::Display) -> ModelError {
     ModelError::new(Retry::Backoff, format!("the answer was interrupted: {why}"))
 }
 
 /// Adds a random jitter to `fixed`.
-pub fn jittered(fixed: Duration) -> Duration {
+pub(crate) fn jittered(fixed: Duration) -> Duration {
     let chance = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0u8);
     fixed + Duration::from_micros(chance % (crate::limits::MODEL_JITTER.as_micros() as u64 + 1))
 }
 
 /// Serializes the body of a request. Not retried on failure: the result would be the same.
-pub fn body(body: &impl serde::Serialize) -> Result<Vec<u8>, ModelError> {
+pub(crate) fn body(body: &impl serde::Serialize) -> Result<Vec<u8>, ModelError> {
     serde_json::to_vec(body).map_err(|error| ModelError::new(Retry::Never, format!("serializing the request: {error}")))
 }

@@ -7,8 +7,10 @@ mod hunk_builder;
 mod placement;
 mod unified;
 
-pub use hunk::{FilePatch, Hunk, HunkLine, Operation, Sign};
-pub use placement::{PatchOutcome, apply};
+pub use hunk::Operation;
+pub(crate) use hunk::{FilePatch, Hunk};
+pub(crate) use placement::PatchOutcome;
+pub use placement::apply;
 
 /// Reads a patch. Text around it (a heredoc, a code fence, the header of a mail) is ignored. The
 /// error names the line of the patch, from 1, and the reason.

@@ -36,7 +36,7 @@ const QUOTE_CHARS_MAX: usize = 200;
 
 impl EditError {
     /// The message for the model; `shown` is the displayed path of the file.
-    pub fn message(&self, shown: &str) -> String {
+    pub(crate) fn message(&self, shown: &str) -> String {
         match self {
             EditError::Identical => "old_string and new_string are identical: there is nothing to change".into(),
             EditError::EndingsOnly => {

@@ -21,7 +21,7 @@ pub struct AccessPath {
 
 impl AccessPath {
     /// Returns the path for display, relative to the session's directory if it is below it.
-    pub fn shown(&self) -> &Path {
+    pub(crate) fn shown(&self) -> &Path {
         self.written.strip_prefix(&self.cwd).unwrap_or(&self.written)
     }
 

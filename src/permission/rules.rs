@@ -157,19 +157,19 @@ fn decide_one(
 
 /// Returns whether an ask rule concerns this call. Allowing the call then covers everything that it
 /// reads.
-pub fn asks_about(rules: &Rules, request: &PermissionRequest<'_>) -> bool {
+pub(crate) fn asks_about(rules: &Rules, request: &PermissionRequest<'_>) -> bool {
     rules.scopes().into_iter().flatten().any(|rule| rule.policy == Policy::Ask && concerns(rule, request))
 }
 
 /// Returns whether an answer can be remembered. A rule has one path, so calls with several paths
 /// cannot.
-pub fn can_be_remembered(request: &PermissionRequest<'_>) -> bool {
+pub(crate) fn can_be_remembered(request: &PermissionRequest<'_>) -> bool {
     request.paths.len() < 2
 }
 
 /// Returns the rule for an answer with `always`: this tool, with only this path or this command in
 /// this directory.
-pub fn remembered(policy: Policy, request: &PermissionRequest<'_>) -> Rule {
+pub(crate) fn remembered(policy: Policy, request: &PermissionRequest<'_>) -> Rule {
     Rule {
         tool: Some(escape(request.tool)),
         kind: Some(request.kind),

@@ -24,7 +24,7 @@ mod test;
 mod word;
 mod wrappers;
 
-pub use command::ShellCommand;
-pub use environment::{assignment, decides_what_runs};
+pub(crate) use command::ShellCommand;
+pub(crate) use environment::{assignment, decides_what_runs};
 pub use line::CommandLine;
-pub use pattern::{Match, escape, wildcard};
+pub(crate) use pattern::{Match, escape, wildcard};

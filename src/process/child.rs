@@ -78,7 +78,7 @@ impl Child {
 
 impl Ending {
     /// See [`Child::wait`]. Also fails if processes may still be running.
-    pub async fn wait(&mut self) -> Result<ExitStatus> {
+    pub(crate) async fn wait(&mut self) -> Result<ExitStatus> {
         // A supervisor that is killed with unread input resets the socket, which is treated as its
         // end.
         while self.lifeline.read_buf(&mut self.report).await.unwrap_or(0) > 0 {}
@@ -101,7 +101,7 @@ impl Ending {
 
     /// Closes the lifeline, so that the supervisor starts to end the command. [`Ending::wait`]
     /// returns when it has ended.
-    pub fn cut(&mut self) {
+    pub(crate) fn cut(&mut self) {
         if !std::mem::take(&mut self.active) {
             return;
         }

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
 /// A variable with its new value, or `None` if it is no longer exported.
-pub type ExportedChange = (OsString, Option<OsString>);
+pub(crate) type ExportedChange = (OsString, Option<OsString>);
 
 /// Returns the changes from `before` to `after`; none if one of them cannot be parsed.
 pub(super) fn changes(before: &[u8], after: &[u8]) -> Vec<ExportedChange> {

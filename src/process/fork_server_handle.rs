@@ -35,7 +35,7 @@ pub(super) struct ForkServer {
 
 impl ForkServer {
     /// A handle of the fork server of the binary `exe`.
-    pub fn new(exe: PathBuf) -> ForkServer {
+    pub(crate) fn new(exe: PathBuf) -> ForkServer {
         ForkServer {
             exe,
             open_files: limits::CHILD_OPEN_FILES,
@@ -46,7 +46,7 @@ impl ForkServer {
     }
 
     /// Starts a command with its descriptors: see [`Order::send`]. Returns its number.
-    pub fn run(&self, command: &Command, descriptors: &[BorrowedFd<'_>]) -> io::Result<u64> {
+    pub(crate) fn run(&self, command: &Command, descriptors: &[BorrowedFd<'_>]) -> io::Result<u64> {
         let number = self.started.fetch_add(1, Ordering::Relaxed);
         self.order(&Order::Run(number, Box::new(command.clone())), descriptors)?;
         Ok(number)
@@ -66,7 +66,7 @@ impl ForkServer {
     }
 
     /// Reports to the fork server that the lifeline of a command was closed.
-    pub fn cut(&self, number: u64) {
+    pub(crate) fn cut(&self, number: u64) {
         if let Some(running) = &*self.process() {
             // Errors are ignored: a dead server has no supervisors left, and a server that takes no
             // orders has no command of this process.
@@ -77,7 +77,7 @@ impl ForkServer {
     /// Kills the processes left behind by the supervisor of a command, which closed its lifeline
     /// without a report. Blocks until that is done, a few milliseconds. Returns false if processes
     /// may remain.
-    pub fn sweep(&self, number: u64) -> bool {
+    pub(crate) fn sweep(&self, number: u64) -> bool {
         let orders = match &*self.process() {
             Some(running) => running.orders.try_clone(),
             None => return false,

@@ -25,19 +25,19 @@ impl ProcessLauncher {
     }
 
     /// Uses the running binary, even if its file has been replaced.
-    pub fn of_this_binary() -> ProcessLauncher {
+    pub(crate) fn of_this_binary() -> ProcessLauncher {
         ProcessLauncher::new("/proc/self/exe")
     }
 
     /// Sets the soft limit of open files (RLIMIT_NOFILE) for commands: the limit before nuncio
     /// raised its own.
-    pub fn open_files(mut self, soft: u64) -> ProcessLauncher {
+    pub(crate) fn open_files(mut self, soft: u64) -> ProcessLauncher {
         self.server.open_files = soft;
         self
     }
 
     /// Removes these environment variables from the fork server and all commands.
-    pub fn without(mut self, names: Vec<String>) -> ProcessLauncher {
+    pub(crate) fn without(mut self, names: Vec<String>) -> ProcessLauncher {
         self.server.hidden = names.into();
         self
     }

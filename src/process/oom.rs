@@ -14,7 +14,7 @@ pub(super) struct OomScore {
 
 impl OomScore {
     /// Opens the score. `None` if the system has no scores.
-    pub fn open() -> Option<OomScore> {
+    pub(crate) fn open() -> Option<OomScore> {
         let mut file = File::options().read(true).write(true).open("/proc/self/oom_score_adj").ok()?;
         let mut text = String::new();
         file.read_to_string(&mut text).ok()?;
@@ -23,7 +23,7 @@ impl OomScore {
 
     /// Runs `fork` with a raised score, which the child inherits. Raising the score and restoring
     /// it are always permitted.
-    pub fn raised<T>(score: &mut Option<OomScore>, fork: impl FnOnce() -> T) -> T {
+    pub(crate) fn raised<T>(score: &mut Option<OomScore>, fork: impl FnOnce() -> T) -> T {
         let mut set = |raise: bool| {
             if let Some(OomScore { file, own }) = score {
                 let value = if raise { limits::COMMAND_OOM_SCORE.max(*own) } else { *own };

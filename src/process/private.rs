@@ -22,7 +22,7 @@ pub(super) struct Split {
 impl Split {
     /// Creates the split for `private` paths, which are absolute and free of symlinks and need not
     /// exist.
-    pub fn new(private: &[PathBuf]) -> Split {
+    pub(crate) fn new(private: &[PathBuf]) -> Split {
         if private.is_empty() {
             return Split { private: Vec::new(), above: BTreeSet::new() };
         }
@@ -36,12 +36,12 @@ impl Split {
     }
 
     /// Returns whether a private path is `directory` or below it.
-    pub fn is_in(&self, directory: &Path) -> bool {
+    pub(crate) fn is_in(&self, directory: &Path) -> bool {
         self.above.contains(directory) || self.private.iter().any(|private| private == directory)
     }
 
     /// Returns the directories between `top` and private paths, outermost first.
-    pub fn between<'s>(&'s self, top: &'s Path) -> impl Iterator<Item = &'s PathBuf> {
+    pub(crate) fn between<'s>(&'s self, top: &'s Path) -> impl Iterator<Item = &'s PathBuf> {
         self.above.iter().filter(move |directory| **directory != top && directory.starts_with(top))
     }
 
@@ -49,7 +49,7 @@ impl Split {
     /// each is a directory. Entries created later in a split directory are not covered. Symlinks
     /// are skipped, because their targets are covered by their own paths. At most
     /// [`limits::SANDBOX_ENTRIES_MAX`] entries per directory are covered.
-    pub fn allow(&self, top: &Path, allow: &mut impl FnMut(OwnedFd, bool)) {
+    pub(crate) fn allow(&self, top: &Path, allow: &mut impl FnMut(OwnedFd, bool)) {
         if self.private.iter().any(|private| private == top) {
             return;
         }

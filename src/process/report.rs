@@ -24,7 +24,7 @@ pub struct ExitStatus {
 
 impl ExitStatus {
     /// An exit status without directory and variables.
-    pub fn of(code: i32) -> ExitStatus {
+    pub(crate) fn of(code: i32) -> ExitStatus {
         ExitStatus { code, ..ExitStatus::default() }
     }
 }

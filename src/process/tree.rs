@@ -11,7 +11,7 @@ use crate::limits;
 
 /// Returns all descendants of `root`, parents first. A snapshot: processes forked in the meantime
 /// are missing.
-pub fn descendants(root: u32) -> Vec<u32> {
+pub(crate) fn descendants(root: u32) -> Vec<u32> {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
@@ -47,7 +47,7 @@ fn signal(pid: u32, signal: Signal) {
 
 /// Reaps children that have ended and calls `ended` for each. Returns false if there are no
 /// children left.
-pub fn reap(mut ended: impl FnMut(Pid, WaitStatus)) -> bool {
+pub(crate) fn reap(mut ended: impl FnMut(Pid, WaitStatus)) -> bool {
     loop {
         match wait(WaitOptions::NOHANG) {
             Ok(Some((pid, status))) => ended(pid, status),
@@ -61,7 +61,7 @@ pub fn reap(mut ended: impl FnMut(Pid, WaitStatus)) -> bool {
 /// Ends all descendants of this process, which is a subreaper: TERM, `limits::KILL_GRACE` at most,
 /// then KILL until none is left. `sleep` waits at most the given time for a child to end; `ended`
 /// is called for each child.
-pub fn end_all(sleep: impl Fn(Duration), mut ended: impl FnMut(Pid, WaitStatus)) {
+pub(crate) fn end_all(sleep: impl Fn(Duration), mut ended: impl FnMut(Pid, WaitStatus)) {
     let own = getpid().as_raw_nonzero().get().unsigned_abs();
     let deadline = Instant::now() + limits::KILL_GRACE;
     let mut signalled: HashMap<u32, Vec<u8>> = HashMap::new();
@@ -87,7 +87,7 @@ pub fn end_all(sleep: impl Fn(Duration), mut ended: impl FnMut(Pid, WaitStatus))
 
 /// Kills and reaps the children of this process that are not `known`, with their descendants.
 /// Returns false if some are left.
-pub fn kill_orphans(known: impl Fn(u32) -> bool) -> bool {
+pub(crate) fn kill_orphans(known: impl Fn(u32) -> bool) -> bool {
     let own = getpid().as_raw_nonzero().get().unsigned_abs();
     let deadline = Instant::now() + limits::KILL_WAIT;
     while Instant::now() < deadline {

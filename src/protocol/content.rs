@@ -9,7 +9,7 @@ use crate::content::{
 };
 
 /// Converts a content block of a prompt. The error is the reason why the block is not accepted.
-pub fn part(block: acp::ContentBlock) -> Result<Part, &'static str> {
+pub(crate) fn part(block: acp::ContentBlock) -> Result<Part, &'static str> {
     match block {
         acp::ContentBlock::Text(text) => Ok(Part::Text { text: text.text }),
         acp::ContentBlock::Image(image) => Ok(Part::Image { mime_type: image.mime_type, data: image.data }),
@@ -32,7 +32,7 @@ pub fn part(block: acp::ContentBlock) -> Result<Part, &'static str> {
 }
 
 /// Converts a part to a content block.
-pub fn block(part: &Part) -> acp::ContentBlock {
+pub(crate) fn block(part: &Part) -> acp::ContentBlock {
     match part {
         Part::Text { text } => acp::ContentBlock::Text(acp::TextContent::new(text.clone())),
         Part::Image { mime_type, data } => acp::ContentBlock::Image(acp::ImageContent::new(data.clone(), mime_type.clone())),
@@ -62,15 +62,15 @@ fn tool_content(content: &ToolContent, client: &str) -> acp::ToolCallContent {
 }
 
 /// Converts the content of a tool call for client `client`.
-pub fn tool_contents(contents: &[ToolContent], client: &str) -> Vec<acp::ToolCallContent> {
+pub(crate) fn tool_contents(contents: &[ToolContent], client: &str) -> Vec<acp::ToolCallContent> {
     contents.iter().map(|content| tool_content(content, client)).collect()
 }
 
-pub fn location(location: &Location) -> acp::ToolCallLocation {
+pub(crate) fn location(location: &Location) -> acp::ToolCallLocation {
     acp::ToolCallLocation::new(location.path.clone()).line(location.line)
 }
 
-pub fn tool_kind(kind: ToolKind) -> acp::ToolKind {
+pub(crate) fn tool_kind(kind: ToolKind) -> acp::ToolKind {
     match kind {
         ToolKind::Read => acp::ToolKind::Read,
         ToolKind::Edit => acp::ToolKind::Edit,
@@ -82,7 +82,7 @@ pub fn tool_kind(kind: ToolKind) -> acp::ToolKind {
     }
 }
 
-pub fn tool_status(status: ToolStatus) -> acp::ToolCallStatus {
+pub(crate) fn tool_status(status: ToolStatus) -> acp::ToolCallStatus {
     match status {
         ToolStatus::Pending => acp::ToolCallStatus::Pending,
         ToolStatus::InProgress => acp::ToolCallStatus::InProgress,
@@ -91,7 +91,7 @@ pub fn tool_status(status: ToolStatus) -> acp::ToolCallStatus {
     }
 }
 
-pub fn stop_reason(reason: StopReason) -> acp::StopReason {
+pub(crate) fn stop_reason(reason: StopReason) -> acp::StopReason {
     match reason {
         StopReason::EndTurn => acp::StopReason::EndTurn,
         StopReason::MaxTokens => acp::StopReason::MaxTokens,
@@ -102,14 +102,14 @@ pub fn stop_reason(reason: StopReason) -> acp::StopReason {
 }
 
 /// Converts the tokens of a turn. Input tokens include cached tokens.
-pub fn usage(usage: &Usage) -> acp::Usage {
+pub(crate) fn usage(usage: &Usage) -> acp::Usage {
     let some = |tokens: u64| (tokens > 0).then_some(tokens);
     acp::Usage::new(usage.input_tokens + usage.output_tokens, usage.input_tokens, usage.output_tokens)
         .cached_read_tokens(some(usage.cache_read_tokens))
         .cached_write_tokens(some(usage.cache_write_tokens))
 }
 
-pub fn permission_option(option: &PermissionOption) -> acp::PermissionOption {
+pub(crate) fn permission_option(option: &PermissionOption) -> acp::PermissionOption {
     let kind = match option.kind {
         PermissionOptionKind::AllowOnce => acp::PermissionOptionKind::AllowOnce,
         PermissionOptionKind::AllowAlways => acp::PermissionOptionKind::AllowAlways,
@@ -119,7 +119,7 @@ pub fn permission_option(option: &PermissionOption) -> acp::PermissionOption {
     acp::PermissionOption::new(Arc::<str>::from(option.option_id.as_str()), option.name.clone(), kind)
 }
 
-pub fn plan_entry(entry: &PlanEntry) -> acp::PlanEntry {
+pub(crate) fn plan_entry(entry: &PlanEntry) -> acp::PlanEntry {
     let priority = match entry.priority {
         PlanPriority::High => acp::PlanEntryPriority::High,
         PlanPriority::Medium => acp::PlanEntryPriority::Medium,

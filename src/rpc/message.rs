@@ -100,7 +100,7 @@ fn response(id: Id, mut object: Map<String, Value>) -> Result<Incoming, &'static
 
 /// The error object of a response. `data.details` is the text that many clients show, `data.info`
 /// the facts for programs.
-pub fn error_object(error: &Error) -> Value {
+pub(crate) fn error_object(error: &Error) -> Value {
     let row = error.kind.row();
     let mut data = Map::new();
     data.insert("code".into(), row.code.into());

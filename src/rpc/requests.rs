@@ -13,7 +13,7 @@ use crate::error::{Error, Kind, Result};
 use crate::limits;
 
 /// Called once with the result of an outgoing request, or with its error object.
-pub type ResponseHandler = Box<dyn FnOnce(Result<Value, Value>) + Send>;
+pub(crate) type ResponseHandler = Box<dyn FnOnce(Result<Value, Value>) + Send>;
 
 /// The pending requests of a connection, in both directions.
 #[derive(Default)]
@@ -26,19 +26,19 @@ pub(super) struct PendingRequests {
 
 impl PendingRequests {
     /// The id of a new outgoing request whose response is ignored.
-    pub fn next_id(&self) -> Id {
+    pub(crate) fn next_id(&self) -> Id {
         Id::Number(self.next.fetch_add(1, Ordering::Relaxed).into())
     }
 
     /// Registers an outgoing request. Returns the id to send it with.
-    pub fn register(&self, handler: ResponseHandler) -> Id {
+    pub(crate) fn register(&self, handler: ResponseHandler) -> Id {
         let id = self.next_id();
         self.outgoing.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), handler);
         id
     }
 
     /// Calls the handler of an outgoing request. Returns false if no such request is pending.
-    pub fn resolve(&self, id: &Id, result: Result<Value, Value>) -> bool {
+    pub(crate) fn resolve(&self, id: &Id, result: Result<Value, Value>) -> bool {
         let handler = self.outgoing.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
         match handler {
             Some(handler) => {
@@ -51,13 +51,13 @@ impl PendingRequests {
 
     /// Removes an outgoing request, so that a later response is ignored. Returns false if it was
     /// not pending.
-    pub fn withdraw(&self, id: &Id) -> bool {
+    pub(crate) fn withdraw(&self, id: &Id) -> bool {
         self.outgoing.lock().unwrap_or_else(PoisonError::into_inner).remove(id).is_some()
     }
 
     /// Registers an incoming request. Fails if the id is in use or if
     /// `limits::REQUESTS_RUNNING_MAX` requests are running.
-    pub fn begin(&self, id: &Id, cancel: CancellationToken) -> Result<()> {
+    pub(crate) fn begin(&self, id: &Id, cancel: CancellationToken) -> Result<()> {
         let mut incoming = self.incoming.lock().unwrap_or_else(PoisonError::into_inner);
         if incoming.len() >= limits::REQUESTS_RUNNING_MAX {
             return Err(Error::new(Kind::Overloaded, format!("{} requests are running already", incoming.len())));
@@ -70,12 +70,12 @@ impl PendingRequests {
     }
 
     /// Removes an incoming request after its response.
-    pub fn finish(&self, id: &Id) {
+    pub(crate) fn finish(&self, id: &Id) {
         self.incoming.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
     }
 
     /// Cancels an incoming request. Does nothing if it is not running.
-    pub fn cancel(&self, id: &Id) {
+    pub(crate) fn cancel(&self, id: &Id) {
         if let Some(cancel) = self.incoming.lock().unwrap_or_else(PoisonError::into_inner).get(id) {
             cancel.cancel();
         }

@@ -33,7 +33,7 @@ pub(super) struct Shared {
 
 impl Shared {
     /// The state of a new connection.
-    pub fn new(dialect: Dialect) -> Shared {
+    pub(crate) fn new(dialect: Dialect) -> Shared {
         Shared {
             dialect,
             requests: PendingRequests::default(),
@@ -44,7 +44,7 @@ impl Shared {
     }
 
     /// Queues a message without waiting.
-    pub fn send<B: Send + 'static>(
+    pub(crate) fn send<B: Send + 'static>(
         &self,
         queue: &mpsc::Sender<Outgoing<B>>,
         outgoing: Outgoing<B>,

@@ -11,7 +11,7 @@ pub struct AttachedClients {
 }
 
 /// RAII guard: the client is registered while this exists.
-pub struct AttachedClient {
+pub(crate) struct AttachedClient {
     clients: Arc<AttachedClients>,
     client: Arc<dyn ClientAccess>,
 }
@@ -22,13 +22,13 @@ impl AttachedClients {
     }
 
     /// Registers a client.
-    pub fn attach(self: &Arc<Self>, client: Arc<dyn ClientAccess>) -> AttachedClient {
+    pub(crate) fn attach(self: &Arc<Self>, client: Arc<dyn ClientAccess>) -> AttachedClient {
         self.clients().push(client.clone());
         AttachedClient { clients: self.clone(), client }
     }
 
     /// Returns the most recently attached client.
-    pub fn latest(&self) -> Option<Arc<dyn ClientAccess>> {
+    pub(crate) fn latest(&self) -> Option<Arc<dyn ClientAccess>> {
         self.clients().last().cloned()
     }
 }

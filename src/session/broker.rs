@@ -13,10 +13,11 @@ use crate::id::PermissionId;
 
 /// An answer to a permission request: the outcome, its author and an optional reason.
 #[derive(Clone, Debug)]
-pub struct PermissionAnswer {
+pub(crate) struct PermissionAnswer {
     pub outcome: PermissionOutcome,
     /// The chosen option, for agents with options of their own; `None` if the request ended without
     /// a choice.
+    #[expect(dead_code, reason = "only agents other than the native one have options of their own")]
     pub option_id: Option<String>,
     pub by: String,
     pub reason: Option<String>,
@@ -24,7 +25,7 @@ pub struct PermissionAnswer {
 
 impl PermissionAnswer {
     /// The end of a request without a choice.
-    pub fn without_choice(outcome: PermissionOutcome, by: &str, reason: Option<&str>) -> PermissionAnswer {
+    pub(crate) fn without_choice(outcome: PermissionOutcome, by: &str, reason: Option<&str>) -> PermissionAnswer {
         PermissionAnswer { outcome, option_id: None, by: by.into(), reason: reason.map(String::from) }
     }
 }
@@ -49,7 +50,7 @@ struct PendingPermission {
 
 /// RAII guard: a client that can answer is attached while this exists. Dropping the last one denies
 /// all open requests.
-pub struct ResponderGuard(Arc<Broker>);
+pub(crate) struct ResponderGuard(Arc<Broker>);
 
 impl Broker {
     fn requests(&self) -> MutexGuard<'_, OpenRequests> {
@@ -57,13 +58,13 @@ impl Broker {
     }
 
     /// Registers a client that can answer.
-    pub fn register_responder(self: &Arc<Self>) -> ResponderGuard {
+    pub(crate) fn register_responder(self: &Arc<Self>) -> ResponderGuard {
         self.requests().responders += 1;
         ResponderGuard(self.clone())
     }
 
     /// Opens a request. Returns `None` if no client can answer it.
-    pub fn ask(&self, id: PermissionId, options: Vec<PermissionOption>) -> Option<oneshot::Receiver<PermissionAnswer>> {
+    pub(crate) fn ask(&self, id: PermissionId, options: Vec<PermissionOption>) -> Option<oneshot::Receiver<PermissionAnswer>> {
         let mut requests = self.requests();
         if requests.responders == 0 {
             return None;
@@ -74,19 +75,25 @@ impl Broker {
     }
 
     /// Returns whether the request can still be answered in this process.
-    pub fn is_open(&self, id: &PermissionId) -> bool {
+    pub(crate) fn is_open(&self, id: &PermissionId) -> bool {
         self.requests().pending.contains_key(id)
     }
 
     /// Answers a request with one of its options. Another option is an error and leaves the request
     /// open.
-    pub fn answer(&self, id: &PermissionId, option_id: &str, by: &str, reason: Option<String>) -> Result<()> {
+    pub(crate) fn answer(&self, id: &PermissionId, option_id: &str, by: &str, reason: Option<String>) -> Result<()> {
         let wrong = || format!("optionId: {option_id} was not offered");
         self.answer_with(id, |option| option.option_id == option_id, wrong, by, reason)
     }
 
     /// Answers a request with its first option of `kind`.
-    pub fn answer_kind(&self, id: &PermissionId, kind: PermissionOptionKind, by: &str, reason: Option<String>) -> Result<()> {
+    pub(crate) fn answer_kind(
+        &self,
+        id: &PermissionId,
+        kind: PermissionOptionKind,
+        by: &str,
+        reason: Option<String>,
+    ) -> Result<()> {
         self.answer_with(id, |option| option.kind == kind, || "outcome: no such option was offered".into(), by, reason)
     }
 
@@ -114,7 +121,7 @@ impl Broker {
 
     /// Ends a request without an answer from a client: on a deadline, an invalid answer or a
     /// cancel. Does nothing if the request is not open.
-    pub fn dismiss(&self, id: &PermissionId, outcome: PermissionOutcome, by: &str, reason: &str) {
+    pub(crate) fn dismiss(&self, id: &PermissionId, outcome: PermissionOutcome, by: &str, reason: &str) {
         resolve(&mut self.requests(), id, PermissionAnswer::without_choice(outcome, by, Some(reason)));
     }
 }
@@ -129,7 +136,7 @@ fn resolve(requests: &mut OpenRequests, id: &PermissionId, answer: PermissionAns
 impl ResponderGuard {
     /// Returns whether the guard belongs to `broker`, and not to that of an earlier opening of the
     /// session.
-    pub fn is_for(&self, broker: &Arc<Broker>) -> bool {
+    pub(crate) fn is_for(&self, broker: &Arc<Broker>) -> bool {
         Arc::ptr_eq(&self.0, broker)
     }
 }

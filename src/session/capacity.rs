@@ -32,12 +32,12 @@ pub(super) struct TurnPermit(Arc<TurnSlots>);
 
 impl TurnSlots {
     /// Slots for `max` turns.
-    pub fn new(max: usize) -> Arc<TurnSlots> {
+    pub(crate) fn new(max: usize) -> Arc<TurnSlots> {
         Arc::new(TurnSlots { count: watch::Sender::new(0), max, closed: AtomicBool::new(false) })
     }
 
     /// Takes a permit regardless of the limit. Returns `None` during shutdown.
-    pub fn enter_unlimited(self: &Arc<Self>) -> Option<TurnPermit> {
+    pub(crate) fn enter_unlimited(self: &Arc<Self>) -> Option<TurnPermit> {
         if self.closed.load(Ordering::Acquire) {
             return None;
         }
@@ -46,7 +46,7 @@ impl TurnSlots {
     }
 
     /// Takes a permit, or fails with `overloaded` at the limit and during shutdown.
-    pub fn enter(self: &Arc<Self>) -> Result<TurnPermit> {
+    pub(crate) fn enter(self: &Arc<Self>) -> Result<TurnPermit> {
         if self.closed.load(Ordering::Acquire) {
             return Err(shutting_down());
         }
@@ -64,17 +64,17 @@ impl TurnSlots {
     }
 
     /// The number of running turns.
-    pub fn running(&self) -> usize {
+    pub(crate) fn running(&self) -> usize {
         *self.count.borrow()
     }
 
     /// Refuses permits from now on.
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Release);
     }
 
     /// Waits until no turn runs.
-    pub async fn empty(&self) {
+    pub(crate) async fn empty(&self) {
         // Cannot fail: `self` holds the sender.
         let _ = self.count.subscribe().wait_for(|count| *count == 0).await;
     }

@@ -17,7 +17,7 @@ use crate::limits;
 impl Sessions {
     /// Ends the running turn, removes message deltas and releases ownership, even if a step fails.
     /// Does nothing for a session that is not open.
-    pub async fn close(&self, id: &SessionId) -> Result<()> {
+    pub(crate) async fn close(&self, id: &SessionId) -> Result<()> {
         let Some(session) = self.opened(id) else { return self.row(id).map(drop) };
         session.drain().await;
         session.agent.close().await;
@@ -45,7 +45,7 @@ impl Sessions {
 
     /// Deletes a session with its events and files. An unknown session is not an error. Returns
     /// `session_busy` if another process owns the session.
-    pub async fn delete(&self, id: &SessionId) -> Result<()> {
+    pub(crate) async fn delete(&self, id: &SessionId) -> Result<()> {
         match self.row(id) {
             Err(error) if error.kind == Kind::NotFound => return Ok(()),
             row => row?,
@@ -78,7 +78,7 @@ impl Sessions {
     }
 
     /// Cancels all turns, waits until they end, and releases all sessions.
-    pub async fn shut_down(&self) {
+    pub(crate) async fn shut_down(&self) {
         self.shutdown.cancel();
         self.tasks.close();
         self.tasks.wait().await;
@@ -108,18 +108,18 @@ impl Sessions {
     }
 
     /// Refuses new turns from now on.
-    pub fn refuse_turns(&self) {
+    pub(crate) fn refuse_turns(&self) {
         self.turn_slots.close();
     }
 
     /// Refuses new turns and waits for the running ones.
-    pub async fn drain_turns(&self) {
+    pub(crate) async fn drain_turns(&self) {
         self.refuse_turns();
         self.turn_slots.empty().await;
     }
 
     /// Closes the sessions that were unused for `idle`. The next request opens them again.
-    pub async fn close_idle(&self, idle: Duration) {
+    pub(crate) async fn close_idle(&self, idle: Duration) {
         let before_ms = now_ms().saturating_sub(idle.as_millis() as u64);
         let unused = |session: &&Arc<OpenSession>| session.is_unused(before_ms);
         let unused: Vec<SessionId> = self.map().values().filter(unused).map(|session| session.log.id.clone()).collect();

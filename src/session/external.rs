@@ -14,7 +14,7 @@ use crate::store::ChangeWatch;
 impl Sessions {
     /// Waits for an event after `cursor` in a session that is no longer open in this process.
     /// Returns an error if the session was deleted.
-    pub async fn beyond(&self, id: &SessionId, cursor: Seq) -> Result<()> {
+    pub(crate) async fn beyond(&self, id: &SessionId, cursor: Seq) -> Result<()> {
         let mut commits = self.log.commits().subscribe();
         self.external.notify_one();
         while self.row(id)?.head <= cursor {

@@ -11,12 +11,12 @@ use crate::limits;
 use crate::workspace::{self, create_private_dir, media_type, write_private};
 
 /// One flat directory of session files.
-pub struct SessionFiles {
+pub(crate) struct SessionFiles {
     dir: PathBuf,
 }
 
 /// A listed file.
-pub struct SessionFile {
+pub(crate) struct SessionFile {
     pub name: String,
     pub size: u64,
     pub mime_type: &'static str,
@@ -26,18 +26,18 @@ pub struct SessionFile {
 
 impl SessionFiles {
     /// The files in `dir`, which is created with the first file.
-    pub fn new(dir: PathBuf) -> SessionFiles {
+    pub(crate) fn new(dir: PathBuf) -> SessionFiles {
         SessionFiles { dir }
     }
 
     /// The path of a file of that name, whether or not it exists.
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }
 
     /// Stores `bytes` atomically as `name`, or under a numbered name if it exists. Returns the
     /// name.
-    pub fn add(&self, name: &str, bytes: &[u8]) -> Result<String> {
+    pub(crate) fn add(&self, name: &str, bytes: &[u8]) -> Result<String> {
         check_name(name)?;
         if bytes.len() > limits::ATTACHMENT_BYTES_MAX {
             let most = limits::ATTACHMENT_BYTES_MAX >> 20;
@@ -63,7 +63,7 @@ impl SessionFiles {
     }
 
     /// Reads a file. A symlink counts as absent.
-    pub fn get(&self, name: &str) -> Result<Vec<u8>> {
+    pub(crate) fn get(&self, name: &str) -> Result<Vec<u8>> {
         self.read(name, u64::MAX)
     }
 
@@ -79,7 +79,7 @@ impl SessionFiles {
     }
 
     /// Lists all files, sorted by name.
-    pub fn list(&self) -> Result<Vec<SessionFile>> {
+    pub(crate) fn list(&self) -> Result<Vec<SessionFile>> {
         let failed = |error| Error::io(format_args!("listing {}", self.dir.display()), error);
         let entries = match fs::read_dir(&self.dir) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),

@@ -26,23 +26,23 @@ pub struct Follow {
 
 impl Follow {
     /// The log that is followed.
-    pub fn log(&self) -> &Arc<SessionLog> {
+    pub(crate) fn log(&self) -> &Arc<SessionLog> {
         &self.log
     }
 
     /// The seq of the last event that was read.
-    pub fn cursor(&self) -> Seq {
+    pub(crate) fn cursor(&self) -> Seq {
         self.cursor
     }
 
     /// Continues after `cursor`.
-    pub fn seek(&mut self, cursor: Seq) {
+    pub(crate) fn seek(&mut self, cursor: Seq) {
         self.cursor = cursor;
     }
 
     /// Returns the next events without waiting; empty when the cursor is at the head. May read the
     /// disk.
-    pub fn ready(&mut self) -> Result<Vec<Arc<Event>>> {
+    pub(crate) fn ready(&mut self) -> Result<Vec<Arc<Event>>> {
         let head = self.log.head();
         let events = self.log.page(self.cursor, limits::PAGE_EVENTS, true)?;
         self.read_to(&events, head);
@@ -50,7 +50,7 @@ impl Follow {
     }
 
     /// Like [`Follow::ready`], but reads the disk on a blocking thread.
-    pub async fn read(&mut self) -> Result<Vec<Arc<Event>>> {
+    pub(crate) async fn read(&mut self) -> Result<Vec<Arc<Event>>> {
         let head = self.log.head();
         let events = match self.log.tail_after(self.cursor, limits::PAGE_EVENTS) {
             Some(events) => events,
@@ -71,7 +71,7 @@ impl Follow {
     }
 
     /// Waits until there is an event after the cursor.
-    pub async fn moved(&mut self) {
+    pub(crate) async fn moved(&mut self) {
         let cursor = self.cursor;
         // Cannot fail: `self.log` holds the sender.
         let _ = self.head.wait_for(|head| *head > cursor).await;

@@ -11,7 +11,7 @@ use crate::limits;
 use crate::store::{Store, StoredEvent};
 
 /// A cursor in the events of all sessions, including those that other processes own.
-pub struct FollowAll {
+pub(crate) struct FollowAll {
     store: Arc<Store>,
     cursor: u64,
     commits: watch::Receiver<u64>,
@@ -20,26 +20,26 @@ pub struct FollowAll {
 
 impl Sessions {
     /// Follows the events after the cursor `after`: history first, then live events.
-    pub fn follow_all(&self, after: u64) -> FollowAll {
+    pub(crate) fn follow_all(&self, after: u64) -> FollowAll {
         let commits = self.log.commits().subscribe();
         self.external.notify_one();
         FollowAll { store: self.store.clone(), cursor: after, commits, read: Instant::now() }
     }
 
     /// The cursor of the last event of the store.
-    pub fn head_of_all(&self) -> Result<u64> {
+    pub(crate) fn head_of_all(&self) -> Result<u64> {
         self.store.last_event()
     }
 }
 
 impl FollowAll {
     /// The cursor of the last event that was read.
-    pub fn cursor(&self) -> u64 {
+    pub(crate) fn cursor(&self) -> u64 {
         self.cursor
     }
 
     /// Returns the next events without waiting; empty when the cursor is at the end.
-    pub async fn read(&mut self) -> Result<Vec<StoredEvent>> {
+    pub(crate) async fn read(&mut self) -> Result<Vec<StoredEvent>> {
         self.commits.mark_unchanged();
         self.read = Instant::now();
         let (store, after) = (self.store.clone(), self.cursor);
@@ -51,7 +51,7 @@ impl FollowAll {
 
     /// Waits for a commit since the last [`FollowAll::read`], and at least
     /// [`limits::FOLLOW_ALL_PAUSE`] after it, so that one read covers many commits.
-    pub async fn moved(&mut self) {
+    pub(crate) async fn moved(&mut self) {
         // Closed only when the log is dropped: then no commit follows.
         if self.commits.changed().await.is_err() {
             std::future::pending::<()>().await;

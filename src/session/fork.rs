@@ -12,7 +12,7 @@ use crate::id::SessionId;
 impl Sessions {
     /// Copies the events of `parent`, up to the end of its last finished turn, into a new session
     /// and applies `change` to it. Queued messages are not copied.
-    pub async fn fork(&self, parent: &SessionId, change: SessionChange) -> Result<Session> {
+    pub(crate) async fn fork(&self, parent: &SessionId, change: SessionChange) -> Result<Session> {
         let (id, parent) = (SessionId::new(), self.open_read_only(parent).await?);
         let (until, setup) = parent.log.state_at_head(|state, head| {
             let running = state.turn.as_ref().and_then(|turn| state.turns.get(turn));

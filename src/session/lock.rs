@@ -11,14 +11,14 @@ use crate::id::SessionId;
 use crate::workspace::create_private_dir;
 
 /// The lock of an owned session. Dropping it removes the file.
-pub struct SessionLock {
+pub(crate) struct SessionLock {
     file: File,
     path: PathBuf,
 }
 
 impl SessionLock {
     /// Takes the lock without waiting. If it is held, the `session_busy` error names the owner.
-    pub fn take(dir: &Path, id: &SessionId) -> Result<SessionLock> {
+    pub(crate) fn take(dir: &Path, id: &SessionId) -> Result<SessionLock> {
         create_private_dir(dir)?;
         let path = dir.join(id.as_str());
         let doing = || format!("locking {}", path.display());

@@ -76,12 +76,12 @@ impl SessionLog {
     }
 
     /// Reads the current state. `read` must be short, because the writer waits for it.
-    pub fn state<T>(&self, read: impl FnOnce(&SessionState) -> T) -> T {
+    pub(crate) fn state<T>(&self, read: impl FnOnce(&SessionState) -> T) -> T {
         read(&self.live().state)
     }
 
     /// Reads the current state and the seq of the last event it includes.
-    pub fn state_at_head<T>(&self, read: impl FnOnce(&SessionState, Seq) -> T) -> T {
+    pub(crate) fn state_at_head<T>(&self, read: impl FnOnce(&SessionState, Seq) -> T) -> T {
         let live = self.live();
         read(&live.state, live.head)
     }
@@ -100,7 +100,7 @@ impl SessionLog {
     }
 
     /// Appends if the queue has room; otherwise the event is dropped.
-    pub fn try_emit(self: &Arc<Self>, turn: Option<TurnId>, body: Body) {
+    pub(crate) fn try_emit(self: &Arc<Self>, turn: Option<TurnId>, body: Body) {
         let _ = self.pending.try_send(Pending { log: self.clone(), turn, durable: body.is_durable(), body, done: None });
     }
 
@@ -111,7 +111,7 @@ impl SessionLog {
     }
 
     /// Appends before an external effect: the event is synced to disk when this returns.
-    pub async fn commit_durably(self: &Arc<Self>, turn: Option<TurnId>, body: Body) -> Result<Seq> {
+    pub(crate) async fn commit_durably(self: &Arc<Self>, turn: Option<TurnId>, body: Body) -> Result<Seq> {
         self.append(turn, body, true).await?.await.map_err(|_| writer_gone())?
     }
 
@@ -258,7 +258,7 @@ impl SessionLog {
     }
 
     /// Returns a page of events. `deltas`: whether a page from the store includes `message.delta`.
-    pub fn page(&self, after: Seq, limit: usize, deltas: bool) -> Result<Vec<Arc<Event>>> {
+    pub(crate) fn page(&self, after: Seq, limit: usize, deltas: bool) -> Result<Vec<Arc<Event>>> {
         if let Some(events) = self.tail_after(after, limit) {
             return Ok(events);
         }
@@ -269,7 +269,7 @@ impl SessionLog {
     }
 
     /// Removes the deltas of complete messages from the store.
-    pub fn prune(&self) -> Result<usize> {
+    pub(crate) fn prune(&self) -> Result<usize> {
         self.store.prune_deltas(self.key, self.head())
     }
 }

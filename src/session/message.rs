@@ -14,12 +14,12 @@ pub struct IncomingMessage {
 
 impl IncomingMessage {
     /// A message of the user with a new id.
-    pub fn user(parts: Vec<Part>) -> IncomingMessage {
+    pub(crate) fn user(parts: Vec<Part>) -> IncomingMessage {
         IncomingMessage { id: MessageId::new(), role: Role::User, parts }
     }
 
     /// The event that adds the message to the conversation.
-    pub fn completed(self) -> Body {
+    pub(crate) fn completed(self) -> Body {
         let IncomingMessage { id: message_id, role, parts } = self;
         Body::MessageCompleted { message_id, role, parts, discarded: false, provider_state: None }
     }

@@ -10,25 +10,25 @@ use crate::event::{Body, Event};
 
 /// Labels of an ended turn.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct TurnLabels {
+pub(crate) struct TurnLabels {
     outcome: &'static str,
 }
 
 /// Labels of a number of tokens.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct TokenLabels {
+pub(crate) struct TokenLabels {
     kind: &'static str,
 }
 
 /// Labels of a tool call. The tool name is not a label, because a model may invent names.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct ToolLabels {
+pub(crate) struct ToolLabels {
     kind: String,
     status: &'static str,
 }
 
 /// Counters and histograms, exported by the `/metrics` route.
-pub struct SessionMetrics {
+pub(crate) struct SessionMetrics {
     pub events: Counter,
     pub turns: Family<TurnLabels, Counter>,
     pub tokens: Family<TokenLabels, Counter>,
@@ -50,7 +50,7 @@ impl Default for SessionMetrics {
 
 impl SessionMetrics {
     /// SessionMetrics an event. `state` is the session state before it.
-    pub fn on(&self, event: &Event, state: &SessionState) {
+    pub(crate) fn on(&self, event: &Event, state: &SessionState) {
         self.events.inc();
         let ended = |outcome| {
             self.turns.get_or_create(&TurnLabels { outcome }).inc();

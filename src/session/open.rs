@@ -58,7 +58,7 @@ impl Session {
     }
 
     /// Returns whether both are handles of the same opening of a session.
-    pub fn is_same(&self, other: &Session) -> bool {
+    pub(crate) fn is_same(&self, other: &Session) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
@@ -118,24 +118,24 @@ impl OpenSession {
     }
 
     /// The turn that runs in this process.
-    pub fn turn(&self) -> Option<TurnHandle> {
+    pub(crate) fn turn(&self) -> Option<TurnHandle> {
         self.turn_queue().turn().cloned()
     }
 
     /// Cancels the running turn, if any, and the waiting prompts.
-    pub fn cancel(&self) {
+    pub(crate) fn cancel(&self) {
         self.turn_queue().cancel();
     }
 
     /// Ensures that this process owns the session, as [`Ownership::acquire`] does. A session that
     /// is being closed is not taken.
-    pub async fn own(&self) -> Result<()> {
+    pub(crate) async fn own(&self) -> Result<()> {
         let may_take = || if self.turn_queue().is_closing() { Err(self.closing()) } else { Ok(()) };
         self.ownership.acquire(may_take).await
     }
 
     /// Returns whether this process owns the session.
-    pub fn is_owned(&self) -> bool {
+    pub(crate) fn is_owned(&self) -> bool {
         self.ownership.is_held()
     }
 
@@ -163,18 +163,18 @@ impl OpenSession {
     }
 
     /// Waits until the session is no longer open.
-    pub async fn closed(&self) {
+    pub(crate) async fn closed(&self) {
         self.gone.cancelled().await;
     }
 
     /// Returns whether the session is no longer open.
-    pub fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.gone.is_cancelled()
     }
 
     /// Appends an event outside of a turn, such as a mode change. Returns its seq once it is
     /// committed.
-    pub async fn append(&self, body: Body) -> Result<Seq> {
+    pub(crate) async fn append(&self, body: Body) -> Result<Seq> {
         if let (Some(error), Some(_)) = (self.log.failed(), self.turn()) {
             // The running turn fails with the same error and ends.
             return Err(error);

@@ -38,12 +38,12 @@ pub(super) struct Ownership {
 
 impl Ownership {
     /// Ownership of a session: held from the start with the lock of a new session.
-    pub fn new(log: Arc<SessionLog>, store: Arc<Store>, locks: PathBuf, lock: Option<SessionLock>) -> Ownership {
+    pub(crate) fn new(log: Arc<SessionLog>, store: Arc<Store>, locks: PathBuf, lock: Option<SessionLock>) -> Ownership {
         Ownership { log, store, locks, held: AtomicBool::new(lock.is_some()), lock: Mutex::new(lock) }
     }
 
     /// Returns whether this process owns the session.
-    pub fn is_held(&self) -> bool {
+    pub(crate) fn is_held(&self) -> bool {
         self.held.load(Ordering::Acquire)
     }
 
@@ -51,7 +51,7 @@ impl Ownership {
     /// the turn and calls it left open; if the owner is alive, returns `session_busy`. After a lost
     /// append, ownership is acquired again in the same way. `may_take` is checked before a lock is
     /// taken.
-    pub async fn acquire(&self, may_take: impl FnOnce() -> Result<()>) -> Result<()> {
+    pub(crate) async fn acquire(&self, may_take: impl FnOnce() -> Result<()>) -> Result<()> {
         let mut held = self.lock.lock().await;
         let lost = self.log.failed();
         if held.is_some() && lost.is_none() {
@@ -118,25 +118,25 @@ impl Ownership {
     }
 
     /// Reads the events that another owner committed.
-    pub async fn catch_up(&self) -> Result<()> {
+    pub(crate) async fn catch_up(&self) -> Result<()> {
         let _lock = self.lock.lock().await;
         self.log.catch_up()
     }
 
     /// Prevents this process from acquiring the session while the guard exists. Fails while the
     /// session is being acquired or released.
-    pub fn try_lock(&self) -> std::result::Result<MutexGuard<'_, Option<SessionLock>>, TryLockError> {
+    pub(crate) fn try_lock(&self) -> std::result::Result<MutexGuard<'_, Option<SessionLock>>, TryLockError> {
         self.lock.try_lock()
     }
 
     /// Releases ownership: another process may take the session.
-    pub async fn release(&self) {
+    pub(crate) async fn release(&self) {
         self.held.store(false, Ordering::Release);
         self.lock.lock().await.take();
     }
 
     /// Releases ownership if `unused` returns a guard, and holds the guard during the release.
-    pub async fn release_if<G>(&self, unused: impl FnOnce() -> Option<G>) {
+    pub(crate) async fn release_if<G>(&self, unused: impl FnOnce() -> Option<G>) {
         let mut lock = self.lock.lock().await;
         if let Some(_guard) = unused() {
             self.held.store(false, Ordering::Release);
@@ -145,7 +145,7 @@ impl Ownership {
     }
 
     /// Releases ownership without waiting. The lock stays if it is in use.
-    pub fn release_now(&self) {
+    pub(crate) fn release_now(&self) {
         self.held.store(false, Ordering::Release);
         if let Ok(mut lock) = self.lock.try_lock() {
             lock.take();

@@ -13,10 +13,10 @@ use crate::content::Part;
 use crate::error::Result;
 use crate::id::MessageId;
 
-pub use super::turn_queue::PromptRequest;
+pub(crate) use super::turn_queue::PromptRequest;
 
 /// A prompt that was accepted.
-pub enum Prompted {
+pub(crate) enum Prompted {
     /// Its turn has started.
     Started(TurnHandle),
     /// It waits for the running turn to end.
@@ -24,7 +24,7 @@ pub enum Prompted {
 }
 
 /// The caller's handle to a waiting prompt.
-pub struct WaitingPrompt {
+pub(crate) struct WaitingPrompt {
     id: MessageId,
     session: Session,
     started: oneshot::Receiver<Result<TurnHandle>>,
@@ -32,7 +32,7 @@ pub struct WaitingPrompt {
 
 impl WaitingPrompt {
     /// Waits for the turn to start. Returns `None` if the prompt was cancelled before that.
-    pub async fn started(mut self, cancel: &CancellationToken) -> Result<Option<TurnHandle>> {
+    pub(crate) async fn started(mut self, cancel: &CancellationToken) -> Result<Option<TurnHandle>> {
         tokio::select! {
             biased;
             started = &mut self.started => return started.ok().transpose(),
@@ -47,7 +47,7 @@ impl Session {
     /// Starts a turn with the user's message, or queues it until the running turn ends. The turn or
     /// the queue position is claimed when this returns, as in [`Session::start_turn`]. Returns
     /// `session_busy` if too many prompts wait.
-    pub fn prompt(&self, prompt: Vec<Part>, request: PromptRequest) -> Result<Prompted> {
+    pub(crate) fn prompt(&self, prompt: Vec<Part>, request: PromptRequest) -> Result<Prompted> {
         let mut turn_queue = self.turn_queue();
         if turn_queue.is_closing() {
             return Err(self.closing());

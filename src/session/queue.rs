@@ -16,7 +16,7 @@ use crate::id::{Seq, TurnId};
 use crate::limits;
 
 /// The destination of a message.
-pub enum Placement {
+pub(crate) enum Placement {
     /// A turn of its own, which is claimed.
     Turn(TurnHandle),
     /// The queue, for the running turn or the one after it.
@@ -30,7 +30,7 @@ pub enum Placement {
 impl Session {
     /// Chooses where the message goes, without waiting, so that calls are served in order. The
     /// caller passes the result to [`Session::arrived`].
-    pub fn place(&self, queued: &QueuedMessage) -> Result<Placement> {
+    pub(crate) fn place(&self, queued: &QueuedMessage) -> Result<Placement> {
         let mut turn_queue = self.turn_queue();
         if turn_queue.is_closing() {
             return Err(self.closing());
@@ -60,7 +60,7 @@ impl Session {
     }
 
     /// Waits until the message is in the log. Returns its turn, if it already has one.
-    pub async fn arrived(&self, placement: Placement, queued: &QueuedMessage) -> Result<Option<TurnId>> {
+    pub(crate) async fn arrived(&self, placement: Placement, queued: &QueuedMessage) -> Result<Option<TurnId>> {
         let placement = match placement {
             Placement::Unowned => {
                 self.own().await?;

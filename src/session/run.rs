@@ -31,13 +31,13 @@ impl Session {
     /// Starts a turn with the user's message; `by` is the client. The session is claimed when this
     /// returns: another prompt gets `session_busy`, and a cancel applies to this turn. Messages
     /// queued since a stopped turn precede the message.
-    pub fn start_turn(&self, prompt: Vec<Part>, by: &str) -> Result<TurnHandle> {
+    pub(crate) fn start_turn(&self, prompt: Vec<Part>, by: &str) -> Result<TurnHandle> {
         self.start(prompt, by, None)
     }
 
     /// Runs the prompt of the turn `retries` again, with the context of that turn; otherwise like
     /// [`Session::start_turn`].
-    pub fn retry_turn(&self, prompt: Vec<Part>, by: &str, retries: TurnId) -> Result<TurnHandle> {
+    pub(crate) fn retry_turn(&self, prompt: Vec<Part>, by: &str, retries: TurnId) -> Result<TurnHandle> {
         self.start(prompt, by, Some(retries))
     }
 

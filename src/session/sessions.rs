@@ -88,7 +88,7 @@ impl Sessions {
     }
 
     /// Returns the session if it is open in this process.
-    pub fn opened(&self, id: &SessionId) -> Option<Session> {
+    pub(crate) fn opened(&self, id: &SessionId) -> Option<Session> {
         self.map().get(id).cloned().map(Session::new)
     }
 
@@ -119,7 +119,7 @@ impl Sessions {
     /// Runs `work` on the session, opening it first if it is only in the store. For an open
     /// session, `work` runs before the first `.await`. Calls that wait for an opening are served in
     /// order.
-    pub async fn with<T>(&self, id: &SessionId, work: impl FnOnce(&Session) -> T) -> Result<T> {
+    pub(crate) async fn with<T>(&self, id: &SessionId, work: impl FnOnce(&Session) -> T) -> Result<T> {
         if let Some(session) = self.opened(id) {
             session.used();
             return Ok(work(&session));
@@ -134,7 +134,7 @@ impl Sessions {
 
     /// Returns the session and takes ownership, unless another process owns it: then it can be read
     /// and followed.
-    pub async fn get(&self, id: &SessionId) -> Result<Session> {
+    pub(crate) async fn get(&self, id: &SessionId) -> Result<Session> {
         let session = self.with(id, Session::clone).await?;
         if !session.is_owned() {
             ignore_busy(session.own().await)?;
@@ -143,7 +143,7 @@ impl Sessions {
     }
 
     /// Opens the session read-only. Ownership is taken only to end a turn whose owner has died.
-    pub async fn open_read_only(&self, id: &SessionId) -> Result<Session> {
+    pub(crate) async fn open_read_only(&self, id: &SessionId) -> Result<Session> {
         if let Some(session) = self.opened(id) {
             session.used();
             return Ok(session);
@@ -156,7 +156,7 @@ impl Sessions {
     }
 
     /// Waits for an opening in progress, then runs `work` on the session if it is open.
-    pub async fn if_opening<T>(&self, id: &SessionId, work: impl FnOnce(&Session) -> T) -> Option<T> {
+    pub(crate) async fn if_opening<T>(&self, id: &SessionId, work: impl FnOnce(&Session) -> T) -> Option<T> {
         let _opening = self.opening.lock().await;
         self.opened(id).map(|session| work(&session))
     }
@@ -216,37 +216,37 @@ impl Sessions {
     }
 
     /// Returns the sessions that are open in this process.
-    pub fn all_open(&self) -> Vec<Session> {
+    pub(crate) fn all_open(&self) -> Vec<Session> {
         self.map().values().cloned().map(Session::new).collect()
     }
 
     /// The number of sessions that are open in this process.
-    pub fn sessions_open(&self) -> usize {
+    pub(crate) fn sessions_open(&self) -> usize {
         self.map().len()
     }
 
     /// The number of turns that run in this process.
-    pub fn turns_running(&self) -> usize {
+    pub(crate) fn turns_running(&self) -> usize {
         self.turn_slots.running()
     }
 
     /// Metrics of the events that this process wrote.
-    pub fn metrics(&self) -> &SessionMetrics {
+    pub(crate) fn metrics(&self) -> &SessionMetrics {
         self.log.metrics()
     }
 
     /// Number of events in the log writer's queue.
-    pub fn log_queue(&self) -> usize {
+    pub(crate) fn log_queue(&self) -> usize {
         self.log.waiting()
     }
 
     /// The store of all sessions.
-    pub fn store(&self) -> &Arc<Store> {
+    pub(crate) fn store(&self) -> &Arc<Store> {
         &self.store
     }
 
     /// The working directory of a session.
-    pub fn cwd(&self, id: &SessionId) -> Result<PathBuf> {
+    pub(crate) fn cwd(&self, id: &SessionId) -> Result<PathBuf> {
         match self.opened(id) {
             Some(session) => Ok(session.log.state(|state| state.cwd.clone())),
             None => self.row(id).map(|row| row.cwd),
@@ -254,19 +254,19 @@ impl Sessions {
     }
 
     /// The stored row of a session, or `not_found`.
-    pub fn row(&self, id: &SessionId) -> Result<SessionRow> {
+    pub(crate) fn row(&self, id: &SessionId) -> Result<SessionRow> {
         let row = self.store.session(id)?.filter(|row| row.head > 0);
         row.ok_or_else(|| Error::not_found(format!("session {id} not found")))
     }
 
     /// Returns a page of stored events after `after`, regardless of which process owns the session.
-    pub fn events(&self, id: &SessionId, after: Seq) -> Result<Vec<Event>> {
+    pub(crate) fn events(&self, id: &SessionId, after: Seq) -> Result<Vec<Event>> {
         let row = self.row(id)?;
         self.store.events(id, row.key, after, limits::PAGE_EVENTS, true)
     }
 
     /// Returns a page of stored sessions after `after`, as [`Store::sessions`] does.
-    pub fn list(&self, cwd: Option<&Path>, after: Option<(u64, i64)>) -> Result<SessionPage> {
+    pub(crate) fn list(&self, cwd: Option<&Path>, after: Option<(u64, i64)>) -> Result<SessionPage> {
         self.store.sessions(cwd, after, limits::SESSIONS_PAGE)
     }
 }

@@ -176,18 +176,18 @@ impl SessionState {
     }
 
     /// Queued messages that do not start a turn.
-    pub fn silent(&self) -> impl Iterator<Item = &IncomingMessage> {
+    pub(crate) fn silent(&self) -> impl Iterator<Item = &IncomingMessage> {
         self.queue.iter().filter(|queued| !queued.auto_run).map(|queued| &queued.message)
     }
 
     /// The queued message that starts the next turn if the last one completed.
-    pub fn runs_next(&self) -> Option<&QueuedMessage> {
+    pub(crate) fn runs_next(&self) -> Option<&QueuedMessage> {
         self.queue.iter().find(|queued| queued.auto_run)
     }
 
     /// The events that end all open messages, permissions, calls and the turn, in order. They are
     /// appended after the owner ended unexpectedly.
-    pub fn closing(&self) -> Vec<Body> {
+    pub(crate) fn closing(&self) -> Vec<Body> {
         let mut bodies = Vec::new();
         for open in &self.open_messages {
             bodies.push(Body::MessageCompleted {

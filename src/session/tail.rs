@@ -19,7 +19,7 @@ pub(super) struct Tail {
 
 impl Tail {
     /// Adds the newest event.
-    pub fn push(&mut self, event: Event) {
+    pub(crate) fn push(&mut self, event: Event) {
         let bytes = approximate_bytes(&event.body);
         self.bytes += bytes;
         self.events.push_back((bytes, Arc::new(event)));
@@ -30,7 +30,7 @@ impl Tail {
     }
 
     /// Returns up to `limit` events after `after`, or `None` if the next one is not in memory.
-    pub fn after(&self, after: Seq, limit: usize) -> Option<Vec<Arc<Event>>> {
+    pub(crate) fn after(&self, after: Seq, limit: usize) -> Option<Vec<Arc<Event>>> {
         let first = self.events.front()?.1.seq;
         if after + 1 < first {
             return None;

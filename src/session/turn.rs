@@ -32,23 +32,23 @@ pub struct Turn {
 
 impl Turn {
     /// Appends an event without waiting for its commit.
-    pub async fn emit(&self, body: Body) {
+    pub(crate) async fn emit(&self, body: Body) {
         self.log.emit(Some(self.id.clone()), body).await;
     }
 
     /// Appends an event and waits until it, and all events emitted before it, are committed.
-    pub async fn commit(&self, body: Body) -> Result<Seq> {
+    pub(crate) async fn commit(&self, body: Body) -> Result<Seq> {
         self.log.commit(Some(self.id.clone()), body).await
     }
 
     /// Commits an event durably, before an external effect.
-    pub async fn commit_durably(&self, body: Body) -> Result<Seq> {
+    pub(crate) async fn commit_durably(&self, body: Body) -> Result<Seq> {
         self.log.commit_durably(Some(self.id.clone()), body).await
     }
 
     /// Adds the queued steering messages to the turn, between two model requests. Returns whether
     /// there were any.
-    pub async fn take_steered(&self) -> Result<bool> {
+    pub(crate) async fn take_steered(&self) -> Result<bool> {
         let steers = |queued: &&QueuedMessage| queued.delivery == Delivery::Steer;
         let steered: Vec<QueuedMessage> = self.log.state(|state| state.queue.iter().filter(steers).cloned().collect());
         let any = !steered.is_empty();
@@ -61,7 +61,7 @@ impl Turn {
     /// Requests permission from the attached clients and waits for the first answer, the deadline
     /// or a cancel. Any outcome except an offered allow option denies. Returns the id for the
     /// `permission.resolved` event, which the caller appends with the rule to remember.
-    pub async fn ask(
+    pub(crate) async fn ask(
         &self,
         tool_call_id: ToolCallId,
         content: Vec<ToolContent>,
@@ -94,7 +94,7 @@ impl Turn {
 
 /// How a turn ended. `seq` is its last event: an answer to the prompt comes after it.
 #[derive(Clone, Debug)]
-pub struct TurnEnd {
+pub(crate) struct TurnEnd {
     pub result: Result<StopReason>,
     pub seq: Seq,
     /// Total of its model requests; `None` without a request.
@@ -110,7 +110,7 @@ impl TurnEnd {
 
 /// A handle to a running turn, to cancel it or to wait for it.
 #[derive(Clone)]
-pub struct TurnHandle {
+pub(crate) struct TurnHandle {
     pub id: TurnId,
     cancel: CancellationToken,
     opened: watch::Receiver<bool>,
@@ -125,30 +125,30 @@ pub(super) struct TurnProgress {
 
 impl TurnProgress {
     /// The handle of a turn that has not started.
-    pub fn new(id: TurnId, cancel: CancellationToken) -> (TurnProgress, TurnHandle) {
+    pub(crate) fn new(id: TurnId, cancel: CancellationToken) -> (TurnProgress, TurnHandle) {
         let ((opened, is_open), (done, end)) = (watch::channel(false), watch::channel(None));
         (TurnProgress { opened, end: done }, TurnHandle { id, cancel, opened: is_open, end })
     }
 
     /// The prompt is in the log.
-    pub fn opened(&self) {
+    pub(crate) fn opened(&self) {
         self.opened.send_replace(true);
     }
 
     /// The turn has ended.
-    pub fn ended(self, end: TurnEnd) {
+    pub(crate) fn ended(self, end: TurnEnd) {
         self.end.send_replace(Some(end));
     }
 }
 
 impl TurnHandle {
     /// Requests the turn to stop. The turn then ends as `cancelled`.
-    pub fn cancel(&self) {
+    pub(crate) fn cancel(&self) {
         self.cancel.cancel();
     }
 
     /// Waits until the prompt is in the log. Returns the error of a turn that failed before that.
-    pub async fn opened(&mut self) -> Result<()> {
+    pub(crate) async fn opened(&mut self) -> Result<()> {
         match self.opened.wait_for(|opened| *opened).await.map(drop) {
             Ok(()) => Ok(()),
             // The task ended before that.
@@ -157,7 +157,7 @@ impl TurnHandle {
     }
 
     /// Waits until the turn has ended.
-    pub async fn end(&mut self) -> TurnEnd {
+    pub(crate) async fn end(&mut self) -> TurnEnd {
         match self.end.wait_for(Option::is_some).await.map(|end| end.clone()) {
             Ok(Some(end)) => end,
             _ => TurnEnd::lost(Error::internal("the turn's task ended without a result")),
@@ -171,7 +171,7 @@ pub(super) fn failed(error: &Error) -> Body {
 }
 
 /// The message of a panic.
-pub fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
+pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
 }

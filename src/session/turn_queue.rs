@@ -47,7 +47,7 @@ pub(super) struct TurnQueue {
 
 /// The request that sent a prompt.
 #[derive(Clone, Debug)]
-pub struct PromptRequest {
+pub(crate) struct PromptRequest {
     /// The client that sent it.
     pub by: String,
     /// Cancelled when the client no longer wants the prompt to run.
@@ -67,52 +67,52 @@ pub(super) struct QueuedPrompt {
 
 impl TurnQueue {
     /// The claimed turn.
-    pub fn turn(&self) -> Option<&TurnHandle> {
+    pub(crate) fn turn(&self) -> Option<&TurnHandle> {
         self.turn.as_ref()
     }
 
     /// Returns whether a turn may be claimed: none runs and none is about to start.
-    pub fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.turn.is_none() && !self.promoting
     }
 
     /// Returns whether the session is being closed or deleted.
-    pub fn is_closing(&self) -> bool {
+    pub(crate) fn is_closing(&self) -> bool {
         self.closing
     }
 
     /// Claims the session for a turn.
-    pub fn claim(&mut self, turn: TurnHandle) {
+    pub(crate) fn claim(&mut self, turn: TurnHandle) {
         self.turn = Some(turn);
     }
 
     /// Releases the claim of a turn. No effect if the turn has no claim.
-    pub fn release(&mut self, id: &TurnId) {
+    pub(crate) fn release(&mut self, id: &TurnId) {
         self.turn.take_if(|running| running.id == *id);
     }
 
     /// Releases the claim of a turn that ends. After a completed turn, a queued message is next;
     /// `runs_next`: the session's state lists one. After any turn, a waiting prompt is next.
-    pub fn end(&mut self, id: &TurnId, completed: bool, runs_next: bool) {
+    pub(crate) fn end(&mut self, id: &TurnId, completed: bool, runs_next: bool) {
         self.release(id);
         self.promoting = completed && (runs_next || !self.enqueuing.is_empty()) || !self.prompts.is_empty();
     }
 
     /// Releases the claim of a turn whose end is not in the log, and answers the waiting prompts
     /// with the error.
-    pub fn fail(&mut self, id: &TurnId, error: &Error) {
+    pub(crate) fn fail(&mut self, id: &TurnId, error: &Error) {
         self.release(id);
         self.promoting = false;
         self.refuse_prompts(error);
     }
 
     /// Ends the promotion: the caller of `promote` has chosen what comes next, or nothing does.
-    pub fn promoted(&mut self) {
+    pub(crate) fn promoted(&mut self) {
         self.promoting = false;
     }
 
     /// Cancels the running turn and the waiting prompts.
-    pub fn cancel(&mut self) {
+    pub(crate) fn cancel(&mut self) {
         self.cancel_prompts();
         if let Some(turn) = &self.turn {
             turn.cancel();
@@ -120,14 +120,14 @@ impl TurnQueue {
     }
 
     /// Refuses new turns, cancels the waiting prompts and returns the running turn.
-    pub fn close(&mut self) -> Option<TurnHandle> {
+    pub(crate) fn close(&mut self) -> Option<TurnHandle> {
         self.closing = true;
         self.cancel_prompts();
         self.turn.clone()
     }
 
     /// Adds a prompt, or fails with `session_busy` if too many wait.
-    pub fn push_prompt(&mut self, session: &SessionId, prompt: QueuedPrompt) -> Result<()> {
+    pub(crate) fn push_prompt(&mut self, session: &SessionId, prompt: QueuedPrompt) -> Result<()> {
         if self.prompts.len() >= limits::PROMPTS_WAITING_MAX {
             let message = format!("session {session} has {} prompts waiting", limits::PROMPTS_WAITING_MAX);
             return Err(Error::new(Kind::SessionBusy, message).hint("wait for the running turn to end, or cancel it"));
@@ -137,13 +137,13 @@ impl TurnQueue {
     }
 
     /// Removes a prompt: it is answered `cancelled`.
-    pub fn remove_prompt(&mut self, id: &MessageId) {
+    pub(crate) fn remove_prompt(&mut self, id: &MessageId) {
         self.prompts.retain(|prompt| prompt.message.id != *id);
     }
 
     /// Returns whether a prompt can start now. If it must wait for the answer to the previous one,
     /// the promotion stays due.
-    pub fn is_prompt_ready(&mut self) -> bool {
+    pub(crate) fn is_prompt_ready(&mut self) -> bool {
         self.prompts.retain(|prompt| !prompt.request.cancel.is_cancelled());
         if self.prompts.is_empty() {
             return false;
@@ -154,57 +154,57 @@ impl TurnQueue {
     }
 
     /// Removes the prompt that has waited longest.
-    pub fn pop_prompt(&mut self) -> Option<QueuedPrompt> {
+    pub(crate) fn pop_prompt(&mut self) -> Option<QueuedPrompt> {
         self.prompts.pop_front()
     }
 
     /// Sets the token of the answer that precedes the next prompt.
-    pub fn answer_first(&mut self, answered: CancellationToken) {
+    pub(crate) fn answer_first(&mut self, answered: CancellationToken) {
         self.answered = Some(answered);
     }
 
     /// Answers all waiting prompts `cancelled`.
-    pub fn cancel_prompts(&mut self) {
+    pub(crate) fn cancel_prompts(&mut self) {
         self.prompts.clear();
     }
 
     /// Answers all waiting prompts with an error.
-    pub fn refuse_prompts(&mut self, error: &Error) {
+    pub(crate) fn refuse_prompts(&mut self, error: &Error) {
         for prompt in self.prompts.drain(..) {
             let _ = prompt.started.send(Err(error.clone()));
         }
     }
 
     /// Returns whether the message queued at `seq` precedes all waiting prompts.
-    pub fn precedes_prompts(&self, seq: Seq) -> bool {
+    pub(crate) fn precedes_prompts(&self, seq: Seq) -> bool {
         self.prompts.front().is_none_or(|prompt| seq <= prompt.after)
     }
 
     /// The number of waiting messages; `queue` is the queue of the session's state.
-    pub fn messages_waiting(&self, queue: &[QueuedMessage]) -> usize {
+    pub(crate) fn messages_waiting(&self, queue: &[QueuedMessage]) -> usize {
         let in_state = |id: &&MessageId| queue.iter().any(|queued| queued.message.id == **id);
         queue.len() + self.enqueuing.iter().filter(|id| !in_state(id)).count()
     }
 
     /// The `message.queued` of a message is in the log's queue.
-    pub fn enqueuing(&mut self, id: MessageId) {
+    pub(crate) fn enqueuing(&mut self, id: MessageId) {
         self.enqueuing.push(id);
     }
 
     /// The `message.queued` of a message is committed, or lost.
-    pub fn enqueued(&mut self, id: &MessageId) {
+    pub(crate) fn enqueued(&mut self, id: &MessageId) {
         self.enqueuing.retain(|enqueuing| enqueuing != id);
     }
 
     /// Removes those of the queued messages whose completion is in the log's queue already.
-    pub fn without_dequeuing(&mut self, mut queued: Vec<IncomingMessage>) -> Vec<IncomingMessage> {
+    pub(crate) fn without_dequeuing(&mut self, mut queued: Vec<IncomingMessage>) -> Vec<IncomingMessage> {
         self.dequeuing.retain(|id| queued.iter().any(|message| message.id == *id));
         queued.retain(|message| !self.dequeuing.contains(&message.id));
         queued
     }
 
     /// The completion of a queued message is in the log's queue.
-    pub fn dequeuing(&mut self, id: MessageId) {
+    pub(crate) fn dequeuing(&mut self, id: MessageId) {
         self.dequeuing.push(id);
     }
 }

@@ -13,7 +13,7 @@ use crate::id::{Seq, TurnId};
 /// Progress of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum TurnStatus {
+pub(crate) enum TurnStatus {
     Running,
     Completed,
     Failed,
@@ -24,7 +24,7 @@ pub enum TurnStatus {
 
 /// The summary of a turn. Times are milliseconds since the Unix epoch.
 #[derive(Clone, Debug)]
-pub struct TurnRecord {
+pub(crate) struct TurnRecord {
     pub id: TurnId,
     pub status: TurnStatus,
     /// Set for a completed turn.
@@ -44,7 +44,7 @@ pub struct TurnRecord {
 
 /// The error of a failed turn. `code` is a code of the error table.
 #[derive(Clone, Debug)]
-pub struct TurnFailure {
+pub(crate) struct TurnFailure {
     pub code: String,
     pub message: String,
     pub hint: Option<String>,
@@ -56,7 +56,7 @@ pub struct TurnRecords(Vec<TurnRecord>);
 
 impl TurnRecords {
     /// Adds an event. It must follow the earlier ones.
-    pub fn on(&mut self, event: &Event) {
+    pub(crate) fn on(&mut self, event: &Event) {
         match &event.body {
             Body::TurnStarted { by, .. } => self.start(by.as_deref(), event),
             Body::TurnCompleted { stop_reason } => {
@@ -123,17 +123,17 @@ impl TurnRecords {
     }
 
     /// The newest turn.
-    pub fn last(&self) -> Option<&TurnRecord> {
+    pub(crate) fn last(&self) -> Option<&TurnRecord> {
         self.0.last()
     }
 
     /// Returns the turn with this id.
-    pub fn get(&self, id: &TurnId) -> Option<&TurnRecord> {
+    pub(crate) fn get(&self, id: &TurnId) -> Option<&TurnRecord> {
         self.0.iter().rev().find(|turn| turn.id == *id)
     }
 
     /// Returns the turns that started after `seq`.
-    pub fn after(&self, seq: Seq) -> &[TurnRecord] {
+    pub(crate) fn after(&self, seq: Seq) -> &[TurnRecord] {
         &self.0[self.0.partition_point(|turn| turn.first_seq <= seq)..]
     }
 }

@@ -29,7 +29,7 @@ pub(super) struct Log {
 
 impl Log {
     /// Starts the writer thread.
-    pub fn open(store: Arc<Store>, durability: Durability) -> Result<Log> {
+    pub(crate) fn open(store: Arc<Store>, durability: Durability) -> Result<Log> {
         let (pending, queue) = mpsc::channel(limits::APPENDS_QUEUED_MAX);
         let connection = store.writer()?;
         let commits = watch::Sender::new(0);
@@ -41,22 +41,22 @@ impl Log {
     }
 
     /// Metrics of the events that this process wrote.
-    pub fn metrics(&self) -> &SessionMetrics {
+    pub(crate) fn metrics(&self) -> &SessionMetrics {
         &self.metrics
     }
 
     /// Number of events in the writer's queue.
-    pub fn waiting(&self) -> usize {
+    pub(crate) fn waiting(&self) -> usize {
         self.pending.max_capacity() - self.pending.capacity()
     }
 
     /// Counts commits: those of this process, and those of other processes when they are detected.
-    pub fn commits(&self) -> &watch::Sender<u64> {
+    pub(crate) fn commits(&self) -> &watch::Sender<u64> {
         &self.commits
     }
 
     /// Opens the log of one session and computes its state from the stored events.
-    pub fn session(&self, row: &SessionRow) -> Result<Arc<SessionLog>> {
+    pub(crate) fn session(&self, row: &SessionRow) -> Result<Arc<SessionLog>> {
         SessionLog::open(row, self.store.clone(), self.pending.clone())
     }
 }

@@ -7,11 +7,11 @@ use crate::id::{Seq, SessionId};
 use crate::rpc::Connection;
 
 /// The connection to an ACP client.
-pub type AcpConnection = Connection<Barrier>;
+pub(crate) type AcpConnection = Connection<Barrier>;
 
 /// Which events precede a message, and a change of what is followed.
 #[derive(Default)]
-pub struct Barrier {
+pub(crate) struct Barrier {
     /// Events of this session up to this seq are written before the message.
     pub after: Option<(SessionId, Seq)>,
     pub follow: Option<FollowChange>,
@@ -22,7 +22,7 @@ pub struct Barrier {
 
 impl Barrier {
     /// DataPaths a message after the events of `session` up to `seq`.
-    pub fn after(session: SessionId, seq: Seq) -> Barrier {
+    pub(crate) fn after(session: SessionId, seq: Seq) -> Barrier {
         Barrier { after: Some((session, seq)), ..Barrier::default() }
     }
 }

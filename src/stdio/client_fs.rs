@@ -21,13 +21,13 @@ use crate::session::SessionLog;
 use crate::toolkit::{ClientAccess, ClientRefusal, ClientTerminal, TerminalCommand};
 
 /// Files and terminals of a client, for one session.
-pub struct AcpClient {
+pub(crate) struct AcpClient {
     requests: ClientRequests,
 }
 
 impl AcpClient {
     /// The files and terminals of `client` for the session of `log`.
-    pub fn new(client: Arc<Client>, connection: AcpConnection, log: Arc<SessionLog>) -> AcpClient {
+    pub(crate) fn new(client: Arc<Client>, connection: AcpConnection, log: Arc<SessionLog>) -> AcpClient {
         AcpClient { requests: ClientRequests::new(client, connection, log) }
     }
 }

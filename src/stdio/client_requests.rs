@@ -22,7 +22,7 @@ use crate::toolkit::ClientRefusal;
 
 /// Sends requests of one session to the client, and records whether its answers can be used.
 #[derive(Clone)]
-pub struct ClientRequests {
+pub(crate) struct ClientRequests {
     /// The client, with its capabilities.
     pub client: Arc<Client>,
     /// The connection to the client.
@@ -41,7 +41,7 @@ pub struct ClientRequests {
 
 /// Why a request to the client has no result.
 #[derive(Debug)]
-pub enum RequestFailure {
+pub(crate) enum RequestFailure {
     /// The client answered with an error.
     Refused { code: i64, message: String },
     /// The client is gone, or its answer is not what the method returns.
@@ -66,7 +66,7 @@ impl RequestFailure {
     }
 
     /// Returns whether the client answered with the JSON-RPC code of this kind.
-    pub fn is(&self, kind: Kind) -> bool {
+    pub(crate) fn is(&self, kind: Kind) -> bool {
         matches!(self, RequestFailure::Refused { code, .. } if *code == i64::from(kind.row().rpc))
     }
 }
@@ -78,19 +78,19 @@ fn reason(error: &serde_json::Value) -> Option<&str> {
 
 impl ClientRequests {
     /// Requests to `client` for the session of `log`.
-    pub fn new(client: Arc<Client>, connection: AcpConnection, log: Arc<SessionLog>) -> ClientRequests {
+    pub(crate) fn new(client: Arc<Client>, connection: AcpConnection, log: Arc<SessionLog>) -> ClientRequests {
         let (slow, notified, distrusted) = (Arc::default(), Arc::default(), Arc::default());
         ClientRequests { client, connection, log, slow, notified, distrusted, writing: Arc::default() }
     }
 
     /// The session in ACP.
-    pub fn session(&self) -> acp::SessionId {
+    pub(crate) fn session(&self) -> acp::SessionId {
         acp::SessionId::new(self.log.id.as_str())
     }
 
     /// Sends a request after all events of the session so far. Its result must arrive within
     /// `timeout`.
-    pub async fn call<R: DeserializeOwned>(
+    pub(crate) async fn call<R: DeserializeOwned>(
         &self,
         method: &str,
         params: impl Serialize,
@@ -112,7 +112,7 @@ impl ClientRequests {
 
     /// Sends a request that the client may still carry out after the timeout. `late` receives a
     /// result that arrives after the timeout or after the returned future was dropped.
-    pub async fn call_with_effect<R: DeserializeOwned + Send + 'static>(
+    pub(crate) async fn call_with_effect<R: DeserializeOwned + Send + 'static>(
         &self,
         method: &'static str,
         params: impl Serialize + Send + 'static,
@@ -134,7 +134,7 @@ impl ClientRequests {
 
     /// Returns the refusal if the client refused. For other failures, notifies the user and returns
     /// `Ok`: the caller uses the local disk.
-    pub fn fall_back(&self, method: &str, failure: RequestFailure) -> Result<(), ClientRefusal> {
+    pub(crate) fn fall_back(&self, method: &str, failure: RequestFailure) -> Result<(), ClientRefusal> {
         match failure {
             RequestFailure::Refused { ref message, .. } if !failure.is(Kind::Unsupported) => Err(ClientRefusal(message.clone())),
             failure => {
@@ -145,12 +145,12 @@ impl ClientRequests {
     }
 
     /// The files with an outstanding write request, locked.
-    pub fn writing(&self) -> MutexGuard<'_, HashSet<PathBuf>> {
+    pub(crate) fn writing(&self) -> MutexGuard<'_, HashSet<PathBuf>> {
         self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notifies the user once that nuncio continues without the client.
-    pub fn notify(&self, method: &str, why: &RequestFailure) {
+    pub(crate) fn notify(&self, method: &str, why: &RequestFailure) {
         tracing::info!(session = %self.log.id, method, %why, "request to the client failed");
         if !self.notified.swap(true, Ordering::Relaxed) {
             let description = format!("{method}: {why}; nuncio continues without the client");

@@ -13,7 +13,10 @@ use crate::protocol::acp;
 use crate::toolkit::{ClientTerminal, TerminalCommand};
 
 /// Starts a command in a terminal of the client: see [`crate::toolkit::ClientAccess::start`].
-pub async fn create(requests: &ClientRequests, command: &TerminalCommand) -> Result<Option<Box<dyn ClientTerminal>>, String> {
+pub(crate) async fn create(
+    requests: &ClientRequests,
+    command: &TerminalCommand,
+) -> Result<Option<Box<dyn ClientTerminal>>, String> {
     const METHOD: &str = "terminal/create";
     if !requests.client.capabilities().terminal || requests.slow.load(Ordering::Relaxed) {
         return Ok(None);

@@ -17,7 +17,7 @@ use crate::id::{Seq, SessionId};
 use crate::rpc::{Feed, FrameWriter};
 
 /// Writes the events of the sessions that a client follows.
-pub struct SessionFeed {
+pub(crate) struct SessionFeed {
     app: Arc<App>,
     client: Arc<Client>,
     views: HashMap<SessionId, View>,
@@ -99,7 +99,7 @@ impl Feed for SessionFeed {
 
 impl SessionFeed {
     /// Follows no session at first.
-    pub fn new(app: Arc<App>, client: Arc<Client>, presence: Presence) -> SessionFeed {
+    pub(crate) fn new(app: Arc<App>, client: Arc<Client>, presence: Presence) -> SessionFeed {
         SessionFeed { app, client, presence, views: HashMap::new(), waiting: FuturesUnordered::new(), opened: 0 }
     }
 

@@ -12,7 +12,7 @@ use crate::error::{Error, Kind, Result};
 use crate::rpc::Handler;
 
 /// Handles the messages of one client.
-pub struct MethodHandler {
+pub(crate) struct MethodHandler {
     pub app: Arc<App>,
     pub client: Arc<Client>,
 }

@@ -13,7 +13,7 @@ type Input = Box<dyn AsyncRead + Unpin + Send>;
 type Output = Box<dyn AsyncWrite + Unpin + Send>;
 
 /// Standard input and output of this process. Call it once, inside the runtime.
-pub fn standard() -> (Input, Output) {
+pub(crate) fn standard() -> (Input, Output) {
     let input = direct(rustix::stdio::stdin(), |fd, kind| match kind {
         FileType::Fifo => Some(Box::new(pipe::Receiver::from_owned_fd(fd).ok()?) as Input),
         FileType::Socket => Some(Box::new(socket(fd)?) as Input),

@@ -14,7 +14,7 @@ use crate::session::broker::ResponderGuard;
 
 /// The attended sessions. Clear it when the client disconnects.
 #[derive(Clone)]
-pub struct Presence {
+pub(crate) struct Presence {
     client: Arc<Client>,
     connection: AcpConnection,
     sessions: Arc<Mutex<HashMap<SessionId, AttendedSession>>>,
@@ -27,7 +27,7 @@ struct AttendedSession {
 
 impl Presence {
     /// Attends no session at first.
-    pub fn new(client: Arc<Client>, connection: AcpConnection) -> Presence {
+    pub(crate) fn new(client: Arc<Client>, connection: AcpConnection) -> Presence {
         Presence { client, connection, sessions: Arc::default() }
     }
 
@@ -36,7 +36,7 @@ impl Presence {
     }
 
     /// Attends an open session. Returns false if the client attends it already.
-    pub fn attend(&self, session: &Session) -> bool {
+    pub(crate) fn attend(&self, session: &Session) -> bool {
         let mut sessions = self.sessions();
         if sessions.get(&session.log.id).is_some_and(|present| present.attendance.is_for(&session.broker)) {
             return false;
@@ -48,7 +48,7 @@ impl Presence {
     }
 
     /// Stops attending a session, unless the client attends `open`, its currently open instance.
-    pub fn leave(&self, id: &SessionId, open: Option<&Session>) {
+    pub(crate) fn leave(&self, id: &SessionId, open: Option<&Session>) {
         let mut sessions = self.sessions();
         let stays = |present: &AttendedSession| open.is_some_and(|open| present.attendance.is_for(&open.broker));
         if sessions.get(id).is_some_and(|present| !stays(present)) {
@@ -57,7 +57,7 @@ impl Presence {
     }
 
     /// Stops attending all sessions.
-    pub fn clear(&self) {
+    pub(crate) fn clear(&self) {
         self.sessions().clear();
     }
 }

@@ -13,7 +13,7 @@ use crate::protocol::{acp, content};
 use crate::rpc::FrameWriter;
 
 /// Converts the events of one session for one client.
-pub struct Projection {
+pub(crate) struct Projection {
     session: SessionId,
     client: String,
     notices: bool,
@@ -44,7 +44,7 @@ struct PendingToolCall {
 impl Projection {
     /// `client` is the id of the receiving client; `queued` are the messages that are queued
     /// already.
-    pub fn new(
+    pub(crate) fn new(
         session: SessionId,
         client: String,
         capabilities: &acp::ClientCapabilities,
@@ -55,12 +55,12 @@ impl Projection {
     }
 
     /// Writes a `session/update` notification.
-    pub fn update(&self, update: impl Serialize, out: &mut FrameWriter) {
+    pub(crate) fn update(&self, update: impl Serialize, out: &mut FrameWriter) {
         out.notify("session/update", Notification { session_id: &self.session, update });
     }
 
     /// Writes a live event.
-    pub fn shown(&mut self, event: &Event, out: &mut FrameWriter) {
+    pub(crate) fn shown(&mut self, event: &Event, out: &mut FrameWriter) {
         match &event.body {
             Body::MessageDelta { message_id, role, offset, text } => self.text(message_id, *role, *offset, text, out),
             Body::TurnStarted { by, .. } => self.own_turn = by.as_ref() == Some(&self.client),
@@ -70,7 +70,7 @@ impl Projection {
     }
 
     /// Writes an event of the history. Messages are sent whole, tool calls without progress.
-    pub fn replayed(&mut self, event: &Event, out: &mut FrameWriter) {
+    pub(crate) fn replayed(&mut self, event: &Event, out: &mut FrameWriter) {
         match &event.body {
             Body::MessageDelta { .. } | Body::Notice { .. } | Body::MessageCompleted { discarded: true, .. } => {}
             Body::ToolUpdated { status: None, .. } => {}
@@ -79,7 +79,7 @@ impl Projection {
     }
 
     /// Writes text at byte `offset` of a message, except for the part that was sent already.
-    pub fn text(&mut self, id: &MessageId, role: Role, offset: u64, text: &str, out: &mut FrameWriter) {
+    pub(crate) fn text(&mut self, id: &MessageId, role: Role, offset: u64, text: &str, out: &mut FrameWriter) {
         let end = offset + text.len() as u64;
         let shown = match self.shown_bytes.get_mut(id) {
             Some(shown) => shown,
@@ -193,7 +193,7 @@ impl Projection {
 }
 
 /// The commands that a user can enter, as an update.
-pub fn available_commands() -> acp::SessionUpdate {
+pub(crate) fn available_commands() -> acp::SessionUpdate {
     let commands = COMMANDS.iter().map(|command| {
         let input = acp::AvailableCommandInput::Unstructured(acp::UnstructuredCommandInput::new(command.hint));
         acp::AvailableCommand::new(command.name, command.description).input(input)

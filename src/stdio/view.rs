@@ -20,7 +20,7 @@ use crate::session::broker::Broker;
 use crate::session::{Follow, Session};
 
 /// A followed session.
-pub struct View {
+pub(crate) struct View {
     /// Distinguishes the view from earlier views of the same session.
     pub number: u64,
     session: Session,
@@ -34,7 +34,7 @@ pub struct View {
 
 impl View {
     /// A view of `session` that shows the events after `after`.
-    pub fn new(session: Session, after: Seq, number: u64, app: Arc<App>, client: Arc<Client>) -> View {
+    pub(crate) fn new(session: Session, after: Seq, number: u64, app: Arc<App>, client: Arc<Client>) -> View {
         let queued = session.log.state(|state| state.queue.iter().map(|queued| queued.message.id.clone()).collect());
         View {
             number,
@@ -48,27 +48,27 @@ impl View {
     }
 
     /// Returns whether the view shows this open instance of the session, not an earlier one.
-    pub fn is_of(&self, session: &Session) -> bool {
+    pub(crate) fn is_of(&self, session: &Session) -> bool {
         self.session.is_same(session)
     }
 
     /// Returns whether the session was closed.
-    pub fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.session.is_closed()
     }
 
     /// The seq of the last event that was written.
-    pub fn cursor(&self) -> Seq {
+    pub(crate) fn cursor(&self) -> Seq {
         self.follow.cursor()
     }
 
     /// The seq of the last event of the session.
-    pub fn head(&self) -> Seq {
+    pub(crate) fn head(&self) -> Seq {
         self.session.log.head()
     }
 
     /// Resolves when there are events after the cursor.
-    pub fn moved(&self) -> BoxFuture<'static, (SessionId, u64)> {
+    pub(crate) fn moved(&self) -> BoxFuture<'static, (SessionId, u64)> {
         let number = self.number;
         let mut follow = self.session.log.follow(self.follow.cursor());
         let (session, sessions) = (self.session.clone(), self.app.sessions_now().cloned());
@@ -90,13 +90,13 @@ impl View {
     }
 
     /// Writes the available commands.
-    pub fn send_commands(&mut self, out: &mut FrameWriter) {
+    pub(crate) fn send_commands(&mut self, out: &mut FrameWriter) {
         self.projection.update(project::available_commands(), out);
     }
 
     /// Writes a page of history with completed messages. Returns false after the last page, when
     /// the text so far of incomplete messages has been written too.
-    pub async fn replay(&mut self, out: &mut FrameWriter) -> bool {
+    pub(crate) async fn replay(&mut self, out: &mut FrameWriter) -> bool {
         let (head, open_messages) = self.session.log.state_at_head(|state, head| (head, state.open_messages.clone()));
         if self.follow.cursor() < head {
             let log = self.session.log.clone();
@@ -126,7 +126,7 @@ impl View {
 
     /// Sends the permission requests up to the cursor that are still open. Later requests are sent
     /// with their events, after the tool call they belong to.
-    pub fn ask_open_permissions(&mut self, out: &mut FrameWriter) {
+    pub(crate) fn ask_open_permissions(&mut self, out: &mut FrameWriter) {
         let cursor = self.cursor();
         let open = self.session.log.state(|state| state.open_permissions.clone());
         for open in open.into_iter().filter(|open| open.seq <= cursor) {
@@ -135,14 +135,14 @@ impl View {
     }
 
     /// Withdraws all permission requests from the client.
-    pub fn withdraw_requests(&mut self, out: &mut FrameWriter) {
+    pub(crate) fn withdraw_requests(&mut self, out: &mut FrameWriter) {
         for (_, request) in self.asked.drain() {
             out.cancel_request(&request);
         }
     }
 
     /// Writes the next page of events. Returns false if there are no more events.
-    pub async fn show(&mut self, out: &mut FrameWriter) -> bool {
+    pub(crate) async fn show(&mut self, out: &mut FrameWriter) -> bool {
         let events = match self.follow.ready() {
             Ok(events) => events,
             Err(error) => {

@@ -15,7 +15,7 @@ use crate::workspace::create_private_dir;
 
 /// An SQLite database in WAL mode. Readers use a connection pool and never wait for the
 /// [`super::Writer`].
-pub struct Store {
+pub(crate) struct Store {
     path: PathBuf,
     /// How to read a database that cannot be written; `None` if it can.
     read_access: Option<ReadAccess>,
@@ -25,7 +25,7 @@ pub struct Store {
 impl Store {
     /// Opens `nuncio.db` in `dir`, creating both if they are missing, and migrates its tables.
     /// A database that cannot be written is opened for reading ([`Store::is_read_only`]).
-    pub fn open(dir: &Path) -> Result<Store> {
+    pub(crate) fn open(dir: &Path) -> Result<Store> {
         create_private_dir(dir)?;
         let path = dir.join("nuncio.db");
         let read_access = if read_only::is_protected(&path) { Some(read_only::choose(&path)?) } else { None };
@@ -48,12 +48,12 @@ impl Store {
     }
 
     /// Returns whether the database or its directory cannot be written.
-    pub fn is_read_only(&self) -> bool {
+    pub(crate) fn is_read_only(&self) -> bool {
         self.read_access.is_some()
     }
 
     /// Opens a [`ChangeWatch`].
-    pub fn watch(&self) -> Result<ChangeWatch> {
+    pub(crate) fn watch(&self) -> Result<ChangeWatch> {
         Ok(ChangeWatch { db: self.connect()? })
     }
 
@@ -126,13 +126,13 @@ pub(super) fn is_busy(code: Option<ErrorCode>) -> bool {
 }
 
 /// Detects writes of other connections: [`ChangeWatch::version`] changes when one has written.
-pub struct ChangeWatch {
+pub(crate) struct ChangeWatch {
     db: Connection,
 }
 
 impl ChangeWatch {
     /// The data version (SQLite, `PRAGMA data_version`). Comparable only within one `ChangeWatch`.
-    pub fn version(&self) -> i64 {
+    pub(crate) fn version(&self) -> i64 {
         self.db.pragma_query_value(None, "data_version", |row| row.get(0)).unwrap_or(0)
     }
 }

@@ -11,7 +11,7 @@ use crate::id::{Seq, SessionId};
 use crate::limits;
 
 /// Events of one session, in order, for [`Writer::commit`].
-pub struct Append {
+pub(crate) struct Append {
     /// Rowid of the session.
     pub key: i64,
     /// The generation that the owner received when it took the session. Each later owner has a
@@ -21,14 +21,14 @@ pub struct Append {
 }
 
 /// An event with its position among all events, and the working directory of its session.
-pub struct StoredEvent {
+pub(crate) struct StoredEvent {
     pub cursor: u64,
     pub cwd: PathBuf,
     pub event: Event,
 }
 
 /// The connection that appends events.
-pub struct Writer {
+pub(crate) struct Writer {
     db: Connection,
     /// `PRAGMA synchronous` is FULL.
     full: bool,
@@ -36,14 +36,14 @@ pub struct Writer {
 
 impl Store {
     /// Opens the connection that appends events.
-    pub fn writer(&self) -> Result<Writer> {
+    pub(crate) fn writer(&self) -> Result<Writer> {
         Ok(Writer { db: self.connect()?, full: false })
     }
 
     /// Returns a page of events with a seq above `after`, in order: at most `limit` events, ending
     /// with the event that brings it above [`limits::PAGE_BYTES_MAX`]. An empty page means that
     /// there are no more. `deltas` includes `message.delta` events.
-    pub fn events(&self, session: &SessionId, key: i64, after: Seq, limit: usize, deltas: bool) -> Result<Vec<Event>> {
+    pub(crate) fn events(&self, session: &SessionId, key: i64, after: Seq, limit: usize, deltas: bool) -> Result<Vec<Event>> {
         self.with("reading events from", |db| {
             let sql = if deltas {
                 "SELECT seq, turn, at_ms, body FROM events WHERE session = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3"
@@ -67,7 +67,7 @@ impl Store {
 
     /// Returns a page of the events of all sessions after the cursor `after`, in commit order. The
     /// limits of [`Store::events`] apply.
-    pub fn events_of_all(&self, after: u64, limit: usize) -> Result<Vec<StoredEvent>> {
+    pub(crate) fn events_of_all(&self, after: u64, limit: usize) -> Result<Vec<StoredEvent>> {
         self.with("reading events from", |db| {
             let mut select = db.prepare_cached(
                 "SELECT e.seq, e.turn, e.at_ms, e.body, e.id, s.id, s.cwd FROM events e JOIN sessions s ON s.key = e.session \
@@ -89,7 +89,7 @@ impl Store {
     }
 
     /// Returns the cursor of the last event ever written, or 0.
-    pub fn last_event(&self) -> Result<u64> {
+    pub(crate) fn last_event(&self) -> Result<u64> {
         self.with("reading the last event of", |db| {
             let mut select = db.prepare_cached("SELECT seq FROM sqlite_sequence WHERE name = 'events'")?;
             let last: Option<i64> = select.query_row([], |row| row.get(0)).optional()?;
@@ -99,7 +99,7 @@ impl Store {
 
     /// Deletes the `message.delta` events of a session before seq `before`, and returns their
     /// number. The `message.completed` events stay.
-    pub fn prune_deltas(&self, key: i64, before: Seq) -> Result<usize> {
+    pub(crate) fn prune_deltas(&self, key: i64, before: Seq) -> Result<usize> {
         self.with("pruning", |db| {
             let mut delete = db.prepare_cached("DELETE FROM events WHERE session = ?1 AND seq < ?2 AND delta = 1")?;
             delete.execute(params![key, before as i64])
@@ -124,7 +124,7 @@ impl Writer {
     /// Commits all appends in one transaction; with `durable`, it is on disk before this returns.
     /// Returns, for each append, whether its generation still owns the session; appends of former
     /// owners are not written.
-    pub fn commit(&mut self, appends: &[Append], durable: bool) -> Result<Vec<bool>> {
+    pub(crate) fn commit(&mut self, appends: &[Append], durable: bool) -> Result<Vec<bool>> {
         self.write(appends, durable).map_err(|error| {
             // Roll back, so that the next commit starts a transaction of its own.
             if !self.db.is_autocommit() {

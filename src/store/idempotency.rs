@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::limits;
 
 /// The record of an idempotency key.
-pub struct IdempotencyRecord {
+pub(crate) struct IdempotencyRecord {
     /// Digest of the request that carried the key.
     pub asked: Vec<u8>,
     /// The recorded response. `None`: the request has no recorded response.
@@ -18,7 +18,7 @@ pub struct IdempotencyRecord {
 impl Store {
     /// Claims an unused key and returns `None`; for a used key, returns its record. Deletes keys
     /// that are too old or too many.
-    pub fn claim_key(&self, principal: &str, key: &str, asked: &[u8], at_ms: u64) -> Result<Option<IdempotencyRecord>> {
+    pub(crate) fn claim_key(&self, principal: &str, key: &str, asked: &[u8], at_ms: u64) -> Result<Option<IdempotencyRecord>> {
         let oldest = at_ms.saturating_sub(limits::IDEMPOTENCY_KEPT.as_millis() as u64);
         self.with("claiming a key in", |db| {
             db.prepare_cached(
@@ -37,7 +37,7 @@ impl Store {
     }
 
     /// Stores the response for a claimed key.
-    pub fn record_response(&self, principal: &str, key: &str, text: &str) -> Result<()> {
+    pub(crate) fn record_response(&self, principal: &str, key: &str, text: &str) -> Result<()> {
         self.with("storing a response in", |db| {
             let mut update = db.prepare_cached("UPDATE answers SET answer = ?3 WHERE principal = ?1 AND key = ?2")?;
             update.execute([principal, key, text]).map(drop)
@@ -45,7 +45,7 @@ impl Store {
     }
 
     /// Deletes a key, so that it can be claimed again.
-    pub fn release_key(&self, principal: &str, key: &str) -> Result<()> {
+    pub(crate) fn release_key(&self, principal: &str, key: &str) -> Result<()> {
         self.with("deleting a key from", |db| {
             db.prepare_cached("DELETE FROM answers WHERE principal = ?1 AND key = ?2")?.execute([principal, key]).map(drop)
         })

@@ -47,12 +47,12 @@ const STEPS: &[&str] = &[
 ];
 
 /// Returns whether a newer version of nuncio created these tables.
-pub fn are_newer(db: &Connection) -> rusqlite::Result<bool> {
+pub(crate) fn are_newer(db: &Connection) -> rusqlite::Result<bool> {
     db.pragma_query_value(None, "user_version", |row| row.get::<_, u32>(0)).map(|version| version as usize > STEPS.len())
 }
 
 /// Applies the missing steps in one transaction.
-pub fn run(db: &mut Connection) -> rusqlite::Result<()> {
+pub(crate) fn run(db: &mut Connection) -> rusqlite::Result<()> {
     let version = |db: &Connection| -> rusqlite::Result<usize> {
         Ok(db.pragma_query_value(None, "user_version", |row| row.get::<_, u32>(0))? as usize)
     };
@@ -68,6 +68,6 @@ pub fn run(db: &mut Connection) -> rusqlite::Result<()> {
 }
 
 /// Returns whether the tables have the current version.
-pub fn is_current(db: &Connection) -> rusqlite::Result<bool> {
+pub(crate) fn is_current(db: &Connection) -> rusqlite::Result<bool> {
     Ok(db.pragma_query_value(None, "user_version", |row| row.get::<_, u32>(0))? as usize == STEPS.len())
 }

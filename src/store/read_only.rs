@@ -11,20 +11,20 @@ use crate::limits;
 
 /// How to read a database that cannot be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReadAccess {
+pub(crate) enum ReadAccess {
     Locked,
     /// Without locks: there is no WAL file, and none can be created.
     Immutable,
 }
 
 /// Returns whether the database exists, and this process cannot write it or its directory.
-pub fn is_protected(path: &Path) -> bool {
+pub(crate) fn is_protected(path: &Path) -> bool {
     let writable = |path: &Path| accessat(CWD, path, Access::WRITE_OK, AtFlags::empty()).is_ok();
     path.exists() && !(writable(path) && path.parent().is_none_or(writable))
 }
 
 /// Opens a read-only connection.
-pub fn open(path: &Path, access: ReadAccess) -> rusqlite::Result<Connection> {
+pub(crate) fn open(path: &Path, access: ReadAccess) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
     let immutable = if access == ReadAccess::Immutable { "&immutable=1" } else { "" };
     let db = Connection::open_with_flags(format!("file:{}?mode=ro{immutable}", escaped(path)), flags)?;
@@ -44,7 +44,7 @@ fn escaped(path: &Path) -> String {
 /// Chooses how to read. SQLite reads a WAL file by its index (`-shm`), which it cannot create in a
 /// read-only directory. Without a WAL file, or with an empty one, the database is complete and can
 /// be opened as immutable.
-pub fn choose(path: &Path) -> Result<ReadAccess> {
+pub(crate) fn choose(path: &Path) -> Result<ReadAccess> {
     let log = PathBuf::from(format!("{}-wal", path.display()));
     let logged = log.metadata().is_ok_and(|metadata| metadata.len() > 0);
     let read = |db: Connection| db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0));

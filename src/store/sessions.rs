@@ -15,13 +15,11 @@ use crate::limits;
 
 /// The metadata of a session.
 #[derive(Clone, Debug)]
-pub struct SessionRow {
+pub(crate) struct SessionRow {
     /// Rowid; events refer to it.
     pub key: i64,
     pub id: SessionId,
     pub generation: i64,
-    /// Process id of the last owner.
-    pub owner: Option<u32>,
     pub head: Seq,
     pub cwd: PathBuf,
     pub additional_directories: Vec<PathBuf>,
@@ -33,32 +31,31 @@ pub struct SessionRow {
 
 /// A page of sessions, most recently updated first. `next` is the position from which the following
 /// page continues.
-pub struct SessionPage {
+pub(crate) struct SessionPage {
     pub sessions: Vec<SessionRow>,
     pub next: Option<(u64, i64)>,
 }
 
-const COLUMNS: &str = "key, id, generation, owner, head, cwd, directories, title, created_ms, updated_ms";
+const COLUMNS: &str = "key, id, generation, head, cwd, directories, title, created_ms, updated_ms";
 
 fn session(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
-    let directories: String = row.get(6)?;
+    let directories: String = row.get(5)?;
     Ok(SessionRow {
         key: row.get(0)?,
         id: row.get::<_, String>(1)?.into(),
         generation: row.get(2)?,
-        owner: row.get(3)?,
-        head: row.get::<_, i64>(4)? as Seq,
-        cwd: PathBuf::from(row.get::<_, String>(5)?),
+        head: row.get::<_, i64>(3)? as Seq,
+        cwd: PathBuf::from(row.get::<_, String>(4)?),
         additional_directories: serde_json::from_str(&directories).unwrap_or_default(),
-        title: row.get(7)?,
-        created_ms: row.get::<_, i64>(8)? as u64,
-        updated_ms: row.get::<_, i64>(9)? as u64,
+        title: row.get(6)?,
+        created_ms: row.get::<_, i64>(7)? as u64,
+        updated_ms: row.get::<_, i64>(8)? as u64,
     })
 }
 
 impl Store {
     /// Returns the row of session `id`.
-    pub fn session(&self, id: &SessionId) -> Result<Option<SessionRow>> {
+    pub(crate) fn session(&self, id: &SessionId) -> Result<Option<SessionRow>> {
         self.with("looking up a session in", |db| {
             let mut select = db.prepare_cached(&format!("SELECT {COLUMNS} FROM sessions WHERE id = ?1"))?;
             select.query_row([id.as_str()], session).optional()
@@ -66,7 +63,7 @@ impl Store {
     }
 
     /// Creates a session owned by process `owner`, in generation 1.
-    pub fn create_session(&self, id: &SessionId, cwd: &Path, owner: u32, at_ms: u64) -> Result<SessionRow> {
+    pub(crate) fn create_session(&self, id: &SessionId, cwd: &Path, owner: u32, at_ms: u64) -> Result<SessionRow> {
         let sql = "INSERT INTO sessions (id, owner, cwd, created_ms, updated_ms) VALUES (?1, ?2, ?3, ?4, ?4)";
         self.with("creating a session in", |db| {
             db.prepare_cached(sql)?.execute(params![id.as_str(), owner, cwd.to_string_lossy(), at_ms as i64])?;
@@ -74,7 +71,6 @@ impl Store {
                 key: db.last_insert_rowid(),
                 id: id.clone(),
                 generation: 1,
-                owner: Some(owner),
                 head: 0,
                 cwd: cwd.into(),
                 additional_directories: Vec::new(),
@@ -89,7 +85,7 @@ impl Store {
     /// replaces the first event; deltas and messages that are still queued are left out. The events
     /// are copied page by page, so that other connections can write in between; the new session is
     /// listed when the copy is complete.
-    pub fn fork_session(&self, parent: i64, created: &Event, until: Seq, owner: u32) -> Result<SessionRow> {
+    pub(crate) fn fork_session(&self, parent: i64, created: &Event, until: Seq, owner: u32) -> Result<SessionRow> {
         let insert = "INSERT INTO sessions (id, owner, cwd, directories, title, created_ms, updated_ms) \
                       SELECT ?1, ?2, cwd, directories, title, ?3, ?3 FROM sessions WHERE key = ?4";
         let left_out = "SELECT q.seq FROM events q WHERE q.session = ?1 AND q.delta = 0 AND q.seq <= ?2 \
@@ -136,7 +132,7 @@ impl Store {
 
     /// Makes process `owner` the owner and returns the new generation. Appends of earlier
     /// generations are refused from then on.
-    pub fn take_session(&self, key: i64, owner: u32) -> Result<i64> {
+    pub(crate) fn take_session(&self, key: i64, owner: u32) -> Result<i64> {
         self.with("taking a session in", |db| {
             let mut update = db.prepare_cached(
                 "UPDATE sessions SET generation = generation + 1, owner = ?2 WHERE key = ?1 RETURNING generation",
@@ -147,7 +143,7 @@ impl Store {
 
     /// Removes a session and all of its events except the last, which reports the deletion to
     /// clients that follow all sessions. [`Store::forget_deleted`] removes that event later.
-    pub fn delete_session(&self, key: i64) -> Result<()> {
+    pub(crate) fn delete_session(&self, key: i64) -> Result<()> {
         self.with("deleting a session from", |db| {
             let transaction = db.unchecked_transaction()?;
             let last = "SELECT max(seq) FROM events WHERE session = ?1";
@@ -159,7 +155,7 @@ impl Store {
 
     /// Removes the remains of sessions that were deleted before `before_ms`, and sessions older
     /// than that without events.
-    pub fn forget_deleted(&self, before_ms: u64) -> Result<()> {
+    pub(crate) fn forget_deleted(&self, before_ms: u64) -> Result<()> {
         self.with("removing deleted sessions from", |db| {
             let gone = "SELECT key FROM sessions WHERE head = 0 AND updated_ms < ?1";
             db.execute(&format!("DELETE FROM events WHERE session IN ({gone})"), [before_ms as i64])?;
@@ -169,7 +165,7 @@ impl Store {
 
     /// Lists up to `limit` sessions that have events, after position `after`, most recently updated
     /// first; with `cwd`, only sessions in that directory.
-    pub fn sessions(&self, cwd: Option<&Path>, after: Option<(u64, i64)>, limit: usize) -> Result<SessionPage> {
+    pub(crate) fn sessions(&self, cwd: Option<&Path>, after: Option<(u64, i64)>, limit: usize) -> Result<SessionPage> {
         let (updated_ms, key) = after.unwrap_or((i64::MAX as u64, i64::MAX));
         let mut sessions: Vec<SessionRow> = self.with("listing sessions of", |db| {
             let mut select = db.prepare_cached(&format!(

@@ -11,7 +11,7 @@ use crate::lsp::{self, EditDiagnostics};
 
 /// Adds the new diagnostics of the edited files to the result of an edit, and `diagnostics` to its
 /// details. Returns soon after a cancellation.
-pub async fn after_edit(output: &mut ToolOutput, context: &ToolContext) {
+pub(crate) async fn after_edit(output: &mut ToolOutput, context: &ToolContext) {
     let mut paths: Vec<_> =
         output.locations.iter().map(|location| context.workspace.resolve(&location.path.to_string_lossy()).real).collect();
     paths.sort();

@@ -8,13 +8,13 @@ const SIMILAR: f64 = 0.7;
 
 /// Renames arguments to the schema's properties, ignoring case and separators: `filePath`,
 /// `file-path` and `FILE_PATH` become `file_path`.
-pub fn normalize(input: &mut Map<String, Value>, schema: &Value) {
+pub(crate) fn normalize(input: &mut Map<String, Value>, schema: &Value) {
     rename(input, schema, |name, property| normalized(name) == normalized(property));
 }
 
 /// Renames arguments to missing required properties that are similar or share a word. Returns false
 /// if nothing was renamed.
-pub fn fuzzy_match(input: &mut Map<String, Value>, schema: &Value) -> bool {
+pub(crate) fn fuzzy_match(input: &mut Map<String, Value>, schema: &Value) -> bool {
     let required = schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
     rename(input, schema, |name, property| {
         required.iter().any(|field| field == property) && (share_a_word(name, property) || is_similar(name, property))
@@ -22,7 +22,7 @@ pub fn fuzzy_match(input: &mut Map<String, Value>, schema: &Value) -> bool {
 }
 
 /// The arguments of a tool, in one line: `file_path: string, offset?: integer`.
-pub fn describe(schema: &Value) -> String {
+pub(crate) fn describe(schema: &Value) -> String {
     let required = schema.get("required").and_then(Value::as_array);
     let field = |(name, property): (&String, &Value)| {
         let optional = if required.is_some_and(|required| required.iter().any(|field| field == name)) { "" } else { "?" };

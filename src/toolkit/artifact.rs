@@ -8,7 +8,7 @@ use super::output::ToolError;
 use crate::workspace::{create_private, create_private_dir};
 
 /// Writes `bytes` to `STEM-N.EXTENSION` with the first free number. Blocks.
-pub fn keep(context: &ToolContext, stem: &str, extension: &str, bytes: &[u8]) -> Result<PathBuf, ToolError> {
+pub(crate) fn keep(context: &ToolContext, stem: &str, extension: &str, bytes: &[u8]) -> Result<PathBuf, ToolError> {
     let directory = &context.workspace.artifacts;
     let written = || -> Result<PathBuf, crate::error::Error> {
         create_private_dir(directory)?;

@@ -11,7 +11,7 @@ use crate::limits;
 const SIDE_BYTES: usize = limits::BASH_MODEL_BYTES_MAX / 2;
 
 /// Captures output while a command runs, in bounded memory.
-pub struct Capture {
+pub(crate) struct Capture {
     path: PathBuf,
     file: Option<File>,
     /// The error with which writing the file failed.
@@ -27,7 +27,7 @@ pub struct Capture {
 }
 
 /// A captured output.
-pub struct CapturedOutput {
+pub(crate) struct CapturedOutput {
     /// The output, or its head and tail. Ends with a line feed unless it is empty.
     pub text: String,
     /// `text` is not the whole output.
@@ -38,12 +38,12 @@ pub struct CapturedOutput {
 
 impl Capture {
     /// Captures an output; one that is too long for the model is also written to `path`.
-    pub fn new(path: PathBuf) -> Capture {
+    pub(crate) fn new(path: PathBuf) -> Capture {
         Capture { path, file: None, failed: None, head: Vec::new(), tail: Vec::new(), total: 0, has_new_output: false }
     }
 
     /// Adds output.
-    pub async fn push(&mut self, bytes: &[u8]) {
+    pub(crate) async fn push(&mut self, bytes: &[u8]) {
         if bytes.is_empty() {
             return;
         }
@@ -84,19 +84,19 @@ impl Capture {
     }
 
     /// Returns whether output has arrived since the last call of [`Capture::live`].
-    pub fn has_new_output(&self) -> bool {
+    pub(crate) fn has_new_output(&self) -> bool {
         self.has_new_output
     }
 
     /// The end of the output so far.
-    pub fn live(&mut self) -> String {
+    pub(crate) fn live(&mut self) -> String {
         self.has_new_output = false;
         let text = String::from_utf8_lossy(last_lines(&self.tail, limits::BASH_LIVE_BYTES_MAX));
         if self.total > limits::BASH_LIVE_BYTES_MAX { format!("[…]\n{text}") } else { text.into_owned() }
     }
 
     /// Completes the file and returns the captured output.
-    pub async fn finish(mut self) -> CapturedOutput {
+    pub(crate) async fn finish(mut self) -> CapturedOutput {
         if let Some(file) = &mut self.file
             && let Err(error) = file.flush().await
         {

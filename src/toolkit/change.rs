@@ -14,7 +14,7 @@ use crate::patch::{self, Diff, Side};
 use crate::workspace::{self, FileChange, NotChanged, ResolvedPath};
 
 /// A change of one file: its content before and after.
-pub struct PlannedChange {
+pub(crate) struct PlannedChange {
     /// The file's path; after a move, the new one.
     pub resolved: ResolvedPath,
     /// The path as shown to users.
@@ -31,7 +31,7 @@ pub struct PlannedChange {
 
 /// A file as read before a change.
 #[derive(Default)]
-pub struct FileSnapshot {
+pub(crate) struct FileSnapshot {
     /// The content, unsaved changes of a client included; `None` if the file does not exist.
     pub bytes: Option<Vec<u8>>,
     client_copy: ClientCopy,
@@ -42,7 +42,7 @@ pub struct FileSnapshot {
 }
 
 /// The changes of a call, computed before anything is written.
-pub struct ChangePlan<D> {
+pub(crate) struct ChangePlan<D> {
     /// The changes, each of a different file.
     pub changes: Vec<PlannedChange>,
     /// The result for the model.
@@ -53,7 +53,7 @@ pub struct ChangePlan<D> {
 
 /// The changes that a call would make, shown with its permission request. An error says why the
 /// call would fail.
-pub async fn preview<D: Send + 'static>(
+pub(crate) async fn preview<D: Send + 'static>(
     context: &ToolContext,
     plan: impl FnOnce(&ToolContext) -> Result<ChangePlan<D>, ToolError> + Send + 'static,
 ) -> Result<Vec<ToolContent>, ToolError> {
@@ -63,7 +63,7 @@ pub async fn preview<D: Send + 'static>(
 }
 
 /// Plans the changes and makes them, all or none, with `paths` locked against other calls.
-pub async fn run<D: Send + 'static>(
+pub(crate) async fn run<D: Send + 'static>(
     context: &ToolContext,
     paths: impl IntoIterator<Item = &str>,
     plan: impl FnOnce(&ToolContext) -> Result<ChangePlan<D>, ToolError> + Send + 'static,
@@ -91,7 +91,7 @@ pub async fn run<D: Send + 'static>(
 /// Reads a file that is created or replaced: the client's copy, else the file on disk, at most
 /// `limits::EDIT_BYTES_MAX`. The client is asked for a file that does not exist on disk only if the
 /// session has read it from the client before, because clients show each failed read to the user.
-pub fn current(resolved: &ResolvedPath, context: &ToolContext) -> Result<FileSnapshot, ToolError> {
+pub(crate) fn current(resolved: &ResolvedPath, context: &ToolContext) -> Result<FileSnapshot, ToolError> {
     load(resolved, context, context.files.is_unsaved(&resolved.real))
 }
 
@@ -139,7 +139,7 @@ fn on_disk(resolved: &ResolvedPath, context: &ToolContext) -> Result<Option<Vec<
 
 /// Reads a file that is changed in part: the client's copy, else the file on disk. Fails for
 /// UTF-16, and if the file changed since the session last saw it.
-pub fn current_text(resolved: &ResolvedPath, context: &ToolContext) -> Result<FileSnapshot, ToolError> {
+pub(crate) fn current_text(resolved: &ResolvedPath, context: &ToolContext) -> Result<FileSnapshot, ToolError> {
     let shown = context.workspace.show(&resolved.path);
     let content = load(resolved, context, true)?;
     content.check(resolved, &shown, context)?;
@@ -228,7 +228,7 @@ impl FileSnapshot {
 
 impl PlannedChange {
     /// A change of a file that is not moved.
-    pub fn new(resolved: ResolvedPath, context: &ToolContext, old: FileSnapshot, new: Option<Vec<u8>>) -> PlannedChange {
+    pub(crate) fn new(resolved: ResolvedPath, context: &ToolContext, old: FileSnapshot, new: Option<Vec<u8>>) -> PlannedChange {
         PlannedChange { shown: context.workspace.show(&resolved.path), resolved, old, new, from: None, line: None }
     }
 
@@ -293,7 +293,7 @@ impl PlannedChange {
     }
 
     /// The unified diff of the change.
-    pub fn diff(&self) -> Diff {
+    pub(crate) fn diff(&self) -> Diff {
         let old_name = self.from.as_ref().map_or(&self.shown, |(_, shown)| shown);
         let old = self.old.bytes.as_deref().map(|bytes| Side { name: old_name, bytes });
         patch::unified_diff(old, self.new.as_deref().map(|bytes| Side { name: &self.shown, bytes }))

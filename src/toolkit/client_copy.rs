@@ -11,14 +11,14 @@ use crate::workspace::{self, ResolvedPath};
 impl ToolContext {
     /// The client, if its copy of this file may be used: client files are enabled, the file is in a
     /// directory that the client named, and not too large for a message.
-    pub fn client_of(&self, resolved: &ResolvedPath) -> Option<&Arc<dyn ClientAccess>> {
+    pub(crate) fn client_of(&self, resolved: &ResolvedPath) -> Option<&Arc<dyn ClientAccess>> {
         let named = resolved.inside && self.client_roots.iter().any(|root| resolved.real.starts_with(root));
         let bytes = std::fs::metadata(&resolved.real).map_or(0, |metadata| metadata.len());
         self.client.as_ref().filter(|client| client.has_files() && named && bytes <= limits::CLIENT_FILE_BYTES_MAX)
     }
 
     /// The client's copy of a file with the content `disk` on disk. Blocks.
-    pub fn client_copy(&self, resolved: &ResolvedPath, disk: Option<&[u8]>) -> Result<ClientCopy, ToolError> {
+    pub(crate) fn client_copy(&self, resolved: &ResolvedPath, disk: Option<&[u8]>) -> Result<ClientCopy, ToolError> {
         let Some(client) = self.client_of(resolved).filter(|_| disk.is_none_or(|disk| std::str::from_utf8(disk).is_ok())) else {
             return Ok(ClientCopy::Unknown);
         };
@@ -41,7 +41,7 @@ impl ToolContext {
 
     /// Lets the client write the file's new content and returns whether it did. Content that
     /// editors do not preserve byte for byte is never sent. Blocks.
-    pub fn client_writes(&self, resolved: &ResolvedPath, bytes: &[u8]) -> Result<bool, ToolError> {
+    pub(crate) fn client_writes(&self, resolved: &ResolvedPath, bytes: &[u8]) -> Result<bool, ToolError> {
         let Some(client) = self.client_of(resolved) else { return Ok(false) };
         let Some(text) = std::str::from_utf8(bytes).ok().filter(|_| editors_preserve(bytes)) else { return Ok(false) };
         // Not every client creates missing parent directories.
@@ -56,13 +56,13 @@ impl ToolContext {
     }
 
     /// Returns whether a write of the file by the client is pending.
-    pub fn client_may_write(&self, resolved: &ResolvedPath) -> bool {
+    pub(crate) fn client_may_write(&self, resolved: &ResolvedPath) -> bool {
         self.client.as_ref().is_some_and(|client| client.may_write(&resolved.path))
     }
 
     /// Returns whether the client has written `bytes` without an answer; `disk` is the file's
     /// content now.
-    pub fn client_wrote_silently(&self, resolved: &ResolvedPath, bytes: &[u8], disk: Option<&[u8]>) -> bool {
+    pub(crate) fn client_wrote_silently(&self, resolved: &ResolvedPath, bytes: &[u8], disk: Option<&[u8]>) -> bool {
         let Some(client) = self.client.as_ref().filter(|client| client.may_write(&resolved.path)) else { return false };
         let written = disk == Some(bytes);
         if written {
@@ -72,7 +72,7 @@ impl ToolContext {
     }
 
     /// See [`ClientAccess::distrust`].
-    pub fn distrust_client(&self, resolved: &ResolvedPath) {
+    pub(crate) fn distrust_client(&self, resolved: &ResolvedPath) {
         if let Some(client) = &self.client {
             client.distrust(&resolved.path);
         }
@@ -92,7 +92,7 @@ impl ToolContext {
 
 /// A client's copy of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum ClientCopy {
+pub(crate) enum ClientCopy {
     /// The client was not asked or did not answer; only the file on disk is known.
     #[default]
     Unknown,
@@ -104,7 +104,7 @@ pub enum ClientCopy {
 
 impl ClientCopy {
     /// The text with unsaved changes, if there are any.
-    pub fn unsaved(&self) -> Option<&str> {
+    pub(crate) fn unsaved(&self) -> Option<&str> {
         match self {
             ClientCopy::Unsaved(text) => Some(text),
             ClientCopy::Unknown | ClientCopy::Same => None,
@@ -114,7 +114,7 @@ impl ClientCopy {
 
 /// Returns whether editors preserve this content byte for byte: text without byte order mark and
 /// with uniform line endings.
-pub fn editors_preserve(bytes: &[u8]) -> bool {
+pub(crate) fn editors_preserve(bytes: &[u8]) -> bool {
     let feeds = memchr::memchr_iter(b'\n', bytes).count();
     let pairs = memchr::memmem::find_iter(bytes, b"\r\n").count();
     let returns = memchr::memchr_iter(b'\r', bytes).count();
@@ -139,7 +139,7 @@ fn differs(disk: &[u8], text: &str) -> bool {
 
 /// A client's text with the line endings and the final newline of `like`. Editors report line feeds
 /// only, and some drop the last one.
-pub fn with_endings_of(text: &str, like: &[u8]) -> Vec<u8> {
+pub(crate) fn with_endings_of(text: &str, like: &[u8]) -> Vec<u8> {
     let mut text = text.to_owned();
     if like.ends_with(b"\n") && !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
@@ -153,7 +153,7 @@ pub fn with_endings_of(text: &str, like: &[u8]) -> Vec<u8> {
 /// Returns whether `found` is `written`, possibly changed by a formatter on save. A formatter may
 /// change whitespace, punctuation and order, but not the words; it keeps the kind of line ending
 /// and a final newline, and adds no blank lines at the end.
-pub fn is_same_or_formatted(written: &[u8], found: &[u8]) -> bool {
+pub(crate) fn is_same_or_formatted(written: &[u8], found: &[u8]) -> bool {
     fn words(text: &str) -> Vec<&str> {
         let mut words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
         words.sort_unstable();

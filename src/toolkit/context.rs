@@ -20,10 +20,10 @@ use crate::workspace::{PathFilter, Walk, Workspace};
 
 /// Receives the content that a running call shows; each update replaces the one before. Must not
 /// block.
-pub type Progress = Arc<dyn Fn(Vec<ToolContent>) + Send + Sync>;
+pub(crate) type Progress = Arc<dyn Fn(Vec<ToolContent>) + Send + Sync>;
 
 /// Returns whether a call may follow a redirect to an address.
-pub type RedirectPolicy = Arc<dyn Fn(&Address) -> bool + Send + Sync>;
+pub(crate) type RedirectPolicy = Arc<dyn Fn(&Address) -> bool + Send + Sync>;
 
 /// The context of one call. Most fields are shared by the calls of a session.
 #[derive(Clone)]
@@ -89,7 +89,7 @@ impl ToolContext {
 
     /// Runs work that only reads files, on a blocking thread. A cancellation ends the call at once;
     /// the work ends soon after and its result is dropped.
-    pub async fn read_blocking<T: Send + 'static>(
+    pub(crate) async fn read_blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
     ) -> Result<T, ToolError> {
@@ -102,7 +102,7 @@ impl ToolContext {
 
     /// Runs a search of a directory tree, like [`ToolContext::read_blocking`]. At most
     /// [`limits::WALKS_MAX`] searches run concurrently; the others wait.
-    pub async fn search<T: Send + 'static>(
+    pub(crate) async fn search<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
     ) -> Result<T, ToolError> {
@@ -121,13 +121,13 @@ impl ToolContext {
 
     /// A walk below `real` that skips files excluded by permission rules or ignore files, and ends
     /// when the call is cancelled.
-    pub fn walk(&self, real: &Path) -> Walk {
+    pub(crate) fn walk(&self, real: &Path) -> Walk {
         Walk::new(real, self.cancel.clone()).except(self.path_filter.clone()).excludes(self.workspace.excludes.clone())
     }
 
     /// Runs work that changes files, on a blocking thread. A cancellation before the start prevents
     /// it; later it has no effect, so that the result of the work is always reported.
-    pub async fn write_blocking<T: Send + 'static>(
+    pub(crate) async fn write_blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
     ) -> Result<T, ToolError> {
@@ -139,7 +139,7 @@ impl ToolContext {
     }
 
     /// An error of an operation on a file; `doing` is a verb such as "reading".
-    pub fn failed(&self, doing: &str, path: &Path, error: impl std::fmt::Display) -> ToolError {
+    pub(crate) fn failed(&self, doing: &str, path: &Path, error: impl std::fmt::Display) -> ToolError {
         ToolError(format!("{doing} {}: {error}", self.workspace.show(path)))
     }
 }

@@ -14,7 +14,7 @@ use super::output::ToolError;
 
 /// Identifies a state of a file: on disk, and in a client. The default is that of a missing file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FileState {
+pub(crate) struct FileState {
     /// The state on disk.
     pub disk: Option<DiskState>,
     /// Hash of the client's text, if it had unsaved changes.
@@ -23,7 +23,7 @@ pub struct FileState {
 
 impl FileState {
     /// The state of the file now, with `unsaved` text in a client.
-    pub fn of(real: &Path, unsaved: Option<&str>) -> FileState {
+    pub(crate) fn of(real: &Path, unsaved: Option<&str>) -> FileState {
         let hash = |text: &str| {
             let mut hasher = DefaultHasher::new();
             text.hash(&mut hasher);
@@ -39,7 +39,7 @@ impl FileState {
 
 /// Identifies a state of a file on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DiskState {
+pub(crate) struct DiskState {
     /// Seconds and nanoseconds. File system clocks are coarse, hence the other fields.
     modified: (i64, i64),
     bytes: u64,
@@ -62,7 +62,7 @@ pub struct FilesSeen {
 
 impl FilesSeen {
     /// No files seen yet; `locks` are shared by all sessions.
-    pub fn new(locks: Arc<PathLocks>) -> FilesSeen {
+    pub(crate) fn new(locks: Arc<PathLocks>) -> FilesSeen {
         FilesSeen { seen: Mutex::default(), locks }
     }
 
@@ -76,14 +76,14 @@ impl FilesSeen {
     }
 
     /// Returns whether the session last saw the file with unsaved changes in a client.
-    pub fn is_unsaved(&self, real: &Path) -> bool {
+    pub(crate) fn is_unsaved(&self, real: &Path) -> bool {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.get(real).is_some_and(|seen| seen.unsaved.is_some())
     }
 
     /// Fails if the file changed since the session last saw it. A file that it has not seen, or
     /// that no longer exists, may be written.
-    pub fn check(&self, real: &Path, shown: &str, now: FileState) -> Result<(), ToolError> {
+    pub(crate) fn check(&self, real: &Path, shown: &str, now: FileState) -> Result<(), ToolError> {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).get(real).copied();
         match seen {
             Some(seen) if now.is_a_file() && seen != now => {
@@ -94,14 +94,14 @@ impl FilesSeen {
     }
 
     /// Locks the file for writing; waits for other writers.
-    pub async fn lock(&self, real: &Path) -> OwnedMutexGuard<()> {
+    pub(crate) async fn lock(&self, real: &Path) -> OwnedMutexGuard<()> {
         self.locks.lock(real).await
     }
 }
 
 /// The locks of files that are being written.
 #[derive(Debug, Default)]
-pub struct PathLocks {
+pub(crate) struct PathLocks {
     locks: Mutex<HashMap<PathBuf, Weak<tokio::sync::Mutex<()>>>>,
 }
 

@@ -11,7 +11,7 @@ use crate::limits;
 use crate::process::{Child, ExitStatus};
 
 /// Receives the output of a command.
-pub trait OutputSink: Send {
+pub(crate) trait OutputSink: Send {
     /// Adds output.
     fn push(&mut self, bytes: &[u8]) -> impl Future<Output = ()> + Send;
 
@@ -23,7 +23,7 @@ pub trait OutputSink: Send {
 }
 
 /// Why a command ended.
-pub enum CommandEnd {
+pub(crate) enum CommandEnd {
     /// It exited, or was killed by a signal that nuncio did not send.
     Exited(ExitStatus),
     /// The call was cancelled.
@@ -36,7 +36,12 @@ pub enum CommandEnd {
 
 /// Waits until all processes of the command have ended and its output is complete. Without a
 /// timeout the command may run indefinitely.
-pub async fn follow(child: Child, timeout: Option<Duration>, cancel: &CancellationToken, sink: &mut impl OutputSink) -> CommandEnd {
+pub(crate) async fn follow(
+    child: Child,
+    timeout: Option<Duration>,
+    cancel: &CancellationToken,
+    sink: &mut impl OutputSink,
+) -> CommandEnd {
     let Child { mut output, mut ending } = child;
     let mut chunk = Vec::with_capacity(limits::PIPE_BYTES);
     let mut updates = interval(limits::BASH_UPDATE);

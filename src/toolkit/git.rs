@@ -7,9 +7,9 @@
 //! files; they run in a sandbox without write access.
 
 mod arguments;
-pub mod changes;
+pub(crate) mod changes;
 mod origin;
 mod repository;
 
-pub use self::arguments::{pathspec, quoted, with_paths};
-pub use self::repository::{Git, GitOutput};
+pub(crate) use self::arguments::{pathspec, quoted, with_paths};
+pub(crate) use self::repository::{Git, GitOutput};

@@ -11,7 +11,7 @@ use crate::model::ToolSpec;
 
 /// The specification of a tool for models. The description of `T` becomes the tool's; the schema is
 /// minimal.
-pub fn spec<T: JsonSchema>(name: &str) -> ToolSpec {
+pub(crate) fn spec<T: JsonSchema>(name: &str) -> ToolSpec {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
@@ -76,7 +76,7 @@ fn simplify(schema: &mut Value) {
 /// Parses `input`, an object, or null for an empty one. Numbers, booleans, lists and objects may
 /// also be written as strings, optional fields may be null, and names may be misspelled. The error
 /// names the field and lists the tool's arguments.
-pub fn parse<T: DeserializeOwned>(spec: &ToolSpec, mut input: Value) -> Result<T, ToolError> {
+pub(crate) fn parse<T: DeserializeOwned>(spec: &ToolSpec, mut input: Value) -> Result<T, ToolError> {
     if input.is_null() {
         input = Value::Object(Map::new());
     }

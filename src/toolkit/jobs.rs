@@ -39,7 +39,7 @@ struct Table {
 
 /// A background job, running or ended.
 #[derive(Debug)]
-pub struct Job {
+pub(crate) struct Job {
     pub number: u32,
     pub command: String,
     /// The file with the output, once it exceeds what a model sees at once.
@@ -52,7 +52,7 @@ pub struct Job {
 /// A job in the details of a call.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct JobDetails {
+pub(crate) struct JobDetails {
     /// The job's number.
     pub job: String,
     pub command: String,
@@ -70,7 +70,7 @@ pub struct JobDetails {
 
 /// How a job ended.
 #[derive(Clone, Debug)]
-pub struct JobEnd {
+pub(crate) struct JobEnd {
     /// Exit code; `None` if the job did not exit by itself.
     pub code: Option<i32>,
     /// How the job ended, for the model.
@@ -91,7 +91,7 @@ struct JobOutput {
 }
 
 /// A part of a job's output.
-pub struct JobOutputPart {
+pub(crate) struct JobOutputPart {
     pub text: String,
     /// Bytes before `text` that are no longer in memory.
     pub missed: usize,
@@ -104,7 +104,7 @@ pub struct JobOutputPart {
 impl Jobs {
     /// Starts a command in the background and returns the job's number. `line` is the command as
     /// the model wrote it.
-    pub fn start(
+    pub(crate) fn start(
         &self,
         line: &str,
         command: &Command,
@@ -149,7 +149,7 @@ impl Jobs {
     }
 
     /// The job with this number, as a model wrote it.
-    pub fn get(&self, number: &str) -> Result<Arc<Job>, ToolError> {
+    pub(crate) fn get(&self, number: &str) -> Result<Arc<Job>, ToolError> {
         let table = self.table();
         let job = number.trim().parse().ok().and_then(|number: u32| table.jobs.get(&number));
         job.cloned().ok_or_else(|| {
@@ -160,7 +160,7 @@ impl Jobs {
     }
 
     /// All jobs that are remembered, oldest first.
-    pub fn all(&self) -> Vec<Arc<Job>> {
+    pub(crate) fn all(&self) -> Vec<Arc<Job>> {
         self.table().jobs.values().cloned().collect()
     }
 
@@ -190,13 +190,13 @@ impl Drop for Jobs {
 
 impl Job {
     /// How the job ended; `None` while it runs.
-    pub fn ended(&self) -> Option<JobEnd> {
+    pub(crate) fn ended(&self) -> Option<JobEnd> {
         self.ended.borrow().clone()
     }
 
     /// Ends the job and all its processes; no effect if it has ended. `None` if it does not end in
     /// time.
-    pub async fn end(&self) -> Option<JobEnd> {
+    pub(crate) async fn end(&self) -> Option<JobEnd> {
         self.cancel.cancel();
         let mut ended = self.ended.subscribe();
         let ended = tokio::time::timeout(END, ended.wait_for(Option::is_some)).await;
@@ -205,7 +205,7 @@ impl Job {
 
     /// The output from byte `since` on, by default from the end of the last read; limited to what a
     /// model sees at once.
-    pub fn read(&self, since: Option<usize>) -> JobOutputPart {
+    pub(crate) fn read(&self, since: Option<usize>) -> JobOutputPart {
         // In this order, so that a job that is seen as ended has no more output.
         let over = self.ended().is_some();
         let mut output = self.output();
@@ -227,12 +227,12 @@ impl Job {
     }
 
     /// The file with the whole output, if it exceeds what a model sees at once.
-    pub fn artifact(&self) -> Option<&PathBuf> {
+    pub(crate) fn artifact(&self) -> Option<&PathBuf> {
         (self.output().total > limits::BASH_MODEL_BYTES_MAX).then_some(&self.artifact)
     }
 
     /// The job as details of a call.
-    pub fn details(&self) -> JobDetails {
+    pub(crate) fn details(&self) -> JobDetails {
         let ended = self.ended();
         JobDetails {
             job: self.number.to_string(),

@@ -24,7 +24,7 @@ pub struct ToolOutput<D = Value> {
 
 impl<D> ToolOutput<D> {
     /// A result with the same text for the model and for users.
-    pub fn text(text: impl Into<String>, details: D) -> ToolOutput<D> {
+    pub(crate) fn text(text: impl Into<String>, details: D) -> ToolOutput<D> {
         let text = text.into();
         ToolOutput {
             parts: vec![Part::text(&text)],
@@ -38,7 +38,7 @@ impl<D> ToolOutput<D> {
 
 impl<D: Serialize> ToolOutput<D> {
     /// The same output with its details as JSON.
-    pub fn into_json(self) -> Result<ToolOutput, ToolError> {
+    pub(crate) fn into_json(self) -> Result<ToolOutput, ToolError> {
         let ToolOutput { parts, content, locations, details, plan } = self;
         let details = serde_json::to_value(details).map_err(|error| ToolError(format!("internal error: details: {error}")))?;
         Ok(ToolOutput { parts, content, locations, details, plan })
@@ -51,12 +51,12 @@ pub struct ToolError(pub String);
 
 impl ToolError {
     /// An error with this message.
-    pub fn new(message: impl Into<String>) -> ToolError {
+    pub(crate) fn new(message: impl Into<String>) -> ToolError {
         ToolError(message.into())
     }
 
     /// The error of a cancelled call.
-    pub fn cancelled() -> ToolError {
+    pub(crate) fn cancelled() -> ToolError {
         ToolError("cancelled".into())
     }
 }

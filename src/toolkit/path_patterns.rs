@@ -8,7 +8,7 @@ use super::output::ToolError;
 
 /// Patterns without a slash match names at any depth. A `GlobSet` is faster than a single `Glob`
 /// for common patterns.
-pub fn matcher<'p>(patterns: impl IntoIterator<Item = &'p str>) -> Result<GlobSet, ToolError> {
+pub(crate) fn matcher<'p>(patterns: impl IntoIterator<Item = &'p str>) -> Result<GlobSet, ToolError> {
     let mut set = GlobSetBuilder::new();
     for pattern in patterns {
         let pattern = if pattern.contains('/') { pattern.to_owned() } else { format!("**/{pattern}") };
@@ -20,14 +20,14 @@ pub fn matcher<'p>(patterns: impl IntoIterator<Item = &'p str>) -> Result<GlobSe
 }
 
 /// A filter of files by path: `*.rs`, `src/**,*.toml`, `!*.lock`.
-pub struct PathPatterns {
+pub(crate) struct PathPatterns {
     wanted: Option<GlobSet>,
     unwanted: GlobSet,
 }
 
 impl PathPatterns {
     /// `patterns` are separated by commas; those that start with `!` exclude files.
-    pub fn new(patterns: &str) -> Result<PathPatterns, ToolError> {
+    pub(crate) fn new(patterns: &str) -> Result<PathPatterns, ToolError> {
         let mut depth = 0;
         let apart = |character: char| {
             depth += i32::from(character == '{') - i32::from(character == '}');
@@ -47,7 +47,7 @@ impl PathPatterns {
     }
 
     /// Returns whether the filter includes `path`, which is relative to the searched directory.
-    pub fn fit(&self, path: &Path) -> bool {
+    pub(crate) fn fit(&self, path: &Path) -> bool {
         self.wanted.as_ref().is_none_or(|wanted| wanted.is_match(path)) && !self.unwanted.is_match(path)
     }
 }

@@ -4,7 +4,7 @@ use crate::process::{ExitStatus, Sandbox};
 
 /// Notes on the sandbox for the model, in lines: protections that this system lacks, and, if the
 /// command failed, what it may do.
-pub fn sandbox_notes(sandbox: &Sandbox, status: &ExitStatus) -> String {
+pub(crate) fn sandbox_notes(sandbox: &Sandbox, status: &ExitStatus) -> String {
     let mut notes = String::new();
     if let Some(unsupported) = &status.unsupported {
         notes = format!("[sandbox: not blocked on this system: {unsupported}]\n");

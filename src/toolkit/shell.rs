@@ -56,13 +56,13 @@ impl Shell {
     }
 
     /// Sets the working directory of the next command.
-    pub fn set_cwd(&self, cwd: PathBuf) {
+    pub(crate) fn set_cwd(&self, cwd: PathBuf) {
         self.next().cwd = cwd;
     }
 
     /// Keeps the variables that a command exported, except those that are reserved. Returns false
     /// and keeps none of them if they are too large.
-    pub fn export(&self, changes: Vec<ExportedChange>, is_reserved: impl Fn(&str) -> bool) -> bool {
+    pub(crate) fn export(&self, changes: Vec<ExportedChange>, is_reserved: impl Fn(&str) -> bool) -> bool {
         let mut next = self.next();
         let mut exported = next.exported.clone();
         let kept = |name: &OsString| name.to_str().is_none_or(|name| !SET_BY_SHELL.contains(&name) && !is_reserved(name));
@@ -96,7 +96,7 @@ impl Drop for Shell {
 }
 
 /// Removes temporary directories of nuncio processes that no longer run.
-pub fn remove_orphans(artifacts: &Path) {
+pub(crate) fn remove_orphans(artifacts: &Path) {
     for entry in std::fs::read_dir(artifacts).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let process = name.to_str().and_then(|name| name.strip_prefix(TEMP)?.parse::<u32>().ok());

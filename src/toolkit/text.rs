@@ -4,7 +4,7 @@ use std::io::{self, BufRead, BufReader, Read};
 
 /// The encoding of a text file by its byte order mark; without one it is UTF-8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Encoding {
+pub(crate) enum Encoding {
     Utf8,
     Utf8Marked,
     Utf16Little,
@@ -13,7 +13,7 @@ pub enum Encoding {
 
 impl Encoding {
     /// The encoding of a file that begins with `head`.
-    pub fn of(head: &[u8]) -> Encoding {
+    pub(crate) fn of(head: &[u8]) -> Encoding {
         match head {
             [0xef, 0xbb, 0xbf, ..] => Encoding::Utf8Marked,
             [0xff, 0xfe, ..] => Encoding::Utf16Little,
@@ -32,7 +32,7 @@ impl Encoding {
 }
 
 /// A line without its ending.
-pub struct TextLine {
+pub(crate) struct TextLine {
     pub text: String,
     /// Bytes of the line that `text` omits, in the file's encoding.
     pub bytes_left: usize,
@@ -41,7 +41,7 @@ pub struct TextLine {
 }
 
 /// Reads lines of any length and keeps a limited part of each.
-pub struct TextLines<R> {
+pub(crate) struct TextLines<R> {
     reader: BufReader<R>,
     encoding: Encoding,
     begun: bool,
@@ -51,12 +51,12 @@ const BUFFER_BYTES: usize = 256 << 10;
 
 impl<R: Read> TextLines<R> {
     /// Reads lines from the beginning of a file.
-    pub fn new(reader: R, encoding: Encoding) -> TextLines<R> {
+    pub(crate) fn new(reader: R, encoding: Encoding) -> TextLines<R> {
         TextLines { reader: BufReader::with_capacity(BUFFER_BYTES, reader), encoding, begun: false }
     }
 
     /// The next line, truncated to `bytes_max` bytes; `None` at the end of the file.
-    pub fn next(&mut self, bytes_max: usize) -> io::Result<Option<TextLine>> {
+    pub(crate) fn next(&mut self, bytes_max: usize) -> io::Result<Option<TextLine>> {
         self.begin()?;
         let mut kept = Vec::new();
         let mut total = 0;
@@ -75,7 +75,7 @@ impl<R: Read> TextLines<R> {
 
     /// Skips at most `most` lines and returns how many there were. Stops early if `go_on` returns
     /// false.
-    pub fn skip(&mut self, most: u64, go_on: impl Fn() -> bool) -> io::Result<u64> {
+    pub(crate) fn skip(&mut self, most: u64, go_on: impl Fn() -> bool) -> io::Result<u64> {
         let mut passed = 0;
         if matches!(self.encoding, Encoding::Utf16Little | Encoding::Utf16Big) {
             while passed < most && go_on() && self.next(0)?.is_some() {

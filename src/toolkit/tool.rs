@@ -21,7 +21,7 @@ use crate::workspace::{ResolvedPath, Workspace};
 
 /// A tool that models can call. Models receive the doc comment of `Input` as the tool's
 /// description, and those of its fields as theirs.
-pub trait Tool: Send + Sync + 'static {
+pub(crate) trait Tool: Send + Sync + 'static {
     type Input: DeserializeOwned + JsonSchema + Send + Sync + 'static;
     /// The typed result, an object. Clients receive its JSON; schema/tools.json describes it.
     type Details: Serialize + JsonSchema + Send;
@@ -78,7 +78,7 @@ pub struct ToolProperties {
 
 impl ToolProperties {
     /// No property.
-    pub const NONE: ToolProperties = ToolProperties { lists_files: false, edits_files: false, shows_content: false };
+    pub(crate) const NONE: ToolProperties = ToolProperties { lists_files: false, edits_files: false, shows_content: false };
 }
 
 /// A tool with any type of input. See [`Tool`].
@@ -115,7 +115,7 @@ pub struct PreparedCall {
 
 impl PreparedCall {
     /// A call of the tool `name`, without locations and properties; resolves the paths of `access`.
-    pub fn new(
+    pub(crate) fn new(
         name: &str,
         kind: ToolKind,
         title: String,
@@ -155,7 +155,7 @@ impl PreparedCall {
 }
 
 /// A call with any type of input.
-pub trait AnyCall: Send + Sync {
+pub(crate) trait AnyCall: Send + Sync {
     /// See [`Tool::preview`].
     fn preview<'a>(&'a self, context: &'a ToolContext) -> BoxFuture<'a, Result<Vec<ToolContent>, ToolError>>;
     /// See [`Tool::run`].
@@ -194,7 +194,7 @@ fn schema_of<S: JsonSchema>() -> Value {
 }
 
 /// Wraps `tool` for a table of tools.
-pub fn entry<T: Tool>(tool: T) -> Arc<dyn AnyTool> {
+pub(crate) fn entry<T: Tool>(tool: T) -> Arc<dyn AnyTool> {
     Arc::new(Entry { tool, spec: input::spec::<T::Input>(T::NAME) })
 }
 

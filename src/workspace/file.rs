@@ -22,7 +22,7 @@ pub fn open(real: &Path) -> io::Result<File> {
 /// Reads a file that nuncio uses itself, such as settings or ignore files. Because a repository can
 /// contain such files, only a regular file of at most [`limits::OWN_FILE_BYTES_MAX`] is read; a
 /// pipe or a device is refused without blocking. Follows symlinks.
-pub fn read_small(path: &Path) -> io::Result<Vec<u8>> {
+pub(crate) fn read_small(path: &Path) -> io::Result<Vec<u8>> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = File::from(openat(CWD, path, flags, Mode::empty())?);
     let stat = fstat(&file)?;
@@ -37,7 +37,7 @@ pub fn read_small(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// Reads a file like [`read_small`] and requires UTF-8.
-pub fn read_small_text(path: &Path) -> io::Result<String> {
+pub(crate) fn read_small_text(path: &Path) -> io::Result<String> {
     let text = String::from_utf8(read_small(path)?);
     text.map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not valid UTF-8"))
 }

@@ -37,7 +37,7 @@ impl IgnoreFiles {
     const ALL: IgnoreFiles = IgnoreFiles { ignore: true, gitignore: true, git: true };
 
     /// Records `name` if it is an ignore file.
-    pub fn note(&mut self, name: &OsStr) {
+    pub(crate) fn note(&mut self, name: &OsStr) {
         match name.as_bytes() {
             b".ignore" => self.ignore = true,
             b".gitignore" => self.gitignore = true,
@@ -49,7 +49,7 @@ impl IgnoreFiles {
 
 impl Ignores {
     /// Reads the rules of the directories above `root`.
-    pub fn above(root: &Path) -> Option<Arc<Ignores>> {
+    pub(crate) fn above(root: &Path) -> Option<Arc<Ignores>> {
         let mut directories: Vec<&Path> = root.ancestors().skip(1).collect();
         directories.reverse();
         directories.into_iter().fold(None, |above, directory| Ignores::enter(above, directory, IgnoreFiles::ALL))
@@ -57,7 +57,7 @@ impl Ignores {
 
     /// Adds the rules of `directory`, which contains the ignore files `found`, to those of its
     /// ancestors.
-    pub fn enter(above: Option<Arc<Ignores>>, directory: &Path, found: IgnoreFiles) -> Option<Arc<Ignores>> {
+    pub(crate) fn enter(above: Option<Arc<Ignores>>, directory: &Path, found: IgnoreFiles) -> Option<Arc<Ignores>> {
         let mut left = limits::IGNORE_RULES_MAX.saturating_sub(above.as_ref().map_or(0, |above| above.rules));
         let before = left;
         let mut read = |wanted: bool, file: &dyn Fn() -> PathBuf| match wanted {
@@ -75,7 +75,7 @@ impl Ignores {
 
     /// Returns whether `path`, which is in the directory, is ignored (`true`) or re-included
     /// (`false`); `None` if no rule matches.
-    pub fn decide(&self, path: &Path, is_directory: bool) -> Option<bool> {
+    pub(crate) fn decide(&self, path: &Path, is_directory: bool) -> Option<bool> {
         (0..KINDS).find_map(|kind| {
             let mut here = Some(self);
             while let Some(ignores) = here {

@@ -3,7 +3,7 @@
 use crate::limits;
 
 /// Returns the MIME type of an image that models accept, by its magic number.
-pub fn image_type(head: &[u8]) -> Option<&'static str> {
+pub(crate) fn image_type(head: &[u8]) -> Option<&'static str> {
     match head {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
         [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
@@ -14,7 +14,7 @@ pub fn image_type(head: &[u8]) -> Option<&'static str> {
 }
 
 /// Returns the MIME type of a file by its first bytes.
-pub fn media_type(bytes: &[u8]) -> &'static str {
+pub(crate) fn media_type(bytes: &[u8]) -> &'static str {
     let head = &bytes[..bytes.len().min(limits::BINARY_PROBE_BYTES)];
     // The probe may end within a character.
     let is_text = || !head.contains(&0) && std::str::from_utf8(head).map_or_else(|error| error.error_len().is_none(), |_| true);

@@ -8,18 +8,18 @@ use std::path::Path;
 use crate::error::{Error, Result};
 
 /// Creates a directory and its parents with mode 0700.
-pub fn create_private_dir(dir: &Path) -> Result<()> {
+pub(crate) fn create_private_dir(dir: &Path) -> Result<()> {
     let created = DirBuilder::new().recursive(true).mode(0o700).create(dir);
     created.map_err(|error| Error::io(format_args!("creating directory {}", dir.display()), error))
 }
 
 /// Creates an empty file with mode 0600 for writing. Fails if the path exists.
-pub fn create_private(path: &Path) -> io::Result<File> {
+pub(crate) fn create_private(path: &Path) -> io::Result<File> {
     File::options().write(true).create_new(true).mode(0o600).open(path)
 }
 
 /// Creates a file with mode 0600 and this content, synced to disk. Fails if the path exists.
-pub fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
+pub(crate) fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
     let mut file = create_private(path)?;
     file.write_all(content)?;
     file.sync_all()
@@ -27,7 +27,7 @@ pub fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
 
 /// Replaces a file atomically by one with mode 0600 and this content. One process must not call
 /// this concurrently for the same path.
-pub fn replace_private(path: &Path, content: &[u8]) -> io::Result<()> {
+pub(crate) fn replace_private(path: &Path, content: &[u8]) -> io::Result<()> {
     let temporary = path.with_extension(format!("new.{}", std::process::id()));
     // A leftover of a process that had the same id.
     let _ = fs::remove_file(&temporary);

@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 const LINKS_MAX: usize = 40;
 
 /// A path after symlink resolution.
-pub struct Followed {
+pub(crate) struct Followed {
     /// Absolute, without `.` and `..`. Symlinks are kept, except where a `..` leads out of one.
     pub path: PathBuf,
     /// The path without symlinks, as far as it exists.
@@ -31,7 +31,7 @@ fn steps(path: &Path) -> impl DoubleEndedIterator<Item = Step> {
 }
 
 /// Resolves the absolute path `path`.
-pub fn follow(path: &Path) -> Followed {
+pub(crate) fn follow(path: &Path) -> Followed {
     let mut shown = PathBuf::from("/");
     let mut real = PathBuf::from("/");
     let mut complete = true;
@@ -82,7 +82,7 @@ fn enter(real: &mut PathBuf, name: OsString) -> bool {
 }
 
 /// Returns `path` without symlinks, as far as it exists.
-pub fn real(path: &Path) -> PathBuf {
+pub(crate) fn real(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     follow(&absolute).real
 }

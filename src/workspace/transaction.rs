@@ -70,10 +70,10 @@ pub fn commit(changes: &[FileChange<'_>]) -> Result<(), NotChanged> {
 }
 
 /// The directories that [`create_parents`] created.
-pub struct CreatedParents(Transaction<'static>);
+pub(crate) struct CreatedParents(Transaction<'static>);
 
 /// Creates the missing parent directories of `real` without following symlinks.
-pub fn create_parents(real: &Path) -> io::Result<CreatedParents> {
+pub(crate) fn create_parents(real: &Path) -> io::Result<CreatedParents> {
     let mut transaction = Transaction::default();
     if let Some(parent) = real.parent() {
         transaction.create_directory(parent)?;
@@ -83,7 +83,7 @@ pub fn create_parents(real: &Path) -> io::Result<CreatedParents> {
 
 impl CreatedParents {
     /// Removes the created directories that are empty.
-    pub fn remove(self) {
+    pub(crate) fn remove(self) {
         self.0.roll_back(0);
     }
 }

@@ -16,7 +16,7 @@ use crate::limits;
 
 /// A directory entry found by a walk.
 #[derive(Debug)]
-pub struct WalkEntry {
+pub(crate) struct WalkEntry {
     path: PathBuf,
     kind: FileType,
     depth: usize,
@@ -24,42 +24,42 @@ pub struct WalkEntry {
 
 impl WalkEntry {
     /// The absolute path.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// The absolute path, without a copy.
-    pub fn into_path(self) -> PathBuf {
+    pub(crate) fn into_path(self) -> PathBuf {
         self.path
     }
 
     /// The last component of the path.
-    pub fn file_name(&self) -> &OsStr {
+    pub(crate) fn file_name(&self) -> &OsStr {
         self.path.file_name().unwrap_or(self.path.as_os_str())
     }
 
     /// The type of the entry itself; symlinks are not followed.
-    pub fn file_type(&self) -> FileType {
+    pub(crate) fn file_type(&self) -> FileType {
         self.kind
     }
 
     /// The metadata of the entry itself; symlinks are not followed.
-    pub fn metadata(&self) -> io::Result<Metadata> {
+    pub(crate) fn metadata(&self) -> io::Result<Metadata> {
         self.path.symlink_metadata()
     }
 
     /// Entries of the root have depth 1.
-    pub fn depth(&self) -> usize {
+    pub(crate) fn depth(&self) -> usize {
         self.depth
     }
 }
 
 /// Returns whether a path, free of symlinks, is to be skipped.
-pub type PathFilter = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
+pub(crate) type PathFilter = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
 
 /// Configuration of a walk. Both kinds of walk stop soon after `cancel` fires.
 #[derive(Clone)]
-pub struct Walk {
+pub(crate) struct Walk {
     root: PathBuf,
     hidden: bool,
     depth_max: Option<usize>,
@@ -70,30 +70,30 @@ pub struct Walk {
 
 impl Walk {
     /// Walks `root`, which is absolute and free of symlinks.
-    pub fn new(root: &Path, cancel: CancellationToken) -> Walk {
+    pub(crate) fn new(root: &Path, cancel: CancellationToken) -> Walk {
         Walk { root: root.to_owned(), hidden: false, depth_max: None, except: None, excludes: None, cancel }
     }
 
     /// Includes hidden files, except `.git`.
-    pub fn hidden(mut self, hidden: bool) -> Walk {
+    pub(crate) fn hidden(mut self, hidden: bool) -> Walk {
         self.hidden = hidden;
         self
     }
 
     /// Limits the depth. Entries of the root have depth 1.
-    pub fn depth_max(mut self, depth: usize) -> Walk {
+    pub(crate) fn depth_max(mut self, depth: usize) -> Walk {
         self.depth_max = Some(depth);
         self
     }
 
     /// Skips the paths for which `except` returns true.
-    pub fn except(mut self, except: Option<PathFilter>) -> Walk {
+    pub(crate) fn except(mut self, except: Option<PathFilter>) -> Walk {
         self.except = except;
         self
     }
 
     /// Sets the user's global git ignore file.
-    pub fn excludes(mut self, file: Option<PathBuf>) -> Walk {
+    pub(crate) fn excludes(mut self, file: Option<PathBuf>) -> Walk {
         self.excludes = file;
         self
     }
@@ -104,7 +104,7 @@ impl Walk {
 
     /// Visits all entries sorted by name, a directory before its contents. `visit` returns false to
     /// stop.
-    pub fn in_order(&self, mut visit: impl FnMut(WalkEntry) -> bool) {
+    pub(crate) fn in_order(&self, mut visit: impl FnMut(WalkEntry) -> bool) {
         let global = self.global();
         let Ok(kind) = self.root.symlink_metadata().map(|metadata| metadata.file_type()) else { return };
         let start = Directory { path: self.root.clone(), depth: 0, ignores: Ignores::above(&self.root) };
@@ -136,7 +136,7 @@ impl Walk {
 
     /// Visits all files on several threads, in no particular order; if the root is a file, only the
     /// root. `visitor` creates a function for each thread, which returns false to stop all threads.
-    pub fn parallel<V>(&self, mut visitor: impl FnMut() -> V)
+    pub(crate) fn parallel<V>(&self, mut visitor: impl FnMut() -> V)
     where
         V: FnMut(WalkEntry) -> bool + Send,
     {

@@ -31,7 +31,7 @@ struct Converted;
 
 /// Runs the calls of one message.
 #[derive(Clone)]
-pub struct Dispatcher {
+pub(crate) struct Dispatcher {
     state: Arc<AppState>,
     sender: Sender,
 }
@@ -47,7 +47,7 @@ enum Sender {
 }
 
 /// Parses the message in the body of a request, runs its calls and builds the response.
-pub async fn answer(request: HttpRequest, bytes_max: usize, dispatcher: Dispatcher) -> Result<HttpResponse> {
+pub(crate) async fn answer(request: HttpRequest, bytes_max: usize, dispatcher: Dispatcher) -> Result<HttpResponse> {
     let batches = BatchRequestConfig::Limit(limits::RPC_BATCH_MAX);
     let response = http::call_with_service(request, batches, bytes_max as u32, dispatcher).await.map(Body::new);
     if response.extensions().get::<Converted>().is_some() {
@@ -99,13 +99,13 @@ impl RpcServiceT for Dispatcher {
 
 impl Dispatcher {
     /// Runs the calls of an authenticated POST request.
-    pub fn post(state: Arc<AppState>, client: Arc<Client>) -> Dispatcher {
+    pub(crate) fn post(state: Arc<AppState>, client: Arc<Client>) -> Dispatcher {
         Dispatcher { state, sender: Sender::Post(client) }
     }
 
     /// Runs the calls of a message of a socket. `queued` is cancelled when the response is in the
     /// socket's queue.
-    pub fn socket(state: Arc<AppState>, socket: Arc<Socket>, queued: CancellationToken) -> Dispatcher {
+    pub(crate) fn socket(state: Arc<AppState>, socket: Arc<Socket>, queued: CancellationToken) -> Dispatcher {
         Dispatcher { state, sender: Sender::Socket(socket, queued) }
     }
 

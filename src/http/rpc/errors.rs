@@ -8,13 +8,13 @@ use crate::error::{Error, KINDS, Kind};
 use crate::rpc::message::error_object;
 
 /// An error as the error object of a response.
-pub fn rpc_error(error: &Error) -> ErrorObjectOwned {
+pub(crate) fn rpc_error(error: &Error) -> ErrorObjectOwned {
     let object = error_object(error);
     ErrorObjectOwned::owned(error.kind.row().rpc, error.to_string(), Some(object["data"].clone()))
 }
 
 /// Converts an error of jsonrpsee itself. Its codes up to -32005 have other meanings here.
-pub fn from_jsonrpsee(error: &ErrorObject<'_>) -> Error {
+pub(crate) fn from_jsonrpsee(error: &ErrorObject<'_>) -> Error {
     let kind = match error.code() {
         theirs::OVERSIZED_REQUEST_CODE
         | theirs::OVERSIZED_RESPONSE_CODE
@@ -28,7 +28,7 @@ pub fn from_jsonrpsee(error: &ErrorObject<'_>) -> Error {
 }
 
 /// Converts the error of a response that jsonrpsee built. None if it is not such a response.
-pub fn converted(response: &Value) -> Option<ErrorObjectOwned> {
+pub(crate) fn converted(response: &Value) -> Option<ErrorObjectOwned> {
     let error = response.get("error").filter(|error| error["data"]["code"].is_null())?;
     let error: ErrorObjectOwned = serde_json::from_value(error.clone()).ok()?;
     Some(rpc_error(&from_jsonrpsee(&error)))

@@ -15,13 +15,13 @@ use crate::http::state::AppState;
 use crate::limits;
 
 /// The permits of a call, held until its response is written.
-pub type CallPermits = Vec<OwnedSemaphorePermit>;
+pub(crate) type CallPermits = Vec<OwnedSemaphorePermit>;
 
 /// A message to the client. The permits are released when it is written.
-pub type Outgoing = (String, Option<Arc<CallPermits>>);
+pub(crate) type Outgoing = (String, Option<Arc<CallPermits>>);
 
 /// A WebSocket and its limits.
-pub struct Socket {
+pub(crate) struct Socket {
     /// The headers with the token, to check it again.
     headers: HeaderMap,
     pub outgoing: mpsc::Sender<Outgoing>,
@@ -42,7 +42,7 @@ pub struct Socket {
 
 impl Socket {
     /// A socket without calls. `headers` hold the token; `unread` is shared by all sockets.
-    pub fn new(headers: HeaderMap, outgoing: mpsc::Sender<Outgoing>, unread: Arc<Semaphore>) -> Socket {
+    pub(crate) fn new(headers: HeaderMap, outgoing: mpsc::Sender<Outgoing>, unread: Arc<Semaphore>) -> Socket {
         let semaphore = |permits| Arc::new(Semaphore::new(permits));
         Socket {
             headers,
@@ -59,18 +59,18 @@ impl Socket {
     }
 
     /// The client of the socket. Fails once its token is revoked.
-    pub fn client(&self, state: &AppState) -> Result<Client> {
+    pub(crate) fn client(&self, state: &AppState) -> Result<Client> {
         state.auth.client(&self.headers)
     }
 
     /// Queues a message; waits while the queue is full. Returns false if the client is gone.
-    pub async fn send(&self, text: String) -> bool {
+    pub(crate) async fn send(&self, text: String) -> bool {
         self.outgoing.send((text, None)).await.is_ok()
     }
 
     /// Acquires the permits of a call with `bytes` of params. A call that reads waits for its
     /// permit; the others fail with `overloaded`.
-    pub async fn call(&self, bytes: usize, reads: bool) -> Result<CallPermits> {
+    pub(crate) async fn call(&self, bytes: usize, reads: bool) -> Result<CallPermits> {
         let most = format!("more than {} concurrent calls on one socket", limits::RPC_CALLS_MAX);
         let mut held = vec![acquire(&self.calls, 1).ok_or_else(|| overloaded(most))?];
         if bytes as u64 > limits::HTTP_BODY_BYTES_SMALL {
@@ -84,7 +84,7 @@ impl Socket {
     }
 
     /// Adds the permits of a response of `bytes` to those of its call.
-    pub fn respond(&self, bytes: usize, held: &mut CallPermits) -> Result<()> {
+    pub(crate) fn respond(&self, bytes: usize, held: &mut CallPermits) -> Result<()> {
         if bytes as u64 > limits::HTTP_BODY_BYTES_SMALL {
             let most = "the client is not reading its responses".to_string();
             held.push(acquire(&self.unread, bytes >> 10).ok_or_else(|| overloaded(most))?);
@@ -93,26 +93,26 @@ impl Socket {
     }
 
     /// The permit of a notification.
-    pub fn notification(&self) -> Result<OwnedSemaphorePermit> {
+    pub(crate) fn notification(&self) -> Result<OwnedSemaphorePermit> {
         acquire(&self.notifications, 1).ok_or_else(|| Error::new(Kind::Overloaded, "too many notifications at once"))
     }
 
     /// The permit of a subscription.
-    pub fn subscription(&self) -> Result<OwnedSemaphorePermit> {
+    pub(crate) fn subscription(&self) -> Result<OwnedSemaphorePermit> {
         let most = || from_jsonrpsee(&reject_too_many_subscriptions(limits::RPC_SUBSCRIPTIONS_MAX as u32));
         acquire(&self.subscriptions, 1).ok_or_else(most)
     }
 
     /// Lists a subscription. Returns the token that is cancelled when the client ends it or is
     /// gone.
-    pub fn follow(&self, id: &Value) -> CancellationToken {
+    pub(crate) fn follow(&self, id: &Value) -> CancellationToken {
         let ended = self.closed.child_token();
         self.followed().push((id.clone(), ended.clone()));
         ended
     }
 
     /// Ends the subscription whose id is the only param. Returns false if it is not listed.
-    pub fn unfollow(&self, params: &str) -> bool {
+    pub(crate) fn unfollow(&self, params: &str) -> bool {
         let Ok([id]) = serde_json::from_str::<[Value; 1]>(params) else { return false };
         let followed = self.followed();
         let ended = followed.iter().find(|(listed, _)| *listed == id).map(|(_, ended)| ended);
@@ -120,7 +120,7 @@ impl Socket {
     }
 
     /// Removes a subscription from the list.
-    pub fn forget(&self, id: &Value) {
+    pub(crate) fn forget(&self, id: &Value) {
         self.followed().retain(|(listed, _)| listed != id);
     }
 

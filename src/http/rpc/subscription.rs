@@ -15,10 +15,10 @@ use crate::limits;
 /// The notification of a subscription.
 const EVENT: &str = "_nuncio/events/event";
 /// The method that ends a subscription.
-pub const UNFOLLOW: &str = "_nuncio/events/unfollow";
+pub(crate) const UNFOLLOW: &str = "_nuncio/events/unfollow";
 
 /// Sends the events of a stream once `queued` is cancelled. Returns the id of the subscription.
-pub fn start(
+pub(crate) fn start(
     state: &Arc<AppState>,
     socket: &Arc<Socket>,
     queued: &CancellationToken,

@@ -33,7 +33,7 @@ use crate::limits;
 type Stream = Compat<BufStream<TokioIo<Upgraded>>>;
 
 /// Accepts a WebSocket and serves it in its own task.
-pub fn upgrade(state: Arc<AppState>, mut request: Request) -> Result<Response> {
+pub(crate) fn upgrade(state: Arc<AppState>, mut request: Request) -> Result<Response> {
     let mut handshake = Handshake::new();
     let response = handshake
         .receive_request(&request)

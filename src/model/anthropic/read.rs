@@ -13,7 +13,7 @@ use crate::model::wire::{self, AnswerSize, Chunk, DecodedChunks, EventReader, in
 use crate::model::{ModelError, Retry};
 
 #[derive(Default)]
-pub struct AnthropicReader {
+pub(crate) struct AnthropicReader {
     /// Open blocks with their index.
     open: Vec<(usize, Open)>,
     usage: Usage,

@@ -15,7 +15,7 @@ use crate::model::wire::{self, Chunk, DecodedChunks, EventReader};
 use crate::model::{ModelError, Retry};
 
 #[derive(Default)]
-pub struct GeminiReader {
+pub(crate) struct GeminiReader {
     usage: Option<Usage>,
     reason: Option<StopReason>,
 }

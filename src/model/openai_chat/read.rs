@@ -13,7 +13,7 @@ use crate::model::endpoint::Endpoint;
 use crate::model::provider_error::ProviderError;
 use crate::model::wire::{self, AnswerSize, Chunk, DecodedChunks, EventReader};
 
-pub struct OpenaiChatReader {
+pub(crate) struct OpenaiChatReader {
     provider: String,
     calls: Vec<Call>,
     /// The response field of the open thinking block.
@@ -176,7 +176,7 @@ impl EventReader for OpenaiChatReader {
 
 impl OpenaiChatReader {
     /// A reader for an answer of `endpoint`.
-    pub fn new(endpoint: &Endpoint) -> Self {
+    pub(crate) fn new(endpoint: &Endpoint) -> Self {
         Self {
             provider: endpoint.provider().to_owned(),
             calls: Vec::new(),

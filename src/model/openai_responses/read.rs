@@ -15,7 +15,7 @@ use crate::model::wire::{self, AnswerSize, Chunk, DecodedChunks, EventReader};
 use crate::model::{ModelError, Retry};
 
 #[derive(Default)]
-pub struct OpenaiResponsesReader {
+pub(crate) struct OpenaiResponsesReader {
     /// Calls that were not emitted yet, by the index of their item.
     calls: BTreeMap<usize, Call>,
     refused: bool,

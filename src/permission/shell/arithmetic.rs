@@ -18,13 +18,13 @@ const SET_BY_SHELL: &str = "_ FUNCNAME BASH_ARGV BASH_ARGV0 BASH_COMMAND BASH_LI
      GROUPS MAPFILE OLDPWD OPTARG PIPESTATUS PWD REPLY";
 
 /// Returns whether bash evaluates values assigned to the variable.
-pub fn is_integer(name: &str) -> bool {
+pub(crate) fn is_integer(name: &str) -> bool {
     is_one_of(INTEGERS, name)
 }
 
 /// Known properties of the value of a variable.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Value {
+pub(crate) struct Value {
     /// The value is a number.
     pub number: bool,
     /// As a file name or its prefix, the value does not name a network device of the shell
@@ -38,10 +38,10 @@ pub struct Value {
 
 impl Value {
     /// The properties of a number.
-    pub const NUMBER: Value = Value { number: true, file: true, device: false, clean: true };
+    pub(crate) const NUMBER: Value = Value { number: true, file: true, device: false, clean: true };
 
     /// Returns the properties of an assigned word.
-    pub fn of(word: &Word) -> Value {
+    pub(crate) fn of(word: &Word) -> Value {
         let Some(text) = word.value() else {
             let known_prefix = word.known_prefix();
             let (known, device) = (!known_prefix.is_empty(), may_be_device(&known_prefix));
@@ -63,19 +63,19 @@ fn is_pattern(word: &Word) -> bool {
 }
 
 /// Returns whether a path with this prefix may be a network device of the shell.
-pub fn may_be_device(known_prefix: &str) -> bool {
+pub(crate) fn may_be_device(known_prefix: &str) -> bool {
     ["/dev/tcp/", "/dev/udp/"].iter().any(|device| known_prefix.starts_with(device) || device.starts_with(known_prefix))
 }
 
 /// Returns whether the text contains no part of a command or subscript.
-pub fn is_clean(text: &str) -> bool {
+pub(crate) fn is_clean(text: &str) -> bool {
     !text.contains(['$', '`', '[', '('])
 }
 
 /// Returns the variables of an expression that consists of numbers, variables and operators only.
 /// `text` is the text between `((` and `))`. `None` for other expressions, and where bash would not
 /// parse arithmetic.
-pub fn variables(text: &str) -> Option<Vec<&str>> {
+pub(crate) fn variables(text: &str) -> Option<Vec<&str>> {
     let mut names = Vec::new();
     let mut depth = 0_usize;
     let mut rest = text;
@@ -127,14 +127,14 @@ fn is_name(character: char) -> bool {
 }
 
 /// Returns whether an expression assigns to variables.
-pub fn assigns(text: &str) -> bool {
+pub(crate) fn assigns(text: &str) -> bool {
     let text = ["==", "!=", "<=", ">="].iter().fold(text.to_owned(), |text, operator| text.replace(operator, " "));
     text.contains('=') || text.contains("++") || text.contains("--")
 }
 
 /// Returns the variable that a word starts with, if it is the only expansion in it: `$name`,
 /// `"${name%.c}"`.
-pub fn leading_variable(raw: &str) -> Option<&str> {
+pub(crate) fn leading_variable(raw: &str) -> Option<&str> {
     let inner = raw.trim_start_matches('"');
     if raw.matches('$').count() != 1 || raw.contains("dev/") || raw.contains(['`', '\'', '\\']) {
         return None;
@@ -151,7 +151,7 @@ pub fn leading_variable(raw: &str) -> Option<&str> {
 /// The assignments of a line, and the uses that rely on properties of the values. The uses are
 /// checked after the complete line was read.
 #[derive(Debug, Default)]
-pub struct Variables {
+pub(crate) struct Variables {
     assigned: Vec<Assigned>,
     used: Vec<Used>,
     /// Any variable may have been assigned an unknown value.
@@ -177,12 +177,12 @@ struct Used {
 
 impl Variables {
     /// Records an assignment. It has certainly happened in the part `before` of the line.
-    pub fn assign(&mut self, name: &str, value: Value, before: Range<usize>) {
+    pub(crate) fn assign(&mut self, name: &str, value: Value, before: Range<usize>) {
         self.assigned.push(Assigned { name: name.into(), value, before });
     }
 
     /// Records that arithmetic at `place` evaluates the variable.
-    pub fn use_number(&mut self, name: &str, place: usize) {
+    pub(crate) fn use_number(&mut self, name: &str, place: usize) {
         if !is_one_of(NUMBERS, name) {
             self.use_as(name, place, |value| value.number, true);
         }
@@ -197,12 +197,12 @@ impl Variables {
     }
 
     /// Records that the name of a file written at `place` starts with the variable.
-    pub fn use_file(&mut self, name: &str, place: usize) {
+    pub(crate) fn use_file(&mut self, name: &str, place: usize) {
         self.use_as(name, place, |value| value.file, true);
     }
 
     /// Records that the name of a file read at `place` starts with the variable.
-    pub fn use_source(&mut self, name: &str, place: usize) {
+    pub(crate) fn use_source(&mut self, name: &str, place: usize) {
         // `$_` is the last argument of the previous command.
         let known = name != "_";
         let holds = if known { |value: &Value| !value.device } else { |_: &Value| false };
@@ -210,12 +210,12 @@ impl Variables {
     }
 
     /// Records that unknown text is appended to the variable at `place`.
-    pub fn use_clean(&mut self, name: &str, place: usize) {
+    pub(crate) fn use_clean(&mut self, name: &str, place: usize) {
         self.use_as(name, place, |value| value.clean, true);
     }
 
     /// Returns whether the assignments satisfy all recorded uses.
-    pub fn are_safe(&self) -> bool {
+    pub(crate) fn are_safe(&self) -> bool {
         self.used.iter().all(|used| {
             let mut assigned = self.assigned.iter().filter(|assigned| assigned.name == used.name);
             let known = !used.assigned || (!self.unknown && assigned.clone().any(|assigned| assigned.before.contains(&used.place)));

@@ -14,7 +14,7 @@ use super::word::Word;
 
 impl ScriptReader<'_> {
     /// Analyses an assignment. `prefixed`: the variable is passed to a program.
-    pub fn assignment(&mut self, node: Node<'_>, prefixed: bool) {
+    pub(crate) fn assignment(&mut self, node: Node<'_>, prefixed: bool) {
         let parts = self.parts(node, false);
         let name = parts.iter().find(|part| part.kind() == "variable_name").map_or("", |part| self.text(*part));
         let appends = parts.iter().any(|part| part.kind() == "+=");
@@ -81,7 +81,7 @@ impl ScriptReader<'_> {
     }
 
     /// Analyses the variable of a `for` or `select` loop.
-    pub fn loop_variable(&mut self, node: Node<'_>) {
+    pub(crate) fn loop_variable(&mut self, node: Node<'_>) {
         let name = node.child_by_field_name("variable").map_or("", |variable| self.text(variable));
         self.variable(name, false, None, node);
         let body = node.child_by_field_name("body").map_or(0..0, |body| body.byte_range());
@@ -108,7 +108,7 @@ impl ScriptReader<'_> {
     }
 
     /// Analyses the elements of an array. Bash evaluates explicit subscripts.
-    pub fn array(&mut self, node: Node<'_>) {
+    pub(crate) fn array(&mut self, node: Node<'_>) {
         for part in self.parts(node, true) {
             self.opaque |= self.text(part).starts_with('[');
             self.visit(part);
@@ -116,14 +116,14 @@ impl ScriptReader<'_> {
     }
 
     /// Records the effect of setting a variable.
-    pub fn variable(&mut self, name: &str, prefixed: bool, value: Option<&str>, node: Node<'_>) {
+    pub(crate) fn variable(&mut self, name: &str, prefixed: bool, value: Option<&str>, node: Node<'_>) {
         if let Some(effect) = environment::variable(name, prefixed, value) {
             self.push(ShellCommand::new(effect, &[], self.text(node)));
         }
     }
 
     /// Analyses `declare`, `export`, `unset` and similar commands.
-    pub fn declaration(&mut self, node: Node<'_>) {
+    pub(crate) fn declaration(&mut self, node: Node<'_>) {
         let mut words = Vec::new();
         for part in self.parts(node, false) {
             match part.kind() {

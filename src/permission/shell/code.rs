@@ -19,7 +19,7 @@ const EVALUATING: &[&str] = &["[", "getopts", "mapfile", "printf", "read", "read
 const ASSIGNING: &str = "getopts mapfile read readarray unset wait";
 
 /// Returns the variables that a builtin assigns to; `None` if they are unknown.
-pub fn assigned_names(name: &str, arguments: &[Word]) -> Option<Vec<String>> {
+pub(crate) fn assigned_names(name: &str, arguments: &[Word]) -> Option<Vec<String>> {
     if !is_one_of(ASSIGNING, name) {
         return if is_one_of(". eval source trap", name) { None } else { Some(Vec::new()) };
     }
@@ -32,7 +32,7 @@ pub fn assigned_names(name: &str, arguments: &[Word]) -> Option<Vec<String>> {
 }
 
 /// Returns the commands that a program runs.
-pub fn runs(program: &Program<'_>, arguments: &[Word]) -> Runs {
+pub(crate) fn runs(program: &Program<'_>, arguments: &[Word]) -> Runs {
     let name = program.name;
     if program.prints_version(arguments) {
         return Runs::Nothing;
@@ -72,7 +72,7 @@ pub fn runs(program: &Program<'_>, arguments: &[Word]) -> Runs {
 }
 
 /// Returns the effect of a command that runs no other.
-pub fn effect(program: &Program<'_>, arguments: &[Word]) -> Effect {
+pub(crate) fn effect(program: &Program<'_>, arguments: &[Word]) -> Effect {
     let runs_code = program.runs_by_option(arguments) || evaluates(program.name, arguments);
     match runs_code || (!program.runs_no_other(arguments) && passes_code(arguments)) {
         true if program.name == "find" => Effect::SideEffect,

@@ -56,12 +56,12 @@ impl ShellCommand {
     }
 
     /// Returns whether an allow pattern with wildcards allows the command.
-    pub fn is_allowed_by(&self, pattern: &str) -> bool {
+    pub(crate) fn is_allowed_by(&self, pattern: &str) -> bool {
         matches!(self.effect, Effect::Transparent | Effect::Wrapper) && fits(pattern, &self.text, false)
     }
 
     /// Returns whether the command is allowed if the command that it runs is.
-    pub fn only_runs_another(&self) -> bool {
+    pub(crate) fn only_runs_another(&self) -> bool {
         self.effect == Effect::Wrapper
     }
 

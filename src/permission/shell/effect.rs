@@ -2,7 +2,7 @@
 
 /// The effect of a command, as far as its text shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
+pub(crate) enum Effect {
     /// The words describe everything that the command does.
     Transparent,
     /// Runs another command of the line and does nothing else. It is allowed if that command is.

@@ -20,7 +20,7 @@ const COMPILER_FLAGS: &str = "RUSTFLAGS RUSTDOCFLAGS";
 
 /// Returns the effect of setting a variable; `None` if programs ignore it. `given`: passed to a
 /// program, not only to the shell. `value`: its value, if known.
-pub fn variable(name: &str, given: bool, value: Option<&str>) -> Option<Effect> {
+pub(crate) fn variable(name: &str, given: bool, value: Option<&str>) -> Option<Effect> {
     let upper = name.to_ascii_uppercase();
     let plain_flags = |flags: &str| {
         let plain = |character: char| character.is_ascii_alphanumeric() || " -_=,+.:".contains(character);
@@ -41,12 +41,12 @@ pub fn variable(name: &str, given: bool, value: Option<&str>) -> Option<Effect> 
 }
 
 /// Formats a variable as an assignment in shell syntax.
-pub fn assignment(name: &str, value: &str) -> String {
+pub(crate) fn assignment(name: &str, value: &str) -> String {
     format!("{name}='{}' ", value.replace('\'', r"'\''"))
 }
 
 /// Returns whether a variable selects the programs that run or changes their behaviour, so that
 /// commands depend on its value.
-pub fn decides_what_runs(name: &str) -> bool {
+pub(crate) fn decides_what_runs(name: &str) -> bool {
     variable(name, true, None) == Some(Effect::Opaque)
 }

@@ -45,7 +45,7 @@ const COMMANDS: &[(&str, &[&str])] = &[
 
 /// Creates the command `git` with these arguments, written as `words`. Deny and ask rules are also
 /// matched without the options before the subcommand.
-pub fn command(arguments: &[Word], words: &[Word], raw: &str) -> ShellCommand {
+pub(crate) fn command(arguments: &[Word], words: &[Word], raw: &str) -> ShellCommand {
     let (effect, plain) = subcommand(arguments);
     ShellCommand::new(effect, words, raw).also(&plain)
 }

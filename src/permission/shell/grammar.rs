@@ -9,7 +9,7 @@ use crate::limits;
 /// Parses `source`. `None` if parsing takes too long or splits a character. Bash treats all
 /// non-ASCII bytes as parts of words, so the parser receives a letter in their place; its scanner
 /// crashes on larger values (`isdigit` in tree-sitter-bash 0.25).
-pub fn parse(source: &str) -> Option<Tree> {
+pub(crate) fn parse(source: &str) -> Option<Tree> {
     let ascii: Vec<u8> = source.bytes().map(|byte| if byte.is_ascii() { byte } else { b'x' }).collect();
     let mut parser = Parser::new();
     parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
@@ -42,7 +42,7 @@ fn has_whole_characters(tree: &Tree, source: &str) -> bool {
 }
 
 /// Returns whether a node of this kind is a word or a part of one.
-pub fn is_literal(kind: &str) -> bool {
+pub(crate) fn is_literal(kind: &str) -> bool {
     matches!(
         kind,
         "word"

@@ -3,7 +3,7 @@
 use super::word::is_one_of;
 
 /// Shells whose command lines are analysed.
-pub const SHELLS: &[&str] = &["ash", "bash", "dash", "rbash", "sh"];
+pub(crate) const SHELLS: &[&str] = &["ash", "bash", "dash", "rbash", "sh"];
 
 /// Programs that run code or commands in ways that are not analysed, or on other machines and
 /// terminals.
@@ -17,7 +17,7 @@ const UNREADABLE: &str = "\
     vimdiff watch wish x86_64 zsh";
 
 /// Interpreters, the letters of options that take code, and the letters of options with a value.
-pub const INTERPRETERS: &[(&str, &str, &str)] = &[
+pub(crate) const INTERPRETERS: &[(&str, &str, &str)] = &[
     ("bun", "ep", ""),
     ("deno", "", ""),
     ("lua", "el", ""),
@@ -36,11 +36,11 @@ pub const INTERPRETERS: &[(&str, &str, &str)] = &[
 ];
 
 /// Returns whether the program is a shell that is analysed.
-pub fn is_shell(name: &str) -> bool {
+pub(crate) fn is_shell(name: &str) -> bool {
     SHELLS.contains(&name)
 }
 
 /// Returns whether the program runs code or commands in ways that are not analysed.
-pub fn is_unreadable(name: &str) -> bool {
+pub(crate) fn is_unreadable(name: &str) -> bool {
     is_one_of(UNREADABLE, name)
 }

@@ -28,18 +28,18 @@ impl CommandLine {
     }
 
     /// Returns the pattern that matches only this line.
-    pub fn exactly(&self) -> String {
+    pub(crate) fn exactly(&self) -> String {
         escape(&self.whole)
     }
 
     /// Returns whether `pattern` is the exact pattern of this line.
-    pub fn is_exactly(&self, pattern: &str) -> bool {
+    pub(crate) fn is_exactly(&self, pattern: &str) -> bool {
         self.exactly() == pattern
     }
 
     /// Returns the files that the shell writes, as they are named; `None` for a file that cannot be
     /// determined.
-    pub fn writes(&self) -> impl Iterator<Item = Option<&str>> {
+    pub(crate) fn writes(&self) -> impl Iterator<Item = Option<&str>> {
         let changes = |pattern| self.commands.iter().any(|command| command.match_pattern(pattern) == Match::Yes);
         let changes_directory = ["cd *", "pushd *", "popd *"].into_iter().any(changes);
         let known = move |path: &&str| !path.is_empty() && (!changes_directory || path.starts_with('/'));
@@ -47,7 +47,7 @@ impl CommandLine {
     }
 
     /// Matches a deny or ask pattern against `command` and against the complete line.
-    pub fn match_command(&self, command: &ShellCommand, pattern: &str) -> Match {
+    pub(crate) fn match_command(&self, command: &ShellCommand, pattern: &str) -> Match {
         if self.is_exactly(pattern) || fits(pattern, &self.text, false) { Match::Yes } else { command.match_pattern(pattern) }
     }
 }

@@ -1,25 +1,25 @@
 //! Matches patterns of rules against text that may be partly unknown.
 
 /// Characters; `None` is text of any length that only the running shell knows.
-pub type Text = Vec<Option<char>>;
+pub(crate) type Text = Vec<Option<char>>;
 
 /// The result of matching a pattern. `Maybe`: depends on unknown text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Match {
+pub(crate) enum Match {
     No,
     Maybe,
     Yes,
 }
 
 /// Converts completely known text.
-pub fn known(text: &str) -> Text {
+pub(crate) fn known(text: &str) -> Text {
     text.chars().map(Some).collect()
 }
 
 /// Returns whether `pattern` matches `text`. `*` matches any text, `\` escapes the next character,
 /// and `git status *` also matches `git status`. Unknown text is matched only by `*`, or by
 /// anything if `guessed`.
-pub fn fits(pattern: &str, text: &[Option<char>], guessed: bool) -> bool {
+pub(crate) fn fits(pattern: &str, text: &[Option<char>], guessed: bool) -> bool {
     if pattern.strip_suffix(" *").is_some_and(|bare| fits(bare, text, guessed)) {
         return true;
     }
@@ -59,12 +59,12 @@ pub fn fits(pattern: &str, text: &[Option<char>], guessed: bool) -> bool {
 }
 
 /// Returns whether `pattern` matches completely known text.
-pub fn wildcard(pattern: &str, text: &str) -> bool {
+pub(crate) fn wildcard(pattern: &str, text: &str) -> bool {
     fits(pattern, &known(text), false)
 }
 
 /// Escapes `text` into a pattern that matches only it.
-pub fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         if matches!(character, '*' | '?' | '[' | ']' | '{' | '}' | '\\' | '!') {

@@ -6,7 +6,7 @@ use tree_sitter::Node;
 
 /// Returns whether people, bash and the grammar read the text alike: no control characters, unusual
 /// whitespace or invisible characters, and no line continuation within a word.
-pub fn is_plain(source: &str) -> bool {
+pub(crate) fn is_plain(source: &str) -> bool {
     let odd = |character: char| match character {
         '\n' | '\t' => false,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' => true,
@@ -19,7 +19,7 @@ pub fn is_plain(source: &str) -> bool {
 }
 
 /// Returns whether the text is a simple variable: `$name`, `$1`, `$?`.
-pub fn is_variable(text: &str) -> bool {
+pub(crate) fn is_variable(text: &str) -> bool {
     let Some(name) = text.strip_prefix('$') else { return false };
     let special = name.len() == 1 && "@*#?-$!0123456789".contains(name);
     special || (!name.starts_with(|first: char| first.is_ascii_digit()) && !name.is_empty() && is_name(name))
@@ -31,7 +31,7 @@ fn is_name(text: &str) -> bool {
 
 /// Returns whether the text is an expansion that expands and evaluates nothing else: `${name}`,
 /// `${#name}`, `${name:-word}`, `${name^^}`, `${name:0:8}`, `${name[@]}` and similar.
-pub fn is_harmless_expansion(text: &str) -> bool {
+pub(crate) fn is_harmless_expansion(text: &str) -> bool {
     let Some(inner) = text.strip_prefix("${").and_then(|text| text.strip_suffix('}')) else { return false };
     let inner = inner.strip_prefix('#').filter(|name| !name.is_empty()).unwrap_or(inner);
     let name = |character: char| character.is_ascii_alphanumeric() || character == '_';
@@ -66,7 +66,7 @@ fn is_range(rest: &str) -> bool {
 
 /// Returns whether the grammar and bash agree on the end and the content of a here-document. Lines
 /// with more than one here-document are not supported.
-pub fn is_plain_heredoc(source: &str, parts: &[Node<'_>]) -> bool {
+pub(crate) fn is_plain_heredoc(source: &str, parts: &[Node<'_>]) -> bool {
     let find = |kind: &str| parts.iter().find(|part| part.kind() == kind);
     let (Some(start), Some(body), Some(end)) = (find("heredoc_start"), find("heredoc_body"), find("heredoc_end")) else {
         return false;

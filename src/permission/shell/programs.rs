@@ -155,7 +155,7 @@ fn is_named(name: &str) -> bool {
 
 /// A program, identified by its name.
 #[derive(Clone, Copy, Debug)]
-pub struct Program<'a> {
+pub(crate) struct Program<'a> {
     /// The canonical name, without directory and version.
     pub name: &'a str,
     /// The name refers to a builtin or to a program in a system directory.
@@ -164,7 +164,7 @@ pub struct Program<'a> {
 
 impl<'a> Program<'a> {
     /// Identifies the program that a command name or path refers to.
-    pub fn of(path: &'a str) -> Program<'a> {
+    pub(crate) fn of(path: &'a str) -> Program<'a> {
         let (directory, base) = path.rsplit_once('/').map_or((None, path), |(directory, base)| (Some(directory), base));
         let system = |directory: &str| {
             let names: Vec<&str> = directory.split('/').filter(|name| !name.is_empty()).collect();
@@ -181,7 +181,7 @@ impl<'a> Program<'a> {
 
     /// Returns whether the program runs no other program, except through options
     /// ([`Program::runs_by_option`]).
-    pub fn runs_no_other(&self, arguments: &[Word]) -> bool {
+    pub(crate) fn runs_no_other(&self, arguments: &[Word]) -> bool {
         let row = |names: &str| is_one_of(names, self.name);
         let subcommand = || {
             // Skip the toolchain in `cargo +nightly`.
@@ -197,7 +197,7 @@ impl<'a> Program<'a> {
     }
 
     /// Returns whether an option among the words is a command or makes the program run one.
-    pub fn runs_by_option(&self, arguments: &[Word]) -> bool {
+    pub(crate) fn runs_by_option(&self, arguments: &[Word]) -> bool {
         let listed = KNOWN.iter().chain(OTHERS).find(|(names, _)| is_one_of(names, self.name)).map(|(_, options)| *options);
         let subcommands = || SUBCOMMANDS.iter().find(|(program, ..)| *program == self.name).map(|(.., options)| *options);
         let options = listed.or_else(subcommands).unwrap_or_default();
@@ -209,7 +209,7 @@ impl<'a> Program<'a> {
     }
 
     /// Returns whether the program only prints its version.
-    pub fn prints_version(&self, arguments: &[Word]) -> bool {
+    pub(crate) fn prints_version(&self, arguments: &[Word]) -> bool {
         let asks = |word: &Word| word.value().is_some_and(|word| word == "--version");
         self.standard && is_one_of(VERSIONED, self.name) && matches!(arguments, [word] if asks(word))
     }

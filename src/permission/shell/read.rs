@@ -15,14 +15,14 @@ use crate::limits;
 
 /// Returns all commands of `line`, including those in substitutions and those that it runs in other
 /// shells. If a part cannot be analysed, an opaque command is added.
-pub fn commands(line: &str) -> Vec<ShellCommand> {
+pub(crate) fn commands(line: &str) -> Vec<ShellCommand> {
     let mut reader = ScriptReader::new(line);
     reader.read();
     reader.done()
 }
 
 /// Returns the effects of the variables set for a line.
-pub fn environment(environment: &str) -> Vec<ShellCommand> {
+pub(crate) fn environment(environment: &str) -> Vec<ShellCommand> {
     let environment = environment.trim_ascii();
     let mut reader = ScriptReader::new(environment);
     if !environment.is_empty() {
@@ -33,7 +33,7 @@ pub fn environment(environment: &str) -> Vec<ShellCommand> {
 }
 
 /// Analyses one text. Each nested script has a reader of its own.
-pub struct ScriptReader<'a> {
+pub(crate) struct ScriptReader<'a> {
     pub source: &'a str,
     pub found: Vec<ShellCommand>,
     /// A part could not be analysed.
@@ -65,14 +65,14 @@ impl<'a> ScriptReader<'a> {
     }
 
     /// Analyses `script` as the input of a nested shell.
-    pub fn script(&self, script: &str) -> Vec<ShellCommand> {
+    pub(crate) fn script(&self, script: &str) -> Vec<ShellCommand> {
         let mut inner = ScriptReader { depth: self.depth, level: self.level, ..ScriptReader::new(script) };
         inner.read();
         inner.done()
     }
 
     /// Returns the commands found, with an opaque command if a part could not be analysed.
-    pub fn done(mut self) -> Vec<ShellCommand> {
+    pub(crate) fn done(mut self) -> Vec<ShellCommand> {
         if self.opaque || !self.variables.are_safe() {
             self.found.push(ShellCommand::new(Effect::Opaque, &[Word::unknown()], self.source));
         }
@@ -80,7 +80,7 @@ impl<'a> ScriptReader<'a> {
     }
 
     /// Analyses the complete text.
-    pub fn read(&mut self) {
+    pub(crate) fn read(&mut self) {
         self.opaque |= !is_plain(self.source);
         if self.source.len() > limits::SHELL_BYTES_MAX {
             self.opaque = true;
@@ -99,7 +99,7 @@ impl<'a> ScriptReader<'a> {
     }
 
     /// Adds a command, within the limits of number and size.
-    pub fn push(&mut self, command: ShellCommand) {
+    pub(crate) fn push(&mut self, command: ShellCommand) {
         self.named += command.names.iter().map(Vec::len).sum::<usize>();
         if self.found.len() < limits::SHELL_COMMANDS_MAX && self.named <= limits::SHELL_NAMES_CHARS_MAX {
             self.found.push(command);
@@ -109,7 +109,7 @@ impl<'a> ScriptReader<'a> {
     }
 
     /// The text of a node.
-    pub fn text(&self, node: Node<'_>) -> &'a str {
+    pub(crate) fn text(&self, node: Node<'_>) -> &'a str {
         &self.source[node.byte_range()]
     }
 
@@ -120,7 +120,7 @@ impl<'a> ScriptReader<'a> {
     }
 
     /// Returns the children of `node`. `lines`: they may be on several lines.
-    pub fn parts<'t>(&mut self, node: Node<'t>, lines: bool) -> Vec<Node<'t>> {
+    pub(crate) fn parts<'t>(&mut self, node: Node<'t>, lines: bool) -> Vec<Node<'t>> {
         let parts: Vec<Node<'t>> = node.children(&mut node.walk()).collect();
         let mut end = node.start_byte();
         let mut word = false;
@@ -142,7 +142,7 @@ impl<'a> ScriptReader<'a> {
 
     /// Runs `read` one nesting level deeper. All recursion uses this function, which limits its
     /// depth.
-    pub fn within(&mut self, read: impl FnOnce(&mut Self)) {
+    pub(crate) fn within(&mut self, read: impl FnOnce(&mut Self)) {
         self.level += 1;
         if self.level > limits::SHELL_LEVELS_MAX {
             self.opaque = true;
@@ -153,7 +153,7 @@ impl<'a> ScriptReader<'a> {
     }
 
     /// Analyses a node and its children.
-    pub fn visit(&mut self, node: Node<'_>) {
+    pub(crate) fn visit(&mut self, node: Node<'_>) {
         self.within(|reader| reader.visit_kind(node));
     }
 
@@ -234,7 +234,7 @@ impl<'a> ScriptReader<'a> {
     }
 
     /// Reads a word and analyses the commands in its substitutions.
-    pub fn word(&mut self, node: Node<'_>) -> Word {
+    pub(crate) fn word(&mut self, node: Node<'_>) -> Word {
         let mut holes = Vec::new();
         self.holes(node, &mut holes);
         let (word, whole) = Word::read(self.source, node.byte_range(), &holes);
@@ -243,7 +243,7 @@ impl<'a> ScriptReader<'a> {
     }
 
     /// Collects the ranges of expansions in a word, and analyses the commands in them.
-    pub fn holes(&mut self, node: Node<'_>, holes: &mut Vec<Range<usize>>) {
+    pub(crate) fn holes(&mut self, node: Node<'_>, holes: &mut Vec<Range<usize>>) {
         let text = self.expansion(node);
         let range = node.end_byte() - text.len()..node.end_byte();
         match node.kind() {
@@ -334,7 +334,7 @@ impl<'a> ScriptReader<'a> {
     }
 
     /// Analyses the commands that a wrapper runs, and limits their nesting depth.
-    pub fn nested(&mut self, read: impl FnOnce(&mut Self)) {
+    pub(crate) fn nested(&mut self, read: impl FnOnce(&mut Self)) {
         self.depth += 1;
         if self.depth > limits::SHELL_DEPTH_MAX {
             self.opaque = true;
@@ -346,6 +346,6 @@ impl<'a> ScriptReader<'a> {
 }
 
 /// Returns whether a pattern consists of literals, wildcards and classes only.
-pub fn is_plain_pattern(text: &str) -> bool {
+pub(crate) fn is_plain_pattern(text: &str) -> bool {
     text.chars().all(|character| character.is_ascii_alphanumeric() || "_-./*?^+[]!:,=@%".contains(character))
 }

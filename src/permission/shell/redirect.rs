@@ -13,7 +13,7 @@ use super::word::Word;
 impl ScriptReader<'_> {
     /// Analyses a redirection. Words of the command that the grammar assigns to the redirection are
     /// added to `words`.
-    pub fn redirect(&mut self, node: Node<'_>, words: &mut Vec<Word>) {
+    pub(crate) fn redirect(&mut self, node: Node<'_>, words: &mut Vec<Word>) {
         let parts = self.parts(node, true);
         self.opaque |=
             parts.iter().find(|part| !part.is_named()).is_some_and(|part| is_named_descriptor(self.source, part.start_byte()));

@@ -3,7 +3,7 @@
 use super::word::Word;
 
 /// The commands that a command runs, as far as its words show.
-pub enum Runs {
+pub(crate) enum Runs {
     /// No known command.
     Itself,
     /// No command, whatever the operands.

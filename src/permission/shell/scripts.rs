@@ -8,7 +8,7 @@ use super::word::Word;
 
 /// Analyses a program whose first operand is code unless options supply it. `flags` and `valued`
 /// are letters of known options; `e` takes code if there are flags.
-pub fn analyse(arguments: &[Word], flags: &str, valued: &str, is_plain: impl Fn(&str) -> bool) -> Runs {
+pub(crate) fn analyse(arguments: &[Word], flags: &str, valued: &str, is_plain: impl Fn(&str) -> bool) -> Runs {
     let mut has_code = false;
     let mut rest = arguments.iter();
     while let Some(word) = rest.next() {
@@ -47,7 +47,7 @@ pub fn analyse(arguments: &[Word], flags: &str, valued: &str, is_plain: impl Fn(
 }
 
 /// Returns whether an awk program runs no command and writes no file.
-pub fn is_plain_awk(code: &str) -> bool {
+pub(crate) fn is_plain_awk(code: &str) -> bool {
     // `>` is a comparison, except after `print`, which occurs within braces.
     let mut depth = 0_i32;
     let mut redirects = false;
@@ -67,7 +67,7 @@ pub fn is_plain_awk(code: &str) -> bool {
 
 /// Returns whether a sed script only prints, deletes, quits and substitutes at lines by number or
 /// pattern, without running or writing anything.
-pub fn is_plain_sed(code: &str) -> bool {
+pub(crate) fn is_plain_sed(code: &str) -> bool {
     let mut rest = code.chars().peekable();
     let mut commands = 0;
     loop {
@@ -136,7 +136,7 @@ fn sed_text(rest: &mut Peekable<Chars<'_>>, delimiter: char) -> Option<()> {
 
 /// Returns whether `sqlite3` is given a statement that runs nothing. Its standard input cannot be
 /// inspected.
-pub fn is_plain_sqlite(arguments: &[Word]) -> bool {
+pub(crate) fn is_plain_sqlite(arguments: &[Word]) -> bool {
     let known: Option<Vec<String>> = arguments.iter().map(Word::value).collect();
     let Some(known) = known else { return false };
     let options =

@@ -6,7 +6,7 @@ use super::wrappers::is_wrapper;
 
 /// Returns whether the program of `pattern` and its other words occur in order among the operands
 /// or within them. An unknown first operand may be the program.
-pub fn may_run(operands: &[Text], pattern: &str) -> bool {
+pub(crate) fn may_run(operands: &[Text], pattern: &str) -> bool {
     let mut words = pattern.split(' ').filter(|word| !word.is_empty());
     let program = words.next().and_then(|word| word.rsplit('/').next()).unwrap_or_default();
     let name = program.strip_suffix('*').unwrap_or(program);

@@ -18,7 +18,7 @@ impl ScriptReader<'_> {
     /// Adds the command with these words, and the commands that it runs. For allow rules, a wrapper
     /// or shell that is not a system program is treated like any other program; deny and ask rules
     /// also apply to the commands that it runs.
-    pub fn run(&mut self, words: &[Word], raw: &str) {
+    pub(crate) fn run(&mut self, words: &[Word], raw: &str) {
         let Some((first, arguments)) = words.split_first() else { return };
         let Some(path) = first.value() else {
             return self.push(ShellCommand::new(Effect::Opaque, words, raw));

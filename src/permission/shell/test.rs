@@ -13,7 +13,7 @@ const NUMERIC: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
 
 impl ScriptReader<'_> {
     /// Analyses a condition.
-    pub fn test(&mut self, node: Node<'_>) {
+    pub(crate) fn test(&mut self, node: Node<'_>) {
         let text = self.text(node);
         let double = text.starts_with("[[");
         let inner = text.trim_matches(['[', ']']);

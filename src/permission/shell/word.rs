@@ -9,7 +9,7 @@ use super::pattern::{Text, known};
 
 /// A word of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Word {
+pub(crate) struct Word {
     pub text: Text,
     /// The word as it is written.
     pub raw: String,
@@ -17,34 +17,34 @@ pub struct Word {
 
 impl Word {
     /// A word that only the running shell knows.
-    pub fn unknown() -> Word {
+    pub(crate) fn unknown() -> Word {
         Word { text: vec![None], raw: String::new() }
     }
 
     /// A word without quotes and expansions.
-    pub fn literal(text: &str) -> Word {
+    pub(crate) fn literal(text: &str) -> Word {
         Word { text: known(text), raw: text.into() }
     }
 
     /// Returns the text, or `None` if a part is unknown.
-    pub fn value(&self) -> Option<String> {
+    pub(crate) fn value(&self) -> Option<String> {
         self.text.iter().copied().collect()
     }
 
     /// Returns the known text before the first unknown part.
-    pub fn known_prefix(&self) -> String {
+    pub(crate) fn known_prefix(&self) -> String {
         self.text.iter().map_while(|character| *character).collect()
     }
 
     /// Returns whether the word starts with unknown text and so may be an option, for example a
     /// file name that a wildcard matches.
-    pub fn may_be_option(&self) -> bool {
+    pub(crate) fn may_be_option(&self) -> bool {
         self.text.first() == Some(&None) && !self.raw.starts_with('~')
     }
 
     /// Returns whether the word may be an option that starts with `option`: abbreviated, combined
     /// with other letters, or partly unknown.
-    pub fn may_be(&self, option: &str) -> bool {
+    pub(crate) fn may_be(&self, option: &str) -> bool {
         let known_prefix = self.known_prefix();
         let name = known_prefix.split('=').next().unwrap_or_default();
         let unknown = self.value().is_none();
@@ -60,7 +60,7 @@ impl Word {
     }
 
     /// Replaces every `part` by unknown text, because another program substitutes it.
-    pub fn without(&self, part: &str) -> Word {
+    pub(crate) fn without(&self, part: &str) -> Word {
         let part = known(part);
         let (mut text, mut rest) = (Text::new(), self.text.as_slice());
         while let Some((first, after)) = rest.split_first() {
@@ -80,7 +80,7 @@ impl Word {
 
     /// Reads the word at `range` of `source`, in which the shell replaces `holes`. The flag is
     /// false if bash does not read a single word there.
-    pub fn read(source: &str, range: Range<usize>, holes: &[Range<usize>]) -> (Word, bool) {
+    pub(crate) fn read(source: &str, range: Range<usize>, holes: &[Range<usize>]) -> (Word, bool) {
         let raw = &source[range.clone()];
         let holes = holes.iter().map(|hole| hole.start - range.start..hole.end - range.start).collect();
         let mut reading = Reading { text: Text::new(), characters: raw.char_indices().peekable(), holes, braces: false };
@@ -231,6 +231,6 @@ impl Reading<'_> {
 }
 
 /// Returns whether `word` is one of the space-separated `words`.
-pub fn is_one_of(words: &str, word: &str) -> bool {
+pub(crate) fn is_one_of(words: &str, word: &str) -> bool {
     words.split(' ').any(|one| one == word)
 }

@@ -6,7 +6,7 @@ use super::runs::Runs;
 use super::word::Word;
 
 /// A program that runs the command after its options.
-pub struct Wrapper {
+pub(crate) struct Wrapper {
     name: &'static str,
     /// Options with a value, in the same word or the next.
     valued: &'static [&'static str],
@@ -68,17 +68,17 @@ const WRAPPERS: &[Wrapper] = &[
 ];
 
 /// Returns the wrapper of this name.
-pub fn wrapper(name: &str) -> Option<&'static Wrapper> {
+pub(crate) fn wrapper(name: &str) -> Option<&'static Wrapper> {
     WRAPPERS.iter().find(|wrapper| wrapper.name == name)
 }
 
 /// Returns whether the program runs the command after its options.
-pub fn is_wrapper(name: &str) -> bool {
+pub(crate) fn is_wrapper(name: &str) -> bool {
     wrapper(name).is_some()
 }
 
 /// Analyses the words after a wrapper. Adds the effects of the variables that it sets to `effects`.
-pub fn wrapped(wrapper: &Wrapper, arguments: &[Word], effects: &mut Vec<Effect>) -> Runs {
+pub(crate) fn wrapped(wrapper: &Wrapper, arguments: &[Word], effects: &mut Vec<Effect>) -> Runs {
     let mut rest = arguments;
     while let Some((word, after)) = rest.split_first() {
         let Some(option) = word.value() else { break };

@@ -5,27 +5,27 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 /// A path that git prints, as bytes.
-pub fn path(bytes: &[u8]) -> PathBuf {
+pub(crate) fn path(bytes: &[u8]) -> PathBuf {
     Path::new(OsStr::from_bytes(bytes)).to_owned()
 }
 
 /// A pathspec that matches exactly an absolute path.
-pub fn literal_pathspec(path: &Path) -> OsString {
+pub(crate) fn literal_pathspec(path: &Path) -> OsString {
     pathspec("literal", path.as_os_str().as_bytes())
 }
 
 /// A pathspec with magic words, see gitglossary(7), "pathspec".
-pub fn pathspec(magic: &str, path: &[u8]) -> OsString {
+pub(crate) fn pathspec(magic: &str, path: &[u8]) -> OsString {
     OsString::from_vec([format!(":({magic})").as_bytes(), path].concat())
 }
 
 /// Arguments followed by paths.
-pub fn with_paths(arguments: &[&str], paths: &[OsString]) -> Vec<OsString> {
+pub(crate) fn with_paths(arguments: &[&str], paths: &[OsString]) -> Vec<OsString> {
     arguments.iter().map(OsString::from).chain(paths.iter().cloned()).collect()
 }
 
 /// A word with quotes for a shell, if it needs them.
-pub fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let plain = |character: char| character.is_ascii_alphanumeric() || "-_./,:@%+=".contains(character);
     if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::repository::{Git, GitOutput};
 
 /// Options of every diff, which override the settings of git.
-pub const DIFF_OPTIONS: [&str; 9] = [
+pub(crate) const DIFF_OPTIONS: [&str; 9] = [
     "--no-ext-diff",
     "--no-textconv",
     "--no-color",
@@ -20,7 +20,7 @@ pub const DIFF_OPTIONS: [&str; 9] = [
 
 /// A changed file in the details of a call.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct ChangedFile {
+pub(crate) struct ChangedFile {
     /// Displayed path.
     pub path: String,
     /// `added`, `copied`, `deleted`, `renamed`, `type_changed`, `conflicted` or `modified`.
@@ -44,12 +44,12 @@ pub struct ChangedFile {
 
 impl ChangedFile {
     /// The new and the old path, relative to the top of the working tree.
-    pub fn raw_paths(&self) -> impl Iterator<Item = &[u8]> {
+    pub(crate) fn raw_paths(&self) -> impl Iterator<Item = &[u8]> {
         [Some(&self.raw), self.raw_from.as_ref()].into_iter().flatten().map(Vec::as_slice)
     }
 
     /// The change in one line: `modified src/a.rs +1 -2`.
-    pub fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         let from = self.from.as_ref().map(|from| format!("{from} -> ")).unwrap_or_default();
         let counts = match (self.insertions, self.deletions) {
             (Some(insertions), Some(deletions)) => format!(" +{insertions} -{deletions}"),
@@ -60,7 +60,7 @@ impl ChangedFile {
 }
 
 /// The name of a status letter of git-diff(1), "Raw output format".
-pub fn status_name(letter: u8) -> &'static str {
+pub(crate) fn status_name(letter: u8) -> &'static str {
     match letter {
         b'A' => "added",
         b'C' => "copied",
@@ -75,7 +75,7 @@ pub fn status_name(letter: u8) -> &'static str {
 /// Parses the output of a diff: records `:MODE MODE ID ID STATUS` followed by one path or, for a
 /// rename or copy, two, and records `INSERTIONS TAB DELETIONS TAB PATH`, where an empty path is
 /// followed by both paths of a rename.
-pub fn parse(git: &Git<'_>, output: &GitOutput) -> Vec<ChangedFile> {
+pub(crate) fn parse(git: &Git<'_>, output: &GitOutput) -> Vec<ChangedFile> {
     let mut changes: Vec<ChangedFile> = Vec::new();
     let mut fields = output.fields();
     while let Some(field) = fields.next() {

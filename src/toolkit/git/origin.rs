@@ -15,7 +15,7 @@ use crate::workspace::read_small;
 impl<'c> Git<'c> {
     /// Finds the repository. Fails if the directory is not in a working tree, or if the repository
     /// does not belong to the directory.
-    pub async fn open(context: &'c ToolContext) -> Result<Git<'c>, ToolError> {
+    pub(crate) async fn open(context: &'c ToolContext) -> Result<Git<'c>, ToolError> {
         let mut git = Git { context, top: PathBuf::new(), large_files: None };
         let origin = find(&git).await?;
         git.large_files = Some(origin.common.join("lfs"));

@@ -52,7 +52,7 @@ const SAFE_SETTINGS: [&str; 4] =
 const OUTPUT_FIRST: &str = r#"exec 3>&1; errors=$("$@" 2>&1 >&3 3>&-) || { code=$?; printf '%s\n' "$errors"; exit $code; }"#;
 
 /// The output of a git command.
-pub struct GitOutput {
+pub(crate) struct GitOutput {
     pub bytes: Vec<u8>,
     /// True if there was more than `limits::GIT_OUTPUT_BYTES_MAX`; `bytes` is truncated then.
     pub truncated: bool,
@@ -64,19 +64,19 @@ pub struct GitOutput {
 
 impl GitOutput {
     /// The output as text without trailing whitespace.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.bytes).trim_end().to_owned()
     }
 
     /// The NUL-terminated fields of an output with `-z`; a truncated last one is omitted.
-    pub fn fields(&self) -> impl Iterator<Item = &[u8]> {
+    pub(crate) fn fields(&self) -> impl Iterator<Item = &[u8]> {
         let end = memchr::memrchr(0, &self.bytes).unwrap_or(0);
         self.bytes[..end].split(|byte| *byte == 0).filter(move |_| end > 0)
     }
 }
 
 /// The repository that contains a session's directory.
-pub struct Git<'c> {
+pub(crate) struct Git<'c> {
     pub(super) context: &'c ToolContext,
     /// The working tree, without symlinks. It contains the session's directory.
     pub top: PathBuf,
@@ -86,13 +86,13 @@ pub struct Git<'c> {
 
 impl<'c> Git<'c> {
     /// Runs a reading command. A failure of git is an error.
-    pub async fn read(&self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result<GitOutput, ToolError> {
+    pub(crate) async fn read(&self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result<GitOutput, ToolError> {
         let output = self.try_read(arguments).await?;
         if output.code == 0 || output.truncated { Ok(output) } else { Err(self.failed(&output)) }
     }
 
     /// Runs a reading command. A failure of git is returned as its exit code.
-    pub async fn try_read(&self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result<GitOutput, ToolError> {
+    pub(crate) async fn try_read(&self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result<GitOutput, ToolError> {
         let settings = SAFE_SETTINGS.into_iter().flat_map(|setting| ["-c", setting]);
         let own = ["sh", "-c", OUTPUT_FIRST, "sh", "git", "--no-pager"].into_iter().chain(settings);
         let all = own.map(OsString::from).chain(arguments.into_iter().map(Into::into));
@@ -106,12 +106,12 @@ impl<'c> Git<'c> {
     /// Runs a command that changes the repository, with its hooks. The output contains standard
     /// output and standard error in order. Background maintenance is disabled: it would be killed
     /// with the command.
-    pub async fn change(&self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result<GitOutput, ToolError> {
+    pub(crate) async fn change(&self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result<GitOutput, ToolError> {
         self.run(&self.change_command(arguments), limits::GIT_CHANGE, &self.context.cancel).await
     }
 
     /// Runs a command that reverts changes of a failed call, even if the call was cancelled.
-    pub async fn undo(&self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result<(), ToolError> {
+    pub(crate) async fn undo(&self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result<(), ToolError> {
         let output = self.run(&self.change_command(arguments), limits::GIT_UNDO, &CancellationToken::new()).await?;
         if output.code == 0 { Ok(()) } else { Err(self.failed(&output)) }
     }
@@ -182,7 +182,7 @@ impl<'c> Git<'c> {
     }
 
     /// The error for a failed command, with the end of its output.
-    pub fn failed(&self, output: &GitOutput) -> ToolError {
+    pub(crate) fn failed(&self, output: &GitOutput) -> ToolError {
         let text = output.text();
         if output.code == 127 && text.contains("git: ") {
             return ToolError::new("git is not installed");
@@ -198,7 +198,7 @@ impl<'c> Git<'c> {
 
     /// The displayed form of a path relative to the top of the working tree. A trailing slash of a
     /// directory stays.
-    pub fn show(&self, from_top: &[u8]) -> String {
+    pub(crate) fn show(&self, from_top: &[u8]) -> String {
         let mut shown = self.context.workspace.show(&self.top.join(path(from_top)));
         if from_top.ends_with(b"/") {
             shown.push('/');
@@ -207,14 +207,14 @@ impl<'c> Git<'c> {
     }
 
     /// True if rules forbid reading a path relative to the top of the working tree.
-    pub fn hides(&self, from_top: &[u8]) -> bool {
+    pub(crate) fn hides(&self, from_top: &[u8]) -> bool {
         let from_top = from_top.strip_suffix(b"/").unwrap_or(from_top);
         self.context.path_filter.as_ref().is_some_and(|hides| hides(&self.top.join(path(from_top))))
     }
 
     /// The pathspecs of a call: `path`, else the parts of the working tree inside the session's
     /// roots. An empty list means the whole working tree.
-    pub fn scope(&self, path: Option<&str>) -> Result<Vec<OsString>, ToolError> {
+    pub(crate) fn scope(&self, path: Option<&str>) -> Result<Vec<OsString>, ToolError> {
         if let Some(path) = path {
             return Ok(vec![self.pathspec(path)?]);
         }
@@ -231,13 +231,13 @@ impl<'c> Git<'c> {
     }
 
     /// A pathspec that matches exactly the path of a tool call; no character is special.
-    pub fn pathspec(&self, path: &str) -> Result<OsString, ToolError> {
+    pub(crate) fn pathspec(&self, path: &str) -> Result<OsString, ToolError> {
         Ok(literal_pathspec(&self.locate(path)?))
     }
 
     /// The absolute path for a path of a tool call. Symlinks among its parents are resolved, but
     /// not the path itself, because git tracks symlinks as such.
-    pub fn locate(&self, path: &str) -> Result<PathBuf, ToolError> {
+    pub(crate) fn locate(&self, path: &str) -> Result<PathBuf, ToolError> {
         let resolved = self.context.workspace.resolve(path);
         let link = resolved.path.file_name().filter(|_| resolved.path.is_symlink());
         let directory = resolved.path.parent().and_then(|parent| std::fs::canonicalize(parent).ok());

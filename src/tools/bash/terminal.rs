@@ -14,7 +14,7 @@ use crate::toolkit::{ClientTerminal, TerminalCommand, ToolContext, ToolError};
 
 /// Runs a shell command in a client's terminal until it ends, and shows the terminal. `None` if the
 /// client has no terminal or the command must be sandboxed.
-pub async fn run(
+pub(crate) async fn run(
     command: &Command,
     timeout: Duration,
     capture: &mut Capture,

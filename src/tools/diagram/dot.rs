@@ -7,11 +7,11 @@ use super::tokens::{Token, tokens};
 use crate::limits;
 
 /// Attribute name to value.
-pub type Attributes = BTreeMap<String, String>;
+pub(crate) type Attributes = BTreeMap<String, String>;
 
 /// A parsed graph; its subgraphs are flattened.
 #[derive(Debug, Default)]
-pub struct Graph {
+pub(crate) struct Graph {
     /// Attributes of the graph itself.
     pub attributes: Attributes,
     pub nodes: Vec<Node>,
@@ -25,14 +25,14 @@ pub struct Graph {
 
 /// A node with its attributes, defaults included.
 #[derive(Debug)]
-pub struct Node {
+pub(crate) struct Node {
     pub name: String,
     pub attributes: Attributes,
 }
 
 /// An edge with its attributes, defaults included.
 #[derive(Debug)]
-pub struct Edge {
+pub(crate) struct Edge {
     pub from: EdgeEnd,
     pub to: EdgeEnd,
     pub directed: bool,
@@ -41,7 +41,7 @@ pub struct Edge {
 
 /// One end of an edge.
 #[derive(Clone, Debug, PartialEq)]
-pub struct EdgeEnd {
+pub(crate) struct EdgeEnd {
     /// Index in [`Graph::nodes`].
     pub node: usize,
     /// Port of the node.
@@ -56,7 +56,7 @@ struct Defaults {
 }
 
 /// Parses a graph. The error names the line, from 1.
-pub fn parse(source: &str) -> Result<Graph, String> {
+pub(crate) fn parse(source: &str) -> Result<Graph, String> {
     if source.len() > limits::DIAGRAM_SOURCE_BYTES_MAX {
         return Err(format!("more than {} KiB; draw a part of the graph", limits::DIAGRAM_SOURCE_BYTES_MAX >> 10));
     }

@@ -16,7 +16,7 @@ use super::record::{label, record};
 use crate::limits;
 
 /// The SVG text. The error says how to simplify the graph.
-pub fn svg(graph: &Graph) -> Result<String, String> {
+pub(crate) fn svg(graph: &Graph) -> Result<String, String> {
     let order = EdgeOrder::of(graph);
     let connectors = order.connectors(graph);
     let nodes = graph.nodes.len();

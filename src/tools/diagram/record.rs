@@ -6,7 +6,7 @@ use crate::limits;
 
 /// `text` with its escape sequences resolved: `\n`, `\l` and `\r` are line breaks, `\N` is the name
 /// of the node.
-pub fn label(text: &str, name: &str) -> String {
+pub(crate) fn label(text: &str, name: &str) -> String {
     let mut label = String::new();
     let mut characters = text.chars();
     while let Some(character) = characters.next() {
@@ -26,7 +26,7 @@ pub fn label(text: &str, name: &str) -> String {
 
 /// Parses a record label, `<port> text | { … | … }`: fields next to each other, in braces one below
 /// the other, and so on.
-pub fn record(text: &str, name: &str) -> RecordDef {
+pub(crate) fn record(text: &str, name: &str) -> RecordDef {
     fields(&mut text.chars(), name, 0)
 }
 

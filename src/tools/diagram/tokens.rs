@@ -2,7 +2,7 @@
 
 /// A token.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Token {
+pub(crate) enum Token {
     /// An unquoted identifier, keyword or number.
     Id(String),
     /// A quoted or HTML string, which is never a keyword.
@@ -19,7 +19,7 @@ pub enum Token {
 
 /// The tokens of a source with their lines, from 1; the last one is [`Token::End`]. The error names
 /// the line.
-pub fn tokens(source: &str) -> Result<Vec<(Token, usize)>, String> {
+pub(crate) fn tokens(source: &str) -> Result<Vec<(Token, usize)>, String> {
     let mut tokens = Vec::new();
     let mut line = 1;
     let mut rest = source.trim_start_matches('\u{feff}');

@@ -13,7 +13,7 @@ use crate::limits;
 use crate::workspace::{image_type, media_type};
 
 /// The content of a page.
-pub enum Page {
+pub(crate) enum Page {
     /// Text, with the extension of a file that holds it.
     Text {
         text: String,
@@ -32,7 +32,7 @@ const TEXTS: [&str; 7] = ["json", "xml", "javascript", "ecmascript", "yaml", "to
 
 impl Page {
     /// Reads a body. Without a `content_type` header, the beginning of the body decides.
-    pub fn read(content_type: Option<&str>, body: &[u8]) -> Page {
+    pub(crate) fn read(content_type: Option<&str>, body: &[u8]) -> Page {
         let header = content_type.unwrap_or_default();
         let kind = header.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         if let Some(mime_type) = image_type(body) {

@@ -18,7 +18,7 @@ pub(in crate::tools) enum GrepMode {
 }
 
 /// The matches of a file.
-pub struct FileHits {
+pub(crate) struct FileHits {
     /// Number of matching lines (with `multiline`, of matches).
     pub matches: u64,
     pub lines: Vec<HitLine>,
@@ -27,7 +27,7 @@ pub struct FileHits {
 }
 
 /// A line of a `grep` result, with its number.
-pub enum HitLine {
+pub(crate) enum HitLine {
     Match(u64, String),
     Context(u64, String),
     /// A gap between groups of lines.
@@ -36,7 +36,7 @@ pub enum HitLine {
 
 impl HitLine {
     /// Writes the line in ripgrep's format: `path:12:text`, `path-11-text`, `--`.
-    pub fn write(&self, path: &str, out: &mut String) {
+    pub(crate) fn write(&self, path: &str, out: &mut String) {
         match self {
             HitLine::Match(number, text) => out.push_str(&format!("{path}:{number}:{text}\n")),
             HitLine::Context(number, text) => out.push_str(&format!("{path}-{number}-{text}\n")),
@@ -46,7 +46,7 @@ impl HitLine {
 }
 
 /// Collects the matches of one file while it is searched.
-pub struct Hits<'c> {
+pub(crate) struct Hits<'c> {
     mode: GrepMode,
     cancel: &'c CancellationToken,
     hits: FileHits,
@@ -55,12 +55,12 @@ pub struct Hits<'c> {
 
 impl<'c> Hits<'c> {
     /// Collects what `mode` shows; stops early after a cancellation.
-    pub fn new(mode: GrepMode, cancel: &'c CancellationToken) -> Hits<'c> {
+    pub(crate) fn new(mode: GrepMode, cancel: &'c CancellationToken) -> Hits<'c> {
         Hits { mode, cancel, hits: FileHits { matches: 0, lines: Vec::new(), more: false }, binary: false }
     }
 
     /// The matches; `None` if there are none, or the file is binary.
-    pub fn found(self) -> Option<FileHits> {
+    pub(crate) fn found(self) -> Option<FileHits> {
         (self.hits.matches > 0 && !self.binary).then_some(self.hits)
     }
 

@@ -12,12 +12,12 @@ use super::languages::Grammars;
 use crate::limits;
 
 /// Identifies a version of a file: modification time (seconds, nanoseconds), size in bytes, inode.
-pub type FileVersion = (i64, i64, u64, u64);
+pub(crate) type FileVersion = (i64, i64, u64, u64);
 
 /// Parsed files and compiled grammars. The cache checks no permissions: callers must not ask for
 /// files that rules hide.
 #[derive(Default)]
-pub struct MapCache {
+pub(crate) struct MapCache {
     pub(super) grammars: Grammars,
     files: Mutex<CachedFiles>,
 }
@@ -31,7 +31,7 @@ struct CachedFiles {
 }
 
 /// The current version of a file.
-pub fn stamp(metadata: &Metadata) -> FileVersion {
+pub(crate) fn stamp(metadata: &Metadata) -> FileVersion {
     (metadata.mtime(), metadata.mtime_nsec(), metadata.len(), metadata.ino())
 }
 

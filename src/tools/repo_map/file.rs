@@ -10,14 +10,14 @@ use super::languages::Grammar;
 use crate::limits;
 
 /// The hash of a word; the words themselves are not stored, to save memory.
-pub type WordHash = u64;
+pub(crate) type WordHash = u64;
 
 /// A map with words as keys.
-pub type WordMap<V> = HashMap<WordHash, V, BuildHasherDefault<IdentityHasher>>;
+pub(crate) type WordMap<V> = HashMap<WordHash, V, BuildHasherDefault<IdentityHasher>>;
 
 /// A hasher for keys that are hashes already.
 #[derive(Default)]
-pub struct IdentityHasher(u64);
+pub(crate) struct IdentityHasher(u64);
 
 impl Hasher for IdentityHasher {
     fn finish(&self) -> u64 {
@@ -35,7 +35,7 @@ impl Hasher for IdentityHasher {
 
 /// A parsed source file.
 #[derive(Debug, Default)]
-pub struct FileMap {
+pub(crate) struct FileMap {
     /// In the order of the file.
     pub definitions: Vec<Definition>,
     /// Each distinct word and its number of occurrences, sorted by word.
@@ -44,7 +44,7 @@ pub struct FileMap {
 
 /// A definition in a source file.
 #[derive(Debug)]
-pub struct Definition {
+pub(crate) struct Definition {
     /// The defined name.
     pub word: WordHash,
     /// Line of the name, from 1.
@@ -57,7 +57,7 @@ pub struct Definition {
 
 impl FileMap {
     /// Approximate memory in bytes.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         let texts: usize = self.definitions.iter().map(|definition| definition.signature.capacity()).sum();
         size_of::<FileMap>() + texts + self.definitions.capacity() * size_of::<Definition>() + self.words.capacity() * 16
     }
@@ -65,7 +65,7 @@ impl FileMap {
 
 /// Parses a source file. `stop` is called often; once it returns true, the definitions found so far
 /// are returned.
-pub fn read(parser: &mut Parser, grammar: &Grammar, source: &[u8], stop: &dyn Fn() -> bool) -> FileMap {
+pub(crate) fn read(parser: &mut Parser, grammar: &Grammar, source: &[u8], stop: &dyn Fn() -> bool) -> FileMap {
     let definitions = definitions(parser, grammar, source, stop).unwrap_or_default();
     FileMap { definitions, words: words(source) }
 }

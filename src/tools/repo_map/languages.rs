@@ -9,7 +9,7 @@ use tree_sitter::{Language, Query};
 use super::queries;
 
 /// A supported language.
-pub struct LanguageRow {
+pub(crate) struct LanguageRow {
     /// Displayed name.
     pub name: &'static str,
     extensions: &'static [&'static str],
@@ -20,11 +20,11 @@ pub struct LanguageRow {
 
 /// The supported languages. None without the Cargo feature `grammars`.
 #[cfg(not(feature = "grammars"))]
-pub const LANGUAGES: &[LanguageRow] = &[];
+pub(crate) const LANGUAGES: &[LanguageRow] = &[];
 
 /// The supported languages.
 #[cfg(feature = "grammars")]
-pub const LANGUAGES: &[LanguageRow] = &[
+pub(crate) const LANGUAGES: &[LanguageRow] = &[
     LanguageRow { name: "Rust", extensions: &["rs"], grammar: || tree_sitter_rust::LANGUAGE.into(), definitions: &[queries::RUST] },
     LanguageRow {
         name: "Python",
@@ -68,13 +68,13 @@ pub const LANGUAGES: &[LanguageRow] = &[
 ];
 
 /// The index in [`LANGUAGES`] of a file's language, by its extension.
-pub fn language_of(path: &Path) -> Option<usize> {
+pub(crate) fn language_of(path: &Path) -> Option<usize> {
     let extension = path.extension()?.to_str()?;
     LANGUAGES.iter().position(|row| row.extensions.contains(&extension))
 }
 
 /// A loaded grammar with its compiled query.
-pub struct Grammar {
+pub(crate) struct Grammar {
     pub language: Language,
     pub query: Query,
     /// Index of the capture `@name`.
@@ -85,11 +85,11 @@ pub struct Grammar {
 
 /// The grammars. Each is loaded for the first file of its language, which takes some milliseconds.
 #[derive(Default)]
-pub struct Grammars([OnceLock<Grammar>; LANGUAGES.len()]);
+pub(crate) struct Grammars([OnceLock<Grammar>; LANGUAGES.len()]);
 
 impl Grammars {
     /// The grammar of the language with this index in [`LANGUAGES`].
-    pub fn get(&self, index: usize) -> &Grammar {
+    pub(crate) fn get(&self, index: usize) -> &Grammar {
         self.0[index].get_or_init(|| {
             let row = &LANGUAGES[index];
             let language = (row.grammar)();

@@ -2,7 +2,7 @@
 //! `@name` its name.
 
 /// Definitions and references of Rust.
-pub const RUST: &str = "
+pub(crate) const RUST: &str = "
 (struct_item name: (_) @name) @definition
 (enum_item name: (_) @name) @definition
 (union_item name: (_) @name) @definition
@@ -17,14 +17,14 @@ pub const RUST: &str = "
 ";
 
 /// Definitions and references of Python.
-pub const PYTHON: &str = "
+pub(crate) const PYTHON: &str = "
 (class_definition name: (_) @name) @definition
 (function_definition name: (_) @name) @definition
 (module (expression_statement (assignment left: (identifier) @name) @definition))
 ";
 
 /// Definitions and references of JavaScript.
-pub const JAVASCRIPT: &str = "
+pub(crate) const JAVASCRIPT: &str = "
 (class_declaration name: (_) @name) @definition
 (function_declaration name: (_) @name) @definition
 (generator_function_declaration name: (_) @name) @definition
@@ -38,7 +38,7 @@ pub const JAVASCRIPT: &str = "
 ";
 
 /// Definitions and references of TypeScript.
-pub const TYPESCRIPT: &str = "
+pub(crate) const TYPESCRIPT: &str = "
 (interface_declaration name: (_) @name) @definition
 (type_alias_declaration name: (_) @name) @definition
 (enum_declaration name: (_) @name) @definition
@@ -50,7 +50,7 @@ pub const TYPESCRIPT: &str = "
 ";
 
 /// Definitions and references of Go.
-pub const GO: &str = "
+pub(crate) const GO: &str = "
 (function_declaration name: (_) @name) @definition
 (method_declaration name: (_) @name) @definition
 (type_spec name: (_) @name) @definition
@@ -60,7 +60,7 @@ pub const GO: &str = "
 ";
 
 /// Definitions and references of C.
-pub const C: &str = "
+pub(crate) const C: &str = "
 (function_definition declarator: (function_declarator declarator: (identifier) @name)) @definition
 (function_definition declarator: (pointer_declarator declarator: (function_declarator declarator: (identifier) @name))) @definition
 (declaration declarator: (function_declarator declarator: (identifier) @name)) @definition
@@ -74,7 +74,7 @@ pub const C: &str = "
 ";
 
 /// Definitions and references of C++.
-pub const CPP: &str = "
+pub(crate) const CPP: &str = "
 (class_specifier name: (type_identifier) @name body: (_)) @definition
 (function_definition declarator: (function_declarator declarator: (field_identifier) @name)) @definition
 (function_definition declarator: (function_declarator declarator: (qualified_identifier name: (_) @name))) @definition
@@ -90,7 +90,7 @@ pub const CPP: &str = "
 ";
 
 /// Definitions and references of Java.
-pub const JAVA: &str = "
+pub(crate) const JAVA: &str = "
 (class_declaration name: (_) @name) @definition
 (interface_declaration name: (_) @name) @definition
 (enum_declaration name: (_) @name) @definition

@@ -8,7 +8,7 @@ use crate::limits;
 
 /// A definition with its score.
 #[derive(Clone, Copy, Debug)]
-pub struct RankedDefinition {
+pub(crate) struct RankedDefinition {
     /// Index of the file.
     pub file: usize,
     /// Index in [`FileMap::definitions`].
@@ -30,7 +30,7 @@ struct NameUses {
 /// All definitions of `files`, highest score first. A mention counts less if the same file repeats
 /// it, if many files define the name, and if many files mention it. Each further definition of a
 /// file counts less than the previous one, so that no file fills the whole map.
-pub fn rank(files: &[(&Path, Arc<FileMap>)]) -> Vec<RankedDefinition> {
+pub(crate) fn rank(files: &[(&Path, Arc<FileMap>)]) -> Vec<RankedDefinition> {
     let mut names: WordMap<NameUses> = WordMap::default();
     for (index, (_, file)) in files.iter().enumerate() {
         for definition in &file.definitions {
