@@ -76,7 +76,7 @@ impl HttpServer {
             if !options.public {
                 return refused(
                     "an address outside the loopback interface requires --allow-public",
-                    "any host that reaches the port could try tokens",
+                    "other hosts could connect and guess tokens",
                 );
             }
             if tls.is_none() && !options.behind_proxy {
@@ -172,7 +172,7 @@ impl HttpServer {
             state.sockets.wait().await;
         };
         if tokio::time::timeout(limits::HTTP_GOODBYE, finished).await.is_err() {
-            tracing::debug!("connections were closed before they had finished");
+            tracing::debug!("open connections were closed at shutdown; their responses may be incomplete");
         }
     }
 }

@@ -76,7 +76,7 @@ pub(crate) async fn serve(
         }
     });
     if drained.await.is_err() {
-        tracing::warn!("the connection did not drain in time");
+        tracing::warn!("pending output was not written to the client in time");
         writing.abort();
     }
     read

@@ -126,7 +126,7 @@ impl NativeAgent {
         if !ignored.is_empty() && built {
             let changed = environment.loaded.distrusted.map(|why| format!(" ({why})")).unwrap_or_default();
             let description = format!(
-                "{} in .nuncio/config.toml would allow more than the user settings{changed}: run `nuncio trust {}` to apply all of them",
+                "{} in .nuncio/config.toml would allow more than the user settings{changed}: to apply all project settings, run `nuncio trust {}`",
                 ignored.join(", "),
                 environment.cwd().display()
             );
@@ -186,7 +186,7 @@ impl NativeAgent {
         if !skipped.is_empty() {
             let names: Vec<String> = skipped.iter().map(|path| one_line(path.display().to_string())).collect();
             let description = format!("{}: owned by another user, in a world-writable directory", names.join(", "));
-            turn.emit(Body::notice(Severity::Warning, "Project files of another user are ignored", description)).await;
+            turn.emit(Body::notice(Severity::Warning, "Project files owned by another user are ignored", description)).await;
         }
     }
 

@@ -56,7 +56,7 @@ fn auth_methods() -> Value {
             "id": settings,
             "type": "agent",
             "name": "nuncio settings",
-            "description": "Uses the model of nuncio's settings, or one that a local server offers",
+            "description": "Uses the model from nuncio's settings, or a model on a local server",
         },
     ])
 }

@@ -82,7 +82,7 @@ pub(crate) fn openapi() -> Value {
         "components": {
             "schemas": schemas,
             "responses": errors(&envelope),
-            "securitySchemes": { "token": { "type": "http", "scheme": "bearer", "description": "The owner token (file `token` in nuncio's data directory), or a token of `nuncio token new`." } },
+            "securitySchemes": { "token": { "type": "http", "scheme": "bearer", "description": "The owner token (file `token` in nuncio's data directory), or a token created with `nuncio token new`." } },
         },
     });
     shape::shape(&mut document);

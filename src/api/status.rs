@@ -119,7 +119,7 @@ impl Method for ListModels {
     const ROUTES: &'static [Route] = &[Route::get("/v1/models")];
     const ROLE: ClientRole = ClientRole::Observer;
     const DOC: &'static str =
-        "Lists the usable models: models of the settings, of providers with an API key, and of a local server.";
+        "Lists the usable models: models from the settings, from providers with an API key, and from a local server.";
 
     async fn call(cx: CallContext, _params: NoParams) -> Result<Reply<ModelList>> {
         let services = &cx.app.services;

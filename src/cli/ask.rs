@@ -1,4 +1,4 @@
-//! Permission questions on a terminal. Without a terminal no client is attached to answer, and the
+//! Permission questions on a terminal. Without a terminal no connected client can answer the permission request, and the
 //! broker denies.
 
 use std::io::{BufRead, IsTerminal, Write};

@@ -54,7 +54,7 @@ pub(crate) async fn run(environment: Environment, mut args: CommonArgs, yes: boo
             .hint("answer the questions with y, or run `nuncio demo --yes`"));
     }
     print(format!(
-        "\nWhat it changed:\n{}\nShow the session again:  nuncio sessions show {id}\n",
+        "\nChanges:\n{}\nShow the session again:  nuncio sessions show {id}\n",
         patch::unified_diff(Some(Side::text("mean.sh", MEAN)), Some(Side::text("mean.sh", &fixed))).text
     ))?;
     Ok(0)

@@ -53,7 +53,7 @@ pub(super) struct CommonFlags {
         help_heading = "Common options"
     )]
     sandbox: Option<String>,
-    /// Allow work in another directory (repeatable)
+    /// Allow work in another directory; with `token new`, limit the token to it (repeatable)
     #[arg(long = "root", global = true, value_name = "DIR", help_heading = "Common options")]
     roots: Vec<PathBuf>,
     /// Read settings from FILE
@@ -126,14 +126,18 @@ pub(super) enum CliCommand {
         command: SessionsCommand,
     },
     /// Print a generated schema, or list the schemas
-    Schema { name: Option<String> },
+    Schema {
+        /// Schema to print; without a name, the schemas are listed
+        name: Option<String>,
+    },
     /// Show or check the settings
     Config {
         #[command(subcommand)]
         command: Option<ConfigCommand>,
     },
-    /// Trust a directory: honour its .nuncio/config.toml in full
+    /// Trust a directory: apply all of its .nuncio/config.toml
     Trust {
+        /// Directory to trust
         #[arg(default_value = ".")]
         dir: PathBuf,
     },
@@ -163,13 +167,17 @@ pub(super) enum TokenCommand {
     List,
     /// Create a token and print it; it cannot be shown again
     New {
+        /// Name of the token
         name: String,
         /// Set the role: observer reads; controller also prompts and answers questions
         #[arg(long, default_value = "controller")]
         role: String,
     },
     /// Revoke a token immediately
-    Revoke { name: String },
+    Revoke {
+        /// Name of the token
+        name: String,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -216,6 +224,7 @@ pub(super) enum SessionsCommand {
     },
     /// Show the messages and tool calls of a session
     Show {
+        /// Session id
         id: String,
         /// Print events as JSON lines
         #[arg(long)]
@@ -223,8 +232,9 @@ pub(super) enum SessionsCommand {
     },
     /// Export a session as JSON lines: first the metadata, then the messages
     Export {
+        /// Session id
         id: String,
-        /// Write a directory: session.json, events.ndjson, attachments/, artifacts/
+        /// Write the session to DIR: session.json, events.ndjson, attachments/, artifacts/
         #[arg(long, value_name = "DIR")]
         layout: Option<PathBuf>,
     },
@@ -235,6 +245,7 @@ pub(super) enum SessionsCommand {
     },
     /// Delete sessions with their attachments and artifacts
     Rm {
+        /// Session ids
         #[arg(required = true)]
         ids: Vec<String>,
     },

@@ -15,7 +15,7 @@ use crate::tools::Tools;
 pub(crate) const SCHEMAS: &[(&str, &str)] = &[
     ("methods", "all methods, with the schemas of their params and results"),
     ("openapi", "REST routes of the HTTP server (OpenAPI 3.1)"),
-    ("tools", "all tools, with the schemas of their inputs and of the details of their results"),
+    ("tools", "all tools, with the schemas of their inputs and result details"),
     ("event", "an event of a session's log"),
     ("config", "settings in config.toml"),
 ];

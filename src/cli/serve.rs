@@ -24,7 +24,7 @@ pub(crate) async fn serve(bootstrap: Bootstrap, address: String, options: HttpAr
     let announce = || {
         print(format!("nuncio listens on {url}\n"))?;
         if terminal {
-            return print(format!("owner token: {token_file}\n"));
+            return print(format!("owner token file: {token_file}\n"));
         }
         tracing::info!(url, token_file, "listening");
         Ok(())
@@ -41,7 +41,7 @@ pub(crate) async fn acp_and_serve(bootstrap: Bootstrap, address: String, options
     let announce = || {
         eprintln!("nuncio listens on {url}");
         match terminal {
-            true => eprintln!("owner token: {}", output_line(&token_file)),
+            true => eprintln!("owner token file: {}", output_line(&token_file)),
             false => tracing::info!(url, token_file, "listening"),
         }
     };

@@ -120,7 +120,7 @@ impl Terminal {
     async fn answer(&self, Question { title, content, options, .. }: Question) -> PermissionAnswer {
         let answer = |outcome, reason| PermissionAnswer::without_choice(outcome, "terminal", reason);
         if Approver::for_terminal() == Approver::None {
-            let reason = "permission must be asked for, and no terminal is attached (--mode auto allows the call inside the roots)";
+            let reason = "the call requires permission, and there is no terminal to ask (--mode auto allows it inside the session's directories)";
             return answer(PermissionOutcome::Denied, Some(reason));
         }
         let rendering = RenderOptions { colour: self.colour, ..RenderOptions::default() };
@@ -162,7 +162,7 @@ fn wrapped(text: &str) -> String {
 fn read_input() -> Result<String> {
     let mut text = String::new();
     if std::io::stdin().is_terminal() {
-        return Err(Error::invalid_params("input - reads standard input, which is a terminal"));
+        return Err(Error::invalid_params("input `-`: standard input is a terminal; redirect a file or pipe the JSON"));
     }
     let read = std::io::stdin().take(limits::INPUT_LINE_BYTES_MAX as u64).read_to_string(&mut text);
     read.map_err(|error| Error::io("reading standard input", error))?;

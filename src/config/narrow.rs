@@ -42,10 +42,10 @@ fn narrow_value(path: &str, value: &mut Value, user: &Settings, ignored: &mut Ve
         },
         "permissions.timeout_s" => read(value).is_some_and(|seconds: u64| seconds <= user.permissions.timeout_s),
         "permissions.rules" => {
-            remove_rules(value, Policy::Allow, "permissions.rules that allow", ignored);
+            remove_rules(value, Policy::Allow, "permissions.rules with allow", ignored);
             if user.permissions.default == Policy::Deny {
                 // A rule that asks would widen permissions.
-                remove_rules(value, Policy::Ask, "permissions.rules that ask, because the default is deny", ignored);
+                remove_rules(value, Policy::Ask, "permissions.rules with ask, because the default of the user is deny", ignored);
             }
             true
         }

@@ -43,7 +43,7 @@ pub(super) fn parse(table: &Table, path: &Path) -> Result<Settings> {
 fn check_servers(settings: &Settings) -> Result<(), String> {
     for (name, server) in &settings.lsp {
         if !server.command.is_empty() && server.files.is_empty() {
-            return Err(format!("lsp.{name}.files: list the files that it handles, e.g. files = [\"*.rs\"]"));
+            return Err(format!("lsp.{name}.files: set file patterns, e.g. files = [\"*.rs\"]"));
         }
         for glob in &server.files {
             globset::Glob::new(glob).map_err(|error| format!("lsp.{name}.files: {error}"))?;

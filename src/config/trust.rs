@@ -38,7 +38,7 @@ impl Trusted {
         match self {
             Trusted::Yes | Trusted::No => None,
             Trusted::Changed => Some("they changed since they were trusted"),
-            Trusted::NoDigest => Some("they were trusted before nuncio recorded their content"),
+            Trusted::NoDigest => Some("they were trusted with an older version of nuncio, which did not record their content"),
         }
     }
 }

@@ -52,7 +52,7 @@ impl Auth {
     fn host(&self, uri: &Uri, headers: &HeaderMap) -> Result<Authority> {
         let refused = |host: &str| {
             Error::new(Kind::Forbidden, format!("host {host:?} is not allowed"))
-                .hint("use a loopback name, or start the server with --allow-host HOST")
+                .hint("use localhost or 127.0.0.1, or start the server with --allow-host HOST")
         };
         let mut named = headers.get_all(HOST).iter();
         let (first, second) = (named.next(), named.next());

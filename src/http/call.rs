@@ -37,7 +37,7 @@ pub(crate) async fn answer(
         let work = async { Ok(StoredResult::Json { status: route.status, body: run(row, cx, params).await? }) };
         match server.idempotency.outcome(&server.app, key, row.name, &asked, work).await? {
             StoredResult::Json { status, body } => Ok((status, body)),
-            StoredResult::Turn(_) => Err(Error::internal("the response stored for a call is a turn")),
+            StoredResult::Turn(_) => Err(Error::internal("internal error: the stored response to a call is a turn")),
         }
     };
     let (status, body) = if route.verb == "GET" { work.await? } else { state.run_detached(work).await? };

@@ -29,7 +29,7 @@ pub(crate) async fn form(headers: HeaderMap, bytes: Bytes) -> Result<Map<String,
     while let Some(part) = parts.next_field().await.map_err(|error| wrong(&error.body_text()))? {
         let Some(name) = part.file_name().map(String::from) else {
             let field = part.name().unwrap_or("").to_string();
-            return Err(wrong(&format!("{field}: unknown field; a form contains exactly one file")));
+            return Err(wrong(&format!("{field}: unknown field; the form must contain exactly one file")));
         };
         if !file.is_empty() {
             return Err(wrong(&"contains more than one file"));

@@ -114,7 +114,7 @@ async fn body(state: &AppState, request: Request, form: bool) -> Result<Map<Stri
     }
     match serde_json::from_slice(&bytes) {
         Ok(Value::Object(object)) => Ok(object),
-        Ok(_) => Err(Error::invalid_params("the body: must be a JSON object")),
+        Ok(_) => Err(Error::invalid_params("the body must be a JSON object")),
         Err(error) => Err(Error::new(Kind::ParseError, format!("the body is not JSON: {error}"))),
     }
 }
@@ -167,8 +167,11 @@ pub(crate) async fn bytes(state: &AppState, body: Body) -> Result<Bytes> {
             let wanted = (bytes.len().saturating_sub(limits::HTTP_BODY_BYTES_SMALL as usize) >> 10)
                 - held.as_ref().map_or(0, SemaphorePermit::num_permits);
             if wanted > 0 {
-                let more =
-                    state.bodies.acquire_many(wanted as u32).await.map_err(|_| Error::internal("the limit on bodies is closed"))?;
+                let more = state
+                    .bodies
+                    .acquire_many(wanted as u32)
+                    .await
+                    .map_err(|_| Error::internal("internal error: the semaphore of request bodies is closed"))?;
                 match &mut held {
                     Some(held) => held.merge(more),
                     None => held = Some(more),

@@ -49,7 +49,7 @@ async fn openapi_json(Extension(state): StateExtension) -> Response {
 
 async fn metrics_text(Extension(state): StateExtension, Extension(client): ClientExtension) -> Response {
     if !client.sees_all {
-        let message = "metrics cover all sessions, but this token is limited to some";
+        let message = "this token is limited to some sessions; metrics require a token for all sessions";
         return ApiError(Error::new(Kind::Forbidden, message)).into_response();
     }
     match metrics::text(&state.requests, state.app.sessions_now().map(|sessions| &**sessions)) {

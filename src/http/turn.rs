@@ -50,7 +50,9 @@ pub(crate) async fn answer(
             };
             match state.run_detached(work).await? {
                 StoredResult::Turn(started) => started,
-                StoredResult::Json { .. } => return Err(Error::internal("the response stored for a prompt is not a turn")),
+                StoredResult::Json { .. } => {
+                    return Err(Error::internal("internal error: the stored response to a prompt is not a turn"));
+                }
             }
         }
     };
@@ -112,7 +114,7 @@ fn end(event: &Event) -> Option<Result<StopReason>> {
     match &event.body {
         Body::TurnCompleted { stop_reason } => Some(Ok(*stop_reason)),
         Body::TurnCancelled {} => Some(Ok(StopReason::Cancelled)),
-        Body::TurnInterrupted {} => Some(Err(Error::new(Kind::Cancelled, "the process that ran the turn ended before the turn"))),
+        Body::TurnInterrupted {} => Some(Err(Error::new(Kind::Cancelled, "the process exited before the turn was complete"))),
         Body::TurnFailed { code, message, hint } => {
             let mut error = Error::new(Kind::from_code(code).unwrap_or(Kind::Internal), message.as_str());
             error.hint = hint.clone();

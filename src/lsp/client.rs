@@ -247,7 +247,7 @@ impl LanguageClient {
                 Err(format!("{method}: {}", error["message"].as_str().unwrap_or("an error without a message")))
             }
             Err(RequestError::Invalid(error)) => Err(format!("{method}: {error}")),
-            Err(RequestError::Closed) => Err(format!("{method}: the server ended")),
+            Err(RequestError::Closed) => Err(format!("{method}: the language server exited")),
         }
     }
 

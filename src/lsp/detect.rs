@@ -66,7 +66,7 @@ pub(crate) fn choose(
     }
     let Some(known) = KNOWN_LANGUAGES.iter().find(|known| fits(known.files.iter().copied(), relative)) else {
         let kind = path.extension().map_or("files like this".into(), |extension| format!("*.{}", extension.display()));
-        return Err(format!("no language server for {kind} is known; the settings can name one: [lsp.NAME] command, files"));
+        return Err(format!("no language server for {kind} is known; to add one, set command and files in [lsp.NAME]"));
     };
     let name = known.name;
     if settings.get(name).is_some_and(|server| server.command.is_empty()) {

@@ -120,7 +120,7 @@ impl Languages {
             .roots
             .iter()
             .find(|root| path.starts_with(root))
-            .ok_or("the file is outside the roots; language servers check only files in the roots")?;
+            .ok_or("the file is outside the session's directories; language servers check only files inside them")?;
         let mut choice = detect::choose(&self.config.settings, &self.config.search, root, path)?;
         let trusted = || self.config.places.as_ref().is_some_and(|places| Trust::load(places).covers(&choice.launch.root));
         if !choice.configured && !trusted() {

@@ -140,7 +140,8 @@ fn next(script: &Script, position: &Mutex<Position>) -> Result<usize, ModelError
     let failure = script.steps.get(position.step).and_then(|step| step.error.as_ref());
     if let Some(failure) = failure.filter(|failure| position.failures < failure.times) {
         position.failures += 1;
-        let message = format!("the script returns HTTP {} ({} of {})", failure.status, position.failures, failure.times);
+        let message =
+            format!("the model script returns HTTP {} (response {} of {})", failure.status, position.failures, failure.times);
         return Err(ModelError::new(retry_policy(failure.status, &[]), message));
     }
     let number = position.step;

@@ -19,7 +19,7 @@ pub fn parse(patch: &str) -> Result<Vec<FilePatch>, String> {
     let mut lines: Vec<&str> = patch.strip_suffix('\n').unwrap_or(patch).split('\n').collect();
     let begins = |line: &&str| envelope::is_begin(line) || unified::is_head(line);
     let Some(first) = lines.iter().position(begins) else {
-        return Err("there is no `*** Begin Patch` and no `--- ` and `+++ ` of a unified diff: nothing to apply".into());
+        return Err("nothing to apply: there is neither `*** Begin Patch` nor the `--- ` and `+++ ` lines of a unified diff".into());
     };
     if lines[first].ends_with('\r') {
         // The whole patch has CRLF line endings; otherwise a `\r` is part of the line that it ends.

@@ -96,7 +96,7 @@ impl Nearest {
                 "the nearest place is line {line}, which is not UTF-8, so {wanted_in} cannot contain it; choose other lines, or use bash"
             ),
             None => {
-                format!("the file ends before line {line}, where {wanted_in} has `{}`; {otherwise}", quote(wanted.trim(), 0))
+                format!("the file has no line {line}, where {wanted_in} has `{}`; {otherwise}", quote(wanted.trim(), 0))
             }
         }
     }

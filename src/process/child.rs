@@ -71,7 +71,7 @@ impl Child {
         let bound = limits::END_WAIT;
         match tokio::time::timeout(bound, self.ending.wait()).await {
             Ok(status) => status,
-            Err(_) => Err(Error::new(Kind::Timeout, format!("ending a command: still running after {bound:?}"))),
+            Err(_) => Err(Error::new(Kind::Timeout, format!("a killed command is still running after {bound:?}"))),
         }
     }
 }

@@ -30,7 +30,7 @@ pub fn helper_main(mut arguments: impl Iterator<Item = OsString>) -> ! {
         None => Err(io::Error::new(io::ErrorKind::InvalidInput, "this subcommand is internal to nuncio")),
     };
     if let Err(error) = &served {
-        eprintln!("nuncio: supervising commands: {error}");
+        eprintln!("nuncio: cannot supervise commands: {error}");
     }
     std::process::exit(if served.is_ok() { 0 } else { FAILED })
 }

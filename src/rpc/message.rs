@@ -65,7 +65,7 @@ impl Incoming {
         let mut object = match value {
             Value::Object(object) => object,
             Value::Array(_) => return Err(invalid(&Id::Null, "batches are not part of ACP: send one message a line")),
-            _ => return Err(invalid(&Id::Null, "a message is a JSON object")),
+            _ => return Err(invalid(&Id::Null, "the message must be a JSON object")),
         };
         let id = match object.remove("id") {
             None => None,
@@ -94,7 +94,7 @@ fn response(id: Id, mut object: Map<String, Value>) -> Result<Incoming, &'static
         (Some(result), None) => Ok(Incoming::Response { id, result: Ok(result) }),
         (None, Some(error)) => Ok(Incoming::Response { id, result: Err(error) }),
         (None, None) => Err("neither a request nor a response: method, result and error are missing"),
-        (Some(_), Some(_)) => Err("a response has a result or an error, not both"),
+        (Some(_), Some(_)) => Err("the response has both a result and an error"),
     }
 }
 

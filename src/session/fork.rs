@@ -26,8 +26,8 @@ impl Sessions {
         let copied = tokio::task::spawn_blocking(move || {
             let first = store.events(&parent.id, parent.key, 0, 1, false)?.pop();
             let created = first.filter(|first| matches!(first.body, Body::SessionCreated { .. }));
-            let created =
-                created.ok_or_else(|| Error::internal(format!("session {} does not start with session.created", parent.id)))?;
+            let created = created
+                .ok_or_else(|| Error::internal(format!("the log of session {} does not start with session.created", parent.id)))?;
             let created = Event { session_id: id, at_ms, ..created };
             let row = store.fork_session(parent.key, &created, until, std::process::id())?;
             log.session(&row)

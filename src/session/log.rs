@@ -280,5 +280,5 @@ fn writer_gone() -> Error {
 
 /// The error of an append after ownership was lost.
 pub(super) fn fenced(id: &SessionId) -> Error {
-    Error::new(Kind::SessionBusy, format!("session {id} was taken by another process"))
+    Error::new(Kind::SessionBusy, format!("session {id} was taken over by another process"))
 }

@@ -114,7 +114,7 @@ impl OpenSession {
 
     /// The error of a request to a session that is being closed.
     pub(super) fn closing(&self) -> Error {
-        Error::new(Kind::SessionBusy, format!("session {} is being closed", self.log.id)).hint("retry: the session opens again")
+        Error::new(Kind::SessionBusy, format!("session {} is being closed", self.log.id)).hint("retry to reopen the session")
     }
 
     /// The turn that runs in this process.

@@ -70,7 +70,7 @@ impl Turn {
     ) -> (Option<PermissionId>, PermissionAnswer) {
         let id = PermissionId::new();
         let Some(mut answered) = self.broker.ask(id.clone(), options.clone()) else {
-            let reason = Some("no client is attached to answer");
+            let reason = Some("no connected client can answer the permission request");
             return (None, PermissionAnswer::without_choice(PermissionOutcome::Denied, "nobody", reason));
         };
         let deadline_ms = now_ms() + timeout.as_millis() as u64;

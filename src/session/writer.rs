@@ -177,7 +177,8 @@ fn commit(writer: &mut Writer, groups: Vec<Group>, durable: bool, metrics: &Sess
                 let turn = append.events.last().and_then(|last| last.turn_id.clone().filter(|_| !last.body.ends_turn()));
                 log.publish(append.events, Some(metrics));
                 if let Some(waited) = waited {
-                    let description = format!("another process kept it locked for {} s; no events were lost", waited.as_secs());
+                    let description =
+                        format!("another process kept the store locked for {} s; no events were lost", waited.as_secs());
                     log.try_emit(turn, Body::notice(Severity::Warning, "The store was locked", description));
                 }
             }

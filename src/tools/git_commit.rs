@@ -117,7 +117,7 @@ async fn commit(git: &Git<'_>, input: &GitCommitInput) -> Result<GitOutput, Tool
 async fn untracked(git: &Git<'_>, paths: &[OsString]) -> Result<Vec<OsString>, ToolError> {
     let listed = git.read(with_paths(&["ls-files", "--others", "--exclude-standard", "--full-name", "-z", "--"], paths)).await?;
     if listed.truncated {
-        return Err(ToolError::new("git_commit: paths: too many new files; commit a part of them, or use git with bash"));
+        return Err(ToolError::new("git_commit: paths: too many new files; commit fewer files at a time, or use git with bash"));
     }
     Ok(listed.fields().map(|path| pathspec("top,literal", path)).collect())
 }

@@ -199,7 +199,10 @@ impl StatusParser {
             text.push_str("no changes\n");
         }
         if details.truncated {
-            text.push_str(&format!("[the first {} entries; for a part, run git status PATH with bash]\n", limits::GIT_ENTRIES_MAX));
+            text.push_str(&format!(
+                "[the first {} entries; for one directory, run git status PATH with bash]\n",
+                limits::GIT_ENTRIES_MAX
+            ));
         }
         ToolOutput::text(text, details)
     }

@@ -137,7 +137,7 @@ fn map(
     let truncated = count < ranked.len() || skipped > 0;
     if count < ranked.len() {
         let (all, files) = (ranked.len(), below.len());
-        text.push_str(&format!("[{count} of {all} definitions in {files} files; set path or more budget_tokens to see others]\n"));
+        text.push_str(&format!("[{count} of {all} definitions in {files} files; set path or raise budget_tokens to see more]\n"));
     }
     if skipped > 0 {
         text.push_str(&format!("[{skipped} files were skipped: too large, too many or too slow to read; set path]\n"));

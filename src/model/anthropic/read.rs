@@ -180,7 +180,7 @@ impl AnthropicReader {
             None => return Err(interrupted("it ended without a stop reason")),
         };
         if !self.open.is_empty() {
-            return Err(ModelError::new(Retry::Backoff, "the answer ended inside a block"));
+            return Err(ModelError::new(Retry::Backoff, "it ended in the middle of a content block"));
         }
         out.push_back(Chunk::Usage(self.usage));
         out.push_back(Chunk::Stop(reason));

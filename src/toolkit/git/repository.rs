@@ -225,7 +225,7 @@ impl<'c> Git<'c> {
         let inside: Vec<OsString> =
             roots.iter().filter(|root| root.starts_with(&self.top)).map(|root| literal_pathspec(root)).collect();
         if inside.is_empty() {
-            return Err(ToolError(format!("the repository {} is outside the roots", self.top.display())));
+            return Err(ToolError(format!("the repository {} is outside the session's directories", self.top.display())));
         }
         Ok(inside)
     }

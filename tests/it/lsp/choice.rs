@@ -79,11 +79,8 @@ async fn what_is_not_there_is_said() {
         ("a.go", "a.go: no language server for go is installed: gopls is not on PATH"),
         ("a.c", "a.c: no language server for c is installed: clangd is not on PATH"),
         ("a.tsx", "a.tsx: no language server for typescript is installed: typescript-language-server is not on PATH"),
-        ("a.zig", "a.zig: no language server for *.zig is known; the settings can name one: [lsp.NAME] command, files"),
-        (
-            "LICENSE",
-            "LICENSE: no language server for files like this is known; the settings can name one: [lsp.NAME] command, files",
-        ),
+        ("a.zig", "a.zig: no language server for *.zig is known; to add one, set command and files in [lsp.NAME]"),
+        ("LICENSE", "LICENSE: no language server for files like this is known; to add one, set command and files in [lsp.NAME]"),
         (outside.to_str().unwrap(), "denied: permission must be asked for"),
     ];
     for (path, told) in cases {
@@ -134,7 +131,7 @@ async fn a_project_turns_servers_off_and_starts_its_own_when_trusted() {
 async fn settings_that_cannot_be_meant_are_errors() {
     let home = Home::new();
     let cases = [
-        ("[lsp.x]\ncommand = [\"x\"]\n", "lsp.x.files: list the files that it handles, e.g. files = [\"*.rs\"]"),
+        ("[lsp.x]\ncommand = [\"x\"]\n", "lsp.x.files: set file patterns, e.g. files = [\"*.rs\"]"),
         ("[lsp.x]\nfiles = [\"*.x\"]\n", "lsp.x: missing field `command`"),
         ("[lsp.x]\ncommand = [\"x\"]\nfiles = [\"[\"]\n", "lsp.x.files: error parsing glob '['"),
         ("[lsp.x]\ncomand = [\"x\"]\n", "did you mean `command`?"),

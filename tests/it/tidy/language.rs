@@ -2,40 +2,6 @@
 
 use super::source::{assert_none, package, sources};
 
-/// Modules that are checked. A module joins when its comments and messages are rewritten.
-const CHECKED: &[&str] = &[
-    "agent",
-    "api",
-    "app",
-    "cli",
-    "config",
-    "content",
-    "context",
-    "error",
-    "event",
-    "http",
-    "id",
-    "lib",
-    "limits",
-    "local",
-    "lsp",
-    "main",
-    "model",
-    "patch",
-    "permission",
-    "process",
-    "protocol",
-    "rpc",
-    "session",
-    "stdio",
-    "store",
-    "terminal_text",
-    "tools",
-    "transcript",
-    "web",
-    "workspace",
-];
-
 /// Documents that are checked.
 const DOCUMENTS: &[&str] = &["README.md", "docs/ARCHITECTURE.md", "docs/TOOLS.md"];
 
@@ -103,7 +69,7 @@ fn replaced(text: &str) -> Option<&'static (&'static str, &'static str)> {
 #[test]
 fn comments_and_messages_use_plain_terms() {
     let mut findings = Vec::new();
-    for source in sources("src").iter().filter(|source| CHECKED.contains(&source.module())) {
+    for source in &sources("src") {
         let mut before = (0, true);
         for (number, comment) in &source.comments {
             let text = comment.trim_start_matches(['/', '!']).trim();
@@ -128,7 +94,7 @@ fn comments_and_messages_use_plain_terms() {
 #[test]
 fn comments_stay_within_their_columns() {
     let mut findings = Vec::new();
-    for source in sources("src").iter().filter(|source| CHECKED.contains(&source.module())) {
+    for source in &sources("src") {
         let lines: Vec<&str> = source.text.lines().collect();
         for (number, _) in &source.comments {
             let width = lines[number - 1].chars().count();

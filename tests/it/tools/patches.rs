@@ -284,7 +284,7 @@ async fn a_diff_is_read_to_its_end_or_refused() {
 #[tokio::test]
 async fn what_cannot_be_done_is_refused_whole() {
     let cases = [
-        ("", "there is no `*** Begin Patch` and no `--- ` and `+++ ` of a unified diff: nothing to apply"),
+        ("", "nothing to apply: there is neither `*** Begin Patch` nor the `--- ` and `+++ ` lines of a unified diff"),
         (
             "*** Begin Patch\n*** Add File: a\n+1\n",
             "the patch does not end with `*** End Patch`: it may be truncated; send the whole patch",
