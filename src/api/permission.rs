@@ -74,7 +74,7 @@ impl Method for ListPermissions {
             }
             None => accessible(&cx),
         };
-        Ok(Reply::new(PermissionList { permissions: open.iter().flat_map(|session| requests(session)).collect() }))
+        Ok(Reply::new(PermissionList { permissions: open.iter().flat_map(requests).collect() }))
     }
 }
 

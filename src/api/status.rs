@@ -180,7 +180,7 @@ impl Method for GetStatus {
             open.retain(|session| cx.client.has_access_to(&session.log.state(|state| state.cwd.clone())));
         }
         let mut sessions = SessionCounts { open: open.len(), ..SessionCounts::default() };
-        for activity in open.iter().map(|session| Activity::of(session)) {
+        for activity in open.iter().map(Activity::of) {
             sessions.busy += usize::from(activity.status == SessionStatus::Busy);
             sessions.waiting += usize::from(activity.waiting);
         }

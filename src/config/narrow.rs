@@ -154,7 +154,7 @@ mod tests {
         let user = Settings::default();
         let narrower = "[permissions]\ndefault = \"deny\"\ntimeout_s = 1\nrules = [{ policy = \"deny\" }]\n\
                         [sandbox]\nmode = \"read-only\"\nnetwork = false\n[lsp.x]\ncommand = []\n";
-        let mut table: Table = toml::from_str(narrower).unwrap();
+        let mut table: Table = toml::from_str(narrower).expect("settings");
         let expected = table.clone();
         assert_eq!(narrow(&mut table, &user), Vec::<String>::new());
         assert_eq!(table, expected);
@@ -165,9 +165,9 @@ mod tests {
 
     #[test]
     fn an_undeclared_setting_of_a_project_is_ignored() {
-        let mut table: Table = toml::from_str("new = 1\n[tools]\nmax_concurrency = 2\nnew = 3\n").unwrap();
+        let mut table: Table = toml::from_str("new = 1\n[tools]\nmax_concurrency = 2\nnew = 3\n").expect("settings");
         let ignored = narrow_by(&[("tools.max_concurrency", ProjectRight::Set)], &mut table, &Settings::default());
         assert_eq!(ignored, ["new", "tools.new"]);
-        assert_eq!(table, toml::from_str("[tools]\nmax_concurrency = 2\n").unwrap());
+        assert_eq!(table, toml::from_str("[tools]\nmax_concurrency = 2\n").expect("settings"));
     }
 }

@@ -2,6 +2,7 @@
 
 /// The effect of a command, as far as its text shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::enum_variant_names, reason = "side effect is the established term")]
 pub(crate) enum Effect {
     /// The words describe everything that the command does.
     Transparent,
