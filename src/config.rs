@@ -1,5 +1,6 @@
-//! Settings: plain data, read once. Layers, from lowest to highest: defaults, user file, project
-//! file, environment, flags, session. Apart from `main`, no other module reads the environment.
+//! Settings: plain data, read once. Layers, from lowest to highest precedence: defaults, user file,
+//! project file, environment variables, command-line flags, session. Apart from `main`, no other
+//! module reads environment variables.
 
 mod data_paths;
 mod git;

@@ -1,5 +1,5 @@
-//! Language models: a request goes in, a stream of chunks comes out. Each provider protocol is one
-//! file, private to this module.
+//! Language models: sends requests to models, and returns each answer as a stream of chunks. Each
+//! provider protocol has a private submodule.
 
 mod allowance;
 mod answer;

@@ -1,5 +1,5 @@
 //! Permissions: the resources that a tool call accesses, as plain data, and the rules that decide
-//! about it.
+//! whether the call is allowed.
 
 pub mod hidden;
 pub(crate) mod paths;
@@ -8,7 +8,7 @@ pub mod shell;
 
 pub use crate::config::AccessKind;
 
-/// The resources that a tool call accesses, known before it runs.
+/// The resources that a tool call will access, determined before the call runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {
     pub kind: AccessKind,
@@ -16,29 +16,29 @@ pub struct Access {
     pub paths: Vec<String>,
     /// The shell command, for [`AccessKind::Exec`].
     pub command: Option<String>,
-    /// The variables set for the command, as assignments in shell syntax.
+    /// The environment variables set for the command, as assignments in shell syntax.
     pub environment: String,
     /// The normalised URL, for [`AccessKind::Network`].
     pub url: Option<String>,
 }
 
 impl Access {
-    /// Reads a path.
+    /// Creates an access that reads a path.
     pub(crate) fn read(path: impl Into<String>) -> Access {
         Access { paths: vec![path.into()], ..Access::none() }
     }
 
-    /// Writes a path.
+    /// Creates an access that writes a path.
     pub(crate) fn write(path: impl Into<String>) -> Access {
         Access { kind: AccessKind::Write, ..Access::read(path) }
     }
 
-    /// Fetches a URL.
+    /// Creates an access that fetches a URL.
     pub(crate) fn network(url: impl Into<String>) -> Access {
         Access { kind: AccessKind::Network, url: Some(url.into()), ..Access::none() }
     }
 
-    /// Access to nothing outside the session.
+    /// Creates an access to nothing outside the session.
     pub(crate) fn none() -> Access {
         Access { kind: AccessKind::Read, paths: Vec::new(), command: None, environment: String::new(), url: None }
     }

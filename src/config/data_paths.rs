@@ -68,7 +68,8 @@ pub struct DataPaths {
 }
 
 impl DataPaths {
-    /// `data` overrides the data directory (`--data-dir`).
+    /// Determines the paths from the environment. `data` overrides the data directory
+    /// (`--data-dir`).
     pub(crate) fn new(environment: &Environment, data: Option<&Path>) -> Result<DataPaths> {
         let home = environment.get("HOME").map(PathBuf::from);
         let mut places = match environment.get("NUNCIO_HOME") {
@@ -89,7 +90,7 @@ impl DataPaths {
         Ok(places)
     }
 
-    /// Files that hold permissions or state. Tools must not write them.
+    /// Files that hold nuncio's permissions or state. Tools must not write to these files.
     pub(crate) fn own_files(&self) -> Vec<PathBuf> {
         let names =
             ["nuncio.db", "nuncio.db-wal", "nuncio.db-shm", "token", "tokens.json", "trusted", "locks", "artifacts", "attachments"];

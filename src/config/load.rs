@@ -1,4 +1,5 @@
-//! Reads and merges the layers. The file of a project that is not trusted is narrowed first.
+//! Reads and merges the layers of settings. The settings of an untrusted project are narrowed first
+//! (narrow.rs).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,7 +17,7 @@ use super::trust::{Trust, Trusted};
 use crate::error::{Error, Result};
 use crate::options::{Mode, Thinking};
 
-/// The layer that a value comes from.
+/// The layer that the value of a setting comes from.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
     User(PathBuf),
@@ -57,9 +58,9 @@ pub struct Loaded {
     pub project_rules: Vec<Rule>,
     /// Origin of each value that is not a default, by dotted name.
     pub origins: BTreeMap<String, Origin>,
-    /// Settings of the project's file that were ignored, for a notice.
+    /// Names of the settings in the project's file that were ignored, which are shown in a notice.
     pub ignored: Vec<String>,
-    /// Why a formerly trusted project is no longer trusted.
+    /// The reason why a formerly trusted project is no longer trusted.
     pub distrusted: Option<&'static str>,
     table: Table,
 }

@@ -1,16 +1,16 @@
-//! Reduces the settings of an untrusted project to what they may change.
+//! Reduces the settings of an untrusted project to those that the project may change.
 
 use toml::{Table, Value};
 
 use super::settings::{PROJECT_RIGHTS, Policy, ProjectRight, Rule, SandboxMode, Settings};
 
-/// Removes from the table of a project's file what [`PROJECT_RIGHTS`] does not permit. Returns the
-/// names of what was removed, for a notice.
+/// Removes the settings that [`PROJECT_RIGHTS`] does not permit from the table of a project's
+/// settings file. Returns the names of the removed settings, which are shown in a notice.
 pub(super) fn narrow(table: &mut Table, user: &Settings) -> Vec<String> {
     narrow_by(PROJECT_RIGHTS, table, user)
 }
 
-/// Keeps only settings that are in `rights`, so that a setting without a right is removed.
+/// Keeps only the settings that `rights` lists and permits, so that an unlisted setting is removed.
 fn narrow_by(rights: &[(&str, ProjectRight)], table: &mut Table, user: &Settings) -> Vec<String> {
     let mut given = std::mem::take(table);
     let mut ignored = Vec::new();
@@ -31,8 +31,8 @@ fn narrow_by(rights: &[(&str, ProjectRight)], table: &mut Table, user: &Settings
     ignored
 }
 
-/// Removes the parts of a value that widen the user's settings, and lists them in `ignored`.
-/// Returns false if nothing of the value may be used.
+/// Removes the parts of a value that are less strict than the user's settings, and lists the
+/// removed parts in `ignored`. Returns false if no part of the value may be used.
 fn narrow_value(path: &str, value: &mut Value, user: &Settings, ignored: &mut Vec<String>) -> bool {
     match path {
         "permissions.default" => match (read(value), user.permissions.default) {
@@ -42,10 +42,10 @@ fn narrow_value(path: &str, value: &mut Value, user: &Settings, ignored: &mut Ve
         },
         "permissions.timeout_s" => read(value).is_some_and(|seconds: u64| seconds <= user.permissions.timeout_s),
         "permissions.rules" => {
-            remove_rules(value, Policy::Allow, "permissions.rules with allow", ignored);
+            remove_rules(value, Policy::Allow, "permissions.rules that allow", ignored);
             if user.permissions.default == Policy::Deny {
-                // A rule that asks would widen permissions.
-                remove_rules(value, Policy::Ask, "permissions.rules with ask, because the default of the user is deny", ignored);
+                // An ask rule would widen permissions, because the default is `deny`.
+                remove_rules(value, Policy::Ask, "permissions.rules that ask, because the default is deny", ignored);
             }
             true
         }
@@ -81,7 +81,7 @@ fn remove_rules(rules: &mut Value, policy: Policy, name: &str, ignored: &mut Vec
     }
 }
 
-/// Takes the value of a dotted name out of a table.
+/// Removes the value with a dotted name from a table, and returns the value.
 fn remove(table: &mut Table, path: &str) -> Option<Value> {
     match path.split_once('.') {
         Some((name, rest)) => remove(table.get_mut(name)?.as_table_mut()?, rest),
@@ -100,7 +100,7 @@ fn insert(table: &mut Table, path: &str, value: Value) {
     }
 }
 
-/// Lists the settings that are left in a table.
+/// Adds the dotted names of all settings in a table to `ignored`.
 fn undeclared(table: &Table, prefix: &str, ignored: &mut Vec<String>) {
     for (name, value) in table {
         match value {
@@ -116,7 +116,7 @@ mod tests {
 
     use super::*;
 
-    /// The dotted names of all settings. A map or a list is one setting.
+    /// Adds the dotted names of all settings to `names`. A map or a list counts as one setting.
     fn settings(schema: &Json, root: &Json, prefix: &str, names: &mut Vec<String>) {
         let target = schema["$ref"].as_str().and_then(|target| root.pointer(target.trim_start_matches('#')));
         let section = target.unwrap_or(schema);

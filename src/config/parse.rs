@@ -10,7 +10,8 @@ use super::settings::{Provider, Settings};
 use crate::error::{Error, Kind, Result, out_of_files};
 use crate::workspace::read_small_text;
 
-/// Parses a file and returns its table and text, or `None` if it is missing and not `required`.
+/// Parses a settings file. Returns its table and text, or `None` if the file is missing and not
+/// `required`.
 pub(super) fn read(path: &Path, required: bool) -> Result<Option<(Table, String)>> {
     let text = match read_small_text(path) {
         Ok(text) => text,
@@ -54,13 +55,13 @@ fn check_servers(settings: &Settings) -> Result<(), String> {
 
 /// An error about the settings file at `path`, with credentials in URLs masked.
 pub(super) fn invalid(path: &Path, problem: impl fmt::Display) -> Error {
-    // The problem may quote the file, including URLs with credentials.
+    // The text of the problem may quote the file, including URLs with credentials.
     let problem = mask_urls(&problem.to_string());
     Error::new(Kind::InvalidParams, format!("reading config {}: {problem}", path.display()))
 }
 
-/// Suggests the closest known name for serde's "unknown field `x`, expected one of `a`, `b`", and
-/// for unknown variants.
+/// Suggests the closest known name for serde's error message "unknown field `x`, expected one of
+/// `a`, `b`", and for the message about an unknown variant.
 fn nearest(message: &str) -> Option<String> {
     let rest = ["unknown field ", "unknown variant "].iter().find_map(|start| message.strip_prefix(start))?;
     let mut names = rest.lines().next()?.split('`').skip(1).step_by(2);
@@ -69,7 +70,7 @@ fn nearest(message: &str) -> Option<String> {
     closest(unknown, &known)
 }
 
-/// A hint with the known name that is most similar to `unknown`, if there is one.
+/// Returns a hint with the known name that is most similar to `unknown`, if any is similar.
 pub(super) fn closest(unknown: &str, known: &[&str]) -> Option<String> {
     let best = similar::get_close_matches(unknown, known, 1, 0.5);
     best.first().map(|name| format!("did you mean `{name}`?"))

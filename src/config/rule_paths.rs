@@ -1,13 +1,13 @@
-//! The paths of permission rules, as they are matched: expanded, normalised, and with symlinks
-//! resolved.
+//! Prepares the paths of permission rules for matching: expands and normalises the paths, and
+//! resolves symlinks.
 
 use std::path::{Component, Path, PathBuf};
 
 use super::data_paths::DataPaths;
 use super::settings::{Policy, Rule};
 
-/// Expands `~/` in the paths of rules and adds a copy of each rule whose path contains symlinks,
-/// with the resolved path.
+/// Expands `~/` in the paths of rules, and normalises the paths. For each rule whose path contains
+/// symlinks, adds a copy of the rule with the resolved path.
 pub(super) fn add_resolved_paths(rules: &mut Vec<Rule>, places: &DataPaths) {
     let mut all = Vec::with_capacity(rules.len());
     for mut rule in rules.drain(..) {
@@ -23,8 +23,8 @@ pub(super) fn add_resolved_paths(rules: &mut Vec<Rule>, places: &DataPaths) {
     *rules = all;
 }
 
-/// Normalizes a glob: `./src/` becomes `src`. A glob that denies or asks also matches everything
-/// below its path.
+/// Normalizes a glob: `./src/` becomes `src`. The glob of a deny or ask rule also matches
+/// everything below its path.
 fn normalize_glob(glob: &str, policy: Policy) -> String {
     let names = Path::new(glob).components().filter(|name| *name != Component::CurDir);
     let plain = names.collect::<PathBuf>().to_string_lossy().into_owned();

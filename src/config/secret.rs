@@ -3,7 +3,7 @@
 /// Placeholder for a masked credential.
 const MASK: &str = "***";
 
-/// Hint for a base URL with a user name or a password.
+/// Hint of the error about a base URL that contains a user name or a password.
 pub(crate) const CREDENTIALS_HINT: &str =
     "remove them and set api_key_env to the name of the environment variable that holds the key";
 
@@ -32,7 +32,7 @@ pub(crate) fn mask_urls(text: &str) -> String {
     masked + left
 }
 
-/// Appends the masked part of a URL after `://`.
+/// Masks the part of a URL after `://`, and appends the result to `masked`.
 fn mask_url(url: &str, masked: &mut String) {
     let url = match credentials(url) {
         Some(at) => {

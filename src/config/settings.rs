@@ -1,4 +1,4 @@
-//! Types of all settings. `schema/config.json` is generated from them.
+//! The types of all settings. `schema/config.json` is generated from these types.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -35,19 +35,20 @@ pub struct Settings {
     pub prompts: BTreeMap<String, PathBuf>,
 }
 
-/// The influence of a project's settings file on a setting, unless its directory is trusted.
+/// How far the settings file of an untrusted project may change a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProjectRight {
     /// The project's value applies.
     Set,
-    /// The project's value applies as far as it is stricter than the user's; see narrow.rs.
+    /// The project's value applies only as far as it is no less strict than the user's value; see
+    /// narrow.rs.
     Narrow,
     /// The project's value is ignored.
     Nothing,
 }
 
-/// The right for each setting; a section is listed as a whole if its settings are ignored. A
-/// setting that is not listed is ignored too.
+/// The project's right for each setting. A section is listed as a whole if all its settings are
+/// ignored. A setting that is not listed is ignored too.
 pub(super) const PROJECT_RIGHTS: &[(&str, ProjectRight)] = &[
     ("model", ProjectRight::Nothing),
     ("durability", ProjectRight::Nothing),
@@ -125,7 +126,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// The name in settings.
+    /// The name of the protocol in settings files.
     pub fn as_str(self) -> &'static str {
         match self {
             Protocol::OpenaiChat => "openai-chat",

@@ -1,5 +1,6 @@
-//! Trusted directories, whose project files may widen permissions. The file `trusted` in the data
-//! directory has a line for each, with a digest of the trusted content. A change revokes the trust.
+//! Trusted directories, whose project settings may widen permissions. The file `trusted` in the
+//! data directory has one line for each trusted directory, with a digest of the trusted content.
+//! Changing the content revokes the trust.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -33,7 +34,7 @@ pub(crate) enum Trusted {
 }
 
 impl Trusted {
-    /// Why a formerly trusted directory is no longer trusted.
+    /// The reason why a formerly trusted directory is no longer trusted.
     pub(crate) fn why_not(self) -> Option<&'static str> {
         match self {
             Trusted::Yes | Trusted::No => None,
@@ -69,8 +70,8 @@ impl Trust {
         }
     }
 
-    /// True if programs that no setting names may run code in `directory`: it or a parent directory
-    /// is trusted and unchanged.
+    /// Returns whether `directory` or a parent directory is trusted and unchanged. Only then may
+    /// programs that no setting names run code in `directory`.
     pub(crate) fn covers(&self, directory: &Path) -> bool {
         let directory = canonical(directory);
         let content = |above: &Path| read_small(&project_file(above));
@@ -131,7 +132,8 @@ fn is_digest(text: &str) -> bool {
 fn digest(directory: &Path, content: Option<&[u8]>) -> String {
     let mut all = Context::new(&SHA256);
     let mut add = |bytes: Option<&[u8]>| {
-        // Hash the length of each part, so that parts cannot be shifted into each other.
+        // Hash the length of each part, so that moving bytes from one part to another changes the
+        // digest.
         all.update(&bytes.map_or(u64::MAX, |bytes| bytes.len() as u64).to_le_bytes());
         all.update(bytes.unwrap_or_default());
     };
@@ -151,7 +153,7 @@ fn digest(directory: &Path, content: Option<&[u8]>) -> String {
     })
 }
 
-/// Names in the settings that may be files: prompts, and the words of commands.
+/// Returns the names in the settings that may refer to files: prompts, and the words of commands.
 fn referenced_files(settings: &Table) -> Vec<String> {
     let tables = |name: &str| settings.get(name).and_then(Value::as_table);
     let prompts = tables("prompts").into_iter().flat_map(Table::values).cloned();

@@ -1,4 +1,5 @@
-//! Bounds of one answer: bytes, blocks and calls. An answer that exceeds one ends as `MaxTokens`.
+//! Limits on one answer: maximum numbers of bytes, blocks and tool calls. An answer that exceeds a
+//! limit is truncated and ends with the stop reason `MaxTokens`.
 
 use super::answer::Chunk;
 use crate::content::ProviderState;
@@ -12,7 +13,7 @@ pub(crate) struct AnswerSize {
     pub blocks: usize,
 }
 
-/// Counts what an answer has used of its bounds.
+/// Counts the bytes, blocks and tool calls of an answer, to enforce the limits.
 #[derive(Debug, Default)]
 pub(crate) struct Allowance {
     received: usize,
@@ -22,13 +23,15 @@ pub(crate) struct Allowance {
 }
 
 impl Allowance {
-    /// Counts bytes from the network. Returns the bound that is exceeded.
+    /// Counts bytes received from the network. Returns a description of the limit if it is
+    /// exceeded.
     pub(crate) fn receive(&mut self, bytes: usize) -> Option<String> {
         self.received += bytes;
         (self.received > MODEL_STREAM_BYTES_MAX).then(|| format!("{} MiB of data", MODEL_STREAM_BYTES_MAX >> 20))
     }
 
-    /// Counts a chunk and shortens its text to the bound. Returns the bound that is exceeded.
+    /// Counts a chunk, and truncates its text at the limit. Returns a description of the limit that
+    /// is exceeded, if any.
     pub(crate) fn take(&mut self, chunk: &mut Chunk) -> Option<String> {
         let thinking = matches!(chunk, Chunk::Thinking(_));
         match chunk {
@@ -53,7 +56,8 @@ impl Allowance {
         self.exceeded(AnswerSize::default())
     }
 
-    /// The bound that is exceeded, counting what the reader has not emitted yet.
+    /// Returns a description of the limit that is exceeded, if any. `pending` is the size of the
+    /// parts that the reader has not emitted yet.
     pub(crate) fn exceeded(&self, pending: AnswerSize) -> Option<String> {
         if self.taken.bytes + pending.bytes > MODEL_ANSWER_BYTES_MAX {
             return Some(format!("{} MiB", MODEL_ANSWER_BYTES_MAX >> 20));

@@ -16,8 +16,8 @@ pub enum Chunk {
     Text(String),
     /// Thinking for the open thinking block. Opens a thinking block if none is open.
     Thinking(String),
-    /// Ends the open block of this kind, or adds an empty one. `state` is sent back to the provider
-    /// with the block. A block also ends when a block of another kind begins.
+    /// Ends the open block of this kind, or adds an empty block. `state` is sent back to the
+    /// provider with the block. A block also ends when a block of another kind begins.
     BlockEnd {
         thinking: bool,
         state: Option<ProviderState>,
@@ -31,8 +31,8 @@ pub enum Chunk {
         state: Option<ProviderState>,
     },
     Usage(Usage),
-    /// The answer exceeds this bound (limits.rs) and is truncated: `Stop(MaxTokens)` follows, and
-    /// none of its tool calls may run.
+    /// The answer exceeds the limit described by `bound` (limits.rs) and is truncated.
+    /// `Stop(MaxTokens)` follows, and no tool call of the answer may run.
     Truncated {
         bound: String,
     },

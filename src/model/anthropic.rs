@@ -19,7 +19,8 @@ use super::wire::{self, EncodedRequest};
 use crate::content::{Part, plain_text};
 use crate::options::Thinking;
 
-/// The state of a thinking block is `{"signature"}`, or `{"redacted"}` if the block is encrypted.
+/// The provider state of a thinking block is `{"signature"}`, or `{"redacted"}` if the block is
+/// encrypted.
 const PROTOCOL: Protocol = Protocol::Anthropic;
 
 #[derive(Serialize)]
@@ -171,15 +172,15 @@ pub(crate) fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedReq
 /// How thinking is configured for a model.
 #[derive(Clone, Copy)]
 enum ThinkingStyle {
-    /// The request sets a budget of tokens. Without a budget the model does not think.
+    /// The request sets a token budget for thinking. Without a budget, the model does not think.
     Budget,
     /// The model decides how much to think, if the request enables thinking.
     Adaptive,
     /// Like `Adaptive`, but the request must disable thinking explicitly.
     ByDefault,
     /// The model always thinks, and its thinking blocks are bound to the preceding conversation. If
-    /// that changed (pruned, compacted), the API drops the blocks instead of rejecting the request
-    /// (platform.claude.com/docs/en/build-with-claude/preserved-thinking).
+    /// that conversation changed (pruned, compacted), the API drops the blocks instead of rejecting
+    /// the request (platform.claude.com/docs/en/build-with-claude/preserved-thinking).
     Bound,
 }
 
@@ -242,8 +243,9 @@ fn thinking_config(
     }
 }
 
-/// True if the API would reject thinking for a model with a budget: after tool results, thinking is
-/// accepted only if the turn with the calls begins with a thinking block of the same provider.
+/// Returns whether the API would reject a request with thinking. For a model with a thinking
+/// budget, the API accepts thinking after tool results only if the turn with the tool calls begins
+/// with a thinking block from the same provider.
 fn is_thinking_rejected(thinking_style: ThinkingStyle, turns: &[Turn<'_>]) -> bool {
     let [.., assistant, results] = turns else { return false };
     matches!(thinking_style, ThinkingStyle::Budget)

@@ -14,23 +14,23 @@ pub struct KnownProvider {
     pub name: &'static str,
     pub protocol: Protocol,
     pub base_url: &'static str,
-    /// Variables variables for the key. The first that is set applies.
+    /// Environment variables for the API key. The first variable that is set applies.
     pub key_env: &'static [&'static str],
-    /// Variables variable that overrides `base_url`.
+    /// Environment variable that overrides `base_url`.
     pub base_env: Option<&'static str>,
     /// Known models; the first is the default. Empty for local servers, which list their own.
     pub models: &'static [&'static str],
     /// Runs on this machine and needs no key.
     pub local: bool,
-    /// Identifies a local server.
+    /// How a local server of this provider is recognized.
     pub mark: Mark,
 }
 
-/// How a server identifies itself.
+/// How a local server identifies itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     None,
-    /// `owned_by` of its models.
+    /// The value of `owned_by` of each model in the server's list.
     Owner(&'static str),
     /// A path next to `/v1` returns an object with a string in this field.
     Answer {
@@ -60,7 +60,7 @@ const fn local(
     KnownProvider { name, protocol: Protocol::OpenaiChat, base_url, key_env, base_env, models: &[], local: true, mark }
 }
 
-/// All built-in providers. The default model is searched in this order.
+/// All built-in providers, in the order in which they are searched for a default model.
 #[rustfmt::skip]
 pub(crate) const PROVIDERS: &[KnownProvider] = &[
     remote("anthropic", Protocol::Anthropic, "https://api.anthropic.com", &["ANTHROPIC_API_KEY"], "ANTHROPIC_BASE_URL",
@@ -95,12 +95,13 @@ fn set(environment: Variables<'_>, name: &str) -> Option<String> {
 }
 
 impl KnownProvider {
-    /// The key from the first variable that is set.
+    /// The API key from the first environment variable that is set.
     pub(crate) fn key(&self, environment: Variables<'_>) -> Option<ApiKey> {
         self.key_env.iter().find_map(|name| set(environment, name).map(|secret| ApiKey::new(secret, *name)))
     }
 
-    /// The base URL, from the variable that overrides it if that is set.
+    /// The base URL: the value of the overriding environment variable if it is set, else the
+    /// default.
     pub fn base_url(&self, environment: Variables<'_>) -> String {
         match self.base_env.and_then(|name| set(environment, name)) {
             None => self.base_url.to_owned(),
@@ -212,7 +213,7 @@ const CONTEXT_WINDOWS: &[(&str, u64)] = &[
 ];
 
 /// Values of `max_tokens` for protocols that require it, by prefix of the bare model name. The
-/// first match applies. They leave room for thinking and are below the maximum of the model.
+/// first match applies. The values leave room for thinking and are below the model's maximum.
 const MAX_OUTPUT_TOKENS: &[(&str, u32)] = &[
     ("claude-3-7", 32_000),
     ("claude-3", 8_192),
@@ -228,14 +229,14 @@ pub fn context_window(model: &str) -> u64 {
     CONTEXT_WINDOWS.iter().find(|(prefix, _)| name.starts_with(prefix)).map_or(CONTEXT_WINDOW, |(_, tokens)| *tokens)
 }
 
-/// Limit for one answer of a model, in tokens.
+/// Maximum size of one answer of a model, in tokens.
 pub(crate) fn max_output_tokens(model: &str) -> u32 {
     let name = bare_name(model);
     MAX_OUTPUT_TOKENS.iter().find(|(prefix, _)| name.starts_with(prefix)).map_or(8_192, |(_, tokens)| *tokens)
 }
 
-/// The key for the tables by model name: the name without a vendor prefix, with `.` replaced by
-/// `-`.
+/// Returns the name of a model in the tables above: without a vendor prefix, and with `.` replaced
+/// by `-`.
 pub(crate) fn bare_name(model: &str) -> Cow<'_, str> {
     let name = model.rsplit('/').next().unwrap_or(model);
     if name.contains('.') { Cow::Owned(name.replace('.', "-")) } else { Cow::Borrowed(name) }

@@ -42,7 +42,7 @@ impl fmt::Debug for ApiKey {
 pub struct Endpoint {
     /// `PROVIDER/NAME`, as in the settings.
     pub id: String,
-    /// The model's name on the wire.
+    /// The model's name in requests.
     pub model: String,
     pub protocol: Protocol,
     /// Base URL without the path of the protocol: `https://api.openai.com/v1`.
@@ -50,15 +50,15 @@ pub struct Endpoint {
     pub key: Option<ApiKey>,
     /// Context window in tokens.
     pub context_window: u64,
-    /// Limit for one answer, in tokens. `None` uses the provider's default, or the catalog's if the
-    /// protocol requires a value.
+    /// Maximum size of one answer, in tokens. `None` uses the provider's default, or the catalog's
+    /// value if the protocol requires one.
     pub max_output_tokens: Option<u32>,
     /// Additional headers of every request.
     pub headers: Vec<(String, String)>,
 }
 
 impl Endpoint {
-    /// The part of the id before the slash.
+    /// The name of the provider: the part of `id` before the slash.
     pub(crate) fn provider(&self) -> &str {
         self.id.split_once('/').map_or(self.id.as_str(), |(provider, _)| provider)
     }
@@ -68,8 +68,8 @@ impl Endpoint {
         format!("{}/{path}", self.base_url.trim_end_matches('/'))
     }
 
-    /// Masks the key and credentials of URLs in `text`. Must be applied to every message about a
-    /// request.
+    /// Masks the API key and the credentials in URLs in `text`. Must be applied to every message
+    /// about a request.
     pub(super) fn masked(&self, text: &str) -> String {
         match self.key.as_ref().map(ApiKey::secret).filter(|secret| !secret.is_empty()) {
             Some(secret) => mask_urls(&text.replace(secret, "[key]")),
@@ -87,7 +87,8 @@ impl fmt::Debug for Endpoint {
     }
 }
 
-/// The HTTP client for `url`. The client for this machine uses no proxy and has a longer timeout.
+/// The HTTP client for `url`. The client for servers on this machine uses no proxy and has a longer
+/// timeout.
 pub fn client(clients: &HttpClients, url: &str) -> Result<reqwest::Client, ModelError> {
     let destination = if is_loopback(url) { Destination::LocalModel } else { Destination::ModelProvider };
     clients.client(destination).map_err(|error| ModelError::new(Retry::Never, format!("creating the HTTP client: {error}")))

@@ -25,12 +25,12 @@ pub struct ModelError {
 }
 
 impl ModelError {
-    /// An error without a hint, of a provider that can be reached.
+    /// Creates an error without a hint. The provider counts as reachable.
     pub(crate) fn new(retry: Retry, message: impl Into<String>) -> Self {
         Self { message: message.into(), hint: None, retry, unreachable: false }
     }
 
-    /// Sets the remedy.
+    /// Sets the hint.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self

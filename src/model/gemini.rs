@@ -18,10 +18,11 @@ use super::wire::{self, EncodedRequest};
 use crate::content;
 use crate::options::Thinking;
 
-/// The state of a block is `{"thoughtSignature"}`, the signature of its part.
+/// The provider state of a block is `{"thoughtSignature"}`, the signature of the part that
+/// contained the block.
 const PROTOCOL: Protocol = Protocol::Gemini;
 
-/// Signature for the calls of other models. The API rejects a call without a signature
+/// Signature for tool calls from other models. The API rejects a tool call without a signature
 /// (ai.google.dev/gemini-api/docs/thought-signatures).
 const SKIP_SIGNATURE: &str = "skip_thought_signature_validator";
 
@@ -143,7 +144,8 @@ pub(crate) fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedReq
     Ok(EncodedRequest { url, headers: Vec::new(), body: wire::body(&body)? })
 }
 
-/// A level for Gemini 3 and later, a budget of tokens for 2.5, nothing for earlier models.
+/// Returns the thinking configuration: a level for Gemini 3 and later, a token budget for Gemini
+/// 2.5, `None` for earlier models.
 fn thinking_config(model: &str, thinking: Thinking) -> Option<ThinkingConfig> {
     let include_thoughts = thinking != Thinking::Off;
     if model.starts_with("gemini-2-5") {

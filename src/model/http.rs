@@ -1,5 +1,5 @@
-//! One attempt of a model request over HTTP: sends it, decodes the events of the answer, and
-//! classifies errors.
+//! One attempt at a model request over HTTP: sends the request, decodes the events of the answer,
+//! and classifies errors.
 
 use std::collections::VecDeque;
 use std::io;
@@ -157,7 +157,7 @@ impl AnswerStream {
         }
     }
 
-    /// Ends the answer at the chunk that exceeds a bound.
+    /// Ends the answer at the chunk that exceeds a limit: discards the later chunks, except usage.
     fn discard_and_truncate(&mut self, bound: String) {
         self.out.retain(|chunk| matches!(chunk, Chunk::Usage(_)));
         self.truncate(bound);

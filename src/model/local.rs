@@ -35,10 +35,11 @@ struct ListedModel {
     owned_by: Option<String>,
 }
 
-/// Queries all local servers concurrently, for [`MODEL_PROBE`] at most. Returns the first in the
-/// order of the catalog that identifies itself.
+/// Queries all local servers concurrently, for [`MODEL_PROBE`] at most. Returns the first server,
+/// in the order of the catalog, that identifies itself.
 pub async fn probe(clients: &HttpClients, environment: Variables<'_>) -> Option<LocalServer> {
-    // Created before the timeout starts: loading certificates may take longer than the requests.
+    // Create the HTTP client before the timeout starts: loading certificates may take longer than
+    // the requests.
     client(clients, "http://127.0.0.1").ok()?;
     let servers = PROVIDERS.iter().filter(|provider| provider.local);
     let answers: FuturesOrdered<_> = servers
@@ -54,8 +55,9 @@ pub async fn probe(clients: &HttpClients, environment: Variables<'_>) -> Option<
     std::pin::pin!(found).next().await
 }
 
-/// The first model of the server at `base_url`, if its list of models has the expected shape and
-/// the server has the mark of `provider`.
+/// Returns the first model of the server at `base_url` that is not an embedding model. Returns
+/// `None` unless the server's list of models has the expected structure and the server has the mark
+/// of `provider`.
 pub async fn identify(clients: &HttpClients, provider: &KnownProvider, base_url: &str, key: Option<ApiKey>) -> Option<String> {
     if has_credentials(base_url) {
         return None;

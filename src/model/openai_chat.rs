@@ -18,8 +18,8 @@ use super::wire::{self, EncodedRequest};
 use crate::content::{Part, plain_text};
 use crate::options::Thinking;
 
-/// The state of a thinking block is `{"provider","field"}`, where `field` is the response field of
-/// its text. OpenRouter adds `"details"`.
+/// The provider state of a thinking block is `{"provider","field"}`, where `field` is the response
+/// field that contained the text. OpenRouter adds `"details"`.
 const PROTOCOL: Protocol = Protocol::OpenaiChat;
 
 #[derive(Serialize)]
@@ -130,7 +130,7 @@ pub(crate) fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedReq
         messages: turns(provider, request),
         tools: tools.collect(),
         stream: true,
-        // Mistral rejects unknown parameters, and reports usage without this one.
+        // Mistral rejects unknown parameters, and reports usage without this parameter.
         stream_options: (provider != "mistral").then_some(StreamOptions { include_usage: true }),
         reasoning_effort: effort(provider, request.thinking),
         max_tokens: endpoint.max_output_tokens.filter(|_| !at_openai),
@@ -140,7 +140,8 @@ pub(crate) fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedReq
     Ok(EncodedRequest { url: endpoint.url("chat/completions"), headers: Vec::new(), body: wire::body(&body)? })
 }
 
-/// `None` if thinking is off, because some servers reject the parameter.
+/// Returns the value of `reasoning_effort`. `None` if thinking is off, because some servers reject
+/// the parameter.
 fn effort(provider: &str, thinking: Thinking) -> Option<&'static str> {
     match (provider, thinking) {
         (_, Thinking::Off) => None,
@@ -155,8 +156,8 @@ fn turns<'a>(provider: &str, request: &'a Request) -> Vec<Turn<'a>> {
     if !request.system.is_empty() {
         turns.push(Turn::System { content: &request.system });
     }
-    // User parts since the last turn of another role. Local chat templates require alternating
-    // turns.
+    // User parts since the last turn of another role. They become one turn, because the chat
+    // templates of local models require alternating turns.
     let mut user_parts: Vec<Cow<'a, Part>> = Vec::new();
     for message in &request.messages {
         match message.as_ref() {
@@ -179,7 +180,8 @@ fn turns<'a>(provider: &str, request: &'a Request) -> Vec<Turn<'a>> {
     turns
 }
 
-/// The images of a result, for a user message: a tool message can contain only text.
+/// Returns the images of a tool result for a user message, because a tool message can contain only
+/// text.
 fn images(result: &ToolResult) -> Vec<Cow<'_, Part>> {
     let images: Vec<Cow<'_, Part>> = result.output.iter().filter(|part| wire::is_image(part)).map(Cow::Borrowed).collect();
     let title = Part::text(format!("Output of {}:", result.name));
@@ -211,7 +213,7 @@ fn assistant<'a>(provider: &str, blocks: &'a [Block]) -> Turn<'a> {
                 let Some(state) = wire::state(state, PROTOCOL).filter(|state| state["provider"] == provider) else {
                     continue;
                 };
-                // Details include the text.
+                // If the state has details, the details include the text.
                 match state["field"].as_str().filter(|_| state.get("details").is_none()) {
                     Some("reasoning") => plain.push_str(thought),
                     Some(_) => content.push_str(thought),

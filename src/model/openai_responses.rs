@@ -19,8 +19,8 @@ use super::wire::{self, EncodedRequest};
 use crate::content::Part;
 use crate::options::Thinking;
 
-/// The state of a thinking block is the whole reasoning item. The state of a text block is
-/// `{"phase"}`, if its message has a phase.
+/// The provider state of a thinking block is the whole reasoning item. The provider state of a text
+/// block is `{"phase"}`, if its message has a phase.
 const PROTOCOL: Protocol = Protocol::OpenaiResponses;
 
 #[derive(Serialize)]
@@ -53,7 +53,7 @@ struct Reasoning {
 #[serde(untagged)]
 enum Item<'a> {
     Own(OwnItem<'a>),
-    /// An item that is sent back unchanged.
+    /// An item of an earlier answer, which is sent back unchanged.
     Verbatim(&'a Value),
 }
 
@@ -126,8 +126,8 @@ pub(crate) fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedReq
     Ok(EncodedRequest { url: endpoint.url("responses"), headers: Vec::new(), body: wire::body(&body)? })
 }
 
-/// Reasoning of a model: support for it, and the values of `effort` for the levels off and minimal.
-/// `off: None` omits the parameter.
+/// A model's support for reasoning, and the values of `effort` for the thinking levels off and
+/// minimal. `off: None` omits the parameter `reasoning`.
 #[derive(Clone, Copy)]
 struct ReasoningSupport {
     reasons: bool,
@@ -139,7 +139,7 @@ const fn reasons(off: &'static str, minimal: &'static str) -> ReasoningSupport {
     ReasoningSupport { reasons: true, off: Some(off), minimal }
 }
 
-/// Reasoning by prefix of the model's name. The first match applies.
+/// Reasoning support by prefix of the model's name. The first match applies.
 const REASONING_SUPPORT: &[(&str, ReasoningSupport)] = &[
     ("gpt-5-codex", reasons("low", "low")),
     ("gpt-5-1", reasons("none", "low")),

@@ -1,4 +1,4 @@
-//! Classifies errors of providers: message, retry policy and delay.
+//! Classifies errors from providers: error message, retry policy and delay.
 
 use std::time::{Duration, SystemTime};
 
@@ -23,7 +23,7 @@ pub(crate) struct ProviderError {
 }
 
 impl ProviderError {
-    /// Converts an error event of a stream.
+    /// Converts an error event in a stream to a [`ModelError`].
     pub(crate) fn error(self) -> ModelError {
         let words: Vec<&str> = [self.kind.as_deref(), word(&self.code), word(&self.status)].into_iter().flatten().collect();
         let retry = match self.code.as_ref().and_then(Value::as_u64) {
@@ -77,7 +77,8 @@ pub(crate) fn retry_policy(status: u16, words: &[&str]) -> Retry {
     }
 }
 
-/// Classifies a response that is not a stream: message, retry policy and hint.
+/// Creates the error for a response that is not an event stream: error message, retry policy and
+/// hint.
 pub(crate) fn response_error(endpoint: &Endpoint, status: u16, headers: &HeaderMap, body: &str) -> ModelError {
     let error = parse_error_body(body);
     // Mask before shortening: a truncated key would not be recognized.

@@ -14,7 +14,8 @@ pub struct Request {
     pub messages: Vec<Arc<Message>>,
     pub tools: Arc<[ToolSpec]>,
     pub thinking: Thinking,
-    /// Identical for all requests of a session: providers use it to route to a warm cache.
+    /// A key that is identical for all requests of a session. Providers use the key to route
+    /// requests to a server with a warm cache.
     pub cache_key: String,
 }
 

@@ -1,5 +1,5 @@
-//! A model that follows a script, for demos and tests. Each request performs one step, counted from
-//! the opening of the session in this process.
+//! A model that follows a script, for demos and tests. Each request performs the next step. Opening
+//! a session in this process starts again at the first step.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -149,7 +149,8 @@ fn next(script: &Script, position: &Mutex<Position>) -> Result<usize, ModelError
     Ok(number)
 }
 
-/// The chunks of a step, and the delay before each. Without a step the answer is `done`.
+/// Returns the chunks of a step, and the delay before each chunk. If the script has no more steps,
+/// the answer is the text `done`.
 fn perform(number: usize, step: Option<&Step>, request: &Request) -> Result<(Duration, Vec<Chunk>), ModelError> {
     let prompt = flattened(request);
     let Some(step) = step else {
@@ -174,7 +175,7 @@ fn perform(number: usize, step: Option<&Step>, request: &Request) -> Result<(Dur
     Ok((Duration::from_millis(step.delay_ms), complete(chunks, &prompt)))
 }
 
-/// Appends the usage (four bytes per token) and the stop.
+/// Appends the usage (four bytes per token) and the stop reason.
 fn complete(mut chunks: Vec<Chunk>, prompt: &str) -> Vec<Chunk> {
     let said: usize = chunks
         .iter()

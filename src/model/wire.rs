@@ -1,5 +1,5 @@
-//! Shared by the provider protocols: reading answers, provider state of blocks, encoding of ids and
-//! results.
+//! Code shared by the provider protocols: decoding of answers, provider state of blocks, encoding
+//! of ids and results.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -23,12 +23,14 @@ pub(crate) type DecodedChunks = VecDeque<Chunk>;
 /// An HTTP request for a model.
 pub(crate) struct EncodedRequest {
     pub url: String,
-    /// Headers of the protocol. `content-type`, the key and the headers of the endpoint are added.
+    /// Headers that the protocol requires. The sender adds `content-type`, the API key and the
+    /// headers of the endpoint.
     pub headers: Vec<(&'static str, &'static str)>,
     pub body: Vec<u8>,
 }
 
-/// Decodes one streamed answer. Error messages need not name the model.
+/// Decodes one streamed answer. Error messages need not name the model, because the caller adds its
+/// name.
 pub(crate) trait EventReader: Send {
     /// Decodes the data of one event. [`Chunk::Stop`] in `out` ends the answer; later events are
     /// ignored.
@@ -39,7 +41,8 @@ pub(crate) trait EventReader: Send {
         AnswerSize::default()
     }
 
-    /// Called if the connection ends without a stop. Returns true if the answer is complete.
+    /// Called if the connection ends before [`Chunk::Stop`]. Returns true if the answer is
+    /// complete.
     fn end(&mut self, _out: &mut DecodedChunks) -> bool {
         false
     }
@@ -55,13 +58,13 @@ pub(crate) fn state(state: &Option<ProviderState>, protocol: Protocol) -> Option
     state.as_ref().filter(|state| state.protocol == protocol.as_str()).map(|state| &state.value)
 }
 
-/// Provider state for a block.
+/// Creates the provider state of a block.
 pub(crate) fn new_state(protocol: Protocol, value: Value) -> Option<ProviderState> {
     Some(ProviderState { protocol: protocol.as_str().to_owned(), value })
 }
 
-/// Returns the id of a tool call if `fits` accepts it, else a hash of nine letters and digits.
-/// Mistral has the strictest rule, which the hash satisfies.
+/// Returns the id of a tool call if `fits` accepts it, else a hash of nine letters and digits. The
+/// hash satisfies the rule of Mistral, which is the strictest.
 pub(crate) fn call_id(id: &str, fits: impl Fn(&str) -> bool) -> Cow<'_, str> {
     if fits(id) {
         return Cow::Borrowed(id);
@@ -91,8 +94,8 @@ pub(crate) fn object(input: &Value) -> Cow<'_, Value> {
     }
 }
 
-/// The text of a tool result, prefixed with `error:` if it failed. For protocols without an error
-/// flag.
+/// The text of a tool result, prefixed with `error:` if it failed. Used by protocols without an
+/// error flag.
 pub(crate) fn result_text(result: &ToolResult) -> String {
     let texts: Vec<Part> = result.output.iter().filter(|part| !is_image(part)).cloned().collect();
     let text = plain_text(&texts);
@@ -123,7 +126,8 @@ pub(crate) fn jittered(fixed: Duration) -> Duration {
     fixed + Duration::from_micros(chance % (crate::limits::MODEL_JITTER.as_micros() as u64 + 1))
 }
 
-/// Serializes the body of a request. Not retried on failure: the result would be the same.
+/// Serializes the body of a request. A failure is not retried, because the result would be the
+/// same.
 pub(crate) fn body(body: &impl serde::Serialize) -> Result<Vec<u8>, ModelError> {
     serde_json::to_vec(body).map_err(|error| ModelError::new(Retry::Never, format!("serializing the request: {error}")))
 }

@@ -6,8 +6,8 @@ use super::paths::{PathGlob, glob_matches};
 use super::rules::Rules;
 use crate::config::{AccessKind, Policy, Rule};
 
-/// Filters the files that a tool reads: hides files for which rules deny reading or require a
-/// request.
+/// Filters the files that a tool reads. Hides files that a rule denies or for which a rule requires
+/// a permission request.
 #[derive(Debug)]
 pub struct Hidden {
     /// The rules for this tool by scope, outermost first. A rule without a path matches every file.
@@ -17,8 +17,8 @@ pub struct Hidden {
 }
 
 impl Hidden {
-    /// Creates the filter for `tool`, or `None` if no rule restricts paths. `approved`: the user
-    /// allowed the call itself, which covers the files below.
+    /// Creates the filter for `tool`, or returns `None` if no rule restricts paths. `approved`: the
+    /// user allowed the call itself, so files that would need a permission request are not hidden.
     pub fn of(rules: &Rules, tool: &str, cwd: &Path, approved: bool) -> Option<Hidden> {
         let applies = |rule: &&Rule| {
             rule.pattern.is_none()

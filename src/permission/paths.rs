@@ -4,29 +4,32 @@ use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher};
 
-/// A path that a call accesses, in its forms for rule matching.
+/// A path that a tool call accesses, in the forms that rules are matched against.
 #[derive(Clone, Debug)]
 pub struct AccessPath {
     /// The path without symlinks.
     pub real: PathBuf,
-    /// The path as it was written, made absolute.
+    /// The path as written in the tool call, made absolute.
     pub written: PathBuf,
     /// The working directory of the session, the base of relative rules.
     pub cwd: PathBuf,
-    /// Inside a root and not guarded.
+    /// The path is inside a root of the session and not guarded.
     pub inside: bool,
-    /// The call would write this path, which affects permissions or is executed implicitly.
+    /// The call would write to this path, and the file affects permissions or is executed
+    /// implicitly.
     pub guarded: bool,
 }
 
 impl AccessPath {
-    /// Returns the path for display, relative to the session's directory if it is below it.
+    /// Returns the path for display. A path below the session's directory is relative to that
+    /// directory.
     pub(crate) fn shown(&self) -> &Path {
         self.written.strip_prefix(&self.cwd).unwrap_or(&self.written)
     }
 
-    /// Returns the forms that rules are matched against, each absolute and relative. Rules that
-    /// allow match the real path only; `cautious` adds the written path.
+    /// Returns the forms of the path that rules are matched against, each absolute and relative to
+    /// the working directory. Allow rules are matched against the real path only; `cautious` adds
+    /// the written path for deny and ask rules.
     pub(super) fn names(&self, cautious: bool) -> impl Iterator<Item = &Path> {
         let paths = if cautious { [Some(&self.real), Some(&self.written)] } else { [Some(&self.real), None] };
         paths.into_iter().flatten().flat_map(|path| [Some(path.as_path()), path.strip_prefix(&self.cwd).ok()]).flatten()

@@ -1,5 +1,5 @@
-//! Decides about a tool call: a pure function of rules, mode and access. Unclear cases require a
-//! permission request.
+//! Decides whether a tool call is allowed, is denied or needs a permission request: a pure function
+//! of the rules, the session mode and the access. Unclear cases need a permission request.
 
 use std::path::Path;
 
@@ -8,12 +8,12 @@ use super::shell::{CommandLine, Match, ShellCommand, escape, wildcard};
 use crate::config::{AccessKind, Policy, Rule};
 use crate::options::Mode;
 
-/// The rules of all scopes. Within a scope, later rules take precedence.
+/// The permission rules of all scopes. Within a scope, later rules take precedence.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     pub user: Vec<Rule>,
     pub project: Vec<Rule>,
-    /// Rules remembered from answers; see [`remembered`].
+    /// Rules remembered from the user's answers to permission requests; see [`remembered`].
     pub session: Vec<Rule>,
 }
 
@@ -29,15 +29,15 @@ impl Rules {
     }
 }
 
-/// A tool call as rules see it.
+/// The properties of a tool call that rules are matched against.
 #[derive(Clone, Debug)]
 pub struct PermissionRequest<'a> {
     pub tool: &'a str,
     pub kind: AccessKind,
-    /// The accessed paths. For a command, the directory of the shell if it is not the session's
-    /// directory.
+    /// The accessed paths. For a shell command, the directory in which the shell runs, if it
+    /// differs from the session's directory.
     pub paths: Vec<AccessPath>,
-    /// The command line, if a shell is to run one.
+    /// The command line, if the tool call runs one in a shell.
     pub line: Option<CommandLine>,
     /// The files that the shell writes through redirections; `None` for a file that cannot be
     /// determined.
@@ -46,7 +46,7 @@ pub struct PermissionRequest<'a> {
 }
 
 impl PermissionRequest<'_> {
-    /// Returns whether a remembered rule is about exactly this line in this directory.
+    /// Returns whether `rule` was remembered for exactly this command line in this directory.
     fn is_remembered_by(&self, rule: &Rule) -> bool {
         let exactly = |(line, pattern): (&CommandLine, &String)| line.is_exactly(pattern);
         let there = rule.path.is_some() || self.paths.iter().all(|place| place.real == place.cwd);
@@ -54,17 +54,18 @@ impl PermissionRequest<'_> {
     }
 }
 
-/// The decision about a call.
+/// The permission decision about a tool call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
     pub policy: Policy,
-    /// The rule that decided; `None` if the mode did.
+    /// The rule that determined the policy; `None` if the session mode determined it.
     pub rule: Option<Rule>,
 }
 
-/// Decides about a call, in this order: a deny rule of any scope, the mode `plan`, the last allow
-/// or ask rule, the mode. `default` replaces `ask` in the mode `ask`. Each command of a line is
-/// decided separately; the strictest decision wins.
+/// Decides about a tool call. In order of precedence: a deny rule in any scope, the mode `plan`,
+/// the last allow or ask rule, the session mode. In the mode `ask`, `default` applies to calls that
+/// no rule matches, except reads inside the roots. Each command in a command line is decided
+/// separately, and the strictest decision applies.
 pub fn decide(rules: &Rules, mode: Mode, default: Policy, request: &PermissionRequest<'_>) -> Decision {
     let about = rules.filter(|rule| concerns(rule, request));
     let strictness = |decision: &Decision| match decision.policy {
@@ -82,8 +83,8 @@ pub fn decide(rules: &Rules, mode: Mode, default: Policy, request: &PermissionRe
         .unwrap_or_else(|| decide_one(None))
 }
 
-/// Applies the rules about files to a redirection. Rules that allow the file do not allow the
-/// command.
+/// Applies the rules about files to the target file of a redirection. A rule that allows writing
+/// the file does not allow the command.
 fn decide_redirect(rules: &Rules, request: &PermissionRequest<'_>, place: &Option<AccessPath>) -> Option<Decision> {
     let about = |rule: &Rule| rule.pattern.is_none() && (rule.path.is_some() || rule.kind == Some(AccessKind::Write));
     let rule = match place {
@@ -94,7 +95,7 @@ fn decide_redirect(rules: &Rules, request: &PermissionRequest<'_>, place: &Optio
             let decisive = about.scopes().into_iter().filter_map(|scope| scope.last().cloned());
             decisive.reduce(|one, other| if one.policy == Policy::Deny { one } else { other })?
         }
-        // The file is unknown and may be any of the restricted ones.
+        // The file is unknown, so it may be any of the restricted files.
         None => {
             let kind = |rule: &Rule| rule.kind.is_none_or(|kind| kind == AccessKind::Write);
             let restricts = |rule: &&Rule| about(rule) && kind(rule) && rule.policy != Policy::Allow;
@@ -106,8 +107,8 @@ fn decide_redirect(rules: &Rules, request: &PermissionRequest<'_>, place: &Optio
     stands.then_some(Decision { policy: rule.policy, rule: Some(rule) })
 }
 
-/// Decides about one command of the line, or about the call if it has none. `rules` are those that
-/// concern the call.
+/// Decides about one command in the command line, or about the tool call itself if it runs no
+/// command. `rules` contains only the rules that concern the call.
 fn decide_one(
     rules: &Rules,
     mode: Mode,
@@ -147,7 +148,7 @@ fn decide_one(
         (None, Mode::AcceptEdits | Mode::Plan, _) => Policy::Ask,
     };
     match uncertain {
-        // An exact-match rule that allows the line overrides the uncertainty.
+        // A rule that allows exactly this command line overrides the uncertainty.
         Some(uncertain) if policy == Policy::Allow && !rule.as_ref().is_some_and(|rule| request.is_remembered_by(rule)) => {
             Decision { policy: Policy::Ask, rule: Some(uncertain) }
         }
@@ -155,20 +156,20 @@ fn decide_one(
     }
 }
 
-/// Returns whether an ask rule concerns this call. Allowing the call then covers everything that it
-/// reads.
+/// Returns whether an ask rule concerns this call. If so, the user's approval of the call covers
+/// everything that the call reads.
 pub(crate) fn asks_about(rules: &Rules, request: &PermissionRequest<'_>) -> bool {
     rules.scopes().into_iter().flatten().any(|rule| rule.policy == Policy::Ask && concerns(rule, request))
 }
 
-/// Returns whether an answer can be remembered. A rule has one path, so calls with several paths
-/// cannot.
+/// Returns whether the answer to a permission request can be remembered as a rule. A rule has only
+/// one path, so answers about calls with several paths cannot be remembered.
 pub(crate) fn can_be_remembered(request: &PermissionRequest<'_>) -> bool {
     request.paths.len() < 2
 }
 
-/// Returns the rule for an answer with `always`: this tool, with only this path or this command in
-/// this directory.
+/// Returns the rule to remember for an answer with `always`. The rule matches this tool, with only
+/// this path, only this URL, or only this command line in this directory.
 pub(crate) fn remembered(policy: Policy, request: &PermissionRequest<'_>) -> Rule {
     Rule {
         tool: Some(escape(request.tool)),
@@ -179,8 +180,8 @@ pub(crate) fn remembered(policy: Policy, request: &PermissionRequest<'_>) -> Rul
     }
 }
 
-/// Returns whether a rule concerns the call, whatever its command. A rule that denies or asks has
-/// to match any part of the call, a rule that allows has to match all of it.
+/// Returns whether a rule concerns the tool call, regardless of its command. For a deny or ask
+/// rule, it is enough to match any part of the call; an allow rule must match all parts.
 fn concerns(rule: &Rule, request: &PermissionRequest<'_>) -> bool {
     let cautious = rule.policy != Policy::Allow;
     let tool = rule.tool.as_ref().is_none_or(|glob| glob_matches(glob, Path::new(request.tool), cautious));
@@ -192,8 +193,8 @@ fn concerns(rule: &Rule, request: &PermissionRequest<'_>) -> bool {
             let mut places = request.paths.iter();
             if cautious { places.any(fits) } else { !request.paths.is_empty() && places.all(fits) }
         }
-        // Without a path, a rule allows commands only in the session's directories, and guarded
-        // paths not at all.
+        // A rule without a path never allows guarded paths, and allows commands only inside the
+        // session's roots.
         None => cautious || request.paths.iter().all(|place| !place.guarded && (rule.pattern.is_none() || place.inside)),
     };
     let pattern =
@@ -202,7 +203,7 @@ fn concerns(rule: &Rule, request: &PermissionRequest<'_>) -> bool {
 }
 
 /// Returns whether a rule that concerns the call matches this command. A remembered rule allows
-/// exactly the command that was shown.
+/// exactly the command line that the permission request showed.
 fn fit(rule: &Rule, request: &PermissionRequest<'_>, command: Option<&ShellCommand>, remembered: bool) -> Match {
     let inside = rule.path.is_some() || request.paths.iter().all(|place| place.inside);
     if remembered && rule.policy == Policy::Allow && !inside {

@@ -132,7 +132,7 @@ fn unescaped(text: &[u8]) -> PathBuf {
 fn names(path: &Path, mounts: &[Mount]) -> Vec<PathBuf> {
     let mut all = vec![path.to_owned()];
     // Of several mounts at one path, the last one is visible.
-    let own = mounts.iter().rev().filter(|mount| path.starts_with(&mount.at)).max_by_key(|mount| mount.at.components().count());
+    let own = mounts.iter().filter(|mount| path.starts_with(&mount.at)).max_by_key(|mount| mount.at.components().count());
     let inner = own.and_then(|own| Some((own, own.root.join(path.strip_prefix(&own.at).ok()?))));
     if let Some((own, inner)) = inner {
         for mount in mounts.iter().filter(|mount| mount.device == own.device) {

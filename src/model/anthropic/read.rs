@@ -12,9 +12,10 @@ use crate::model::provider_error::ProviderError;
 use crate::model::wire::{self, AnswerSize, Chunk, DecodedChunks, EventReader, interrupted};
 use crate::model::{ModelError, Retry};
 
+/// Decodes the stream events of one answer from Anthropic's Messages API.
 #[derive(Default)]
 pub(crate) struct AnthropicReader {
-    /// Open blocks with their index.
+    /// Blocks that have started and not ended, with their index.
     open: Vec<(usize, Open)>,
     usage: Usage,
     reason: Option<String>,
@@ -110,7 +111,7 @@ impl EventReader for AnthropicReader {
             }
             "message_stop" => return self.finish(out),
             "error" => return Err(event.error.unwrap_or_default().error()),
-            // `ping`, and future events.
+            // Ignored events: `ping`, and future events.
             _ => {}
         }
         Ok(())

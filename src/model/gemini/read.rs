@@ -1,5 +1,5 @@
-//! Decodes Google's stream of partial GenerateContentResponses. The last one has a finish reason;
-//! then the connection ends.
+//! Decodes Google's stream of partial GenerateContentResponses. The last response has a finish
+//! reason; then the connection ends.
 
 use std::borrow::Cow;
 
@@ -14,6 +14,7 @@ use crate::model::provider_error::ProviderError;
 use crate::model::wire::{self, Chunk, DecodedChunks, EventReader};
 use crate::model::{ModelError, Retry};
 
+/// Decodes the partial responses of one answer from Google's generateContent API.
 #[derive(Default)]
 pub(crate) struct GeminiReader {
     usage: Option<Usage>,

@@ -13,10 +13,11 @@ use crate::model::endpoint::Endpoint;
 use crate::model::provider_error::ProviderError;
 use crate::model::wire::{self, AnswerSize, Chunk, DecodedChunks, EventReader};
 
+/// Decodes the chunks of one answer from a Chat Completions API.
 pub(crate) struct OpenaiChatReader {
     provider: String,
     calls: Vec<Call>,
-    /// The response field of the open thinking block.
+    /// The response field that contains the text of the open thinking block.
     field: Option<&'static str>,
     details: Vec<Detail>,
     usage: Option<Usage>,
@@ -111,7 +112,7 @@ struct Counts {
     prompt_tokens: Option<u64>,
     completion_tokens: Option<u64>,
     prompt_tokens_details: Option<Details>,
-    /// DeepSeek's name for what was cached.
+    /// DeepSeek's name for the number of cached prompt tokens.
     prompt_cache_hit_tokens: Option<u64>,
 }
 
@@ -175,7 +176,7 @@ impl EventReader for OpenaiChatReader {
 }
 
 impl OpenaiChatReader {
-    /// A reader for an answer of `endpoint`.
+    /// Creates a reader for one answer from `endpoint`.
     pub(crate) fn new(endpoint: &Endpoint) -> Self {
         Self {
             provider: endpoint.provider().to_owned(),
@@ -238,7 +239,7 @@ impl OpenaiChatReader {
             return;
         }
         let mut value = json!({ "provider": self.provider });
-        // Do not return Mistral's pieces: its API ignores them.
+        // Do not send Mistral's thinking pieces back, because its API ignores them.
         if let Some(field) = field.filter(|field| *field != "content") {
             value["field"] = field.into();
         }
@@ -266,8 +267,8 @@ impl OpenaiChatReader {
         last.format = last.format.take().or(piece.format);
     }
 
-    /// Appends a piece to its call. Some servers omit the index, others use one index for all
-    /// calls.
+    /// Appends a piece to the tool call that the piece belongs to. Some servers omit the index,
+    /// others use one index for all calls.
     fn call(&mut self, piece: CallDelta<'_>) {
         let id = piece.id.unwrap_or_default();
         let last = self.calls.len().wrapping_sub(1);

@@ -14,9 +14,10 @@ use crate::model::provider_error::ProviderError;
 use crate::model::wire::{self, AnswerSize, Chunk, DecodedChunks, EventReader};
 use crate::model::{ModelError, Retry};
 
+/// Decodes the stream events of one answer from OpenAI's Responses API.
 #[derive(Default)]
 pub(crate) struct OpenaiResponsesReader {
-    /// Calls that were not emitted yet, by the index of their item.
+    /// Tool calls that have not been emitted yet, by the index of their output item.
     calls: BTreeMap<usize, Call>,
     refused: bool,
 }
@@ -121,7 +122,8 @@ impl EventReader for OpenaiResponsesReader {
                 return Err(event.error.unwrap_or(bare).error());
             }
             "response.cancelled" => return Err(ModelError::new(Retry::Backoff, "the provider cancelled the answer")),
-            // created, in_progress, *.done (redundant to the deltas), and future events.
+            // Ignored events: created, in_progress, *.done (which repeat the deltas), and future
+            // events.
             _ => {}
         }
         Ok(())
@@ -161,7 +163,8 @@ impl OpenaiResponsesReader {
         Ok(())
     }
 
-    /// Emits the leading complete calls, in the order of their items.
+    /// Emits the complete tool calls before the first incomplete one, in the order of their output
+    /// items.
     fn emit_calls(&mut self, out: &mut DecodedChunks) {
         while let Some(call) = self.calls.first_entry().filter(|entry| entry.get().whole) {
             let Call { id, name, arguments, .. } = call.remove();

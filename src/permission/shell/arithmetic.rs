@@ -1,23 +1,24 @@
-//! Arithmetic of bash: it evaluates the values of variables, and runs commands in subscripts that
-//! they contain (bash(1), ARITHMETIC EVALUATION). An expression is safe if all its variables are
-//! known to hold numbers.
+//! Bash arithmetic: bash evaluates the values of the variables in an expression, and runs commands
+//! in subscripts that the values contain (bash(1), ARITHMETIC EVALUATION). An expression is safe if
+//! all its variables are known to hold numbers.
 
 use std::ops::Range;
 
 use super::word::{Word, is_one_of};
 
-/// Variables of bash that evaluate assigned values, at least in some versions.
+/// Bash variables whose assigned values bash evaluates as arithmetic, at least in some versions.
 const INTEGERS: &str = "\
     BASHPID BASH_SUBSHELL EPOCHREALTIME EPOCHSECONDS EUID HISTCMD LINENO OPTIND PPID RANDOM SECONDS SRANDOM UID";
 
-/// Variables that always hold a number, whatever the environment.
+/// Variables that always hold a number, whatever the environment contains.
 const NUMBERS: &str = "BASHPID EPOCHSECONDS LINENO OPTIND RANDOM SECONDS SRANDOM";
 
-/// Variables that bash itself sets, so that an assignment in the line does not tell their value.
+/// Variables that bash itself sets, so that an assignment in the command line does not determine
+/// their value.
 const SET_BY_SHELL: &str = "_ FUNCNAME BASH_ARGV BASH_ARGV0 BASH_COMMAND BASH_LINENO BASH_SOURCE COPROC COPROC_PID DIRSTACK \
      GROUPS MAPFILE OLDPWD OPTARG PIPESTATUS PWD REPLY";
 
-/// Returns whether bash evaluates values assigned to the variable.
+/// Returns whether bash evaluates values assigned to the variable as arithmetic.
 pub(crate) fn is_integer(name: &str) -> bool {
     is_one_of(INTEGERS, name)
 }
@@ -27,8 +28,8 @@ pub(crate) fn is_integer(name: &str) -> bool {
 pub(crate) struct Value {
     /// The value is a number.
     pub number: bool,
-    /// As a file name or its prefix, the value does not name a network device of the shell
-    /// (`/dev/tcp`).
+    /// Used as a file name or the beginning of one, the value does not name one of the shell's
+    /// network devices (`/dev/tcp`).
     pub file: bool,
     /// The value is a prefix of such a device name or starts with one.
     pub device: bool,
@@ -62,7 +63,7 @@ fn is_pattern(word: &Word) -> bool {
     word.raw.starts_with(['*', '?', '[']) || word.raw.starts_with("~/")
 }
 
-/// Returns whether a path with this prefix may be a network device of the shell.
+/// Returns whether a path with this prefix may be one of the shell's network devices.
 pub(crate) fn may_be_device(known_prefix: &str) -> bool {
     ["/dev/tcp/", "/dev/udp/"].iter().any(|device| known_prefix.starts_with(device) || device.starts_with(known_prefix))
 }
@@ -72,9 +73,9 @@ pub(crate) fn is_clean(text: &str) -> bool {
     !text.contains(['$', '`', '[', '('])
 }
 
-/// Returns the variables of an expression that consists of numbers, variables and operators only.
-/// `text` is the text between `((` and `))`. `None` for other expressions, and where bash would not
-/// parse arithmetic.
+/// Returns the variables in an arithmetic expression that consists only of numbers, variables and
+/// operators. `text` is the text between `((` and `))`. Returns `None` for other expressions, and
+/// for text that bash would not parse as arithmetic.
 pub(crate) fn variables(text: &str) -> Option<Vec<&str>> {
     let mut names = Vec::new();
     let mut depth = 0_usize;
@@ -101,8 +102,9 @@ pub(crate) fn variables(text: &str) -> Option<Vec<&str>> {
     (depth == 0).then_some(names)
 }
 
-/// Returns the variable at the beginning and the length of its notation: `name`, `$name`,
-/// `${name}`. There is no name for notations that are always numbers: `$#`, `$?`, `${#name}`.
+/// Returns the variable at the beginning of the text, and the length of its notation: `name`,
+/// `$name`, `${name}`. No name is returned for notations that always yield a number: `$#`, `$?`,
+/// `${#name}`.
 fn variable(text: &str) -> Option<(Option<&str>, usize)> {
     let name = |text: &str| text.find(|next: char| !is_name(next)).unwrap_or(text.len());
     let is_variable = |text: &str| !text.is_empty() && !text.starts_with(|first: char| first.is_ascii_digit());
@@ -132,8 +134,8 @@ pub(crate) fn assigns(text: &str) -> bool {
     text.contains('=') || text.contains("++") || text.contains("--")
 }
 
-/// Returns the variable that a word starts with, if it is the only expansion in it: `$name`,
-/// `"${name%.c}"`.
+/// Returns the variable that a word starts with, if the variable is the only expansion in the word:
+/// `$name`, `"${name%.c}"`.
 pub(crate) fn leading_variable(raw: &str) -> Option<&str> {
     let inner = raw.trim_start_matches('"');
     if raw.matches('$').count() != 1 || raw.contains("dev/") || raw.contains(['`', '\'', '\\']) {
@@ -148,8 +150,8 @@ pub(crate) fn leading_variable(raw: &str) -> Option<&str> {
     (whole && !name.is_empty() && !name.starts_with(|first: char| first.is_ascii_digit())).then_some(name)
 }
 
-/// The assignments of a line, and the uses that rely on properties of the values. The uses are
-/// checked after the complete line was read.
+/// The variable assignments in a command line, and the variable uses that rely on properties of the
+/// values. The uses are checked after the complete line has been read.
 #[derive(Debug, Default)]
 pub(crate) struct Variables {
     assigned: Vec<Assigned>,
@@ -176,7 +178,8 @@ struct Used {
 }
 
 impl Variables {
-    /// Records an assignment. It has certainly happened in the part `before` of the line.
+    /// Records an assignment. `before` is the part of the line in which the assignment has
+    /// certainly happened.
     pub(crate) fn assign(&mut self, name: &str, value: Value, before: Range<usize>) {
         self.assigned.push(Assigned { name: name.into(), value, before });
     }
@@ -188,8 +191,8 @@ impl Variables {
         }
     }
 
-    /// Records a use that requires `holds` of the value; no value of a variable that bash sets is
-    /// known.
+    /// Records a use of a variable whose value must satisfy `holds`. A variable that bash itself
+    /// sets never satisfies `holds`, because its value is unknown.
     fn use_as(&mut self, name: &str, place: usize, holds: fn(&Value) -> bool, assigned: bool) {
         let set_by_shell = is_one_of(SET_BY_SHELL, name);
         let holds = if set_by_shell { |_: &Value| false } else { holds };

@@ -1,4 +1,4 @@
-//! Analyses assignments: the variables that a line sets, and their values.
+//! Analyses assignments: the variables that a command line sets, and their values.
 
 use std::ops::Range;
 
@@ -43,7 +43,7 @@ impl ScriptReader<'_> {
         if appends {
             (value.file, value.clean) = (!value.device, true);
         }
-        // An append does not tell what the variable held before.
+        // An append does not determine the previous value of the variable.
         let before = if appends { 0..0 } else { self.after(node) };
         self.variables.assign(name, value, before);
         self.variable(name, prefixed, text.as_deref(), node);
@@ -62,7 +62,8 @@ impl ScriptReader<'_> {
         Value { file: value.file || (makes_file && !redefined()), ..value }
     }
 
-    /// Returns the part of the text that is only reached after `node` has run in this shell.
+    /// Returns the range of the script that is reached only after `node` has run in the same shell;
+    /// may be empty.
     fn after(&self, node: Node<'_>) -> Range<usize> {
         let after = node.end_byte()..self.source.len();
         let background = |node: Node<'_>| node.next_sibling().is_some_and(|next| next.kind() == "&");
@@ -107,7 +108,8 @@ impl ScriptReader<'_> {
         self.variables.assign(name, value, body);
     }
 
-    /// Analyses the elements of an array. Bash evaluates explicit subscripts.
+    /// Analyses the elements of an array. Explicit subscripts make the script opaque, because bash
+    /// evaluates them.
     pub(crate) fn array(&mut self, node: Node<'_>) {
         for part in self.parts(node, true) {
             self.opaque |= self.text(part).starts_with('[');

@@ -1,4 +1,5 @@
-//! Programs that take code as an argument, which can be analysed only for shells and a few others.
+//! Programs that take code as an argument. The code can be analysed only for shells and a few other
+//! programs.
 
 use super::arithmetic::is_integer;
 use super::effect::Effect;
@@ -9,10 +10,10 @@ use super::scripts;
 use super::word::{Word, is_one_of};
 use super::wrappers::is_wrapper;
 
-/// Python modules that run code or take it as an argument.
+/// Python modules that run other code or take code as an argument.
 const MODULES: &str = "IPython asyncio bdb cProfile code idlelib pdb profile ptpython runpy timeit trace";
 
-/// Builtins that evaluate the subscripts of names and so may run commands.
+/// Builtins that evaluate subscripts in variable names and so may run commands.
 const EVALUATING: &[&str] = &["[", "getopts", "mapfile", "printf", "read", "readarray", "test", "unset", "wait"];
 
 /// The builtins of [`EVALUATING`] that assign to the named variables.
@@ -25,8 +26,8 @@ pub(crate) fn assigned_names(name: &str, arguments: &[Word]) -> Option<Vec<Strin
     }
     let names: Option<Vec<String>> = arguments.iter().map(Word::value).collect();
     let implied = ["MAPFILE", "OPTARG", "REPLY"].map(String::from);
-    // An unknown word of `wait` is a process id, unless there is an option, which makes the command
-    // opaque.
+    // An unknown argument of `wait` is a process id. If there is an option, the command is opaque
+    // anyway.
     let names = if name == "wait" { Some(names.unwrap_or_default()) } else { names };
     names.map(|names| names.into_iter().chain(implied).collect())
 }
@@ -71,7 +72,7 @@ pub(crate) fn runs(program: &Program<'_>, arguments: &[Word]) -> Runs {
     }
 }
 
-/// Returns the effect of a command that runs no other.
+/// Returns the effect of a command that is not known to run another command.
 pub(crate) fn effect(program: &Program<'_>, arguments: &[Word]) -> Effect {
     let runs_code = program.runs_by_option(arguments) || evaluates(program.name, arguments);
     match runs_code || (!program.runs_no_other(arguments) && passes_code(arguments)) {
@@ -81,8 +82,8 @@ pub(crate) fn effect(program: &Program<'_>, arguments: &[Word]) -> Effect {
     }
 }
 
-/// Returns whether variable names among the words may have subscripts, or name variables that
-/// evaluate their values.
+/// Returns whether variable names among the arguments may have subscripts, or name variables whose
+/// assigned values bash evaluates.
 fn evaluates(name: &str, arguments: &[Word]) -> bool {
     let unknown = |word: &Word| word.value().is_none();
     let is = |word: &Word, options: &str| word.value().is_some_and(|word| is_one_of(options, &word));
@@ -106,9 +107,9 @@ fn evaluates(name: &str, arguments: &[Word]) -> bool {
         })
 }
 
-/// Returns whether the words contain a shell or interpreter followed by an option that takes code.
-/// As the first operand or after a wrapper, a shell or interpreter that reads its code from
-/// elsewhere counts as well.
+/// Returns whether the arguments contain a shell or interpreter followed by an option that takes
+/// code. A shell or interpreter that reads its code from elsewhere counts if it is the first
+/// operand or follows a wrapper.
 fn passes_code(arguments: &[Word]) -> bool {
     let (mut first, mut behind_wrapper) = (true, false);
     arguments.iter().enumerate().any(|(place, word)| {
@@ -124,8 +125,8 @@ fn passes_code(arguments: &[Word]) -> bool {
     })
 }
 
-/// Analyses `trap`: a command line that runs later, unless signals are only reset, ignored or
-/// listed.
+/// Analyses the arguments of `trap`: a command line that runs later, unless the signals are only
+/// reset, ignored or listed.
 fn handler(arguments: &[Word]) -> Runs {
     let words: Option<Vec<String>> = arguments.iter().map(Word::value).collect();
     let Some(words) = words else { return Runs::Unknown };
@@ -157,8 +158,8 @@ fn reads_lines(arguments: &[Word]) -> bool {
     true
 }
 
-/// Returns whether a word of `make` is not a variable, or is one whose value is not a command of
-/// several words and which does not select the shell.
+/// Returns whether an argument of `make` assigns no variable, or assigns a value that is not a
+/// command of several words to a variable that selects neither the shell nor settings of `make`.
 fn sets_plainly(word: &Word) -> bool {
     let known: String = word.text.iter().flatten().collect();
     let Some((name, value)) = known.split_once('=') else { return true };
@@ -189,14 +190,14 @@ fn has_inspectable_makefiles(arguments: &[Word]) -> bool {
 fn is_inspectable(file: &str) -> bool {
     let names: Vec<&str> = file.split('/').filter(|name| !["", "."].contains(name)).collect();
     let pipe = |name: &str| is_one_of("- cmdline comm environ stdin tty", name) || name.chars().all(|digit| digit.is_ascii_digit());
-    // After `..`, any component may be at the root.
+    // After `..`, any component may be directly below the root directory.
     let roots = if names.contains(&"..") { names.len() } else { usize::from(file.starts_with('/')) };
     let device = names.iter().take(roots).any(|name| ["dev", "proc"].contains(name));
     !device && names.last().is_some_and(|name| !pipe(name))
 }
 
-/// Analyses running a script: a file is treated like any other program; a pipe or substitution
-/// cannot be inspected.
+/// Analyses a command that runs a script. A script in a file is treated like any other program; a
+/// pipe or substitution cannot be inspected.
 fn script(file: Option<&Word>) -> Runs {
     if file.and_then(Word::value).is_some_and(|file| is_inspectable(&file)) { Runs::Itself } else { Runs::Unknown }
 }
@@ -228,7 +229,7 @@ fn shell(arguments: &[Word]) -> Runs {
     }
 }
 
-/// Analyses an interpreter. `code` and `valued` are letters of options, as in [`INTERPRETERS`].
+/// Analyses an interpreter. `code` and `valued` are option letters, as in [`INTERPRETERS`].
 fn interpreter(code: &str, valued: &str, arguments: &[Word]) -> Runs {
     let mut rest = arguments.iter();
     while let Some(word) = rest.next() {
@@ -242,7 +243,7 @@ fn interpreter(code: &str, valued: &str, arguments: &[Word]) -> Runs {
                 let flag = |letter: char| letter.is_ascii_alphabetic() && !code.contains(letter);
                 match flags.char_indices().find(|(_, letter)| !flag(*letter) || valued.contains(*letter) || *letter == 'm') {
                     None => {}
-                    // A module is treated as a script, except modules that take code.
+                    // A module is treated like a script in a file, except modules that take code.
                     Some((place, 'm')) if !code.contains('m') => {
                         let module = Some(flags[place + 1..].to_owned()).filter(|name| !name.is_empty());
                         let module = module.or_else(|| rest.next().and_then(Word::value));

@@ -1,11 +1,11 @@
-//! A command of a line: its effect, and the spellings that patterns are matched against.
+//! A command in a command line: its effect, and the spellings that patterns are matched against.
 
 use super::effect::Effect;
 use super::pattern::{Match, Text, fits, known};
 use super::search;
 use super::word::Word;
 
-/// A command of a line.
+/// A command in a command line.
 #[derive(Clone, Debug)]
 pub struct ShellCommand {
     effect: Effect,
@@ -13,18 +13,19 @@ pub struct ShellCommand {
     text: Text,
     /// The spellings that deny and ask patterns are matched against.
     pub(super) names: Vec<Text>,
-    /// The arguments of a program that may run some of them.
+    /// The arguments of a program that may run some of its arguments as a command; else empty.
     operands: Vec<Text>,
-    /// A file that the shell writes; empty if it is unknown.
+    /// The file that the shell writes through a redirection; an empty string if the file is
+    /// unknown.
     pub(super) writes: Option<String>,
 }
 
 impl ShellCommand {
-    /// A command that is written as `words`, and as `raw` in its line.
+    /// Creates a command from its `words` and from `raw`, its text in the command line.
     pub(super) fn new(effect: Effect, words: &[Word], raw: &str) -> ShellCommand {
         let mut names = vec![known(raw)];
         if let Some((program, arguments)) = words.split_first() {
-            // The name without its directory is matched as well.
+            // Patterns are also matched against the program name without its directory.
             let directory = program.text.iter().rposition(|character| *character == Some('/')).map_or(0, |slash| slash + 1);
             let by_name = Word { text: program.text[directory..].to_vec(), raw: program.raw.clone() };
             let by_name: Vec<Word> = [by_name].into_iter().chain(arguments.iter().cloned()).collect();
@@ -43,13 +44,13 @@ impl ShellCommand {
         self
     }
 
-    /// Marks the command as a write of the shell to `file`; `None` if the file is unknown.
+    /// Records that the shell writes `file` through a redirection; `None` if the file is unknown.
     pub(super) fn with_write(mut self, file: Option<String>) -> ShellCommand {
         self.writes = Some(file.unwrap_or_default());
         self
     }
 
-    /// Adds the spellings of `words`.
+    /// Adds the spellings of `words`, which deny and ask patterns are matched against.
     pub(super) fn also(mut self, words: &[Word]) -> ShellCommand {
         self.names.extend(ShellCommand::new(Effect::Transparent, words, "").names.into_iter().filter(|name| !name.is_empty()));
         self
@@ -60,7 +61,8 @@ impl ShellCommand {
         matches!(self.effect, Effect::Transparent | Effect::Wrapper) && fits(pattern, &self.text, false)
     }
 
-    /// Returns whether the command is allowed if the command that it runs is.
+    /// Returns whether the command only runs another command, so that it is allowed if the other
+    /// command is allowed.
     pub(crate) fn only_runs_another(&self) -> bool {
         self.effect == Effect::Wrapper
     }
@@ -80,7 +82,8 @@ impl ShellCommand {
     }
 }
 
-/// Joins words with spaces. A completely unknown word may be absent, so it has no space before it.
+/// Joins words with spaces. A completely unknown word may be absent, so no space is added before
+/// such a word.
 fn joined(words: &[Word]) -> Text {
     let mut text = Text::new();
     for (index, word) in words.iter().enumerate() {

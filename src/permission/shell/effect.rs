@@ -1,4 +1,4 @@
-//! The effect of a command on permissions.
+//! The effect of a command, which determines how permission rules apply to it.
 
 /// The effect of a command, as far as its text shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -6,11 +6,12 @@
 pub(crate) enum Effect {
     /// The words describe everything that the command does.
     Transparent,
-    /// Runs another command of the line and does nothing else. It is allowed if that command is.
+    /// Runs another command of the command line and does nothing else. Allowed if the other command
+    /// is allowed.
     Wrapper,
-    /// Does something more, such as writing a file or removing files it finds. A pattern for its
-    /// words does not allow that.
+    /// Does more than its words describe, such as writing a file or removing the files that it
+    /// finds. A pattern that matches the words does not allow the command.
     SideEffect,
-    /// Runs code that cannot be analysed, or cannot be analysed itself.
+    /// Runs code that cannot be analysed, or is itself a command that cannot be analysed.
     Opaque,
 }

@@ -1,4 +1,5 @@
-//! Environment variables: how they are written before a command, and their effect on programs.
+//! Environment variables: their notation as assignments before a command, and their effect on
+//! programs.
 
 use super::arithmetic::is_integer;
 use super::effect::Effect;
@@ -8,18 +9,19 @@ use super::word::is_one_of;
 const HARMLESS: &str = "\
     CI CLICOLOR COLUMNS DEBUG FORCE_COLOR LANG LC_ALL LC_CTYPE LINES NODE_ENV NO_COLOR RUST_BACKTRACE RUST_LOG TERM TZ VERBOSE";
 
-/// Parts of the names of variables that select programs, their search paths or their behaviour;
-/// [`SENSITIVE_PARTS`] must match between underscores.
+/// Parts of the names of variables that select programs, their search paths or their behaviour. A
+/// part in [`SENSITIVE_PARTS`] must be a complete word between underscores.
 const SENSITIVE: &str = "\
     ASKPASS BASH BROWSER CARGO CMD COMMAND CONFIG DYLD EDITOR EXEC FLAGS HOME HOOK IFS LESS MAKE NODE OPTIONS OPTS PAGER PATH \
     PERL PRELOAD PROMPT PROXY PS4 PYTHON RUBY RUST SHELL SSH VISUAL WRAPPER";
 const SENSITIVE_PARTS: &str = "AR CC CXX ENV GIT LD MAN OPT RSH TAR UNZIP ZIPOPT";
 
-/// Variables with compiler options, which are harmless if they neither name nor load a program.
+/// Variables that contain compiler options. The options are harmless if they neither name nor load
+/// a program.
 const COMPILER_FLAGS: &str = "RUSTFLAGS RUSTDOCFLAGS";
 
-/// Returns the effect of setting a variable; `None` if programs ignore it. `given`: passed to a
-/// program, not only to the shell. `value`: its value, if known.
+/// Returns the effect of setting a variable; `None` if programs ignore it. `given`: the variable is
+/// passed to programs, not only set in the shell. `value`: the value of the variable, if known.
 pub(crate) fn variable(name: &str, given: bool, value: Option<&str>) -> Option<Effect> {
     let upper = name.to_ascii_uppercase();
     let plain_flags = |flags: &str| {

@@ -4,7 +4,7 @@ use super::command::ShellCommand;
 use super::effect::Effect;
 use super::word::{Word, is_one_of};
 
-/// Options before the subcommand with a value in the next word.
+/// Options before the subcommand whose value is the next word.
 const VALUED: &[&str] =
     &["-C", "--git-dir", "--work-tree", "--namespace", "--super-prefix", "--attr-source", "--shallow-file", "--list-cmds"];
 
@@ -14,7 +14,7 @@ const FLAGS: &str = "\
     --bare --exec-path --glob-pathspecs --help --html-path --icase-pathspecs --info-path --literal-pathspecs --man-path --no-advice \
     --no-lazy-fetch --no-optional-locks --no-pager --no-replace-objects --noglob-pathspecs --paginate --version -P -h -p -v";
 
-/// Subcommands of git. Any other may be an alias or a program.
+/// Known Git subcommands. Any other name may be an alias or an external program.
 const SUBCOMMANDS: &str = "\
     add am annotate apply archive bisect blame branch bundle cat-file check-attr check-ignore check-mailmap check-ref-format checkout \
     checkout-index cherry cherry-pick clean clone column commit commit-graph commit-tree config count-objects describe diff \
@@ -29,7 +29,8 @@ const SUBCOMMANDS: &str = "\
 /// Settings that only identify the user or are otherwise harmless.
 const PERSONAL: &str = "init.defaultbranch user.email user.name";
 
-/// Prefixes of options of subcommands that are commands or name a program.
+/// For each subcommand, the prefixes of options and operands that contain a command or name a
+/// program.
 const COMMANDS: &[(&str, &[&str])] = &[
     ("archive", &["--exec", "--remote"]),
     ("clone", &["-u", "--upload-pack", "-c", "--config", "--template", "ext::"]),
@@ -44,7 +45,7 @@ const COMMANDS: &[(&str, &[&str])] = &[
 ];
 
 /// Creates the command `git` with these arguments, written as `words`. Deny and ask rules are also
-/// matched without the options before the subcommand.
+/// matched against the command without the options before the subcommand.
 pub(crate) fn command(arguments: &[Word], words: &[Word], raw: &str) -> ShellCommand {
     let (effect, plain) = subcommand(arguments);
     ShellCommand::new(effect, words, raw).also(&plain)
@@ -57,13 +58,13 @@ fn subcommand(arguments: &[Word]) -> (Effect, Vec<Word>) {
     while let Some((word, after)) = rest.split_first() {
         let value = word.value();
         match value.as_deref() {
-            // An unknown word may be any of these.
+            // An unknown word may be any of these options.
             None => {
                 effect = Effect::Opaque;
                 break;
             }
             Some(option) if VALUED.contains(&option) => rest = after.get(1..).unwrap_or_default(),
-            // Settings can name programs, and aliases are commands.
+            // A setting can name a program or define an alias, which is a command.
             Some("-c") => {
                 effect = Effect::Opaque;
                 rest = after.get(1..).unwrap_or_default();
@@ -97,7 +98,8 @@ fn subcommand(arguments: &[Word]) -> (Effect, Vec<Word>) {
     (if runs { Effect::Opaque } else { effect }, plain)
 }
 
-/// Returns whether the operands of `git config` read a setting or set a personal one.
+/// Returns whether `git config` with these operands only reads settings, or sets a harmless setting
+/// ([`PERSONAL`]).
 fn is_harmless_setting(operands: &[Word]) -> bool {
     let scope = |word: &&Word| word.value().is_some_and(|word| is_one_of("--global --local --system --worktree", &word));
     let words: Vec<Option<String>> = operands.iter().skip_while(scope).map(Word::value).collect();
@@ -105,7 +107,8 @@ fn is_harmless_setting(operands: &[Word]) -> bool {
     let personal = |word: &str| is_one_of(PERSONAL, &word.to_ascii_lowercase());
     match words.as_slice() {
         [Some(word), ..] if is_one_of("get list -l --get --list --get-all --get-regexp", word) => true,
-        // A single name reads the setting; verbs contain no dot.
+        // A single setting name reads the setting. The dot distinguishes it from a subcommand of
+        // `git config`.
         [Some(name)] => is_name(name) && name.contains('.'),
         [Some(name), Some(value)] => personal(name) && is_name(value),
         _ => false,

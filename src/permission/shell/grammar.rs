@@ -6,9 +6,10 @@ use tree_sitter::{ParseOptions, ParseState, Parser, Tree};
 
 use crate::limits;
 
-/// Parses `source`. `None` if parsing takes too long or splits a character. Bash treats all
-/// non-ASCII bytes as parts of words, so the parser receives a letter in their place; its scanner
-/// crashes on larger values (`isdigit` in tree-sitter-bash 0.25).
+/// Parses `source`. Returns `None` if parsing takes too long or splits a character. Bash treats all
+/// non-ASCII bytes as parts of words, so the parser receives a letter in place of each of these
+/// bytes. The grammar's scanner crashes on large character codes (`isdigit` in tree-sitter-bash
+/// 0.25).
 pub(crate) fn parse(source: &str) -> Option<Tree> {
     let ascii: Vec<u8> = source.bytes().map(|byte| if byte.is_ascii() { byte } else { b'x' }).collect();
     let mut parser = Parser::new();

@@ -16,7 +16,8 @@ const UNREADABLE: &str = "\
     ssh-agent start-stop-daemon strace su systemd-run taskset tclsh tcsh tmux typeset uname26 unbuffer unshare valgrind vi view vim \
     vimdiff watch wish x86_64 zsh";
 
-/// Interpreters, the letters of options that take code, and the letters of options with a value.
+/// Interpreters, each with the letters of its options that take code, and the letters of its
+/// options with another value.
 pub(crate) const INTERPRETERS: &[(&str, &str, &str)] = &[
     ("bun", "ep", ""),
     ("deno", "", ""),

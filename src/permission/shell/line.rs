@@ -1,4 +1,4 @@
-//! A command line as permission rules see it.
+//! A command line in the form that permission rules are matched against.
 
 use super::command::ShellCommand;
 use super::effect::Effect;
@@ -8,7 +8,8 @@ use super::read;
 /// A command line for bash.
 #[derive(Clone, Debug)]
 pub struct CommandLine {
-    /// The line, preceded by the variables set for it in shell syntax.
+    /// The line, preceded by assignments in shell syntax of the variables that are set for the
+    /// line.
     whole: String,
     text: Text,
     /// The commands in the line; at least one.
@@ -16,7 +17,8 @@ pub struct CommandLine {
 }
 
 impl CommandLine {
-    /// Analyses `line`. `environment` holds the variables set for it, in shell syntax.
+    /// Analyses `line`. `environment` contains assignments in shell syntax of the variables that
+    /// are set for the line.
     pub fn parse(environment: &str, line: &str) -> CommandLine {
         let line = line.trim_matches([' ', '\t', '\n']);
         let mut commands = read::environment(environment);
@@ -37,8 +39,8 @@ impl CommandLine {
         self.exactly() == pattern
     }
 
-    /// Returns the files that the shell writes, as they are named; `None` for a file that cannot be
-    /// determined.
+    /// Returns the files that the shell writes through redirections, as named in the line; `None`
+    /// for a file that cannot be determined.
     pub(crate) fn writes(&self) -> impl Iterator<Item = Option<&str>> {
         let changes = |pattern| self.commands.iter().any(|command| command.match_pattern(pattern) == Match::Yes);
         let changes_directory = ["cd *", "pushd *", "popd *"].into_iter().any(changes);

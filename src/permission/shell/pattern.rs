@@ -1,9 +1,10 @@
 //! Matches patterns of rules against text that may be partly unknown.
 
-/// Characters; `None` is text of any length that only the running shell knows.
+/// Text as a list of characters. `None` stands for text of any length that is determined only when
+/// the shell runs.
 pub(crate) type Text = Vec<Option<char>>;
 
-/// The result of matching a pattern. `Maybe`: depends on unknown text.
+/// The result of matching a pattern. `Maybe`: the result depends on unknown text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Match {
     No,
@@ -11,20 +12,21 @@ pub(crate) enum Match {
     Yes,
 }
 
-/// Converts completely known text.
+/// Converts a string, all of which is known.
 pub(crate) fn known(text: &str) -> Text {
     text.chars().map(Some).collect()
 }
 
 /// Returns whether `pattern` matches `text`. `*` matches any text, `\` escapes the next character,
-/// and `git status *` also matches `git status`. Unknown text is matched only by `*`, or by
-/// anything if `guessed`.
+/// and `git status *` also matches `git status`. Unknown text is matched only by `*`; if `guessed`
+/// is set, any part of the pattern may match it.
 pub(crate) fn fits(pattern: &str, text: &[Option<char>], guessed: bool) -> bool {
     if pattern.strip_suffix(" *").is_some_and(|bare| fits(bare, text, guessed)) {
         return true;
     }
     let unknown = |place: usize| guessed && text.get(place) == Some(&None);
-    // Positions in the text that the pattern can have reached: as flags, and the first and last.
+    // The positions in the text that the pattern can have reached so far: a flag for each position,
+    // and the first and the last reached position.
     let mut reached = vec![false; text.len() + 1];
     reached[0] = true;
     let (mut first, mut last) = (0, 0);
@@ -58,7 +60,7 @@ pub(crate) fn fits(pattern: &str, text: &[Option<char>], guessed: bool) -> bool 
     reached[text.len()] || (first..=last).any(|place| reached[place] && (place..text.len()).all(unknown))
 }
 
-/// Returns whether `pattern` matches completely known text.
+/// Returns whether `pattern` matches `text`, all of which is known.
 pub(crate) fn wildcard(pattern: &str, text: &str) -> bool {
     fits(pattern, &known(text), false)
 }

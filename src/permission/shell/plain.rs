@@ -29,7 +29,7 @@ fn is_name(text: &str) -> bool {
     text.chars().all(|character| character.is_ascii_alphanumeric() || character == '_')
 }
 
-/// Returns whether the text is an expansion that expands and evaluates nothing else: `${name}`,
+/// Returns whether the text expands only one variable and evaluates nothing else: `${name}`,
 /// `${#name}`, `${name:-word}`, `${name^^}`, `${name:0:8}`, `${name[@]}` and similar.
 pub(crate) fn is_harmless_expansion(text: &str) -> bool {
     let Some(inner) = text.strip_prefix("${").and_then(|text| text.strip_suffix('}')) else { return false };
@@ -45,7 +45,8 @@ pub(crate) fn is_harmless_expansion(text: &str) -> bool {
     rest.is_some_and(|rest| operator(rest) && word(rest))
 }
 
-/// Skips a subscript that is not evaluated: `[@]`, `[*]` and numbers.
+/// Skips a subscript that bash does not evaluate: `[@]`, `[*]` or a number. Returns the remaining
+/// text.
 fn subscripted(rest: &str) -> &str {
     let inner = |rest: &str| rest.split_once(']').map(|(subscript, rest)| (subscript.len(), rest.len()));
     let Some((length, left)) = rest.strip_prefix('[').and_then(inner) else { return rest };
@@ -54,7 +55,7 @@ fn subscripted(rest: &str) -> &str {
     if number || ["@", "*"].contains(&subscript) { &rest[rest.len() - left..] } else { rest }
 }
 
-/// Returns whether the text is a range: `:0:8`, `:2`, `: -3`.
+/// Returns whether the text is the range of a substring expansion: `:0:8`, `:2`, `: -3`.
 fn is_range(rest: &str) -> bool {
     let number = |text: &str| {
         let digits = text.trim_start_matches(' ');

@@ -1,4 +1,5 @@
-//! Tables of known programs: those that run no other programs, and the options with which they do.
+//! Tables of known programs: programs that run no other programs, and the options that make them
+//! run other programs.
 
 use super::interpreters::{INTERPRETERS, is_shell, is_unreadable};
 use super::word::{Word, is_one_of};
@@ -7,7 +8,7 @@ use super::wrappers::is_wrapper;
 /// Directories of system programs.
 const SYSTEM: &str = "/bin /sbin /usr/bin /usr/sbin /usr/local/bin /usr/local/sbin /opt/homebrew/bin /run/current-system/sw/bin";
 
-/// Builtins for which there is no program of that name.
+/// Shell builtins for which no program of the same name exists.
 const BUILTINS: &str = "\
     . alias bind builtin compgen complete coproc declare enable eval exec export hash let local mapfile readarray readonly set shopt \
     source trap typeset unset";
@@ -31,10 +32,10 @@ const SAME: &[(&str, &str)] = &[
     ("podman", "docker"),
 ];
 
-/// Programs that run no others, except through the options of the row, which are prefixes of words.
-/// Their other operands are data.
+/// Programs that run no other programs, except through the options in the same row. The options are
+/// prefixes of words. All other operands of these programs are data.
 const KNOWN: &[(&str, &[&str])] = &[
-    // Builtins of the shell.
+    // Shell builtins.
     (
         ": [ bg break caller cd continue dirs disown echo exit false fg getopts help history logout mapfile popd \
          printf pushd pwd read readarray return set shift suspend test times true type ulimit umask unalias unset wait",
@@ -89,7 +90,7 @@ const KNOWN: &[(&str, &[&str])] = &[
     ("dnf", &["--setopt", "-c", "--config"]),
     ("dpkg", &["--pre-invoke", "--post-invoke", "--status-logger"]),
     ("pip pip3", &["--editor", "--python"]),
-    // Other machines.
+    // Access to other machines.
     ("curl", &[]),
     ("wget", &["--use-askpass", "-e", "--execute"]),
     ("rsync", &["-e", "--rsh", "--rsync-path"]),
@@ -103,7 +104,8 @@ const KNOWN: &[(&str, &[&str])] = &[
     ("javac rustfmt gofmt", &["-J", "@"]),
 ];
 
-/// Programs with subcommands that run no other programs, except through the options.
+/// Programs, with their subcommands that run no other programs except through the options in the
+/// same row.
 const SUBCOMMANDS: &[(&str, &str, &[&str])] = &[
     (
         "cargo",
@@ -125,25 +127,25 @@ const SUBCOMMANDS: &[(&str, &str, &[&str])] = &[
     ("systemctl", "cat is-active is-enabled is-failed list-timers list-unit-files list-units show status", &[]),
 ];
 
-/// Programs that run others through these options, and also otherwise.
+/// Programs that run other programs through these options, and also in other ways.
 const OTHERS: &[(&str, &[&str])] =
     &[("jobs", &["-x"]), ("make", &["--eval", "-E"]), ("npm", &["-c", "--call", "--script-shell"]), ("npx", &["-c", "--call"])];
 
 /// Programs that accept options after `--`.
 const NO_END_OF_OPTIONS: &str = "find go jobs npm npx zip";
 
-/// Programs that run others, but not with `--version`.
+/// Programs that run other programs, unless their only argument is `--version`.
 const VERSIONED: &str = "\
     bash docker emacs fish gdb kubectl lldb ltrace nvim parallel perf podman rvim screen strace tmux valgrind vi view vim vimdiff \
     watch zsh";
 
-/// Returns whether a table of this file contains the program.
+/// Returns whether a table in this file contains the program.
 fn is_listed(name: &str) -> bool {
     let listed = KNOWN.iter().chain(OTHERS).any(|(names, _)| is_one_of(names, name));
     listed || SUBCOMMANDS.iter().any(|(program, ..)| *program == name)
 }
 
-/// Returns whether a table of this file or of another one contains the program.
+/// Returns whether a table in this file or another file contains the program.
 fn is_named(name: &str) -> bool {
     is_unreadable(name)
         || is_shell(name)
@@ -196,7 +198,8 @@ impl<'a> Program<'a> {
                     .any(|(program, known, _)| *program == self.name && subcommand().is_some_and(|word| is_one_of(known, &word))))
     }
 
-    /// Returns whether an option among the words is a command or makes the program run one.
+    /// Returns whether an option among the arguments contains a command or makes the program run
+    /// one.
     pub(crate) fn runs_by_option(&self, arguments: &[Word]) -> bool {
         let listed = KNOWN.iter().chain(OTHERS).find(|(names, _)| is_one_of(names, self.name)).map(|(_, options)| *options);
         let subcommands = || SUBCOMMANDS.iter().find(|(program, ..)| *program == self.name).map(|(.., options)| *options);
@@ -216,7 +219,7 @@ impl<'a> Program<'a> {
 }
 
 /// Returns whether `word` may be `option`. An option with a leading `*` can occur anywhere in the
-/// word; one with a trailing `=` is neither abbreviated nor combined with other letters.
+/// word; an option with a trailing `=` is neither abbreviated nor combined with other letters.
 fn is_option(word: &Word, option: &str) -> bool {
     if let Some(part) = option.strip_prefix('*') {
         return word.may_be_option() || word.text.iter().flatten().collect::<String>().contains(part);
@@ -227,7 +230,8 @@ fn is_option(word: &Word, option: &str) -> bool {
     }
 }
 
-/// Removes a version or variant: `python3.12`, `perl5.36.0`, `gcc-12`, `vim.basic`.
+/// Removes a version or variant from a program name: `python3.12`, `perl5.36.0`, `gcc-12`,
+/// `vim.basic`.
 fn unversioned(name: &str) -> &str {
     let variant = name.split_once('.').filter(|(name, _)| is_named(name)).map(|(name, _)| name);
     let plain = || name.trim_end_matches(|last: char| last.is_ascii_digit() || ".-_".contains(last));

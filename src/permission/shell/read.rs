@@ -1,5 +1,5 @@
-//! Extracts the commands of a line with tree-sitter's bash grammar. The grammar accepts more than
-//! bash does: where the two may differ, the line is treated as opaque.
+//! Extracts the commands from a command line with tree-sitter's bash grammar. The grammar accepts
+//! more than bash does. Where the two may differ, the command line is treated as opaque.
 
 use std::ops::Range;
 
@@ -13,15 +13,15 @@ use super::plain::{is_harmless_expansion, is_plain, is_variable};
 use super::word::Word;
 use crate::limits;
 
-/// Returns all commands of `line`, including those in substitutions and those that it runs in other
-/// shells. If a part cannot be analysed, an opaque command is added.
+/// Returns all commands in `line`, including commands in substitutions and in nested shells. If a
+/// part cannot be analysed, an opaque command is added.
 pub(crate) fn commands(line: &str) -> Vec<ShellCommand> {
     let mut reader = ScriptReader::new(line);
     reader.read();
     reader.done()
 }
 
-/// Returns the effects of the variables set for a line.
+/// Returns the effects of the environment variables set for a command line, as commands.
 pub(crate) fn environment(environment: &str) -> Vec<ShellCommand> {
     let environment = environment.trim_ascii();
     let mut reader = ScriptReader::new(environment);
@@ -32,21 +32,21 @@ pub(crate) fn environment(environment: &str) -> Vec<ShellCommand> {
     reader.done()
 }
 
-/// Analyses one text. Each nested script has a reader of its own.
+/// Analyses one shell script. Each nested script is analysed by a separate reader.
 pub(crate) struct ScriptReader<'a> {
     pub source: &'a str,
     pub found: Vec<ShellCommand>,
-    /// A part could not be analysed.
+    /// A part of the script could not be analysed.
     pub opaque: bool,
-    /// Number of commands around the current one that only run it.
+    /// Number of enclosing commands that run the current command.
     depth: usize,
     /// Nesting depth of syntax nodes.
     level: usize,
     /// Total number of characters in the spellings of the commands found.
     named: usize,
-    /// Stand-alone assignments are passed to programs.
+    /// Stand-alone assignments set environment variables that are passed to programs.
     pub prefixed: bool,
-    /// Assignments, and uses of variables that rely on them.
+    /// Variable assignments, and uses of variables that rely on the assigned values.
     pub variables: Variables,
 }
 
@@ -79,7 +79,7 @@ impl<'a> ScriptReader<'a> {
         self.found
     }
 
-    /// Analyses the complete text.
+    /// Analyses the complete script.
     pub(crate) fn read(&mut self) {
         self.opaque |= !is_plain(self.source);
         if self.source.len() > limits::SHELL_BYTES_MAX {
@@ -98,7 +98,8 @@ impl<'a> ScriptReader<'a> {
         }
     }
 
-    /// Adds a command, within the limits of number and size.
+    /// Adds a command. If the number or the total size of the commands would exceed its limit,
+    /// marks the script as opaque instead.
     pub(crate) fn push(&mut self, command: ShellCommand) {
         self.named += command.names.iter().map(Vec::len).sum::<usize>();
         if self.found.len() < limits::SHELL_COMMANDS_MAX && self.named <= limits::SHELL_NAMES_CHARS_MAX {
@@ -108,24 +109,25 @@ impl<'a> ScriptReader<'a> {
         }
     }
 
-    /// The text of a node.
+    /// Returns the source text of a node.
     pub(crate) fn text(&self, node: Node<'_>) -> &'a str {
         &self.source[node.byte_range()]
     }
 
-    /// Requires text between syntax nodes to be whitespace, as bash reads it.
+    /// Marks the script as opaque unless bash treats the text in `gap`, between syntax nodes, as
+    /// whitespace. `lines`: the text may contain line breaks.
     fn gap(&mut self, gap: Range<usize>, lines: bool) {
         let continued = self.source[gap].replace("\\\n", " ");
         self.opaque |= !continued.chars().all(|character| matches!(character, ' ' | '\t') || (lines && character == '\n'));
     }
 
-    /// Returns the children of `node`. `lines`: they may be on several lines.
+    /// Returns the children of `node`. `lines`: the children may be on several lines.
     pub(crate) fn parts<'t>(&mut self, node: Node<'t>, lines: bool) -> Vec<Node<'t>> {
         let parts: Vec<Node<'t>> = node.children(&mut node.walk()).collect();
         let mut end = node.start_byte();
         let mut word = false;
         for part in &parts {
-            // Bash reads adjacent words as one.
+            // Bash parses adjacent words as one word.
             let is_word = is_literal(part.kind()) || matches!(part.kind(), "command_name" | "variable_assignment");
             self.opaque |= is_word && word && end == part.start_byte();
             word = is_word;
@@ -140,8 +142,8 @@ impl<'a> ScriptReader<'a> {
         parts
     }
 
-    /// Runs `read` one nesting level deeper. All recursion uses this function, which limits its
-    /// depth.
+    /// Runs `read` one nesting level deeper. All recursion uses this function, which limits the
+    /// nesting depth.
     pub(crate) fn within(&mut self, read: impl FnOnce(&mut Self)) {
         self.level += 1;
         if self.level > limits::SHELL_LEVELS_MAX {
@@ -257,7 +259,8 @@ impl<'a> ScriptReader<'a> {
             }
             "expansion" | "arithmetic_expansion" => {
                 holes.push(range);
-                // Both may run the value of a variable: `${x@P}`, `$((x))` with x='a[$(…)]'.
+                // Both kinds of expansion may execute code in the value of a variable: `${x@P}`,
+                // `$((x))` with x='a[$(…)]'.
                 match text.strip_prefix("$((").and_then(|text| text.strip_suffix("))")) {
                     Some(text) => drop(self.arithmetic(text, node)),
                     None => self.opaque |= !is_harmless_expansion(text),
@@ -274,8 +277,8 @@ impl<'a> ScriptReader<'a> {
         }
     }
 
-    /// Returns the text of an expansion. After a quote, the grammar includes the whitespace before
-    /// it.
+    /// Returns the text of an expansion without leading whitespace. After a quote, the grammar
+    /// includes the whitespace before the expansion in the node.
     fn expansion(&self, node: Node<'_>) -> &'a str {
         self.text(node).trim_start_matches([' ', '\t', '\n'])
     }
@@ -345,7 +348,8 @@ impl<'a> ScriptReader<'a> {
     }
 }
 
-/// Returns whether a pattern consists of literals, wildcards and classes only.
+/// Returns whether a shell pattern consists only of literal characters, wildcards and character
+/// classes.
 pub(crate) fn is_plain_pattern(text: &str) -> bool {
     text.chars().all(|character| character.is_ascii_alphanumeric() || "_-./*?^+[]!:,=@%".contains(character))
 }

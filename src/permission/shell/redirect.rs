@@ -39,7 +39,7 @@ impl ScriptReader<'_> {
             "heredoc_redirect" => {
                 self.opaque |= !is_plain_heredoc(self.source, &parts);
                 for part in parts {
-                    // Words after it probably belong to the command.
+                    // Words after the delimiter probably belong to the command.
                     self.opaque |= is_literal(part.kind());
                     match part.kind() {
                         "file_redirect" | "herestring_redirect" => self.within(|reader| reader.redirect(part, words)),
@@ -56,7 +56,7 @@ impl ScriptReader<'_> {
     fn target(&mut self, operator: &str, target: &Word, node: Node<'_>) {
         let name = target.value();
         let is = |test: fn(&str) -> bool| name.as_deref().is_some_and(test);
-        // The shell opens network connections for some names.
+        // The shell opens network connections for some file names, such as `/dev/tcp/HOST/PORT`.
         let known_prefix = target.known_prefix();
         let relative = target.raw.starts_with(['*', '?', '[']) || target.raw.starts_with("~/");
         if name.is_some() || !known_prefix.is_empty() {

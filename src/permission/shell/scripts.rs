@@ -1,4 +1,5 @@
-//! Code for `sed`, `awk` and `sqlite3`, which is harmless if it runs no command and writes no file.
+//! Analyses code for `sed`, `awk` and `sqlite3`. Code is harmless if it runs no command and writes
+//! no file.
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -6,8 +7,9 @@ use std::str::Chars;
 use super::runs::Runs;
 use super::word::Word;
 
-/// Analyses a program whose first operand is code unless options supply it. `flags` and `valued`
-/// are letters of known options; `e` takes code if there are flags.
+/// Analyses the arguments of a program whose first operand is code, unless options supply the code.
+/// `flags` and `valued` are the letters of known options without and with a value. If `flags` is
+/// not empty, the option `e` takes code.
 pub(crate) fn analyse(arguments: &[Word], flags: &str, valued: &str, is_plain: impl Fn(&str) -> bool) -> Runs {
     let mut has_code = false;
     let mut rest = arguments.iter();
@@ -23,7 +25,7 @@ pub(crate) fn analyse(arguments: &[Word], flags: &str, valued: &str, is_plain: i
             None if is_plain(&value) => has_code = true,
             None => return Runs::Unknown,
             Some(option) if option.chars().all(|flag| flags.contains(flag)) => {}
-            // Backup suffix of `sed -i.bak`.
+            // The backup suffix in `sed -i.bak`.
             Some(option)
                 if flags.contains('i')
                     && option.starts_with("i.")
@@ -82,7 +84,7 @@ pub(crate) fn is_plain_sed(code: &str) -> bool {
     }
 }
 
-/// Skips one command. `None` if it may do more.
+/// Skips one sed command. Returns `None` if the command may do more than [`is_plain_sed`] accepts.
 fn sed_command(rest: &mut Peekable<Chars<'_>>) -> Option<()> {
     sed_address(rest)?;
     if rest.next_if_eq(&',').is_some() {
@@ -116,8 +118,8 @@ fn sed_address(rest: &mut Peekable<Chars<'_>>) -> Option<()> {
     Some(())
 }
 
-/// Skips text and its delimiter. Implementations differ on whether a delimiter within brackets ends
-/// the text.
+/// Skips text up to and including `delimiter`. Returns `None` if the delimiter is within brackets,
+/// because sed implementations differ on whether such a delimiter ends the text.
 fn sed_text(rest: &mut Peekable<Chars<'_>>, delimiter: char) -> Option<()> {
     let mut bracket = false;
     loop {
@@ -134,7 +136,8 @@ fn sed_text(rest: &mut Peekable<Chars<'_>>, delimiter: char) -> Option<()> {
     }
 }
 
-/// Returns whether `sqlite3` is given a statement that runs nothing. Its standard input cannot be
+/// Returns whether `sqlite3` only prints its version, or its arguments contain statements that run
+/// no other code. Without a statement, `sqlite3` reads its standard input, which cannot be
 /// inspected.
 pub(crate) fn is_plain_sqlite(arguments: &[Word]) -> bool {
     let known: Option<Vec<String>> = arguments.iter().map(Word::value).collect();

@@ -4,8 +4,8 @@ use super::interpreters::is_shell;
 use super::pattern::{Text, fits};
 use super::wrappers::is_wrapper;
 
-/// Returns whether the program of `pattern` and its other words occur in order among the operands
-/// or within them. An unknown first operand may be the program.
+/// Returns whether the program named in `pattern` and the other words of `pattern` occur in this
+/// order among or within the operands. An unknown first operand may be the program.
 pub(crate) fn may_run(operands: &[Text], pattern: &str) -> bool {
     let mut words = pattern.split(' ').filter(|word| !word.is_empty());
     let program = words.next().and_then(|word| word.rsplit('/').next()).unwrap_or_default();
@@ -24,8 +24,9 @@ pub(crate) fn may_run(operands: &[Text], pattern: &str) -> bool {
     occurs_in(operands, name, name != program, &rest) || occurs_in(&unquoted, name, name != program, &rest)
 }
 
-/// Returns whether `name`, or with `beginning` a token that starts with it, occurs in the operands,
-/// followed by all literal words of `rest`. Words with wildcards are ignored.
+/// Returns whether `name` occurs in the operands, followed by all literal words of `rest`. If
+/// `beginning` is set, a token that only starts with `name` counts as well. Words with wildcards
+/// are ignored.
 fn occurs_in(operands: &[Text], name: &str, beginning: bool, rest: &[&str]) -> bool {
     let mut wanted = rest.iter().filter(|word| word.chars().all(is_part)).peekable();
     let mut found = false;
@@ -42,8 +43,8 @@ fn occurs_in(operands: &[Text], name: &str, beginning: bool, rest: &[&str]) -> b
     false
 }
 
-/// Returns whether the first operand is unknown and may be the program; after a wrapper or a shell,
-/// any operand may be.
+/// Returns whether the first operand is unknown and may be `program`. After a wrapper or a shell,
+/// any unknown operand may be `program`.
 fn may_be_program(operands: &[Text], program: &str) -> bool {
     let mut behind_wrapper = false;
     for operand in operands.iter().filter(|operand| operand.first() != Some(&Some('-'))) {

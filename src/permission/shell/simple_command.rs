@@ -1,4 +1,5 @@
-//! Analyses simple commands (bash(1), SIMPLE COMMANDS): the command itself, and those that it runs.
+//! Analyses simple commands (bash(1), SIMPLE COMMANDS): the command itself, and the commands that
+//! it runs.
 
 use super::arithmetic::Value;
 use super::command::ShellCommand;
@@ -10,7 +11,8 @@ use super::word::{Word, is_one_of};
 use super::wrappers::{wrapped, wrapper};
 use super::{code, git};
 
-/// Reserved words of bash. If one is parsed as a command, the line was misread.
+/// Bash reserved words. If a reserved word is parsed as a command name, the grammar has misparsed
+/// the line.
 const RESERVED: &str = "\
     ! [[ ]] { } case do done elif else esac fi for function if in select then until while";
 

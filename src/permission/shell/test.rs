@@ -8,7 +8,7 @@ use super::effect::Effect;
 use super::read::{ScriptReader, is_plain_pattern};
 use super::word::Word;
 
-/// Operators of `[[ … ]]` that evaluate both sides as arithmetic.
+/// Operators in `[[ … ]]` that evaluate both sides as arithmetic.
 const NUMERIC: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
 
 impl ScriptReader<'_> {
@@ -29,8 +29,8 @@ impl ScriptReader<'_> {
         ));
     }
 
-    /// Returns the number of brackets in patterns and of plain numeric comparisons. `double`: in
-    /// `[[`.
+    /// Returns the number of brackets in patterns, and the number of plain numeric comparisons.
+    /// `double`: the condition is written with `[[`.
     fn tested(&mut self, node: Node<'_>, double: bool) -> (usize, usize) {
         let (mut brackets, mut compared) = (0, 0);
         for part in self.parts(node, true) {
@@ -55,8 +55,8 @@ impl ScriptReader<'_> {
         (brackets, compared)
     }
 
-    /// Returns whether the node compares numbers, or variables, which are recorded as having to
-    /// hold numbers.
+    /// Returns whether the node is a numeric comparison of plain numbers or variables. Records that
+    /// the compared variables must hold numbers.
     fn compares_numbers(&mut self, node: Node<'_>) -> bool {
         let operator = (0..node.child_count()).filter_map(|place| node.child(place)).find(|part| part.kind() == "test_operator");
         let Some(operator) = operator.filter(|operator| NUMERIC.contains(&self.text(*operator))) else { return false };

@@ -1,5 +1,5 @@
-//! Words after quote removal, as bash reads them (bash(1), QUOTING). Text that only the running
-//! shell knows is unknown.
+//! Words after quote removal, as in bash (bash(1), QUOTING). Text that is determined only when the
+//! shell runs is treated as unknown.
 
 use std::iter::Peekable;
 use std::ops::Range;
@@ -11,17 +11,17 @@ use super::pattern::{Text, known};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Word {
     pub text: Text,
-    /// The word as it is written.
+    /// The word as written in the source, with quotes.
     pub raw: String,
 }
 
 impl Word {
-    /// A word that only the running shell knows.
+    /// Creates a word whose text is determined only when the shell runs.
     pub(crate) fn unknown() -> Word {
         Word { text: vec![None], raw: String::new() }
     }
 
-    /// A word without quotes and expansions.
+    /// Creates a word without quotes and expansions.
     pub(crate) fn literal(text: &str) -> Word {
         Word { text: known(text), raw: text.into() }
     }
@@ -59,7 +59,8 @@ impl Word {
         known_prefix.starts_with(option) || abbreviated || ends_early || among_letters || self.may_be_option()
     }
 
-    /// Replaces every `part` by unknown text, because another program substitutes it.
+    /// Returns the word with unknown text in place of every `part`, because another program
+    /// replaces `part`.
     pub(crate) fn without(&self, part: &str) -> Word {
         let part = known(part);
         let (mut text, mut rest) = (Text::new(), self.text.as_slice());
@@ -78,8 +79,8 @@ impl Word {
         Word { text, raw: self.raw.clone() }
     }
 
-    /// Reads the word at `range` of `source`, in which the shell replaces `holes`. The flag is
-    /// false if bash does not read a single word there.
+    /// Parses the word at `range` in `source`. `holes` are the ranges that the shell replaces. The
+    /// returned flag is false if bash does not parse a single word there.
     pub(crate) fn read(source: &str, range: Range<usize>, holes: &[Range<usize>]) -> (Word, bool) {
         let raw = &source[range.clone()];
         let holes = holes.iter().map(|hole| hole.start - range.start..hole.end - range.start).collect();
@@ -103,7 +104,7 @@ impl Reading<'_> {
         self.text.push(Some(character));
     }
 
-    /// Skips the hole at `place`, if there is one.
+    /// Skips the hole at `place`. Returns false if no hole starts there.
     fn skip_hole(&mut self, place: usize) -> bool {
         let Some(hole) = self.holes.iter().find(|hole| hole.start == place).cloned() else { return false };
         self.text.push(None);
@@ -111,7 +112,7 @@ impl Reading<'_> {
         true
     }
 
-    /// Reads unquoted text. `None` if bash would not read a single word.
+    /// Parses unquoted text. Returns `None` if bash would not parse a single word.
     fn unquoted(&mut self) -> Option<()> {
         let mut first = true;
         while let Some((place, character)) = self.characters.peek().copied() {
@@ -136,7 +137,7 @@ impl Reading<'_> {
                 },
                 '"' => self.quoted()?,
                 '$' => self.dollar(false)?,
-                // A glob.
+                // The text that a glob expands to is unknown.
                 '*' | '?' | '[' => self.text.push(None),
                 '{' if self.characters.next_if(|(_, next)| *next == '}').is_some() => self.text.extend([Some('{'), Some('}')]),
                 '{' => self.braces = true,
@@ -181,7 +182,7 @@ impl Reading<'_> {
                 self.characters.next();
                 self.ansi()
             }
-            // Text that bash may translate.
+            // `$"…"`: text that bash may translate.
             Some('"') if !quoted => Some(()),
             Some(next) if next.is_ascii_alphanumeric() || "_({[*@#?-$!`".contains(next) => None,
             _ => {
@@ -218,8 +219,8 @@ impl Reading<'_> {
         }
     }
 
-    /// Reads at most `digits_max` more digits. `None` for non-ASCII characters and NUL, which are
-    /// not analysed.
+    /// Reads a character code: `first`, followed by at most `digits_max` more digits. Returns
+    /// `None` for non-ASCII characters and NUL, which are not analysed.
     fn number(&mut self, radix: u32, digits_max: usize, first: u32) -> Option<char> {
         let mut number = first;
         for _ in 0..digits_max {

@@ -1,21 +1,21 @@
-//! Wrappers: programs that run the command after their options, such as `env` and `xargs`.
+//! Wrappers: programs that run the command given after their options, such as `env` and `xargs`.
 
 use super::effect::Effect;
 use super::environment::variable;
 use super::runs::Runs;
 use super::word::Word;
 
-/// A program that runs the command after its options.
+/// A program that runs the command given after its options.
 pub(crate) struct Wrapper {
     name: &'static str,
-    /// Options with a value, in the same word or the next.
+    /// Options with a value, which is in the same word or in the next word.
     valued: &'static [&'static str],
     flags: &'static [&'static str],
     /// Number of operands before the command.
     operands: usize,
-    /// Assignments can precede the command.
+    /// Variable assignments can precede the command.
     variables: bool,
-    /// The program has an effect of its own.
+    /// The program has an effect of its own, in addition to running the command.
     more: bool,
 }
 
@@ -72,12 +72,13 @@ pub(crate) fn wrapper(name: &str) -> Option<&'static Wrapper> {
     WRAPPERS.iter().find(|wrapper| wrapper.name == name)
 }
 
-/// Returns whether the program runs the command after its options.
+/// Returns whether the program runs the command given after its options.
 pub(crate) fn is_wrapper(name: &str) -> bool {
     wrapper(name).is_some()
 }
 
-/// Analyses the words after a wrapper. Adds the effects of the variables that it sets to `effects`.
+/// Analyses the arguments of a wrapper. Adds the effects of the variables that the wrapper sets to
+/// `effects`.
 pub(crate) fn wrapped(wrapper: &Wrapper, arguments: &[Word], effects: &mut Vec<Effect>) -> Runs {
     let mut rest = arguments;
     while let Some((word, after)) = rest.split_first() {
@@ -87,7 +88,7 @@ pub(crate) fn wrapped(wrapper: &Wrapper, arguments: &[Word], effects: &mut Vec<E
             _ => option.len() > 2 && wrapper.valued.iter().any(|valued| !valued.starts_with("--") && option.starts_with(valued)),
         };
         if wrapper.name == "xargs" && option.starts_with("-I") {
-            // The replaced string may be any word of the command.
+            // The option names the placeholder, which may be any word of the command.
             let replaced = if option == "-I" { after.first().and_then(Word::value) } else { Some(option[2..].to_owned()) };
             if replaced.as_deref() != Some("{}") {
                 return Runs::Unknown;
