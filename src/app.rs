@@ -29,7 +29,7 @@ pub(crate) struct CommonArgs {
     pub cwd: Option<PathBuf>,
 }
 
-/// Settings and paths. The store is not open.
+/// The settings and paths from which the application is built. The store is not open yet.
 pub(crate) struct Bootstrap {
     pub environment: Environment,
     pub places: DataPaths,
@@ -63,13 +63,14 @@ pub(crate) fn bootstrap(environment: Environment, args: CommonArgs) -> Result<Bo
     Ok(Bootstrap { environment, places, loaded, overrides, cwd, secrets })
 }
 
-/// The canonical path of `dir`, which must exist; a relative path is resolved against `here`.
+/// Returns the canonical path of `dir`, which must exist; a relative path is resolved against
+/// `here`.
 fn absolute_directory(here: &Path, dir: &Path) -> Result<PathBuf> {
     let dir = here.join(dir);
     std::fs::canonicalize(&dir).map_err(|error| Error::invalid_params(format!("{}: {error}", dir.display())))
 }
 
-/// The application with default limits and its store closed.
+/// Builds the application with default limits. Its store is not open yet.
 pub(crate) fn build(bootstrap: Bootstrap) -> Result<Arc<App>> {
     build_with(bootstrap, Capacity::default())
 }
@@ -77,7 +78,8 @@ pub(crate) fn build(bootstrap: Bootstrap) -> Result<Arc<App>> {
 fn build_with(bootstrap: Bootstrap, capacity: Capacity) -> Result<Arc<App>> {
     let Bootstrap { environment, places, loaded, overrides, cwd, secrets } = bootstrap;
     let mut launcher = ProcessLauncher::of_this_binary().without(secrets);
-    // Each open session locks a file and needs a descriptor. Commands run with the original limit.
+    // Raise the limit on open files: each open session locks a file, which requires a descriptor.
+    // Commands run with the original limit.
     match crate::process::raise_open_files() {
         Ok(before) => launcher = launcher.open_files(before),
         Err(error) => tracing::warn!(%error, "cannot raise the limit of open files"),
@@ -95,8 +97,8 @@ pub(crate) async fn acp(app: Arc<App>, not_json: impl FnOnce() + Unpin) -> Resul
     acp_until(app, || (), async {}, not_json).await
 }
 
-/// Serves ACP. Calls `ready` when signals are handled; `others` runs to its end before the turns
-/// are cancelled.
+/// Serves ACP on standard input and output. Calls `ready` when signal handlers are installed. Waits
+/// for `others` to finish before the turns are cancelled.
 async fn acp_until(
     app: Arc<App>,
     ready: impl FnOnce(),
@@ -113,8 +115,8 @@ async fn acp_until(
     served
 }
 
-/// Passes input on unchanged, and checks that its first byte other than whitespace can start
-/// JSON-RPC.
+/// A reader that passes input on unchanged, and checks that its first non-whitespace byte can start
+/// a JSON-RPC message.
 struct FirstByte<R, F> {
     input: R,
     /// Called once, if the check fails.
@@ -148,7 +150,7 @@ pub(crate) struct HttpFlags {
     pub origins: Vec<String>,
 }
 
-/// The application and its HTTP server, which listens but does not accept connections yet.
+/// Builds the application and its HTTP server, which listens but does not accept connections yet.
 pub(crate) async fn http_server(bootstrap: Bootstrap, flags: HttpFlags) -> Result<(Arc<App>, HttpServer)> {
     let address = tokio::net::lookup_host(&flags.address).await.ok().and_then(|mut found| found.next()).ok_or_else(|| {
         Error::invalid_params(format!("--http: invalid address {}", flags.address)).hint("give a host and a port: 127.0.0.1:8686")
@@ -176,7 +178,7 @@ pub(crate) async fn http_server(bootstrap: Bootstrap, flags: HttpFlags) -> Resul
 pub(crate) async fn acp_and_http(app: Arc<App>, server: HttpServer, ready: impl FnOnce()) -> Result<()> {
     let stop = CancellationToken::new();
     let serving = tokio::spawn(server.serve(stop.clone()));
-    // Turns of HTTP clients may finish when the editor disconnects.
+    // Let the turns of HTTP clients finish when the editor disconnects.
     let http_ends = async {
         stop.cancel();
         let _ = serving.await;
@@ -184,8 +186,9 @@ pub(crate) async fn acp_and_http(app: Arc<App>, server: HttpServer, ready: impl 
     acp_until(app, ready, http_ends, || ()).await
 }
 
-/// Serves HTTP until a signal arrives. `ready` reports the address; it is called when signals are
-/// handled already, because its reader may send one immediately.
+/// Serves HTTP until a signal arrives. `ready` reports the address. It is called after signal
+/// handlers are installed, because the process that reads the address may send a signal
+/// immediately.
 pub(crate) async fn serve(server: HttpServer, ready: impl FnOnce() -> Result<()>) -> Result<()> {
     let stop = CancellationToken::new();
     let signalled = tokio::spawn(on_signal(stop.clone()));

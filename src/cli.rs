@@ -112,8 +112,8 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
     }
 }
 
-/// Runs a command. Threads that still block when it returns, e.g. in a read of the terminal, do not
-/// delay the exit.
+/// Runs a command on an async runtime. Threads that are still blocked when the command returns,
+/// e.g. reading from the terminal, do not delay the exit.
 fn on_runtime(command: impl Future<Output = Result<u8>>) -> Result<u8> {
     let threads = std::thread::available_parallelism().map_or(2, |cores| cores.get().clamp(2, 4));
     let runtime = tokio::runtime::Builder::new_multi_thread()

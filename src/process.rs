@@ -1,6 +1,6 @@
 //! Child processes. Each command runs under a supervisor, which is this binary re-executed. The
-//! supervisor ends all descendants when the command ends, when it is cancelled, and when nuncio
-//! dies for any reason. No other module starts processes.
+//! supervisor terminates all remaining descendants when the command exits, when the command is
+//! cancelled, and when nuncio dies for any reason. No other module starts processes.
 
 mod child;
 mod command;
@@ -39,8 +39,8 @@ pub(crate) fn resident_bytes() -> Option<u64> {
     Some(pages * rustix::param::page_size() as u64)
 }
 
-/// Raises the soft limit of open files to the hard limit (RLIMIT_NOFILE, getrlimit(2)). Returns the
-/// former soft limit.
+/// Raises the soft limit on open files to the hard limit (RLIMIT_NOFILE, getrlimit(2)). Returns the
+/// previous soft limit.
 pub(crate) fn raise_open_files() -> io::Result<u64> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
@@ -48,10 +48,10 @@ pub(crate) fn raise_open_files() -> io::Result<u64> {
     Ok(limit.current.unwrap_or(u64::MAX))
 }
 
-/// Prevents other processes of the same user from reading the memory, environment and files of this
-/// process (PR_SET_DUMPABLE, prctl(2)), which hold keys and tokens. To be called first; started
-/// programs are not affected.
+/// Prevents other processes of the same user from reading this process's memory, environment and
+/// open files (PR_SET_DUMPABLE, prctl(2)), which hold keys and tokens. Call this before reading any
+/// secret. Child programs are not affected.
 pub fn hide_memory() {
-    // Does not fail on Linux, and nuncio works without it.
+    // Ignore the error: the call does not fail on Linux, and nuncio works without this protection.
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
 }

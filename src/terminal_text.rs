@@ -1,4 +1,4 @@
-//! Makes text of models, tools and files safe for a terminal, which interprets control sequences.
+//! Makes text from models, tools and files safe for a terminal, which interprets control sequences.
 //! [`OutputFilter`] and [`output`] remove control sequences. [`question`] makes them visible,
 //! because a permission request must not hide any part of the text that the user approves.
 
@@ -140,12 +140,13 @@ pub fn json(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// Bidirectional controls (Unicode Standard Annex 9), which can make text look like other text.
+/// Returns whether a character is a bidirectional control (Unicode Standard Annex 9), which can
+/// make text look like different text.
 fn is_direction(character: char) -> bool {
     matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Characters without width, and characters other than the space that look like one.
+/// Returns whether a character has no width, or looks like a space but is a different character.
 fn is_invisible(character: char) -> bool {
     match character {
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' => true,

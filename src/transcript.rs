@@ -8,10 +8,10 @@ use crate::content::{Part, PermissionOption, PlanEntry, Role, StopReason, ToolCo
 use crate::event::{Body, Event, PermissionOutcome, Severity};
 use crate::id::{MessageId, PermissionId, ToolCallId};
 
-/// A change of the transcript.
+/// A change to the transcript.
 #[derive(Debug, PartialEq)]
 pub enum TranscriptBlock<'a> {
-    /// A complete message of the user.
+    /// A complete user message.
     UserMessage {
         text: String,
     },
@@ -21,8 +21,8 @@ pub enum TranscriptBlock<'a> {
         thought: bool,
         text: Cow<'a, str>,
     },
-    /// A message is complete; `text` is the whole message. `discarded`: the answer was interrupted
-    /// and is requested again.
+    /// A message is complete; `text` is the whole message. `discarded` is true if the answer was
+    /// interrupted and is requested again.
     MessageEnd {
         id: &'a MessageId,
         thought: bool,
@@ -37,9 +37,10 @@ pub enum TranscriptBlock<'a> {
     },
     /// A tool call ended.
     ToolEnd(ToolEnd<'a>),
-    /// A tool call needs a permission.
+    /// A tool call needs permission.
     Question(PermissionQuestion<'a>),
-    /// A tool call was denied. `cancelled`: the turn was cancelled while the question was open.
+    /// A tool call was denied. `cancelled` is true if the turn was cancelled while the question was
+    /// open.
     Denied {
         cancelled: bool,
         reason: Cow<'a, str>,
@@ -51,7 +52,8 @@ pub enum TranscriptBlock<'a> {
         title: &'a str,
         description: Option<&'a str>,
     },
-    /// A turn ended. `usage` is the total of its model requests, if there was one.
+    /// A turn ended. `usage` is the total token usage of the turn's model requests, if any was
+    /// reported.
     TurnEnd {
         reason: TurnEndReason<'a>,
         usage: Option<Usage>,
@@ -64,7 +66,8 @@ pub struct ToolEnd<'a> {
     pub id: &'a ToolCallId,
     pub outcome: ToolOutcome,
     pub content: &'a [ToolContent],
-    /// The content repeats earlier blocks: a question with the same change, or a plan.
+    /// True if earlier blocks already showed the content: a question with the same change, or a
+    /// plan.
     pub already_shown: bool,
 }
 
@@ -77,7 +80,7 @@ pub enum ToolOutcome {
     Exited(i64),
 }
 
-/// A permission question. `title` is that of its tool call, if it is known.
+/// A permission question. `title` is the title of the tool call, if known.
 #[derive(Debug, PartialEq)]
 pub struct PermissionQuestion<'a> {
     pub id: &'a PermissionId,
@@ -96,15 +99,15 @@ pub enum TurnEndReason<'a> {
         hint: Option<&'a str>,
     },
     Cancelled,
-    /// The process that ran the turn ended.
+    /// The process that ran the turn exited.
     Interrupted,
 }
 
-/// The state of the fold. Events must arrive in order, from any point of the log on. The text of a
-/// message appears once, even if it arrives both in deltas and as a whole.
+/// The state that is folded from events. Events must be added in order, starting at any point of
+/// the log. The text of a message appears once, even if it arrives both in deltas and as a whole.
 #[derive(Debug, Default)]
 pub struct Transcript {
-    /// Received bytes of the incomplete messages.
+    /// Number of bytes received of each incomplete message.
     received: HashMap<MessageId, usize>,
     /// Titles of the running tool calls.
     titles: HashMap<ToolCallId, String>,
@@ -166,8 +169,8 @@ impl Transcript {
         block.into_iter().collect()
     }
 
-    /// Returns the part of a piece that is new. A piece after a gap is ignored: the completed
-    /// message contains its text.
+    /// Returns the new part of a piece of message text. A piece after a gap is ignored, because the
+    /// completed message contains its text.
     fn fresh<'a>(&mut self, id: &MessageId, offset: usize, text: &'a str) -> Option<&'a str> {
         let received = self.received.entry(id.clone()).or_default();
         let fresh = text.get(received.checked_sub(offset)?..).filter(|fresh| !fresh.is_empty())?;
@@ -222,7 +225,7 @@ impl Transcript {
     }
 }
 
-/// Returns whether a message of the model is a thought, or None for a message to the model.
+/// Returns whether a message from the model is a thought, or `None` for a message to the model.
 fn is_thought(role: Role) -> Option<bool> {
     match role {
         Role::Assistant => Some(false),

@@ -1,5 +1,5 @@
 //! A session's workspace: its working directory, its roots and the files below them. This module
-//! reports whether a path is inside; permission rules decide about access outside.
+//! reports whether a path is inside a root; permission rules decide about access outside the roots.
 
 mod file;
 mod ignores;
@@ -22,7 +22,7 @@ pub(crate) use walk::{PathFilter, Walk, WalkEntry};
 /// The directories of a session, free of symlinks.
 #[derive(Clone, Debug)]
 pub struct Workspace {
-    /// Base of relative paths.
+    /// Base directory for relative paths.
     pub cwd: PathBuf,
     /// `cwd`, the additional directories and the allowed directories.
     pub roots: Vec<PathBuf>,
@@ -30,15 +30,15 @@ pub struct Workspace {
     pub artifacts: PathBuf,
     /// The session's attachments: readable, although not a root.
     pub attachments: Option<PathBuf>,
-    /// App's own files. Writing them requires permission even inside a root.
+    /// nuncio's own files. Writing them requires permission even inside a root.
     pub protected: Vec<PathBuf>,
-    /// App's own directories, which sandboxed commands cannot read.
+    /// nuncio's own directories, which sandboxed commands cannot read.
     pub private: Vec<PathBuf>,
-    /// Git's global ignore file of the user (`core.excludesFile`).
+    /// The user's global git ignore file (`core.excludesFile`).
     pub excludes: Option<PathBuf>,
-    /// Replaces `~` in paths.
+    /// The home directory, which replaces `~` in paths.
     pub home: Option<PathBuf>,
-    /// Paths that permission was evaluated for, with the result of resolving each.
+    /// Paths for which permission was checked, each with the result of resolving it.
     resolved: Vec<(String, ResolvedPath)>,
 }
 
@@ -109,8 +109,8 @@ impl Workspace {
         self
     }
 
-    /// Returns whether `real` affects permissions or is executed implicitly: settings of nuncio,
-    /// hooks and settings of git.
+    /// Returns whether `real` affects permissions or is executed implicitly: nuncio's settings, and
+    /// git's hooks and settings.
     pub(crate) fn is_protected(&self, real: &Path) -> bool {
         let root = self.roots.iter().filter_map(|root| real.strip_prefix(root).ok()).min_by_key(|rest| rest.components().count());
         let protected =
@@ -124,14 +124,15 @@ impl Workspace {
         self
     }
 
-    /// Fixes the resolution of `paths` for one call. A symlink created after the permission check
-    /// cannot redirect them.
+    /// Fixes the resolution of `paths` for one tool call, so that a symlink created after the
+    /// permission check cannot redirect them.
     pub(crate) fn with_resolved(mut self, paths: impl IntoIterator<Item = (String, ResolvedPath)>) -> Workspace {
         self.resolved = paths.into_iter().collect();
         self
     }
 
-    /// Resolves `path`: relative to `cwd`, with `~` for the home directory. It need not exist.
+    /// Resolves `path`: relative to `cwd`, with `~` for the home directory. The path need not
+    /// exist.
     pub fn resolve(&self, path: &str) -> ResolvedPath {
         if let Some((_, resolved)) = self.resolved.iter().find(|(known, _)| known == path) {
             return resolved.clone();
@@ -148,8 +149,8 @@ impl Workspace {
         ResolvedPath { path, real, inside, artifact }
     }
 
-    /// Formats a path for people and models: relative to `cwd` if it is below it, with `~` if it is
-    /// below the home directory, on one line ([`one_line`]).
+    /// Formats a path for people and models: relative to `cwd` if the path is below `cwd`, with `~`
+    /// if it is below the home directory, on one line ([`one_line`]).
     pub fn show(&self, path: &Path) -> String {
         one_line(self.shortened(path))
     }
@@ -166,7 +167,7 @@ impl Workspace {
 }
 
 /// Quotes and escapes a name or path that contains control characters, as Rust's `Debug` does, so
-/// that it stays on one line. Others are returned unchanged.
+/// that it stays on one line. Other names are returned unchanged.
 pub(crate) fn one_line(name: String) -> String {
     if name.contains(char::is_control) { format!("{name:?}") } else { name }
 }

@@ -21,7 +21,7 @@ pub(crate) struct SessionEnvironment {
     pub(super) workspace: Arc<Workspace>,
     pub(super) shell: Arc<Shell>,
     cwd: PathBuf,
-    /// Directories besides `cwd` that the client named, as it wrote them.
+    /// Directories besides `cwd` that the client named, as the client wrote them.
     directories: Vec<PathBuf>,
     /// Directories that the client named, with symlinks resolved.
     client_roots: Arc<[PathBuf]>,
@@ -32,8 +32,9 @@ pub(crate) struct SessionEnvironment {
 }
 
 impl SessionEnvironment {
-    /// Builds the environment of `cwd` and `directories` from the current settings. `session` names
-    /// its artifact directory. The shell of `before`, with its variables and jobs, is kept.
+    /// Builds the environment of `cwd` and `directories` from the current settings. `session` is
+    /// the name of the session's artifact directory. The shell of `before`, with its variables and
+    /// jobs, is kept.
     pub(crate) fn new(
         services: Arc<Services>,
         session: &str,
@@ -101,7 +102,7 @@ impl SessionEnvironment {
         context
     }
 
-    /// The sandbox of a command in the given mode; `None` runs it without one.
+    /// Returns the sandbox for a command in the given permission mode; `None` means no sandbox.
     pub(super) fn sandbox(&self, mode: Mode) -> Option<Sandbox> {
         let settings = &self.loaded.settings.sandbox;
         let of_mode = if mode == Mode::Auto { SandboxMode::WorkspaceWrite } else { SandboxMode::Off };

@@ -26,13 +26,13 @@ use crate::toolkit::{self, ClientAccess, PreparedCall, Progress, ToolContext, To
 
 /// Where a tool call comes from: a turn, or the command `nuncio tool`.
 pub(crate) trait CallHost: Send + Sync {
-    /// Cancels the call.
+    /// Returns the token that cancels the call.
     fn cancel(&self) -> &CancellationToken;
 
-    /// The mode, and the rules remembered from earlier permission answers.
+    /// The permission mode, and the rules remembered from earlier permission answers.
     fn permissions(&self) -> (Mode, Vec<Rule>);
 
-    /// Receives live output of the call.
+    /// Returns the callback that receives live output of the call.
     fn progress(&self, id: &ToolCallId) -> Progress;
 
     /// The client's files and terminals, if it provides any.
@@ -41,12 +41,12 @@ pub(crate) trait CallHost: Send + Sync {
     /// Records an event, in order with the other events, without waiting for the log.
     fn emit(&self, body: Body) -> BoxFuture<'_, ()>;
 
-    /// Records an event and waits until it is written; with `durably`, until it survives a crash of
-    /// the machine.
+    /// Records an event and waits until it is written; with `durably`, waits until the event would
+    /// survive a machine crash.
     fn commit(&self, body: Body, durably: bool) -> BoxFuture<'_, Result<()>>;
 
-    /// Requests permission and waits for the answer. The id is `None` if the
-    /// request was not recorded.
+    /// Requests permission and waits for the answer. The permission id is `None` if the request was
+    /// not recorded.
     fn ask(&self, question: Question) -> BoxFuture<'_, (Option<PermissionId>, PermissionAnswer)>;
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct Question {
     /// The effect of the call, for example a diff.
     pub content: Vec<ToolContent>,
     pub options: Vec<PermissionOption>,
-    /// Without an answer in this time, the call is denied.
+    /// Time limit for the answer. After it, the call is denied.
     pub timeout: Duration,
 }
 
@@ -133,7 +133,7 @@ impl ToolCall {
             Err(ToolError(message)) => return Ok(CallOutcome::InvalidInput(message)),
         };
         let (mode, remembered) = host.permissions();
-        // The sandbox of the mode at the time of the check, even if the mode changes before
+        // Use the sandbox for the mode at the time of the check, even if the mode changes before
         // approval.
         context.sandbox = environment.sandbox(mode);
         context.start = context.shell.start(&context.workspace);
@@ -179,7 +179,7 @@ impl ToolCall {
     }
 }
 
-/// Parses the arguments. Some models send an empty string for none.
+/// Parses the arguments. Some models send an empty string for a call without arguments.
 fn parse(input: &str) -> Result<Value, ToolError> {
     if input.trim().is_empty() {
         return Ok(json!({}));
@@ -187,7 +187,7 @@ fn parse(input: &str) -> Result<Value, ToolError> {
     serde_json::from_str(input).map_err(|error| ToolError::new(format!("the arguments are not valid JSON: {error}")))
 }
 
-/// Runs an allowed call. A panic of the tool is an error of the call.
+/// Runs an allowed call. A panic in the tool becomes an error of the call.
 async fn run(prepared: PreparedCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
     let name = prepared.name.clone();
     let span = tracing::info_span!("tool", tool = name, call = %context.call_id);
@@ -195,7 +195,7 @@ async fn run(prepared: PreparedCall, context: &ToolContext) -> Result<ToolOutput
     ran.unwrap_or_else(|panic| Err(ToolError::new(format!("internal error: tool {name} panicked: {}", panic_message(&*panic)))))
 }
 
-/// A finished run, for the steps after it.
+/// A finished tool run, as input for the steps in [`AFTER_RUN`].
 struct Ran<'a> {
     host: &'a dyn CallHost,
     context: &'a ToolContext,
@@ -244,8 +244,8 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
-    /// Evaluates the rules and the mode; where they ask, requests permission. Returns `None` if the
-    /// call is allowed.
+    /// Evaluates the rules and the mode, and requests permission if they require it. Returns `None`
+    /// if the call is allowed.
     async fn decide(&self) -> Option<CallOutcome> {
         let request = permission::request(self.prepared, self.context);
         let decision = permission::evaluate(self.rules, self.mode, self.default, self.prepared, &request);
@@ -265,7 +265,8 @@ impl Check<'_> {
             Policy::Ask => {
                 let content = match self.prepared.preview(self.context).await {
                     Ok(content) => content,
-                    // The call would fail, and the model may know why.
+                    // Return the error without asking: the call would fail, and the model is
+                    // allowed to see the cause.
                     Err(error) if permission::may_read(self.rules, self.mode, self.default, &request) => {
                         return Some(CallOutcome::Failed(error.0));
                     }

@@ -24,7 +24,7 @@ pub(crate) struct ModelChoice {
     pub name: String,
 }
 
-/// Opens models by id, with the keys and base URLs of the environment and the settings.
+/// Opens models by id, with the keys and base URLs from the environment and the settings.
 pub struct Models {
     environment: Environment,
     /// `--base-url`: overrides the base URL of every provider.
@@ -51,6 +51,8 @@ fn permanent(message: impl Into<String>) -> ModelError {
 }
 
 impl Models {
+    /// Creates the collection without opening a model. `base_url` overrides the base URL of every
+    /// provider; `cwd` is the base directory of relative script paths.
     pub(crate) fn new(environment: Environment, base_url: Option<String>, launcher: ProcessLauncher, cwd: PathBuf) -> Models {
         Models { environment, base_url, launcher, cwd, clients: HttpClients::default(), found: tokio::sync::OnceCell::new() }
     }
@@ -59,8 +61,8 @@ impl Models {
         self.environment.get(name).map(String::from)
     }
 
-    /// The default model: from the settings, else of the first provider with a key, else of a local
-    /// server.
+    /// Returns the id of the default model: from the settings, else from the first provider with a
+    /// key, else from a local server.
     pub(crate) async fn default_id(&self, settings: &Settings) -> Result<String, ModelError> {
         if let Some(model) = self.known_default(settings) {
             return Ok(model);
@@ -71,7 +73,8 @@ impl Models {
         found.await.map(|found| found.id.clone())
     }
 
-    /// The default model, or `None` if only a request to a local server could determine it.
+    /// Returns the id of the default model, or `None` if only a request to a local server could
+    /// determine it.
     pub(crate) fn known_default(&self, settings: &Settings) -> Option<String> {
         let keyed = || catalog::default_model(&|name: &str| self.variable(name));
         settings.model.clone().or_else(keyed).or_else(|| self.found.get().map(|found| found.id.clone()))
@@ -190,9 +193,9 @@ impl Models {
         }
     }
 
-    /// The models to choose from, without a request to a server: `current`, the models of the
-    /// settings, the catalog models of providers with a key, and the model of a detected local
-    /// server.
+    /// Returns the models to choose from, without sending a request to a server: `current`, the
+    /// models of the settings, the catalog models of providers with a key, and the model of a
+    /// detected local server.
     pub(crate) fn choices(&self, settings: &Settings, current: &str) -> Vec<ModelChoice> {
         let configured = settings
             .providers
@@ -232,7 +235,7 @@ impl Models {
     }
 }
 
-/// An endpoint with catalog defaults and without a key.
+/// Creates an endpoint with catalog defaults and without a key.
 fn bare(id: &str, name: &str, protocol: Protocol, base_url: String) -> Endpoint {
     Endpoint {
         id: id.into(),
@@ -246,9 +249,8 @@ fn bare(id: &str, name: &str, protocol: Protocol, base_url: String) -> Endpoint 
     }
 }
 
-/// Reads a regular file of at most [`limits::SCRIPT_BYTES_MAX`]; other file types are errors.
-/// Never
-/// blocks, not even on a FIFO.
+/// Reads a regular file of at most [`limits::SCRIPT_BYTES_MAX`]; other file types are errors. Never
+/// blocks, even on a FIFO.
 fn read_script(path: &Path) -> io::Result<String> {
     let file = workspace::open(&path.canonicalize()?)?;
     let mut text = String::new();

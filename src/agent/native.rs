@@ -7,7 +7,7 @@ use super::turn_loop::NativeAgent;
 use crate::error::Result;
 use crate::session::{Agent, AgentInfo, Agents, SessionSetup};
 
-/// The only agent of a process without a hub.
+/// Creates native agents, the only kind of agent in this process.
 pub(crate) struct NativeAgents(pub Arc<Services>);
 
 impl Agents for NativeAgents {

@@ -1,5 +1,5 @@
-//! Permission checks of tool calls, without side effects. Calls of a turn and `nuncio tool` share
-//! them.
+//! Permission checks for tool calls, without side effects. Turns and `nuncio tool` share these
+//! checks.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use crate::toolkit::{PreparedCall, RedirectPolicy, ToolContext};
 use crate::web::Address;
 use crate::workspace::{PathFilter, ResolvedPath};
 
-/// Builds the permission request of a call: what rules match against. Paths have their symlinks
-/// resolved.
+/// Builds the permission request of a call, which rules are matched against. Symlinks in its paths
+/// are resolved.
 pub(crate) fn request<'a>(prepared: &'a PreparedCall, context: &ToolContext) -> PermissionRequest<'a> {
     let (access, workspace) = (&prepared.access, &context.workspace);
     let place = |resolved: &ResolvedPath| {
@@ -36,8 +36,8 @@ pub(crate) fn request<'a>(prepared: &'a PreparedCall, context: &ToolContext) -> 
     PermissionRequest { tool: &prepared.name, kind: access.kind, paths, line, writes, url: access.url.as_deref() }
 }
 
-/// Assignments of the exported variables that decide which program a command runs, as shell text
-/// that precedes the command.
+/// Returns shell assignments of the exported variables that decide which program a command runs.
+/// The assignments are put before the command.
 fn left_behind(context: &ToolContext) -> String {
     let exported = context.start.exported.iter().map(|(name, value)| {
         (name.to_string_lossy(), value.as_ref().map_or_else(Default::default, |value| value.to_string_lossy()))
@@ -55,8 +55,9 @@ pub(crate) fn path_filter(rules: &Rules, prepared: &PreparedCall, context: &Tool
         .map(|hidden| Arc::new(move |real: &Path| hidden.hides(real)) as PathFilter)
 }
 
-/// Returns which redirects an allowed call may follow: addresses that rules allow, and, where they
-/// ask, addresses on the host of the original request.
+/// Returns the policy for redirects of an allowed call. The call may follow redirects to addresses
+/// that the rules allow. Where the rules ask, it may follow only redirects to the host of the
+/// original request.
 pub(crate) fn redirect_policy(rules: &Rules, mode: Mode, default: Policy, prepared: &PreparedCall) -> Option<RedirectPolicy> {
     let asked = Address::parse(prepared.access.url.as_deref()?).ok()?;
     let (rules, tool) = (rules.clone(), prepared.name.clone());
@@ -72,8 +73,8 @@ pub(crate) fn redirect_policy(rules: &Rules, mode: Mode, default: Policy, prepar
     }))
 }
 
-/// Evaluates the rules for a call. If its result reveals content of its files, rules that restrict
-/// reading them apply too.
+/// Evaluates the rules for a call. If the call's result reveals file contents, rules that restrict
+/// reading those files apply too.
 pub(crate) fn evaluate(
     rules: &Rules,
     mode: Mode,
@@ -99,8 +100,8 @@ fn reading<'a>(request: &PermissionRequest<'a>) -> PermissionRequest<'a> {
     PermissionRequest { tool: "read", kind: AccessKind::Read, ..request.clone() }
 }
 
-/// Returns whether the model may read the files of a call. If so, an error of its preview goes to
-/// the model without a permission request.
+/// Returns whether the model may read the files of a call. If so, an error from previewing the call
+/// is sent to the model without a permission request.
 pub(crate) fn may_read(rules: &Rules, mode: Mode, default: Policy, request: &PermissionRequest<'_>) -> bool {
     decide(rules, mode, default, &reading(request)).policy == Policy::Allow
 }

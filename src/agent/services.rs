@@ -27,14 +27,14 @@ pub struct Services {
     pub launcher: ProcessLauncher,
     pub servers: Arc<Servers>,
     pub tools: Tools,
-    /// Permits for concurrent searches of directory trees.
+    /// Permits for concurrent directory searches.
     pub(super) searches: Arc<Semaphore>,
-    /// Locks of the files that calls write, across all sessions.
+    /// Locks on the files that tool calls write, shared by all sessions.
     pub(super) writing: Arc<PathLocks>,
 }
 
 impl Services {
-    /// Services with nuncio's own tools and no language server running.
+    /// Creates services with nuncio's own tools, without starting a language server.
     pub(crate) fn new(
         user: Loaded,
         places: DataPaths,
@@ -71,7 +71,7 @@ impl Services {
     }
 }
 
-/// Converts an error of a model request.
+/// Converts an error from a model request.
 pub(super) fn model_error(error: ModelError) -> Error {
     let mut converted = Error::new(Kind::ModelError, error.message);
     converted.hint = error.hint;

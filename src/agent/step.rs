@@ -12,8 +12,8 @@ use crate::id::{MessageId, ToolCallId};
 use crate::model::{Chunk, Model, Request};
 use crate::session::Turn;
 
-/// A part of an answer. A message was streamed as deltas; its `message.completed` is recorded once
-/// the answer is complete.
+/// A part of an answer. Messages were already streamed as deltas; their `message.completed` events
+/// are recorded once the answer is complete.
 pub(crate) enum AnswerPart {
     Message(Body),
     Call(ToolUse),
@@ -26,6 +26,7 @@ pub(crate) struct ModelAnswer {
 }
 
 impl ModelAnswer {
+    /// Returns whether the answer contains tool calls.
     pub(crate) fn has_calls(&self) -> bool {
         self.parts.iter().any(|part| matches!(part, AnswerPart::Call(_)))
     }
@@ -116,8 +117,8 @@ impl AnswerBuilder<'_> {
         self.turn.emit(delta).await;
     }
 
-    /// Ends the block of that role. A block without text is kept if it has provider state, which
-    /// later requests must return.
+    /// Ends the message with this role. A message without text is kept if it has provider state,
+    /// because later requests must contain that state.
     fn end(&mut self, role: Role, state: Option<ProviderState>) {
         self.close_other(role);
         if self.open.is_none() && state.is_some() {

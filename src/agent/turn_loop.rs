@@ -33,7 +33,7 @@ pub(crate) struct NativeAgent {
     environment: Mutex<Option<Arc<SessionEnvironment>>>,
     /// The last used model, kept because a scripted model counts its steps.
     model: Mutex<Option<(String, Arc<dyn Model>)>>,
-    /// Files of other users that were already reported in a notice.
+    /// Files owned by other users that were already reported in a notice.
     reported: Mutex<Vec<PathBuf>>,
 }
 
@@ -47,7 +47,7 @@ impl Agent for NativeAgent {
             let environment = self.environment.lock().unwrap_or_else(PoisonError::into_inner).take();
             if let Some(environment) = environment {
                 environment.shell.jobs.close().await;
-                // Removes its temporary files, which may block.
+                // Dropping the environment removes its temporary files, which may block.
                 let _ = tokio::task::spawn_blocking(move || drop(environment)).await;
             }
         })
@@ -55,7 +55,7 @@ impl Agent for NativeAgent {
 }
 
 impl NativeAgent {
-    /// The agent of `session`. It loads nothing before its first turn.
+    /// Creates the agent of `session`, which loads nothing before its first turn.
     pub(crate) fn new(services: Arc<Services>, session: SessionId) -> NativeAgent {
         let (environment, model, reported) = (Mutex::default(), Mutex::default(), Mutex::default());
         NativeAgent { services, session, environment, model, reported }
@@ -78,7 +78,7 @@ impl NativeAgent {
             if turn.cancel.is_cancelled() {
                 return Ok(StopReason::Cancelled);
             }
-            // A steering message that arrives before the turn ends continues it.
+            // A steering message that arrives before the turn ends continues the turn.
             let continues = calls || stop == StopReason::EndTurn && turn.take_steered().await?;
             if !continues {
                 return Ok(stop);
@@ -107,8 +107,8 @@ impl NativeAgent {
         Ok(())
     }
 
-    /// The environment for the session's current directories. Reports ignored project settings when
-    /// it is built.
+    /// Returns the environment for the session's current directories, and builds it if necessary.
+    /// Reports ignored project settings when the environment is built.
     async fn current_environment(&self, turn: &Turn) -> Result<Arc<SessionEnvironment>> {
         let (cwd, directories) = turn.log.state(|state| (state.cwd.clone(), state.additional_directories.clone()));
         let (environment, built) = {
@@ -213,7 +213,8 @@ impl CallHost for Turn {
         self.log.state(|state| (state.mode.known().unwrap_or_default(), state.rules.clone()))
     }
 
-    /// Updates are dropped while the log's queue is full; the result of the call has all output.
+    /// Returns a callback that emits updates of a call. Updates are dropped while the log's queue
+    /// is full; the call's result contains all output.
     fn progress(&self, id: &ToolCallId) -> Progress {
         let (log, turn_id, id) = (self.log.clone(), self.id.clone(), id.clone());
         Arc::new(move |content| {

@@ -1,5 +1,5 @@
-//! Permission questions on a terminal. Without a terminal no connected client can answer the permission request, and the
-//! broker denies.
+//! Asks permission questions on a terminal. Without a terminal, no client can answer, and the
+//! permission broker denies the calls.
 
 use std::io::{BufRead, IsTerminal, Write};
 
@@ -27,8 +27,9 @@ impl Approver {
     }
 }
 
-/// Answers one question about the call `title`, whose content the caller has shown. The terminal is
-/// read on a separate thread, so that a cancelled turn does not wait for it.
+/// Answers one question about the tool call with this title. The caller has already shown the
+/// content of the question. The terminal is read on a separate thread, so that a cancelled turn
+/// does not wait for input.
 pub(crate) async fn answer(approver: Approver, client: &LocalClient, id: &PermissionId, title: &str, options: &[PermissionOption]) {
     match approver {
         Approver::None => {}
@@ -50,8 +51,8 @@ async fn send(client: &LocalClient, id: &PermissionId, outcome: PermissionOption
     let _ = client.call::<AnswerPermission>(params).await;
 }
 
-/// Asks at the terminal until the user gives one of the offered answers. End of input denies.
-/// Holding the lock of standard input serialises questions.
+/// Asks at the terminal until the user gives one of the offered answers. End of input denies. Holds
+/// the lock on standard input, so that only one question is asked at a time.
 pub(crate) fn ask(title: &str, options: &[PermissionOption]) -> PermissionOptionKind {
     let offered = |kind| options.iter().find(|option: &&PermissionOption| option.kind == kind);
     let mut question = format!("Allow {}?  [y]es  [n]o", question_line(title));
@@ -63,7 +64,7 @@ pub(crate) fn ask(title: &str, options: &[PermissionOption]) -> PermissionOption
     }
     let mut input = std::io::stdin().lock();
     loop {
-        // One write, so that no other output splits the question.
+        // Print the question in one write, so that no other output splits it.
         eprint!("{question}: ");
         let _ = std::io::stderr().flush();
         let mut line = String::new();

@@ -21,8 +21,8 @@ const TEST: &str = include_str!("demo/test.sh");
 const SCRIPT: &str = include_str!("demo/script.json");
 const PROMPT: &str = "The tests of this repository fail. Find the cause and fix it.";
 
-/// Creates the repository, runs the prompt and prints the change. Fails with `Forbidden` if a call
-/// was denied.
+/// Creates the repository, runs the prompt and prints the change. Fails with `Forbidden` if a tool
+/// call was denied.
 pub(crate) async fn run(environment: Environment, mut args: CommonArgs, yes: bool, keep: Option<PathBuf>) -> Result<u8> {
     let dir = make_repository(keep)?;
     print(format!("A sample repository: {}\nIts test fails. Prompt: {PROMPT}\n\n", dir.display()))?;
@@ -44,7 +44,8 @@ pub(crate) async fn run(environment: Environment, mut args: CommonArgs, yes: boo
     let denied = runner.denied();
     drop(runner);
     app.shut_down().await;
-    // The script does not expect a denied call: its error would be misleading.
+    // Ignore the result if a call was denied: the script does not expect denied calls, so its error
+    // would be misleading.
     let code = if denied { 4 } else { result? };
 
     let fixed = fs::read_to_string(dir.join("mean.sh")).map_err(|error| Error::io("reading mean.sh", error))?;

@@ -20,8 +20,8 @@ pub(crate) fn report(error: &Error) {
     }
 }
 
-/// Prints a usage error to standard error. For an unknown command, suggests `nuncio run`: it may be
-/// a prompt.
+/// Prints a usage error to standard error. For an unknown command, suggests `nuncio run`, because
+/// the word may be a prompt.
 pub(crate) fn report_usage(error: &clap::Error) {
     eprint!("{}", output(&error.render().to_string()));
     if let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidSubcommand) {

@@ -59,7 +59,7 @@ pub(crate) enum ExportLine {
 }
 
 impl ExportLine {
-    /// The metadata of a session.
+    /// Creates the line with the metadata of a session.
     pub(crate) fn session(id: &SessionId, state: &SessionState, created_at_ms: u64) -> ExportLine {
         let change = SessionChange {
             title: state.title.clone(),
@@ -73,7 +73,7 @@ impl ExportLine {
         ExportLine::Session { id: id.clone(), cwd: state.cwd.clone(), mode: state.mode.clone(), change, created_at_ms }
     }
 
-    /// The line of an event. None if an export does not contain the event.
+    /// Converts an event to a line. Returns `None` for events that exports do not contain.
     pub(crate) fn of(event: &Event) -> Option<ExportLine> {
         let (turn_id, created_at_ms) = (event.turn_id.clone(), event.at_ms);
         match event.body.clone() {
@@ -91,7 +91,7 @@ impl ExportLine {
         }
     }
 
-    /// The event of a line and its turn. None for the metadata.
+    /// Converts a line to an event body with its turn. Returns `None` for the metadata.
     pub(crate) fn into_event(self) -> Option<(Option<TurnId>, Body)> {
         match self {
             ExportLine::Session { .. } => None,

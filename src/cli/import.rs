@@ -1,5 +1,5 @@
-//! `nuncio sessions import`: creates a session from an export. No method appends events, so this
-//! writes to the log of the new session.
+//! `nuncio sessions import`: creates a session from an export. No API method appends events, so
+//! this command writes directly to the new session's log.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -15,10 +15,11 @@ use crate::id::TurnId;
 use crate::limits;
 use crate::session::{Session, Sessions};
 
-/// Creates a session from an export and prints its new id. The mode is that of this call, and the
-/// session works in the directory of this call: the file does not decide what may be done here.
+/// Creates a session from an export and prints its new id. The session gets the permission mode of
+/// this command and works in this command's directory or below it: the file must not decide what is
+/// permitted here.
 pub(crate) async fn import(app: &App, sessions: &Sessions, file: &Path) -> Result<()> {
-    // The whole file is parsed first, so that a bad line does not leave half a session.
+    // Parse the whole file first, so that an invalid line does not leave an incomplete session.
     let mut lines = read(file)?.into_iter();
     let Some(ExportLine::Session { cwd, change, .. }) = lines.next() else {
         return Err(Error::invalid_params(format!("{}, line 1: the metadata of a session is missing", file.display())));
@@ -76,9 +77,9 @@ fn read(file: &Path) -> Result<Vec<ExportLine>> {
     Ok(lines)
 }
 
-/// Drops metadata of an imported session that would widen what it can reach: a directory outside
-/// the one of this call, additional directories, a scripted model. Also returns descriptions of
-/// what was dropped.
+/// Drops metadata that would widen the access of an imported session: a directory outside this
+/// command's directory, additional directories, a scripted model. Also returns descriptions of what
+/// was dropped.
 fn confined(app: &App, cwd: PathBuf, mut change: SessionChange) -> (PathBuf, SessionChange, Vec<String>) {
     let mut dropped = Vec::new();
     let here = fs::canonicalize(&app.cwd).unwrap_or_else(|_| app.cwd.clone());

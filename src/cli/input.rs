@@ -1,4 +1,4 @@
-//! The prompts of `nuncio run`: from words, `--prompt` or standard input.
+//! Reads the prompts of `nuncio run` from its arguments, `--prompt` or standard input.
 
 use std::collections::VecDeque;
 use std::io::{IsTerminal, Read};
@@ -18,8 +18,8 @@ pub(crate) enum RunInput {
     Prompts(VecDeque<String>),
 }
 
-/// Reads the prompts. All words form one prompt. Piped input is appended to the first prompt, or is
-/// the prompt if there is no other.
+/// Reads the prompts. All words on the command line form one prompt. Piped input is appended to the
+/// first prompt, or is the prompt if there is no other.
 pub(crate) async fn read(options: &RunOptions) -> Result<RunInput> {
     let (words, dash) = match options.words.split_last() {
         Some((last, words)) if last == "-" => (words, true),
@@ -47,8 +47,9 @@ pub(crate) async fn read(options: &RunOptions) -> Result<RunInput> {
     Ok(RunInput::Prompts(prompts))
 }
 
-/// Reads standard input to its end. Returns `None` if it is blank, or a terminal that is not
-/// `wanted`. Prints a notice after [`limits::INPUT_NOTICE`].
+/// Reads standard input to its end. Returns `None` if the input is blank, or if standard input is a
+/// terminal and input is not `wanted`. Prints a notice if reading takes longer than
+/// [`limits::INPUT_NOTICE`].
 ///
 /// A pipe comes from the command line and may start slowly (a build, a test run), so the read
 /// waits. A socket is typically inherited from a program that never closes it, so the read waits

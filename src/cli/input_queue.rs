@@ -25,12 +25,12 @@ pub(crate) struct InputQueue {
 }
 
 impl InputQueue {
-    /// A queue without input.
+    /// Creates a queue without input.
     pub(crate) fn closed() -> InputQueue {
         InputQueue { lines: None, messages: VecDeque::new() }
     }
 
-    /// Reads standard input.
+    /// Creates a queue that reads standard input.
     pub(crate) fn open() -> InputQueue {
         let (sender, receiver) = mpsc::channel(16);
         tokio::spawn(read(sender));
@@ -42,7 +42,8 @@ impl InputQueue {
         self.messages.push_back(message);
     }
 
-    /// The next message, between turns; an interrupt has no effect. None at the end of the input.
+    /// Returns the next message, between turns; interrupts are ignored. Returns `None` at the end
+    /// of the input.
     pub(crate) async fn message(&mut self) -> Option<Result<String>> {
         if let Some(message) = self.messages.pop_front() {
             return Some(Ok(message));
@@ -56,7 +57,7 @@ impl InputQueue {
         }
     }
 
-    /// The next line, during a turn. Never returns after the end of the input.
+    /// Returns the next line, during a turn. After the end of the input, waits forever.
     pub(crate) async fn line(&mut self) -> Result<InputLine> {
         if let Some(lines) = &mut self.lines
             && let Some(line) = lines.recv().await

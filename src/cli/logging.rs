@@ -1,5 +1,5 @@
 //! Logs to standard error: JSON lines, or readable lines on a terminal. Sends traces to the
-//! collector of the settings, if any.
+//! collector configured in the settings, if any.
 
 use std::io::IsTerminal;
 
@@ -27,7 +27,7 @@ pub(crate) fn start(environment: &Environment, serves: bool, telemetry: &Telemet
     let lines = lines.with_filter(targets.and(ours));
     let traces = Traces::start(telemetry.otlp_endpoint.as_deref())?;
     let spans = traces.layer().map(|layer| layer.with_filter(Targets::new().with_target("nuncio", LevelFilter::INFO)));
-    // Fails if a subscriber is installed already, as in tests; that one stays.
+    // Fails if a subscriber is installed already, as in tests; the existing subscriber stays.
     let _ = tracing_subscriber::registry().with(lines).with(spans).try_init();
     Ok(traces)
 }

@@ -17,7 +17,7 @@ pub(crate) struct Colours {
 }
 
 impl Colours {
-    /// Checks the variables and the standard streams.
+    /// Decides from the environment variables and the standard streams.
     pub(crate) fn new(environment: &Environment) -> Colours {
         let wanted = environment.get("NO_COLOR").is_none() && environment.get("TERM") != Some("dumb");
         Colours { stdout: wanted && std::io::stdout().is_terminal(), stderr: wanted && std::io::stderr().is_terminal() }
@@ -42,7 +42,7 @@ pub(crate) fn print_event(event: &Event) -> Result<()> {
     print_json(event_line(event)?)
 }
 
-/// An event as a line of JSON, with its line break.
+/// Returns an event as a line of JSON, including the line break.
 pub(crate) fn event_line(event: &Event) -> Result<String> {
     let line = serde_json::to_string(event).map_err(|error| Error::internal(format!("writing an event: {error}")))?;
     Ok(line + "\n")
@@ -71,7 +71,8 @@ pub(crate) fn print_question(pieces: Vec<RenderedText>) {
     }
 }
 
-/// Writes to standard output unchanged. `main` exits without a message when the pipe is broken.
+/// Writes text to standard output unchanged. If the pipe is broken, `main` exits without an error
+/// message.
 fn print_exact(text: impl AsRef<str>) -> Result<()> {
     let mut output = std::io::stdout().lock();
     let written = output.write_all(text.as_ref().as_bytes()).and_then(|()| output.flush());

@@ -19,7 +19,8 @@ use crate::local::{LocalClient, LocalEvents};
 use crate::protocol::acp;
 use crate::transcript::{PermissionQuestion, Transcript, TranscriptBlock};
 
-/// How the runner shows events. The renderer of JSON lines shows permission questions.
+/// How the runner shows events. With `json`, events are printed as JSON lines, and `renderer` is
+/// used only for permission questions.
 pub(crate) struct RunnerOutput {
     pub json: bool,
     pub renderer: TerminalRenderer,
@@ -35,14 +36,14 @@ pub(crate) struct PromptRunner {
     approver: Approver,
     interrupted: CancellationToken,
     denied: bool,
-    /// The question that is open at the terminal.
+    /// The permission question that is waiting for an answer at the terminal.
     open_question: Option<PermissionId>,
-    /// Events since the question was asked, shown when it is resolved.
+    /// Events that arrived since that question was asked; shown when it is resolved.
     deferred: VecDeque<Arc<Event>>,
 }
 
 impl PromptRunner {
-    /// Shows the events of the session after seq `after`.
+    /// Creates a runner that shows the session's events after sequence number `after`.
     pub(crate) async fn new(
         client: LocalClient,
         (session, after): (SessionId, Seq),
@@ -77,7 +78,7 @@ impl PromptRunner {
             match self.prompt(prompt, &mut InputQueue::closed()).await? {
                 acp::StopReason::EndTurn => {}
                 acp::StopReason::Cancelled => return Ok(130),
-                // The next prompt may depend on this one, which did not complete.
+                // Stop: the next prompt may depend on this prompt, which did not complete.
                 _ => return Ok(1),
             }
         }
@@ -92,7 +93,7 @@ impl PromptRunner {
             match self.prompt(message?, &mut input).await {
                 Ok(_) if self.interrupted.is_cancelled() => return Ok(130),
                 Ok(_) => {}
-                // The failure is in the events; the next message still runs.
+                // A failed turn does not prevent the next message from being sent.
                 Err(error) => {
                     report(&error);
                     code = exit_code(&error);

@@ -10,7 +10,7 @@ use crate::patch::{self, Side};
 use crate::terminal_text::{OutputFilter, output, output_line, question as escape_question};
 use crate::transcript::{ToolOutcome, TranscriptBlock, TurnEndReason};
 
-/// A piece of output. Its only control sequences are our own colours.
+/// A piece of output. Its only control sequences are nuncio's own colours.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum RenderedText {
     /// Text of the answer, for standard output.
@@ -27,14 +27,14 @@ impl RenderedText {
     }
 }
 
-/// Options of the rendering.
+/// Rendering options.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RenderOptions {
     /// Adds colours.
     pub colour: bool,
     /// Leaves the answer unchanged, for a pipe or a file.
     pub exact: bool,
-    /// Renders a stored session: whole messages, also those of the user.
+    /// Renders a stored session: whole messages, including the user's.
     pub replay: bool,
 }
 
@@ -43,9 +43,9 @@ pub(crate) struct TerminalRenderer {
     options: RenderOptions,
     /// Paths are shown relative to this directory.
     cwd: PathBuf,
-    /// Filters of the incomplete messages.
+    /// Output filters of the incomplete messages.
     filters: HashMap<MessageId, OutputFilter>,
-    /// The message whose line is not ended, and whether it is a thought.
+    /// The message whose last line is not yet ended, and whether the message is a thought.
     writing: Option<(MessageId, bool)>,
     /// Incomplete messages of a replay, with their text so far: a replay shows whole messages.
     incomplete: Vec<(MessageId, bool, String)>,
@@ -61,12 +61,12 @@ enum Style {
     Cyan,
 }
 
-/// How many lines of a tool's output are shown: the first lines, or the last lines of a failed
-/// call.
+/// Maximum number of lines shown of a tool's output: the first lines, or the last lines if the call
+/// failed.
 const OUTPUT_LINES: usize = 12;
 
 impl TerminalRenderer {
-    /// A renderer without output so far. Paths below `cwd` are shown relative to it.
+    /// Creates a renderer. Paths below `cwd` are shown relative to it.
     pub(crate) fn new(options: RenderOptions, cwd: &Path) -> TerminalRenderer {
         TerminalRenderer { options, cwd: cwd.into(), filters: HashMap::new(), writing: None, incomplete: Vec::new() }
     }
@@ -107,7 +107,7 @@ impl TerminalRenderer {
     }
 
     /// Renders the content of a permission question in full. Text that equals the call's title is
-    /// omitted: the question itself shows it.
+    /// omitted, because the question itself shows the title.
     pub(crate) fn question(&self, title: &str, contents: &[ToolContent]) -> Vec<RenderedText> {
         let mut rendered = Vec::new();
         for content in contents {
@@ -154,7 +154,8 @@ impl TerminalRenderer {
         }
     }
 
-    /// Renders a message of the user in a replay. In a live session the user has just written it.
+    /// Renders a user message in a replay. In a live session, it is not shown, because the user has
+    /// just written it.
     fn user_message(&self, text: &str) -> Vec<RenderedText> {
         let text = output(text);
         if !self.options.replay || text.is_empty() {
@@ -206,7 +207,7 @@ impl TerminalRenderer {
     fn turn_end(&self, reason: &TurnEndReason<'_>) -> Option<RenderedText> {
         let stopped = match reason {
             TurnEndReason::Stopped(StopReason::EndTurn) => return None,
-            // In a live session the prompt returns the error.
+            // Not shown in a live session, where the prompt request returns the same error.
             TurnEndReason::Failed { .. } if !self.options.replay => return None,
             TurnEndReason::Failed { message, hint } => {
                 return Some(progress(&self.paint(Style::Red, &output(&format!("✗ {message}{}", in_parentheses(*hint))))));
@@ -242,8 +243,8 @@ impl TerminalRenderer {
         patch::unified_diff(old_text.map(side), Some(side(new_text))).text
     }
 
-    /// Renders the first lines of a tool's output, or the last ones of a failed call, followed by
-    /// the exit code of a command.
+    /// Renders the first lines of a tool's output, or the last lines if the call failed, followed
+    /// by the exit code of a command.
     fn tool_output(&self, outcome: ToolOutcome, text: &str) -> RenderedText {
         let text = output(text);
         let (text, code) = match outcome {
@@ -291,7 +292,7 @@ fn plan_entry(entry: &PlanEntry) -> RenderedText {
     progress(&format!("  {mark} {}", output_line(&entry.content)))
 }
 
-/// ` (text)`, or nothing.
+/// Returns ` (text)`, or an empty string for `None`.
 fn in_parentheses(text: Option<&str>) -> String {
     text.map(|text| format!(" ({text})")).unwrap_or_default()
 }

@@ -38,7 +38,7 @@ pub(crate) async fn run(app: Arc<App>, options: RunOptions, colours: Colours) ->
         RunInput::Lines => runner.lines(InputQueue::open()).await,
         RunInput::Prompts(prompts) => runner.prompts(prompts).await,
     };
-    // The client no longer answers questions of a turn that the shutdown cancels.
+    // Drop the client, so that it does not answer questions from a turn that the shutdown cancels.
     drop(runner);
     app.shut_down().await;
     code
@@ -60,15 +60,16 @@ async fn open(app: &App, client: &LocalClient, options: &RunOptions) -> Result<(
         }
         (None, false) => return client.open::<NewSession>(acp::NewSessionRequest::new(app.cwd.clone())).await,
     };
-    // Without a directory the session keeps its own.
+    // The session keeps its own directory, because the request names none.
     let opened = client.open::<ResumeSession>(acp::ResumeSessionRequest::new(known.clone(), "")).await?;
-    // Fails now, and not at the first prompt, if another process owns the session.
+    // Take ownership now, so that the command fails here, and not at the first prompt, if another
+    // process owns the session.
     app.sessions().await?.get(&opened.0).await?.own().await?;
     adopt_flags(client, &known, overrides).await?;
     Ok(opened)
 }
 
-/// Applies the flags of this call, which take precedence over the session's stored values.
+/// Applies the flags of this command, which take precedence over the session's stored values.
 async fn adopt_flags(client: &LocalClient, id: &acp::SessionId, overrides: &Overrides) -> Result<()> {
     let model = overrides.model.as_deref().map(|model| ("model", model));
     let thinking = overrides.thinking.map(|level| ("thinking", level.as_str()));

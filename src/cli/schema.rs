@@ -20,7 +20,7 @@ pub(crate) const SCHEMAS: &[(&str, &str)] = &[
     ("config", "settings in config.toml"),
 ];
 
-/// The text of a schema, as it is committed. `None` if no schema has this name.
+/// Returns the text of a schema, as committed under schema/, or `None` if no schema has this name.
 pub(crate) fn schema(name: &str) -> Option<String> {
     let value = match name {
         "methods" => methods(),

@@ -40,7 +40,8 @@ async fn list(client: &LocalClient, sessions: &Sessions, mut request: acp::ListS
         for session in page.sessions {
             let (id, updated) = (SessionId::from(&*session.session_id.0), session.updated_at.unwrap_or_default());
             if json {
-                // The method does not return the number of events.
+                // Read the number of events from the store, because the API method does not return
+                // it.
                 let events = sessions.row(&id)?.head;
                 let line = serde_json::json!({
                     "sessionId": id, "cwd": session.cwd, "title": session.title, "updatedAt": updated, "events": events,

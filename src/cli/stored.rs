@@ -1,5 +1,5 @@
-//! Stored events of a session. They are read from the store, not followed: following opens the
-//! session, which ends a turn whose process died.
+//! Reads the stored events of a session without following the session: following would open it,
+//! which ends a turn whose process died.
 
 use crate::error::Result;
 use crate::event::Event;

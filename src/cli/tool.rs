@@ -1,4 +1,5 @@
-//! `nuncio tool`: runs one tool outside of a session, by the same path as the calls of a turn.
+//! `nuncio tool`: runs one tool outside of a session, through the same code path as the tool calls
+//! of a turn.
 
 use std::io::{IsTerminal, Read};
 use std::path::PathBuf;
@@ -54,7 +55,7 @@ pub(crate) async fn run(app: Arc<App>, options: ToolOptions, colours: Colours) -
     print_json(format!("{}\n", json(outcome))).map(|()| code)
 }
 
-/// The error for a name that no tool has.
+/// Returns an error if no tool has this name.
 fn unknown(app: &App, name: &str) -> Option<Error> {
     let tools = &app.services.tools;
     if tools.get(name).is_some() {
@@ -64,7 +65,7 @@ fn unknown(app: &App, name: &str) -> Option<Error> {
     Some(Error::invalid_params(format!("tool \"{name}\" is unknown")).hint(format!("use one of {}", names.join(", "))))
 }
 
-/// The result as JSON.
+/// Converts the result to JSON.
 fn json(outcome: CallOutcome) -> Value {
     match outcome {
         CallOutcome::Completed(output) => {
@@ -77,12 +78,13 @@ fn json(outcome: CallOutcome) -> Value {
     }
 }
 
-/// Runs a call without a session: no log, and questions on the terminal.
+/// Hosts a call without a session: events are not recorded, and permission questions are asked on
+/// the terminal.
 struct Terminal {
     cancel: CancellationToken,
     mode: Mode,
     cwd: PathBuf,
-    /// Colours on standard error.
+    /// True if standard error gets colours.
     colour: bool,
 }
 

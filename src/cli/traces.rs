@@ -16,7 +16,7 @@ use crate::limits;
 pub(crate) struct Traces(Option<SdkTracerProvider>);
 
 impl Traces {
-    /// Starts sending spans to the collector at `endpoint`. Without an endpoint, none are sent.
+    /// Starts sending spans to the collector at `endpoint`. Without an endpoint, no spans are sent.
     pub(crate) fn start(endpoint: Option<&str>) -> Result<Traces> {
         endpoint.map(provider).transpose().map(Traces)
     }
@@ -27,11 +27,11 @@ impl Traces {
     }
 }
 
-/// Sends spans in batches from its own thread. Spans that the collector does not accept are
-/// dropped.
+/// Creates a provider that sends spans in batches from its own thread. Spans that the collector
+/// does not accept are dropped.
 fn provider(endpoint: &str) -> Result<SdkTracerProvider> {
-    // The exporter's HTTP client needs a default provider. Fails if one is installed; that one
-    // stays.
+    // The exporter's HTTP client needs a default provider. The call fails if a provider is already
+    // installed, which then stays in use.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let exporter = SpanExporter::builder()
         .with_http()

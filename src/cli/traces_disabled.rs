@@ -4,14 +4,14 @@ use tracing_subscriber::layer::Identity;
 
 use crate::error::{Error, Kind, Result};
 
-/// Sends no spans.
+/// Replaces `Traces` and sends no spans.
 pub(crate) struct NoTraces;
 
-/// The name that `traces.rs` has for it.
+/// The name of the corresponding type in `traces.rs`.
 pub(crate) type Traces = NoTraces;
 
 impl NoTraces {
-    /// Fails if there is an endpoint.
+    /// Fails if an endpoint is configured.
     pub(crate) fn start(endpoint: Option<&str>) -> Result<NoTraces> {
         match endpoint {
             None => Ok(NoTraces),
@@ -20,7 +20,7 @@ impl NoTraces {
         }
     }
 
-    /// No layer.
+    /// Returns no tracing layer.
     pub(crate) fn layer(&self) -> Option<Identity> {
         None
     }

@@ -1,5 +1,5 @@
-//! The client of one language server: sends requests and document changes, answers the requests of
-//! the server, and records diagnostics.
+//! The client of one language server: sends requests and document changes, answers the server's
+//! requests, and records diagnostics.
 
 use std::future::ready;
 use std::io;
@@ -36,12 +36,12 @@ pub(crate) struct LanguageClient {
     updates: watch::Sender<()>,
 }
 
-/// LSP over the pipes of a language server.
+/// The JSON-RPC dialect of LSP, over the pipes of a language server.
 pub(crate) const LSP: Dialect = Dialect {
     framing: Framing::Headers,
     message_bytes_max: limits::LSP_MESSAGE_BYTES_MAX,
     messages_queued_max: limits::LSP_MESSAGES_QUEUED_MAX,
-    // A lost message would leave the documents out of sync.
+    // End the connection: a lost message would leave the documents out of sync.
     when_full: WhenFull::End,
     cancel_method: "$/cancelRequest",
     cancel_id: "id",
@@ -69,12 +69,12 @@ impl Handler<()> for LanguageClient {
 }
 
 impl LanguageClient {
-    /// A client of the server with this root directory.
+    /// Creates the client of a server with this root directory.
     pub(crate) fn new(root: &Path, connection: Connection<()>) -> LanguageClient {
         LanguageClient { root: root.into(), connection, documents: Mutex::default(), updates: watch::Sender::new(()) }
     }
 
-    /// Transfers messages in both directions until the server ends or violates the protocol. The
+    /// Transfers messages in both directions until the server exits or violates the protocol. The
     /// error describes the violation.
     pub(crate) async fn run(
         &self,
@@ -94,7 +94,8 @@ impl LanguageClient {
         }
     }
 
-    /// Answers a request of the server as a client without settings and without a user interface.
+    /// Answers a request from the server, as a client that has neither settings nor a user
+    /// interface.
     fn respond(&self, method: &str, params: &Value) -> crate::error::Result<Value> {
         match method {
             "workspace/configuration" => {
@@ -163,16 +164,16 @@ impl LanguageClient {
         json!([{ "uri": uri::of(&self.root), "name": name }])
     }
 
-    /// Sends `shutdown` and `exit`. The server should end afterwards.
+    /// Sends `shutdown` and `exit`. The server should exit afterwards.
     pub(crate) async fn shutdown(&self, until: Instant) -> Result<(), String> {
         self.request(Shutdown::METHOD, Value::Null, until).await?;
         self.notify(Exit::METHOD, Value::Null)
     }
 
-    /// Sends `text` as the content of the file and waits for its diagnostics, until the server is
-    /// quiet and has finished the work that it started. Returns `None` if it published nothing in
-    /// time. Does not use `textDocument/diagnostic`: servers return an empty result before they
-    /// have loaded the project, and publish the diagnostics later.
+    /// Sends `text` as the content of the file, and waits for the file's diagnostics until the
+    /// server is quiet and has finished the work that it started. Returns `None` if the server
+    /// published nothing in time. Does not use `textDocument/diagnostic`: servers return an empty
+    /// result before they have loaded the project, and publish the diagnostics later.
     pub(crate) async fn check(&self, path: &Path, text: &str, until: Instant) -> Result<Option<FileDiagnostics>, String> {
         {
             let mut documents = self.documents();
@@ -233,7 +234,7 @@ impl LanguageClient {
         }
     }
 
-    /// The documents of the server, locked.
+    /// Locks and returns the state of the server's documents.
     pub(crate) fn documents(&self) -> MutexGuard<'_, Documents> {
         self.documents.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,5 @@
-//! Chooses the language server of a file: from the settings, else a well-known server on PATH.
+//! Chooses the language server for a file: a server from the settings, or else a well-known server
+//! on PATH.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -11,13 +12,13 @@ use crate::config::LanguageServer;
 
 /// The well-known servers of a language.
 struct KnownLanguage {
-    /// Its name in the settings: `[lsp.NAME]`.
+    /// The language's name in the settings: `[lsp.NAME]`.
     name: &'static str,
     files: &'static [&'static str],
     /// Commands in order of preference; the first on PATH is used.
     commands: &'static [&'static [&'static str]],
-    /// A file that the directory of the source file or a parent must contain. The outermost
-    /// directory inside the root that contains it becomes the server's root.
+    /// Name of a file that must exist in the source file's directory or in a parent. The outermost
+    /// directory inside the session's root that contains such a file becomes the server's root.
     marker: Option<&'static str>,
 }
 
@@ -37,7 +38,7 @@ const KNOWN_LANGUAGES: &[KnownLanguage] = &[
 /// The language server chosen for a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ServerChoice {
-    /// Its name in the settings, `[lsp.NAME]`, or that of its language.
+    /// The server's name in the settings, `[lsp.NAME]`, or else the name of its language.
     pub name: String,
     /// Command, root and sandbox.
     pub launch: Launch,
@@ -46,7 +47,7 @@ pub(crate) struct ServerChoice {
 }
 
 /// Chooses the server for `path`, which is below `root`. The error contains the cause and a remedy.
-/// `search` is PATH.
+/// `search` is the value of PATH.
 pub(crate) fn choose(
     settings: &BTreeMap<String, LanguageServer>,
     search: &str,
@@ -89,8 +90,8 @@ fn fits<'a>(mut globs: impl Iterator<Item = &'a str>, path: &Path) -> bool {
     globs.any(|glob| Glob::new(glob).is_ok_and(|glob| glob.compile_matcher().is_match(path)))
 }
 
-/// The outermost directory between `root` and `path` that contains `marker`, or `root` if only a
-/// parent of `root` contains it.
+/// Returns the outermost directory between `root` and `path` that contains `marker`, or `root` if
+/// only a parent of `root` contains it.
 fn outermost_with(path: &Path, root: &Path, marker: &str) -> Option<PathBuf> {
     let has = path.ancestors().skip(1).filter(|directory| directory.join(marker).is_file());
     let outermost = has.fold(None, |found, directory| match found {

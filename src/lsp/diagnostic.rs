@@ -1,4 +1,5 @@
-//! Diagnostics of language servers: conversion from LSP, comparison, and rendering as text. Pure.
+//! Diagnostics from language servers: conversion from LSP, comparison, and rendering as text. This
+//! module performs no I/O.
 
 use std::path::{Path, PathBuf};
 
@@ -58,7 +59,7 @@ impl Diagnostic {
             Some(lsp_types::DiagnosticSeverity::HINT) => return None,
             Some(lsp_types::DiagnosticSeverity::WARNING) => DiagnosticSeverity::Warning,
             Some(lsp_types::DiagnosticSeverity::INFORMATION) => DiagnosticSeverity::Information,
-            // Without a severity, the client decides (LSP 3.17, Diagnostic).
+            // If a diagnostic has no severity, the client chooses one (LSP 3.17, Diagnostic).
             _ => DiagnosticSeverity::Error,
         };
         let start = raw.range.start;
@@ -81,7 +82,7 @@ impl Diagnostic {
         })
     }
 
-    /// `src/a.rs:3:5: error: cannot find value `x` [rustc E0425]`
+    /// Renders one line: ``src/a.rs:3:5: error: cannot find value `x` [rustc E0425]``
     fn line(&self, shown: &str) -> String {
         let Diagnostic { line, column, severity, message, .. } = self;
         let from: Vec<&str> = self.source.as_deref().into_iter().chain(self.code.as_deref()).collect();
@@ -90,7 +91,7 @@ impl Diagnostic {
     }
 }
 
-/// Converts an offset in UTF-16 units from 0 to a column in characters from 1.
+/// Converts a zero-based offset in UTF-16 units to a one-based column in characters.
 fn column(line: &str, units: u32) -> u32 {
     let mut left = units;
     let mut column = 1;
@@ -113,8 +114,8 @@ pub(crate) fn sort(diagnostics: &mut [Diagnostic]) {
     });
 }
 
-/// The diagnostics of `now` that are not in `before`. Compares the message and the text of the
-/// line, not the position.
+/// Returns the diagnostics in `now` that are not in `before`. Compares the message and the text of
+/// the line, not the position.
 pub(crate) fn new_since(before: &[Diagnostic], now: &[Diagnostic]) -> Vec<Diagnostic> {
     let mut known: Vec<&Diagnostic> = before.iter().collect();
     let mut new = now.to_vec();

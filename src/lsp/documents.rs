@@ -1,5 +1,5 @@
-//! State of a connection: the open documents with their versions, and the published diagnostics.
-//! Pure: the caller sends the changes.
+//! State of the connection to a language server: the open documents with their versions, and the
+//! published diagnostics. This module performs no I/O: the caller sends the changes.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ pub(crate) struct Documents {
     /// Open documents; the most recently used is last.
     open: Vec<Document>,
     published: HashMap<PathBuf, Published>,
-    /// Clock at the begin of each work item that the server reported, by progress token.
+    /// Logical time at which each work item reported by the server began, by progress token.
     working: HashMap<String, u64>,
     /// Logical clock: increases with every change, publication and progress report.
     clock: u64,
@@ -22,10 +22,10 @@ pub(crate) struct Documents {
 
 struct Document {
     path: PathBuf,
-    /// Increases with every change, also if the document is closed and opened again.
+    /// Increases with every change, even if the document is closed and opened again.
     version: i32,
     text: Arc<str>,
-    /// Clock when the content was last changed.
+    /// Logical time of the last change to the content.
     changed: u64,
     /// The diagnostics that were last reported to the session.
     reported: Option<Vec<Diagnostic>>,
@@ -45,19 +45,20 @@ pub(crate) enum DocumentChange {
     Close { path: PathBuf },
 }
 
-/// The diagnostics of a file at a time.
+/// The diagnostics of a file at one point in time.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct FileDiagnostics {
     /// Sorted by severity and position.
     pub diagnostics: Vec<Diagnostic>,
     /// Logical time of their publication.
     pub clock: u64,
-    /// The server started work after the file changed, e.g. a build, and may publish more.
+    /// True if the server started work after the file changed, e.g. a build, and may publish more
+    /// diagnostics.
     pub working: bool,
 }
 
 impl Documents {
-    /// Sets the content of `path`. Returns no change if the content is the same.
+    /// Sets the content of `path` and returns the changes to send: none if the content is the same.
     pub(crate) fn set_content(&mut self, path: &Path, text: &str) -> Vec<DocumentChange> {
         self.clock += 1;
         let (changed, version) = (self.clock, i32::try_from(self.clock).unwrap_or(i32::MAX));
@@ -120,7 +121,7 @@ impl Documents {
     }
 
     /// The diagnostics for the current content of an open file, or `None` if there are none so far.
-    /// Diagnostics without a version are assumed to be for the last version.
+    /// Diagnostics without a version count as current if they were published after the last change.
     pub(crate) fn current(&self, path: &Path) -> Option<FileDiagnostics> {
         let document = self.open.iter().find(|document| document.path == path)?;
         let published = self.published.get(path)?;
@@ -129,7 +130,7 @@ impl Documents {
         current.then(|| FileDiagnostics { diagnostics: published.diagnostics.clone(), clock: published.clock, working })
     }
 
-    /// Records that the server began or ended the work item of this progress token.
+    /// Records that the server began or ended the work item with this progress token.
     pub(crate) fn progress(&mut self, token: String, begins: bool) {
         self.clock += 1;
         if !begins {

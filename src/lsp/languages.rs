@@ -1,4 +1,5 @@
-//! The language servers of a session: chooses the server of a file and queries its diagnostics.
+//! The language servers of a session: chooses the server for a file and queries the file's
+//! diagnostics.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
@@ -18,7 +19,7 @@ use crate::limits;
 use crate::process::Sandbox;
 use crate::workspace;
 
-/// The language servers of one session. Keeps the servers that it used alive.
+/// The language servers of one session. Keeps the servers that the session has used alive.
 pub struct Languages {
     servers: Arc<Servers>,
     config: LanguageConfig,
@@ -30,10 +31,10 @@ pub struct Languages {
 pub(crate) struct LanguageConfig {
     /// The settings `[lsp.NAME]`, by name.
     pub settings: BTreeMap<String, LanguageServer>,
-    /// Value of the variable PATH.
+    /// Value of the environment variable PATH, in which servers are looked up.
     pub search: String,
-    /// Paths for reading the list of trusted directories. In other directories, only servers that
-    /// the settings name are started.
+    /// Data paths, from which the list of trusted directories is read. In other directories, only
+    /// servers named in the settings are started.
     pub places: Option<DataPaths>,
     /// Roots of the session, without symlinks.
     pub roots: Vec<PathBuf>,
@@ -41,28 +42,29 @@ pub(crate) struct LanguageConfig {
 
 struct Used {
     server: Arc<Server>,
-    /// The failure of the server was reported to the session.
+    /// True if the server's failure was reported to the session.
     failure_reported: bool,
 }
 
 /// Result of checking a file after an edit.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum EditDiagnostics {
-    /// The diagnostics that the edit added. If `first`, nothing was reported for the file before
-    /// and these are all of its errors.
+    /// The diagnostics that the edit added. If `first` is true, nothing was reported for the file
+    /// before, and `new` contains all errors in the file.
     Diagnostics { new: Vec<Diagnostic>, first: bool },
     /// The server failed. Returned once per server.
     Broken(String),
 }
 
 impl Languages {
-    /// The language servers of a session; starts none.
+    /// Creates the language servers of a session without starting any.
     pub(crate) fn new(servers: Arc<Servers>, config: LanguageConfig) -> Languages {
         Languages { servers, config, used: Mutex::default() }
     }
 
     /// Checks `path` after an edit. A server that must be started is confined to `sandbox`. Returns
-    /// `None` if the file has no server or it published nothing within [`limits::LSP_EDIT_WAIT`].
+    /// `None` if the file has no server or the server published nothing within
+    /// [`limits::LSP_EDIT_WAIT`].
     pub(crate) async fn after_edit(&self, path: &Path, sandbox: Option<&Sandbox>) -> Option<EditDiagnostics> {
         let until = Instant::now() + limits::LSP_EDIT_WAIT;
         let choice = self.choose(path, sandbox).ok()?;
@@ -89,8 +91,8 @@ impl Languages {
         Some(EditDiagnostics::Diagnostics { new, first: before.is_none() })
     }
 
-    /// All diagnostics of `path`, waiting at most [`limits::LSP_ASK_WAIT`]. The error contains the
-    /// cause. A server that must be started is confined to `sandbox`.
+    /// Returns all diagnostics of `path`. Waits for them at most [`limits::LSP_ASK_WAIT`]. The
+    /// error contains the cause. A server that must be started is confined to `sandbox`.
     pub(crate) async fn diagnose(&self, path: &Path, sandbox: Option<&Sandbox>) -> Result<Vec<Diagnostic>, String> {
         let until = Instant::now() + limits::LSP_ASK_WAIT;
         let choice = self.choose(path, sandbox)?;
@@ -106,7 +108,8 @@ impl Languages {
         Ok(now.diagnostics)
     }
 
-    /// The diagnostics published so far by the servers of this session, for files in its roots.
+    /// Returns the diagnostics that this session's servers have published so far for files in the
+    /// session's roots.
     pub(crate) fn known(&self) -> Vec<Diagnostic> {
         let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         let clients = used.values().filter_map(|used| used.server.client_now());
@@ -150,8 +153,8 @@ impl Languages {
     }
 }
 
-/// Checks `path` with its content on the disk. First sends the other open documents that changed on
-/// the disk.
+/// Checks `path` with its content on disk. First sends the new content of other open documents that
+/// changed on disk.
 async fn check(client: &LanguageClient, path: &Path, until: Instant) -> Result<Option<FileDiagnostics>, String> {
     let (open, requested) = (client.documents().open(), path.to_owned());
     let read_files = tokio::task::spawn_blocking(move || {

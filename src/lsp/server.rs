@@ -12,7 +12,7 @@ use super::client::{LSP, LanguageClient};
 use crate::limits;
 use crate::process::{Child, Command, Ending, ProcessLauncher, Sandbox};
 
-/// Handle of a language server. Dropping it stops the server.
+/// Handle to a language server. Dropping it stops the server.
 pub(crate) struct Server {
     state: watch::Receiver<State>,
     _stop: DropGuard,
@@ -30,7 +30,7 @@ enum State {
 pub(crate) struct ServerFailure {
     /// The cause, for people.
     pub why: String,
-    /// The server was initialized successfully before.
+    /// True if the server was initialized successfully at least once.
     pub worked: bool,
 }
 
@@ -47,7 +47,7 @@ impl Server {
         (server, launch.supervise(launcher, sender, stop))
     }
 
-    /// The client, once the server is initialized. Returns `None` on timeout.
+    /// Waits until the server is initialized and returns its client, or `None` on timeout.
     pub(crate) async fn client(&self, until: Instant) -> Result<Option<Arc<LanguageClient>>, ServerFailure> {
         let mut state = self.state.clone();
         let ready = timeout_at(until, state.wait_for(|state| !matches!(state, State::Starting))).await;
@@ -62,7 +62,7 @@ impl Server {
         }
     }
 
-    /// The client, if the server is ready now.
+    /// Returns the client if the server is ready now.
     pub(crate) fn client_now(&self) -> Option<Arc<LanguageClient>> {
         match &*self.state.borrow() {
             State::Ready(client) => Some(client.clone()),
@@ -71,19 +71,19 @@ impl Server {
     }
 }
 
-/// The command, root and sandbox of a server. Identifies a server.
+/// The command, root and sandbox of a server, which together identify the server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Launch {
-    /// The program and its arguments, at least the program.
+    /// The program and its arguments; never empty.
     pub command: Vec<String>,
-    /// The directory in which it runs.
+    /// The directory in which the server runs.
     pub root: PathBuf,
     /// Sandbox of the session that started the server. Only sessions with an equal sandbox share
-    /// it.
+    /// the server.
     pub sandbox: Option<Sandbox>,
 }
 
-/// Exit status of the supervisor if the program does not exist, like that of env(1).
+/// Exit status of the supervisor if the program does not exist, as in env(1).
 const NOT_FOUND: i32 = 127;
 
 enum End {
@@ -113,7 +113,7 @@ impl Launch {
         state.send_replace(State::Failed(ServerFailure { why, worked }));
     }
 
-    /// Runs the server once, until it ends or must stop.
+    /// Runs the server process once, until it exits or must stop.
     async fn run(
         &self,
         launcher: &ProcessLauncher,
@@ -155,7 +155,8 @@ impl Launch {
             let shutdown = async {
                 let sent = client.shutdown(Instant::now() + limits::LSP_GOODBYE).await;
                 if sent.is_ok() {
-                    // The transfer still reads output, so that the server does not block on it.
+                    // The transfer continues to read output concurrently, so that the server does
+                    // not block on writing.
                     let _ = ending.wait().await;
                 }
             };
@@ -168,8 +169,8 @@ impl Launch {
             return End::Stopped;
         };
         drop(transfer);
-        // Leave the state `Ready` before closing the connection: the waiting requests fail only
-        // when no new caller can get this client.
+        // Leave the state `Ready` before closing the connection: waiting requests must fail only
+        // when new callers can no longer get this client.
         state.send_replace(State::Starting);
         drop(writer);
         let status = terminate(ending).await;

@@ -19,7 +19,7 @@ pub struct Servers {
 }
 
 impl Servers {
-    /// Starts no server yet. `launcher` starts their processes.
+    /// Creates the set without starting a server. `launcher` will start the server processes.
     pub(crate) fn new(launcher: ProcessLauncher) -> Servers {
         Servers { launcher, running: Mutex::default(), tasks: TaskTracker::new(), stop: CancellationToken::new() }
     }
@@ -42,7 +42,7 @@ impl Servers {
         Ok(server)
     }
 
-    /// Stops all servers and waits for them. Each stop has its own timeout.
+    /// Stops all servers and waits until they have exited. Each server has its own timeout.
     pub(crate) async fn shut_down(&self) {
         self.stop.cancel();
         self.tasks.close();

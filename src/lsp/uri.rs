@@ -1,4 +1,4 @@
-//! Converts between paths and `file` URIs (RFC 8089). Pure.
+//! Converts between paths and `file` URIs (RFC 8089), without accessing files.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};

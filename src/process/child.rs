@@ -13,12 +13,13 @@ use super::report::{self, ExitStatus};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 
-/// A command under its supervisor. Dropping it ends the command and every descendant.
+/// A command under its supervisor. Dropping the `Child` terminates the command and all its
+/// descendants.
 #[derive(Debug)]
 pub struct Child {
     /// Standard output and standard error in one pipe, so that their order is kept.
     pub output: Output,
-    /// How it ends.
+    /// Waits for the exit status, or terminates the command.
     pub ending: Ending,
 }
 
@@ -27,8 +28,8 @@ pub struct Child {
 pub struct Output(Receiver);
 
 impl Output {
-    /// Waits for output and appends it to `buffer`. Returns the number of bytes; 0 at the end, when
-    /// no process holds the pipe. Cancel-safe.
+    /// Waits for output and appends it to `buffer`. Returns the number of bytes read, or 0 at the
+    /// end of the output, when no process holds the pipe open. Cancel-safe.
     pub async fn read(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
         self.0.read_buf(buffer).await
     }
@@ -49,7 +50,7 @@ pub struct Ending {
     server: ForkServer,
     /// The number of the command in orders to the fork server.
     number: u64,
-    /// The command has neither ended nor been cut.
+    /// True until the command has exited or its lifeline was closed with [`Ending::cut`].
     active: bool,
 }
 
@@ -64,8 +65,8 @@ impl Child {
         self.ending.wait().await
     }
 
-    /// Ends the command and its descendants and waits until they have ended: TERM,
-    /// [`limits::KILL_GRACE`], KILL.
+    /// Terminates the command and its descendants, and waits until they have exited: sends TERM,
+    /// waits [`limits::KILL_GRACE`], then sends KILL.
     pub async fn end(mut self) -> Result<ExitStatus> {
         self.ending.cut();
         let bound = limits::END_WAIT;
@@ -79,8 +80,8 @@ impl Child {
 impl Ending {
     /// See [`Child::wait`]. Also fails if processes may still be running.
     pub(crate) async fn wait(&mut self) -> Result<ExitStatus> {
-        // A supervisor that is killed with unread input resets the socket, which is treated as its
-        // end.
+        // If a supervisor is killed while it has unread input, the kernel resets the socket. Treat
+        // the resulting error as end of file.
         while self.lifeline.read_buf(&mut self.report).await.unwrap_or(0) > 0 {}
         self.active = false;
         match report::read(&self.report) {
@@ -99,13 +100,13 @@ impl Ending {
         }
     }
 
-    /// Closes the lifeline, so that the supervisor starts to end the command. [`Ending::wait`]
-    /// returns when it has ended.
+    /// Closes the lifeline, so that the supervisor starts to terminate the command.
+    /// [`Ending::wait`] returns when the command has exited.
     pub(crate) fn cut(&mut self) {
         if !std::mem::take(&mut self.active) {
             return;
         }
-        // Fails if the supervisor has ended; nothing is left to end then.
+        // Fails if the supervisor has exited; then there is nothing left to terminate.
         let _ = rustix::net::shutdown(&self.lifeline, rustix::net::Shutdown::Write);
         self.server.cut(self.number);
     }

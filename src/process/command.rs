@@ -17,7 +17,7 @@ pub struct Command {
     pub env_set: Vec<(OsString, OsString)>,
     /// Variables removed from nuncio's environment.
     pub env_removed: Vec<OsString>,
-    /// Restricts the command and its descendants.
+    /// The sandbox of the command and its descendants; `None` runs them without a sandbox.
     pub sandbox: Option<Sandbox>,
 }
 
@@ -25,19 +25,19 @@ pub struct Command {
 #[derive(Clone, Debug)]
 pub enum CommandKind {
     /// A command line for `bash`, or for `sh` if there is no bash. [`super::ExitStatus`] reports
-    /// the directory and the variables that it leaves behind.
+    /// the shell's final directory and the exported variables that changed.
     Shell(String),
     /// A program with its arguments.
     Program(Vec<OsString>),
 }
 
 impl Command {
-    /// A command line for a shell.
+    /// Creates a command that runs a command line in a shell.
     pub fn shell(line: impl Into<String>, cwd: impl Into<PathBuf>) -> Command {
         Command::new(CommandKind::Shell(line.into()), cwd.into())
     }
 
-    /// A program, found through PATH, with its arguments.
+    /// Creates a command that runs a program, found through PATH, with its arguments.
     pub fn program(arguments: impl IntoIterator<Item = impl Into<OsString>>, cwd: impl Into<PathBuf>) -> Command {
         Command::new(CommandKind::Program(arguments.into_iter().map(Into::into).collect()), cwd.into())
     }
@@ -46,13 +46,13 @@ impl Command {
         Command { kind, cwd, env_set: Vec::new(), env_removed: Vec::new(), sandbox: None }
     }
 
-    /// Adds a variable to its environment.
+    /// Adds a variable to the command's environment.
     pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Command {
         self.env_set.push((name.into(), value.into()));
         self
     }
 
-    /// Removes a variable from its environment.
+    /// Removes a variable from the command's environment.
     pub fn env_remove(mut self, name: impl Into<OsString>) -> Command {
         self.env_removed.push(name.into());
         self

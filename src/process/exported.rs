@@ -1,4 +1,4 @@
-//! Parses the output of `export -p` of bash and POSIX shells, and compares two of them.
+//! Parses the output of `export -p` from bash and POSIX shells, and compares two such outputs.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStringExt;
 /// A variable with its new value, or `None` if it is no longer exported.
 pub(crate) type ExportedChange = (OsString, Option<OsString>);
 
-/// Returns the changes from `before` to `after`; none if one of them cannot be parsed.
+/// Returns the changes from `before` to `after`; no changes if either output cannot be parsed.
 pub(super) fn changes(before: &[u8], after: &[u8]) -> Vec<ExportedChange> {
     if before == after {
         return Vec::new();

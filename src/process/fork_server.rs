@@ -18,8 +18,8 @@ use super::supervisor::{self, FAILED, Pipes};
 use super::tree;
 use crate::limits;
 
-/// Runs the fork server. `arguments` are those after [`super::HELPER`]. Must be called first in
-/// `main`, before any thread is started.
+/// Runs the fork server. `arguments` are the command-line arguments after [`super::HELPER`]. Must
+/// be called at the start of `main`, before any thread is started.
 pub fn helper_main(mut arguments: impl Iterator<Item = OsString>) -> ! {
     // Leave the user's terminal, so that commands cannot use it or be stopped by it. Fails only for
     // a process group leader, such as a helper started by hand.
@@ -41,7 +41,7 @@ struct Supervisors(HashMap<u32, Supervised>);
 
 struct Supervised {
     number: u64,
-    /// Deadline for its end, once its lifeline was closed.
+    /// Time by which the supervisor must exit; set when its lifeline is closed.
     until: Option<Instant>,
 }
 
@@ -81,19 +81,20 @@ impl Supervisors {
             }
             Some(Order::Cut(number)) => self.cut(|known| known == number),
             Some(Order::Sweep(number)) => {
-                // The lifeline of a killed process closes before its children get a new parent: the
-                // supervisor is killed and reaped with them.
+                // Treat the supervisor as an orphan too, so that it is killed and reaped with its
+                // children: the lifeline of a killed process closes before its children get a new
+                // parent.
                 self.0.retain(|_, known| known.number != number);
                 let answer = if self.kill_orphans() { SWEPT } else { LEFT };
-                // Errors are ignored: the receiver is gone then.
+                // Errors are ignored: they mean that the receiver is gone.
                 let _ = rustix::io::write(io::stdin(), &[answer]);
             }
             None => {}
         }
     }
 
-    /// Sets the deadline of the supervisors that match: their lifelines are closed, which makes
-    /// them end their commands.
+    /// Sets the deadline of the matching supervisors. Their lifelines are closed, so they are
+    /// terminating their commands.
     fn cut(&mut self, matches: impl Fn(u64) -> bool) {
         let until = Instant::now() + limits::SUPERVISOR_WAIT;
         self.0.values_mut().filter(|known| matches(known.number)).for_each(|known| known.until = known.until.or(Some(until)));
@@ -105,9 +106,9 @@ impl Supervisors {
         next.map(|until| until.saturating_duration_since(Instant::now()))
     }
 
-    /// Removes supervisors that have ended and those past their deadline, such as a supervisor that
-    /// its command stopped. Kills the processes that late or killed supervisors left, which the
-    /// kernel reparents to this process.
+    /// Removes supervisors that have exited or are past their deadline, for example because their
+    /// command sent them SIGSTOP. Kills the processes that late or killed supervisors left behind,
+    /// which the kernel reparents to this process.
     fn reap(&mut self) {
         let mut killed = false;
         tree::reap(|pid, status| {
@@ -137,8 +138,8 @@ fn fork(command: Command, descriptors: Vec<OwnedFd>, open_files: u64) -> Option<
     match unsafe { libc::fork() } {
         -1 => {
             let message = format!("nuncio: cannot start a process: {}\n", io::Error::last_os_error());
-            // The output carries the reason; without a supervisor, the command ends as if it was
-            // killed.
+            // Report the reason in the command's output. Without a supervisor, the command ends as
+            // if it had been killed.
             let _ = rustix::io::write(&output, message.as_bytes());
             None
         }

@@ -1,4 +1,5 @@
-//! The nuncio side of the fork server: starts its process on first use and again when it has died.
+//! The client side of the fork server: starts the server process on first use, and again if the
+//! process has died.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -20,13 +21,13 @@ use crate::limits;
 /// The first command-line argument that makes `main` run the fork server.
 pub const HELPER: &str = "helper";
 
-/// A handle of the fork server. Clones share one process.
+/// A handle to the fork server. Clones share one server process.
 #[derive(Clone, Debug)]
 pub(super) struct ForkServer {
     exe: PathBuf,
-    /// Soft limit of open files for commands.
+    /// Soft limit on open files for commands.
     pub open_files: u64,
-    /// Environment variables that started programs do not receive.
+    /// Names of the environment variables that commands do not receive.
     pub hidden: Arc<[String]>,
     running: Arc<Mutex<Option<ServerProcess>>>,
     /// The number of commands started so far.
@@ -34,7 +35,7 @@ pub(super) struct ForkServer {
 }
 
 impl ForkServer {
-    /// A handle of the fork server of the binary `exe`.
+    /// Creates a handle to a fork server that runs the binary `exe`.
     pub(crate) fn new(exe: PathBuf) -> ForkServer {
         ForkServer {
             exe,
@@ -45,7 +46,8 @@ impl ForkServer {
         }
     }
 
-    /// Starts a command with its descriptors: see [`Order::send`]. Returns its number.
+    /// Starts a command with its descriptors (see [`Order::send`]) and returns the command's
+    /// number.
     pub(crate) fn run(&self, command: &Command, descriptors: &[BorrowedFd<'_>]) -> io::Result<u64> {
         let number = self.started.fetch_add(1, Ordering::Relaxed);
         self.order(&Order::Run(number, Box::new(command.clone())), descriptors)?;
@@ -68,22 +70,22 @@ impl ForkServer {
     /// Reports to the fork server that the lifeline of a command was closed.
     pub(crate) fn cut(&self, number: u64) {
         if let Some(running) = &*self.process() {
-            // Errors are ignored: a dead server has no supervisors left, and a server that takes no
-            // orders has no command of this process.
+            // Errors are ignored: a dead server has no supervisors left, and a server that accepts
+            // no orders has no command of this process.
             let _ = Order::Cut(number).send(&running.orders, &[]);
         }
     }
 
-    /// Kills the processes left behind by the supervisor of a command, which closed its lifeline
-    /// without a report. Blocks until that is done, a few milliseconds. Returns false if processes
-    /// may remain.
+    /// Kills the processes that the supervisor of a command left behind when it closed its lifeline
+    /// without a report. Blocks until the processes are dead, usually for a few milliseconds.
+    /// Returns false if processes may remain.
     pub(crate) fn sweep(&self, number: u64) -> bool {
         let orders = match &*self.process() {
             Some(running) => running.orders.try_clone(),
             None => return false,
         };
         let mut answer = [0];
-        // A server that dies closes the socket; for one that hangs, the read times out.
+        // If the server dies, the socket closes; if the server hangs, the read times out.
         orders.is_ok_and(|orders| {
             Order::Sweep(number).send(&orders, &[]).is_ok() && rustix::io::read(&orders, &mut answer).is_ok_and(|read| read == 1)
         }) && answer == [SWEPT]
@@ -94,7 +96,7 @@ impl ForkServer {
     }
 }
 
-/// The process of the fork server. It ends when this value is dropped or this process ends.
+/// The fork server process. It exits when this value is dropped or the current process exits.
 #[derive(Debug)]
 struct ServerProcess {
     orders: OwnedFd,
@@ -119,7 +121,7 @@ impl Drop for ServerProcess {
     fn drop(&mut self) {
         // Fails only if the server is dead already.
         let _ = rustix::net::shutdown(&self.orders, rustix::net::Shutdown::Both);
-        // The server first ends the commands that still run.
+        // Before it exits, the server terminates the commands that are still running.
         if !exits_within(&self.process, limits::SWEEP_WAIT) {
             let _ = self.process.kill();
         }

@@ -29,8 +29,8 @@ impl ProcessLauncher {
         ProcessLauncher::new("/proc/self/exe")
     }
 
-    /// Sets the soft limit of open files (RLIMIT_NOFILE) for commands: the limit before nuncio
-    /// raised its own.
+    /// Sets the soft limit on open files (RLIMIT_NOFILE) for commands. The caller passes the limit
+    /// from before nuncio raised its own.
     pub(crate) fn open_files(mut self, soft: u64) -> ProcessLauncher {
         self.server.open_files = soft;
         self
@@ -42,14 +42,14 @@ impl ProcessLauncher {
         self
     }
 
-    /// Starts `command`. It runs until it ends or until the [`Child`] is ended or dropped. Must be
-    /// called within a tokio runtime.
+    /// Starts `command`, which runs until it exits or until the [`Child`] is ended or dropped. Must
+    /// be called within a tokio runtime.
     pub fn spawn(&self, command: &Command) -> Result<Child> {
         self.start(command, None)
     }
 
-    /// Starts a program, not a shell, with a piped stdin, which is returned too; dropping
-    /// it closes the pipe. The program's stderr is discarded.
+    /// Starts a program, not a shell, with a piped stdin. Also returns the write end of the pipe;
+    /// dropping it closes the program's stdin. The program's stderr is discarded.
     pub fn spawn_piped(&self, command: &Command) -> Result<(Child, pipe::Sender)> {
         let (reader, writer) = io::pipe().map_err(|error| Error::io("creating a pipe", error))?;
         let input = pipe::Sender::from_owned_fd(writer.into()).map_err(|error| Error::io("creating a pipe", error))?;

@@ -1,6 +1,6 @@
-//! Hides nuncio's own directories in a mount namespace. This is needed when a root contains them:
-//! Landlock cannot exclude a part of a directory that is allowed as a whole. It requires a
-//! capability or user namespaces, which are not available on every system.
+//! Hides nuncio's own directories in a mount namespace. This is needed when a root contains those
+//! directories: Landlock cannot exclude part of a directory that is allowed as a whole. Mounting
+//! requires a capability or user namespaces, which are not available on every system.
 
 use std::ffi::CString;
 use std::io;
@@ -39,15 +39,16 @@ fn cover(split: &Split, tops: &[PathBuf], kept: &[&Path]) -> io::Result<()> {
     enter_namespace()?;
     // Mount events propagate into this namespace, but not out of it.
     mount(None, Path::new("/"), None, libc::MS_REC | libc::MS_SLAVE, None)?;
-    // A directory that does not exist cannot be covered, and the command could create it.
+    // Create missing directories: a directory that does not exist cannot be covered, and the
+    // command could create it later.
     for path in split.private.iter().filter(|path| !path.exists()) {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;
     }
     for directory in tops.iter().flat_map(|top| split.between(top)).filter(|directory| directory.is_dir()) {
         mount(Some(directory), directory, None, libc::MS_BIND | libc::MS_REC, None)?;
     }
-    // Opened now, because a covered path cannot be opened later, and in this namespace, because
-    // only its own mounts can be bound.
+    // Open the kept paths before covering anything, because a covered path cannot be opened, and in
+    // this namespace, because a namespace can bind only its own mounts.
     let kept: Vec<(&Path, OwnedFd)> = kept.iter().filter_map(|path| Some((*path, open(path)?))).collect();
     for path in &split.private {
         if !path.is_dir() {
@@ -66,8 +67,8 @@ fn cover(split: &Split, tops: &[PathBuf], kept: &[&Path]) -> io::Result<()> {
     Ok(())
 }
 
-/// Enters a new mount namespace; without CAP_SYS_ADMIN, inside a new user namespace that maps the
-/// same user.
+/// Enters a new mount namespace. Without CAP_SYS_ADMIN, also enters a new user namespace that maps
+/// only the current user.
 fn enter_namespace() -> io::Result<()> {
     let privileged = capabilities(None).is_ok_and(|own| own.effective.contains(CapabilitySet::SYS_ADMIN));
     let (user, group) = (geteuid().as_raw(), getegid().as_raw());

@@ -1,4 +1,4 @@
-//! Makes the kernel end a command before nuncio and its supervisor when memory runs out (proc(5),
+//! Makes the kernel kill a command before nuncio and its supervisor when memory runs out (proc(5),
 //! oom_score_adj).
 
 use std::fs::File;
@@ -6,14 +6,14 @@ use std::io::{Read, Seek, Write};
 
 use crate::limits;
 
-/// The OOM score of this process, opened before the sandbox prevents it.
+/// The OOM score adjustment of this process. Its file is opened before the sandbox prevents access.
 pub(super) struct OomScore {
     file: File,
     own: i32,
 }
 
 impl OomScore {
-    /// Opens the score. `None` if the system has no scores.
+    /// Opens the file of the score. Returns `None` if the system has no OOM scores.
     pub(crate) fn open() -> Option<OomScore> {
         let mut file = File::options().read(true).write(true).open("/proc/self/oom_score_adj").ok()?;
         let mut text = String::new();
@@ -27,7 +27,7 @@ impl OomScore {
         let mut set = |raise: bool| {
             if let Some(OomScore { file, own }) = score {
                 let value = if raise { limits::COMMAND_OOM_SCORE.max(*own) } else { *own };
-                // On failure, the command keeps the score of nuncio.
+                // On failure, the command keeps nuncio's score.
                 let _ = file.rewind().and_then(|()| file.write_all(value.to_string().as_bytes()));
             }
         };

@@ -18,15 +18,15 @@ use super::command::{Command, CommandKind};
 use super::sandbox::Sandbox;
 use crate::limits;
 
-/// An order to the server. The sender numbers the commands.
+/// An order to the fork server. Commands are identified by numbers that the sender assigns.
 pub(super) enum Order {
     /// Start this command.
     Run(u64, Box<Command>),
-    /// The lifeline of this command was closed: if its supervisor does not end it in time, the
-    /// server does.
+    /// The lifeline of this command was closed. If the supervisor does not terminate the command in
+    /// time, the server does.
     Cut(u64),
-    /// The supervisor of this command died, or is dying, without a report: kill what it left
-    /// behind. Answered with [`SWEPT`] or [`LEFT`].
+    /// The supervisor of this command died, or is dying, without a report: kill its leftover
+    /// processes. The server answers [`SWEPT`] or [`LEFT`].
     Sweep(u64),
 }
 
@@ -40,14 +40,15 @@ pub(super) const SWEPT: u8 = 0;
 /// Answer to a sweep: some processes are left.
 pub(super) const LEFT: u8 = 1;
 
-/// Flags of a command: it has a sandbox; the sandbox allows the network; the sandbox is required.
+/// Flags in an encoded command: the command has a sandbox; the sandbox allows the network; the
+/// sandbox is required.
 const SANDBOXED: &str = "sandboxed";
 const NETWORK: &str = "network";
 const REQUIRED: &str = "required";
 
 impl Order {
-    /// Encodes the order: a kind and the number; of a command also lists of texts. Each list and
-    /// each text is preceded by its length.
+    /// Encodes the order: its kind, the command's number and, for [`Order::Run`], the lists of
+    /// texts. Each list and each text is preceded by its length.
     fn encode(&self) -> Vec<u8> {
         let (kind, number) = match self {
             Order::Run(number, command) => match command.kind {
@@ -77,7 +78,7 @@ impl Order {
     }
 
     /// Sends the order in one message with its descriptors: the lifeline, the output pipe and, if
-    /// stdin is piped, that pipe.
+    /// stdin is piped, the input pipe.
     pub(super) fn send(&self, socket: impl AsFd, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
         let bytes = self.encode();
         if bytes.len() > limits::ORDER_BYTES_MAX {
@@ -150,7 +151,7 @@ fn command(kind: u8, mut rest: &[u8]) -> Option<Command> {
     Some(Command { kind, cwd, env_set, env_removed, sandbox: has(SANDBOXED).then_some(sandbox) })
 }
 
-/// Removes the first list of texts from `bytes`.
+/// Decodes the first list of texts in `bytes` and removes it.
 fn take(bytes: &mut &[u8]) -> Option<Vec<OsString>> {
     fn length(bytes: &mut &[u8]) -> Option<usize> {
         Some(u32::from_ne_bytes(bytes.split_off(..4)?.try_into().ok()?) as usize)
@@ -159,8 +160,8 @@ fn take(bytes: &mut &[u8]) -> Option<Vec<OsString>> {
     (0..texts).map(|_| length(bytes).and_then(|length| Some(OsString::from_vec(bytes.split_off(..length)?.to_vec())))).collect()
 }
 
-/// Receives the next order and its descriptors. `None` when the other end is closed; the order is
-/// `None` if it is malformed or truncated.
+/// Receives the next order and its descriptors. Returns `None` when the other end is closed. The
+/// order is `None` if the message is malformed or truncated.
 pub(super) fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Option<(Option<Order>, Vec<OwnedFd>)>> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
     let mut control = RecvAncillaryBuffer::new(&mut space);

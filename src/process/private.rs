@@ -1,6 +1,6 @@
-//! Prevents a sandboxed command from reading nuncio's own directories. Landlock rules only allow,
-//! so `/` is not allowed as a whole: each directory above a private one is split, and its other
-//! entries are allowed individually.
+//! Prevents a sandboxed command from reading nuncio's own directories. Landlock rules can only
+//! grant access, so access to `/` is not granted as a whole: each directory above a private
+//! directory is split, and access to its other entries is granted individually.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -14,7 +14,7 @@ use crate::limits;
 
 /// The private paths and the directories that have to be split.
 pub(super) struct Split {
-    /// The private paths, including those through other mounts; none is below another.
+    /// The private paths, including their paths through other mounts. None is below another.
     pub private: Vec<PathBuf>,
     above: BTreeSet<PathBuf>,
 }
@@ -29,7 +29,7 @@ impl Split {
         let mounts = std::fs::read("/proc/self/mountinfo").map(|text| mounts(&text)).unwrap_or_default();
         let mut all: Vec<PathBuf> = private.iter().flat_map(|path| names(path, &mounts)).collect();
         all.sort();
-        // A path sorts before what is below it.
+        // A path sorts before the paths below it, which are removed here.
         all.dedup_by(|path, kept| path.starts_with(&*kept));
         let above = all.iter().flat_map(|path| path.ancestors().skip(1).map(Path::to_owned)).collect();
         Split { private: all, above }
@@ -45,10 +45,10 @@ impl Split {
         self.above.iter().filter(move |directory| **directory != top && directory.starts_with(top))
     }
 
-    /// Calls `allow` with descriptors that together cover `top` without private paths, and whether
-    /// each is a directory. Entries created later in a split directory are not covered. Symlinks
-    /// are skipped, because their targets are covered by their own paths. At most
-    /// [`limits::SANDBOX_ENTRIES_MAX`] entries per directory are covered.
+    /// Calls `allow` with descriptors that together cover `top` except for private paths, and with
+    /// a flag: true if the descriptor is a directory. Entries created later in a split directory
+    /// are not covered. Symlinks are skipped, because their targets are covered by their own paths.
+    /// At most [`limits::SANDBOX_ENTRIES_MAX`] entries per directory are covered.
     pub(crate) fn allow(&self, top: &Path, allow: &mut impl FnMut(OwnedFd, bool)) {
         if self.private.iter().any(|private| private == top) {
             return;
@@ -90,12 +90,13 @@ fn allow_one(opened: OwnedFd, allow: &mut impl FnMut(OwnedFd, bool)) {
 }
 
 /// Opens `path` without following symlinks, because an earlier command may have replaced a
-/// directory by one. `None` if it cannot be opened.
+/// directory with a symlink. `None` if it cannot be opened.
 pub(super) fn open(path: &Path) -> Option<OwnedFd> {
     openat2(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::NO_SYMLINKS).ok()
 }
 
-/// A line of /proc/self/mountinfo (proc(5)): file system, mounted directory of it, and mount point.
+/// A line of /proc/self/mountinfo (proc(5)): file system, the directory in it that is mounted, and
+/// the mount point.
 struct Mount {
     device: Vec<u8>,
     root: PathBuf,

@@ -1,5 +1,5 @@
 //! The report that a supervisor sends on its lifeline when its command has ended: exit code, note
-//! about the sandbox, and the state that a shell left behind.
+//! about the sandbox, and the final directory and variables of a shell.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -11,9 +11,9 @@ use crate::error::{Error, Kind, Result};
 /// How a command ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExitStatus {
-    /// Exit status, or 128 + the number of the signal that ended the command.
+    /// Exit status, or 128 + the number of the signal that killed the command.
     pub code: i32,
-    /// The directory in which a shell ended; `None` if it was not reported.
+    /// The final directory of a shell; `None` if the shell did not report it.
     pub cwd: Option<PathBuf>,
     /// The exported variables that a shell changed; `None` if they were not reported, for example
     /// after `exec`.
@@ -23,17 +23,18 @@ pub struct ExitStatus {
 }
 
 impl ExitStatus {
-    /// An exit status without directory and variables.
+    /// Creates an exit status without a directory and variables.
     pub(crate) fn of(code: i32) -> ExitStatus {
         ExitStatus { code, ..ExitStatus::default() }
     }
 }
 
-/// Replaces the exit code if the command was not started because it could not be sandboxed.
+/// Value sent instead of an exit code if the command was not started because it could not be
+/// sandboxed.
 const REFUSED: i32 = i32::MIN;
 
 /// Encodes the report of an ended command. `note` names the unsupported restrictions of the
-/// sandbox; `shell` is the output of the shell's script.
+/// sandbox; `shell` is what the shell's script wrote to the report file.
 pub(super) fn ended(code: i32, note: &str, shell: &[u8]) -> Vec<u8> {
     let mut report = code.to_ne_bytes().to_vec();
     report.extend_from_slice(&(note.len() as u32).to_ne_bytes());

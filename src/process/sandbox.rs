@@ -18,14 +18,14 @@ use super::syscalls;
 use crate::limits;
 
 /// The configuration of a sandbox. It restricts writing, the network, and reading of private
-/// directories. It does not restrict changes of modes, owners, times, extended attributes, access
-/// lists, file capabilities and flags (landlock(7)).
+/// directories. It does not restrict changes to file modes, owners, times, extended attributes,
+/// access lists, file capabilities and flags (landlock(7)).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Sandbox {
-    /// Directories below which the command may write, free of symlinks. If empty, it may only write
-    /// in `temp`.
+    /// Directories below which the command may write, free of symlinks. If empty, the command may
+    /// write only in `temp`.
     pub writable: Vec<PathBuf>,
-    /// App's own directories, free of symlinks. Their contents can be neither read nor locked,
+    /// nuncio's own directories, free of symlinks. Their contents can be neither read nor locked,
     /// except for `readable`, `temp` and writable directories below them.
     pub private: Vec<PathBuf>,
     /// Directories that are readable even if they are private.
@@ -39,15 +39,16 @@ pub struct Sandbox {
     pub required: bool,
 }
 
-/// The newest Landlock ABI; on older kernels, the restrictions they support apply.
+/// The newest Landlock ABI that nuncio uses. Older kernels apply the restrictions that they
+/// support.
 const NEWEST: ABI = ABI::V9;
 
 /// Rights that are never granted for directories: creating a device file gives access to the
 /// device.
 const NEVER: BitFlags<AccessFs> = make_bitflags!(AccessFs::{MakeBlock | MakeChar | IoctlDev});
 
-/// Capabilities that root keeps, for files and users. The others affect the system or circumvent
-/// the sandbox.
+/// Capabilities, over files and users, that commands run as root keep. The other capabilities
+/// affect the system or circumvent the sandbox.
 const CAPABILITIES: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::DAC_OVERRIDE)
     .union(CapabilitySet::DAC_READ_SEARCH)
@@ -58,7 +59,8 @@ const CAPABILITIES: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::SETUID)
     .union(CapabilitySet::SETFCAP);
 
-/// Devices without data. Terminals are excluded: output there reaches people.
+/// Devices that a command may write to, because they store nothing. Terminals are excluded, because
+/// people see output there.
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
 /// Restrictions that older kernels do not support, with the ABI that introduced them.
@@ -67,8 +69,8 @@ const UNSUPPORTED: [(ABI, &str); 3] =
 
 impl Sandbox {
     /// Restricts this process, which must have one thread, and its descendants. Returns the
-    /// restrictions that this kernel does not support; an error is the reason why files are not
-    /// restricted.
+    /// restrictions that this kernel does not support; the error contains the reason why files are
+    /// not restricted.
     pub(super) fn apply(&self) -> Result<Vec<&'static str>, String> {
         limit_resources();
         let split = Split::new(&self.private);
@@ -83,8 +85,8 @@ impl Sandbox {
         Ok(unsupported)
     }
 
-    /// Hides the private paths that a writable directory contains. If false, Landlock has to block
-    /// access to them.
+    /// Hides the private paths inside writable directories. If this returns false, Landlock must
+    /// block access to those paths.
     fn mask(&self, split: &Split) -> bool {
         let tops: Vec<PathBuf> = self.writable.iter().filter(|top| split.is_in(top)).cloned().collect();
         let kept: Vec<&Path> = self.writable.iter().chain(&self.readable).chain([&self.temp]).map(PathBuf::as_path).collect();
@@ -105,7 +107,7 @@ impl Sandbox {
         let device = make_bitflags!(AccessFs::{WriteFile | Truncate | IoctlDev});
         let mut created = Some(ruleset.create()?);
         let mut failed = None;
-        // Each rule is added at once, so that only one of its files is open at a time.
+        // Add each rule immediately, so that only one file is open at a time.
         let mut add = |opened: OwnedFd, access: BitFlags<AccessFs>| match created
             .take()
             .map(|it| it.add_rule(PathBeneath::new(opened, access)))
@@ -134,7 +136,8 @@ impl Sandbox {
     }
 }
 
-/// Drops capabilities: commands of root keep [`CAPABILITIES`], commands of other users have none.
+/// Drops capabilities. Commands run as root keep [`CAPABILITIES`]; commands of other users keep
+/// none.
 fn drop_capabilities() {
     for capability in (0..u64::BITS).map(|number| CapabilitySet::from_bits_retain(1 << number)) {
         if !CAPABILITIES.contains(capability) {
@@ -142,8 +145,8 @@ fn drop_capabilities() {
             let _ = remove_capability_from_bounding_set(capability);
         }
     }
-    // The supervisor has no more capabilities than the command. Otherwise the shell could not open
-    // the report file through /proc (ptrace(2)).
+    // Drop the supervisor's own capabilities too. If the supervisor had more than the command, the
+    // shell could not open the report file through /proc (ptrace(2)).
     let kept = if geteuid().is_root() { CAPABILITIES } else { CapabilitySet::empty() };
     if let Ok(own) = capabilities(None) {
         let kept = own.permitted & kept;

@@ -1,4 +1,4 @@
-//! Waits for signals together with other events. For processes with one thread.
+//! Waits for signals and other events at the same time. Only for single-threaded processes.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// Signals as a descriptor (signalfd(2)): SIGCHLD and the signals that request termination.
+/// A signalfd(2) for SIGCHLD and the signals that request termination.
 pub(super) struct Signals(OwnedFd);
 
 const WATCHED: [i32; 5] = [libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT];
 
 impl Signals {
-    /// Blocks the signals, so that they are only read here; the supervisor
-    /// unblocks them for its command.
+    /// Blocks the signals, so that they arrive only through the descriptor. The supervisor unblocks
+    /// them for its command.
     pub(super) fn block() -> io::Result<Signals> {
         // SAFETY: sigset_t is plain data that sigemptyset fills; the calls take pointers to it for
         // their duration.
@@ -35,14 +35,14 @@ impl Signals {
         Ok(Signals(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
-    /// Sleeps until a child ends or `time` has passed. Returns true if the lifeline is closed or a
-    /// signal requests termination.
+    /// Sleeps until a signal arrives, such as SIGCHLD, the lifeline closes or `time` has passed.
+    /// Returns true if the lifeline is closed or a signal requested termination.
     pub(super) fn wait(&self, time: Option<Duration>) -> bool {
         let cut = !self.watch(io::stdin().as_fd(), time).is_empty();
         cut | self.drain()
     }
 
-    /// Sleeps until `other` is ready, a child ends, or `time` has passed. Other signals are
+    /// Sleeps until `other` is ready, a child exits, or `time` has passed. Other signals are
     /// discarded.
     pub(super) fn wait_for(&self, other: BorrowedFd<'_>, time: Option<Duration>) -> PollFlags {
         let ready = self.watch(other, time);
@@ -56,7 +56,7 @@ impl Signals {
         watched[1].revents()
     }
 
-    /// Sleeps until a child ends or `time` has passed. All signals are discarded.
+    /// Sleeps until a child exits or `time` has passed. All signals are discarded.
     pub(super) fn wait_child(&self, time: Duration) {
         sleep(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(time));
         self.drain();

@@ -1,6 +1,6 @@
 //! The supervisor of one command, forked by the fork server. Its stdin is the lifeline, a socket
-//! whose other end only nuncio holds. When nuncio closes it, the supervisor ends all processes of
-//! the command.
+//! whose other end only nuncio holds. When nuncio closes that end, the supervisor terminates all
+//! processes of the command.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -29,7 +29,7 @@ const NOT_RUN: i32 = 126;
 /// shell does not inherit it and opens it through /proc. The script uses builtins only, because an
 /// additional process would cost more than everything else. See `report`.
 const REPORT: i32 = 3;
-/// On one line, so that the lines of the command are numbered from 1.
+/// The script is on one line, so that the shell numbers the lines of the command from 1.
 const SCRIPT: &str = concat!(
     r#"{ export -p; printf '\0'; } 2>/dev/null >>/proc/$PPID/fd/3; "#,
     r#"trap '{ pwd -P; printf "\0"; export -p; printf "\0"; } 2>/dev/null >>/proc/$PPID/fd/3' EXIT; "#,
@@ -40,8 +40,8 @@ const SCRIPT: &str = concat!(
 pub(super) struct Pipes {
     pub lifeline: OwnedFd,
     pub output: OwnedFd,
-    /// Stdin of the command, if it is piped; stderr is then discarded. Without it, stdin is null
-    /// and stderr goes to `output`.
+    /// Stdin of the command, if piped; stderr is then discarded. If `None`, stdin is /dev/null and
+    /// stderr goes to `output`.
     pub input: Option<OwnedFd>,
 }
 
@@ -97,7 +97,7 @@ fn run(command: command::Command, Pipes { lifeline, output, input }: Pipes, open
     Ok(code)
 }
 
-/// Sends a report on the lifeline. Errors are ignored: the receiver is gone then.
+/// Sends a report on the lifeline. Errors are ignored: they mean that the receiver is gone.
 fn send_report(mut report: &[u8]) {
     while !report.is_empty()
         && let Ok(sent) = rustix::net::send(io::stdin(), report, rustix::net::SendFlags::NOSIGNAL)
@@ -109,7 +109,7 @@ fn send_report(mut report: &[u8]) {
 /// Closes all descriptors above 2 except `kept`: they belong to the fork server.
 fn keep_only(kept: Option<OwnedFd>) -> Option<OwnedFd> {
     let number = kept.as_ref().map_or(2, |kept| kept.as_raw_fd().unsigned_abs());
-    // Called by number, because the libc function requires glibc 2.34.
+    // Make the system call by number, because the libc wrapper requires glibc 2.34.
     let close = |first: libc::c_uint, last: libc::c_uint| {
         // SAFETY: no owner of a descriptor above 2 is used after this, except that of `kept`, which
         // is not closed.
@@ -186,8 +186,8 @@ fn report_file() -> io::Result<File> {
     Ok(unsafe { File::from_raw_fd(moved) })
 }
 
-/// Waits until `main` ends or the lifeline closes, then ends all remaining descendants. Returns the
-/// exit status of `main`.
+/// Waits until `main` exits or the lifeline closes, then terminates all remaining descendants.
+/// Returns the exit status of `main`.
 fn supervise(main: Pid, signals: &Signals) -> i32 {
     let code = Cell::new(None);
     let note = |pid: Pid, status: WaitStatus| {

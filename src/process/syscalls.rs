@@ -34,7 +34,7 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_fsmount,
     libc::SYS_fspick,
     libc::SYS_mount_setattr,
-    // Keys of the user in the kernel.
+    // The user's keys in the kernel (keyrings(7)).
     libc::SYS_add_key,
     libc::SYS_request_key,
     libc::SYS_keyctl,
@@ -76,11 +76,11 @@ pub(super) fn confine(network: bool) -> Result<(), Error> {
 fn program(network: bool) -> Result<BpfProgram, BackendError> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
     rules.insert(libc::SYS_socket, sockets(network)?);
-    // A socket pair is private to its holders, but a datagram pair can send to any path.
+    // Refuse datagram and raw socket pairs: unlike stream pairs, they can send to any socket path.
     rules.insert(libc::SYS_socketpair, any([SOCK_DGRAM, SOCK_RAW].map(|kind| bits(1, SOCKET_TYPES, kind as u64)))?);
     rules.insert(libc::SYS_clone, any([bits(0, CLONE_NEWUSER as u64, CLONE_NEWUSER as u64)])?);
     rules.insert(libc::SYS_unshare, any([bits(0, CLONE_NEWUSER as u64, CLONE_NEWUSER as u64)])?);
-    // Setting limits of other processes, which could end them.
+    // Refuse setting the resource limits of other processes, which could kill them.
     let (others, new) =
         (compared(0, SeccompCmpOp::Ne, 0)?, SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?);
     rules.insert(libc::SYS_prlimit64, vec![SeccompRule::new(vec![others, new])?]);
@@ -92,8 +92,8 @@ fn program(network: bool) -> Result<BpfProgram, BackendError> {
     Ok(program)
 }
 
-/// Refuses all sockets or, with `network`, all except internet and netlink sockets, which programs
-/// use to query addresses.
+/// Returns rules that refuse all sockets or, with `network`, all sockets except internet and
+/// netlink. Programs use netlink sockets to query network addresses.
 fn sockets(network: bool) -> Result<Vec<SeccompRule>, BackendError> {
     if !network {
         return Ok(Vec::new());
@@ -102,8 +102,8 @@ fn sockets(network: bool) -> Result<Vec<SeccompRule>, BackendError> {
     Ok(vec![SeccompRule::new(others.into_iter().collect::<Result<_, _>>()?)?])
 }
 
-/// Rules that depend on the call number alone and run first. The filter cannot read the arguments
-/// of clone3(2), so it returns ENOSYS, and programs fall back to clone(2).
+/// Returns the instructions that run first and depend only on the call number. The filter cannot
+/// read the arguments of clone3(2), so it returns ENOSYS, and programs fall back to clone(2).
 fn before() -> BpfProgram {
     let step = |code: u32, jf: u8, k: u32| sock_filter { code: code as u16, jt: 0, jf, k };
     let refuse = |errno: i32| step(BPF_RET | BPF_K, 0, SECCOMP_RET_ERRNO | errno as u32);
@@ -118,7 +118,7 @@ fn before() -> BpfProgram {
 
 type Condition = Result<SeccompCondition, BackendError>;
 
-/// Returns one rule per condition: any of them matches.
+/// Returns one rule per condition, so that a call is refused if any condition matches.
 fn any<const N: usize>(conditions: [Condition; N]) -> Result<Vec<SeccompRule>, BackendError> {
     conditions.into_iter().map(|condition| SeccompRule::new(vec![condition?])).collect()
 }

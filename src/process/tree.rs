@@ -1,4 +1,4 @@
-//! Process trees: finds descendants in /proc, ends them, and verifies that none is left.
+//! Process trees: finds descendants in /proc, terminates them, and verifies that none is left.
 
 use std::collections::HashMap;
 use std::fs;
@@ -9,8 +9,8 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process
 
 use crate::limits;
 
-/// Returns all descendants of `root`, parents first. A snapshot: processes forked in the meantime
-/// are missing.
+/// Returns all descendants of `root`, parents first. The result is a snapshot: processes forked in
+/// the meantime are missing.
 pub(crate) fn descendants(root: u32) -> Vec<u32> {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -30,8 +30,8 @@ pub(crate) fn descendants(root: u32) -> Vec<u32> {
     found.split_off(1)
 }
 
-/// Reads the fourth field of /proc/PID/stat (proc(5)). The second may contain any character,
-/// including parentheses.
+/// Returns the parent of a process: the fourth field of /proc/PID/stat (proc(5)). The second field,
+/// the program's name, may contain any character, including parentheses.
 fn parent(pid: u32) -> Option<u32> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
     let end = stat.iter().rposition(|byte| *byte == b')')?;
@@ -58,9 +58,9 @@ pub(crate) fn reap(mut ended: impl FnMut(Pid, WaitStatus)) -> bool {
     }
 }
 
-/// Ends all descendants of this process, which is a subreaper: TERM, `limits::KILL_GRACE` at most,
-/// then KILL until none is left. `sleep` waits at most the given time for a child to end; `ended`
-/// is called for each child.
+/// Terminates all descendants of this process, which must be a subreaper: sends TERM, waits at most
+/// `limits::KILL_GRACE`, then sends KILL until no process is left. `sleep` waits at most the given
+/// time for a child to exit; `ended` is called for each child that has exited.
 pub(crate) fn end_all(sleep: impl Fn(Duration), mut ended: impl FnMut(Pid, WaitStatus)) {
     let own = getpid().as_raw_nonzero().get().unsigned_abs();
     let deadline = Instant::now() + limits::KILL_GRACE;
@@ -85,8 +85,8 @@ pub(crate) fn end_all(sleep: impl Fn(Duration), mut ended: impl FnMut(Pid, WaitS
     }
 }
 
-/// Kills and reaps the children of this process that are not `known`, with their descendants.
-/// Returns false if some are left.
+/// Kills and reaps the children of this process for which `known` returns false, with their
+/// descendants. Returns false if any of them are left.
 pub(crate) fn kill_orphans(known: impl Fn(u32) -> bool) -> bool {
     let own = getpid().as_raw_nonzero().get().unsigned_abs();
     let deadline = Instant::now() + limits::KILL_WAIT;

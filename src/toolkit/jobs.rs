@@ -155,7 +155,7 @@ impl Jobs {
         job.cloned().ok_or_else(|| {
             let known: Vec<String> = table.jobs.keys().map(u32::to_string).collect();
             let known = if known.is_empty() { "no background jobs".into() } else { format!("jobs {}", known.join(", ")) };
-            ToolError(format!("there is no job {number}; known jobs: {known}"))
+            ToolError(format!("there is no job {number}; there are {known}"))
         })
     }
 

@@ -1,4 +1,5 @@
-//! URLs of pages, and the distinction of public and special-purpose IP addresses. Pure.
+//! URLs of web pages, and the distinction between public and special-purpose IP addresses. This
+//! module performs no I/O.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -23,7 +24,8 @@ impl Address {
     }
 
     fn check(mut url: Url) -> Result<Address, String> {
-        // The dot at the end of a host name has no meaning here, and patterns of rules lack it.
+        // Remove the dot at the end of a host name: it has no meaning here, and the patterns in
+        // permission rules do not contain it.
         if let Some(host) = url.host_str().and_then(|host| host.strip_suffix('.')).map(str::to_owned) {
             url.set_host(Some(&host)).map_err(|error| format!("invalid URL {url}: {error}"))?;
         }
@@ -51,7 +53,7 @@ impl Address {
         self.0.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']')
     }
 
-    /// The host if it is an IP address, so that connecting to it resolves no name.
+    /// The host as an IP address, if it is one. Connecting to such a host needs no name resolution.
     pub(super) fn ip(&self) -> Option<IpAddr> {
         self.host().parse().ok()
     }
@@ -71,10 +73,10 @@ impl fmt::Display for Address {
     }
 }
 
-/// True if an IP address belongs to the public internet. By IANA's special-purpose address
-/// registries these do not: loopback, private and link-local networks (which include the metadata
-/// services of cloud providers), shared address space (100.64.0.0/10), documentation, multicast,
-/// and tunnels to any of them.
+/// True if an IP address belongs to the public internet. According to IANA's special-purpose
+/// address registries, the following do not: loopback, private and link-local networks (which
+/// include the metadata services of cloud providers), shared address space (100.64.0.0/10),
+/// documentation, multicast, and tunnels to any of them.
 pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),

@@ -59,7 +59,7 @@ fn builder(destination: Destination) -> ClientBuilder {
 /// the system has none.
 fn build(builder: impl Fn() -> ClientBuilder) -> Result<Client, reqwest::Error> {
     let ring = Arc::new(rustls::crypto::ring::default_provider());
-    // Fails if a provider is installed already, which serves as well.
+    // Fails if a provider is already installed, which works equally well.
     let _ = rustls::crypto::CryptoProvider::install_default(ring.as_ref().clone());
     builder().build().or_else(|error| {
         let roots = rustls::RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };

@@ -1,4 +1,4 @@
-//! GET requests for pages, without cookies, credentials and proxy. Redirections are returned, not
+//! GET requests for pages, without cookies, credentials or a proxy. Redirections are returned, not
 //! followed.
 
 use reqwest::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, LOCATION};
@@ -23,8 +23,9 @@ pub(crate) struct WebResponse {
 
 impl HttpClients {
     /// Requests a page. A host that is not on the public web is contacted only if `allowed` names
-    /// it. The check applies to the resolved IP addresses that are connected to, so that a change
-    /// of the name's resolution cannot bypass it. The error is a message for the caller of a tool.
+    /// it. The check applies to the resolved IP addresses that are connected to, so that a later
+    /// change to the host's DNS records cannot bypass the check. The error is a message for the
+    /// caller of a tool.
     pub(crate) async fn get(&self, address: &Address, allowed: &[String]) -> Result<WebResponse, String> {
         let anywhere = address.is_among(allowed);
         if !anywhere && address.ip().is_some_and(|ip| !is_public(ip)) {

@@ -55,7 +55,7 @@ pub(super) fn require_regular(kind: FileType) -> io::Result<()> {
 /// below a root: the file that is opened is the file that was resolved.
 pub(super) fn open_no_symlinks(real: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     match openat2(CWD, real, flags | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
-        // An old kernel, or a seccomp filter without this system call.
+        // The kernel has no openat2(2), or a seccomp filter refuses it.
         Err(Errno::NOSYS | Errno::PERM) => open_by_component(real, flags),
         opened => Ok(opened?),
     }

@@ -13,13 +13,13 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use super::file::read_small;
 use crate::limits;
 
-/// The rules of a directory and of its ancestors.
+/// The ignore rules of a directory and of its ancestors.
 #[derive(Debug)]
 pub(super) struct Ignores {
-    /// By kind, in order of precedence.
+    /// The directory's own rules, by kind of ignore file, in order of precedence.
     own: [Gitignore; KINDS],
     above: Option<Arc<Ignores>>,
-    /// Number of rules, those of the ancestors included; at most [`limits::IGNORE_RULES_MAX`].
+    /// Number of rules, including those of the ancestors; at most [`limits::IGNORE_RULES_MAX`].
     rules: usize,
 }
 
@@ -101,8 +101,9 @@ pub(super) fn decision(rules: &Gitignore, path: &Path, is_directory: bool) -> Op
     }
 }
 
-/// Reads the rules of `file`, relative to `directory`, and subtracts their number from `left`,
-/// which is how many may be read. An unreadable file has no rules; invalid lines are skipped.
+/// Reads the rules of `file`, relative to `directory`, and subtracts their number from `left`, the
+/// number of rules that may still be read. An unreadable file has no rules; invalid lines are
+/// skipped.
 pub(super) fn rules(directory: &Path, file: &Path, left: &mut usize) -> Gitignore {
     let Ok(bytes) = read_small(file) else { return Gitignore::empty() };
     let mut builder = GitignoreBuilder::new(directory);

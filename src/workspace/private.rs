@@ -25,11 +25,11 @@ pub(crate) fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Replaces a file atomically by one with mode 0600 and this content. One process must not call
-/// this concurrently for the same path.
+/// Replaces a file atomically with a file that has mode 0600 and this content. One process must not
+/// call this concurrently for the same path.
 pub(crate) fn replace_private(path: &Path, content: &[u8]) -> io::Result<()> {
     let temporary = path.with_extension(format!("new.{}", std::process::id()));
-    // A leftover of a process that had the same id.
+    // Remove the leftover file of an earlier process that had the same id.
     let _ = fs::remove_file(&temporary);
     write_private(&temporary, content)?;
     fs::rename(&temporary, path)

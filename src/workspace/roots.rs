@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
-/// The number of symlinks that the kernel follows.
+/// Maximum number of symlinks followed, as in the kernel.
 const LINKS_MAX: usize = 40;
 
 /// A path after symlink resolution.
@@ -55,7 +55,7 @@ pub(crate) fn follow(path: &Path) -> Followed {
     Followed { path: shown, real, complete }
 }
 
-/// Appends `name` to `real`, following symlinks. Returns false if there are too many.
+/// Appends `name` to `real`, following symlinks. Returns false if there are too many symlinks.
 fn enter(real: &mut PathBuf, name: OsString) -> bool {
     let mut waiting = vec![Step::Into(name)];
     let mut links = 0;

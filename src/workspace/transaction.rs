@@ -15,11 +15,11 @@ use rustix::io::Errno;
 
 use super::file::{open_no_symlinks, require_regular};
 
-/// A change of the file `real` ([`super::ResolvedPath::real`]).
+/// A change to the file `real` ([`super::ResolvedPath::real`]).
 #[derive(Clone, Copy, Debug)]
 pub enum FileChange<'a> {
     /// Writes the complete content and creates missing parent directories. The mode and, where
-    /// permitted, the owner are those of the existing file, or of `like` if given.
+    /// permitted, the owner are copied from `like` if given, else from the existing file.
     Put { real: &'a Path, bytes: &'a [u8], like: Option<&'a Path> },
     /// Removes the file, which must exist.
     Remove { real: &'a Path },
@@ -44,8 +44,8 @@ pub struct NotChanged {
 
 /// Makes all `changes`, each to a different file, or none. All new contents are written and synced
 /// before the first rename; if a later step fails, completed changes are undone. Only a crash
-/// between two renames leaves the set half done, with the remaining files as `.nuncio-*` next to
-/// their targets.
+/// between two renames leaves the changes incomplete, with the remaining files as `.nuncio-*` next
+/// to their targets.
 pub fn commit(changes: &[FileChange<'_>]) -> Result<(), NotChanged> {
     let mut transaction = Transaction::default();
     let failed = |change: &FileChange<'_>, error, left| Err(NotChanged { real: change.real().to_owned(), error, left });
@@ -91,11 +91,11 @@ impl CreatedParents {
 #[derive(Default)]
 struct Transaction<'a> {
     staged: Vec<Staged<'a>>,
-    /// Created directories as parent and name, outermost first.
+    /// Directories that the transaction created, as parent and name, outermost first.
     made: Vec<(OwnedFd, PathBuf)>,
 }
 
-/// A prepared change of one file.
+/// A prepared change to one file.
 struct Staged<'a> {
     directory: OwnedFd,
     real: &'a Path,
@@ -107,7 +107,7 @@ struct Staged<'a> {
     /// Temporary name in the directory: holds the new content before the change, the former content
     /// after it.
     temporary: String,
-    /// The state to undo on failure.
+    /// The step that was completed, which a failure has to undo.
     done: Done,
 }
 

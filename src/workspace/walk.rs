@@ -48,13 +48,13 @@ impl WalkEntry {
         self.path.symlink_metadata()
     }
 
-    /// Entries of the root have depth 1.
+    /// The depth below the root of the walk. Entries of the root have depth 1.
     pub(crate) fn depth(&self) -> usize {
         self.depth
     }
 }
 
-/// Returns whether a path, free of symlinks, is to be skipped.
+/// A function that returns whether to skip a path, which is free of symlinks.
 pub(crate) type PathFilter = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
 
 /// Configuration of a walk. Both kinds of walk stop soon after `cancel` fires.
@@ -204,8 +204,8 @@ impl Walk {
         entry.kind.is_dir() && self.depth_max.is_none_or(|most| entry.depth < most)
     }
 
-    /// Reads a directory: its entries that are not ignored, and the rules that apply in it. An
-    /// unreadable directory has no entries.
+    /// Reads a directory. Returns its entries that are not ignored, and the ignore rules that apply
+    /// in it. An unreadable directory has no entries.
     fn read(&self, directory: Directory, global: &Gitignore) -> (Vec<WalkEntry>, Option<Arc<Ignores>>) {
         let Directory { path, depth, ignores: above } = directory;
         let mut found = IgnoreFiles::default();
@@ -247,8 +247,7 @@ enum Work {
     Files(Vec<WalkEntry>),
 }
 
-/// Number of files of a directory in one unit of work, so that several threads share a large
-/// directory.
+/// Maximum number of files in one unit of work, so that several threads share a large directory.
 const FILES_PER_BATCH: usize = 32;
 
 /// The work queue that the threads of a walk share.
@@ -269,7 +268,7 @@ impl WorkQueue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for work. `None` at the end of the walk.
+    /// Waits for work and returns it, or `None` at the end of the walk.
     fn next(&self) -> Option<Work> {
         let mut state = self.state();
         loop {

@@ -151,7 +151,7 @@ async fn the_demo_mends_its_repository() {
     check(
         &ran,
         0,
-        &["What it changed", "-    count = NR - 1", "+    count = NR", "all three tests pass", "nuncio sessions show sess_"],
+        &["Changes:", "-    count = NR - 1", "+    count = NR", "all three tests pass", "nuncio sessions show sess_"],
     );
     let id = ran.stdout.split("nuncio sessions show ").nth(1).unwrap().trim();
     check(&home.run(&["sessions", "show", id], "").await, 0, &["> The tests of this repository fail", "mean.sh"]);
@@ -160,7 +160,7 @@ async fn the_demo_mends_its_repository() {
     // Nobody to ask: it says what to do.
     check(&home.run(&["demo"], "").await, 4, &["--yes"]);
     let kept = home.work().join("kept");
-    check(&home.run(&["demo", "--yes", "--keep", kept.to_str().unwrap()], "").await, 0, &["What it changed"]);
+    check(&home.run(&["demo", "--yes", "--keep", kept.to_str().unwrap()], "").await, 0, &["Changes:"]);
     assert!(kept.join("mean.sh").is_file());
     check(&home.run(&["demo", "--yes", "--keep", kept.to_str().unwrap()], "").await, 1, &["kept"]);
 }

@@ -69,7 +69,7 @@ async fn bad_lines_are_answered_and_the_connection_lives_on() {
         (r#"{"jsonrpc":"2.0","id":7,"method":8}"#, seven(-32600, "method")),
         (r#"{"jsonrpc":"2.0","id":7,"method":null}"#, seven(-32600, "method")),
         (r#"{"jsonrpc":"2.0","id":7}"#, seven(-32600, "method")),
-        (r#"{"jsonrpc":"2.0","id":7,"result":1,"error":{}}"#, seven(-32600, "not both")),
+        (r#"{"jsonrpc":"2.0","id":7,"result":1,"error":{}}"#, seven(-32600, "has both")),
         // Methods and params.
         (r#"{"jsonrpc":"2.0","id":7,"method":"no/such"}"#, seven(-32601, "no/such")),
         (r#"{"jsonrpc":"2.0","id":7,"method":""}"#, seven(-32601, "method")),

@@ -155,7 +155,7 @@ impl Parser {
     /// Reads statements including the closing brace. Returns the nodes that they name.
     fn statements(&mut self, mut defaults: Defaults, depth: usize) -> Result<Vec<EdgeEnd>, String> {
         if depth > limits::DIAGRAM_DEPTH_MAX {
-            return self.unexpected(&format!("more than {} nested subgraphs", limits::DIAGRAM_DEPTH_MAX));
+            return self.unexpected(&format!("at most {} nested subgraphs", limits::DIAGRAM_DEPTH_MAX));
         }
         let mut named = Vec::new();
         while !self.accept(&Token::Sign('}')) {

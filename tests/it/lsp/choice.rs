@@ -81,7 +81,7 @@ async fn what_is_not_there_is_said() {
         ("a.tsx", "a.tsx: no language server for typescript is installed: typescript-language-server is not on PATH"),
         ("a.zig", "a.zig: no language server for *.zig is known; to add one, set command and files in [lsp.NAME]"),
         ("LICENSE", "LICENSE: no language server for files like this is known; to add one, set command and files in [lsp.NAME]"),
-        (outside.to_str().unwrap(), "denied: permission must be asked for"),
+        (outside.to_str().unwrap(), "denied: the call requires permission"),
     ];
     for (path, told) in cases {
         assert!(ask(&home, path).await.starts_with(told), "{path}: {}", ask(&home, path).await);

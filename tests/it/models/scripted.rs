@@ -33,7 +33,7 @@ async fn steps() {
     let second = ask(model.as_ref(), request(hi())).await;
     let shown_second = shown(&second.chunks);
     assert_eq!(shown_second.matches("retry ").count(), 2, "{shown_second}");
-    assert!(shown_second.contains("HTTP 429 (1 of 2)") && shown_second.contains("text after"), "{shown_second}");
+    assert!(shown_second.contains("HTTP 429 (response 1 of 2)") && shown_second.contains("text after"), "{shown_second}");
 
     let third = ask(model.as_ref(), request(hi())).await.error.expect("an error");
     assert_eq!(third.message, "step 3 of the script expects \"the moon\", which the request does not contain");
