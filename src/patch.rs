@@ -1,5 +1,5 @@
-//! Edits and patches of text, and unified diffs of the changes. Pure: no file access; the clock is
-//! read only for the time limit of a diff.
+//! Text edits, patches, and unified diffs of the changes. This module does not access files, and it
+//! reads the clock only to enforce the time limit for diffs.
 
 pub mod apply_patch;
 mod block;

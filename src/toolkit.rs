@@ -1,4 +1,4 @@
-//! What tools share: the trait of a tool, the context of a call, and what they do with files,
+//! Code shared by the tools: the `Tool` trait, the context of a tool call, and helpers for files,
 //! commands and git.
 
 mod after_edit;

@@ -1,4 +1,5 @@
-//! The tools that models call: one file for each, named as on the wire, and the table of all tools.
+//! The built-in tools that models call, and the table of all tools. Each tool has its own module
+//! with the name that models use for the tool.
 
 mod apply_patch;
 mod bash;
@@ -62,7 +63,7 @@ impl Tools {
         ])
     }
 
-    /// A table of these tools.
+    /// Creates a table of the given tools.
     pub(crate) fn of(tools: Vec<Arc<dyn AnyTool>>) -> Tools {
         let specs = tools.iter().map(|tool| tool.spec().clone()).collect();
         Tools { tools, specs }
@@ -74,7 +75,7 @@ impl Tools {
         self.tools.iter().find(named).or_else(|| self.tools.iter().find(|tool| tool.aliases().contains(&name)))
     }
 
-    /// Looks up the tool and parses its input. The result is what permission rules evaluate, and
+    /// Looks up the tool and parses its input. Permission rules evaluate the prepared call, which
     /// then runs unchanged.
     pub fn prepare(&self, name: &str, input: Value, context: &ToolContext) -> Result<PreparedCall, ToolError> {
         match self.get(name) {
@@ -83,7 +84,7 @@ impl Tools {
         }
     }
 
-    /// The specifications of all tools for models.
+    /// The specifications of all tools, as sent to models.
     pub fn specs(&self) -> Arc<[ToolSpec]> {
         self.specs.clone()
     }

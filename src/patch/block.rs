@@ -12,21 +12,24 @@ use super::lines::{Lines, trim, words};
 use super::splice::LineChange;
 use crate::limits;
 
-/// Least normalized Levenshtein similarity of the middles of two blocks, or of two lines in them.
+/// Minimum normalized Levenshtein similarity between the middles of two blocks, or between two
+/// lines in the blocks.
 const SIMILARITY_MIN: f64 = 0.75;
-/// Shortest block: two anchor lines and one line between them.
+/// Minimum number of lines of a block: two anchor lines and one line between them.
 const BLOCK_LINES_MIN: usize = 3;
-/// Blocks with at least this many lines are compared only if `SHARED_MIN` of their text is in equal
-/// lines: the comparison is slow, and an anchor such as a bracket gives many candidates.
+/// Minimum number of lines of a long block. Long blocks are compared only if at least `SHARED_MIN`
+/// of their text is in equal lines, because the comparison is slow and an anchor line such as a
+/// bracket gives many candidates.
 const LONG_BLOCK_LINES: usize = 10;
-/// Least share of a long block's bytes in lines that also occur in the wanted text, from 0 to 1.
+/// Minimum share of a long block's bytes in lines that also occur in the wanted text, from 0 to 1.
 const SHARED_MIN: f64 = 0.5;
-/// Steps charged for each candidate, which bounds the number of candidates.
+/// Number of comparison steps charged for each candidate, to bound the number of candidates.
 const CANDIDATE_STEPS: usize = 64;
 
-/// Blocks whose first and last line equal those of `wanted` and whose middle has a similarity of at
-/// least `SIMILARITY_MIN`, as line ranges in ascending order. Of overlapping blocks the most
-/// similar remains. Returns no blocks if the search exceeds `limits::EDIT_COMPARE_STEPS_MAX`.
+/// Finds the blocks whose first and last line equal those of `wanted` and whose middle has a
+/// similarity of at least `SIMILARITY_MIN`, as line ranges in ascending order. Of overlapping
+/// blocks, only the most similar one is returned. Returns no blocks if the search exceeds
+/// `limits::EDIT_COMPARE_STEPS_MAX`.
 pub(crate) fn blocks(lines: &Lines<'_>, wanted: &[&[u8]]) -> Vec<Range<usize>> {
     let [first, between @ .., last] = wanted else { return Vec::new() };
     let (first, last) = (trim(first), trim(last));
@@ -40,7 +43,8 @@ pub(crate) fn blocks(lines: &Lines<'_>, wanted: &[&[u8]]) -> Vec<Range<usize>> {
     let Some(places) = candidates(lines, (first, between, last), middle.len(), &mut steps) else { return Vec::new() };
     let mut found: Vec<(f64, f64, Range<usize>)> = Vec::new();
     for (shared, place) in places {
-        // Of overlapping blocks the one with the largest shared part is the most similar.
+        // Of overlapping blocks, the one with the largest shared part is assumed to be the most
+        // similar.
         if found.iter().any(|(more, _, other)| *more > shared && overlap(other, &place)) {
             continue;
         }
@@ -59,22 +63,22 @@ pub(crate) fn blocks(lines: &Lines<'_>, wanted: &[&[u8]]) -> Vec<Range<usize>> {
     most_similar(found.into_iter().map(|(_, score, place)| (score, place)).collect())
 }
 
-/// Blocks that start with `first` and end with `last` and whose middle is about `bytes` long, each
-/// with the share of its middle that is in lines of `between` (0 for short blocks), largest share
-/// first. `None` if the search exceeds `steps`.
+/// Finds the blocks that start with `first`, end with `last`, and have a middle of about `bytes`
+/// bytes. Each block is returned with the share of its middle that is in lines of `between` (0 for
+/// short blocks), largest share first. Returns `None` if the search exceeds `steps`.
 fn candidates(
     lines: &Lines<'_>,
     (first, between, last): (&[u8], &[&[u8]], &[u8]),
     bytes: usize,
     steps: &mut usize,
 ) -> Option<Vec<(f64, Range<usize>)>> {
-    // A middle outside these lengths cannot reach the least similarity.
+    // A middle outside these lengths cannot reach the minimum similarity.
     let (least, most) = ((bytes as f64 * SIMILARITY_MIN).ceil() as usize, (bytes as f64 / SIMILARITY_MIN) as usize);
     let long = between.len() + 2 >= LONG_BLOCK_LINES;
     let known: HashSet<&[u8]> = between.iter().map(|line| trim(line)).collect();
     let (mut starts, mut ends) = (Vec::new(), Vec::new());
-    // For each line: the bytes of all lines before it, and of those lines before it that are also
-    // in `between`, line endings included.
+    // For each line: the number of bytes in all earlier lines, and the number of bytes in the
+    // earlier lines that also occur in `between`, both including line endings.
     let mut before = vec![(0, 0)];
     let (mut all, mut same) = (0, 0);
     for (number, text) in lines.texts(0..lines.count()).map(trim).enumerate() {
@@ -113,7 +117,7 @@ fn joined<'l>(lines: impl Iterator<Item = &'l [u8]>) -> Vec<u8> {
     lines.map(trim).collect::<Vec<_>>().join(&b'\n')
 }
 
-/// Removes the blocks that overlap a more similar one; the rest in ascending order.
+/// Removes the blocks that overlap a more similar block, and returns the others in ascending order.
 fn most_similar(mut found: Vec<(f64, Range<usize>)>) -> Vec<Range<usize>> {
     found.sort_by(|(one, _), (other, _)| other.total_cmp(one));
     let mut kept: Vec<(f64, Range<usize>)> = Vec::new();
@@ -126,9 +130,9 @@ fn most_similar(mut found: Vec<(f64, Range<usize>)>) -> Vec<Range<usize>> {
     kept.into_iter().map(|(_, place)| place).collect()
 }
 
-/// For each line of `wanted` the index of the corresponding line of `block`: a line that is equal
-/// except for whitespace, or a similar line next to such lines. `None` without a corresponding
-/// line.
+/// Returns, for each line of `wanted`, the index of the corresponding line of `block`, or `None` if
+/// there is no such line. Lines correspond if they are equal except for whitespace, or if they are
+/// similar and adjacent to such equal lines.
 pub(crate) fn align(wanted: &[&[u8]], block: &[&[u8]]) -> Vec<Option<usize>> {
     let deadline = Instant::now() + limits::DIFF_TIME;
     let (before, after) = (keys(wanted), keys(block));
@@ -157,13 +161,14 @@ fn similar(one: &[u8], other: &[u8]) -> bool {
     levenshtein::normalized_similarity_with_args(one, other, &Args::default().score_cutoff(SIMILARITY_MIN)).is_some()
 }
 
-/// Applies the change from `wanted` to `new` to `block`, the lines that matched `wanted`. `add`
-/// makes a new line from a line of `new` and the index of the line of `wanted` that it replaces or
-/// follows.
+/// Transfers the change from `wanted` to `new` onto `block`, the lines that matched `wanted`. `add`
+/// creates an inserted line from a line of `new` and the index of the line of `wanted` that the
+/// inserted line replaces or follows.
 ///
-/// Lines of the block without a counterpart in `wanted` stay, unless everything between the ends is
-/// replaced. The error is the index of a line of `wanted` and of the differing line of the block in
-/// its position, if the change touches them.
+/// Lines of the block without a counterpart in `wanted` stay, unless everything between the first
+/// and the last line is replaced. Fails if the change touches a part of `wanted` that differs from
+/// the block; the error contains the indices of the first differing lines of `wanted` and of the
+/// block.
 pub(crate) fn merge(
     wanted: &[&[u8]],
     new: &[&[u8]],
@@ -181,10 +186,11 @@ pub(crate) fn merge(
         return Ok(replace_middle(wanted, new, block.len(), add));
     }
     let mut changes = Vec::new();
-    // The first line of the block and of `wanted` after the last aligned line, and whether the
-    // change removes that aligned line.
+    // The indices of the first line of the block and the first line of `wanted` after the last
+    // aligned line, and whether the change removes that aligned line.
     let (mut next, mut since, mut last_removed) = (0, 0, false);
-    // True if the change removes a line of `wanted` from `since` on or adds one after it.
+    // True if the change removes a line of `wanted` at or after the index `since`, or adds a line
+    // after such a line.
     let mut touched = false;
     for operation in &operations {
         let (tag, before, after) = operation.as_tag_tuple();
@@ -213,7 +219,7 @@ pub(crate) fn merge(
     Ok(changes)
 }
 
-/// Changes for a block of `count` lines whose middle is replaced as a whole.
+/// Returns the line changes that replace the whole middle of a block of `count` lines.
 fn replace_middle(wanted: &[&[u8]], new: &[&[u8]], count: usize, add: impl Fn(&[u8], usize) -> LineChange) -> Vec<LineChange> {
     let first = usize::from(new.first() == wanted.first());
     let last = usize::from(new.len() > 1 && new.last() == wanted.last());

@@ -24,7 +24,7 @@ impl<'a> Side<'a> {
     }
 }
 
-/// Unchanged lines shown around a change.
+/// Number of unchanged lines shown before and after each change.
 const CONTEXT_LINES: usize = 3;
 
 /// A unified diff.
@@ -39,8 +39,9 @@ pub struct Diff {
     pub added: usize,
 }
 
-/// The change from `old` (`None` for a new file) to `new` (`None` for a deleted file). After
-/// `limits::DIFF_TIME` the rest is compared coarsely. Invalid UTF-8 is shown as U+FFFD.
+/// Computes the unified diff from `old` (`None` for a new file) to `new` (`None` for a deleted
+/// file). After `limits::DIFF_TIME`, the rest of the content is compared coarsely. Invalid UTF-8 is
+/// shown as U+FFFD.
 pub fn unified_diff(old: Option<Side<'_>>, new: Option<Side<'_>>) -> Diff {
     let mut diff = Diff::default();
     let side =
@@ -105,8 +106,8 @@ impl Diff {
     }
 }
 
-/// A range of lines in the syntax of a hunk header; an empty range has the number of the line
-/// before it.
+/// Formats a line range for a hunk header. An empty range is given by the number of the line before
+/// it.
 fn header_range(range: Range<usize>, lines_before: usize) -> String {
     let start = range.start + lines_before;
     match range.len() {
@@ -116,7 +117,8 @@ fn header_range(range: Range<usize>, lines_before: usize) -> String {
     }
 }
 
-/// Byte offset of the first line that the diff needs, and the number of lines before it.
+/// Returns the byte offset of the first line that the diff needs (a few lines before the first
+/// difference), and the number of lines before this offset.
 fn common_start(old: &[u8], new: &[u8]) -> (usize, usize) {
     let blocks = old.chunks_exact(BLOCK_BYTES).zip(new.chunks_exact(BLOCK_BYTES));
     let mut same = blocks.take_while(|(old, new)| old == new).count() * BLOCK_BYTES;
@@ -126,7 +128,7 @@ fn common_start(old: &[u8], new: &[u8]) -> (usize, usize) {
     (start, memchr::memchr_iter(b'\n', &old[..start]).count())
 }
 
-/// Number of bytes at the end that the diff does not need.
+/// Returns the number of equal bytes at the end of both contents that the diff does not need.
 fn common_end(old: &[u8], new: &[u8]) -> usize {
     let blocks = old.rchunks_exact(BLOCK_BYTES).zip(new.rchunks_exact(BLOCK_BYTES));
     let mut same = blocks.take_while(|(old, new)| old == new).count() * BLOCK_BYTES;
@@ -137,5 +139,5 @@ fn common_end(old: &[u8], new: &[u8]) -> usize {
     line_starts.nth(CONTEXT_LINES).map_or(0, |start| end.len() - start)
 }
 
-/// Bytes compared at once in the common start and end.
+/// Number of bytes compared at once when measuring the common start and the common end.
 const BLOCK_BYTES: usize = 4 << 10;

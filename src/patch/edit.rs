@@ -16,7 +16,7 @@ use super::normalized::NormalizedContent;
 use super::splice::{LineChange, Splice, splice};
 use crate::limits;
 
-/// A file after an edit.
+/// The result of editing a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EditOutcome {
     /// The new content.
@@ -29,18 +29,18 @@ pub struct EditOutcome {
     pub line: usize,
 }
 
-/// Replaces the only match of `old` in `content` by `new`. Line endings and byte order marks are
-/// ignored in the search, and inserted text takes the line endings of the matched lines.
+/// Replaces the only match of `old` in `content` with `new`. Line endings and byte order marks are
+/// ignored in the search, and inserted text gets the line endings of the matched lines.
 ///
 /// Matchers, in this order: literal text; whole lines with surrounding whitespace ignored; whole
 /// lines with all whitespace normalized; words inside one line; a block with equal first and last
-/// line. Matchers of whole lines ignore whether `old` and `new` end with a line ending. Inserted
-/// lines take the indentation of the file, and lines that `old` and `new` share keep the text of
-/// the file. Lines of a matched block that `old` lacks stay, unless the whole block is replaced. Of
-/// several matches the only one indented like `old` is replaced, if there is one.
+/// line. Whole-line matchers ignore whether `old` and `new` end with a line ending. Inserted lines
+/// get the indentation of the file, and lines that `old` and `new` share keep the text of the file.
+/// Lines of a matched block that `old` lacks stay, unless the whole block is replaced. If there are
+/// several matches and exactly one is indented like `old`, that match is replaced.
 ///
-/// With `replace_all`, all matches of the first matcher that has any are replaced; a match of a
-/// block must still be unique.
+/// With `replace_all`, all matches of the first successful matcher are replaced; a block match must
+/// still be unique.
 pub fn edit(content: &[u8], old: &str, new: &str, replace_all: bool) -> Result<EditOutcome, EditError> {
     if old.is_empty() {
         return Err(EditError::Empty);
@@ -65,7 +65,7 @@ fn normalize(text: &str) -> Cow<'_, str> {
     if text.contains("\r\n") { text.replace("\r\n", "\n").into() } else { text.into() }
 }
 
-/// The literal matcher. `None` without a match.
+/// Replaces `old` if it occurs literally. Returns `None` if there is no match.
 fn replace_literal(content: &[u8], old: &str, new: &str, replace_all: bool) -> Result<Option<EditOutcome>, EditError> {
     if old.is_empty() {
         return Err(EditError::Empty);
@@ -88,7 +88,7 @@ fn replace_literal(content: &[u8], old: &str, new: &str, replace_all: bool) -> R
     replace(content, &normalized, places, new, Strategy::Exact, replace_all).map(Some)
 }
 
-/// The tolerant matchers, in order.
+/// Replaces `old` with the first tolerant matcher that finds it.
 fn replace_tolerant(content: &[u8], old: &str, new: &str, replace_all: bool) -> Result<EditOutcome, EditError> {
     let lines = Lines::of(content);
     let wanted: Vec<&[u8]> = old.strip_suffix('\n').unwrap_or(old).split('\n').map(str::as_bytes).collect();
@@ -120,9 +120,10 @@ fn replace_tolerant(content: &[u8], old: &str, new: &str, replace_all: bool) -> 
     Err(EditError::NotFound(nearest(&lines, &wanted)))
 }
 
-/// Byte ranges inside single lines that consist of the words of `old` with any whitespace between
-/// them. `old` must be one line of at least two words; an identifier at one of its ends matches
-/// whole identifiers only. Returns nothing if the search exceeds `limits::EDIT_COMPARE_STEPS_MAX`.
+/// Finds the byte ranges inside single lines that consist of the words of `old` with any whitespace
+/// between them. `old` must be one line of at least two words. An identifier at the start or end of
+/// `old` matches whole identifiers only. Returns nothing if the search exceeds
+/// `limits::EDIT_COMPARE_STEPS_MAX`.
 fn word_runs(bytes: &[u8], old: &str) -> Vec<Range<usize>> {
     let wanted: Vec<&[u8]> = words(old.as_bytes()).collect();
     let [first, _, ..] = wanted.as_slice() else { return Vec::new() };
@@ -158,7 +159,7 @@ fn inside_identifier(one: Option<&u8>, other: Option<&u8>) -> bool {
     in_name(one) && in_name(other)
 }
 
-/// `places` without those that overlap the previous remaining one.
+/// Removes each range that overlaps the previous remaining range.
 fn without_overlaps(mut places: Vec<Range<usize>>) -> Vec<Range<usize>> {
     let mut end = 0;
     places.retain(|place| {
@@ -171,8 +172,8 @@ fn without_overlaps(mut places: Vec<Range<usize>>) -> Vec<Range<usize>> {
     places
 }
 
-/// `new` without the leading and trailing whitespace that `old` has at the same end: the whitespace
-/// of the file stays there.
+/// Removes whitespace from those ends of `new` at which `old` has whitespace, because the file's
+/// own whitespace is kept there.
 fn without_padding<'n>(old: &str, mut new: &'n str) -> &'n str {
     if old.starts_with([' ', '\t']) {
         new = new.trim_start_matches([' ', '\t']);
@@ -183,7 +184,7 @@ fn without_padding<'n>(old: &str, mut new: &'n str) -> &'n str {
     new
 }
 
-/// Replaces `places`, which are byte ranges of `normalized`, by `new`.
+/// Replaces the byte ranges `places` of `normalized` with `new`.
 fn replace(
     content: &[u8],
     normalized: &NormalizedContent<'_>,
@@ -198,7 +199,7 @@ fn replace(
     }
     let mut bytes = Vec::with_capacity(content.len() + places.len() * new.len());
     let mut done = 0;
-    // Text within one line needs no line endings.
+    // A replacement within one line needs no line endings.
     let breaks = if new.contains('\n') { normalized.breaks() } else { Vec::new() };
     for place in &places {
         bytes.extend_from_slice(&content[done..normalized.origin(place.start)]);
@@ -210,8 +211,8 @@ fn replace(
     Ok(EditOutcome { bytes, strategy: strategy.name(), match_count: places.len(), line })
 }
 
-/// Appends `new`; each of its lines takes the ending of the line it replaces, further lines the
-/// last of `endings`.
+/// Appends `new`. Each line of `new` gets the ending of the line that it replaces; additional lines
+/// get the last of `endings`.
 fn push_with_endings(bytes: &mut Vec<u8>, new: &str, endings: &[&str]) {
     let mut endings = endings.iter();
     let mut ending = "\n";
@@ -224,7 +225,7 @@ fn push_with_endings(bytes: &mut Vec<u8>, new: &str, endings: &[&str]) {
     }
 }
 
-/// Replaces `places`, which are line ranges, by `new`.
+/// Replaces the line ranges `places` with `new`.
 fn replace_lines(
     lines: &Lines<'_>,
     places: &[Range<usize>],

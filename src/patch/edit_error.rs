@@ -1,4 +1,4 @@
-//! Reasons why an edit fails, and their messages with the next step for the model.
+//! Reasons why an edit fails, and error messages that also tell the model what to do next.
 
 use super::nearest::Nearest;
 use crate::limits;
@@ -12,7 +12,7 @@ pub enum EditError {
     EndingsOnly,
     /// The old text is empty.
     Empty,
-    /// The old text was not found; the most similar line, if there is one.
+    /// The old text was not found. Contains the most similar line, if there is one.
     NotFound(Option<Nearest>),
     /// The old text was found more than once.
     Ambiguous {
@@ -29,13 +29,13 @@ pub enum EditError {
     },
 }
 
-/// Line numbers that a message lists.
+/// Maximum number of line numbers listed in an error message.
 const NUMBERS_MAX: usize = 20;
-/// Characters of a line that a message quotes.
+/// Maximum number of characters of a line quoted in an error message.
 const QUOTE_CHARS_MAX: usize = 200;
 
 impl EditError {
-    /// The message for the model; `shown` is the displayed path of the file.
+    /// The error message for the model; `shown` is the displayed path of the file.
     pub(crate) fn message(&self, shown: &str) -> String {
         match self {
             EditError::Identical => "old_string and new_string are identical: there is nothing to change".into(),
@@ -81,8 +81,9 @@ pub(crate) fn numbers(lines: &[usize]) -> String {
 }
 
 impl Nearest {
-    /// Describes the difference. `wanted_in` names the input that contains the expected line;
-    /// `otherwise` is the advice to append, unless the line cannot be written as UTF-8.
+    /// Describes the difference between the found line and the expected line. `wanted_in` names the
+    /// input that contains the expected line; `otherwise` is the advice to append, unless the line
+    /// cannot be written as UTF-8.
     pub(crate) fn message(&self, wanted_in: &str, otherwise: &str) -> String {
         let (line, wanted) = (self.line, String::from_utf8_lossy(&self.wanted));
         match self.found.as_deref().map(std::str::from_utf8) {

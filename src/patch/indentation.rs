@@ -1,22 +1,23 @@
-//! Indentation: detects the style of a file, and converts the indentation of new lines to it.
+//! Detects the indentation style of a file, and converts the indentation of new lines to this
+//! style.
 
 use std::ops::Range;
 
 use super::lines::{Lines, indented, trim, words};
 
-/// Columns of a tab if neither the file nor the edit shows its width.
+/// Assumed width of a tab, in columns, if neither the file nor the edit shows the width.
 const TAB_COLUMNS: usize = 4;
-/// Tab widths under which two texts are compared for the same shape.
+/// Tab widths that are tried when the relative indentation of two texts is compared.
 const TAB_WIDTHS: [usize; 4] = [TAB_COLUMNS, 2, 8, 3];
-/// Number of lines at the start of a file from which its style is detected.
+/// Maximum number of lines, from the start of a file, from which the indentation style is detected.
 const STYLE_LINES_MAX: usize = 10_000;
 
 fn columns(indentation: &[u8], tab: usize) -> usize {
     indentation.iter().map(|byte| if *byte == b'\t' { tab } else { 1 }).sum()
 }
 
-/// True if all lines differ in their indentation by the same number of columns. Blank lines are
-/// ignored.
+/// Returns true if the indentation of each line differs from that of the wanted line by the same
+/// number of columns. Blank lines are ignored.
 pub(crate) fn same_shape<'l>(wanted: &[&[u8]], lines: impl Iterator<Item = &'l [u8]>) -> bool {
     let pairs: Vec<_> = wanted.iter().copied().zip(lines).filter(|(_, line)| !trim(line).is_empty()).collect();
     TAB_WIDTHS.iter().any(|tab| {
@@ -30,7 +31,7 @@ pub(crate) fn same_shape<'l>(wanted: &[&[u8]], lines: impl Iterator<Item = &'l [
 pub(crate) struct IndentationStyle {
     /// True for tabs, false for spaces, `None` without indented lines.
     tabs: Option<bool>,
-    /// Spaces per level.
+    /// Number of spaces per indentation level.
     step: Option<usize>,
 }
 
@@ -52,11 +53,11 @@ pub(crate) struct Reindenter<'a> {
     pairs: Vec<Pair<'a>>,
     /// True for tabs, false for spaces, `None` without indented lines in the file.
     tabs: Option<bool>,
-    /// Columns of a tab.
+    /// Width of a tab, in columns.
     tab: usize,
 }
 
-/// Two indentations of the same line.
+/// The indentations of one line in the edit and in the file.
 struct Pair<'a> {
     /// Index among the wanted lines.
     index: usize,
@@ -67,8 +68,9 @@ struct Pair<'a> {
 }
 
 impl<'a> Reindenter<'a> {
-    /// `wanted` matched the lines `place` of `lines`, line by line if their numbers are equal.
-    /// `new` are the lines that will be inserted, `style` is the style of the whole file.
+    /// `wanted` matched the range `place` of `lines`; if both have the same number of lines, they
+    /// correspond line by line. `new` are the lines that will be inserted, `style` is the style of
+    /// the whole file.
     pub(crate) fn new(
         wanted: &[&'a [u8]],
         new: &[&'a [u8]],
@@ -90,8 +92,9 @@ impl<'a> Reindenter<'a> {
         Reindenter { tab: ratio(&pairs).or(spaces).unwrap_or(TAB_COLUMNS), pairs, tabs }
     }
 
-    /// `line` with the indentation of the file. `index` is the wanted line that it replaces or
-    /// follows. The pair with the nearest indentation gives the base; the difference to it is kept.
+    /// Returns `line` with its indentation converted to that of the file. `index` is the index of
+    /// the wanted line that `line` replaces or follows. The pair with the nearest indentation
+    /// serves as the base, and the difference from this base is kept.
     pub(crate) fn reindent(&self, line: &[u8], index: usize) -> Vec<u8> {
         let (own, rest) = indented(line);
         if rest.is_empty() || self.fits(own) {
@@ -120,8 +123,8 @@ impl<'a> Reindenter<'a> {
         indented
     }
 
-    /// True if the edit and the file agree in their indentation, so that `own` needs no conversion.
-    /// They do not agree if `own` has spaces where the file has tabs.
+    /// Returns true if the edit and the file are indented alike, so that the indentation `own`
+    /// needs no conversion. Spaces in `own` where the file has tabs require a conversion.
     fn fits(&self, own: &[u8]) -> bool {
         let spaces_are_right = self.tabs != Some(true) || self.pairs.iter().any(|pair| pair.there.starts_with(b" "));
         (spaces_are_right || own.contains(&b'\t')) && self.pairs.iter().all(|pair| pair.written == pair.there)
@@ -147,22 +150,24 @@ impl<'a> Reindenter<'a> {
     }
 }
 
-/// True for tabs, false for spaces, `None` if nothing is indented.
+/// Returns true if the lines are mostly indented with tabs, false if they are mostly indented with
+/// spaces, and `None` if no line is indented.
 fn has_tabs(indentations: &[&[u8]]) -> Option<bool> {
     let tabs = indentations.iter().filter(|indentation| indentation.contains(&b'\t')).count();
     let spaces = indentations.iter().filter(|indentation| indentation.starts_with(b"  ")).count();
     (tabs + spaces > 0).then_some(tabs > 0 && tabs >= spaces)
 }
 
-/// The smallest difference, above one, between successive indentations that consist of spaces.
+/// Returns the number of spaces per level: the smallest difference above one between successive
+/// indentations that consist of spaces.
 fn step(indentations: &[&[u8]]) -> Option<usize> {
     let wide = |pair: &[&[u8]]| pair[0].len().abs_diff(pair[1].len());
     let spaces: Vec<&[u8]> = indentations.iter().copied().filter(|indentation| !indentation.contains(&b'\t')).collect();
     spaces.windows(2).map(wide).filter(|step| *step > 1).min()
 }
 
-/// Spaces of one side per tab of the other, derived from successive lines indented by tabs on one
-/// side and by spaces on the other.
+/// Returns the number of spaces on one side (edit or file) per tab on the other side, derived from
+/// successive lines that are indented with tabs on one side and with spaces on the other.
 fn ratio(pairs: &[Pair<'_>]) -> Option<usize> {
     pairs.windows(2).find_map(|two| {
         let step = |side: fn(&Pair<'_>) -> usize| side(&two[0]).abs_diff(side(&two[1]));

@@ -1,10 +1,10 @@
 //! A file split into lines, and whitespace inside a line. A byte order mark belongs to no line.
 
-/// Byte order mark of UTF-8.
+/// The UTF-8 byte order mark.
 pub(crate) const MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// The lines of a content, terminated by `\n` or `\r\n`; the last one may be unterminated. Line
-/// numbers start at 0.
+/// The lines of a file's content, terminated by `\n` or `\r\n`; the last one may be unterminated.
+/// Line numbers start at 0.
 pub(crate) struct Lines<'c> {
     content: &'c [u8],
     /// Byte offset of each line, followed by the end of the content.
@@ -31,7 +31,7 @@ impl<'c> Lines<'c> {
         self.content
     }
 
-    /// Byte offset of `line`; for `count()` it is the end of the content.
+    /// Byte offset of `line`. If `line` is `count()`, this is the end of the content.
     pub(crate) fn start(&self, line: usize) -> usize {
         self.bounds[line]
     }
@@ -57,7 +57,8 @@ impl<'c> Lines<'c> {
         self.count() == 0 || self.content.ends_with(b"\n")
     }
 
-    /// The ending of `line`; if it has none, the ending of the previous line, else `\n`.
+    /// Returns the ending of `line`. If `line` has no ending, returns the ending of the previous
+    /// line, or else `\n`.
     pub(crate) fn ending(&self, line: usize) -> &'c [u8] {
         let before = (0..self.count().min(line + 1)).rev().take(2);
         before.map(|line| ending(self.whole(line))).find(|ending| !ending.is_empty()).unwrap_or(b"\n")

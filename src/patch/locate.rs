@@ -15,7 +15,8 @@ pub(crate) enum Strategy {
     LineTrimmed,
     /// Lines consist of the same words; any whitespace separates them.
     WhitespaceNormalized,
-    /// The only one of several matches with the same relative indentation, see [`with_same_shape`].
+    /// Of several matches, the only one with the same relative indentation as the wanted text; see
+    /// [`with_same_shape`].
     IndentationFlexible,
     /// The first and the last line are equal, and the lines between are similar.
     BlockAnchor,
@@ -40,7 +41,8 @@ impl Strategy {
             Strategy::Exact => find_sequence(lines, wanted, |one, other| one == other),
             // Blank lines match anywhere, so at least one line must have text.
             _ if wanted.iter().all(|line| trim(line).is_empty()) => Vec::new(),
-            // The callers of `IndentationFlexible` filter these matches by their shape.
+            // Callers with `IndentationFlexible` filter these matches by their relative
+            // indentation.
             Strategy::LineTrimmed | Strategy::IndentationFlexible => {
                 find_sequence(lines, wanted, |one, other| trim(one) == trim(other))
             }

@@ -1,4 +1,5 @@
-//! The most similar part of a file for lines that were not found, which an error message quotes.
+//! Finds the part of a file that is most similar to lines that were not found, for use in error
+//! messages.
 
 use std::collections::HashMap;
 
@@ -24,14 +25,15 @@ impl Nearest {
     }
 }
 
-/// Least similarity of two lines, by [`similarity`].
+/// Minimum similarity of two lines, as computed by [`similarity`].
 const SIMILARITY_MIN: f64 = 0.5;
-/// Number of equal wanted lines that take part in the vote.
+/// Maximum number of identical wanted lines that take part in the vote.
 const SAME_LINES_MAX: usize = 8;
 
-/// The first differing line at the position with most lines of `wanted`; without such a position,
-/// the line most similar to the first line of `wanted`. `None` without a similar line, or if the
-/// file is larger than `limits::EDIT_NEAREST_BYTES_MAX`.
+/// Returns the first differing line at the position where most lines of `wanted` match. If no
+/// position has a matching line, returns the line that is most similar to the first line of
+/// `wanted`. Returns `None` if there is no similar line, or if the file is larger than
+/// `limits::EDIT_NEAREST_BYTES_MAX`.
 pub(crate) fn nearest(lines: &Lines<'_>, wanted: &[&[u8]]) -> Option<Nearest> {
     if lines.content().len() > limits::EDIT_NEAREST_BYTES_MAX {
         return None;
@@ -49,7 +51,8 @@ pub(crate) fn nearest(lines: &Lines<'_>, wanted: &[&[u8]]) -> Option<Nearest> {
     }
 }
 
-/// The line at which `wanted` would start according to most equal lines, weighted by their length.
+/// Returns the line at which `wanted` would start according to a vote of all equal lines, weighted
+/// by their length.
 fn most_voted(lines: &Lines<'_>, wanted: &[&[u8]]) -> Option<usize> {
     let mut places: HashMap<&[u8], Vec<usize>> = HashMap::new();
     for (index, text) in wanted.iter().map(|line| trim(line)).enumerate().filter(|(_, text)| !text.is_empty()) {

@@ -8,7 +8,7 @@ use memchr::memmem;
 
 use super::lines::MARK;
 
-/// A content without byte order mark and `\r` in line endings.
+/// The content of a file without byte order mark and without `\r` in line endings.
 pub(crate) struct NormalizedContent<'c> {
     pub(crate) bytes: Cow<'c, [u8]>,
     /// Length of the removed byte order mark: 0 or 3.
@@ -36,7 +36,8 @@ impl<'c> NormalizedContent<'c> {
         NormalizedContent { bytes: Cow::Owned(bytes), mark_bytes, removed }
     }
 
-    /// Offset in the file for the offset `place` in `bytes`; at a line ending, before its `\r`.
+    /// Converts the offset `place` in `bytes` to an offset in the file. At a line ending, the
+    /// result is the offset before its `\r`.
     pub(crate) fn origin(&self, place: usize) -> usize {
         self.mark_bytes + place + self.removed.partition_point(|removed| *removed < place)
     }
@@ -57,8 +58,9 @@ impl<'c> NormalizedContent<'c> {
         memchr::memchr_iter(b'\n', &self.bytes).collect()
     }
 
-    /// The line endings inside the range `place` as the file has them; without any, the first one
-    /// after it, else the last one before it. `breaks` is the result of [`Self::breaks`].
+    /// Returns the file's original line endings inside the range `place`. If there are none,
+    /// returns the first line ending after the range, or else the last one before the range.
+    /// `breaks` is the result of [`Self::breaks`].
     pub(crate) fn endings(&self, place: Range<usize>, breaks: &[usize]) -> Vec<&'static str> {
         let first = breaks.partition_point(|at| *at < place.start);
         let inner = breaks[first..].partition_point(|at| *at < place.end);

@@ -2,12 +2,13 @@
 
 use super::lines::{Lines, MARK};
 
-/// Changes of successive lines.
+/// Changes to consecutive lines.
 pub(crate) struct Splice {
     /// The first line, from 0.
     pub(crate) at: usize,
     pub(crate) changes: Vec<LineChange>,
-    /// True if a new last line of the file gets a line ending; `None` keeps the state of the file.
+    /// True if a new last line of the file gets a line ending. With `None` it gets one if the old
+    /// file ended with a line ending or was empty.
     pub(crate) terminated: Option<bool>,
 }
 
@@ -19,13 +20,14 @@ pub(crate) enum LineChange {
     Add {
         /// The text without a line ending.
         text: Vec<u8>,
-        /// The line ending; `None` takes the ending of the replaced or previous line.
+        /// The line ending; `None` to use the ending of the replaced or previous line.
         ending: Option<&'static [u8]>,
     },
 }
 
-/// The content of `lines` after `splices`, which must be in ascending order and must not overlap.
-/// An added line takes the ending of the line that it replaces, else of the line before it.
+/// Applies `splices` to `lines` and returns the new content. The splices must be in ascending order
+/// and must not overlap. An added line gets the ending of the line that it replaces, or else of the
+/// previous line.
 pub(crate) fn splice(lines: &Lines<'_>, splices: &[Splice]) -> Vec<u8> {
     let content = lines.content();
     let mut out = Vec::with_capacity(content.len() + 1024);
@@ -36,7 +38,7 @@ pub(crate) fn splice(lines: &Lines<'_>, splices: &[Splice]) -> Vec<u8> {
     for splice in splices {
         out.extend_from_slice(&content[done..lines.start(splice.at)]);
         let mut next = splice.at;
-        // The removed line that the next added line replaces, if it is before `next`.
+        // If this is smaller than `next`: the removed line that the next added line replaces.
         let mut replaced = next;
         for change in &splice.changes {
             added = None;

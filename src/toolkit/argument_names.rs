@@ -1,9 +1,10 @@
-//! Corrects the names of arguments if the meaning is unambiguous.
+//! Corrects misspelled argument names if their meaning is unambiguous.
 
 use rapidfuzz::distance::levenshtein;
 use serde_json::{Map, Value};
 
-/// Lowest normalized similarity (0 to 1) at which a name stands for a required one.
+/// Minimum normalized similarity (0 to 1) at which an unknown argument name is taken for the name
+/// of a required property.
 const SIMILAR: f64 = 0.7;
 
 /// Renames arguments to the schema's properties, ignoring case and separators: `filePath`,
@@ -39,7 +40,7 @@ fn properties(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
     schema.get("properties").and_then(Value::as_object).into_iter().flatten()
 }
 
-/// Renames each unknown argument to the only absent property that it fits, if no other unknown
+/// Renames each unknown argument if its name fits exactly one absent property, and no other unknown
 /// argument fits that property.
 fn rename(input: &mut Map<String, Value>, schema: &Value, fits: impl Fn(&str, &str) -> bool) -> bool {
     let absent: Vec<&String> = properties(schema).map(|(name, _)| name).filter(|name| !input.contains_key(*name)).collect();

@@ -7,7 +7,7 @@ use super::context::ToolContext;
 use super::output::ToolError;
 use crate::workspace::{create_private, create_private_dir};
 
-/// Writes `bytes` to `STEM-N.EXTENSION` with the first free number. Blocks.
+/// Writes `bytes` to `STEM-N.EXTENSION` with the first free number N. Blocks the thread.
 pub(crate) fn keep(context: &ToolContext, stem: &str, extension: &str, bytes: &[u8]) -> Result<PathBuf, ToolError> {
     let directory = &context.workspace.artifacts;
     let written = || -> Result<PathBuf, crate::error::Error> {

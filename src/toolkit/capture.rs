@@ -1,4 +1,5 @@
-//! The output of a command: head and tail for the model, and the whole in a file if it is longer.
+//! Captures the output of a command: the head and the tail for the model, and the whole output in a
+//! file if it is longer.
 
 use std::path::PathBuf;
 
@@ -7,20 +8,21 @@ use tokio::io::AsyncWriteExt;
 
 use crate::limits;
 
-/// Bytes of the head, and of the tail, of a truncated output.
+/// Maximum size of the head, and of the tail, of truncated output, in bytes.
 const SIDE_BYTES: usize = limits::BASH_MODEL_BYTES_MAX / 2;
 
 /// Captures output while a command runs, in bounded memory.
 pub(crate) struct Capture {
     path: PathBuf,
     file: Option<File>,
-    /// The error with which writing the file failed.
+    /// The error from writing the file.
     failed: Option<String>,
-    /// The first bytes: the whole output until it is too long for the model.
+    /// The beginning of the output. This is the whole output as long as it is short enough for the
+    /// model.
     head: Vec<u8>,
-    /// The last bytes, at least [`SIDE_BYTES`] of them.
+    /// The end of the output: at least the last [`SIDE_BYTES`] bytes.
     tail: Vec<u8>,
-    /// Bytes of the whole output.
+    /// Size of the whole output, in bytes.
     total: usize,
     /// See [`Capture::has_new_output`].
     has_new_output: bool,
@@ -30,14 +32,14 @@ pub(crate) struct Capture {
 pub(crate) struct CapturedOutput {
     /// The output, or its head and tail. Ends with a line feed unless it is empty.
     pub text: String,
-    /// `text` is not the whole output.
+    /// True if `text` is not the whole output.
     pub truncated: bool,
     /// The file with the whole output, if it was truncated.
     pub artifact: Option<PathBuf>,
 }
 
 impl Capture {
-    /// Captures an output; one that is too long for the model is also written to `path`.
+    /// Creates a capture. Output that is too long for the model is also written to `path`.
     pub(crate) fn new(path: PathBuf) -> Capture {
         Capture { path, file: None, failed: None, head: Vec::new(), tail: Vec::new(), total: 0, has_new_output: false }
     }
@@ -88,7 +90,7 @@ impl Capture {
         self.has_new_output
     }
 
-    /// The end of the output so far.
+    /// Returns the end of the output so far, and marks the output as shown.
     pub(crate) fn live(&mut self) -> String {
         self.has_new_output = false;
         let text = String::from_utf8_lossy(last_lines(&self.tail, limits::BASH_LIVE_BYTES_MAX));
@@ -111,7 +113,7 @@ impl Capture {
         CapturedOutput { text, truncated, artifact }
     }
 
-    /// Head and tail, with a note on the omitted part between them.
+    /// Returns the head and the tail, with a note on the omitted part between them.
     fn sides(&self) -> String {
         let (head, tail) = (first_lines(&self.head, SIDE_BYTES), last_lines(&self.tail, SIDE_BYTES));
         let left_out = self.total - head.len() - tail.len();
@@ -132,7 +134,8 @@ impl Capture {
     }
 }
 
-/// At most `most` bytes from the beginning: whole lines, or whole characters if lines are long.
+/// Returns at most `most` bytes from the beginning: whole lines, or whole characters if lines are
+/// long.
 fn first_lines(bytes: &[u8], most: usize) -> &[u8] {
     if bytes.len() <= most {
         return bytes;
@@ -147,7 +150,7 @@ fn first_lines(bytes: &[u8], most: usize) -> &[u8] {
     }
 }
 
-/// At most `most` bytes from the end: whole lines, or whole characters if lines are long.
+/// Returns at most `most` bytes from the end: whole lines, or whole characters if lines are long.
 fn last_lines(bytes: &[u8], most: usize) -> &[u8] {
     if bytes.len() <= most {
         return bytes;

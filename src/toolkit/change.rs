@@ -13,9 +13,9 @@ use crate::limits;
 use crate::patch::{self, Diff, Side};
 use crate::workspace::{self, FileChange, NotChanged, ResolvedPath};
 
-/// A change of one file: its content before and after.
+/// A change to one file, with the file's content before and after the change.
 pub(crate) struct PlannedChange {
-    /// The file's path; after a move, the new one.
+    /// The file's path; for a move, the new path.
     pub resolved: ResolvedPath,
     /// The path as shown to users.
     pub shown: String,
@@ -23,7 +23,8 @@ pub(crate) struct PlannedChange {
     pub old: FileSnapshot,
     /// The new content; `None` deletes the file.
     pub new: Option<Vec<u8>>,
-    /// For a move: the old path, and as shown to users. A file at `placed` is overwritten.
+    /// For a move: the old path, and the old path as shown to users. An existing file at the new
+    /// path is overwritten.
     pub from: Option<(ResolvedPath, String)>,
     /// The first changed line, from 1.
     pub line: Option<usize>,
@@ -32,16 +33,16 @@ pub(crate) struct PlannedChange {
 /// A file as read before a change.
 #[derive(Default)]
 pub(crate) struct FileSnapshot {
-    /// The content, unsaved changes of a client included; `None` if the file does not exist.
+    /// The content, including unsaved changes in a client; `None` if the file does not exist.
     pub bytes: Option<Vec<u8>>,
     client_copy: ClientCopy,
-    /// Editors preserve the content on disk byte for byte.
+    /// True if editors preserve the content on disk byte for byte.
     plain: bool,
     /// The state of the file when it was read.
     seen: FileState,
 }
 
-/// The changes of a call, computed before anything is written.
+/// The changes that a call makes, computed before anything is written.
 pub(crate) struct ChangePlan<D> {
     /// The changes, each of a different file.
     pub changes: Vec<PlannedChange>,
@@ -51,8 +52,8 @@ pub(crate) struct ChangePlan<D> {
     pub details: D,
 }
 
-/// The changes that a call would make, shown with its permission request. An error says why the
-/// call would fail.
+/// Returns the changes that a call would make, to be shown with its permission request. An error
+/// says why the call would fail.
 pub(crate) async fn preview<D: Send + 'static>(
     context: &ToolContext,
     plan: impl FnOnce(&ToolContext) -> Result<ChangePlan<D>, ToolError> + Send + 'static,
@@ -88,9 +89,10 @@ pub(crate) async fn run<D: Send + 'static>(
         .await
 }
 
-/// Reads a file that is created or replaced: the client's copy, else the file on disk, at most
-/// `limits::EDIT_BYTES_MAX`. The client is asked for a file that does not exist on disk only if the
-/// session has read it from the client before, because clients show each failed read to the user.
+/// Reads a file that the call will create or replace: the client's copy, else the file on disk, at
+/// most `limits::EDIT_BYTES_MAX`. The client is asked for a file that does not exist on disk only
+/// if the session has read it from the client before, because clients show each failed read to the
+/// user.
 pub(crate) fn current(resolved: &ResolvedPath, context: &ToolContext) -> Result<FileSnapshot, ToolError> {
     load(resolved, context, context.files.is_unsaved(&resolved.real))
 }
@@ -137,8 +139,8 @@ fn on_disk(resolved: &ResolvedPath, context: &ToolContext) -> Result<Option<Vec<
     }
 }
 
-/// Reads a file that is changed in part: the client's copy, else the file on disk. Fails for
-/// UTF-16, and if the file changed since the session last saw it.
+/// Reads a file that the call will change in part: the client's copy, else the file on disk. Fails
+/// if the file is UTF-16, or if it changed since the session last saw it.
 pub(crate) fn current_text(resolved: &ResolvedPath, context: &ToolContext) -> Result<FileSnapshot, ToolError> {
     let shown = context.workspace.show(&resolved.path);
     let content = load(resolved, context, true)?;
@@ -185,7 +187,7 @@ fn commit(changes: &[PlannedChange], context: &ToolContext) -> Result<(), ToolEr
     Ok(())
 }
 
-/// Makes the changes that the client has not made.
+/// Makes, directly on disk, the changes that the client has not made.
 fn commit_by_us(changes: &[&PlannedChange], context: &ToolContext) -> Result<(), ToolError> {
     let mut files = Vec::new();
     for change in changes {
@@ -227,17 +229,17 @@ impl FileSnapshot {
 }
 
 impl PlannedChange {
-    /// A change of a file that is not moved.
+    /// Creates a change to a file that is not moved.
     pub(crate) fn new(resolved: ResolvedPath, context: &ToolContext, old: FileSnapshot, new: Option<Vec<u8>>) -> PlannedChange {
         PlannedChange { shown: context.workspace.show(&resolved.path), resolved, old, new, from: None, line: None }
     }
 
-    /// Lets the client make the change and returns whether it did. A client whose copy or file
-    /// differs from the new content afterwards is distrusted; the caller then writes the file on
-    /// disk.
+    /// Lets the client make the change, and returns whether it did. If the client's copy or the
+    /// file differs from the new content afterwards, the client is distrusted and the caller writes
+    /// the file to disk.
     fn try_client(&self, context: &ToolContext) -> Result<bool, ToolError> {
         let (Some(new), None) = (&self.new, &self.from) else { return Ok(false) };
-        // A client that cannot be read may have unsaved changes.
+        // If the client's copy could not be read, it may have unsaved changes.
         if self.old.client_copy == ClientCopy::Unknown || !self.old.plain {
             return Ok(false);
         }
@@ -274,7 +276,8 @@ impl PlannedChange {
         done
     }
 
-    /// The change for users. Content that is too large or not text is only described.
+    /// Returns the change in the form shown to users. Content that is too large or not text is only
+    /// described.
     fn content(&self) -> ToolContent {
         let text = |bytes: &[u8]| {
             let short = bytes.len() <= limits::DIFF_TEXT_BYTES_MAX;

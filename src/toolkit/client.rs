@@ -13,32 +13,36 @@ pub trait ClientAccess: Send + Sync {
     /// Returns whether the client can read or write files.
     fn has_files(&self) -> bool;
 
-    /// Returns the client's text of a file, unsaved changes included; `None` if the client has no
-    /// such method or file, or does not answer in time: the caller uses the disk.
+    /// Returns the client's text of a file, including unsaved changes. Returns `None` if the client
+    /// lacks the capability or the file, or does not answer in time; the caller then reads the file
+    /// on disk.
     fn read_text<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<Option<String>, ClientRefusal>>;
 
-    /// Returns true if the client accepted `text` as the file's content, false if the caller has to
-    /// write it. A client that does not answer in time may still write it: see `may_write`.
+    /// Asks the client to write `text` as the file's content. Returns true if the client accepted,
+    /// and false if the caller has to write the file. A client that does not answer in time may
+    /// still write the file later; see `may_write`.
     fn write_text<'a>(&'a self, path: &'a Path, text: &'a str) -> BoxFuture<'a, Result<bool, ClientRefusal>>;
 
-    /// Reports that the client did not keep the content it was given. Its files are no longer used
-    /// in this session, and the user is notified once.
+    /// Reports that the client did not keep the content that it was given. The client's files are
+    /// no longer used in this session, and the user is notified once.
     fn distrust(&self, path: &Path);
 
-    /// Returns whether a write of the file is pending: requested, and neither confirmed nor
-    /// refused.
+    /// Returns whether a write of the file is pending, which means that the client has neither
+    /// confirmed nor refused the write request.
     fn may_write(&self, path: &Path) -> bool;
 
-    /// Ends a pending write, because the file has the requested content although the client did not
-    /// answer.
+    /// Marks a pending write as completed, because the file has the requested content although the
+    /// client did not answer.
     fn has_written(&self, path: &Path);
 
-    /// Starts a command in a terminal of the client. `None` if the client has no terminal; nothing
-    /// runs then. An error if the client did not answer; the command may be running then.
+    /// Starts a command in a client terminal. Returns `None`, without starting the command, if the
+    /// client has no terminals. Returns an error if the client did not answer; in this case the
+    /// command may be running.
     fn start<'a>(&'a self, command: &'a TerminalCommand) -> BoxFuture<'a, Result<Option<Box<dyn ClientTerminal>>, String>>;
 }
 
-/// The message of an error with which a client refused a request. There is no fallback then.
+/// The error message of a client that refused a request. A refused request does not fall back to
+/// the local disk or process.
 #[derive(Clone, Debug)]
 pub struct ClientRefusal(pub String);
 
@@ -48,23 +52,24 @@ pub struct TerminalCommand {
     pub arguments: Vec<String>,
     pub environment: Vec<(String, String)>,
     pub cwd: PathBuf,
-    /// Bytes at the end of the output that the client keeps.
+    /// Maximum size of the output that the client keeps, in bytes. Of longer output, the end is
+    /// kept.
     pub output_bytes_max: u64,
 }
 
-/// A command that runs in a client's terminal. Dropping it releases the terminal and ends the
-/// command.
+/// A command that runs in a client's terminal. Dropping this value releases the terminal and kills
+/// the command.
 pub trait ClientTerminal: Send + Sync {
-    /// The terminal as content for users; `output` is for clients that cannot show it.
+    /// The terminal as content for users; `output` is for clients that cannot show the terminal.
     fn shown(&self, output: String) -> ToolContent;
 
-    /// Waits for the command to end. Returns its exit status, or 128 plus the number of the signal
-    /// that ended it; `None` if the client does not report it.
+    /// Waits for the command to exit. Returns its exit code, or 128 plus the number of the signal
+    /// that killed the command; `None` if the client reports neither.
     fn ended(&self) -> BoxFuture<'_, Option<i32>>;
 
-    /// The output so far, and whether it is truncated to its end.
+    /// Returns the output so far, and whether the client kept only the end of the output.
     fn output(&self) -> BoxFuture<'_, Option<(String, bool)>>;
 
-    /// Ends the command.
+    /// Kills the command.
     fn kill(&self) -> BoxFuture<'_, ()>;
 }

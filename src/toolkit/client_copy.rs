@@ -9,15 +9,16 @@ use crate::limits;
 use crate::workspace::{self, ResolvedPath};
 
 impl ToolContext {
-    /// The client, if its copy of this file may be used: client files are enabled, the file is in a
-    /// directory that the client named, and not too large for a message.
+    /// Returns the client if its copy of this file may be used: client files must be enabled, and
+    /// the file must be in a directory that the client named and not be too large for a message.
     pub(crate) fn client_of(&self, resolved: &ResolvedPath) -> Option<&Arc<dyn ClientAccess>> {
         let named = resolved.inside && self.client_roots.iter().any(|root| resolved.real.starts_with(root));
         let bytes = std::fs::metadata(&resolved.real).map_or(0, |metadata| metadata.len());
         self.client.as_ref().filter(|client| client.has_files() && named && bytes <= limits::CLIENT_FILE_BYTES_MAX)
     }
 
-    /// The client's copy of a file with the content `disk` on disk. Blocks.
+    /// Reads the client's copy of a file. `disk` is the content of the file on disk. Blocks the
+    /// thread.
     pub(crate) fn client_copy(&self, resolved: &ResolvedPath, disk: Option<&[u8]>) -> Result<ClientCopy, ToolError> {
         let Some(client) = self.client_of(resolved).filter(|_| disk.is_none_or(|disk| std::str::from_utf8(disk).is_ok())) else {
             return Ok(ClientCopy::Unknown);
@@ -40,7 +41,7 @@ impl ToolContext {
     }
 
     /// Lets the client write the file's new content and returns whether it did. Content that
-    /// editors do not preserve byte for byte is never sent. Blocks.
+    /// editors do not preserve byte for byte is never sent. Blocks the thread.
     pub(crate) fn client_writes(&self, resolved: &ResolvedPath, bytes: &[u8]) -> Result<bool, ToolError> {
         let Some(client) = self.client_of(resolved) else { return Ok(false) };
         let Some(text) = std::str::from_utf8(bytes).ok().filter(|_| editors_preserve(bytes)) else { return Ok(false) };
@@ -60,8 +61,8 @@ impl ToolContext {
         self.client.as_ref().is_some_and(|client| client.may_write(&resolved.path))
     }
 
-    /// Returns whether the client has written `bytes` without an answer; `disk` is the file's
-    /// content now.
+    /// Returns whether the client has written `bytes` without answering the write request. `disk`
+    /// is the current content of the file on disk.
     pub(crate) fn client_wrote_silently(&self, resolved: &ResolvedPath, bytes: &[u8], disk: Option<&[u8]>) -> bool {
         let Some(client) = self.client.as_ref().filter(|client| client.may_write(&resolved.path)) else { return false };
         let written = disk == Some(bytes);
@@ -137,8 +138,8 @@ fn differs(disk: &[u8], text: &str) -> bool {
     disk != text && !one_newline_more(&disk, &text) && !one_newline_more(&text, &disk)
 }
 
-/// A client's text with the line endings and the final newline of `like`. Editors report line feeds
-/// only, and some drop the last one.
+/// Converts a client's text to the line endings and the final newline of `like`, because editors
+/// report line feeds only, and some drop the last line feed.
 pub(crate) fn with_endings_of(text: &str, like: &[u8]) -> Vec<u8> {
     let mut text = text.to_owned();
     if like.ends_with(b"\n") && !text.is_empty() && !text.ends_with('\n') {
@@ -150,9 +151,9 @@ pub(crate) fn with_endings_of(text: &str, like: &[u8]) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// Returns whether `found` is `written`, possibly changed by a formatter on save. A formatter may
-/// change whitespace, punctuation and order, but not the words; it keeps the kind of line ending
-/// and a final newline, and adds no blank lines at the end.
+/// Returns whether `found` equals `written`, except for possible changes by a formatter on save. A
+/// formatter may change whitespace, punctuation and order, but not the words; it keeps the kind of
+/// line ending and a final newline, and adds no blank lines at the end.
 pub(crate) fn is_same_or_formatted(written: &[u8], found: &[u8]) -> bool {
     fn words(text: &str) -> Vec<&str> {
         let mut words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();

@@ -18,7 +18,7 @@ use crate::process::{ProcessLauncher, Sandbox};
 use crate::web::{Address, HttpClients};
 use crate::workspace::{PathFilter, Walk, Workspace};
 
-/// Receives the content that a running call shows; each update replaces the one before. Must not
+/// Receives the content that a running call shows; each update replaces the previous one. Must not
 /// block.
 pub(crate) type Progress = Arc<dyn Fn(Vec<ToolContent>) + Send + Sync>;
 
@@ -32,8 +32,8 @@ pub struct ToolContext {
     pub workspace: Arc<Workspace>,
     pub launcher: ProcessLauncher,
     pub shell: Arc<Shell>,
-    /// Working directory and variables with which a command of this call starts. Fixed before the
-    /// permission check, so that concurrent calls cannot change what was evaluated.
+    /// Working directory and variables with which a command of this call starts. They are fixed
+    /// before the permission check, so that concurrent calls cannot change them after the check.
     pub start: CommandStart,
     pub files: Arc<FilesSeen>,
     pub languages: Arc<Languages>,
@@ -44,16 +44,18 @@ pub struct ToolContext {
     /// Redirects that permission rules allow; `None` allows all.
     pub redirect_policy: Option<RedirectPolicy>,
     pub web: HttpClients,
-    /// Permits for concurrent searches of directory trees; each search occupies a blocking thread.
+    /// Permits for concurrent directory searches, each of which occupies a blocking thread.
     pub searches: Arc<Semaphore>,
     /// Hosts outside the public web that `fetch` may access: `host` or `host:port`.
     pub fetch_hosts: Arc<[String]>,
-    /// Names of environment variables with keys and tokens, which are removed for all commands.
+    /// Names of environment variables that contain keys and tokens. They are removed from the
+    /// environment of all commands.
     pub secrets: Arc<[String]>,
     /// The client's files and terminals, if it provides any.
     pub client: Option<Arc<dyn ClientAccess>>,
-    /// Directories, without symlinks, whose files are read and written through the client: those
-    /// that it named for the session; none if the setting `client_files` is off.
+    /// Directories, without symlinks, whose files are read and written through the client: the
+    /// directories that the client named for the session. Empty if the setting `client_files` is
+    /// off.
     pub client_roots: Arc<[PathBuf]>,
     /// True if commands run in the client's terminals.
     pub client_terminal: bool,
@@ -62,7 +64,7 @@ pub struct ToolContext {
 }
 
 impl ToolContext {
-    /// A context without a session; progress of its calls is dropped.
+    /// Creates a context without a session. Progress updates are dropped.
     pub fn new(workspace: Arc<Workspace>, shell: Arc<Shell>, launcher: ProcessLauncher) -> ToolContext {
         ToolContext {
             call_id: ToolCallId::new(),
@@ -88,7 +90,7 @@ impl ToolContext {
     }
 
     /// Runs work that only reads files, on a blocking thread. A cancellation ends the call at once;
-    /// the work ends soon after and its result is dropped.
+    /// the work ends soon afterwards, and its result is dropped.
     pub(crate) async fn read_blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
@@ -112,21 +114,23 @@ impl ToolContext {
             permit = self.searches.clone().acquire_owned() => permit,
         };
         self.read_blocking(move || {
-            // Held until the thread is free again, also after a cancellation.
+            // The permit is held until the blocking thread is free again, even after a
+            // cancellation.
             let _permit = permit;
             work()
         })
         .await
     }
 
-    /// A walk below `real` that skips files excluded by permission rules or ignore files, and ends
-    /// when the call is cancelled.
+    /// Creates a directory walk below `real` that skips files excluded by permission rules or
+    /// ignore files, and ends when the call is cancelled.
     pub(crate) fn walk(&self, real: &Path) -> Walk {
         Walk::new(real, self.cancel.clone()).except(self.path_filter.clone()).excludes(self.workspace.excludes.clone())
     }
 
-    /// Runs work that changes files, on a blocking thread. A cancellation before the start prevents
-    /// it; later it has no effect, so that the result of the work is always reported.
+    /// Runs work that changes files, on a blocking thread. A cancellation before the work starts
+    /// prevents the work; a later cancellation has no effect, so that the result of the work is
+    /// always reported.
     pub(crate) async fn write_blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
@@ -138,7 +142,7 @@ impl ToolContext {
         done.unwrap_or_else(|_| Err(ToolError::new("internal error: the tool panicked")))
     }
 
-    /// An error of an operation on a file; `doing` is a verb such as "reading".
+    /// Creates the error for a failed operation on a file; `doing` is a verb such as "reading".
     pub(crate) fn failed(&self, doing: &str, path: &Path, error: impl std::fmt::Display) -> ToolError {
         ToolError(format!("{doing} {}: {error}", self.workspace.show(path)))
     }

@@ -1,5 +1,5 @@
-//! The state of files that a session has seen, so that it does not overwrite changes it has not
-//! seen; and locks for files that are being written.
+//! Records the file versions that a session has seen, so that the session does not overwrite
+//! changes that it has not seen. Also holds the locks for files that are being written.
 
 use std::collections::HashMap;
 use std::fs;
@@ -12,7 +12,8 @@ use tokio::sync::OwnedMutexGuard;
 
 use super::output::ToolError;
 
-/// Identifies a state of a file: on disk, and in a client. The default is that of a missing file.
+/// Identifies a version of a file, both on disk and in a client. The default value stands for a
+/// missing file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FileState {
     /// The state on disk.
@@ -22,7 +23,8 @@ pub(crate) struct FileState {
 }
 
 impl FileState {
-    /// The state of the file now, with `unsaved` text in a client.
+    /// Returns the current state of the file. `unsaved` is the client's text, if it has unsaved
+    /// changes.
     pub(crate) fn of(real: &Path, unsaved: Option<&str>) -> FileState {
         let hash = |text: &str| {
             let mut hasher = DefaultHasher::new();
@@ -37,10 +39,11 @@ impl FileState {
     }
 }
 
-/// Identifies a state of a file on disk.
+/// Identifies a version of a file on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DiskState {
-    /// Seconds and nanoseconds. File system clocks are coarse, hence the other fields.
+    /// Modification time in seconds and nanoseconds. Because file system clocks are coarse, the
+    /// other fields are compared too.
     modified: (i64, i64),
     bytes: u64,
     inode: u64,
@@ -61,13 +64,13 @@ pub struct FilesSeen {
 }
 
 impl FilesSeen {
-    /// No files seen yet; `locks` are shared by all sessions.
+    /// Creates an empty record. `locks` are shared by all sessions.
     pub(crate) fn new(locks: Arc<PathLocks>) -> FilesSeen {
         FilesSeen { seen: Mutex::default(), locks }
     }
 
-    /// Records that the session has seen the file in its current state, with `unsaved` text in a
-    /// client.
+    /// Records that the session has seen the file in its current state. `unsaved` is the client's
+    /// text, if it has unsaved changes.
     pub fn note(&self, real: &Path, unsaved: Option<&str>) {
         let seen = FileState::of(real, unsaved);
         if seen.is_a_file() {
@@ -81,8 +84,8 @@ impl FilesSeen {
         seen.get(real).is_some_and(|seen| seen.unsaved.is_some())
     }
 
-    /// Fails if the file changed since the session last saw it. A file that it has not seen, or
-    /// that no longer exists, may be written.
+    /// Fails if the file changed since the session last saw it. A file that the session has not
+    /// seen, or that no longer exists, may be written.
     pub(crate) fn check(&self, real: &Path, shown: &str, now: FileState) -> Result<(), ToolError> {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).get(real).copied();
         match seen {

@@ -1,4 +1,5 @@
-//! Follows a running command to its end: passes its output on, and returns why it ended.
+//! Follows a running command until it ends: passes on the output, and returns why the command
+//! ended.
 
 use std::future::Future;
 use std::time::Duration;
@@ -24,13 +25,13 @@ pub(crate) trait OutputSink: Send {
 
 /// Why a command ended.
 pub(crate) enum CommandEnd {
-    /// It exited, or was killed by a signal that nuncio did not send.
+    /// The command exited, or was killed by a signal that nuncio did not send.
     Exited(ExitStatus),
     /// The call was cancelled.
     Cancelled,
     /// The timeout expired.
     TimedOut,
-    /// Running it failed, or it could not be ended.
+    /// Running the command failed, or the command could not be killed.
     Failed(ToolError),
 }
 

@@ -1,10 +1,10 @@
-//! What the git tools share. Runs the program `git` non-interactively, with limits on time and
+//! Code shared by the git tools. Runs the program `git` non-interactively, with limits on time and
 //! output.
 //!
-//! Reading commands do not execute programs from the settings of the repository: no pager, hook,
-//! file system monitor, external diff, text conversion or signature check, and no fetch of missing
-//! objects. The exception are filters (`filter.NAME.clean`), because git needs them to compare
-//! files; they run in a sandbox without write access.
+//! Read-only commands do not execute programs configured in the repository: no pager, hook, file
+//! system monitor, external diff, text conversion or signature check. They also do not fetch
+//! missing objects. Filters (`filter.NAME.clean`) are an exception, because git needs them to
+//! compare files; they run in a sandbox without write access.
 
 mod arguments;
 pub(crate) mod changes;

@@ -1,4 +1,4 @@
-//! A tool's input: the schema for models, and a tolerant parser for what models write.
+//! A tool's input: the schema for models, and a tolerant parser for the input that models write.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -9,8 +9,8 @@ use super::argument_names;
 use super::output::ToolError;
 use crate::model::ToolSpec;
 
-/// The specification of a tool for models. The description of `T` becomes the tool's; the schema is
-/// minimal.
+/// Builds the specification of a tool for models. The schema description of `T` becomes the tool's
+/// description, and parts of the schema that models do not need are removed.
 pub(crate) fn spec<T: JsonSchema>(name: &str) -> ToolSpec {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
@@ -73,9 +73,9 @@ fn simplify(schema: &mut Value) {
     }
 }
 
-/// Parses `input`, an object, or null for an empty one. Numbers, booleans, lists and objects may
-/// also be written as strings, optional fields may be null, and names may be misspelled. The error
-/// names the field and lists the tool's arguments.
+/// Parses `input`, which is an object, or null for an empty object. Numbers, booleans, lists and
+/// objects may also be written as strings, optional fields may be null, and names may be
+/// misspelled. The error message names the field and lists the tool's arguments.
 pub(crate) fn parse<T: DeserializeOwned>(spec: &ToolSpec, mut input: Value) -> Result<T, ToolError> {
     if input.is_null() {
         input = Value::Object(Map::new());
@@ -119,7 +119,7 @@ fn read<T: DeserializeOwned>(spec: &ToolSpec, mut input: Value) -> Result<T, Too
     }
 }
 
-/// Arguments in which models explain a call. They are ignored.
+/// Names of arguments in which models explain a call. Such arguments are ignored.
 const REMARKS: [&str; 5] = ["description", "explanation", "intent", "reason", "thought"];
 
 /// Converts values to the types of the schema: strings to JSON, scalars to strings, and whole

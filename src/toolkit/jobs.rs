@@ -1,5 +1,5 @@
-//! The background jobs of a session: commands that keep running between calls. Their number and the
-//! output kept of them are limited.
+//! The background jobs of a session: commands that keep running between calls. The number of jobs
+//! and the amount of output kept are limited.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,10 +19,10 @@ use super::sandbox_notes::sandbox_notes;
 use crate::limits;
 use crate::process::{Command, ProcessLauncher, Sandbox};
 
-/// How long to wait for a job to end; ending its command has its own, shorter timeout.
+/// Maximum time to wait for a job to end. Killing the job's command has its own, shorter timeout.
 const END: Duration = limits::END_WAIT.saturating_mul(2);
 
-/// The jobs of a session. Dropping it ends all jobs.
+/// The jobs of a session. Dropping this value ends all jobs.
 #[derive(Debug, Default)]
 pub struct Jobs {
     table: Mutex<Table>,
@@ -82,22 +82,22 @@ pub(crate) struct JobEnd {
 /// The output of a job.
 #[derive(Debug, Default)]
 struct JobOutput {
-    /// The last bytes.
+    /// The end of the output.
     tail: Vec<u8>,
-    /// Bytes of the whole output.
+    /// Size of the whole output, in bytes.
     total: usize,
-    /// Offset at which the last read ended.
+    /// Byte offset at which the last read ended.
     shown: usize,
 }
 
 /// A part of a job's output.
 pub(crate) struct JobOutputPart {
     pub text: String,
-    /// Bytes before `text` that are no longer in memory.
+    /// Number of requested bytes before `text` that are no longer in memory.
     pub missed: usize,
-    /// Offset of the next part.
+    /// Byte offset of the next part.
     pub next: usize,
-    /// Bytes available from `next` on.
+    /// Number of bytes available from `next` on.
     pub more: usize,
 }
 
@@ -148,7 +148,7 @@ impl Jobs {
         Ok(number)
     }
 
-    /// The job with this number, as a model wrote it.
+    /// Returns the job with this number. The number is a string as the model wrote it.
     pub(crate) fn get(&self, number: &str) -> Result<Arc<Job>, ToolError> {
         let table = self.table();
         let job = number.trim().parse().ok().and_then(|number: u32| table.jobs.get(&number));
@@ -159,7 +159,7 @@ impl Jobs {
         })
     }
 
-    /// All jobs that are remembered, oldest first.
+    /// All jobs that are still in the table, oldest first.
     pub(crate) fn all(&self) -> Vec<Arc<Job>> {
         self.table().jobs.values().cloned().collect()
     }
@@ -194,8 +194,8 @@ impl Job {
         self.ended.borrow().clone()
     }
 
-    /// Ends the job and all its processes; no effect if it has ended. `None` if it does not end in
-    /// time.
+    /// Kills the job with all its processes, and waits until it has ended. Has no effect if the job
+    /// has already ended. Returns `None` if the job does not end in time.
     pub(crate) async fn end(&self) -> Option<JobEnd> {
         self.cancel.cancel();
         let mut ended = self.ended.subscribe();
@@ -203,10 +203,10 @@ impl Job {
         ended.ok()?.ok()?.clone()
     }
 
-    /// The output from byte `since` on, by default from the end of the last read; limited to what a
-    /// model sees at once.
+    /// Returns the output from byte `since` on, by default from the end of the last read. The size
+    /// is limited to `limits::BASH_MODEL_BYTES_MAX`.
     pub(crate) fn read(&self, since: Option<usize>) -> JobOutputPart {
-        // In this order, so that a job that is seen as ended has no more output.
+        // The status is read before the output, so that a job reported as ended has no more output.
         let over = self.ended().is_some();
         let mut output = self.output();
         let first = output.total - output.tail.len();
@@ -214,7 +214,7 @@ impl Job {
         let from = since.max(first);
         let rest = &output.tail[from - first..];
         let mut part = &rest[..rest.len().min(limits::BASH_MODEL_BYTES_MAX)];
-        // The rest of an incomplete character may still arrive.
+        // Omits an incomplete character at the end, because the rest of it may still arrive.
         if let Err(error) = std::str::from_utf8(part)
             && error.error_len().is_none()
             && (part.len() < rest.len() || !over)
@@ -265,7 +265,7 @@ impl JobEnd {
     }
 }
 
-/// Stores a job's output: the tail in memory, the whole in a file.
+/// Stores a job's output: the end in memory, and the whole output in a file if it is long.
 struct JobSink {
     job: Arc<Job>,
     capture: Capture,

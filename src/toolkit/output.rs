@@ -18,12 +18,12 @@ pub struct ToolOutput<D = Value> {
     pub locations: Vec<Location>,
     /// The tool's typed result, an object: [`Tool::Details`](super::Tool::Details), or its JSON.
     pub details: D,
-    /// A new version of the model's plan.
+    /// The model's plan, if the call has updated it.
     pub plan: Option<Vec<PlanEntry>>,
 }
 
 impl<D> ToolOutput<D> {
-    /// A result with the same text for the model and for users.
+    /// Creates a result with the same text for the model and for users.
     pub(crate) fn text(text: impl Into<String>, details: D) -> ToolOutput<D> {
         let text = text.into();
         ToolOutput {

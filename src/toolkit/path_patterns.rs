@@ -1,4 +1,4 @@
-//! Glob patterns for the paths of files.
+//! Glob patterns for file paths.
 
 use std::path::Path;
 
@@ -6,8 +6,8 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::output::ToolError;
 
-/// Patterns without a slash match names at any depth. A `GlobSet` is faster than a single `Glob`
-/// for common patterns.
+/// Compiles glob patterns. Patterns without a slash match file names at any depth. The result is a
+/// `GlobSet`, which is faster than a single `Glob` for common patterns.
 pub(crate) fn matcher<'p>(patterns: impl IntoIterator<Item = &'p str>) -> Result<GlobSet, ToolError> {
     let mut set = GlobSetBuilder::new();
     for pattern in patterns {
@@ -26,7 +26,8 @@ pub(crate) struct PathPatterns {
 }
 
 impl PathPatterns {
-    /// `patterns` are separated by commas; those that start with `!` exclude files.
+    /// Parses `patterns`, which are separated by commas. Patterns that start with `!` exclude
+    /// files.
     pub(crate) fn new(patterns: &str) -> Result<PathPatterns, ToolError> {
         let mut depth = 0;
         let apart = |character: char| {

@@ -2,8 +2,8 @@
 
 use crate::process::{ExitStatus, Sandbox};
 
-/// Notes on the sandbox for the model, in lines: protections that this system lacks, and, if the
-/// command failed, what it may do.
+/// Returns notes on the sandbox for the model, one per line: protections that this system does not
+/// support and, if the command failed, what the sandbox permits.
 pub(crate) fn sandbox_notes(sandbox: &Sandbox, status: &ExitStatus) -> String {
     let mut notes = String::new();
     if let Some(unsupported) = &status.unsupported {

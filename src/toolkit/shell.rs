@@ -11,15 +11,15 @@ use crate::limits;
 use crate::process::ExportedChange;
 use crate::workspace::{Workspace, create_private_dir};
 
-/// The shell state of a session. A command starts with the state that the last command left that
+/// The shell state of a session. A command starts with the state left by the last command that
 /// exited by itself.
 #[derive(Debug)]
 pub struct Shell {
     next: Mutex<CommandStart>,
     /// The background jobs.
     pub jobs: Jobs,
-    /// Directory for temporary files. Its name has our process id, because a killed process may
-    /// have left its own.
+    /// Directory for temporary files. Its name contains the process ID of nuncio, which shows
+    /// whether a directory was left behind by a killed process.
     temp: PathBuf,
 }
 
@@ -27,11 +27,11 @@ pub struct Shell {
 #[derive(Clone, Debug)]
 pub struct CommandStart {
     pub cwd: PathBuf,
-    /// Variables to set; those without a value are unset.
+    /// Environment variables to set. Variables without a value are unset.
     pub exported: BTreeMap<OsString, Option<OsString>>,
 }
 
-/// Variables that each shell sets when it starts.
+/// Variables that every shell sets when it starts, so they are not carried over.
 const SET_BY_SHELL: [&str; 5] = ["PWD", "OLDPWD", "SHLVL", "_", "TMPDIR"];
 
 const TEMP: &str = "temp-";
@@ -48,8 +48,8 @@ impl Shell {
         self.next.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The state with which a command would start now. A working directory that no longer exists is
-    /// replaced by that of the workspace.
+    /// Returns the state with which a command would start now. If the working directory no longer
+    /// exists, that of the workspace is used.
     pub fn start(&self, workspace: &Workspace) -> CommandStart {
         let next = self.next().clone();
         if next.cwd.is_dir() { next } else { CommandStart { cwd: workspace.cwd.clone(), ..next } }
@@ -61,7 +61,7 @@ impl Shell {
     }
 
     /// Keeps the variables that a command exported, except those that are reserved. Returns false
-    /// and keeps none of them if they are too large.
+    /// and keeps none of them if all kept variables together are too large.
     pub(crate) fn export(&self, changes: Vec<ExportedChange>, is_reserved: impl Fn(&str) -> bool) -> bool {
         let mut next = self.next();
         let mut exported = next.exported.clone();
@@ -75,12 +75,14 @@ impl Shell {
         fits
     }
 
-    /// The directory for temporary files of sandboxed commands. It is removed with the shell.
+    /// The directory for temporary files of sandboxed commands. The directory is removed when the
+    /// `Shell` is dropped.
     pub fn temp(&self) -> &Path {
         if !self.temp.is_dir() {
             self.temp.parent().into_iter().for_each(remove_orphans);
             if let Err(error) = create_private_dir(&self.temp) {
-                // Commands that do not use it still work.
+                // The failure is only logged, because commands that do not use the directory still
+                // work.
                 tracing::warn!(%error, "creating the directory for temporary files failed");
             }
         }
@@ -90,7 +92,7 @@ impl Shell {
 
 impl Drop for Shell {
     fn drop(&mut self) {
-        // Most sessions never created it.
+        // Errors are ignored, because most sessions never create the directory.
         let _ = std::fs::remove_dir_all(&self.temp);
     }
 }

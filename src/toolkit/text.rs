@@ -2,7 +2,8 @@
 
 use std::io::{self, BufRead, BufReader, Read};
 
-/// The encoding of a text file by its byte order mark; without one it is UTF-8.
+/// The encoding of a text file, as shown by its byte order mark. Without a byte order mark it is
+/// UTF-8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Encoding {
     Utf8,
@@ -34,9 +35,9 @@ impl Encoding {
 /// A line without its ending.
 pub(crate) struct TextLine {
     pub text: String,
-    /// Bytes of the line that `text` omits, in the file's encoding.
+    /// Number of bytes of the line that `text` omits, in the file's encoding.
     pub bytes_left: usize,
-    /// The line has bytes that are invalid in the file's encoding.
+    /// True if the line has bytes that are invalid in the file's encoding.
     pub lossy: bool,
 }
 
@@ -73,8 +74,8 @@ impl<R: Read> TextLines<R> {
         Ok(Some(TextLine { text, bytes_left: total - kept.len(), lossy }))
     }
 
-    /// Skips at most `most` lines and returns how many there were. Stops early if `go_on` returns
-    /// false.
+    /// Skips at most `most` lines and returns the number of skipped lines. Stops early if `go_on`
+    /// returns false.
     pub(crate) fn skip(&mut self, most: u64, go_on: impl Fn() -> bool) -> io::Result<u64> {
         let mut passed = 0;
         if matches!(self.encoding, Encoding::Utf16Little | Encoding::Utf16Big) {
@@ -84,7 +85,7 @@ impl<R: Read> TextLines<R> {
             return Ok(passed);
         }
         self.begin()?;
-        // A line has begun whose end was not read yet.
+        // True if the beginning of a line was skipped, but not yet its end.
         let mut open = false;
         while passed < most && go_on() {
             let buffer = self.reader.fill_buf()?;

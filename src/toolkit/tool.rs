@@ -1,4 +1,5 @@
-//! The trait of a tool with its own type of input, and the type-erased form for the table of tools.
+//! The `Tool` trait, in which each tool has its own input type, and its type-erased form for the
+//! table of tools.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -19,8 +20,8 @@ use crate::model::ToolSpec;
 use crate::permission::Access;
 use crate::workspace::{ResolvedPath, Workspace};
 
-/// A tool that models can call. Models receive the doc comment of `Input` as the tool's
-/// description, and those of its fields as theirs.
+/// A tool that models can call. Models receive the doc comment of `Input` as the description of the
+/// tool, and the doc comments of its fields as the descriptions of the arguments.
 pub(crate) trait Tool: Send + Sync + 'static {
     type Input: DeserializeOwned + JsonSchema + Send + Sync + 'static;
     /// The typed result, an object. Clients receive its JSON; schema/tools.json describes it.
@@ -29,9 +30,9 @@ pub(crate) trait Tool: Send + Sync + 'static {
     const NAME: &'static str;
     /// Other names that models use.
     const ALIASES: &'static [&'static str];
-    /// The icon of a call in clients; nothing else depends on it.
+    /// The kind of the tool, which only determines the icon of its calls in clients.
     const KIND: ToolKind;
-    /// How permission checks and the steps after a run treat calls.
+    /// Properties that decide how permission checks and the steps after a run treat calls.
     const PROPERTIES: ToolProperties = ToolProperties::NONE;
 
     /// The title of a call for users, in one line.
@@ -66,28 +67,28 @@ pub(crate) trait Tool: Send + Sync + 'static {
 /// Properties of a tool that decide how its calls are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ToolProperties {
-    /// Results list many files: paths that permission rules hide are omitted
+    /// True if results list many files. Paths that permission rules hide are then omitted
     /// ([`ToolContext::path_filter`]).
     pub lists_files: bool,
-    /// Calls edit files: new diagnostics of these files are added to the result.
+    /// True if calls edit files. New diagnostics for these files are then added to the result.
     pub edits_files: bool,
-    /// Results of a writing call reveal content of its files: permission rules for reading apply
-    /// too.
+    /// True if the results of a writing call reveal content of its files. Permission rules for
+    /// reading then apply too.
     pub shows_content: bool,
 }
 
 impl ToolProperties {
-    /// No property.
+    /// All properties are false.
     pub(crate) const NONE: ToolProperties = ToolProperties { lists_files: false, edits_files: false, shows_content: false };
 }
 
-/// A tool with any type of input. See [`Tool`].
+/// A tool whose input type is erased. See [`Tool`].
 pub trait AnyTool: Send + Sync {
     /// Name on the wire.
     fn name(&self) -> &str;
     /// Other names that models use.
     fn aliases(&self) -> &[&str];
-    /// The icon of a call in clients.
+    /// The kind of the tool, which determines the icon of its calls in clients.
     fn kind(&self) -> ToolKind;
     /// The specification for models: name, description and input schema.
     fn spec(&self) -> &ToolSpec;
@@ -101,7 +102,7 @@ pub trait AnyTool: Send + Sync {
 
 /// A call with parsed, immutable input, ready for the permission check and then to run.
 pub struct PreparedCall {
-    /// The tool's own name, also if the model used an alias.
+    /// The tool's own name, even if the model used an alias.
     pub name: String,
     pub kind: ToolKind,
     pub properties: ToolProperties,
@@ -114,7 +115,8 @@ pub struct PreparedCall {
 }
 
 impl PreparedCall {
-    /// A call of the tool `name`, without locations and properties; resolves the paths of `access`.
+    /// Creates a call of the tool `name` without locations and properties, and resolves the paths
+    /// of `access`.
     pub(crate) fn new(
         name: &str,
         kind: ToolKind,
@@ -154,7 +156,7 @@ impl PreparedCall {
     }
 }
 
-/// A call with any type of input.
+/// A call whose input type is erased.
 pub(crate) trait AnyCall: Send + Sync {
     /// See [`Tool::preview`].
     fn preview<'a>(&'a self, context: &'a ToolContext) -> BoxFuture<'a, Result<Vec<ToolContent>, ToolError>>;

@@ -137,7 +137,7 @@ fn plan(input: &ApplyPatchInput, context: &ToolContext) -> Result<ChangePlan<App
         let added = add_change(&mut changes, file, context);
         added.map_err(|why| ToolError(format!("{path}: {}; nothing was changed", why.0)))?;
     }
-    // The patch may add a file and delete it again.
+    // A patch may add a file and delete it again, which is no change.
     changes.retain(|change: &PlannedChange| change.old.bytes.is_some() || change.new.is_some());
     let lines: Vec<String> = changes.iter().map(|change| format!("{}\n", describe(change))).collect();
     let files = changes.iter().map(details).collect();

@@ -1,5 +1,5 @@
-//! `bash`: runs a shell command and streams its output. All its processes are ended before the call
-//! returns, unless it is a background job.
+//! `bash`: runs a shell command and streams its output. All processes of the command are killed
+//! before the call returns, unless the command is a background job.
 
 mod terminal;
 
@@ -126,7 +126,8 @@ impl Tool for Bash {
             CommandEnd::Failed(error) => return Err(ToolError(captured.text + &error.0)),
         };
         let mut notes = command.sandbox.as_ref().map(|sandbox| sandbox_notes(sandbox, &status)).unwrap_or_default();
-        // A command that did not change its directory keeps the one that a concurrent command set.
+        // If the command did not change its directory, a directory set by a concurrent command is
+        // kept.
         if let Some(cwd) = status.cwd.take().filter(|cwd| input.cwd.is_none() && *cwd != begun_in) {
             context.shell.set_cwd(cwd);
         }
@@ -163,12 +164,12 @@ fn start(input: &BashInput, command: &Command, context: &ToolContext) -> Result<
     Ok(ToolOutput::text(text, BashDetails::Started { command: input.command.clone(), job: job.to_string() }))
 }
 
-/// Variables that nuncio sets for each command or removes from all.
+/// Returns true for variables that nuncio sets for each command or removes from all commands.
 fn is_reserved(name: &str, context: &ToolContext) -> bool {
     NON_INTERACTIVE.iter().any(|(ours, _)| *ours == name) || context.secrets.iter().any(|secret| secret == name)
 }
 
-/// The variables of the call, in shell syntax.
+/// The environment variables given in the call, as assignments in shell syntax.
 fn environment(input: &BashInput) -> String {
     input.env.iter().flatten().map(|(name, value)| assignment(name, value)).collect()
 }
@@ -204,7 +205,7 @@ fn command(input: &BashInput, context: &ToolContext) -> Result<Command, ToolErro
     Ok(command.sandbox(context.sandbox.clone()))
 }
 
-/// The file for output that is too long for the model.
+/// Path of the file for output that is too long for the model.
 fn artifact(context: &ToolContext) -> PathBuf {
     let plain = |character: char| {
         if character.is_ascii_alphanumeric() || "-_".contains(character) { character } else { '_' }

@@ -1,4 +1,4 @@
-//! `bash_kill`: ends a background job.
+//! `bash_kill`: kills a background job.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! `fetch`: a web page as text, Markdown or an image.
+//! `fetch`: returns a web page as text, Markdown or an image.
 
 mod page;
 

@@ -35,7 +35,7 @@ const FORMAT: &str = "--format=%(HEAD)%00%(refname:short)%00%(objectname:short)%
 const FIELDS: usize = 7;
 
 impl GitBranchInput {
-    /// The arguments of git for an action that changes the repository; `None` for a list.
+    /// The git arguments for an action that changes the repository; `None` for `List`.
     fn change(&self) -> Option<[&str; 2]> {
         let name = self.name.as_deref().unwrap_or_default();
         match self.action {
@@ -113,7 +113,7 @@ impl Tool for GitBranch {
         if name.is_empty() {
             return Err(ToolError(format!("git_branch: name: missing; git {verb} requires the name of a branch")));
         }
-        // git would read a name with a leading `-` as an option.
+        // git would parse a name with a leading `-` as an option.
         if name.starts_with('-') || git.try_read(["check-ref-format", "--branch", name]).await?.code != 0 {
             return Err(ToolError(format!("git_branch: name: {name:?} is not a valid branch name")));
         }

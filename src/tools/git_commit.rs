@@ -28,7 +28,7 @@ impl GitCommitInput {
         self.paths.as_deref().unwrap_or_default()
     }
 
-    /// The equivalent shell command, which rules for commands match.
+    /// The equivalent shell command, which is matched against the permission rules for commands.
     fn command(&self) -> String {
         let mut command = format!("git commit -m {}", quoted(&self.message));
         if !self.paths().is_empty() {
@@ -96,7 +96,7 @@ impl Tool for GitCommit {
     }
 }
 
-/// Commits, and returns the output of the hooks. If it fails, the index is restored.
+/// Commits, and returns the output of the hooks. If the commit fails, the index is restored.
 async fn commit(git: &Git<'_>, input: &GitCommitInput) -> Result<GitOutput, ToolError> {
     let paths: Vec<OsString> = input.paths().iter().map(|path| git.pathspec(path)).collect::<Result<_, _>>()?;
     // A commit with paths includes tracked files only, so new files are added first.
@@ -159,7 +159,7 @@ async fn commit_error(git: &Git<'_>, input: &GitCommitInput, output: &GitOutput)
     })
 }
 
-/// Splits paths into lists that fit one command line.
+/// Splits paths into lists that each fit on one command line.
 fn batches(paths: &[OsString]) -> impl Iterator<Item = &[OsString]> {
     let mut rest = paths;
     std::iter::from_fn(move || {

@@ -72,8 +72,8 @@ impl Tool for GitDiff {
             let message = if staged { "no staged changes\n" } else { "no unstaged changes; set staged to see staged ones\n" };
             return Ok(ToolOutput::text(message, GitDiffDetails { files, truncated: false }));
         }
-        // With a truncated list, files that are not in it might be hidden ones, so there is no
-        // patch.
+        // If the list is truncated, files that are missing from it might be hidden by permission
+        // rules, so no patch is shown.
         let patch = if listed.truncated { None } else { Some(git.read(arguments(&["--patch"], &scope)).await?) };
         let mut truncated = patch.as_ref().is_none_or(|patch| patch.truncated) || files.len() > limits::GIT_ENTRIES_MAX;
         let mut text = patch.map(|patch| patch.text() + "\n").unwrap_or_default();

@@ -91,16 +91,16 @@ impl Tool for GitStatus {
     }
 }
 
-/// Parses the status.
+/// Parser for the output of `git status`.
 #[derive(Default)]
 struct StatusParser {
-    /// Headers `branch.NAME`: name and value.
+    /// Names and values of the `branch.NAME` headers.
     head: Vec<(String, String)>,
     details: GitStatusDetails,
 }
 
 impl StatusParser {
-    /// Adds a record of git-status(1), "Porcelain Format Version 2". The record of a rename
+    /// Adds a record in the format of git-status(1), "Porcelain Format Version 2". A rename record
     /// includes the next field.
     fn add<'f>(&mut self, git: &Git<'_>, field: &'f [u8], rest: &mut impl Iterator<Item = &'f [u8]>) {
         let (sort, record) = (field.first().copied().unwrap_or(0), field.get(2..).unwrap_or_default());
@@ -142,8 +142,8 @@ impl StatusParser {
         }
     }
 
-    /// True if another entry for `path` may be added: the limit is not reached, and the path is not
-    /// hidden by rules.
+    /// Returns true if an entry for `path` may be added: the limit is not reached, and permission
+    /// rules do not hide the path.
     fn has_room(&mut self, git: &Git<'_>, path: &[u8]) -> bool {
         let GitStatusDetails { conflicted, staged, unstaged, untracked, truncated, .. } = &mut self.details;
         let kept = conflicted.len() + staged.len() + unstaged.len() + untracked.len();
@@ -157,7 +157,7 @@ impl StatusParser {
         found.map(|(_, value)| value.clone()).filter(|value| !value.starts_with('('))
     }
 
-    /// Commits ahead of and behind the upstream; `None` if it does not exist.
+    /// Number of commits ahead of and behind the upstream; `None` if there is no upstream.
     fn distance(&self) -> Option<(u64, u64)> {
         let counts = self.branch("ab")?;
         let (ahead, behind) = counts.split_once(' ')?;

@@ -69,7 +69,8 @@ impl GrepInput {
         self.path.as_deref().unwrap_or(".")
     }
 
-    /// Enabled by default if the pattern contains `\n`, which cannot match otherwise.
+    /// Returns whether matches may span lines. This is enabled by default if the pattern contains
+    /// `\n`, which cannot match otherwise.
     fn multiline(&self) -> bool {
         self.multiline.unwrap_or_else(|| self.pattern.contains("\\n"))
     }
@@ -161,7 +162,7 @@ fn grep(input: &GrepInput, context: &ToolContext) -> Result<ToolOutput<GrepDetai
     let found = Mutex::new(Found { files: BTreeMap::new(), results: 0, limit, more: false });
     let locked = || found.lock().unwrap_or_else(PoisonError::into_inner);
     context.walk(&resolved.real).parallel(|| {
-        // Each thread has its own matcher, because a shared one is a point of contention.
+        // Each thread has its own matcher, because threads would contend for a shared matcher.
         let (mut searcher, matcher) = (input.searcher(), matcher.clone());
         let (locked, wanted) = (&locked, &wanted);
         let cancel = &context.cancel;
@@ -170,7 +171,7 @@ fn grep(input: &GrepInput, context: &ToolContext) -> Result<ToolOutput<GrepDetai
                 return true;
             }
             let mut hits = Hits::new(mode, cancel);
-            // A file that cannot be read has no matches.
+            // A file that cannot be read is treated as a file without matches.
             let searched = workspace::open(entry.path()).and_then(|file| searcher.search_file(&matcher, &file, &mut hits));
             if let (Ok(()), Some(hits)) = (searched, hits.found()) {
                 locked().insert(entry.into_path(), hits);
@@ -185,14 +186,14 @@ fn grep(input: &GrepInput, context: &ToolContext) -> Result<ToolOutput<GrepDetai
     Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner).output(mode, show))
 }
 
-/// The first results in the order of their paths, independent of the timing of the threads. Memory
-/// is bounded.
+/// Collects the first results in path order, independent of the timing of the search threads.
+/// Memory is bounded.
 struct Found {
     files: BTreeMap<PathBuf, FileHits>,
     /// Number of results in `files`: lines, or files without lines.
     results: usize,
     limit: usize,
-    /// More results exist than are kept.
+    /// True if more results exist than are kept.
     more: bool,
 }
 
@@ -201,8 +202,8 @@ fn results(hits: &FileHits) -> usize {
 }
 
 impl Found {
-    /// Returns true if no result in this file can be among the first, so that it need not be
-    /// searched. Requires that results are known to be truncated.
+    /// Returns true if this file need not be searched, because none of its results can be among the
+    /// first results. Always false until the results are known to be truncated.
     fn is_beyond(&self, path: &Path) -> bool {
         self.more && self.results >= self.limit && self.files.last_key_value().is_some_and(|(last, _)| path > last.as_path())
     }

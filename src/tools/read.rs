@@ -1,4 +1,5 @@
-//! `read`: a file as numbered lines, or an image. Files are streamed, so their size is not limited.
+//! `read`: returns a file as numbered lines, or an image. Files are streamed, so their size is not
+//! limited.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek};
@@ -130,7 +131,7 @@ fn read(resolved: &ResolvedPath, input: &ReadInput, context: &ToolContext) -> Re
     }
 }
 
-/// The client's copy of a file that exists on disk.
+/// Reads the client's copy of a file that exists on disk.
 fn client_copy(
     file: &mut File,
     encoding: Encoding,
@@ -182,7 +183,8 @@ fn image(
     }))
 }
 
-/// ` (did you mean …)` if the directory has a name that differs only in case or extension.
+/// Returns ` (did you mean …)` if the directory contains a name that differs only in case or
+/// extension, else an empty string.
 fn similar_name(resolved: &ResolvedPath) -> String {
     let stem = |path: &Path| path.file_stem().map(|stem| stem.to_string_lossy().to_lowercase());
     let entries = resolved.real.parent().and_then(|parent| std::fs::read_dir(parent).ok());
@@ -202,13 +204,13 @@ struct Page {
     text: String,
     /// Number of the first line, from 1.
     first: u64,
-    /// Lines in `text`.
+    /// Number of lines in `text`.
     lines: u64,
     /// Lines of the file.
     total: u64,
-    /// Some lines are truncated.
+    /// True if some lines are truncated.
     cut: bool,
-    /// Some bytes are not valid text.
+    /// True if some bytes are not valid text.
     lossy: bool,
 }
 

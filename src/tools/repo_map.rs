@@ -1,4 +1,5 @@
-//! `repo_map`: the highest-ranked definitions of a source tree, as many as fit a token budget.
+//! `repo_map`: shows the highest-ranked definitions of a source tree, as many as fit into a token
+//! budget.
 
 mod cache;
 mod file;
@@ -27,7 +28,7 @@ use crate::permission::Access;
 use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput, ToolProperties};
 use crate::workspace::{self, ResolvedPath, WalkEntry, Workspace};
 
-/// The tool, with the maps of the files that calls have parsed.
+/// The tool, with a cache of the source files that calls have parsed.
 #[derive(Default)]
 pub(super) struct RepoMap {
     cache: Arc<MapCache>,
@@ -89,7 +90,7 @@ impl Tool for RepoMap {
     }
 }
 
-/// The output for the directory or file `placed`.
+/// Returns the output for the directory or file `resolved`.
 fn map(
     resolved: &ResolvedPath,
     budget_tokens: usize,
@@ -182,7 +183,8 @@ impl Sources {
     }
 }
 
-/// Parses a file, or takes its cached map. `None` if it is too large or cannot be read.
+/// Returns a parsed file, from the cache if possible. `None` if the file is too large or cannot be
+/// read.
 fn read(
     entry: &WalkEntry,
     language: usize,
@@ -201,7 +203,8 @@ fn read(
     }
     let mut source = Vec::with_capacity(metadata.len() as usize + 1);
     workspace::open(entry.path()).ok()?.take(limits::MAP_FILE_BYTES_MAX).read_to_end(&mut source).ok()?;
-    // Loaded before the time limit starts: the first file of a language compiles its queries.
+    // The grammar is loaded before the time limit starts, because the first file of a language has
+    // to wait until the queries are compiled.
     let grammar = cache.grammars.get(language);
     let until = until.min(Instant::now() + limits::MAP_FILE_TIME);
     let stop = || context.cancel.is_cancelled() || Instant::now() > until;

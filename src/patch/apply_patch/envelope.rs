@@ -1,5 +1,5 @@
-//! Reads the `*** Begin Patch` format. A marker may be surrounded by whitespace where no line of a
-//! file is possible.
+//! Parses the `*** Begin Patch` format. Whitespace around a marker is accepted wherever the line
+//! cannot be a line of a file.
 
 use super::hunk::{FilePatch, Hunk, Operation, line_error};
 use super::hunk_builder::HunkBuilder;
@@ -83,8 +83,8 @@ impl<'l> Reader<'l> {
         self.lines.get(self.next).copied()
     }
 
-    /// After `*** End Patch`: true if another patch follows. Other text is an error, except the end
-    /// of a heredoc or of a code fence.
+    /// Reads the text after `*** End Patch` and returns true if another patch follows. Any other
+    /// text is an error, except the end of a heredoc or code fence.
     fn another_follows(&mut self) -> Result<bool, String> {
         let wrapper = |line: &str| line.starts_with("```") || !line.contains(char::is_whitespace);
         while let Some(line) = self.take() {
@@ -117,7 +117,7 @@ impl<'l> Reader<'l> {
         Ok(content)
     }
 
-    /// Reads the rest of an update, whose marker is the line `at`.
+    /// Reads the rest of an update section, whose marker is the line with the index `at`.
     fn update(&mut self, at: usize) -> Result<Operation, String> {
         let mut move_to = None;
         if let Some(Marker::MoveTo(path)) = self.peek().and_then(marker) {
@@ -158,8 +158,8 @@ impl<'l> Reader<'l> {
         }
     }
 
-    /// True if `line` ends an update. Inside a hunk a marker after a space is a line of the file,
-    /// except the last `*** End Patch`.
+    /// Returns true if `line` ends an update section. Inside a hunk, a marker that follows a space
+    /// is a line of the file, unless it is the last `*** End Patch`.
     fn ends_update(&self, line: &str, inside: bool) -> bool {
         match marker(line) {
             None | Some(Marker::EndOfFile) => false,

@@ -5,11 +5,11 @@
 pub struct FilePatch {
     /// The path as written, without the `a/` or `b/` prefix of a diff.
     pub path: String,
-    /// The change of the file.
+    /// The change to the file.
     pub operation: Operation,
 }
 
-/// The change of one file.
+/// A change to one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Creates the file or replaces its content.
@@ -19,24 +19,25 @@ pub enum Operation {
     },
     /// Deletes the file.
     Delete {
-        /// If present, they must remove the whole content.
+        /// If there are hunks, they must remove the whole content of the file.
         hunks: Vec<Hunk>,
     },
-    /// Changes the content, the path or both; at least one of them.
+    /// Changes the content, the path, or both.
     Update {
         /// The new path of a moved file.
         move_to: Option<String>,
-        /// The changes of the content.
+        /// The changes to the content.
         hunks: Vec<Hunk>,
     },
 }
 
-/// Successive lines of a file and their changes.
+/// Consecutive lines of a file and the changes to them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hunk {
     /// Lines that precede the hunk in the file, in this order (`@@ context`).
     pub contexts: Vec<String>,
-    /// Hint: the line at which the hunk starts, from 1; without old lines, the line before it.
+    /// Hint: the line number, from 1, at which the hunk starts. If the hunk has no old lines, this
+    /// is the number of the line before the hunk.
     pub line: Option<usize>,
     /// The lines; at least one.
     pub lines: Vec<HunkLine>,
@@ -68,7 +69,7 @@ pub enum Sign {
     Add,
 }
 
-/// An error message for the line of the patch with this index, from 0.
+/// Formats an error message about the patch line with this index, from 0.
 pub(crate) fn line_error(index: usize, why: impl std::fmt::Display) -> String {
     format!("line {} of the patch: {why}", index + 1)
 }

@@ -6,7 +6,8 @@ use super::hunk::{Hunk, HunkLine, Sign};
 #[derive(Default)]
 pub(crate) struct HunkBuilder {
     hunk: Hunk,
-    /// Empty lines at the end without a sign: either blank context lines or space after the hunk.
+    /// Number of empty lines without a sign at the end of the hunk. They are either blank context
+    /// lines or blank lines after the hunk.
     bare: usize,
     /// True after a `\ No newline at end of file`.
     marked: bool,
@@ -26,7 +27,8 @@ impl HunkBuilder {
         &mut self.hunk.contexts
     }
 
-    /// Adds a line of the patch with its sign. Returns false if it is not a line of a hunk.
+    /// Adds a line of the patch, including its sign. Returns false if the line cannot belong to a
+    /// hunk.
     pub(crate) fn push(&mut self, line: &str) -> bool {
         let (sign, text) = match line.as_bytes().first() {
             Some(b' ') => (Sign::Keep, &line[1..]),
@@ -60,13 +62,13 @@ impl HunkBuilder {
         self.hunk.at_end = true;
     }
 
-    /// Number of lines of the old and of the new file in the hunk.
+    /// Number of hunk lines in the old file and number of hunk lines in the new file.
     pub(crate) fn counts(&self) -> (usize, usize) {
         let count = |sign| self.hunk.lines.iter().filter(|line| line.sign != sign).count();
         (count(Sign::Add) + self.bare, count(Sign::Remove) + self.bare)
     }
 
-    /// Adds the bare lines at the end as context, except the last `over` of them.
+    /// Turns the empty lines at the end into context lines, except the last `over` of them.
     pub(crate) fn keep_bare_except(&mut self, over: usize) {
         self.hunk.lines.extend(std::iter::repeat_n(blank(), self.bare.saturating_sub(over)));
         self.bare = 0;

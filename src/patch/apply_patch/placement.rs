@@ -1,9 +1,9 @@
 //! Finds the position of each hunk in a file and applies the hunks.
 //!
 //! The old lines of a hunk are matched as in an edit: exactly, else with tolerance for whitespace,
-//! else as a block of similar lines. Hints (`@@ context`, line number, end of file) select among
-//! several matches. Hunks are in the order of the file; exactly one assignment of matches to all
-//! hunks must remain.
+//! else as a block of similar lines. If there are several matches, hints (`@@ context`, line
+//! number, end of file) select among them. Hunks must be in file order, and there must be exactly
+//! one way to assign a match to every hunk.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ use crate::patch::locate::{Strategy, with_same_shape};
 use crate::patch::nearest::nearest;
 use crate::patch::splice::{LineChange, Splice, splice};
 
-/// A file after a patch.
+/// The result of applying hunks to a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PatchOutcome {
     /// The new content.
@@ -25,14 +25,15 @@ pub struct PatchOutcome {
     pub line: Option<usize>,
 }
 
-/// Applies `hunks` to `content`. The error names the hunk that has no match or several matches, and
-/// the next step.
+/// Applies `hunks` to `content`. The error message names the hunk that has no match or several
+/// matches, and tells the model what to do next.
 pub fn apply(content: &[u8], hunks: &[Hunk]) -> Result<PatchOutcome, String> {
     let lines = Lines::of(content);
     let olds: Vec<Vec<&[u8]>> = hunks.iter().map(old_lines).collect();
     let name = |index: usize| if hunks.len() == 1 { "the hunk".to_owned() } else { format!("hunk {}", index + 1) };
     let mut candidates = Vec::new();
-    // Difference of the previous hunk's actual line to the line number in its header.
+    // Difference between the actual line of an earlier hunk and the line number in the header of
+    // that hunk.
     let mut drift = 0;
     for (index, (hunk, old)) in hunks.iter().zip(&olds).enumerate() {
         let found = find(&lines, hunk, old, drift).map_err(|why| format!("{} {why}", name(index)))?;
@@ -85,8 +86,8 @@ fn without_ending(line: &HunkLine) -> &str {
     if line.unterminated { &line.text } else { line.text.strip_suffix('\r').unwrap_or(&line.text) }
 }
 
-/// Index of the first line of a hunk whose header has the number `line`; a hunk without old lines
-/// follows that line.
+/// Returns the index of the first line of a hunk whose header contains the line number `line`. A
+/// hunk without old lines starts after that line.
 fn start_index(line: usize, old: &[&[u8]]) -> isize {
     line as isize - isize::from(!old.is_empty())
 }
@@ -98,7 +99,8 @@ struct Candidates {
     places: Vec<Range<usize>>,
 }
 
-/// The matches of a hunk after its hints are applied. `drift` is added to its line number.
+/// Finds the matches of a hunk and narrows them down by the hints of the hunk. `drift` is added to
+/// the hunk's line number.
 fn find(lines: &Lines<'_>, hunk: &Hunk, old: &[&[u8]], drift: isize) -> Result<Candidates, String> {
     let scopes = scopes(lines, &hunk.contexts)?;
     if old.is_empty() {
@@ -144,8 +146,8 @@ fn find(lines: &Lines<'_>, hunk: &Hunk, old: &[&[u8]], drift: isize) -> Result<C
     Err(format!("was not found; {why}"))
 }
 
-/// True if each old line corresponds to the line with the same index in `place`, and removed lines
-/// differ from it in whitespace only.
+/// Returns true if each old line corresponds to the line with the same index in `place`, and each
+/// removed line differs from its counterpart only in whitespace.
 fn aligns_line_by_line(lines: &Lines<'_>, hunk: &Hunk, old: &[&[u8]], place: &Range<usize>) -> bool {
     let there: Vec<&[u8]> = lines.texts(place.clone()).collect();
     let signs = hunk.lines.iter().map(|line| line.sign).filter(|sign| *sign != Sign::Add);
@@ -154,15 +156,15 @@ fn aligns_line_by_line(lines: &Lines<'_>, hunk: &Hunk, old: &[&[u8]], place: &Ra
         && align(old, &there).iter().enumerate().all(|(index, line)| *line == Some(index))
 }
 
-/// Keeps only the places for which `best` holds, if there are any.
+/// Keeps only the places for which `best` returns true, if there are any such places.
 fn prefer(places: &mut Vec<Range<usize>>, best: impl Fn(&Range<usize>) -> bool) {
     if places.iter().any(&best) {
         places.retain(best);
     }
 }
 
-/// The line ranges that the last context line may introduce: the lines after it with a deeper
-/// indentation. Empty without contexts.
+/// Returns the line ranges that the last context line may introduce: after each match of the
+/// context line, the lines with deeper indentation. Empty if there are no context lines.
 fn scopes(lines: &Lines<'_>, contexts: &[String]) -> Result<Vec<Range<usize>>, String> {
     let mut starts: Option<Vec<usize>> = None;
     for context in contexts {
@@ -191,8 +193,8 @@ fn scopes(lines: &Lines<'_>, contexts: &[String]) -> Result<Vec<Range<usize>>, S
     Ok(starts.unwrap_or_default().into_iter().map(|start| start..end(start)).collect())
 }
 
-/// The places inside a scope; else those after the first context line; else those that start with
-/// a context line.
+/// Selects the places inside a scope. If there are none, selects the places after the first context
+/// line, and if there are none of these either, the places that start with a context line.
 fn in_scope(places: Vec<Range<usize>>, scopes: &[Range<usize>]) -> Vec<Range<usize>> {
     let Some(first) = scopes.first() else { return places };
     let inside = |place: &Range<usize>| scopes.iter().any(|scope| scope.contains(&place.start));
@@ -202,8 +204,9 @@ fn in_scope(places: Vec<Range<usize>>, scopes: &[Range<usize>]) -> Vec<Range<usi
     [of(&inside), of(&after), of(&at_context)].into_iter().find(|some| !some.is_empty()).unwrap_or_default()
 }
 
-/// The only way to choose one place per hunk so that the places are in ascending order. The error
-/// is the index of a hunk with no such place or with several.
+/// Chooses one place per hunk so that the places are in ascending order. Fails unless there is
+/// exactly one such choice; the error is the index of a hunk with no possible place or with
+/// several.
 fn in_order(candidates: &[Candidates]) -> Result<Vec<Range<usize>>, usize> {
     let mut earliest = Vec::new();
     let mut end = 0;
@@ -223,7 +226,7 @@ fn in_order(candidates: &[Candidates]) -> Result<Vec<Range<usize>>, usize> {
     Ok(earliest)
 }
 
-/// The line changes of a hunk at `place`.
+/// Returns the line changes that a hunk makes at `place`.
 fn changes(
     lines: &Lines<'_>,
     hunk: &Hunk,
@@ -242,7 +245,8 @@ fn changes(
     }
     let reindenter = (found.strategy != Strategy::Exact).then(|| Reindenter::new(old, &new, lines, place.clone(), style));
     let mut new = new.into_iter();
-    // The next old line, and the removed line that the next added line replaces, if it is earlier.
+    // `next` is the index of the next old line. If `replaced` is smaller, it is the index of the
+    // removed line that the next added line replaces.
     let (mut next, mut replaced) = (0_usize, 0);
     let change = |line: &HunkLine| match line.sign {
         Sign::Keep => {
@@ -269,8 +273,8 @@ fn is_crlf(line: &HunkLine) -> bool {
     without_ending(line).len() < line.text.len()
 }
 
-/// True if the `\r` in a hunk are line endings of the file: all old lines then have the ending that
-/// the file has.
+/// Returns true if the `\r` characters in a hunk are part of line endings. This is the case if all
+/// old lines have the same endings as the corresponding lines of the file.
 fn shows_endings(lines: &Lines<'_>, hunk: &Hunk, place: &Range<usize>) -> bool {
     let old = hunk.lines.iter().filter(|line| line.sign != Sign::Add);
     let same = |(line, number): (&HunkLine, usize)| {

@@ -1,4 +1,4 @@
-//! Reads unified diffs as written by `diff -u` and git, and by models, which miscount lines.
+//! Parses unified diffs written by `diff -u`, by git, and by models, which often miscount lines.
 
 use super::hunk::{FilePatch, Hunk, Operation, Sign, line_error};
 use super::hunk_builder::HunkBuilder;
@@ -7,10 +7,11 @@ use super::hunk_builder::HunkBuilder;
 pub(crate) struct HunkHead {
     /// See [`Hunk::line`].
     pub(crate) line: Option<usize>,
-    /// Number of lines of the old and of the new file, if given.
+    /// Number of hunk lines in the old file and in the new file, if the header contains these
+    /// numbers.
     counts: Option<(usize, usize)>,
-    /// The text after `@@`. `None` with line numbers: the text then repeats some earlier line of
-    /// the file, not necessarily the nearest one.
+    /// The text after `@@`. `None` if the header has line numbers: the text then repeats some
+    /// earlier line of the file, not necessarily the nearest one, and is not usable as a hint.
     pub(crate) context: Option<String>,
 }
 
@@ -32,7 +33,7 @@ pub(crate) fn hunk_head(line: &str) -> HunkHead {
     HunkHead { line: None, counts: None, context: has_context.then(|| text.to_owned()) }
 }
 
-/// True if the line may start the section of a file.
+/// Returns true if the line may start the section for a file.
 pub(crate) fn is_head(line: &str) -> bool {
     line.starts_with("diff --git ") || line.starts_with("--- ")
 }
@@ -48,13 +49,13 @@ struct FileHead {
     moved: (Option<String>, Option<String>),
 }
 
-/// Parses the diff whose first file starts at index `first`. Text between files is ignored, but a
-/// line of a hunk there is an error.
+/// Parses the diff whose first file starts at index `first`. Text between the sections of two files
+/// is ignored, but a hunk line there is an error.
 pub(crate) fn parse(lines: &[&str], first: usize) -> Result<Vec<FilePatch>, String> {
     let mut files = Vec::new();
     let mut next = first;
-    // Any text is allowed here if `free`; `other` is the first line that belongs to no hunk
-    // otherwise.
+    // If `free` is true, any text is allowed between files. If it is false, `other` is the index of
+    // the first line that belongs to no hunk.
     let mut free = true;
     let mut other = None;
     while next < lines.len() {
@@ -85,16 +86,16 @@ pub(crate) fn parse(lines: &[&str], first: usize) -> Result<Vec<FilePatch>, Stri
     Ok(files)
 }
 
-/// True if the line ends the patch, or one mail or commit of several: a code fence, the signature
-/// of a mail, the header of the next one.
+/// Returns true if the line ends the patch, or one of several emails or commits: a code fence, an
+/// email signature, or the header of the next email or commit.
 fn is_end(line: &str) -> bool {
     line == SIGNATURE || ["```", "From ", "commit "].iter().any(|prefix| line.starts_with(prefix))
 }
 
-/// The signature separator at the end of a mail that git writes.
+/// The separator before the signature in emails written by git.
 const SIGNATURE: &str = "-- ";
 
-/// The error for a line of a hunk without a sign, at this index from 0.
+/// The error for a hunk line without a sign. `index` is the index of the line in the patch, from 0.
 pub(crate) fn unsigned_line(index: usize, line: &str) -> String {
     line_error(index, format!("a line of a hunk must start with a space, - or +, found `{line}`"))
 }
@@ -180,8 +181,9 @@ fn content(hunks: &[Hunk]) -> Result<String, String> {
     Ok(content)
 }
 
-/// Reads the hunk whose header is at `next`. Its counts may be wrong: further lines with a sign
-/// belong to the hunk, and counted lines may be missing before the next hunk or file.
+/// Reads the hunk whose header is at `next`. The line counts in the header may be too small or too
+/// large: additional lines with a sign still belong to the hunk, and the hunk may end early if the
+/// next hunk or file begins.
 fn read_hunk(lines: &[&str], next: &mut usize, head: HunkHead) -> Result<Hunk, String> {
     let begin = *next;
     let mut hunk = HunkBuilder::new(head.context.into_iter().collect(), head.line);
@@ -195,7 +197,7 @@ fn read_hunk(lines: &[&str], next: &mut usize, head: HunkHead) -> Result<Hunk, S
         let file_follows = line.starts_with("--- ")
             && lines.get(*next + 1).is_some_and(|line| line.starts_with("+++ "))
             && lines.get(*next + 2).is_some_and(|line| line.starts_with("@@"))
-            // The change of a line `-- x` to `++ y` looks the same, but ends its hunk.
+            // A hunk that ends with the change of a line `-- x` to `++ y` looks the same.
             && left != Some((1, 1));
         let signature = line == SIGNATURE && left == Some((0, 0));
         if file_follows || signature || !hunk.push(line) {
@@ -218,7 +220,7 @@ fn read_hunk(lines: &[&str], next: &mut usize, head: HunkHead) -> Result<Hunk, S
     }
     if let Some((before, after)) = head.counts {
         let (old, new) = hunk.counts();
-        // Empty lines beyond the counts of the header do not belong to the hunk.
+        // Empty lines beyond the line counts in the header do not belong to the hunk.
         let over = old.saturating_sub(before).max(new.saturating_sub(after));
         hunk.keep_bare_except(over);
     }
@@ -228,8 +230,8 @@ fn read_hunk(lines: &[&str], next: &mut usize, head: HunkHead) -> Result<Hunk, S
     Ok(hunk.finish())
 }
 
-/// The two names of `a/X b/X`, if they are equal or quoted. Other names are ambiguous here; the
-/// lines that follow repeat them.
+/// Returns the two file names in `a/X b/X` if they are equal or quoted. Other names are ambiguous
+/// here, but the lines after `diff --git` repeat them.
 fn git_names(names: &str) -> (Option<String>, Option<String>) {
     if let Some(end) = names.strip_prefix('"').and_then(|rest| rest.find("\" ")) {
         return (file_name(&names[..end + 2], "a/"), file_name(&names[end + 3..], "b/"));

@@ -1,10 +1,10 @@
-//! Arguments of git: paths, pathspecs and words for a shell.
+//! Arguments for git: paths, pathspecs, and words quoted for a shell.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// A path that git prints, as bytes.
+/// Converts a path that git prints, given as bytes.
 pub(crate) fn path(bytes: &[u8]) -> PathBuf {
     Path::new(OsStr::from_bytes(bytes)).to_owned()
 }
@@ -24,7 +24,7 @@ pub(crate) fn with_paths(arguments: &[&str], paths: &[OsString]) -> Vec<OsString
     arguments.iter().map(OsString::from).chain(paths.iter().cloned()).collect()
 }
 
-/// A word with quotes for a shell, if it needs them.
+/// Quotes a word for a shell, if necessary.
 pub(crate) fn quoted(word: &str) -> String {
     let plain = |character: char| character.is_ascii_alphanumeric() || "-_./,:@%+=".contains(character);
     if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }

@@ -1,11 +1,11 @@
-//! The list of changed files of a diff (`--raw --numstat -z`), for diffs and commits.
+//! Parses the list of changed files in a diff (`--raw --numstat -z`), for diffs and commits.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::repository::{Git, GitOutput};
 
-/// Options of every diff, which override the settings of git.
+/// Options for every diff, which override the git settings.
 pub(crate) const DIFF_OPTIONS: [&str; 9] = [
     "--no-ext-diff",
     "--no-textconv",
@@ -59,7 +59,7 @@ impl ChangedFile {
     }
 }
 
-/// The name of a status letter of git-diff(1), "Raw output format".
+/// Returns the name for a status letter; see git-diff(1), "Raw output format".
 pub(crate) fn status_name(letter: u8) -> &'static str {
     match letter {
         b'A' => "added",

@@ -43,8 +43,8 @@ async fn find(git: &Git<'_>) -> Result<Origin, ToolError> {
         return elsewhere(format!("the working tree of this repository is {top}, and {cwd} is outside it"));
     }
     let inside = |place: &Path| place.starts_with(&top) || workspace.roots.iter().any(|root| place.starts_with(root));
-    // Statements of a git directory inside the session's directories prove nothing: any tool call
-    // may have written them.
+    // If the git directory is inside the session's directories, a reference in it back to the
+    // working tree proves nothing, because any tool call may have written it.
     let ours = match inside(&own) {
         true => inside(&common),
         false => is_linked(&top, &own, &common) || is_submodule(git, &top, &own).await?,
@@ -55,7 +55,7 @@ async fn find(git: &Git<'_>) -> Result<Origin, ToolError> {
     Ok(Origin { top, common })
 }
 
-/// A path that `git rev-parse` prints, without symlinks.
+/// Returns a path that `git rev-parse` prints, with symlinks resolved.
 async fn place(git: &Git<'_>, what: &str) -> Result<PathBuf, ToolError> {
     let output = git.read(["rev-parse", "--path-format=absolute", what]).await?;
     let named = path(output.bytes.strip_suffix(b"\n").unwrap_or(&output.bytes));

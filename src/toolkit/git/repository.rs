@@ -1,4 +1,5 @@
-//! Runs git in the repository of a session's directory, and shows and locates its files.
+//! Runs git in the repository of a session's directory, and converts between repository paths,
+//! displayed paths and absolute paths.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -14,8 +15,8 @@ use crate::toolkit::context::ToolContext;
 use crate::toolkit::output::ToolError;
 use crate::toolkit::sandbox_notes::sandbox_notes;
 
-/// Environment without editor, pager and password prompts. The fixed locale keeps messages of git
-/// in English, because some of them are parsed.
+/// Environment without editor, pager and password prompts. The fixed locale keeps git's messages in
+/// English, because some of them are parsed.
 const NON_INTERACTIVE: [(&str, &str); 8] = [
     ("GIT_TERMINAL_PROMPT", "0"),
     ("GIT_EDITOR", "true"),
@@ -27,11 +28,11 @@ const NON_INTERACTIVE: [(&str, &str); 8] = [
     ("LC_ALL", "C.UTF-8"),
 ];
 
-/// Environment of reading commands: no refresh of the index, no fetch of missing objects.
+/// Environment for read-only commands: no refresh of the index, no fetch of missing objects.
 const READ_ONLY: [(&str, &str); 2] = [("GIT_OPTIONAL_LOCKS", "0"), ("GIT_NO_LAZY_FETCH", "1")];
 
-/// Variables that select another repository or program than those of the directory; they are set if
-/// nuncio was started by a git hook.
+/// Variables to remove, because they select a repository or program other than that of the
+/// session's directory. Such variables are set if nuncio was started by a git hook.
 const REMOVED: [&str; 8] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -43,7 +44,7 @@ const REMOVED: [&str; 8] = [
     "GIT_EXTERNAL_DIFF",
 ];
 
-/// Settings that disable programs from the repository's settings, and select UTF-8 output.
+/// Settings that disable programs configured in the repository, and select UTF-8 output.
 const SAFE_SETTINGS: [&str; 4] =
     ["core.fsmonitor=false", "core.hooksPath=/dev/null", "log.showSignature=false", "i18n.logOutputEncoding=UTF-8"];
 
@@ -54,7 +55,7 @@ const OUTPUT_FIRST: &str = r#"exec 3>&1; errors=$("$@" 2>&1 >&3 3>&-) || { code=
 /// The output of a git command.
 pub(crate) struct GitOutput {
     pub bytes: Vec<u8>,
-    /// True if there was more than `limits::GIT_OUTPUT_BYTES_MAX`; `bytes` is truncated then.
+    /// True if the output exceeded `limits::GIT_OUTPUT_BYTES_MAX`, so that `bytes` is truncated.
     pub truncated: bool,
     /// Exit code.
     pub code: i32,
@@ -68,7 +69,8 @@ impl GitOutput {
         String::from_utf8_lossy(&self.bytes).trim_end().to_owned()
     }
 
-    /// The NUL-terminated fields of an output with `-z`; a truncated last one is omitted.
+    /// The NUL-terminated fields of the output of a command with `-z`; a truncated last field is
+    /// omitted.
     pub(crate) fn fields(&self) -> impl Iterator<Item = &[u8]> {
         let end = memchr::memrchr(0, &self.bytes).unwrap_or(0);
         self.bytes[..end].split(|byte| *byte == 0).filter(move |_| end > 0)
@@ -80,18 +82,18 @@ pub(crate) struct Git<'c> {
     pub(super) context: &'c ToolContext,
     /// The working tree, without symlinks. It contains the session's directory.
     pub top: PathBuf,
-    /// Storage of Git LFS, which its filters write to.
+    /// The storage directory of Git LFS, which the Git LFS filters write to.
     pub(super) large_files: Option<PathBuf>,
 }
 
 impl<'c> Git<'c> {
-    /// Runs a reading command. A failure of git is an error.
+    /// Runs a read-only command. Fails if git fails.
     pub(crate) async fn read(&self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result<GitOutput, ToolError> {
         let output = self.try_read(arguments).await?;
         if output.code == 0 || output.truncated { Ok(output) } else { Err(self.failed(&output)) }
     }
 
-    /// Runs a reading command. A failure of git is returned as its exit code.
+    /// Runs a read-only command. If git fails, the output contains its exit code.
     pub(crate) async fn try_read(&self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result<GitOutput, ToolError> {
         let settings = SAFE_SETTINGS.into_iter().flat_map(|setting| ["-c", setting]);
         let own = ["sh", "-c", OUTPUT_FIRST, "sh", "git", "--no-pager"].into_iter().chain(settings);
@@ -104,26 +106,27 @@ impl<'c> Git<'c> {
     }
 
     /// Runs a command that changes the repository, with its hooks. The output contains standard
-    /// output and standard error in order. Background maintenance is disabled: it would be killed
-    /// with the command.
+    /// output and standard error in the order written. Background maintenance is disabled, because
+    /// it would be killed together with the command.
     pub(crate) async fn change(&self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result<GitOutput, ToolError> {
         self.run(&self.change_command(arguments), limits::GIT_CHANGE, &self.context.cancel).await
     }
 
-    /// Runs a command that reverts changes of a failed call, even if the call was cancelled.
+    /// Runs a command that reverts changes made by a failed call, even if the call was cancelled.
     pub(crate) async fn undo(&self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result<(), ToolError> {
         let output = self.run(&self.change_command(arguments), limits::GIT_UNDO, &CancellationToken::new()).await?;
         if output.code == 0 { Ok(()) } else { Err(self.failed(&output)) }
     }
 
-    /// A changing command. Its hooks and filters run in the sandbox of shell commands.
+    /// Creates a command that changes the repository. Its hooks and filters run in the same sandbox
+    /// as shell commands.
     fn change_command(&self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Command {
         let own = ["git", "--no-pager", "-c", "maintenance.auto=false", "-c", "gc.auto=0"].map(OsString::from);
         self.command(own.into_iter().chain(arguments.into_iter().map(Into::into))).sandbox(self.context.sandbox.clone())
     }
 
-    /// The sandbox of reading commands. Without Landlock in the kernel it is omitted, unless the
-    /// session requires a sandbox.
+    /// The sandbox for read-only commands. If the kernel has no Landlock, the commands run without
+    /// this sandbox, unless the session requires one.
     fn read_sandbox(&self) -> Sandbox {
         let temp = self.context.shell.temp().to_owned();
         Sandbox {
@@ -196,8 +199,8 @@ impl<'c> Git<'c> {
         ToolError(message.trim_end().to_owned())
     }
 
-    /// The displayed form of a path relative to the top of the working tree. A trailing slash of a
-    /// directory stays.
+    /// The displayed form of a path relative to the top of the working tree. The trailing slash of
+    /// a directory is kept.
     pub(crate) fn show(&self, from_top: &[u8]) -> String {
         let mut shown = self.context.workspace.show(&self.top.join(path(from_top)));
         if from_top.ends_with(b"/") {
@@ -206,14 +209,15 @@ impl<'c> Git<'c> {
         shown
     }
 
-    /// True if rules forbid reading a path relative to the top of the working tree.
+    /// Returns true if permission rules forbid reading a path, which is relative to the top of the
+    /// working tree.
     pub(crate) fn hides(&self, from_top: &[u8]) -> bool {
         let from_top = from_top.strip_suffix(b"/").unwrap_or(from_top);
         self.context.path_filter.as_ref().is_some_and(|hides| hides(&self.top.join(path(from_top))))
     }
 
-    /// The pathspecs of a call: `path`, else the parts of the working tree inside the session's
-    /// roots. An empty list means the whole working tree.
+    /// The pathspecs that limit a call: `path` if it is given, else the parts of the working tree
+    /// inside the session's roots. An empty list means the whole working tree.
     pub(crate) fn scope(&self, path: Option<&str>) -> Result<Vec<OsString>, ToolError> {
         if let Some(path) = path {
             return Ok(vec![self.pathspec(path)?]);
@@ -230,18 +234,20 @@ impl<'c> Git<'c> {
         Ok(inside)
     }
 
-    /// A pathspec that matches exactly the path of a tool call; no character is special.
+    /// Returns a pathspec that matches exactly the path given in a tool call; no character of the
+    /// path is special.
     pub(crate) fn pathspec(&self, path: &str) -> Result<OsString, ToolError> {
         Ok(literal_pathspec(&self.locate(path)?))
     }
 
-    /// The absolute path for a path of a tool call. Symlinks among its parents are resolved, but
-    /// not the path itself, because git tracks symlinks as such.
+    /// Returns the absolute path for a path given in a tool call. Symlinks in parent directories
+    /// are resolved. A symlink at the path itself is not resolved, because git tracks symlinks as
+    /// such.
     pub(crate) fn locate(&self, path: &str) -> Result<PathBuf, ToolError> {
         let resolved = self.context.workspace.resolve(path);
         let link = resolved.path.file_name().filter(|_| resolved.path.is_symlink());
         let directory = resolved.path.parent().and_then(|parent| std::fs::canonicalize(parent).ok());
-        // A symlink outside the repository is resolved.
+        // However, a symlink outside the repository is resolved.
         let own = link.zip(directory).map(|(name, directory)| directory.join(name)).filter(|own| own.starts_with(&self.top));
         let place = own.unwrap_or(resolved.real);
         if !place.starts_with(&self.top) {

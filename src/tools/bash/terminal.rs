@@ -1,5 +1,5 @@
-//! `bash` in a terminal of the client, visible to the user. The command is a child of the client,
-//! so it cannot be sandboxed, and the client reports when it ends.
+//! Runs `bash` commands in a client terminal, visible to the user. The command is a child process
+//! of the client, so it cannot be sandboxed, and the client reports when the command ends.
 
 use std::time::Duration;
 

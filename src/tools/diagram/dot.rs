@@ -1,4 +1,4 @@
-//! Parser of the DOT language (https://graphviz.org/doc/info/lang.html) into nodes and edges with
+//! Parser for the DOT language (https://graphviz.org/doc/info/lang.html) into nodes and edges with
 //! their attributes. Pure, with limits on depth and size.
 
 use std::collections::{BTreeMap, HashMap};
@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::tokens::{Token, tokens};
 use crate::limits;
 
-/// Attribute name to value.
+/// Maps attribute names to values.
 pub(crate) type Attributes = BTreeMap<String, String>;
 
 /// A parsed graph; its subgraphs are flattened.
@@ -48,7 +48,7 @@ pub(crate) struct EdgeEnd {
     pub port: Option<String>,
 }
 
-/// Default attributes of the nodes and edges that follow in a graph or subgraph.
+/// Default attributes for the nodes and edges that follow in a graph or subgraph.
 #[derive(Clone, Default)]
 struct Defaults {
     nodes: Attributes,
@@ -122,7 +122,8 @@ impl Parser {
         if self.accept(&Token::Sign(sign)) { Ok(()) } else { self.unexpected(&format!("{sign:?}")) }
     }
 
-    /// An identifier, or quoted strings joined by `+`. `what` names it in an error.
+    /// Reads an identifier, or quoted strings joined by `+`. `what` describes the expected token in
+    /// an error message.
     fn id(&mut self, what: &str) -> Result<String, String> {
         let mut id = match self.peek().clone() {
             Token::Id(id) | Token::Text(id) => id,
@@ -152,7 +153,8 @@ impl Parser {
         if *self.peek() == Token::End { Ok(()) } else { self.unexpected("the end (only one graph can be drawn)") }
     }
 
-    /// Reads statements including the closing brace. Returns the nodes that they name.
+    /// Reads statements up to and including the closing brace. Returns the nodes that the
+    /// statements name.
     fn statements(&mut self, mut defaults: Defaults, depth: usize) -> Result<Vec<EdgeEnd>, String> {
         if depth > limits::DIAGRAM_DEPTH_MAX {
             return self.unexpected(&format!("at most {} nested subgraphs", limits::DIAGRAM_DEPTH_MAX));
@@ -167,7 +169,7 @@ impl Parser {
         Ok(named)
     }
 
-    /// Reads one statement. Returns the nodes that it names.
+    /// Reads one statement. Returns the nodes that the statement names.
     fn statement(&mut self, defaults: &mut Defaults, depth: usize) -> Result<Vec<EdgeEnd>, String> {
         for (word, target) in [("graph", 0), ("node", 1), ("edge", 2)] {
             if self.accept_keyword(word) {

@@ -1,5 +1,5 @@
-//! Draws a graph as SVG with the crate `layout-rs`. Its layout receives acyclic graphs only, with
-//! sorted edges and a limited number of elements, because it is slow on others.
+//! Draws a graph as SVG with the crate `layout-rs`. The layout of that crate is slow on some
+//! graphs, so it receives only acyclic graphs with sorted edges and a limited number of elements.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -15,7 +15,7 @@ use super::dot::{Attributes, Edge, Graph, Node};
 use super::record::{label, record};
 use crate::limits;
 
-/// The SVG text. The error says how to simplify the graph.
+/// Returns the graph as SVG text. The error message says how to simplify the graph.
 pub(crate) fn svg(graph: &Graph) -> Result<String, String> {
     let order = EdgeOrder::of(graph);
     let connectors = order.connectors(graph);
@@ -48,8 +48,8 @@ fn render(graph: &Graph, order: &EdgeOrder) -> String {
     writer.finalize()
 }
 
-/// The edges in the order and direction for the layout: without cycles, edges of earlier nodes
-/// first.
+/// The edges in the order and direction in which the layout receives them: without cycles, and with
+/// the edges of earlier nodes first.
 struct EdgeOrder {
     /// Index of each edge, and whether it is reversed.
     edges: Vec<(usize, bool)>,
@@ -85,7 +85,7 @@ impl EdgeOrder {
     }
 }
 
-/// Least number of levels between the ends of an edge: a label takes a level.
+/// Minimum number of levels between the ends of an edge. A label occupies one level.
 fn length(edge: &Edge) -> usize {
     if edge.attributes.get("label").is_some_and(|label| !label.is_empty()) { 2 } else { 1 }
 }
@@ -103,8 +103,8 @@ fn positions(graph: &Graph) -> Vec<usize> {
     let mut position = vec![0; count];
     let mut seen = vec![false; count];
     let mut left = count;
-    // Nodes without incoming edges come first, from the last one, because a later search gets
-    // earlier positions; then the remaining cycles.
+    // The searches start at the nodes without incoming edges, last node first, because the nodes of
+    // a later search get earlier positions. The remaining cycles follow.
     let sources = (0..count).rev().filter(|node| !entered[*node]);
     for start in sources.chain((0..count).filter(|node| entered[*node])) {
         if std::mem::replace(&mut seen[start], true) {

@@ -24,8 +24,8 @@ pub(crate) fn label(text: &str, name: &str) -> String {
     label.trim_end_matches('\n').to_owned()
 }
 
-/// Parses a record label, `<port> text | { … | … }`: fields next to each other, in braces one below
-/// the other, and so on.
+/// Parses a record label, `<port> text | { … | … }`: fields are side by side, fields in braces are
+/// one below the other, and each further nesting level alternates.
 pub(crate) fn record(text: &str, name: &str) -> RecordDef {
     fields(&mut text.chars(), name, 0)
 }

@@ -1,4 +1,4 @@
-//! Tokens of the DOT language, each with its line. Pure.
+//! Splits DOT source into tokens with line numbers. Pure.
 
 /// A token.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,8 +17,8 @@ pub(crate) enum Token {
     End,
 }
 
-/// The tokens of a source with their lines, from 1; the last one is [`Token::End`]. The error names
-/// the line.
+/// Returns the tokens of a source with their line numbers, from 1. The last token is
+/// [`Token::End`]. The error message contains the line number.
 pub(crate) fn tokens(source: &str) -> Result<Vec<(Token, usize)>, String> {
     let mut tokens = Vec::new();
     let mut line = 1;

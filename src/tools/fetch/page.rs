@@ -14,24 +14,25 @@ use crate::workspace::{image_type, media_type};
 
 /// The content of a page.
 pub(crate) enum Page {
-    /// Text, with the extension of a file that holds it.
+    /// Text, with the file extension for storing the text.
     Text {
         text: String,
         extension: &'static str,
     },
     Image(Part),
-    /// Any other content, by its media type.
+    /// Any other content, represented by its media type.
     Other(String),
 }
 
-/// Elements without readable text.
+/// HTML elements without readable text.
 const SKIPPED: [&str; 8] = ["script", "style", "noscript", "template", "svg", "iframe", "canvas", "object"];
 
 /// Subtypes and structured suffixes of `application/*` that are text.
 const TEXTS: [&str; 7] = ["json", "xml", "javascript", "ecmascript", "yaml", "toml", "x-sh"];
 
 impl Page {
-    /// Reads a body. Without a `content_type` header, the beginning of the body decides.
+    /// Converts a body. Without a `content_type` header, the type is detected from the beginning of
+    /// the body.
     pub(crate) fn read(content_type: Option<&str>, body: &[u8]) -> Page {
         let header = content_type.unwrap_or_default();
         let kind = header.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
@@ -87,14 +88,14 @@ fn markdown(html: &str) -> Page {
     }
 }
 
-/// Void elements, and elements with an optional end tag, which do not nest deeply.
+/// HTML elements that do not nest deeply: void elements, and elements with an optional end tag.
 const SHORT: [&str; 26] = [
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr", "p", "li", "dt",
     "dd", "tr", "td", "th", "thead", "tbody", "tfoot", "option", "colgroup",
 ];
 
-/// The approximate nesting depth of elements; those in [`SHORT`] are ignored. The converter uses
-/// stack space for each level.
+/// Returns the approximate nesting depth of HTML elements, ignoring the elements in [`SHORT`]. The
+/// depth must be limited because the converter uses stack space for each level.
 fn depth(html: &str) -> usize {
     let mut open: HashMap<String, usize> = HashMap::new();
     let (mut depth, mut deepest) = (0, 0);

@@ -22,7 +22,7 @@ pub(crate) struct FileHits {
     /// Number of matching lines (with `multiline`, of matches).
     pub matches: u64,
     pub lines: Vec<HitLine>,
-    /// Some lines were not kept.
+    /// True if some lines were not kept.
     pub more: bool,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Hits<'c> {
 }
 
 impl<'c> Hits<'c> {
-    /// Collects what `mode` shows; stops early after a cancellation.
+    /// Creates a collector for the results that `mode` shows. It stops early after a cancellation.
     pub(crate) fn new(mode: GrepMode, cancel: &'c CancellationToken) -> Hits<'c> {
         Hits { mode, cancel, hits: FileHits { matches: 0, lines: Vec::new(), more: false }, binary: false }
     }
@@ -64,8 +64,8 @@ impl<'c> Hits<'c> {
         (self.hits.matches > 0 && !self.binary).then_some(self.hits)
     }
 
-    /// Returns false when one line more than is ever shown has been kept, which is enough to report
-    /// a truncated result.
+    /// Adds lines. Returns false, to stop the search, once one more line than the maximum shown is
+    /// kept, which is enough to report a truncated result.
     fn push(&mut self, bytes: &[u8], first: Option<u64>, line: fn(u64, String) -> HitLine) -> bool {
         let text = bytes.strip_suffix(b"\n").unwrap_or(bytes);
         for (index, text) in text.split(|byte| *byte == b'\n').enumerate() {

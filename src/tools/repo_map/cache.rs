@@ -15,7 +15,7 @@ use crate::limits;
 pub(crate) type FileVersion = (i64, i64, u64, u64);
 
 /// Parsed files and compiled grammars. The cache checks no permissions: callers must not ask for
-/// files that rules hide.
+/// files that permission rules hide.
 #[derive(Default)]
 pub(crate) struct MapCache {
     pub(super) grammars: Grammars,
@@ -24,9 +24,9 @@ pub(crate) struct MapCache {
 
 #[derive(Default)]
 struct CachedFiles {
-    /// Real path to version and content.
+    /// Maps the real path of a file to its version and its parsed form.
     maps: HashMap<PathBuf, (FileVersion, Arc<FileMap>)>,
-    /// Approximate memory of `maps`.
+    /// Approximate memory used by `maps`, in bytes.
     bytes: usize,
 }
 
@@ -36,12 +36,12 @@ pub(crate) fn stamp(metadata: &Metadata) -> FileVersion {
 }
 
 impl MapCache {
-    /// The map of a file, if this version is cached. `real` is a path without symlinks.
+    /// Returns the parsed file, if this version is cached. `real` is a path without symlinks.
     pub(super) fn get(&self, real: &Path, stamp: FileVersion) -> Option<Arc<FileMap>> {
         self.files().maps.get(real).filter(|(cached, _)| *cached == stamp).map(|(_, file)| file.clone())
     }
 
-    /// Stores the map of a file, in place of an older version.
+    /// Stores a parsed file, replacing an older version.
     pub(super) fn put(&self, real: &Path, stamp: FileVersion, file: Arc<FileMap>) {
         let mut files = self.files();
         files.bytes += file.bytes() + real.as_os_str().len();
@@ -51,7 +51,7 @@ impl MapCache {
     }
 
     /// Above `limits::MAP_CACHE_BYTES_MAX`, removes all files that are not in `recent`; if that is
-    /// not enough, removes all.
+    /// not enough, removes all files.
     pub(super) fn trim(&self, recent: &HashSet<&Path>) {
         let mut files = self.files();
         if files.bytes <= limits::MAP_CACHE_BYTES_MAX {

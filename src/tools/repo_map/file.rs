@@ -1,4 +1,4 @@
-//! Extracts the definitions and the words of one source file.
+//! Extracts the definitions and the words from one source file.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -12,10 +12,10 @@ use crate::limits;
 /// The hash of a word; the words themselves are not stored, to save memory.
 pub(crate) type WordHash = u64;
 
-/// A map with words as keys.
+/// A hash map with word hashes as keys.
 pub(crate) type WordMap<V> = HashMap<WordHash, V, BuildHasherDefault<IdentityHasher>>;
 
-/// A hasher for keys that are hashes already.
+/// A hasher for keys that are already hashes.
 #[derive(Default)]
 pub(crate) struct IdentityHasher(u64);
 
@@ -36,7 +36,7 @@ impl Hasher for IdentityHasher {
 /// A parsed source file.
 #[derive(Debug, Default)]
 pub(crate) struct FileMap {
-    /// In the order of the file.
+    /// The definitions, in file order.
     pub definitions: Vec<Definition>,
     /// Each distinct word and its number of occurrences, sorted by word.
     pub words: Vec<(WordHash, u32)>,
@@ -56,7 +56,7 @@ pub(crate) struct Definition {
 }
 
 impl FileMap {
-    /// Approximate memory in bytes.
+    /// Approximate memory used, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let texts: usize = self.definitions.iter().map(|definition| definition.signature.capacity()).sum();
         size_of::<FileMap>() + texts + self.definitions.capacity() * size_of::<Definition>() + self.words.capacity() * 16

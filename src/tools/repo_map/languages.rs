@@ -14,11 +14,11 @@ pub(crate) struct LanguageRow {
     pub name: &'static str,
     extensions: &'static [&'static str],
     grammar: fn() -> Language,
-    /// Queries, concatenated.
+    /// Queries for definitions, which are concatenated.
     definitions: &'static [&'static str],
 }
 
-/// The supported languages. None without the Cargo feature `grammars`.
+/// The supported languages; empty without the Cargo feature `grammars`.
 #[cfg(not(feature = "grammars"))]
 pub(crate) const LANGUAGES: &[LanguageRow] = &[];
 
@@ -83,7 +83,8 @@ pub(crate) struct Grammar {
     pub definition: u32,
 }
 
-/// The grammars. Each is loaded for the first file of its language, which takes some milliseconds.
+/// The grammars. Each grammar is loaded when the first file of its language is parsed, which takes
+/// a few milliseconds.
 #[derive(Default)]
 pub(crate) struct Grammars([OnceLock<Grammar>; LANGUAGES.len()]);
 

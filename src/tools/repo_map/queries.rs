@@ -1,7 +1,7 @@
 //! Tree-sitter queries for the definitions of each language. `@definition` captures a definition,
 //! `@name` its name.
 
-/// Definitions and references of Rust.
+/// Query for definitions in Rust.
 pub(crate) const RUST: &str = "
 (struct_item name: (_) @name) @definition
 (enum_item name: (_) @name) @definition
@@ -16,14 +16,14 @@ pub(crate) const RUST: &str = "
 (static_item name: (_) @name) @definition
 ";
 
-/// Definitions and references of Python.
+/// Query for definitions in Python.
 pub(crate) const PYTHON: &str = "
 (class_definition name: (_) @name) @definition
 (function_definition name: (_) @name) @definition
 (module (expression_statement (assignment left: (identifier) @name) @definition))
 ";
 
-/// Definitions and references of JavaScript.
+/// Query for definitions in JavaScript.
 pub(crate) const JAVASCRIPT: &str = "
 (class_declaration name: (_) @name) @definition
 (function_declaration name: (_) @name) @definition
@@ -37,7 +37,7 @@ pub(crate) const JAVASCRIPT: &str = "
   right: [(arrow_function) (function_expression)]) @definition
 ";
 
-/// Definitions and references of TypeScript.
+/// Query for definitions in TypeScript, in addition to those in JavaScript.
 pub(crate) const TYPESCRIPT: &str = "
 (interface_declaration name: (_) @name) @definition
 (type_alias_declaration name: (_) @name) @definition
@@ -49,7 +49,7 @@ pub(crate) const TYPESCRIPT: &str = "
 (internal_module name: (_) @name) @definition
 ";
 
-/// Definitions and references of Go.
+/// Query for definitions in Go.
 pub(crate) const GO: &str = "
 (function_declaration name: (_) @name) @definition
 (method_declaration name: (_) @name) @definition
@@ -59,7 +59,7 @@ pub(crate) const GO: &str = "
 (source_file (var_declaration (var_spec name: (identifier) @name) @definition))
 ";
 
-/// Definitions and references of C.
+/// Query for definitions in C.
 pub(crate) const C: &str = "
 (function_definition declarator: (function_declarator declarator: (identifier) @name)) @definition
 (function_definition declarator: (pointer_declarator declarator: (function_declarator declarator: (identifier) @name))) @definition
@@ -73,7 +73,7 @@ pub(crate) const C: &str = "
 (preproc_def name: (_) @name value: (_)) @definition
 ";
 
-/// Definitions and references of C++.
+/// Query for definitions in C++, in addition to those in C.
 pub(crate) const CPP: &str = "
 (class_specifier name: (type_identifier) @name body: (_)) @definition
 (function_definition declarator: (function_declarator declarator: (field_identifier) @name)) @definition
@@ -89,7 +89,7 @@ pub(crate) const CPP: &str = "
 (concept_definition name: (_) @name) @definition
 ";
 
-/// Definitions and references of Java.
+/// Query for definitions in Java.
 pub(crate) const JAVA: &str = "
 (class_declaration name: (_) @name) @definition
 (interface_declaration name: (_) @name) @definition

@@ -28,8 +28,8 @@ struct NameUses {
 }
 
 /// All definitions of `files`, highest score first. A mention counts less if the same file repeats
-/// it, if many files define the name, and if many files mention it. Each further definition of a
-/// file counts less than the previous one, so that no file fills the whole map.
+/// it, if many files define the name, and if many files mention it. Each further definition in a
+/// file counts less than the previous one, so that no single file fills the whole output.
 pub(crate) fn rank(files: &[(&Path, Arc<FileMap>)]) -> Vec<RankedDefinition> {
     let mut names: WordMap<NameUses> = WordMap::default();
     for (index, (_, file)) in files.iter().enumerate() {
@@ -76,7 +76,7 @@ pub(crate) fn rank(files: &[(&Path, Arc<FileMap>)]) -> Vec<RankedDefinition> {
     all
 }
 
-/// True for tests, examples and third-party code.
+/// Returns true for the paths of tests, examples and third-party code.
 fn is_secondary(path: &Path) -> bool {
     const DIRECTORIES: [&str; 9] =
         ["test", "tests", "__tests__", "spec", "examples", "fixtures", "testdata", "vendor", "third_party"];
