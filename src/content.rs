@@ -55,7 +55,7 @@ impl Part {
         Part::Text { text: text.into() }
     }
 
-    /// The part as text, for models without this kind of input.
+    /// Returns the part as text, for models that do not support this kind of input.
     pub fn as_text(&self) -> String {
         match self {
             Part::Text { text } => text.clone(),

@@ -1,5 +1,5 @@
-//! Builds what a model reads from events and settings. Apart from reading instruction and prompt
-//! files, all functions are pure.
+//! Builds the conversation and the system prompt that a model receives, from events and settings.
+//! Apart from reading instruction and prompt files, all functions are pure.
 
 pub(crate) mod commands;
 pub mod history;

@@ -38,7 +38,8 @@ pub struct Row {
     pub kind: Kind,
     /// Stable code for clients: `error.data.code` on JSON-RPC, `error.code` on REST.
     pub code: &'static str,
-    /// Number on JSON-RPC (JSON-RPC 2.0, section 5.1, and ACP); 0 for errors of HTTP only.
+    /// Error number in JSON-RPC (JSON-RPC 2.0, section 5.1, and ACP); 0 for errors that occur only
+    /// on HTTP.
     pub rpc: i32,
     /// HTTP status.
     pub http: u16,
@@ -72,12 +73,12 @@ pub const KINDS: &[Row] = &[
 ];
 
 impl Kind {
-    /// The row of this kind.
+    /// Returns the row of the error table for this kind.
     pub(crate) fn row(self) -> &'static Row {
         &KINDS[self as usize]
     }
 
-    /// The kind with this stable code.
+    /// Returns the kind with this stable code.
     pub(crate) fn from_code(code: &str) -> Option<Kind> {
         KINDS.iter().find(|row| row.code == code).map(|row| row.kind)
     }
@@ -87,7 +88,7 @@ impl Kind {
 #[derive(Clone)]
 pub struct Error {
     pub kind: Kind,
-    /// The failed operation, its object and the reason. Lower case, without a full stop.
+    /// The failed operation, the affected object and the reason. Lower case, without a full stop.
     pub message: String,
     /// The next step for the user: a command or a setting.
     pub hint: Option<String>,
@@ -136,7 +137,7 @@ impl Error {
         Self::new(Kind::Internal, message)
     }
 
-    /// An I/O error: `doing` names the operation. Without a free file descriptor its kind is
+    /// An I/O error; `doing` names the operation. If no file descriptor was free, the kind is
     /// [`Kind::Overloaded`], because the same call may succeed later.
     pub(crate) fn io(doing: impl fmt::Display, error: std::io::Error) -> Self {
         let failed = Self::internal(format!("{doing}: {error}"));
@@ -148,7 +149,7 @@ impl Error {
     }
 }
 
-/// Returns whether an operation failed for want of a file descriptor (EMFILE, ENFILE).
+/// Returns whether an operation failed because no file descriptor was free (EMFILE, ENFILE).
 pub(crate) fn out_of_files(error: &std::io::Error) -> bool {
     [libc::EMFILE, libc::ENFILE].map(Some).contains(&error.raw_os_error())
 }

@@ -1,5 +1,5 @@
-//! The event vocabulary: database format, SSE payload and JSON line. Additive only; a test compares
-//! it with `schema/event.json`.
+//! The event types. Their JSON encoding is used in the database, in SSE payloads and in JSON Lines
+//! output. Changes must be additive: a test compares the types with `schema/event.json`.
 
 mod json;
 mod table;
@@ -95,7 +95,7 @@ pub enum PermissionOutcome {
 }
 
 impl PermissionOutcome {
-    /// Returns whether the call may run.
+    /// Returns whether the tool call may run.
     pub(crate) fn allows(self) -> bool {
         matches!(self, Self::AllowOnce | Self::AllowAlways)
     }
@@ -267,7 +267,8 @@ pub enum Body {
     Unknown(UnknownEvent),
 }
 
-/// An event whose type this version does not know. Every output passes on its stored text.
+/// An event whose type this version does not know. Every output contains the event's stored text
+/// unchanged.
 #[derive(Clone, Debug)]
 pub struct UnknownEvent {
     name: String,

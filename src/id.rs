@@ -18,7 +18,8 @@ macro_rules! ids {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// A new identifier. Later ones sort after earlier ones (UUID version 7, RFC 9562).
+            /// Creates an identifier. Later identifiers sort after earlier ones (UUID version 7,
+            /// RFC 9562).
             #[allow(clippy::new_without_default)]
             pub fn new() -> Self {
                 Self(format!(concat!($prefix, "{}"), uuid::Uuid::now_v7().simple()).into())

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 
-/// Permission mode of a session: what it may do without asking.
+/// Permission mode of a session: what the session may do without asking the user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Mode {
@@ -76,7 +76,7 @@ impl From<Mode> for String {
 impl TryFrom<String> for Mode {
     type Error = String;
 
-    /// Deserialises. The error has no hint.
+    /// Parses the serialized name. The error has no hint.
     fn try_from(id: String) -> Result<Mode, String> {
         id.parse().map_err(|error: Error| error.message)
     }
@@ -95,7 +95,7 @@ pub enum Thinking {
 }
 
 impl Thinking {
-    /// All levels, ascending.
+    /// All levels, in ascending order.
     pub(crate) const ALL: [Thinking; 5] = [Thinking::Off, Thinking::Minimal, Thinking::Low, Thinking::Medium, Thinking::High];
 
     /// The name in events, methods and flags.
@@ -134,14 +134,14 @@ impl From<Thinking> for String {
 impl TryFrom<String> for Thinking {
     type Error = String;
 
-    /// Deserialises. The error has no hint.
+    /// Parses the serialized name. The error has no hint.
     fn try_from(name: String) -> Result<Thinking, String> {
         name.parse().map_err(|error: Error| error.message)
     }
 }
 
-/// The stored value of an option. A value that is not one of `T`, such as a mode of another agent or
-/// a level of a newer version, is kept as its text. In JSON, both are strings.
+/// The stored value of an option. A value that `T` does not include, such as another agent's mode
+/// or a newer version's thinking level, is kept as text. In JSON, both variants are strings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String", bound(serialize = "T: Clone + fmt::Display", deserialize = "T: FromStr"))]
 pub enum OptionValue<T> {
@@ -150,7 +150,7 @@ pub enum OptionValue<T> {
 }
 
 impl<T: Copy> OptionValue<T> {
-    /// The value, unless it is not one of `T`.
+    /// Returns the value, or `None` if `T` does not include it.
     pub(crate) fn known(&self) -> Option<T> {
         match self {
             OptionValue::Known(value) => Some(*value),

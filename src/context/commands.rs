@@ -1,5 +1,5 @@
-//! Slash commands: named prompts. Clients list them; `/name rest` in a prompt expands to the text
-//! of the command.
+//! Slash commands: named prompts. Clients list them; `/name rest` in a prompt expands to the
+//! command's text, followed by `rest`.
 
 use crate::content::Part;
 
@@ -7,7 +7,7 @@ use crate::content::Part;
 pub(crate) struct SlashCommand {
     pub name: &'static str,
     pub description: &'static str,
-    /// Describes the input after the name.
+    /// Describes the input that may follow the command's name.
     pub hint: &'static str,
     text: &'static str,
 }
@@ -31,7 +31,7 @@ pub(crate) const COMMANDS: &[SlashCommand] = &[
     },
 ];
 
-/// Replaces a leading `/name` by the text of the command. Other prompts are returned unchanged.
+/// Replaces a leading `/name` with the command's text. Other prompts are returned unchanged.
 pub(crate) fn expand(parts: &[Part]) -> Vec<Part> {
     let mut expanded = parts.to_vec();
     if let Some(Part::Text { text }) = expanded.first_mut() {

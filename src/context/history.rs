@@ -10,20 +10,23 @@ use crate::event::{Body, Event};
 use crate::id::{ToolCallId, TurnId};
 use crate::model::{Block, Message, ToolResult};
 
-/// The messages so far. Only complete messages are included; deltas are ignored.
+/// The messages of the conversation so far. Only complete messages are included; deltas are
+/// ignored.
 #[derive(Clone, Debug, Default)]
 pub struct History {
-    /// All messages, each with the one before it. A turn that is retried continues from the
-    /// messages that came before it.
+    /// All messages, each linked to the previous message. The links form a tree, because a retry
+    /// continues from the messages before the original turn.
     all: Vec<LinkedMessage>,
     end: Position,
-    /// The incomplete answer of the model, and its calls with their results, in order.
+    /// The model's incomplete answer. `calls` has the answer's tool calls and their results, in
+    /// order.
     answer: Vec<Block>,
     calls: Vec<AnnouncedCall>,
     call_ids: HashSet<ToolCallId>,
     /// The position at the start of each turn.
     turns: HashMap<TurnId, Position>,
-    /// The position at the start of the running turn. A refused turn is removed from here.
+    /// The position at the start of the running turn. If the model refuses, the conversation is
+    /// reset to this position.
     turn_start: Position,
 }
 
@@ -32,7 +35,7 @@ pub struct History {
 struct Position {
     /// Index in `all` of the last message before the position.
     last: Option<usize>,
-    /// Precedes the text of the next user message.
+    /// A note to the model that precedes the text of the next user message.
     note: Option<&'static str>,
 }
 
@@ -58,7 +61,7 @@ const LIMIT: &str = "[the previous request ended without an answer: the output t
 const LIMIT_CUT: &str = "[the answer above is cut off: the output token limit was reached]";
 
 impl History {
-    /// Adds an event. It must follow the earlier ones.
+    /// Adds an event. Events must be added in the order of the log.
     pub fn on(&mut self, event: &Event) {
         match &event.body {
             Body::TurnStarted { retries, .. } => {
@@ -120,8 +123,8 @@ impl History {
         }
     }
 
-    /// Ends a turn, with the note to the model: `cut` if the turn ends with an answer of the model,
-    /// otherwise `uncut`.
+    /// Ends a turn and sets the note to the model: `cut` if the turn ended with an answer from the
+    /// model, otherwise `uncut`.
     fn end_turn(&mut self, cut: Option<&'static str>, uncut: Option<&'static str>) {
         self.close();
         let last = self.end.last.filter(|last| self.turn_start.last != Some(*last));
@@ -129,7 +132,7 @@ impl History {
         self.end.note = if answered { cut } else { uncut };
     }
 
-    /// Returns whether an earlier call has this id.
+    /// Returns whether an earlier tool call has this id.
     pub(crate) fn has_call(&self, id: &str) -> bool {
         self.call_ids.contains(id)
     }
@@ -149,7 +152,8 @@ impl History {
         self.end.last = Some(self.all.len() - 1);
     }
 
-    /// Adds a block to the current answer. A block after completed calls starts the next answer.
+    /// Adds a block to the current answer. If all tool calls of the current answer have completed,
+    /// the block starts the next answer.
     fn add(&mut self, block: Block) {
         if !self.calls.is_empty() && self.calls.iter().all(|call| call.result.is_some()) {
             self.close();

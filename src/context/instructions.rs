@@ -20,15 +20,16 @@ pub(crate) struct Instruction {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FoundInstructions {
     pub taken: Vec<Instruction>,
-    /// Files and `.git` directories that are ignored because another user owns them.
+    /// Files and `.git` directories that were ignored because another user owns them.
     pub foreign: Vec<PathBuf>,
 }
 
-/// Finds the files named by `patterns` in `cwd` and the directories above it, up to the one that
-/// contains `.git` (without one: only in `cwd`). The outermost files come first, so that the
-/// nearest ones take precedence. A file that exceeds the limits is truncated and says so. Only
-/// regular files count, and symlinks out of the repository are not followed. Files of another user
-/// in a world-writable directory, such as /tmp, are ignored.
+/// Finds the files named by `patterns` in `cwd` and its ancestors, up to the directory that
+/// contains `.git`; without such a directory, only in `cwd`. The outermost files come first, so
+/// that the nearest files take precedence. A file that exceeds the size limits is truncated, and a
+/// note in its text says so. Only regular files count, and symlinks that lead out of the repository
+/// are not followed. Files that another user owns in a world-writable directory, such as /tmp, are
+/// ignored.
 pub(crate) fn find(cwd: &Path, patterns: &[String]) -> FoundInstructions {
     let mut all = FoundInstructions::default();
     let root = cwd.ancestors().find(|dir| {

@@ -1,5 +1,5 @@
-//! The system prompt: nuncio's own text or one from the settings, then the session's environment,
-//! then the instruction files of the project.
+//! The system prompt: nuncio's own text or a prompt file from the settings, then the session's
+//! environment, then the instruction files of the project.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -14,8 +14,8 @@ use crate::workspace::{Workspace, read_small_text};
 
 const OWN: &str = include_str!("system_prompt.md");
 
-/// Returns the prompt file of the longest pattern that matches `model` (`PROVIDER/NAME`), or
-/// nuncio's own text.
+/// Returns the text of the prompt file with the longest pattern that matches `model`
+/// (`PROVIDER/NAME`). If no pattern matches, returns nuncio's own text.
 pub(crate) fn base(prompts: &BTreeMap<String, PathBuf>, model: &str) -> Result<String> {
     let fits = |pattern: &&String| Glob::new(pattern).is_ok_and(|glob| glob.compile_matcher().is_match(model));
     let Some(pattern) = prompts.keys().filter(fits).max_by_key(|pattern| pattern.len()) else { return Ok(OWN.into()) };

@@ -1,4 +1,5 @@
-//! Bodies of events as JSON: known types by their fields, unknown ones as their stored text.
+//! JSON encoding of event bodies: known types are encoded by their fields, unknown types as their
+//! stored text.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -7,7 +8,7 @@ use serde_json::value::RawValue;
 use super::{Body, TYPES, UnknownEvent};
 
 impl Body {
-    /// Reads the JSON text of a body. A known type with wrong fields is an error; an unknown type
+    /// Parses the JSON text of a body. A known type with wrong fields is an error; an unknown type
     /// is kept as its text.
     pub(crate) fn parse(text: &str) -> serde_json::Result<Body> {
         #[derive(Deserialize)]

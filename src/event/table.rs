@@ -1,24 +1,26 @@
-//! The event table: the name, durability and class of each type.
+//! The event table: the name, durability and class of each event type.
 
 use super::Body;
 
 /// How an event is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Durability {
-    /// On disk before anything follows from it, because it precedes an effect or ends a turn.
+    /// Synced to disk before anything that depends on the event happens, because the event precedes
+    /// an external effect or ends a turn.
     Synced,
     /// Committed with the next batch.
     Batched,
 }
 
-/// How long an event is kept, and what it does to the turn.
+/// How long an event is kept, and whether it ends its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
-    /// Kept for good.
+    /// Kept permanently.
     Fact,
     /// A fact that ends its turn.
     TurnEnd,
-    /// A piece of a later event, which contains it whole. May be removed once that event is old.
+    /// A fragment whose content a later event repeats in full. May be removed after the later
+    /// event.
     Delta,
 }
 
@@ -53,7 +55,7 @@ pub const TYPES: &[&str] = &[
 ];
 
 impl Body {
-    /// The event table: name, durability and class of each type.
+    /// Returns the event's row in the event table: its name, durability and class.
     fn row(&self) -> (&str, Durability, Class) {
         use Class::{Delta, Fact, TurnEnd};
         use Durability::{Batched, Synced};
@@ -90,12 +92,13 @@ impl Body {
         self.row().0
     }
 
-    /// Returns whether a later event contains this one whole, so that this one may be removed.
+    /// Returns whether a later event repeats the content of this event in full, so that this event
+    /// may be removed.
     pub fn is_delta(&self) -> bool {
         self.row().2 == Class::Delta
     }
 
-    /// Returns whether the event must be on disk before anything follows from it.
+    /// Returns whether the event must be on disk before anything that depends on it happens.
     pub(crate) fn is_durable(&self) -> bool {
         self.row().1 == Durability::Synced
     }

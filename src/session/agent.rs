@@ -17,8 +17,8 @@ pub trait Agent: Send + Sync + 'static {
     /// before it completes, so it must watch `turn.cancel`.
     fn run<'a>(&'a self, turn: &'a Turn) -> BoxFuture<'a, Result<StopReason>>;
 
-    /// Ends background work, such as jobs, and waits for it within a bound. No turn runs during the
-    /// call; a later turn starts from a fresh environment.
+    /// Stops background work, such as jobs, and waits a limited time for it to end. No turn runs
+    /// during the call; a later turn starts from a fresh environment.
     fn close(&self) -> BoxFuture<'_, ()>;
 }
 
@@ -44,7 +44,7 @@ pub struct SessionSetup {
     pub directories: Vec<PathBuf>,
 }
 
-/// An agent in lists. `kind` is `native` for nuncio's own agent.
+/// An entry in the list of agents. `kind` is `native` for nuncio's own agent.
 #[derive(Clone, Debug)]
 pub struct AgentInfo {
     pub name: &'static str,

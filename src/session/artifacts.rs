@@ -1,5 +1,6 @@
-//! Retention of artifacts: removed [`limits::ARTIFACTS_KEPT`] after the last event of their
-//! session; a closed session keeps the newest, up to [`limits::ARTIFACTS_BYTES_MAX`].
+//! Retention of artifacts. They are removed [`limits::ARTIFACTS_KEPT`] after the last event of
+//! their session. A closed session keeps only its newest artifacts, up to
+//! [`limits::ARTIFACTS_BYTES_MAX`].
 
 use std::fs::{self, DirEntry};
 use std::path::Path;
@@ -41,19 +42,21 @@ fn removed_if_old(store: &Store, entry: &DirEntry, before_ms: u64) -> Result<()>
     for (file, ..) in files(&entry.path()) {
         fs::remove_file(file.path()).map_err(failed)?;
     }
-    // Fails if temporary directories of running processes are left.
+    // Fails if running processes still have temporary directories here.
     let _ = fs::remove_dir(entry.path());
     tracing::info!(session = %id, "removed the artifacts of an unused session");
     Ok(())
 }
 
-/// Time of the last change since the Unix epoch; now, if it cannot be read.
+/// Returns the time of the entry's last change since the Unix epoch, or the current time if the
+/// last change is unknown.
 fn modified(entry: &DirEntry) -> Duration {
     let modified = entry.metadata().and_then(|metadata| metadata.modified()).unwrap_or_else(|_| SystemTime::now());
     modified.duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// The files of a directory with the time of their last change and their size, oldest first.
+/// Returns the files in a directory, oldest first, each with the time of its last change and its
+/// size.
 fn files(dir: &Path) -> Vec<(DirEntry, Duration, u64)> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let mut files: Vec<_> = entries

@@ -24,7 +24,7 @@ pub(crate) struct PermissionAnswer {
 }
 
 impl PermissionAnswer {
-    /// The end of a request without a choice.
+    /// The answer to a request that ended without a choice.
     pub(crate) fn without_choice(outcome: PermissionOutcome, by: &str, reason: Option<&str>) -> PermissionAnswer {
         PermissionAnswer { outcome, option_id: None, by: by.into(), reason: reason.map(String::from) }
     }
@@ -48,8 +48,8 @@ struct PendingPermission {
     answer: oneshot::Sender<PermissionAnswer>,
 }
 
-/// RAII guard: a client that can answer is attached while this exists. Dropping the last one denies
-/// all open requests.
+/// RAII guard: a client that can answer permission requests is attached while the guard exists.
+/// Dropping the last guard denies all open requests.
 pub(crate) struct ResponderGuard(Arc<Broker>);
 
 impl Broker {
@@ -57,7 +57,7 @@ impl Broker {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Registers a client that can answer.
+    /// Registers a client that can answer permission requests.
     pub(crate) fn register_responder(self: &Arc<Self>) -> ResponderGuard {
         self.requests().responders += 1;
         ResponderGuard(self.clone())
@@ -79,8 +79,8 @@ impl Broker {
         self.requests().pending.contains_key(id)
     }
 
-    /// Answers a request with one of its options. Another option is an error and leaves the request
-    /// open.
+    /// Answers a request with one of its options. An option that was not offered is an error, and
+    /// the request stays open.
     pub(crate) fn answer(&self, id: &PermissionId, option_id: &str, by: &str, reason: Option<String>) -> Result<()> {
         let wrong = || format!("optionId: {option_id} was not offered");
         self.answer_with(id, |option| option.option_id == option_id, wrong, by, reason)
@@ -120,7 +120,7 @@ impl Broker {
     }
 
     /// Ends a request without an answer from a client: on a deadline, an invalid answer or a
-    /// cancel. Does nothing if the request is not open.
+    /// cancellation. Does nothing if the request is not open.
     pub(crate) fn dismiss(&self, id: &PermissionId, outcome: PermissionOutcome, by: &str, reason: &str) {
         resolve(&mut self.requests(), id, PermissionAnswer::without_choice(outcome, by, Some(reason)));
     }
@@ -134,8 +134,8 @@ fn resolve(requests: &mut OpenRequests, id: &PermissionId, answer: PermissionAns
 }
 
 impl ResponderGuard {
-    /// Returns whether the guard belongs to `broker`, and not to that of an earlier opening of the
-    /// session.
+    /// Returns whether the guard belongs to `broker`, and not to the broker of an earlier opening
+    /// of the session.
     pub(crate) fn is_for(&self, broker: &Arc<Broker>) -> bool {
         Arc::ptr_eq(&self.0, broker)
     }

@@ -27,11 +27,11 @@ pub(super) struct TurnSlots {
     closed: AtomicBool,
 }
 
-/// RAII guard: one running turn. Decrements the count on drop.
+/// RAII guard of one running turn. Decrements the count on drop.
 pub(super) struct TurnPermit(Arc<TurnSlots>);
 
 impl TurnSlots {
-    /// Slots for `max` turns.
+    /// Creates slots for `max` concurrent turns.
     pub(crate) fn new(max: usize) -> Arc<TurnSlots> {
         Arc::new(TurnSlots { count: watch::Sender::new(0), max, closed: AtomicBool::new(false) })
     }
@@ -86,7 +86,7 @@ impl Drop for TurnPermit {
     }
 }
 
-/// The error of a turn that is refused because the process ends.
+/// The error for a turn that is refused because the process is shutting down.
 pub(super) fn shutting_down() -> Error {
     Error::new(Kind::Overloaded, "nuncio is shutting down").hint("retry once it is back")
 }

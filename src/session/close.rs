@@ -1,4 +1,4 @@
-//! Closing sessions: by request, by deletion, at shutdown, and to save capacity.
+//! Closing sessions: on request, on deletion, at shutdown, and to free capacity.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,8 +15,9 @@ use crate::id::SessionId;
 use crate::limits;
 
 impl Sessions {
-    /// Ends the running turn, removes message deltas and releases ownership, even if a step fails.
-    /// Does nothing for a session that is not open.
+    /// Closes a session: ends the running turn, removes message deltas and releases ownership.
+    /// Ownership is released even if an earlier step fails. Does nothing for a session that is not
+    /// open.
     pub(crate) async fn close(&self, id: &SessionId) -> Result<()> {
         let Some(session) = self.opened(id) else { return self.row(id).map(drop) };
         session.drain().await;
@@ -92,7 +93,8 @@ impl Sessions {
         }
     }
 
-    /// Trims the artifacts of a session before it is closed, and records that in its log.
+    /// Removes a session's oldest artifacts in excess of the size limit before the session is
+    /// closed, and records the removal in the session's log.
     async fn trim_artifacts(&self, session: &OpenSession) {
         let dir = self.files[0].join(session.log.id.as_str());
         let removed = tokio::task::spawn_blocking(move || artifacts::trim(&dir)).await.unwrap_or_default();
@@ -128,8 +130,9 @@ impl Sessions {
         }
     }
 
-    /// Ensures capacity for one more open session by closing the least recently used one. If all
-    /// are in use, waits at most [`limits::CAPACITY_WAIT`] for one that no longer is.
+    /// Ensures capacity for one more open session by closing the least recently used session that
+    /// has no handles. If all sessions have handles, waits at most [`limits::CAPACITY_WAIT`] for
+    /// one to become unused.
     pub(super) async fn ensure_capacity(&self) -> Result<()> {
         let deadline = Instant::now() + limits::CAPACITY_WAIT;
         while self.sessions_open() >= self.capacity.sessions {
@@ -157,7 +160,8 @@ impl Sessions {
             let mut map = self.map();
             let unused = map.get(id).is_some_and(|session| session.is_unused(before_ms));
             let removed = if unused { map.remove(id) } else { None };
-            // While the map is locked, so that the next opening finds the session lock free.
+            // Release ownership while the map is locked, so that the next opening finds the session
+            // lock free.
             removed.map(|session| (session.is_owned(), session)).inspect(|(_, session)| session.ownership.release_now())
         };
         let Some((owned, session)) = removed else { return };
@@ -165,7 +169,8 @@ impl Sessions {
         if !owned {
             return;
         }
-        // Safe even if another process owns the session now: complete messages stay complete.
+        // Pruning is safe even if another process owns the session now, because it removes only
+        // deltas of messages that are already complete.
         let pruned = tokio::task::spawn_blocking(move || session.log.prune()).await;
         if let Ok(Err(error)) = pruned {
             tracing::warn!(session = %id, error = %error, "removing message deltas failed");

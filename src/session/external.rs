@@ -1,4 +1,4 @@
-//! Sessions that other processes own and this process reads: polling for their new events.
+//! Polls for new events in sessions that other processes own and this process reads.
 
 use std::sync::{Arc, Weak};
 
@@ -24,8 +24,9 @@ impl Sessions {
         Ok(())
     }
 
-    /// Polls for events of other processes, until shutdown, while one of their sessions is open
-    /// here or a client follows all sessions.
+    /// Starts a task that polls for events written by other processes. It polls while one of their
+    /// sessions is open in this process, or while a client follows all sessions. It ends at
+    /// shutdown.
     pub(super) fn watch_external_writers(self: &Arc<Self>) {
         let (sessions, opened, shutdown) = (Arc::downgrade(self), self.external.clone(), self.shutdown.clone());
         self.tasks.spawn(async move {
@@ -77,11 +78,11 @@ async fn poll(sessions: &Weak<Sessions>, watch: ChangeWatch, shutdown: &Cancella
 /// The open sessions of other processes that one poll found.
 #[derive(Default)]
 struct External {
-    /// There is one.
+    /// True if there is at least one such session.
     open: bool,
-    /// One is being acquired by this process, or released.
+    /// True if this process is acquiring or releasing one of the sessions.
     acquiring: bool,
-    /// Sessions with an open turn, whose owner may have ended.
+    /// Sessions with an open turn, whose owner may have died.
     orphans: Vec<Session>,
     deleted: Vec<Session>,
 }
@@ -91,7 +92,8 @@ impl External {
     fn read(sessions: Vec<Session>, changed: bool, find_orphans: bool) -> External {
         let mut external = External::default();
         for session in sessions {
-            // Held during `catch_up`, so that taking ownership, and with it writing, waits.
+            // The lock is held during `catch_up`, so that this process can take ownership, and thus
+            // write, only afterwards.
             match session.ownership.try_lock() {
                 Ok(lock) if lock.is_some() => continue,
                 Ok(_unowned) => {

@@ -1,5 +1,5 @@
-//! SessionFiles of a session: attachments of messages and artifacts of tools, each in a flat
-//! directory. File names cannot refer to paths outside of it.
+//! The files of a session: attachments of messages and artifacts of tools, each kind in a flat
+//! directory. File names cannot refer to paths outside of that directory.
 
 use std::fs;
 use std::io::{ErrorKind, Read};
@@ -25,18 +25,18 @@ pub(crate) struct SessionFile {
 }
 
 impl SessionFiles {
-    /// The files in `dir`, which is created with the first file.
+    /// Creates a handle to the files in `dir`. The directory is created with the first file.
     pub(crate) fn new(dir: PathBuf) -> SessionFiles {
         SessionFiles { dir }
     }
 
-    /// The path of a file of that name, whether or not it exists.
+    /// Returns the path of the file `name`, whether or not the file exists.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }
 
-    /// Stores `bytes` atomically as `name`, or under a numbered name if it exists. Returns the
-    /// name.
+    /// Stores `bytes` atomically as `name`, or under a numbered name if `name` exists. Returns the
+    /// name of the stored file.
     pub(crate) fn add(&self, name: &str, bytes: &[u8]) -> Result<String> {
         check_name(name)?;
         if bytes.len() > limits::ATTACHMENT_BYTES_MAX {
@@ -50,7 +50,7 @@ impl SessionFiles {
         written.map_err(|error| Error::io(format_args!("writing attachment {name}"), error))
     }
 
-    /// Links a complete file to the first free name.
+    /// Links the complete file `temporary` to the first free name: `name` or a numbered variant.
     fn link(&self, temporary: &Path, name: &str) -> std::io::Result<String> {
         let mut number = 1;
         loop {

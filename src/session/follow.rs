@@ -1,4 +1,4 @@
-//! Following a session's log: a cursor, and a watch that reports new events.
+//! Follows a session's log with a cursor and a watch channel that reports new events.
 
 use std::sync::Arc;
 
@@ -35,13 +35,13 @@ impl Follow {
         self.cursor
     }
 
-    /// Continues after `cursor`.
+    /// Moves the cursor, so that reading continues after `cursor`.
     pub(crate) fn seek(&mut self, cursor: Seq) {
         self.cursor = cursor;
     }
 
-    /// Returns the next events without waiting; empty when the cursor is at the head. May read the
-    /// disk.
+    /// Returns the next events without waiting for new ones; empty if the cursor is at the head.
+    /// May block on a disk read.
     pub(crate) fn ready(&mut self) -> Result<Vec<Arc<Event>>> {
         let head = self.log.head();
         let events = self.log.page(self.cursor, limits::PAGE_EVENTS, true)?;

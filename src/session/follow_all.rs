@@ -38,7 +38,7 @@ impl FollowAll {
         self.cursor
     }
 
-    /// Returns the next events without waiting; empty when the cursor is at the end.
+    /// Returns the next events without waiting for new ones; empty if the cursor is at the end.
     pub(crate) async fn read(&mut self) -> Result<Vec<StoredEvent>> {
         self.commits.mark_unchanged();
         self.read = Instant::now();
@@ -49,10 +49,11 @@ impl FollowAll {
         Ok(events)
     }
 
-    /// Waits for a commit since the last [`FollowAll::read`], and at least
-    /// [`limits::FOLLOW_ALL_PAUSE`] after it, so that one read covers many commits.
+    /// Waits until an event was committed after the last [`FollowAll::read`], and at least
+    /// [`limits::FOLLOW_ALL_PAUSE`] has passed since that read. The pause lets one read cover many
+    /// commits.
     pub(crate) async fn moved(&mut self) {
-        // Closed only when the log is dropped: then no commit follows.
+        // The channel closes only when the log is dropped. No commit can follow, so wait forever.
         if self.commits.changed().await.is_err() {
             std::future::pending::<()>().await;
         }

@@ -11,7 +11,7 @@ use crate::id::SessionId;
 
 impl Sessions {
     /// Copies the events of `parent`, up to the end of its last finished turn, into a new session
-    /// and applies `change` to it. Queued messages are not copied.
+    /// and applies `change` to the new session. Queued messages are not copied.
     pub(crate) async fn fork(&self, parent: &SessionId, change: SessionChange) -> Result<Session> {
         let (id, parent) = (SessionId::new(), self.open_read_only(parent).await?);
         let (until, setup) = parent.log.state_at_head(|state, head| {

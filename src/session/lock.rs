@@ -1,5 +1,5 @@
-//! Session ownership: an OS lock on a file for each session. The OS releases it when the owner
-//! ends, even on a crash.
+//! Session ownership: an OS lock on a file for each session. The OS releases the lock when the
+//! owner exits, even after a crash.
 
 use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, Write};
@@ -17,7 +17,8 @@ pub(crate) struct SessionLock {
 }
 
 impl SessionLock {
-    /// Takes the lock without waiting. If it is held, the `session_busy` error names the owner.
+    /// Takes the lock without waiting. If another process holds the lock, returns a `session_busy`
+    /// error that names the owner.
     pub(crate) fn take(dir: &Path, id: &SessionId) -> Result<SessionLock> {
         create_private_dir(dir)?;
         let path = dir.join(id.as_str());

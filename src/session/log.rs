@@ -1,5 +1,5 @@
-//! The event log of one session: its committed events, the state computed from them, and its end
-//! of the writer's queue.
+//! The event log of one session: its committed events, the state computed from them, and the sender
+//! of the log writer's queue.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -40,8 +40,8 @@ pub struct SessionLog {
     lost: watch::Sender<bool>,
 }
 
-/// The newest events, which followers read without the disk, and the current state. `failed` is set
-/// when an append was lost: further appends are refused.
+/// The newest events, which followers read without disk access, and the current state. `failed` is
+/// set when an append is lost; further appends are then refused.
 #[derive(Default)]
 struct Live {
     head: Seq,
@@ -51,8 +51,8 @@ struct Live {
 }
 
 impl SessionLog {
-    /// Opens the log of the session of `row` and computes its state from the stored events.
-    /// `pending` is the queue of the writer.
+    /// Opens the log of the session described by `row` and computes the session's state from the
+    /// stored events. `pending` is the sender of the writer's queue.
     pub(super) fn open(row: &SessionRow, store: Arc<Store>, pending: mpsc::Sender<Pending>) -> Result<Arc<SessionLog>> {
         let log = SessionLog {
             id: row.id.clone(),
@@ -75,12 +75,13 @@ impl SessionLog {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads the current state. `read` must be short, because the writer waits for it.
+    /// Calls `read` with the current state. `read` must return quickly, because the writer waits
+    /// for it.
     pub(crate) fn state<T>(&self, read: impl FnOnce(&SessionState) -> T) -> T {
         read(&self.live().state)
     }
 
-    /// Reads the current state and the seq of the last event it includes.
+    /// Calls `read` with the current state and the seq of the last event that the state includes.
     pub(crate) fn state_at_head<T>(&self, read: impl FnOnce(&SessionState, Seq) -> T) -> T {
         let live = self.live();
         read(&live.state, live.head)
@@ -91,37 +92,38 @@ impl SessionLog {
         self.live().head
     }
 
-    /// Appends without waiting for the commit; waits only for room in the queue. The next
-    /// [`SessionLog::commit`] reports a lost event.
+    /// Appends an event without waiting for its commit; waits only for room in the queue. If the
+    /// event is lost, the next [`SessionLog::commit`] returns an error.
     pub async fn emit(self: &Arc<Self>, turn: Option<TurnId>, body: Body) {
         let pending = Pending { log: self.clone(), turn, durable: body.is_durable(), body, done: None };
-        // Fails only when the process ends, because the writer ends with it.
+        // Fails only while the process exits, because the writer runs until then.
         let _ = self.pending.send(pending).await;
     }
 
-    /// Appends if the queue has room; otherwise the event is dropped.
+    /// Appends an event if the queue has room; otherwise the event is dropped.
     pub(crate) fn try_emit(self: &Arc<Self>, turn: Option<TurnId>, body: Body) {
         let _ = self.pending.try_send(Pending { log: self.clone(), turn, durable: body.is_durable(), body, done: None });
     }
 
-    /// Appends and waits until the event, and all events emitted before it, are committed.
+    /// Appends an event and waits until it, and all events emitted before it, are committed.
     pub async fn commit(self: &Arc<Self>, turn: Option<TurnId>, body: Body) -> Result<Seq> {
         let durable = body.is_durable();
         self.append(turn, body, durable).await?.await.map_err(|_| writer_gone())?
     }
 
-    /// Appends before an external effect: the event is synced to disk when this returns.
+    /// Appends an event that precedes an external effect. The event is synced to disk when this
+    /// function returns.
     pub(crate) async fn commit_durably(self: &Arc<Self>, turn: Option<TurnId>, body: Body) -> Result<Seq> {
         self.append(turn, body, true).await?.await.map_err(|_| writer_gone())?
     }
 
-    /// Appends to the queue. The receiver reports the commit.
+    /// Appends an event to the queue. The returned receiver reports the commit.
     async fn append(self: &Arc<Self>, turn: Option<TurnId>, body: Body, durable: bool) -> Result<oneshot::Receiver<Result<Seq>>> {
         self.append_holding(turn, body, durable, || ()).await
     }
 
-    /// Appends to the queue while holding the guard that `hold` returns, so that the append and the
-    /// change behind the guard are visible together.
+    /// Appends an event to the queue while holding the guard that `hold` returns, so that the
+    /// append and the change behind the guard are visible together.
     pub(super) async fn append_holding<T>(
         self: &Arc<Self>,
         turn: Option<TurnId>,
@@ -146,8 +148,8 @@ impl SessionLog {
         sent.map(|()| committed).map_err(|_| Error::new(Kind::Overloaded, "the log's queue is full"))
     }
 
-    /// Publishes committed events to followers. Called by the writer, and for events that were read
-    /// from another process.
+    /// Publishes committed events to followers. Called by the writer, and by
+    /// [`SessionLog::catch_up`] for events that other processes committed.
     pub(super) fn publish(&self, events: Vec<Event>, metrics: Option<&SessionMetrics>) {
         let Some(last) = events.last().map(|event| event.seq) else { return };
         let mut live = self.live();
@@ -179,7 +181,7 @@ impl SessionLog {
         let _ = self.lost.subscribe().wait_for(|lost| *lost).await;
     }
 
-    /// The error of the first lost append.
+    /// The error from the first lost append.
     pub(super) fn failed(&self) -> Option<Error> {
         self.live().failed.clone()
     }
@@ -238,7 +240,7 @@ impl SessionLog {
         Ok(())
     }
 
-    /// Calls `with` for all stored events after `after`, reading page by page.
+    /// Calls `with` for each stored event after `after`, reading page by page.
     fn each(&self, mut after: Seq, deltas: bool, mut with: impl FnMut(Event)) -> Result<()> {
         loop {
             let events = self.store.events(&self.id, self.key, after, limits::BATCH_EVENTS_MAX, deltas)?;
@@ -248,7 +250,8 @@ impl SessionLog {
         }
     }
 
-    /// Returns the events after `after` from memory, or `None` if they are only in the store.
+    /// Returns up to `limit` events after `after` from memory, or `None` if they are only in the
+    /// store.
     pub(super) fn tail_after(&self, after: Seq, limit: usize) -> Option<Vec<Arc<Event>>> {
         let live = self.live();
         if after >= live.head {
@@ -257,7 +260,8 @@ impl SessionLog {
         live.tail.after(after, limit)
     }
 
-    /// Returns a page of events. `deltas`: whether a page from the store includes `message.delta`.
+    /// Returns a page of events. If the page is read from the store, `deltas` tells whether it
+    /// includes deltas.
     pub(crate) fn page(&self, after: Seq, limit: usize, deltas: bool) -> Result<Vec<Arc<Event>>> {
         if let Some(events) = self.tail_after(after, limit) {
             return Ok(events);
@@ -278,7 +282,7 @@ fn writer_gone() -> Error {
     Error::internal("the log writer has ended")
 }
 
-/// The error of an append after ownership was lost.
+/// The error for an append after ownership was lost.
 pub(super) fn fenced(id: &SessionId) -> Error {
     Error::new(Kind::SessionBusy, format!("session {id} was taken over by another process"))
 }

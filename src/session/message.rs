@@ -1,4 +1,4 @@
-//! Messages on their way into the conversation, and the events that record them.
+//! Messages that are about to enter the conversation, and the events that record them.
 
 use crate::content::{Part, Role};
 use crate::event::{Body, Delivery};
@@ -13,7 +13,7 @@ pub struct IncomingMessage {
 }
 
 impl IncomingMessage {
-    /// A message of the user with a new id.
+    /// Creates a user message with a new id.
     pub(crate) fn user(parts: Vec<Part>) -> IncomingMessage {
         IncomingMessage { id: MessageId::new(), role: Role::User, parts }
     }
@@ -32,9 +32,9 @@ pub struct QueuedMessage {
     pub delivery: Delivery,
     /// If false, the message does not start a turn.
     pub auto_run: bool,
-    /// The client that sent it.
+    /// The client that sent the message.
     pub by: Option<String>,
-    /// The seq of its `message.queued`; 0 before that is committed.
+    /// The seq of the message's `message.queued` event; 0 before the event is committed.
     pub seq: Seq,
 }
 

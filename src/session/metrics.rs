@@ -8,19 +8,20 @@ use prometheus_client::metrics::histogram::Histogram;
 use super::state::SessionState;
 use crate::event::{Body, Event};
 
-/// Labels of an ended turn.
+/// Labels of the counter of ended turns.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(crate) struct TurnLabels {
     outcome: &'static str,
 }
 
-/// Labels of a number of tokens.
+/// Labels of the token counter.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(crate) struct TokenLabels {
     kind: &'static str,
 }
 
-/// Labels of a tool call. The tool name is not a label, because a model may invent names.
+/// Labels of the histogram of tool calls. The tool name is not a label, because a model may invent
+/// names.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(crate) struct ToolLabels {
     kind: String,
@@ -32,7 +33,7 @@ pub(crate) struct SessionMetrics {
     pub events: Counter,
     pub turns: Family<TurnLabels, Counter>,
     pub tokens: Family<TokenLabels, Counter>,
-    /// Seconds from the decision to the result.
+    /// Seconds from the start of a tool call's execution to its result.
     pub tools: Family<ToolLabels, Histogram, fn() -> Histogram>,
 }
 
@@ -49,7 +50,7 @@ impl Default for SessionMetrics {
 }
 
 impl SessionMetrics {
-    /// SessionMetrics an event. `state` is the session state before it.
+    /// Counts an event. `state` is the session state before the event.
     pub(crate) fn on(&self, event: &Event, state: &SessionState) {
         self.events.inc();
         let ended = |outcome| {

@@ -22,7 +22,7 @@ use crate::event::Body;
 use crate::id::Seq;
 use crate::limits;
 
-/// A session that is open in this process. It may be owned by another one.
+/// A session that is open in this process. Another process may own the session.
 pub struct OpenSession {
     pub log: Arc<SessionLog>,
     pub broker: Arc<Broker>,
@@ -34,9 +34,10 @@ pub struct OpenSession {
     pub(super) turn_slots: Arc<TurnSlots>,
     pub(super) tasks: TaskTracker,
     pub(super) shutdown: CancellationToken,
-    /// Cancelled when the session is no longer open. Its followers continue with the next opening.
+    /// Cancelled when the session is no longer open. Followers continue with the next opening of
+    /// the session.
     pub(super) gone: CancellationToken,
-    /// Time of the last request for it, in milliseconds since the Unix epoch.
+    /// Time of the last request for the session, in milliseconds since the Unix epoch.
     pub(super) used_ms: AtomicU64,
     /// The number of [`Session`] handles.
     pub(super) handles: AtomicUsize,
@@ -44,14 +45,14 @@ pub struct OpenSession {
     pub(super) unused: Arc<Notify>,
 }
 
-/// RAII guard and handle: the session stays open while a handle exists, unless it is closed by
-/// request. A session without handles may be closed to save capacity. The first handle is made
-/// while the map of open sessions is locked, the others are clones; so under that lock, a session
-/// without handles stays without.
+/// A handle to an open session, and an RAII guard: the session stays open while a handle exists,
+/// unless it is closed on request. A session without handles may be closed to free capacity. The
+/// first handle is created while the map of open sessions is locked, and further handles are
+/// clones. So while the map is locked, a session without handles cannot gain one from another task.
 pub struct Session(pub(super) Arc<OpenSession>);
 
 impl Session {
-    /// A new handle. Make the first one while the map of open sessions is locked.
+    /// Creates a handle. The first handle must be created while the map of open sessions is locked.
     pub(super) fn new(open: Arc<OpenSession>) -> Session {
         open.handles.fetch_add(1, Ordering::Relaxed);
         Session(open)
@@ -62,8 +63,8 @@ impl Session {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// After a lost append: acquires ownership again once the store is writable, which ends the
-    /// turn and calls that were left open.
+    /// Recovers from a lost append: acquires ownership again once the store is writable. That also
+    /// ends the turn and the tool calls that were left open.
     pub(super) fn recover(&self) {
         let session = self.clone();
         // Stop if another process took the session or deleted it.
@@ -112,7 +113,7 @@ impl OpenSession {
         self.turn_queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The error of a request to a session that is being closed.
+    /// The error for a request to a session that is being closed.
     pub(super) fn closing(&self) -> Error {
         Error::new(Kind::SessionBusy, format!("session {} is being closed", self.log.id)).hint("retry to reopen the session")
     }
@@ -139,14 +140,14 @@ impl OpenSession {
         self.ownership.is_held()
     }
 
-    /// Ends the turn and calls that a dead owner left open, then releases ownership.
+    /// Ends the turn and the tool calls that a dead owner left open, then releases ownership.
     pub(super) async fn close_orphan(&self) -> Result<()> {
         self.own().await?;
         self.ownership.release_if(|| Some(self.turn_queue()).filter(|turn_queue| turn_queue.is_idle())).await;
         Ok(())
     }
 
-    /// Records a request for the session.
+    /// Records the time of a request for the session.
     pub(super) fn used(&self) {
         self.used_ms.store(now_ms(), Ordering::Relaxed);
     }

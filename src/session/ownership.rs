@@ -21,9 +21,9 @@ use crate::store::Store;
 /// - Only the process that holds the lock appends. The kernel releases the lock when that process
 ///   dies, so a dead owner never blocks the session.
 /// - Each owner starts a new generation in the session's row, and each commit checks the
-///   generation. So an append of a former owner is refused, whatever happened to its lock.
-/// - A new owner reads all events and ends what the previous owner left open, before
-///   [`Ownership::is_held`] returns true and others append.
+///   generation. So an append by a former owner is refused, whatever happened to that owner's lock.
+/// - A new owner reads all events, and ends the turn and the tool calls that the previous owner
+///   left open. Only then does [`Ownership::is_held`] return true, so that other tasks can append.
 /// - After a lost append, the log refuses appends until a new generation starts. The lock is kept
 ///   during that time, so that no other process continues the session from an older state.
 /// - The mutex serializes acquiring, releasing and reading events of another owner.
@@ -37,7 +37,8 @@ pub(super) struct Ownership {
 }
 
 impl Ownership {
-    /// Ownership of a session: held from the start with the lock of a new session.
+    /// Creates the ownership of an open session. With `lock`, which a new session has, ownership is
+    /// held from the start.
     pub(crate) fn new(log: Arc<SessionLog>, store: Arc<Store>, locks: PathBuf, lock: Option<SessionLock>) -> Ownership {
         Ownership { log, store, locks, held: AtomicBool::new(lock.is_some()), lock: Mutex::new(lock) }
     }
@@ -47,10 +48,10 @@ impl Ownership {
         self.held.load(Ordering::Acquire)
     }
 
-    /// Ensures that this process owns the session. If the owner has ended, takes its lock and ends
-    /// the turn and calls it left open; if the owner is alive, returns `session_busy`. After a lost
-    /// append, ownership is acquired again in the same way. `may_take` is checked before a lock is
-    /// taken.
+    /// Ensures that this process owns the session. If another process owns the session, returns
+    /// `session_busy`. If the previous owner has exited, takes the lock, and ends the turn and the
+    /// tool calls that the previous owner left open. After a lost append, ownership is acquired
+    /// again in the same way. `may_take` is checked before the lock is taken.
     pub(crate) async fn acquire(&self, may_take: impl FnOnce() -> Result<()>) -> Result<()> {
         let mut held = self.lock.lock().await;
         let lost = self.log.failed();
@@ -61,8 +62,8 @@ impl Ownership {
             may_take()?;
         }
         if lost.is_some() {
-            // Flush: pending appends fail too, so none of them lands after ownership is
-            // re-acquired.
+            // Flush the queue: pending appends fail too, so that none of them is written after
+            // ownership is acquired again.
             let _ = self.log.commit(None, Body::notice(Severity::Error, "Events were lost", "the log could not be written")).await;
         }
         let lock = match held.take() {
@@ -88,7 +89,8 @@ impl Ownership {
         Ok(())
     }
 
-    /// Starts a new generation and reads the events of other processes. May wait for the store.
+    /// Starts a new generation and reads the events that other processes wrote. May wait for the
+    /// store.
     async fn start_generation(&self) -> Result<i64> {
         let (store, log) = (self.store.clone(), self.log.clone());
         let started = tokio::task::spawn_blocking(move || {
@@ -98,13 +100,15 @@ impl Ownership {
         started.await.map_err(|_| Error::internal("taking ownership of a session panicked"))?
     }
 
-    /// Ends the turn and calls that the previous owner left open, and appends the messages that do
-    /// not start a turn. `lost`: the error of the append that this process lost.
+    /// Ends the turn and the tool calls that the previous owner left open, and appends the queued
+    /// messages that do not start a turn. `lost` is the error from an append that this process
+    /// lost.
     async fn close_open_items(&self, lost: Option<&Error>) -> Result<()> {
         let turn = self.log.state(|state| state.turn.clone());
         for body in self.log.state(|state| state.closing()) {
             let body = match (body, lost) {
-                // The turn's process still runs and knows the reason.
+                // This process ran the turn and knows the reason: record a failure, not an
+                // interruption.
                 (Body::TurnInterrupted {}, Some(error)) => failed(error),
                 (body, _) => body,
             };
@@ -144,7 +148,7 @@ impl Ownership {
         }
     }
 
-    /// Releases ownership without waiting. The lock stays if it is in use.
+    /// Releases ownership without waiting. The lock is kept if another task is using it.
     pub(crate) fn release_now(&self) {
         self.held.store(false, Ordering::Release);
         if let Ok(mut lock) = self.lock.try_lock() {

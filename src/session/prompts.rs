@@ -17,9 +17,9 @@ pub(crate) use super::turn_queue::PromptRequest;
 
 /// A prompt that was accepted.
 pub(crate) enum Prompted {
-    /// Its turn has started.
+    /// The prompt's turn has started.
     Started(TurnHandle),
-    /// It waits for the running turn to end.
+    /// The prompt waits for the running turn to end.
     Waits(WaitingPrompt),
 }
 
@@ -66,10 +66,11 @@ impl Session {
         Ok(Prompted::Waits(WaitingPrompt { id, session: self.clone(), started: receiver }))
     }
 
-    /// Starts the turn of the prompt that has waited longest. With `waiting`, the queued messages
-    /// before it become part of the turn.
+    /// Starts the turn of the prompt that has waited longest. If `waiting` is true, the queued
+    /// messages become part of the turn, before the prompt.
     pub(super) fn start_waiting_prompt(&self, turn_queue: &mut TurnQueue, waiting: bool) {
-        // If it is not ready, the task of `answer_before_next` calls `promote` again.
+        // If the prompt is not ready, the task that `answer_before_next` started calls `promote`
+        // again.
         if !turn_queue.is_prompt_ready() {
             return;
         }
@@ -79,12 +80,13 @@ impl Session {
         let turn = self.launch(turn_queue, permit, input);
         self.answer_before_next(turn_queue, request.answered);
         if let Err(Ok(turn)) = started.send(Ok(turn)) {
-            // The request was dropped.
+            // The request that sent the prompt was dropped: the turn is no longer wanted.
             turn.cancel();
         }
     }
 
-    /// Starts the next prompt once the answer to this one is written.
+    /// Starts the next waiting prompt once `answered` is cancelled, which means that the answer to
+    /// this prompt is written.
     fn answer_before_next(&self, turn_queue: &mut TurnQueue, answered: CancellationToken) {
         turn_queue.answer_first(answered.clone());
         let session = self.clone();

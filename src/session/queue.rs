@@ -1,6 +1,6 @@
-//! Queued messages. They wait for the next step of the running turn, for its end, or, after a
-//! stopped turn, for the next turn. Each is recorded as an event, so that a restart does not lose
-//! it.
+//! Queued messages. A message waits for the next model request of the running turn, for the end of
+//! the running turn or, after a stopped turn, for the next turn. Each queued message is recorded as
+//! an event, so that a restart does not lose it.
 
 use tokio::sync::oneshot;
 
@@ -17,9 +17,9 @@ use crate::limits;
 
 /// The destination of a message.
 pub(crate) enum Placement {
-    /// A turn of its own, which is claimed.
+    /// A turn of its own, which is already claimed.
     Turn(TurnHandle),
-    /// The queue, for the running turn or the one after it.
+    /// The queue, for the running turn or the turn after it.
     Waits { committed: oneshot::Receiver<Result<Seq>>, turn: Option<TurnId> },
     /// The conversation, without a turn.
     Appended(oneshot::Receiver<Result<Seq>>),
@@ -35,8 +35,8 @@ impl Session {
         if turn_queue.is_closing() {
             return Err(self.closing());
         }
-        // No turn starts while the lock is held, and the end of an ended turn is already in the
-        // log's queue: an event appended here lies between the two.
+        // No turn starts while the turn queue is locked, and the last event of the previous turn is
+        // already in the log's queue. So an event appended here lies between the two turns.
         if turn_queue.is_idle() && queued.auto_run {
             let (message, by) = (queued.message.clone(), queued.by.clone());
             let permit = self.turn_slots.enter()?;
@@ -88,9 +88,9 @@ impl Session {
         }
     }
 
-    /// When no turn runs: appends the messages that do not start a turn, then starts a turn for the
-    /// message or the prompt that has waited longest. After a stopped or failed turn, only a prompt
-    /// starts one.
+    /// Promotes waiting work if no turn runs: appends the messages that do not start a turn, then
+    /// starts a turn for the message or the prompt that has waited longest. After a stopped or
+    /// failed turn, only a prompt starts a turn.
     pub(super) fn promote(&self) {
         let mut turn_queue = self.turn_queue();
         if turn_queue.turn().is_some() {
@@ -102,7 +102,8 @@ impl Session {
         }
         let owned = self.is_owned();
         if owned && self.log.state(|state| state.turn.is_some()) {
-            // The end of the turn is not committed yet; this is called again after it.
+            // The end of the turn is not committed yet; this function is called again after the
+            // commit.
             return;
         }
         turn_queue.promoted();
@@ -113,7 +114,7 @@ impl Session {
         }
         let next = self.log.state(|state| state.runs_next().filter(|_| continues).cloned());
         match next.filter(|next| turn_queue.precedes_prompts(next.seq)) {
-            // The new turn replaces the ended one, so the limit does not apply.
+            // The new turn replaces the ended one, so the limit on running turns does not apply.
             Some(next) => match self.turn_slots.enter_unlimited() {
                 Some(permit) => {
                     let input = TurnInput { message: next.message, by: next.by, waiting: false, retries: None };

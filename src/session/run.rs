@@ -1,4 +1,4 @@
-//! Runs turns: each on its own task, and its end is always recorded.
+//! Runs each turn on its own task, and always records the end of the turn.
 
 use std::panic::AssertUnwindSafe;
 
@@ -19,7 +19,7 @@ use crate::id::{Seq, TurnId};
 /// The input of a turn.
 pub(super) struct TurnInput {
     pub message: IncomingMessage,
-    /// The client that prompted.
+    /// The client that sent the prompt.
     pub by: Option<String>,
     /// If true, the queued messages precede the message in this turn.
     pub waiting: bool,
@@ -28,9 +28,9 @@ pub(super) struct TurnInput {
 }
 
 impl Session {
-    /// Starts a turn with the user's message; `by` is the client. The session is claimed when this
-    /// returns: another prompt gets `session_busy`, and a cancel applies to this turn. Messages
-    /// queued since a stopped turn precede the message.
+    /// Starts a turn with the user's message; `by` is the client that sent it. The session is
+    /// claimed when this function returns: another prompt gets `session_busy`, and a cancel applies
+    /// to this turn. Messages queued since a stopped turn precede the message.
     pub(crate) fn start_turn(&self, prompt: Vec<Part>, by: &str) -> Result<TurnHandle> {
         self.start(prompt, by, None)
     }
@@ -75,7 +75,7 @@ impl Session {
     }
 }
 
-/// A turn on its task.
+/// A turn that runs on its own task.
 struct RunningTurn {
     turn: Turn,
     session: Session,
@@ -98,7 +98,8 @@ impl RunningTurn {
         self.close(result).await
     }
 
-    /// Runs the agent. Cancels it when the log is lost: its events would not be recorded.
+    /// Runs the agent. Cancels the turn when an append is lost, because later events would not be
+    /// recorded.
     async fn work(&self) -> Result<StopReason> {
         let mut work = self.session.agent.run(&self.turn);
         tokio::select! {
@@ -130,10 +131,12 @@ impl RunningTurn {
         Ok(seq)
     }
 
-    /// After a panic: ends the messages, permissions and calls that the agent left open.
+    /// Cleans up after a panic: ends the messages, permission requests and tool calls that the
+    /// agent left open.
     async fn close_open_items(&self, panic: &str) -> Result<StopReason> {
         let error = Error::internal(format!("the agent panicked: {panic}"));
-        // Once this is committed, the state includes all earlier events.
+        // Wait for the commit, so that the state includes all earlier events when the open items
+        // are read.
         self.turn.commit(Body::notice(Severity::Error, "Internal error", error.message.clone())).await?;
         for body in self.turn.log.state(|state| state.closing()) {
             if !body.ends_turn() {
@@ -143,8 +146,8 @@ impl RunningTurn {
         Err(error)
     }
 
-    /// Ends the turn. The claim is released while the end is put into the log's queue, as
-    /// [`TurnQueue`] requires.
+    /// Ends the turn. The turn's claim on the session is released while the last event is put into
+    /// the log's queue, as [`TurnQueue`] requires.
     async fn close(self, result: Result<StopReason>) -> TurnEnd {
         let RunningTurn { turn: Turn { id, log, cancel, .. }, session, permit } = self;
         let result = match log.failed() {
@@ -169,7 +172,7 @@ impl RunningTurn {
             turn_queue
         };
         let appended = log.append_holding(Some(id.clone()), body, true, release).await;
-        // The claim is also released if the writer has ended.
+        // If the writer has exited, `release` was not called: release the claim here.
         session.turn_queue().release(&id);
         let committed = match appended {
             Ok(committed) => committed.await.unwrap_or_else(|_| Err(Error::internal("the log writer has ended"))),

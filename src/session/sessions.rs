@@ -1,4 +1,4 @@
-//! All sessions: the open ones, and the ones that are only in the store.
+//! All sessions: those that are open in this process, and those that are only in the store.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ pub struct Sessions {
     pub(super) store: Arc<Store>,
     pub(super) log: Log,
     pub(super) locks: PathBuf,
-    /// Artifacts and attachments: a directory for each session in each.
+    /// The artifacts directory and the attachments directory. Each has a subdirectory per session.
     pub(super) files: [PathBuf; 2],
     pub(super) agents: Arc<dyn Agents>,
     open: Mutex<HashMap<SessionId, Arc<OpenSession>>>,
@@ -50,7 +50,7 @@ pub struct Sessions {
 }
 
 impl Sessions {
-    /// Opens the sessions in `dir` (`nuncio.db`, `locks/`, `artifacts/`, `attachments/`).
+    /// Opens the store of sessions in `dir` (`nuncio.db`, `locks/`, `artifacts/`, `attachments/`).
     pub fn open_store(dir: &Path, agents: Arc<dyn Agents>, durability: Durability, capacity: Capacity) -> Result<Arc<Sessions>> {
         let store = Arc::new(Store::open(dir)?);
         if !store.is_read_only()
@@ -92,10 +92,11 @@ impl Sessions {
         self.map().get(id).cloned().map(Session::new)
     }
 
-    /// Creates a session that this process owns. `session.created` is committed when this returns.
+    /// Creates a session that this process owns. `session.created` is committed when this function
+    /// returns.
     pub async fn create(&self, cwd: PathBuf, mode: Mode, change: SessionChange) -> Result<Session> {
         let id = SessionId::new();
-        // Invalid project settings are an error before the session exists.
+        // Check the project settings first: if they are invalid, no session is created.
         self.agents.check(&SessionSetup {
             id: id.clone(),
             cwd: cwd.clone(),
@@ -132,8 +133,8 @@ impl Sessions {
         Ok(work(&session))
     }
 
-    /// Returns the session and takes ownership, unless another process owns it: then it can be read
-    /// and followed.
+    /// Returns the session and takes ownership of it. If another process owns the session, the
+    /// session is returned without ownership: it can be read and followed.
     pub(crate) async fn get(&self, id: &SessionId) -> Result<Session> {
         let session = self.with(id, Session::clone).await?;
         if !session.is_owned() {

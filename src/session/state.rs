@@ -20,7 +20,7 @@ pub struct SessionState {
     pub cwd: PathBuf,
     pub additional_directories: Vec<PathBuf>,
     pub title: Option<String>,
-    /// The mode, which may be one of a hosted agent.
+    /// The mode, which may be a mode of a hosted agent.
     pub mode: OptionValue<Mode>,
     /// `PROVIDER/NAME`, if it was set for this session.
     pub model: Option<String>,
@@ -42,7 +42,7 @@ pub struct SessionState {
     pub open_tools: Vec<OpenTool>,
     pub open_permissions: Vec<OpenPermission>,
     pub plan: Vec<PlanEntry>,
-    /// Rules remembered from `always` answers, oldest first.
+    /// Permission rules created by `always` answers, oldest first.
     pub rules: Vec<Rule>,
     pub context_tokens: u64,
     pub history: History,
@@ -64,7 +64,7 @@ pub struct OpenTool {
     pub kind: ToolKind,
     pub input: Value,
     pub locations: Vec<Location>,
-    /// When it started to run, in milliseconds since the Unix epoch.
+    /// When the call started to run, in milliseconds since the Unix epoch.
     pub running_ms: Option<u64>,
 }
 
@@ -76,12 +76,12 @@ pub struct OpenPermission {
     pub content: Vec<ToolContent>,
     pub options: Vec<PermissionOption>,
     pub deadline_ms: u64,
-    /// The seq of its `permission.requested`.
+    /// The seq of the request's `permission.requested` event.
     pub seq: Seq,
 }
 
 impl SessionState {
-    /// Adds an event. It must follow the earlier ones.
+    /// Adds an event. Events must be added in the order of the log.
     pub fn on(&mut self, event: &Event) {
         self.updated_ms = event.at_ms;
         match &event.body {
@@ -175,18 +175,18 @@ impl SessionState {
         }
     }
 
-    /// Queued messages that do not start a turn.
+    /// Returns the queued messages that do not start a turn.
     pub(crate) fn silent(&self) -> impl Iterator<Item = &IncomingMessage> {
         self.queue.iter().filter(|queued| !queued.auto_run).map(|queued| &queued.message)
     }
 
-    /// The queued message that starts the next turn if the last one completed.
+    /// Returns the queued message that starts the next turn if the last turn completed.
     pub(crate) fn runs_next(&self) -> Option<&QueuedMessage> {
         self.queue.iter().find(|queued| queued.auto_run)
     }
 
-    /// The events that end all open messages, permissions, calls and the turn, in order. They are
-    /// appended after the owner ended unexpectedly.
+    /// Returns the events that end all open messages, permission requests, tool calls and the turn,
+    /// in this order. They are appended after the session's owner died or the agent panicked.
     pub(crate) fn closing(&self) -> Vec<Body> {
         let mut bodies = Vec::new();
         for open in &self.open_messages {

@@ -29,7 +29,8 @@ impl Tail {
         }
     }
 
-    /// Returns up to `limit` events after `after`, or `None` if the next one is not in memory.
+    /// Returns up to `limit` events after `after`, or `None` if the first of them is no longer in
+    /// memory.
     pub(crate) fn after(&self, after: Seq, limit: usize) -> Option<Vec<Arc<Event>>> {
         let first = self.events.front()?.1.seq;
         if after + 1 < first {
@@ -40,7 +41,7 @@ impl Tail {
     }
 }
 
-/// Estimates the size of an event: its texts and a constant.
+/// Estimates the size of an event: the size of its texts plus a constant.
 fn approximate_bytes(body: &Body) -> usize {
     let part = |part: &Part| match part {
         Part::Text { text } | Part::Resource { text, .. } => text.len(),

@@ -4,8 +4,8 @@ use crate::content::Part;
 use crate::limits;
 
 /// Returns the first line of the prompt, truncated at a word boundary. Clients wrap context in
-/// elements (`<context>…</context>`): text outside of them is preferred to the text inside the
-/// first one.
+/// elements (`<context>…</context>`): text outside of elements is preferred to text inside the
+/// first element.
 pub(super) fn title_of(prompt: &[Part]) -> Option<String> {
     let texts = prompt.iter().filter_map(|part| match part {
         Part::Text { text } => Some(text.trim()),
@@ -33,7 +33,8 @@ fn unwrapped(mut text: &str) -> &str {
     text
 }
 
-/// Returns the text inside the first, possibly nested, elements.
+/// Returns the first line of the text inside the leading element, which may contain nested
+/// elements.
 fn inside(mut text: &str) -> Option<&str> {
     for _ in 0..limits::TITLE_DEPTH_MAX {
         let Some((content, _)) = element(text) else { break };

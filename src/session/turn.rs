@@ -1,4 +1,4 @@
-//! A turn: the work from one prompt to its stop, as its agent and its callers see it.
+//! A turn: the work from a prompt to its stop reason, as the agent and the callers see it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub struct Turn {
     pub clients: Arc<AttachedClients>,
     /// Cancelled when the turn must stop.
     pub cancel: CancellationToken,
-    /// The messages that start the turn: queued ones, then the prompt.
+    /// The messages that start the turn: queued messages, then the prompt.
     pub prompt: Vec<Part>,
     pub(super) broker: Arc<Broker>,
 }
@@ -59,8 +59,9 @@ impl Turn {
     }
 
     /// Requests permission from the attached clients and waits for the first answer, the deadline
-    /// or a cancel. Any outcome except an offered allow option denies. Returns the id for the
-    /// `permission.resolved` event, which the caller appends with the rule to remember.
+    /// or a cancellation. Every outcome except an offered allow option denies the tool call.
+    /// Returns the id for the `permission.resolved` event, which the caller appends with the rule
+    /// to remember.
     pub(crate) async fn ask(
         &self,
         tool_call_id: ToolCallId,
@@ -92,17 +93,18 @@ impl Turn {
     }
 }
 
-/// How a turn ended. `seq` is its last event: an answer to the prompt comes after it.
+/// How a turn ended. `seq` is the seq of the turn's last event; the answer to the prompt is sent
+/// after that event.
 #[derive(Clone, Debug)]
 pub(crate) struct TurnEnd {
     pub result: Result<StopReason>,
     pub seq: Seq,
-    /// Total of its model requests; `None` without a request.
+    /// Total usage of the turn's model requests; `None` if there were none.
     pub usage: Option<Usage>,
 }
 
 impl TurnEnd {
-    /// The end of a turn whose end is not in the log.
+    /// The end of a turn that could not be recorded in the log.
     pub(super) fn lost(error: Error) -> TurnEnd {
         TurnEnd { result: Err(error), seq: 0, usage: None }
     }
@@ -124,18 +126,18 @@ pub(super) struct TurnProgress {
 }
 
 impl TurnProgress {
-    /// The handle of a turn that has not started.
+    /// Creates the progress reporter and the handle of a turn that has not started.
     pub(crate) fn new(id: TurnId, cancel: CancellationToken) -> (TurnProgress, TurnHandle) {
         let ((opened, is_open), (done, end)) = (watch::channel(false), watch::channel(None));
         (TurnProgress { opened, end: done }, TurnHandle { id, cancel, opened: is_open, end })
     }
 
-    /// The prompt is in the log.
+    /// Reports that the prompt is in the log.
     pub(crate) fn opened(&self) {
         self.opened.send_replace(true);
     }
 
-    /// The turn has ended.
+    /// Reports that the turn has ended.
     pub(crate) fn ended(self, end: TurnEnd) {
         self.end.send_replace(Some(end));
     }
@@ -147,11 +149,12 @@ impl TurnHandle {
         self.cancel.cancel();
     }
 
-    /// Waits until the prompt is in the log. Returns the error of a turn that failed before that.
+    /// Waits until the prompt is in the log. If the turn fails before that, returns the turn's
+    /// error.
     pub(crate) async fn opened(&mut self) -> Result<()> {
         match self.opened.wait_for(|opened| *opened).await.map(drop) {
             Ok(()) => Ok(()),
-            // The task ended before that.
+            // The turn's task ended before the prompt was in the log.
             Err(_) => self.end().await.result.map(drop),
         }
     }

@@ -16,16 +16,16 @@ use crate::limits;
 /// Invariants, under the mutex that guards the value:
 ///
 /// - At most one turn is claimed. [`TurnQueue::claim`] precedes the start of its task;
-///   [`TurnQueue::end`] releases it in the moment in which its last event enters the log's queue.
-///   So the events of the next turn follow that event, and a client that sees the event can start
-///   the next turn.
+///   [`TurnQueue::end`] releases the claim at the moment when the turn's last event enters the
+///   log's queue. So the events of the next turn follow that event, and a client that sees the
+///   event can start the next turn.
 /// - While `promoting` is true, no turn is claimed, and only `Session::promote` claims one: for the
 ///   message or the prompt that has waited longest. New messages and prompts wait.
 /// - Once `closing` is true, no turn is claimed any more.
 /// - At most [`limits::PROMPTS_WAITING_MAX`] prompts and [`limits::QUEUED_MESSAGES_MAX`] messages
-///   wait. A prompt that is removed without an answer is answered `cancelled`.
-/// - The messages that wait are those of the session's state plus `enqueuing` minus `dequeuing`,
-///   because the state lags behind the log's queue.
+///   wait. Dropping a waiting prompt answers it with `cancelled`.
+/// - The waiting messages are the queue in the session's state, plus `enqueuing`, minus
+///   `dequeuing`, because the state lags behind the log's queue.
 #[derive(Default)]
 pub(super) struct TurnQueue {
     turn: Option<TurnHandle>,
@@ -34,29 +34,31 @@ pub(super) struct TurnQueue {
     /// A turn has ended and a queued message or prompt is next: a call of `promote` is due.
     promoting: bool,
     /// Prompts that wait for the running turn to end, oldest first. They are kept in memory only,
-    /// because a prompt ends with the request that sent it.
+    /// because a prompt is dropped when the request that sent it ends.
     prompts: VecDeque<QueuedPrompt>,
     /// Cancelled once the answer to the last started prompt is written. The next prompt's turn
     /// starts after that.
     answered: Option<CancellationToken>,
-    /// Messages whose `message.queued` is in the log's queue and may not be in the state yet.
+    /// Messages whose `message.queued` event is in the log's queue and may not be in the state yet.
     enqueuing: Vec<MessageId>,
-    /// Messages whose completion is in the log's queue while the state still lists them as queued.
+    /// Messages whose `message.completed` event is in the log's queue while the state still lists
+    /// them as queued.
     dequeuing: Vec<MessageId>,
 }
 
 /// The request that sent a prompt.
 #[derive(Clone, Debug)]
 pub(crate) struct PromptRequest {
-    /// The client that sent it.
+    /// The client that sent the request.
     pub by: String,
     /// Cancelled when the client no longer wants the prompt to run.
     pub cancel: CancellationToken,
-    /// Cancelled once the answer is written: the next prompt's turn starts after it.
+    /// Cancelled once the answer to the request is written. The next prompt's turn starts after
+    /// that.
     pub answered: CancellationToken,
 }
 
-/// A prompt that waits. Dropping it answers `cancelled`.
+/// A waiting prompt. Dropping it answers the request with `cancelled`.
 pub(super) struct QueuedPrompt {
     pub message: IncomingMessage,
     pub request: PromptRequest,
@@ -91,8 +93,9 @@ impl TurnQueue {
         self.turn.take_if(|running| running.id == *id);
     }
 
-    /// Releases the claim of a turn that ends. After a completed turn, a queued message is next;
-    /// `runs_next`: the session's state lists one. After any turn, a waiting prompt is next.
+    /// Releases the claim of a turn that ends. A queued message can run next only after a completed
+    /// turn, a waiting prompt after any turn. `runs_next` tells whether the session's state lists a
+    /// message that can run next.
     pub(crate) fn end(&mut self, id: &TurnId, completed: bool, runs_next: bool) {
         self.release(id);
         self.promoting = completed && (runs_next || !self.enqueuing.is_empty()) || !self.prompts.is_empty();
@@ -106,7 +109,7 @@ impl TurnQueue {
         self.refuse_prompts(error);
     }
 
-    /// Ends the promotion: the caller of `promote` has chosen what comes next, or nothing does.
+    /// Ends the promotion: `promote` has chosen what runs next, or nothing runs next.
     pub(crate) fn promoted(&mut self) {
         self.promoting = false;
     }
@@ -141,8 +144,8 @@ impl TurnQueue {
         self.prompts.retain(|prompt| prompt.message.id != *id);
     }
 
-    /// Returns whether a prompt can start now. If it must wait for the answer to the previous one,
-    /// the promotion stays due.
+    /// Returns whether a prompt can start now. If a prompt must wait for the answer to the previous
+    /// prompt, the promotion stays due.
     pub(crate) fn is_prompt_ready(&mut self) -> bool {
         self.prompts.retain(|prompt| !prompt.request.cancel.is_cancelled());
         if self.prompts.is_empty() {
@@ -158,7 +161,7 @@ impl TurnQueue {
         self.prompts.pop_front()
     }
 
-    /// Sets the token of the answer that precedes the next prompt.
+    /// Sets the token that is cancelled once the answer to the current prompt is written.
     pub(crate) fn answer_first(&mut self, answered: CancellationToken) {
         self.answered = Some(answered);
     }
@@ -186,24 +189,25 @@ impl TurnQueue {
         queue.len() + self.enqueuing.iter().filter(|id| !in_state(id)).count()
     }
 
-    /// The `message.queued` of a message is in the log's queue.
+    /// Records that a message's `message.queued` event is in the log's queue.
     pub(crate) fn enqueuing(&mut self, id: MessageId) {
         self.enqueuing.push(id);
     }
 
-    /// The `message.queued` of a message is committed, or lost.
+    /// Records that a message's `message.queued` event is committed or lost.
     pub(crate) fn enqueued(&mut self, id: &MessageId) {
         self.enqueuing.retain(|enqueuing| enqueuing != id);
     }
 
-    /// Removes those of the queued messages whose completion is in the log's queue already.
+    /// Removes the messages from `queued` whose `message.completed` event is already in the log's
+    /// queue.
     pub(crate) fn without_dequeuing(&mut self, mut queued: Vec<IncomingMessage>) -> Vec<IncomingMessage> {
         self.dequeuing.retain(|id| queued.iter().any(|message| message.id == *id));
         queued.retain(|message| !self.dequeuing.contains(&message.id));
         queued
     }
 
-    /// The completion of a queued message is in the log's queue.
+    /// Records that the `message.completed` event of a queued message is in the log's queue.
     pub(crate) fn dequeuing(&mut self, id: MessageId) {
         self.dequeuing.push(id);
     }

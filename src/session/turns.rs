@@ -31,14 +31,14 @@ pub(crate) struct TurnRecord {
     pub stop_reason: Option<StopReason>,
     /// Set for a failed turn.
     pub error: Option<Box<TurnFailure>>,
-    /// The client that prompted.
+    /// The client that sent the prompt.
     pub by: Option<Arc<str>>,
-    /// Total of its model requests; `None` before the first.
+    /// Total usage of the turn's model requests; `None` before the first.
     pub usage: Option<Usage>,
     pub started_ms: u64,
     pub ended_ms: u64,
     pub first_seq: Seq,
-    /// 0 while it runs, like `ended_ms`.
+    /// 0 while the turn runs, like `ended_ms`.
     pub last_seq: Seq,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct TurnFailure {
 pub struct TurnRecords(Vec<TurnRecord>);
 
 impl TurnRecords {
-    /// Adds an event. It must follow the earlier ones.
+    /// Adds an event. Events must be added in the order of the log.
     pub(crate) fn on(&mut self, event: &Event) {
         match &event.body {
             Body::TurnStarted { by, .. } => self.start(by.as_deref(), event),
@@ -100,7 +100,8 @@ impl TurnRecords {
 
     fn start(&mut self, by: Option<&str>, event: &Event) {
         let Some(id) = &event.turn_id else { return };
-        // Share the name with the previous turn: mostly one client prompts.
+        // Share the client's name with the previous turn, because usually the same client sends all
+        // prompts.
         let before = self.0.last().and_then(|last| last.by.clone());
         self.0.push(TurnRecord {
             id: id.clone(),

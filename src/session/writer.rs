@@ -50,7 +50,8 @@ impl Log {
         self.pending.max_capacity() - self.pending.capacity()
     }
 
-    /// Counts commits: those of this process, and those of other processes when they are detected.
+    /// Returns the counter of commits: those of this process, and those of other processes when
+    /// they are detected.
     pub(crate) fn commits(&self) -> &watch::Sender<u64> {
         &self.commits
     }
@@ -128,8 +129,8 @@ fn group(batch: &mut Vec<Pending>) -> Vec<Group> {
     groups
 }
 
-/// Merges `next` into `last` if both are deltas of one message or output updates of one call, of
-/// which the newest replaces the other. Otherwise returns `next`.
+/// Merges `next` into `last` if both are deltas of one message or output updates of one tool call,
+/// of which the newer replaces the older. Otherwise returns `next`.
 fn merge(last: &mut Body, next: Body) -> Option<Body> {
     match (last, next) {
         (Body::MessageDelta { message_id, text, .. }, Body::MessageDelta { message_id: next_id, text: more, .. })
@@ -151,7 +152,8 @@ fn merge(last: &mut Body, next: Body) -> Option<Body> {
 
 fn commit(writer: &mut Writer, groups: Vec<Group>, durable: bool, metrics: &SessionMetrics) {
     if groups.is_empty() {
-        // All events were refused: an empty transaction would wait for the store's lock.
+        // All events were refused. Skip the transaction, because even an empty one waits for the
+        // store's lock.
         return;
     }
     let (mut appends, mut others) = (Vec::with_capacity(groups.len()), Vec::with_capacity(groups.len()));
@@ -193,9 +195,8 @@ fn commit(writer: &mut Writer, groups: Vec<Group>, durable: bool, metrics: &Sess
     }
 }
 
-/// Commits; retries while another process locks the store, for at most
-/// [`limits::STORE_LOCKED_MAX`]. If the first attempt failed, also returns how long the commit
-/// took.
+/// Commits the appends. Retries while another process locks the store, for at most
+/// [`limits::STORE_LOCKED_MAX`]. If the first attempt failed, also returns the total duration.
 fn write(writer: &mut Writer, appends: &[Append], durable: bool) -> (Result<Vec<bool>>, Option<Duration>) {
     let began = Instant::now();
     let mut waited = None;

@@ -17,7 +17,7 @@ use crate::workspace::create_private_dir;
 /// [`super::Writer`].
 pub(crate) struct Store {
     path: PathBuf,
-    /// How to read a database that cannot be written; `None` if it can.
+    /// How to read the database if it cannot be written; `None` if it is writable.
     read_access: Option<ReadAccess>,
     pool: Mutex<Vec<Connection>>,
 }
@@ -107,8 +107,8 @@ fn open(path: &Path) -> rusqlite::Result<Option<Connection>> {
     let db = Connection::open_with_flags(path, flags)?;
     db.busy_timeout(limits::STORE_BUSY)?;
     if migrations::are_newer(&db)? {
-        // Otherwise closing the last connection checkpoints the write-ahead log into the database
-        // file.
+        // Without this setting, closing the last connection would checkpoint the write-ahead log
+        // into the newer version's database file.
         db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         return Ok(None);
     }
@@ -119,19 +119,20 @@ fn open(path: &Path) -> rusqlite::Result<Option<Connection>> {
     Ok(Some(db))
 }
 
-/// Returns whether the error means that another process holds a lock.
+/// Returns whether the error code means that another connection holds a lock.
 pub(super) fn is_busy(code: Option<ErrorCode>) -> bool {
     use ErrorCode::{DatabaseBusy, DatabaseLocked, FileLockingProtocolFailed};
     matches!(code, Some(DatabaseBusy | DatabaseLocked | FileLockingProtocolFailed))
 }
 
-/// Detects writes of other connections: [`ChangeWatch::version`] changes when one has written.
+/// Detects writes by other connections: [`ChangeWatch::version`] changes after such a write.
 pub(crate) struct ChangeWatch {
     db: Connection,
 }
 
 impl ChangeWatch {
-    /// The data version (SQLite, `PRAGMA data_version`). Comparable only within one `ChangeWatch`.
+    /// Returns the database's data version (SQLite, `PRAGMA data_version`). Versions are comparable
+    /// only within one `ChangeWatch`.
     pub(crate) fn version(&self) -> i64 {
         self.db.pragma_query_value(None, "data_version", |row| row.get(0)).unwrap_or(0)
     }

@@ -1,4 +1,4 @@
-//! Rows of events. The [`Writer`] appends them; every connection can read them.
+//! Event rows. The [`Writer`] appends them; every connection can read them.
 
 use std::path::PathBuf;
 
@@ -14,8 +14,8 @@ use crate::limits;
 pub(crate) struct Append {
     /// Rowid of the session.
     pub key: i64,
-    /// The generation that the owner received when it took the session. Each later owner has a
-    /// higher one.
+    /// The generation that the owner received when it took the session. Each later owner receives a
+    /// higher generation.
     pub generation: i64,
     pub events: Vec<Event>,
 }
@@ -30,7 +30,7 @@ pub(crate) struct StoredEvent {
 /// The connection that appends events.
 pub(crate) struct Writer {
     db: Connection,
-    /// `PRAGMA synchronous` is FULL.
+    /// True if `PRAGMA synchronous` is FULL.
     full: bool,
 }
 
@@ -40,9 +40,10 @@ impl Store {
         Ok(Writer { db: self.connect()?, full: false })
     }
 
-    /// Returns a page of events with a seq above `after`, in order: at most `limit` events, ending
-    /// with the event that brings it above [`limits::PAGE_BYTES_MAX`]. An empty page means that
-    /// there are no more. `deltas` includes `message.delta` events.
+    /// Returns a page of events with a seq above `after`, in order. The page has at most `limit`
+    /// events, and ends with the event that brings its size above [`limits::PAGE_BYTES_MAX`]. An
+    /// empty page means that there are no more events. If `deltas` is false, the page omits deltas
+    /// ([`Body::is_delta`]).
     pub(crate) fn events(&self, session: &SessionId, key: i64, after: Seq, limit: usize, deltas: bool) -> Result<Vec<Event>> {
         self.with("reading events from", |db| {
             let sql = if deltas {
@@ -97,8 +98,8 @@ impl Store {
         })
     }
 
-    /// Deletes the `message.delta` events of a session before seq `before`, and returns their
-    /// number. The `message.completed` events stay.
+    /// Deletes a session's deltas ([`Body::is_delta`]) before seq `before`, and returns their
+    /// number. The events that repeat their content, such as `message.completed`, are kept.
     pub(crate) fn prune_deltas(&self, key: i64, before: Seq) -> Result<usize> {
         self.with("pruning", |db| {
             let mut delete = db.prepare_cached("DELETE FROM events WHERE session = ?1 AND seq < ?2 AND delta = 1")?;
@@ -121,12 +122,12 @@ fn event(session: &SessionId, row: &Row<'_>) -> rusqlite::Result<Event> {
 }
 
 impl Writer {
-    /// Commits all appends in one transaction; with `durable`, it is on disk before this returns.
-    /// Returns, for each append, whether its generation still owns the session; appends of former
-    /// owners are not written.
+    /// Commits all appends in one transaction; if `durable` is true, the transaction is synced to
+    /// disk before this function returns. Returns, for each append, whether its generation still
+    /// owns the session. Appends by former owners are not written.
     pub(crate) fn commit(&mut self, appends: &[Append], durable: bool) -> Result<Vec<bool>> {
         self.write(appends, durable).map_err(|error| {
-            // Roll back, so that the next commit starts a transaction of its own.
+            // Roll back, so that the next commit starts a new transaction.
             if !self.db.is_autocommit() {
                 let _ = self.db.execute_batch("ROLLBACK");
             }
@@ -150,7 +151,7 @@ impl Writer {
     }
 }
 
-/// Appends if the generation still owns the session. Returns whether it does.
+/// Appends the events if the append's generation still owns the session. Returns whether it does.
 fn append_to(db: &Connection, append: &Append) -> rusqlite::Result<bool> {
     let Some(last) = append.events.last() else { return Ok(true) };
     let mut fence = db.prepare_cached("UPDATE sessions SET head = ?1, updated_ms = ?2 WHERE key = ?3 AND generation = ?4")?;

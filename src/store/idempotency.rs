@@ -1,4 +1,4 @@
-//! Rows of idempotency keys: a digest of each request that carried a key, and its recorded
+//! Idempotency keys: for each request that carried a key, a digest of the request and the recorded
 //! response.
 
 use rusqlite::{OptionalExtension, params};
@@ -11,13 +11,13 @@ use crate::limits;
 pub(crate) struct IdempotencyRecord {
     /// Digest of the request that carried the key.
     pub asked: Vec<u8>,
-    /// The recorded response. `None`: the request has no recorded response.
+    /// The recorded response; `None` if no response was recorded.
     pub text: Option<String>,
 }
 
 impl Store {
-    /// Claims an unused key and returns `None`; for a used key, returns its record. Deletes keys
-    /// that are too old or too many.
+    /// Claims a key. Returns `None` if the key was unused, otherwise the key's record. Also deletes
+    /// expired keys, and the oldest keys in excess of [`limits::IDEMPOTENCY_KEYS_MAX`].
     pub(crate) fn claim_key(&self, principal: &str, key: &str, asked: &[u8], at_ms: u64) -> Result<Option<IdempotencyRecord>> {
         let oldest = at_ms.saturating_sub(limits::IDEMPOTENCY_KEPT.as_millis() as u64);
         self.with("claiming a key in", |db| {

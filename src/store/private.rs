@@ -1,4 +1,4 @@
-//! The database file is readable by its owner only.
+//! Makes the database file readable only by its owner.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;

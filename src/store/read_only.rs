@@ -13,7 +13,7 @@ use crate::limits;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReadAccess {
     Locked,
-    /// Without locks: there is no WAL file, and none can be created.
+    /// Without locks: the WAL file is missing or empty, and no WAL index can be created.
     Immutable,
 }
 
@@ -41,9 +41,9 @@ fn escaped(path: &Path) -> String {
     bytes.map(|byte| if plain(*byte) { char::from(*byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }
 
-/// Chooses how to read. SQLite reads a WAL file by its index (`-shm`), which it cannot create in a
-/// read-only directory. Without a WAL file, or with an empty one, the database is complete and can
-/// be opened as immutable.
+/// Chooses how to read the database. To read a WAL file, SQLite needs its index (`-shm`), which
+/// SQLite cannot create in a read-only directory. If the WAL file is missing or empty, the database
+/// file is complete and can be opened as immutable.
 pub(crate) fn choose(path: &Path) -> Result<ReadAccess> {
     let log = PathBuf::from(format!("{}-wal", path.display()));
     let logged = log.metadata().is_ok_and(|metadata| metadata.len() > 0);

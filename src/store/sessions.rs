@@ -1,4 +1,4 @@
-//! Rows of sessions: the metadata that can be read without reading events.
+//! Session rows: the metadata that can be read without reading events.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -84,7 +84,7 @@ impl Store {
     /// Creates a session with a copy of the events of session `parent` up to seq `until`. `created`
     /// replaces the first event; deltas and messages that are still queued are left out. The events
     /// are copied page by page, so that other connections can write in between; the new session is
-    /// listed when the copy is complete.
+    /// listed only once the copy is complete.
     pub(crate) fn fork_session(&self, parent: i64, created: &Event, until: Seq, owner: u32) -> Result<SessionRow> {
         let insert = "INSERT INTO sessions (id, owner, cwd, directories, title, created_ms, updated_ms) \
                       SELECT ?1, ?2, cwd, directories, title, ?3, ?3 FROM sessions WHERE key = ?4";
@@ -130,8 +130,8 @@ impl Store {
         })
     }
 
-    /// Makes process `owner` the owner and returns the new generation. Appends of earlier
-    /// generations are refused from then on.
+    /// Makes process `owner` the session's owner and returns the new generation. From then on,
+    /// appends of earlier generations are refused.
     pub(crate) fn take_session(&self, key: i64, owner: u32) -> Result<i64> {
         self.with("taking a session in", |db| {
             let mut update = db.prepare_cached(
@@ -153,8 +153,8 @@ impl Store {
         })
     }
 
-    /// Removes the remains of sessions that were deleted before `before_ms`, and sessions older
-    /// than that without events.
+    /// Removes the remains of sessions that were deleted before `before_ms`, and sessions without
+    /// events that were last updated before that time.
     pub(crate) fn forget_deleted(&self, before_ms: u64) -> Result<()> {
         self.with("removing deleted sessions from", |db| {
             let gone = "SELECT key FROM sessions WHERE head = 0 AND updated_ms < ?1";
