@@ -148,11 +148,7 @@ async fn the_doctor_says_what_is_wrong() {
 async fn the_demo_mends_its_repository() {
     let home = Home::new();
     let ran = home.run(&["demo", "--yes"], "").await;
-    check(
-        &ran,
-        0,
-        &["Changes:", "-    count = NR - 1", "+    count = NR", "all three tests pass", "nuncio sessions show sess_"],
-    );
+    check(&ran, 0, &["Changes:", "-    count = NR - 1", "+    count = NR", "all three tests pass", "nuncio sessions show sess_"]);
     let id = ran.stdout.split("nuncio sessions show ").nth(1).unwrap().trim();
     check(&home.run(&["sessions", "show", id], "").await, 0, &["> The tests of this repository fail", "mean.sh"]);
     let permissions = home.log(id).await.iter().filter(|event| event["body"]["type"] == "permission.requested").count();

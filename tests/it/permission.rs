@@ -30,7 +30,7 @@ async fn verdict(home: &Home, mode: &str, tool: &str, input: &Value) -> Verdict 
     let said = line["output"].as_str().unwrap();
     match ran.code {
         0 if line["ok"] == true => Allow,
-        4 if said.contains("asked") => Ask,
+        4 if said.contains("requires permission") => Ask,
         4 if line["ok"] == false => Deny,
         _ => panic!("{mode} {tool} {input}: {ran:?}"),
     }

@@ -90,7 +90,10 @@ async fn without_roots_nothing_is_shown() {
     world.context.workspace = Arc::new(workspace);
     for name in ["git_status", "git_diff"] {
         let told = world.told(name, json!({})).await;
-        assert!(told.starts_with("error the repository ") && told.ends_with(" is outside the session's directories"), "{name}: {told}");
+        assert!(
+            told.starts_with("error the repository ") && told.ends_with(" is outside the session's directories"),
+            "{name}: {told}"
+        );
     }
 }
 
