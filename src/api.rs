@@ -1,5 +1,5 @@
 //! The method table: every call that a transport serves, defined once. Transports decode requests
-//! into these calls and encode their results and the events of sessions.
+//! into these calls and encode the results and the session events.
 
 mod app;
 mod artifact;

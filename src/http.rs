@@ -1,5 +1,5 @@
-//! The HTTP server: the method table as REST and JSON-RPC, events as server-sent events, and the
-//! web console. It shares its sessions with the other transports of the process.
+//! The HTTP server. Serves the method table over REST and JSON-RPC, events as server-sent events,
+//! and the web console. The server shares its sessions with the other transports of the process.
 
 mod auth;
 mod call;
@@ -42,23 +42,23 @@ use pending_connections::PendingConnections;
 use state::AppState;
 pub(crate) use tokens::Tokens;
 
-/// Options of the HTTP server, from the command line.
+/// HTTP server options from the command line.
 #[derive(Clone, Debug)]
 pub(crate) struct HttpOptions {
     pub address: SocketAddr,
     /// Allows addresses outside the loopback interface.
     pub public: bool,
-    /// A reverse proxy terminates TLS.
+    /// True if a reverse proxy terminates TLS.
     pub behind_proxy: bool,
-    /// Host names that requests may name, in addition to those of the loopback.
+    /// Host names that the `Host` header may contain, in addition to the loopback names.
     pub hosts: Vec<String>,
-    /// Allowed origins (RFC 6454), in addition to our own.
+    /// Allowed origins (RFC 6454), in addition to the server's own origin.
     pub origins: Vec<String>,
-    /// Directories that sessions may work in, without symlinks.
+    /// Directories that sessions may work in, with symlinks resolved.
     pub roots: Vec<PathBuf>,
 }
 
-/// The HTTP server: bound to its address, serving once [`HttpServer::serve`] is called.
+/// The HTTP server, bound to its address. [`HttpServer::serve`] makes it accept connections.
 pub(crate) struct HttpServer {
     listener: TcpListener,
     tls: Option<tokio_rustls::TlsAcceptor>,
@@ -103,14 +103,15 @@ impl HttpServer {
         Ok(format!("{}://{address}", if self.tls.is_some() { "https" } else { "http" }))
     }
 
-    /// The URL with the owner token, for a browser. Browsers do not send the fragment to the
-    /// server.
+    /// The URL to open in a browser. It contains the owner token in the fragment, which browsers do
+    /// not send to the server.
     pub(crate) fn ready_url(&self) -> Result<String> {
         Ok(format!("{}/#token={}", self.url()?, self.token))
     }
 
-    /// Serves until `stop` is cancelled. Then running turns get `http.drain_s` to end before they
-    /// are cancelled, and streams end with the last event.
+    /// Serves requests until `stop` is cancelled. Then waits up to `http.drain_s` seconds for the
+    /// running turns, cancels the remaining turns, and closes each event stream after its last
+    /// event.
     pub(crate) async fn serve(self, stop: CancellationToken) {
         let HttpServer { listener, tls, state, .. } = self;
         let connections = TaskTracker::new();
@@ -128,7 +129,8 @@ impl HttpServer {
             let stream = match accepted {
                 Ok((stream, _)) => stream,
                 Err(error) => {
-                    // Usually the process has no file descriptor left.
+                    // Usually the process has run out of file descriptors. Closing unauthenticated
+                    // connections frees some.
                     tracing::warn!(%error, "cannot accept a connection");
                     pending_connections.close_oldest(limits::CONNECTIONS_CLOSED);
                     tokio::time::sleep(limits::ACCEPT_PAUSE).await;
@@ -154,7 +156,8 @@ impl HttpServer {
                 }
             });
         }
-        // Before the listener closes: once connections are refused, no new turn starts.
+        // Turns are refused before the listener closes: once connections are refused, no new turn
+        // starts.
         state.app.refuse_turns();
         drop(listener);
         state.app.drain(Duration::from_secs(state.app.services.user.settings.http.drain_s)).await;
@@ -166,7 +169,7 @@ impl HttpServer {
         let finished = async {
             connections.wait().await;
             state.running.wait().await;
-            // Subscriptions send `ended` before their sockets are closed.
+            // Wait for the subscriptions first: they send `ended` before their sockets are closed.
             state.subscriptions.wait().await;
             state.sockets_closing.cancel();
             state.sockets.wait().await;
@@ -186,8 +189,8 @@ async fn release_idle_sessions(state: Arc<AppState>, stop: CancellationToken) {
     }
 }
 
-/// How many connections may be open: half of the open files (RLIMIT_NOFILE), at most
-/// [`limits::CONNECTIONS_MAX`].
+/// Returns the maximum number of open connections: half of the limit on open files (RLIMIT_NOFILE),
+/// at most [`limits::CONNECTIONS_MAX`].
 fn connections_max() -> usize {
     let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     files.map_or(limits::CONNECTIONS_MAX, |files| limits::CONNECTIONS_MAX.min(files as usize / 2)).max(1)

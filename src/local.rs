@@ -18,7 +18,7 @@ pub(crate) struct LocalClient {
 }
 
 impl LocalClient {
-    /// A controller. `principal` is its identity in the log.
+    /// Creates a client with the controller role. `principal` is the client's identity in the log.
     pub(crate) fn new(app: Arc<App>, principal: &str) -> LocalClient {
         LocalClient { app, client: Arc::new(Client::new(principal)) }
     }
@@ -28,8 +28,8 @@ impl LocalClient {
         self.call_until::<M>(params, CancellationToken::new()).await
     }
 
-    /// Calls a method that starts a turn, such as a prompt.
-    /// The events that precede the result are committed when this returns.
+    /// Calls a method that starts a turn, such as a prompt. When the call returns, the events that
+    /// precede its result are committed.
     pub(crate) async fn call_until<M: Method>(&self, params: M::Params, cancel: CancellationToken) -> Result<M::Result> {
         self.reply::<M>(params, cancel).await?.result
     }
@@ -49,8 +49,8 @@ impl LocalClient {
         M::call(CallContext::new(self.app.clone(), self.client.clone(), cancel), params).await
     }
 
-    /// Follows the events of a session after seq `after`. While the stream exists and `answers` is
-    /// true, this client counts as one that answers permission requests.
+    /// Follows the events of a session after seq `after`. If `answers` is true, the client counts
+    /// as able to answer the session's permission requests while the stream exists.
     pub(crate) async fn follow(&self, session: &SessionId, after: Seq, answers: bool) -> Result<LocalEvents> {
         let client = match answers {
             true => self.client.clone(),
@@ -67,9 +67,9 @@ impl LocalClient {
 /// The events of a session, in order.
 pub(crate) struct LocalEvents {
     stream: EventStream,
-    /// Never cancelled.
+    /// A token that is never cancelled: [`LocalEvents::next`] waits for more events.
     live: CancellationToken,
-    /// Cancelled from the start.
+    /// A token that is cancelled from the start: [`LocalEvents::committed`] does not wait.
     ended: CancellationToken,
 }
 

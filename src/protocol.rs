@@ -1,4 +1,5 @@
-//! The types of the Agent Client Protocol, and their conversion to and from nuncio's own.
+//! The types of the Agent Client Protocol (ACP), and conversions between them and nuncio's own
+//! types.
 
 pub(crate) mod content;
 

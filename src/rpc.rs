@@ -1,5 +1,5 @@
-//! JSON-RPC 2.0 between two peers over a byte stream: both may send requests and cancel them.
-//! Independent of the methods.
+//! JSON-RPC 2.0 between two peers over a byte stream. Both peers may send requests and cancel them.
+//! This module does not depend on the methods that are called.
 //!
 //! [`connection()`] creates three parts: a [`Connection`] sends, a [`MessageReader`] passes
 //! received messages to a [`Handler`], and a [`MessageWriter`] writes the queued messages.

@@ -1,5 +1,5 @@
-//! The ACP transport: JSON-RPC messages on lines. Requests become calls of the method table; events
-//! become `session/update` notifications.
+//! The ACP transport: one JSON-RPC message per line. Requests become calls of the method table;
+//! events become `session/update` notifications.
 
 mod barrier;
 mod client_fs;
@@ -28,7 +28,7 @@ use feed::SessionFeed;
 use handler::MethodHandler;
 use presence::Presence;
 
-/// ACP over a pair of pipes.
+/// The JSON-RPC dialect of ACP over a pair of pipes.
 const ACP: Dialect = Dialect {
     framing: Framing::Lines,
     message_bytes_max: limits::FRAME_BYTES_MAX,
@@ -39,8 +39,9 @@ const ACP: Dialect = Dialect {
     rejects_invalid: true,
 };
 
-/// Serves one client until its input ends or `stop` is cancelled. Then waits for `others`, cancels
-/// the running turns, and writes the remaining output, within [`limits::DRAIN`].
+/// Serves one client until its input ends or `stop` is cancelled. Then waits for `others` (the
+/// other transports), and finally cancels the running turns and writes the remaining output, within
+/// [`limits::DRAIN`].
 pub(crate) async fn serve(
     app: Arc<App>,
     input: impl AsyncRead + Unpin,
@@ -63,8 +64,7 @@ pub(crate) async fn serve(
         // Writing failed: the client has closed the connection.
         _ = &mut writing => Ok(()),
     };
-    // Permission requests that no other client can answer are denied before the turns are
-    // cancelled.
+    // Deny the permission requests that no other client can answer, before the turns are cancelled.
     presence.clear();
     reader.cancel_handlers();
     others.await;
@@ -89,13 +89,13 @@ fn describe(error: ReadError) -> Error {
     }
 }
 
-/// Follows a session that the client prompts without having opened it, and makes the client answer
-/// its permission requests.
+/// Registers a callback for prompts to sessions that the client has not opened: the client starts
+/// to follow the session and to receive its permission requests.
 fn follow_prompted_sessions(client: &Client, connection: AcpConnection, presence: Presence) {
     client.on_show(Box::new(move |session, after| {
         if presence.attend(session) {
             let follow = Some(FollowChange::AfterIfNew(session.log.id.clone(), after));
-            // Fails if the client is gone.
+            // Sending fails if the client has disconnected.
             let _ = connection.send_barrier(Barrier { follow, ..Barrier::default() });
         }
     }));

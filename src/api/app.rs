@@ -22,13 +22,13 @@ pub struct App {
     pub agents: Arc<dyn Agents>,
     pub places: DataPaths,
     durability: Durability,
-    /// The base of relative paths, and the working directory of sessions that are created without
-    /// one.
+    /// The base directory of relative paths, and the working directory of sessions that are created
+    /// without a directory.
     pub cwd: PathBuf,
-    /// Mode of new sessions.
+    /// Mode of sessions that are created without a mode.
     pub mode: Mode,
     capacity: Capacity,
-    /// No more turns are started.
+    /// True once new turns are refused.
     refusing: AtomicBool,
     /// When the application was created.
     pub started: std::time::Instant,
@@ -36,7 +36,7 @@ pub struct App {
 }
 
 impl App {
-    /// Creates the application with its store closed.
+    /// Creates the application without opening the store.
     pub(crate) fn new(services: Arc<Services>, agents: Arc<dyn Agents>, cwd: PathBuf, mode: Mode, capacity: Capacity) -> Arc<App> {
         Arc::new(App {
             places: services.places.clone(),

@@ -62,7 +62,8 @@ fn attachments(cx: &CallContext, session: &SessionId) -> SessionFiles {
     SessionFiles::new(cx.app.places.attachments(session.as_str()))
 }
 
-/// Unreserved characters (RFC 3986) and `/`.
+/// The characters to percent-encode in a path: all except the unreserved characters (RFC 3986) and
+/// `/`.
 const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
 /// The `file:` URI of an attachment (RFC 8089).
@@ -79,8 +80,8 @@ pub(crate) fn with_attachments(cx: &CallContext, session: &SessionId, parts: Vec
     let prefix = uri(&files, "");
     let mut expand = |part: Part| {
         let Part::ResourceLink { uri: named, .. } = &part else { return Ok(part) };
-        // The caller checks later that the session exists; its id must not lead out of the
-        // directory.
+        // The caller checks only later that the session exists. Until then, an id with `/` could
+        // lead out of the attachments directory, so links with such an id are not replaced.
         let Some(name) = named.strip_prefix(&prefix).filter(|_| !session.as_str().contains('/')) else {
             return Ok(part);
         };
@@ -94,7 +95,8 @@ pub(crate) fn with_attachments(cx: &CallContext, session: &SessionId, parts: Vec
     parts.into_iter().map(&mut expand).collect()
 }
 
-/// The part that inlines an attachment. None for content that the model has to read with a tool.
+/// Returns a message part with the content of an attachment. None if the model has to read the
+/// attachment with a tool.
 fn content(uri: &str, bytes: Vec<u8>) -> Option<Part> {
     match media_type(&bytes) {
         kind if kind.starts_with("image/") && bytes.len() <= limits::IMAGE_BYTES_MAX => {

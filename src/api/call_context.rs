@@ -19,14 +19,14 @@ pub struct CallContext {
     pub client: Arc<Client>,
     /// Cancelled when the client cancels the request or its connection is closed.
     pub cancel: CancellationToken,
-    /// Cancelled by the transport of a local client once the answer is in its output buffer.
+    /// Cancelled by the transport of a local client once the response is in the output buffer.
     pub answered: CancellationToken,
     /// Receives the started turn, for a transport that streams the turn's events while the prompt
     /// call is still running.
     pub turn_started: Option<Arc<Mutex<Option<oneshot::Sender<TurnStarted>>>>>,
 }
 
-/// A turn that has just started. Its events come after seq `after`.
+/// A turn that has just started. The seqs of the turn's events are greater than `after`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TurnStarted {
     pub session: SessionId,
@@ -35,24 +35,26 @@ pub struct TurnStarted {
 }
 
 impl CallContext {
-    /// A context without a receiver of the started turn.
+    /// Creates a context without a receiver of the started turn.
     pub(crate) fn new(app: Arc<App>, client: Arc<Client>, cancel: CancellationToken) -> CallContext {
         CallContext { app, client, cancel, answered: CancellationToken::new(), turn_started: None }
     }
 
-    /// Checks that session `id` exists and that the caller has access to it. Returns the sessions.
+    /// Checks that session `id` exists and that the caller has access to it. Returns the sessions
+    /// of the application.
     pub(super) async fn authorize(&self, id: &SessionId) -> Result<&Arc<Sessions>> {
         let sessions = self.app.sessions().await?;
         self.client.require_session(id, &sessions.cwd(id)?)?;
         Ok(sessions)
     }
 
-    /// Session `id`, owned by this process; read-only if another process owns it.
+    /// Opens session `id`. The session is owned by this process, or read-only if another process
+    /// owns it.
     pub(super) async fn session(&self, id: &SessionId) -> Result<Session> {
         self.authorize(id).await?.get(id).await
     }
 
-    /// Session `id`, opened read-only.
+    /// Opens session `id` read-only.
     pub(super) async fn open_read_only(&self, id: &SessionId) -> Result<Session> {
         self.authorize(id).await?.open_read_only(id).await
     }
@@ -62,12 +64,12 @@ impl CallContext {
         self.client.require_session(&session.log.id, &session.log.state(|state| state.cwd.clone()))
     }
 
-    /// Session `id`, if it is open in this process.
+    /// Returns session `id` if it is open in this process.
     pub(super) fn opened(&self, id: &SessionId) -> Option<Session> {
         self.app.sessions_now().and_then(|sessions| sessions.opened(id))
     }
 
-    /// Sends the started turn to the transport, if it waits for it.
+    /// Sends the started turn to the transport, if the transport waits for the turn.
     pub(super) fn report_started(&self, started: TurnStarted) {
         let waiting = self.turn_started.as_ref().and_then(|waiting| waiting.lock().unwrap_or_else(PoisonError::into_inner).take());
         if let Some(waiting) = waiting {

@@ -13,7 +13,8 @@ use crate::id::{Seq, SessionId};
 use crate::protocol::acp;
 use crate::session::Session;
 
-/// Makes a transport show a session from the given seq on, unless it shows the session already.
+/// Callback that makes a transport show a session to its client, from the given seq on, unless the
+/// session is already shown.
 pub(crate) type ShowSession = Box<dyn Fn(&Session, Seq) + Send + Sync>;
 
 /// Access level of a client. An observer reads. A controller also prompts, answers permission
@@ -27,7 +28,7 @@ pub enum ClientRole {
 }
 
 impl ClientRole {
-    /// The name in JSON and flags.
+    /// The name of the role in JSON and in command-line flags.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             ClientRole::Observer => "observer",
@@ -55,13 +56,14 @@ pub struct Client {
     /// Unique id of the client, recorded in the log.
     pub id: String,
     pub role: ClientRole,
-    /// The client is connected to the standard streams of this process: its prompts to a busy
-    /// session wait, and its relative paths are resolved against the directory of the process.
+    /// True if the client is connected to the standard streams of this process. The prompts that
+    /// such a client sends to a busy session wait, and its relative paths are resolved against the
+    /// working directory of the process.
     pub local: bool,
-    /// The client sees metrics and counts of all sessions of this process.
+    /// True if the client may see the metrics of this process and the counts of all its sessions.
     pub sees_all: bool,
-    /// Canonical directories that contain the sessions it has access to. None allows every
-    /// directory.
+    /// Canonical root directories: the client has access to the sessions inside them. None gives
+    /// access to every directory.
     roots: Option<Arc<[PathBuf]>>,
     capabilities: RwLock<acp::ClientCapabilities>,
     logged_out: AtomicBool,
@@ -69,13 +71,13 @@ pub struct Client {
 }
 
 impl Client {
-    /// A controller with access to every directory and a generated id.
+    /// Creates a client with the controller role, access to every directory and a generated id.
     pub(crate) fn new(principal: &str) -> Client {
         let id = format!("{principal}-{}", uuid::Uuid::now_v7().simple());
         Client { id, ..Client::limited(principal, ClientRole::Controller, None) }
     }
 
-    /// A client with this role and these roots; `principal` is also its id.
+    /// Creates a client with this role and these roots; `principal` is also the client's id.
     pub(crate) fn limited(principal: &str, role: ClientRole, roots: Option<Arc<[PathBuf]>>) -> Client {
         Client {
             principal: principal.into(),
@@ -90,7 +92,7 @@ impl Client {
         }
     }
 
-    /// A client with the same principal and rights, for another call.
+    /// Creates a client with the same principal and access rights, for one call.
     pub(crate) fn for_call(&self) -> Client {
         Client { sees_all: self.sees_all, ..Client::limited(&self.principal, self.role, self.roots.clone()) }
     }
@@ -105,13 +107,14 @@ impl Client {
         *self.capabilities.write().unwrap_or_else(PoisonError::into_inner) = capabilities;
     }
 
-    /// Sets the callback of a transport that shows sessions. Only the first call has an effect.
+    /// Sets the callback that makes the transport show a session. Only the first call has an
+    /// effect.
     pub(crate) fn on_show(&self, show: ShowSession) {
         let _ = self.show.set(show);
     }
 
-    /// Shows a session to the prompting client from seq `after` on, so that it sees the turn and
-    /// can answer permission requests even if it never opened the session.
+    /// Shows a session to the client that sent a prompt, from seq `after` on. The client then sees
+    /// the turn and can answer permission requests even if it never opened the session.
     pub(crate) fn show(&self, session: &Session, after: Seq) {
         if let Some(show) = self.show.get() {
             show(session, after);

@@ -1,4 +1,5 @@
-//! Conversions between our values and those of ACP and REST: session ids, times and `_meta.nuncio`.
+//! Conversions between nuncio's values and those of ACP and REST: session ids, times and
+//! `_meta.nuncio`.
 
 use serde_json::{Map, Value};
 
@@ -33,7 +34,7 @@ pub(crate) fn timestamp(at_ms: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}.{ms:03}Z", seconds / 3600, seconds / 60 % 60, seconds % 60)
 }
 
-/// Moves plain fields into `_meta.nuncio`.
+/// Moves the given fields from the top level of `params` into `_meta.nuncio`.
 pub(crate) fn into_meta(params: &mut Map<String, Value>, fields: &[&str]) {
     for field in fields {
         let Some(value) = params.shift_remove(*field) else { continue };
@@ -45,8 +46,8 @@ pub(crate) fn into_meta(params: &mut Map<String, Value>, fields: &[&str]) {
     }
 }
 
-/// Moves the fields of `_meta.nuncio` of a result, and of the objects in its lists, to the top
-/// level.
+/// Moves the fields in `_meta.nuncio` to the top level, in a result and in the objects of its
+/// lists.
 pub(crate) fn to_rest(result: &mut Value) {
     let Value::Object(object) = result else { return };
     if let Some(Value::Object(meta)) = object.get_mut("_meta")

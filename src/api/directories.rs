@@ -1,13 +1,13 @@
-//! Directories in the params of methods.
+//! Checks of directories in method params.
 
 use std::path::{Path, PathBuf};
 
 use super::call_context::CallContext;
 use crate::error::{Error, Result};
 
-/// Checks that `path` is an existing directory that the client has access to. A relative path of a
-/// local client is resolved against the directory of this process; other clients must give absolute
-/// paths. Errors name `field`.
+/// Checks that `path` is an existing directory that the client has access to. A relative path from
+/// a local client is resolved against the working directory of this process; other clients must
+/// send absolute paths. Error messages name `field`.
 pub(crate) fn directory(cx: &CallContext, field: &str, path: &Path) -> Result<PathBuf> {
     let path = absolute(cx, path);
     if !path.is_absolute() {
@@ -20,7 +20,7 @@ pub(crate) fn directory(cx: &CallContext, field: &str, path: &Path) -> Result<Pa
     Ok(path)
 }
 
-/// Resolves a relative path of a local client; other paths are unchanged.
+/// Resolves a relative path from a local client; other paths are unchanged.
 pub(crate) fn absolute(cx: &CallContext, path: &Path) -> PathBuf {
     if path.is_absolute() || !cx.client.local {
         return path.into();

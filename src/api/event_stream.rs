@@ -61,8 +61,8 @@ enum EventSource {
     All(FollowAll),
 }
 
-/// An open session. While a controller follows it, the session has a client that can answer
-/// permission requests.
+/// The events of one open session. While a client with the controller role follows the session, the
+/// session has a client that can answer permission requests.
 struct SessionSource {
     session: Session,
     /// Directory of the session at the last access check.
@@ -118,8 +118,8 @@ impl EventStream {
         })
     }
 
-    /// The next item; waits for one. Returns None at the end of the stream: the session was
-    /// deleted, or `ending` was cancelled and all committed events were returned.
+    /// Waits for the next item and returns it. Returns None at the end of the stream: when the
+    /// session was deleted, or when `ending` was cancelled and all committed events were returned.
     pub(crate) async fn next(&mut self, ending: &CancellationToken) -> Result<Option<StreamItem>> {
         loop {
             if let Some(history) = self.history.filter(|history| self.cursor() >= *history) {
@@ -130,15 +130,15 @@ impl EventStream {
             if !events.is_empty() {
                 return Ok(Some(StreamItem::Events(events)));
             }
-            // The last event of the history may have been removed since, so the cursor cannot reach
-            // it.
+            // The history is also complete if no event is left to read: its last event may have
+            // been removed since, so that the cursor cannot reach it.
             if let Some(history) = self.history.take_if(|_| !read) {
                 return Ok(Some(StreamItem::Synced(history)));
             }
             if read || self.wait(ending).await? {
                 continue;
             }
-            // Events that were committed before the stream ended.
+            // Return the events that were committed before the stream ended.
             let (events, read) = self.read().await?;
             if !events.is_empty() {
                 return Ok(Some(StreamItem::Events(events)));
@@ -156,7 +156,8 @@ impl EventStream {
         }
     }
 
-    /// The next page of events, filtered; and whether the page had events before the filter.
+    /// Reads the next page of events. Returns the events that match the filter, and whether the
+    /// page had any events before filtering.
     async fn read(&mut self) -> Result<(Vec<(u64, Arc<Event>)>, bool)> {
         let page: Vec<(u64, Arc<Event>)> = match &mut self.source {
             EventSource::Session(one) => {
@@ -188,7 +189,7 @@ impl EventStream {
         page
     }
 
-    /// Waits for more events. Returns false if no more events will come.
+    /// Waits for more events. Returns false if no more events will follow.
     async fn wait(&mut self, ending: &CancellationToken) -> Result<bool> {
         let one = match &mut self.source {
             EventSource::All(all) => {

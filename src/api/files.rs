@@ -1,4 +1,5 @@
-//! Shared by attachments and artifacts: params, the view of a file, and blocking file access.
+//! Code shared by attachments and artifacts: params, the JSON view of a file, and blocking file
+//! access.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

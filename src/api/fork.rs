@@ -30,7 +30,7 @@ pub(crate) struct ForkParams {
     meta: Option<acp::Meta>,
 }
 
-/// `_meta.nuncio`.
+/// The fields of `_meta.nuncio` in `session/fork`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ForkMeta {

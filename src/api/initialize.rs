@@ -15,11 +15,12 @@ use crate::model::catalog::PROVIDERS;
 use crate::protocol::{ProtocolVersion, acp};
 
 /// Ids of the authentication methods. API keys come from the environment, a file or a command and
-/// are never sent over the wire: both methods check that a model is usable.
+/// are never sent over the wire. With either method, `authenticate` only checks that a model is
+/// usable.
 const AUTH_METHODS: [&str; 2] = ["environment", "settings"];
 
-/// ACP's response to `initialize`, with the authentication method type `env_var`, which has no
-/// variant in ACP's crate (agentclientprotocol.com/rfds/auth-methods).
+/// ACP's response to `initialize`, with the authentication method type `env_var`, which the ACP
+/// crate does not define (agentclientprotocol.com/rfds/auth-methods).
 pub(crate) struct InitializeResult(acp::InitializeResponse);
 
 impl Serialize for InitializeResult {
@@ -94,8 +95,8 @@ impl Method for Initialize {
             .prompt_capabilities(acp::PromptCapabilities::new().image(true).embedded_context(true))
             .session_capabilities(session)
             .auth(acp::AgentAuthCapabilities::new().logout(acp::LogoutCapabilities::new()));
-        // The only supported version. A client that requested another one decides whether to
-        // continue.
+        // Return the only supported version. A client that requested another version decides
+        // whether to continue.
         let response = acp::InitializeResponse::new(ProtocolVersion::V1)
             .agent_capabilities(capabilities)
             .meta(acp::Meta::from_iter([("nuncio".to_string(), json!({ "fork": true }))]))

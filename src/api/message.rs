@@ -92,8 +92,8 @@ impl Method for SendMessage {
             cx.client.show(session, after);
             Ok::<_, Error>((session.clone(), resolved))
         };
-        // In an open session the message is queued before the first `.await`, in the order of
-        // requests.
+        // If the session is open, the message is queued before the first `.await`, so that messages
+        // are queued in the order of the requests.
         let (session, resolved) = match cx.opened(&id) {
             Some(session) => place(&session)?,
             None => cx.authorize(&id).await?.with(&id, place).await??,
@@ -148,7 +148,7 @@ impl Method for RetryTurn {
     }
 }
 
-/// The parts of the messages that started a turn, concatenated.
+/// Returns the parts of all messages that started a turn.
 fn prompt_of(session: &Session, turn: &TurnId, first: Seq) -> Result<Vec<Part>> {
     let mut prompt = Vec::new();
     for event in session.log.page(first - 1, limits::PAGE_EVENTS, false)? {

@@ -26,15 +26,16 @@ pub enum MethodKind {
     Call,
     /// Has no response.
     Notification,
-    /// Starts a turn and returns when it ends. The method watches `cx.cancel` and returns its own
-    /// result when it is cancelled. Over REST, the response can also be the started turn or its
-    /// events.
+    /// Starts a turn and returns when the turn ends. The method itself watches `cx.cancel` and
+    /// returns the result of a cancelled call. Over REST, the response can also be the started turn
+    /// or its events.
     Turn,
     /// Opens a stream of events, which the transport sends after the response.
     Stream,
 }
 
-/// A method. Unit structs implement it, one file per group of methods.
+/// A method of the API. Each method is a unit struct that implements this trait. Related methods
+/// share a file.
 pub(crate) trait Method: 'static {
     type Params: DeserializeOwned + JsonSchema + Send;
     type Result: Serialize + JsonSchema;
@@ -43,7 +44,7 @@ pub(crate) trait Method: 'static {
     const DOC: &'static str;
     /// The REST routes. Empty for a method that REST does not serve.
     const ROUTES: &'static [Route] = &[];
-    /// The least role that a caller needs.
+    /// The minimum role that a caller needs.
     const ROLE: ClientRole = ClientRole::Controller;
     const KIND: MethodKind = MethodKind::Call;
     /// Example params as JSON, for the documentation.
@@ -58,20 +59,20 @@ pub(crate) trait Method: 'static {
     /// Adapts the schemas of params and result to the REST route.
     fn rest_schema(_params: &mut Schema, _result: &mut Schema) {}
 
-    /// Handles a call. The part before the first `.await` runs in the order of the requests.
+    /// Handles a call. The code before the first `.await` runs in the order of the requests.
     fn call(cx: CallContext, params: Self::Params) -> impl Future<Output = Result<Reply<Self::Result>>> + Send;
 }
 
 /// A result, and its position among the events of a session that the caller follows.
 pub struct Reply<T> {
-    /// An error that must be sent after events is returned here instead of as the error of the
-    /// call.
+    /// The result. An error that must be sent after certain events is returned here, not as the
+    /// error of [`Method::call`].
     pub result: Result<T>,
     /// All events of the session up to this seq are sent before the response.
     pub after: Option<(SessionId, Seq)>,
     /// Changes how the caller follows a session.
     pub follow: Option<FollowChange>,
-    /// The events that a method of kind [`MethodKind::Stream`] opened.
+    /// The event stream that a method of kind [`MethodKind::Stream`] opened.
     pub stream: Option<Box<EventStream>>,
 }
 
@@ -94,7 +95,7 @@ impl<T> Reply<T> {
         Reply::of(Ok(result))
     }
 
-    /// A reply without position.
+    /// A reply that may be sent before or after any event.
     pub(crate) fn of(result: Result<T>) -> Reply<T> {
         Reply { result, after: None, follow: None, stream: None }
     }
@@ -153,8 +154,8 @@ impl MethodRow {
         }
     }
 
-    /// Runs a call. A panic becomes an error of the call; a cancelled call returns
-    /// [`Kind::Cancelled`], unless the method itself ends a cancelled call.
+    /// Runs a call. A panic is returned as an error. A cancelled call returns [`Kind::Cancelled`],
+    /// unless the method handles cancellation itself.
     pub(crate) async fn run(&self, cx: CallContext, params: Value) -> Result<Reply<Value>> {
         let cancel = cx.cancel.clone();
         let called = AssertUnwindSafe(async { (self.call)(cx, params).await }).catch_unwind();
@@ -184,7 +185,7 @@ impl MethodRow {
         (standalone(self.params), standalone(self.result))
     }
 
-    /// Standalone schemas of the params and the result, as the REST route has them.
+    /// Standalone schemas of the params and the result, adapted to the REST route.
     pub(crate) fn rest_schemas(&self) -> (Schema, Schema) {
         let (mut params, mut result) = self.schemas();
         (self.rest_schema)(&mut params, &mut result);
@@ -220,8 +221,8 @@ fn decode<M: Method>(params: Value) -> Result<M::Params> {
     })
 }
 
-/// Path of the first list item whose `type` is a number. serde would accept the number as the index
-/// of a variant.
+/// Returns the path of the first list item whose `type` is a number. Such an item must be rejected
+/// here, because serde would accept the number as the index of a variant.
 fn numeric_type(params: &Map<String, Value>) -> Option<String> {
     let lists = params.iter().filter_map(|(name, value)| Some((name, value.as_array()?)));
     let mut items = lists.flat_map(|(name, list)| list.iter().enumerate().map(move |(index, item)| (name, index, item)));

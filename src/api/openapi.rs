@@ -37,7 +37,7 @@ pub(crate) struct ErrorBody {
     pub details: Option<Value>,
 }
 
-/// Groups of operations: tag and description.
+/// The operation groups, each with its tag and description.
 const TAGS: [(&str, &str); 9] = [
     ("info", "Version and capabilities of the server."),
     ("sessions", "Sessions, their prompts, messages, turns and files."),
@@ -50,7 +50,7 @@ const TAGS: [(&str, &str); 9] = [
     ("server", "Health, metrics and this document."),
 ];
 
-/// Generates the document.
+/// Generates the OpenAPI document.
 pub(crate) fn openapi() -> Value {
     let mut settings = SchemaSettings::draft2020_12();
     settings.definitions_path = "/components/schemas".into();
@@ -133,7 +133,7 @@ fn operation(row: &MethodRow, route: Route, generator: &mut SchemaGenerator) -> 
     operation.insert("description".into(), format!("The {what} `{}`.", row.name).into());
     operation.insert("tags".into(), json!([if is_stream { "events" } else { tag(route.path) }]));
     if is_stream {
-        // The session of a stream is part of its path.
+        // No query parameter for the session: it is part of the path.
         fields.without("sessionId");
     }
     if matches!(route.verb, "POST" | "PUT") {
@@ -310,7 +310,7 @@ impl OperationFields {
     fn body(self) -> Value {
         let required = self.0.get("required").and_then(Value::as_array).is_some_and(|required| !required.is_empty());
         let mut schema = self.0;
-        // The variants of a union list their own fields.
+        // A union gets no `additionalProperties`, because its variants list their own fields.
         if schema.get("anyOf").is_none() && schema.get("oneOf").is_none() {
             schema.insert("additionalProperties".into(), false.into());
         }

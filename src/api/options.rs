@@ -1,5 +1,5 @@
-//! Settings of a session that clients can change: mode, model and thinking. ACP's `modes` and the
-//! option `mode` set the same value.
+//! Session settings that clients can change: mode, model and thinking. ACP's `modes` and the option
+//! `mode` set the same value.
 
 use schemars::Schema;
 use serde_json::{Value, json};
@@ -14,23 +14,24 @@ use crate::options::{MODES, Mode, OptionValue, Thinking};
 use crate::protocol::acp;
 use crate::session::{Session, SessionState};
 
-/// All modes, with the current one of a session.
+/// All modes, with the current mode of a session.
 pub(crate) fn modes(state: &SessionState) -> acp::SessionModeState {
     modes_with(&state.mode.to_string())
 }
 
-/// All modes, with `current` as the current one.
+/// All modes, with `current` as the current mode.
 pub(crate) fn modes_with(current: &str) -> acp::SessionModeState {
     let available = MODES.iter().map(|row| acp::SessionMode::new(row.id, row.name).description(row.description.to_string()));
     acp::SessionModeState::new(current.to_string(), available.collect())
 }
 
-/// All options with their current values. Sends no request to a model server: the model of a local
-/// server is listed once a turn has found it.
+/// Returns all options with their current values. Does not query model servers, so the model of a
+/// local server is listed only after a turn has found it.
 pub(crate) async fn config_options(app: &App, session: &Session) -> Vec<acp::SessionConfigOption> {
     let (mode, model, thinking) = session.log.state(|state| (state.mode.clone(), state.model.clone(), state.thinking.clone()));
     let loaded = app.services.settings(&session.log.state(|state| state.cwd.clone()));
-    // Invalid project settings are reported when a turn starts.
+    // Invalid project settings are replaced by the user settings here; the error is reported when a
+    // turn starts.
     let settings = &loaded.as_ref().unwrap_or(&app.services.user).settings;
     let models = &app.services.models;
     let model = match model {
@@ -106,7 +107,7 @@ impl Method for SetConfigOption {
     const ROUTES: &'static [Route] = &[Route::put("/v1/sessions/{sessionId}/config/{configId}")];
     const DOC: &'static str = "Sets the option `mode`, `model` or `thinking`. Returns all options.";
 
-    /// The values of all options are strings.
+    /// Declares `value` as a string, because all options have string values.
     fn rest_schema(params: &mut Schema, _: &mut Schema) {
         params.remove("anyOf");
         if let Some(Value::Object(all)) = params.get_mut("properties") {

@@ -1,5 +1,5 @@
-//! Permission requests for clients that their transport does not ask: the open requests, and
-//! answers.
+//! Methods that list and answer permission requests, for clients whose transport does not send them
+//! the requests.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -31,7 +31,8 @@ impl Method for Prompt {
         if let Some(prompt) = params.pointer_mut("/properties/prompt") {
             prompt["minItems"] = 1.into();
         }
-        // REST reads the end of the turn from the log and returns only the stop reason.
+        // A REST response has no `usage`: REST reads the end of the turn from the log and returns
+        // only the stop reason.
         if let Some(Value::Object(properties)) = result.pointer_mut("/properties") {
             properties.shift_remove("usage");
         }
@@ -53,8 +54,8 @@ impl Method for Prompt {
             client.show(session, after);
             Ok::<_, Error>((prompted, after))
         };
-        // In an open session the turn is claimed before the first `.await`, so that a cancel that
-        // follows applies to this turn.
+        // If the session is open, the turn is claimed before the first `.await`, so that a later
+        // `session/cancel` applies to this turn.
         let (prompted, after) = match cx.opened(&id) {
             Some(session) => start(&session)?,
             None => {
@@ -87,8 +88,8 @@ impl Method for Prompt {
     }
 }
 
-/// ACP's response to a prompt, with the tokens of the turn in `usage` (unstable in ACP v1) and in
-/// `_meta.nuncio`.
+/// ACP's response to a prompt, with the token counts of the turn in `usage` (unstable in ACP v1)
+/// and in `_meta.nuncio`.
 fn response(stop: StopReason, usage: Option<&Usage>) -> acp::PromptResponse {
     let usage = usage.map(content::usage);
     let meta = usage.as_ref().map(|usage| acp::Meta::from_iter([("nuncio".to_string(), json!({ "usage": usage }))]));
@@ -120,7 +121,8 @@ impl Method for CancelTurn {
         let id = session_id(&params.session_id);
         match cx.opened(&id) {
             Some(session) => cx.check_access(&session).map(|()| session.cancel())?,
-            // A prompt that arrived earlier may be opening the session.
+            // An earlier prompt may be opening the session: wait for that, then cancel the prompt's
+            // turn.
             None => {
                 let sessions = cx.app.sessions().await?;
                 let cancel = |session: &Session| cx.check_access(session).map(|()| session.cancel());

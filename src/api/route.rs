@@ -1,19 +1,20 @@
 //! REST routes of methods.
 
-/// The REST route of a method. `path` may contain `{field}`s of the params.
+/// The REST route of a method. `path` may contain placeholders for params, as in `{field}`.
 #[derive(Clone, Copy, Debug)]
 pub struct Route {
-    /// `GET`, `POST`, `PUT` or `DELETE`.
+    /// HTTP method: `GET`, `POST`, `PUT` or `DELETE`.
     pub verb: &'static str,
-    /// For example `/v1/sessions/{sessionId}`.
+    /// URL path, for example `/v1/sessions/{sessionId}`.
     pub path: &'static str,
-    /// Status of a successful response.
+    /// HTTP status of a successful response.
     pub status: u16,
-    /// The request body may be a form with a file.
+    /// True if the request body may be a form with a file.
     pub takes_file: bool,
-    /// The response is the content of a file, unless the client accepts only JSON.
+    /// True if the response is the content of a file, unless the client accepts only JSON.
     pub gives_file: bool,
-    /// The id in the OpenAPI document. None derives it from the name of the method.
+    /// The operation id in the OpenAPI document. If None, the id is derived from the name of the
+    /// method.
     pub operation_id: Option<&'static str>,
 }
 
@@ -42,7 +43,7 @@ impl Route {
         Route::new("DELETE", path)
     }
 
-    /// Sets the status of a successful response; 200 by default.
+    /// Sets the HTTP status of a successful response; 200 by default.
     pub(crate) const fn status(self, status: u16) -> Route {
         Route { status, ..self }
     }
@@ -57,7 +58,7 @@ impl Route {
         Route { gives_file: true, ..self }
     }
 
-    /// Sets the id in the OpenAPI document.
+    /// Sets the operation id in the OpenAPI document.
     pub(crate) const fn operation_id(self, id: &'static str) -> Route {
         Route { operation_id: Some(id), ..self }
     }

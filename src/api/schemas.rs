@@ -1,4 +1,4 @@
-//! JSON Schemas of types, and changes to them.
+//! Generates and modifies JSON Schemas of types.
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};

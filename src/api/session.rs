@@ -135,7 +135,7 @@ impl Method for NewSession {
     }
 }
 
-/// Opens a session. Directories in the call replace those of the session.
+/// Opens a session. If the call contains directories, they replace the directories of the session.
 async fn reopen(
     cx: &CallContext,
     id: &acp::SessionId,
@@ -154,7 +154,8 @@ async fn reopen(
     if !same {
         let change = SessionChange { cwd: Some(cwd), additional_directories: Some(additional), ..SessionChange::default() };
         match session.append(Body::SessionUpdated { change }).await {
-            // Another process owns the session, so it is open read-only here.
+            // Another process owns the session, so it is open read-only here and keeps its
+            // directories.
             Err(error) if error.kind == Kind::SessionBusy => {}
             updated => drop(updated?),
         }
@@ -202,7 +203,7 @@ impl Method for ResumeSession {
         optional(params, "cwd");
     }
 
-    /// Without `cwd` the session keeps its directory.
+    /// Replaces a missing `cwd` by an empty one, with which the session keeps its directory.
     fn from_rest(_: &CallContext, params: &mut Map<String, Value>) {
         params.entry("cwd").or_insert_with(|| "".into());
     }
@@ -256,8 +257,9 @@ impl Method for ListSessions {
     }
 }
 
-/// The next sessions that the client has access to, and where the next page starts. Reads a bounded
-/// number of pages, so a page can be short or empty even if more follow.
+/// Returns the next sessions that the client has access to, and where the next page starts. Reads a
+/// bounded number of pages from the store, so the result can be short or empty even if more
+/// sessions follow.
 async fn accessible(
     cx: &CallContext,
     cwd: Option<&Path>,
@@ -304,8 +306,8 @@ impl Method for CloseSession {
     }
 }
 
-/// The reply to a close or delete. The caller stops following the session if it is no longer open,
-/// even if closing it failed.
+/// Creates the reply to a close or delete call. The caller stops following the session if it is no
+/// longer open, even if closing it failed.
 fn ended<T>(sessions: &Sessions, id: SessionId, result: Result<T>) -> Reply<T> {
     let reply = Reply::of(result);
     if sessions.opened(&id).is_none() { reply.follow(FollowChange::No(id)) } else { reply }

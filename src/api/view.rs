@@ -48,7 +48,7 @@ impl Activity {
         session.log.state(|state| here.with(state))
     }
 
-    /// Activity in this process; the log is not read.
+    /// Activity of a session in this process, without the state in its log.
     fn here(session: &Session) -> Activity {
         let status = match (session.turn().is_some(), session.is_owned()) {
             (true, _) => SessionStatus::Busy,
@@ -231,8 +231,8 @@ impl Method for ListMessages {
     }
 }
 
-/// Reads events until `limit` messages and one more are found, or a bounded number of pages was
-/// read.
+/// Reads events until `limit` + 1 messages are found or a bounded number of pages is read. The
+/// additional message shows that a next page exists.
 fn messages(session: &Session, mut after: Seq, limit: usize) -> Result<MessagesPage> {
     let (mut messages, mut pages) = (Vec::new(), 0);
     while messages.len() <= limit {

@@ -15,12 +15,12 @@ use crate::limits;
 
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
-/// Checks whether a request is allowed, and by which client it was sent.
+/// Checks whether a request is allowed, and which client sent it.
 pub(crate) struct Auth {
     pub tokens: Tokens,
-    /// Allowed host names without ports, in addition to those of the loopback.
+    /// Allowed host names without ports, in addition to the loopback names.
     hosts: Vec<String>,
-    /// Allowed origins in addition to our own (RFC 6454: `https://name:port`).
+    /// Allowed origins in addition to the server's own (RFC 6454: `https://name:port`).
     origins: Vec<String>,
     /// Directories that sessions may work in.
     roots: Arc<[PathBuf]>,
@@ -37,13 +37,15 @@ struct Failures {
 pub(crate) type CrossOrigin = Option<HeaderValue>;
 
 impl Auth {
-    /// Allows `hosts` and `origins` in addition to our own; sessions are limited to `roots`.
+    /// Allows `hosts` and `origins` in addition to the server's own; sessions are limited to
+    /// `roots`.
     pub(crate) fn new(tokens: Tokens, hosts: Vec<String>, origins: Vec<String>, roots: Arc<[PathBuf]>) -> Auth {
         let failures = Mutex::new(Failures { left: limits::LOGIN_FAILURES_MAX, since: Instant::now() });
         Auth { tokens, hosts: hosts.into_iter().map(|host| host.to_ascii_lowercase()).collect(), origins, roots, failures }
     }
 
-    /// Checks the host and the origin, before anything else of the request is used.
+    /// Checks the host and the origin of a request. Call this before using any other part of the
+    /// request.
     pub(crate) fn address(&self, uri: &Uri, headers: &HeaderMap) -> Result<CrossOrigin> {
         let host = self.host(uri, headers)?;
         self.origin(&host, headers)
@@ -89,7 +91,7 @@ impl Auth {
             .hint("to allow it, start the server with --allow-origin ORIGIN"))
     }
 
-    /// The client that the token belongs to. Only failed logins are rate-limited.
+    /// Returns the client that the request's token belongs to. Only failed logins are rate-limited.
     pub(crate) fn client(&self, headers: &HeaderMap) -> Result<Client> {
         let token = token(headers);
         let client = match token {
@@ -126,7 +128,7 @@ pub(crate) fn token(headers: &HeaderMap) -> Option<&str> {
     }
 }
 
-/// The token of `Bearer TOKEN` (RFC 6750, section 2.1).
+/// Returns the token in `Bearer TOKEN` (RFC 6750, section 2.1).
 fn bearer(value: &str) -> Option<&str> {
     let (scheme, token) = value.split_once(' ')?;
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then(|| token.trim())

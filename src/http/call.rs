@@ -1,4 +1,4 @@
-//! Calls over REST whose response is a result: JSON, or the content of a file.
+//! REST calls that respond with the result of a method, as JSON or as the content of a file.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ pub(crate) async fn answer(
     Ok(file.unwrap_or_else(|| response::json(status, &body)))
 }
 
-/// Runs the method. Returns its result in the form of REST.
+/// Runs the method and converts its result to the REST format.
 async fn run(row: &'static MethodRow, cx: CallContext, params: Value) -> Result<Value> {
     let mut value = row.run(cx, params).await?.result?;
     crate::api::to_rest(&mut value);

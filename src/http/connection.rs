@@ -1,4 +1,4 @@
-//! One connection of the HTTP server, and its requests: authentication, routing, the log line.
+//! Serves an HTTP connection and its requests: authentication, routing and the request log.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -36,7 +36,8 @@ pub(crate) struct Transport {
 }
 
 impl Transport {
-    /// Serves a connection until it closes. A WebSocket continues after it.
+    /// Serves a connection until it closes. After an upgrade, the WebSocket is served by its own
+    /// task.
     pub(crate) async fn serve(self, stream: TcpStream, held: ConnectionSlot, pending: Arc<PendingConnection>) {
         let _ = stream.set_nodelay(true);
         match self.tls.clone() {
@@ -69,7 +70,7 @@ impl Transport {
             .serve_connection(TokioIo::new(WriteTimeout::new(stream)), service)
             .with_upgrades();
         tokio::pin!(connection);
-        // Errors of a connection, e.g. malformed HTTP, do not concern the server.
+        // Connection errors, e.g. malformed HTTP, are ignored: they do not affect the server.
         tokio::select! {
             _ = &mut connection => return,
             () = closing.cancelled() => connection.as_mut().graceful_shutdown(),
@@ -109,7 +110,8 @@ impl Transport {
             }
         }
         request.extensions_mut().insert(self.state.clone());
-        // Unauthenticated requests cannot set a trace.
+        // The span is created after authentication, so that rejected requests cannot set its
+        // parent.
         let span = response::span(&request, id);
         match self.router.clone().oneshot(request).instrument(span).await {
             Ok(response) => response,

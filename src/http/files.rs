@@ -22,7 +22,7 @@ pub(crate) async fn form(headers: HeaderMap, bytes: Bytes) -> Result<Map<String,
     let wrong = |error: &dyn std::fmt::Display| Error::invalid_params(format!("the form: {error}"));
     let mut request = Request::new(Body::from(bytes));
     *request.headers_mut() = headers;
-    // The caller has checked the size.
+    // Disable axum's size limit: the caller has checked the size.
     DefaultBodyLimit::disable().apply(&mut request);
     let mut parts = Multipart::from_request(request, &()).await.map_err(|error| wrong(&error.body_text()))?;
     let mut file = Map::new();
@@ -42,7 +42,8 @@ pub(crate) async fn form(headers: HeaderMap, bytes: Bytes) -> Result<Map<String,
     if file.is_empty() { Err(wrong(&"contains no file")) } else { Ok(file) }
 }
 
-/// A download of the file in `value`. Its headers prevent browsers from rendering it as a page.
+/// Creates a download response with the file in `value`. The headers prevent browsers from
+/// rendering the file as a page.
 pub(crate) fn file(value: &Value) -> Option<Response> {
     let (kind, data) = (value["mimeType"].as_str()?, value["data"].as_str()?);
     let bytes = STANDARD.decode(data).ok()?;

@@ -24,7 +24,8 @@ pub(crate) enum StoredResult {
     Turn(TurnStarted),
 }
 
-/// A key, scoped to a token: a new token with the name of a revoked one has its own keys.
+/// An idempotency key, scoped to a token: a new token with the name of a revoked token has its own
+/// keys.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct IdempotencyKey {
     principal: String,
@@ -37,7 +38,7 @@ pub(crate) struct Idempotency {
     running: Mutex<HashMap<IdempotencyKey, Weak<tokio::sync::Mutex<()>>>>,
 }
 
-/// The key of a POST request. `None` for other methods, or without the header.
+/// Returns the key of a POST request. `None` for other HTTP methods, or if the header is missing.
 pub(crate) fn key(request: &Request, client: &Client) -> Result<Option<IdempotencyKey>> {
     let Some(given) = request.headers().get("idempotency-key").filter(|_| request.method() == "POST") else { return Ok(None) };
     let key = given.to_str().unwrap_or("");
@@ -52,7 +53,7 @@ pub(crate) fn key(request: &Request, client: &Client) -> Result<Option<Idempoten
 
 impl Idempotency {
     /// Runs the work and stores its result, or returns the stored result of the first request.
-    /// Failures are not stored, so the key can be retried.
+    /// Failures are not stored, so a request with the same key can be retried.
     pub(crate) async fn outcome(
         &self,
         app: &App,

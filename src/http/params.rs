@@ -1,5 +1,5 @@
-//! Builds the params of a method from a request. The path overrides the query, which overrides the
-//! body.
+//! Builds the params of a method from a request. Path values override query values, which override
+//! body values.
 
 use std::collections::HashMap;
 
@@ -20,8 +20,8 @@ use super::{files, schema};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 
-/// The fields of a method's params: their schema, and the types that text in a path or a query is
-/// read as.
+/// The fields of a method's params: their schema, and the types as which path and query values are
+/// parsed.
 pub(crate) struct RestFields {
     schema: Schema,
     texts: HashMap<String, TextType>,
@@ -53,8 +53,8 @@ impl RestFields {
         RestFields { schema, texts }
     }
 
-    /// Parses a value of a path or a query. A value of the wrong type stays text, and the method
-    /// reports the field.
+    /// Parses a path or query value. A value of the wrong type stays a string, so that the method
+    /// reports the invalid field.
     fn value(&self, name: &str, text: String) -> Value {
         let read = match self.texts.get(name) {
             Some(TextType::Number) => text.parse::<serde_json::Number>().ok().map(Value::Number),
@@ -65,8 +65,8 @@ impl RestFields {
     }
 }
 
-/// Collects the params of a request. Unknown fields and repeated query fields are errors. With
-/// `form`, the body may be a form with a file.
+/// Collects the params of a request. Unknown fields and repeated query fields are errors. If `form`
+/// is true, the body may be a form with a file.
 pub(crate) async fn gather(state: &AppState, mut request: Request, fields: &RestFields, form: bool) -> Result<Map<String, Value>> {
     let path = request.extract_parts::<RawPathParams>().await;
     let path = path.map_err(|error| Error::invalid_params(format!("the path: {error}")))?;
@@ -93,7 +93,7 @@ pub(crate) fn query(uri: &Uri) -> Result<Vec<(String, String)>> {
     read.map(|Query(pairs)| pairs).map_err(|error| Error::invalid_params(format!("the query: {error}")))
 }
 
-/// The fields of a JSON body. Empty without a body.
+/// Reads the fields of a JSON body or a form. Returns no fields if the body is empty.
 async fn body(state: &AppState, request: Request, form: bool) -> Result<Map<String, Value>> {
     if request.method() == "GET" || request.method() == "HEAD" {
         return Ok(Map::new());
@@ -107,7 +107,7 @@ async fn body(state: &AppState, request: Request, form: bool) -> Result<Map<Stri
         return files::form(headers, bytes).await;
     }
     is_plain_json(&headers)?;
-    // A parsed value takes much more memory than its text.
+    // Limit the number of values, because parsed values take much more memory than their text.
     let separators = bytes.iter().filter(|byte| b",[{".contains(byte)).count();
     if separators > limits::HTTP_BODY_VALUES_MAX {
         return Err(Error::new(Kind::TooLarge, format!("the body has more than {} values", limits::HTTP_BODY_VALUES_MAX)));
@@ -144,7 +144,8 @@ pub(crate) fn is_plain_json(headers: &HeaderMap) -> Result<()> {
     }))
 }
 
-/// Reads a whole body, within the limits on its size, its time and the memory of all bodies.
+/// Reads a whole body, within the limits on the body's size, the time to read it, and the memory
+/// used by all bodies.
 pub(crate) async fn bytes(state: &AppState, body: Body) -> Result<Bytes> {
     if body.is_end_stream() {
         return Ok(Bytes::new());
@@ -156,7 +157,7 @@ pub(crate) async fn bytes(state: &AppState, body: Body) -> Result<Bytes> {
     }
     let read = async {
         let (mut body, mut bytes) = (body, BytesMut::with_capacity(announced.min(limits::HTTP_BODY_BYTES_SMALL) as usize));
-        // Permits are taken for the bytes received, so that a slow body holds few.
+        // Permits are acquired as bytes arrive, so that a slow body holds few permits.
         let mut held: Option<SemaphorePermit<'_>> = None;
         while let Some(frame) = body.frame().await {
             let frame = frame.map_err(|error| Error::invalid_params(format!("the body was interrupted: {error}")))?;

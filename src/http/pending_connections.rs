@@ -1,5 +1,5 @@
 //! Connections that have not authenticated. When the server reaches its connection limit, the
-//! oldest of them is closed.
+//! oldest unauthenticated connection is closed.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,7 +29,7 @@ impl PendingConnections {
         with(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Lists a new connection.
+    /// Adds a new connection to the list.
     pub(crate) fn enter(self: &Arc<Self>) -> Arc<PendingConnection> {
         let close = CancellationToken::new();
         let key = self.waiting(|waiting| {
@@ -40,7 +40,7 @@ impl PendingConnections {
         Arc::new(PendingConnection { key, pending_connections: self.clone(), close })
     }
 
-    /// Closes the `count` oldest connections. Returns false if there was none.
+    /// Closes the `count` oldest unauthenticated connections. Returns false if there were none.
     pub(crate) fn close_oldest(&self, count: usize) -> bool {
         self.waiting(|waiting| {
             let oldest: Vec<CancellationToken> =
@@ -52,7 +52,7 @@ impl PendingConnections {
 }
 
 impl PendingConnection {
-    /// Removes the connection from the list, since it has authenticated.
+    /// Removes the connection from the list. Call this when the connection has authenticated.
     pub(crate) fn admit(&self) {
         self.pending_connections.waiting(|waiting| waiting.connections.remove(&self.key));
     }

@@ -1,12 +1,12 @@
-//! Clients of HTTP that answer the permission requests of the turns that they start.
+//! Lets HTTP clients answer the permission requests of the turns that they start.
 
 use std::sync::Arc;
 
 use super::state::AppState;
 use crate::api::Client;
 
-/// A copy of the client that counts as attached to each session that it prompts, until the turn
-/// ends. It can answer the turn's permission questions without an open stream.
+/// Returns a copy of the client that counts as able to answer permission requests in each session
+/// to which it sends a prompt, until the turn ends. The client needs no open event stream for that.
 pub(crate) fn attach_responder(state: &AppState, client: &Client) -> Arc<Client> {
     let client = Arc::new(client.for_call());
     let running = state.running.clone();

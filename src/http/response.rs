@@ -1,4 +1,5 @@
-//! Parts of every response: the request id, the error envelope, security headers and the log line.
+//! Parts that all responses share: the request id, the error envelope, security headers and the
+//! request log.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -52,7 +53,7 @@ pub(crate) fn span(request: &Request, id: &str) -> tracing::Span {
         use opentelemetry::propagation::TextMapPropagator;
         use tracing_opentelemetry::OpenTelemetrySpanExt;
         let caller = opentelemetry_http::HeaderExtractor(request.headers());
-        // Fails without a collector, when spans are not recorded.
+        // The error is ignored: without a collector, spans are not recorded and have no parent.
         let _ = span.set_parent(opentelemetry_sdk::propagation::TraceContextPropagator::new().extract(&caller));
     }
     span
@@ -67,8 +68,8 @@ pub(crate) async fn catch_panic(response: impl Future<Output = Response>) -> Res
     })
 }
 
-/// Fails with `too_large` if the request line and headers exceed the limit. The limit of hyper's
-/// parser is higher.
+/// Fails with `too_large` if the request line and headers exceed the limit. Hyper's own limit is
+/// higher.
 pub(crate) fn check_head(request: &Request) -> Result<()> {
     let uri = request.uri();
     let target = uri.path_and_query().map_or(0, |path| path.as_str().len()) + uri.authority().map_or(0, |host| host.as_str().len());
@@ -81,7 +82,7 @@ pub(crate) fn check_head(request: &Request) -> Result<()> {
     Ok(())
 }
 
-/// JSON with a status.
+/// Creates a JSON response with an HTTP status.
 pub(crate) fn json(status: u16, value: &impl Serialize) -> Response {
     match serde_json::to_vec(value) {
         Ok(bytes) => {
@@ -92,8 +93,8 @@ pub(crate) fn json(status: u16, value: &impl Serialize) -> Response {
     }
 }
 
-/// Writes the body of an error and sets the common headers. `cross_origin` is the allowed origin of
-/// a cross-origin request.
+/// Writes the body of an error response and sets the headers of all responses. `cross_origin` is
+/// the allowed origin of a cross-origin request.
 pub(crate) fn finish(response: &mut Response, id: &str, cross_origin: Option<HeaderValue>) {
     if let Some(ResponseError(error)) = response.extensions_mut().remove::<ResponseError>() {
         let body = ErrorBody {

@@ -1,4 +1,4 @@
-//! The routes: those of the method table, and a few that are not methods.
+//! The HTTP routes: those in the method table, and a few that do not call a method.
 
 use std::sync::{Arc, OnceLock};
 
@@ -22,7 +22,7 @@ pub(crate) fn is_open(request: &Request) -> bool {
     reads && (request.uri().path() == "/health" || web::is_file(request.uri().path()))
 }
 
-/// The router of all routes.
+/// Creates the router with all routes.
 pub(crate) fn router() -> Router {
     let mut router =
         web::add_to(Router::new()).route("/health", get(|| async { response::json(200, &serde_json::json!({ "status": "ok" })) }));
@@ -37,7 +37,7 @@ pub(crate) fn router() -> Router {
         .method_not_allowed_fallback(|| async {
             ApiError(Error::new(Kind::MethodNotAllowed, "the route does not support this method").hint("see /v1/openapi.json"))
         })
-        // The default predicate skips streams, images and short bodies.
+        // The default predicate does not compress event streams, images and short bodies.
         .layer(CompressionLayer::new())
         .layer(middleware::from_fn(response::store_route))
 }
@@ -79,7 +79,7 @@ fn handler(
 + Send
 + Sync
 + 'static {
-    // Created by the first request, since most methods are never called over REST.
+    // The fields are created by the first request, because most methods are never called over REST.
     let fields: Arc<OnceLock<RestFields>> = Arc::default();
     move |Extension(state), Extension(client), request| {
         let fields = fields.clone();

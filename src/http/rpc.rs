@@ -25,7 +25,7 @@ use crate::error::{Error, Kind, Result};
 use crate::limits;
 use dispatch::Dispatcher;
 
-/// `POST /rpc` and WebSockets.
+/// Handles `POST /rpc` and WebSocket upgrades.
 pub(crate) async fn serve(Extension(state): StateExtension, Extension(client): ClientExtension, request: Request) -> Response {
     let response = match (request.method() == Method::GET, is_upgrade_request(&request)) {
         (true, true) => websocket::upgrade(state, request),

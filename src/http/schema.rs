@@ -21,7 +21,7 @@ struct Checker<'a> {
 #[derive(Default)]
 struct KnownFields<'a> {
     fields: BTreeMap<&'a str, &'a Value>,
-    /// Any other field is allowed, too.
+    /// True if any other field is allowed, too.
     open: bool,
 }
 
@@ -59,14 +59,15 @@ impl<'a> Checker<'a> {
         self.root.pointer(schema["$ref"].as_str()?.strip_prefix('#')?)
     }
 
-    /// The schemas that a value must also match, and the variants of which it must match one.
+    /// Returns the schemas that a value must match in addition to `schema`, and the variants of
+    /// `schema`, of which the value must match one.
     fn parts(&self, schema: &'a Value) -> (impl Iterator<Item = &'a Value> + use<'a>, Option<&'a Vec<Value>>) {
         let all = schema["allOf"].as_array().into_iter().flatten();
         (self.target(schema).into_iter().chain(all), schema["oneOf"].as_array().or(schema["anyOf"].as_array()))
     }
 
-    /// Adds the fields that `schema` allows in this object: for a union, those of the variants that
-    /// the object may be.
+    /// Adds the fields that `schema` allows in this object: for a union, the fields of the variants
+    /// that the object can match.
     fn collect(&self, schema: &'a Value, object: &Map<String, Value>, known: &mut KnownFields<'a>) {
         let (parts, variants) = self.parts(schema);
         parts.for_each(|part| self.collect(part, object, known));
@@ -76,7 +77,7 @@ impl<'a> Checker<'a> {
         let named = |variant: &&'a Value| self.constants(variant).any(|(name, constant)| object.get(name) == Some(constant));
         let chosen: Vec<&Value> = variants.iter().filter(named).collect();
         let candidates = || variants.iter().filter(|variant| self.constants(variant).next().is_none());
-        // The field that names the variant is known in all of them.
+        // The field that names the variant is a known field in all variants.
         known.fields.extend(variants.iter().flat_map(|variant| self.constants(variant)).map(|(name, _)| (name, &Value::Null)));
         match chosen.is_empty() {
             true => candidates().for_each(|variant| self.collect(variant, object, known)),
@@ -103,8 +104,8 @@ impl<'a> Checker<'a> {
         parts.find_map(|part| self.items(part)).or_else(|| variants.into_iter().flatten().find_map(|variant| self.items(variant)))
     }
 
-    /// Returns true if the value matches the schema. Supports the keywords that the schemas of
-    /// params use.
+    /// Returns true if the value matches the schema. Supports the JSON Schema keywords that the
+    /// schemas of params use.
     fn fits(&self, schema: &'a Value, value: &Value) -> bool {
         if value.is_null() && schema["x-deserialize-default-on-null"] == true {
             return true;

@@ -1,5 +1,5 @@
 //! Server-sent events (HTML standard, section 9.2), with cursors as ids. Events are read from the
-//! log at the client's pace, so that a slow client only costs a cursor.
+//! log at the client's pace, so a slow client needs no buffer, only a cursor.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -30,7 +30,8 @@ pub(crate) async fn answer(
     let recheck = TokenRecheck::of(&request);
     let last = request.headers().get("last-event-id").cloned();
     let mut params = params::gather(&state, request, fields, false).await?;
-    // A reconnecting client repeats its URL, so its last event takes precedence over `after`.
+    // A client that reconnects sends the same URL again, so `Last-Event-ID` takes precedence over
+    // `after`.
     if let Some(last) = last.filter(|last| !last.is_empty()) {
         let cursor: Option<u64> = last.to_str().ok().and_then(|last| last.parse().ok());
         let cursor = cursor.ok_or_else(|| Error::invalid_params("Last-Event-ID: invalid cursor"))?;
@@ -56,7 +57,8 @@ impl TokenRecheck {
         TokenRecheck { headers: token.into_iter().collect(), checked_at: Instant::now() }
     }
 
-    /// Returns false once the token is revoked. Checks it every [`limits::TOKEN_AGAIN`].
+    /// Returns false once the token is revoked. Checks the token at most once per
+    /// [`limits::TOKEN_AGAIN`].
     fn is_valid(&mut self, state: &AppState) -> bool {
         if self.checked_at.elapsed() < limits::TOKEN_AGAIN {
             return true;
@@ -107,7 +109,7 @@ pub(crate) fn respond(
                 bytes.into()
             }
             Ok(Ok(None)) => return None,
-            // The client reconnects with its cursor.
+            // End the response: the client reconnects with its cursor.
             Ok(Err(error)) => {
                 tracing::warn!(error = %error, "an event stream failed");
                 return None;

@@ -21,7 +21,8 @@ pub(crate) type StateExtension = Extension<Arc<AppState>>;
 /// The authenticated client, as an argument of a handler.
 pub(crate) type ClientExtension = Extension<Arc<Client>>;
 
-/// The permit and the gauge of a connection, held until it closes, also as a WebSocket.
+/// The permit and the gauge of a connection, held until the connection closes, even after an
+/// upgrade to a WebSocket.
 pub(crate) type ConnectionSlot = Arc<(OwnedSemaphorePermit, GaugeGuard)>;
 
 /// State shared by all requests.
@@ -32,24 +33,24 @@ pub(crate) struct AppState {
     /// The OpenAPI document, created by its first request.
     pub openapi_json: OnceLock<Bytes>,
     pub requests: RequestMetrics,
-    /// Limits how many kibibytes of bodies are held in memory at once.
+    /// Limits the total size of the request bodies in memory, in kibibytes.
     pub bodies: Semaphore,
     /// When cancelled, streams end after the last available event.
     pub ending: CancellationToken,
-    /// Calls that continue when their client disconnects.
+    /// Tasks that run calls which continue when their client disconnects.
     pub running: TaskTracker,
-    /// Subscriptions of `/rpc`.
+    /// Tasks that serve the subscriptions of `/rpc`.
     pub subscriptions: TaskTracker,
-    /// WebSockets of `/rpc`.
+    /// Tasks that serve the WebSockets of `/rpc`.
     pub sockets: TaskTracker,
     /// When cancelled, WebSockets end after their running calls.
     pub sockets_closing: CancellationToken,
-    /// Limits how many kibibytes of responses all WebSockets may leave unread.
+    /// Limits the total size of the unread responses of all WebSockets, in kibibytes.
     pub unread: Arc<Semaphore>,
 }
 
 impl AppState {
-    /// The state of a server without requests.
+    /// Creates the state of a new server.
     pub(crate) fn new(app: Arc<App>, auth: Auth) -> AppState {
         AppState {
             app,

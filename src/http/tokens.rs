@@ -18,7 +18,7 @@ use crate::workspace::{create_private_dir, replace_private, write_private};
 /// Principal of the owner token, which is in the file `token`.
 const OWNER: &str = "owner";
 
-/// A named token. `roots` are absolute directories; if empty, those of the server apply.
+/// A named token. `roots` are absolute directories; if empty, the server's roots apply.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct NamedToken {
@@ -27,11 +27,12 @@ pub(crate) struct NamedToken {
     pub roots: Vec<PathBuf>,
     /// Milliseconds since the Unix epoch.
     pub created_ms: u64,
-    /// SHA-256 in hexadecimal digits.
+    /// SHA-256 digest of the token, in hexadecimal digits.
     digest: String,
 }
 
-/// The tokens of a data directory (`token`, `tokens.json`), reloaded when a file changes.
+/// The tokens in a data directory (files `token` and `tokens.json`), reloaded when one of the files
+/// changes.
 pub(crate) struct Tokens {
     owner: PathBuf,
     named: PathBuf,
@@ -46,7 +47,7 @@ struct Known {
 }
 
 impl Tokens {
-    /// The tokens of this data directory. Reads nothing yet.
+    /// Creates the collection of tokens for this data directory, without reading its files.
     pub(crate) fn new(data: &Path) -> Tokens {
         Tokens { owner: data.join("token"), named: data.join("tokens.json"), known: Mutex::default() }
     }
@@ -73,18 +74,19 @@ impl Tokens {
             write_private(&self.owner, format!("{token}\n").as_bytes())
         };
         match write() {
-            // Another process has just created it.
+            // Another process has just created the file: read the token from it.
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => self.owner(),
             written => written.map(|()| token).map_err(|error| Error::io(format_args!("writing {}", self.owner.display()), error)),
         }
     }
 
-    /// The client of this token. Its roots are those of the token, within those of the server.
+    /// Returns the client that this token belongs to. The client's roots are the intersection of
+    /// the token's and the server's roots.
     pub(crate) fn client(&self, token: &str, roots: &Arc<[PathBuf]>) -> Option<Client> {
         let given = sha256(token);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         self.refresh(&mut known);
-        // All digests are compared, so that the time does not depend on the match.
+        // All digests are compared, so that the time taken does not reveal which digest matches.
         let mut found = None;
         for (named, digest) in &known.named {
             if bool::from(digest.ct_eq(&given)) {
@@ -111,7 +113,8 @@ impl Tokens {
         let owner = std::fs::read_to_string(&self.owner).ok();
         let owner = owner.as_deref().map(str::trim).filter(|token| token.len() >= limits::TOKEN_CHARS_MIN);
         known.owner = owner.map(sha256);
-        // A broken file disables the named tokens only; clients do not see the error.
+        // An invalid `tokens.json` disables only the named tokens. The error is logged; clients do
+        // not see it.
         let named = self.list().unwrap_or_else(|error| {
             tracing::error!(error = %error, "cannot read the named tokens: they are rejected");
             Vec::new()
@@ -168,7 +171,8 @@ impl Tokens {
     }
 }
 
-/// The intersection of the token's and the server's roots. A token without roots has the server's.
+/// The intersection of the token's and the server's roots. A token without roots has the server's
+/// roots.
 fn intersect_roots(token: &[PathBuf], server: &Arc<[PathBuf]>) -> Arc<[PathBuf]> {
     if token.is_empty() {
         return server.clone();
@@ -183,7 +187,7 @@ fn create_parent(path: &Path) -> std::io::Result<()> {
     path.parent().map_or(Ok(()), |dir| create_private_dir(dir).map_err(std::io::Error::other))
 }
 
-/// 256 random bits in hexadecimal digits.
+/// Generates a token: 256 random bits in hexadecimal digits.
 fn new_token() -> Result<String> {
     let mut bytes = [0; 32];
     SystemRandom::new().fill(&mut bytes).map_err(|_| Error::internal("the system's random number generator failed"))?;

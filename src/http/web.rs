@@ -1,5 +1,5 @@
-//! The web console: embedded static files. They contain no data; the page loads it over the API
-//! with the user's token.
+//! The web console: embedded static files. The files contain no user data; the page loads that over
+//! the API with the user's token.
 
 use axum::Router;
 use axum::body::Body;

@@ -22,7 +22,7 @@ impl<S> WriteTimeout<S> {
         WriteTimeout { stream, waiting: None }
     }
 
-    /// Passes on the result of a write, or an error if it has been pending for too long.
+    /// Returns the result of a write, or an error if the write has been pending for too long.
     fn check<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.waiting = None;

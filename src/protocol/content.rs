@@ -31,7 +31,7 @@ pub(crate) fn part(block: acp::ContentBlock) -> Result<Part, &'static str> {
     }
 }
 
-/// Converts a part to a content block.
+/// Converts a message part to an ACP content block.
 pub(crate) fn block(part: &Part) -> acp::ContentBlock {
     match part {
         Part::Text { text } => acp::ContentBlock::Text(acp::TextContent::new(text.clone())),
@@ -46,8 +46,8 @@ pub(crate) fn block(part: &Part) -> acp::ContentBlock {
     }
 }
 
-/// Converts tool content for client `client`. A terminal of another client is converted to its
-/// output.
+/// Converts tool content for the client with id `client`. A terminal that belongs to another client
+/// is replaced by the terminal's output.
 fn tool_content(content: &ToolContent, client: &str) -> acp::ToolCallContent {
     match content {
         ToolContent::Content { content } => acp::ToolCallContent::Content(acp::Content::new(block(content))),
@@ -61,15 +61,17 @@ fn tool_content(content: &ToolContent, client: &str) -> acp::ToolCallContent {
     }
 }
 
-/// Converts the content of a tool call for client `client`.
+/// Converts the content of a tool call for the client with id `client`.
 pub(crate) fn tool_contents(contents: &[ToolContent], client: &str) -> Vec<acp::ToolCallContent> {
     contents.iter().map(|content| tool_content(content, client)).collect()
 }
 
+/// Converts a file location of a tool call.
 pub(crate) fn location(location: &Location) -> acp::ToolCallLocation {
     acp::ToolCallLocation::new(location.path.clone()).line(location.line)
 }
 
+/// Converts the kind of a tool.
 pub(crate) fn tool_kind(kind: ToolKind) -> acp::ToolKind {
     match kind {
         ToolKind::Read => acp::ToolKind::Read,
@@ -82,6 +84,7 @@ pub(crate) fn tool_kind(kind: ToolKind) -> acp::ToolKind {
     }
 }
 
+/// Converts the status of a tool call.
 pub(crate) fn tool_status(status: ToolStatus) -> acp::ToolCallStatus {
     match status {
         ToolStatus::Pending => acp::ToolCallStatus::Pending,
@@ -91,6 +94,7 @@ pub(crate) fn tool_status(status: ToolStatus) -> acp::ToolCallStatus {
     }
 }
 
+/// Converts the stop reason of a turn.
 pub(crate) fn stop_reason(reason: StopReason) -> acp::StopReason {
     match reason {
         StopReason::EndTurn => acp::StopReason::EndTurn,
@@ -101,7 +105,7 @@ pub(crate) fn stop_reason(reason: StopReason) -> acp::StopReason {
     }
 }
 
-/// Converts the tokens of a turn. Input tokens include cached tokens.
+/// Converts the token counts of a turn. Input tokens include cached tokens.
 pub(crate) fn usage(usage: &Usage) -> acp::Usage {
     let some = |tokens: u64| (tokens > 0).then_some(tokens);
     acp::Usage::new(usage.input_tokens + usage.output_tokens, usage.input_tokens, usage.output_tokens)
@@ -109,6 +113,7 @@ pub(crate) fn usage(usage: &Usage) -> acp::Usage {
         .cached_write_tokens(some(usage.cache_write_tokens))
 }
 
+/// Converts an option of a permission request.
 pub(crate) fn permission_option(option: &PermissionOption) -> acp::PermissionOption {
     let kind = match option.kind {
         PermissionOptionKind::AllowOnce => acp::PermissionOptionKind::AllowOnce,
@@ -119,6 +124,7 @@ pub(crate) fn permission_option(option: &PermissionOption) -> acp::PermissionOpt
     acp::PermissionOption::new(Arc::<str>::from(option.option_id.as_str()), option.name.clone(), kind)
 }
 
+/// Converts an entry of a plan.
 pub(crate) fn plan_entry(entry: &PlanEntry) -> acp::PlanEntry {
     let priority = match entry.priority {
         PlanPriority::High => acp::PlanEntryPriority::High,

@@ -13,14 +13,15 @@ use super::reader::MessageReader;
 use super::shared::{ConnectionClosed, Outgoing, Shared};
 use super::writer::MessageWriter;
 
-/// Sends messages to the other side. Clones share one connection and do not keep it open: it ends
-/// when its [`MessageWriter`] is dropped, or its [`MessageReader`] and all running handlers are.
+/// Sends messages to the other side. Clones share one connection and do not keep it open. The
+/// connection ends when its [`MessageWriter`] is dropped, or when its [`MessageReader`] and all
+/// running handlers are dropped.
 pub struct Connection<B> {
     shared: Arc<Shared>,
     queue: mpsc::WeakSender<Outgoing<B>>,
 }
 
-/// Creates the parts of a connection. `B` is attached to each message: see
+/// Creates the parts of a connection. A barrier of type `B` is attached to each message: see
 /// [`super::Feed::Barrier`].
 pub fn connection<B: Send>(dialect: Dialect) -> (Connection<B>, MessageReader<B>, MessageWriter<B>) {
     let shared = Arc::new(Shared::new(dialect));
@@ -88,7 +89,7 @@ impl<B: Default + Send + 'static> Connection<B> {
         self.send(Vec::new(), barrier)
     }
 
-    /// Resolves when the [`MessageWriter`] was dropped: nothing is sent any more.
+    /// Resolves when the [`MessageWriter`] is dropped. After that, no message is sent.
     pub async fn closed(&self) {
         self.shared.closed.cancelled().await;
     }
@@ -99,7 +100,7 @@ impl<B: Default + Send + 'static> Connection<B> {
     }
 }
 
-/// A request without a response so far. Dropping it cancels the request.
+/// A request that has no response yet. Dropping the value cancels the request.
 struct PendingRequest<'a, B: Default + Send + 'static> {
     connection: &'a Connection<B>,
     id: Id,
@@ -109,7 +110,7 @@ impl<B: Default + Send + 'static> Drop for PendingRequest<'_, B> {
     fn drop(&mut self) {
         let Connection { shared, .. } = self.connection;
         if shared.requests.withdraw(&self.id) {
-            // Without a connection there is nothing left to cancel.
+            // The error is ignored: without a connection there is nothing left to cancel.
             let _ = self.connection.notify(shared.dialect.cancel_method, shared.dialect.cancel_params(&self.id));
         }
     }

@@ -1,4 +1,4 @@
-//! Conventions of a connection on which the JSON-RPC specification leaves a choice.
+//! Connection conventions that the JSON-RPC specification leaves open.
 
 use std::time::Duration;
 
@@ -12,25 +12,28 @@ use super::message::Id;
 pub struct Dialect {
     /// How both directions of the stream are divided into messages.
     pub framing: Framing,
-    /// Longest message that is accepted, in bytes, without its framing. Of lines, a longer one is
-    /// skipped and answered with an error; with headers, the connection ends.
+    /// Maximum size of a received message without its framing, in bytes. With [`Framing::Lines`], a
+    /// longer message is skipped and answered with an error. With [`Framing::Headers`], a longer
+    /// message ends the connection.
     pub message_bytes_max: usize,
-    /// Messages that wait to be written.
+    /// Maximum number of messages in the outgoing queue.
     pub messages_queued_max: usize,
-    /// The reaction when that many messages wait.
+    /// The reaction when the outgoing queue is full.
     pub when_full: WhenFull,
     /// The notification that cancels a request.
     pub cancel_method: &'static str,
-    /// The field of its params that contains the id of the request.
+    /// The field in the params of `cancel_method` that contains the id of the request.
     pub cancel_id: &'static str,
-    /// Responds with an error to bytes that are not a valid message. Otherwise they are ignored.
+    /// If true, an invalid message is answered with an error. If false, an invalid message is
+    /// ignored.
     pub rejects_invalid: bool,
 }
 
-/// The reaction to a full outgoing queue: the other side does not read.
+/// The reaction to a full outgoing queue, which means that the other side does not read its
+/// messages.
 #[derive(Clone, Copy, Debug)]
 pub enum WhenFull {
-    /// Stop reading until there is room. The connection ends if that takes this long.
+    /// Stop reading until the queue has room. The connection ends if that takes this long.
     PauseReading(Duration),
     /// End the connection.
     End,

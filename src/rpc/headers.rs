@@ -16,14 +16,14 @@ pub struct HeaderReader<R> {
 const HEADER_END: &[u8] = b"\r\n\r\n";
 
 impl<R: AsyncRead + Unpin> HeaderReader<R> {
-    /// A reader of `input`. A message longer than `bytes_max`, without its header, is an error.
+    /// Creates a reader of `input`. A message whose body is longer than `bytes_max` is an error.
     pub fn new(input: R, bytes_max: usize) -> Self {
         Self { input, buffer: Vec::new(), bytes_max }
     }
 
-    /// The body of the next message; `None` at the end of the input, even within a message. The
-    /// input is unusable after an invalid header, an error of kind [`io::ErrorKind::InvalidData`].
-    /// Cancel-safe.
+    /// Reads the body of the next message. Returns `None` at the end of the input, even if the
+    /// input ends within a message. An invalid header is an error of kind
+    /// [`io::ErrorKind::InvalidData`], after which the input is unusable. Cancel-safe.
     pub async fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
         loop {
             if let Some(body) = self.take().map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))? {
@@ -71,7 +71,7 @@ fn content_length(header: &[u8]) -> Result<usize, String> {
     value.trim().parse::<usize>().map_err(|_| format!("invalid Content-Length: {value:?}"))
 }
 
-/// The header of a message of `length` bytes.
+/// Returns the header of a message with a body of `length` bytes.
 pub fn header(length: usize) -> String {
     format!("Content-Length: {length}\r\n\r\n")
 }

@@ -18,7 +18,7 @@ pub enum Line {
 pub struct LineReader<R> {
     input: R,
     buffer: Vec<u8>,
-    /// Length of the start of the buffer that contains no `\n`.
+    /// Length of the prefix of the buffer that is known to contain no `\n`.
     searched: usize,
     /// True while the rest of an overlong line is discarded.
     skipping: bool,
@@ -26,13 +26,14 @@ pub struct LineReader<R> {
 }
 
 impl<R: AsyncRead + Unpin> LineReader<R> {
-    /// A reader of `input`. Lines longer than `bytes_max`, without their ending, are skipped.
+    /// Creates a reader of `input`. A line longer than `bytes_max`, not counting the line ending,
+    /// is skipped.
     pub fn new(input: R, bytes_max: usize) -> Self {
         Self { input, buffer: Vec::new(), searched: 0, skipping: false, bytes_max }
     }
 
-    /// The next line; `None` at the end of the input. A last line without an ending is returned
-    /// too. Cancel-safe.
+    /// Reads the next line. Returns `None` at the end of the input. A last line without a line
+    /// ending is returned too. Cancel-safe.
     pub async fn next(&mut self) -> io::Result<Option<Line>> {
         loop {
             if let Some(line) = self.take() {
@@ -71,7 +72,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         Some(Line::Text(line))
     }
 
-    /// The unterminated last line at the end of the input.
+    /// Removes the unterminated last line from the buffer, at the end of the input.
     fn last(&mut self) -> Option<Line> {
         let line = std::mem::take(&mut self.buffer);
         self.searched = 0;

@@ -1,5 +1,5 @@
-//! Messages of JSON-RPC 2.0 (https://www.jsonrpc.org/specification): a strict parser, and the
-//! object that represents an error.
+//! JSON-RPC 2.0 messages (https://www.jsonrpc.org/specification): a strict parser, and the error
+//! object of responses.
 
 use std::fmt;
 
@@ -38,7 +38,7 @@ pub enum Incoming {
     Response { id: Id, result: Result<Value, Value> },
 }
 
-/// A line that is not a valid message.
+/// Received bytes that are not a valid message.
 #[derive(Debug)]
 pub struct InvalidMessage {
     /// The id for the error response; null if the id could not be read.
@@ -98,8 +98,8 @@ fn response(id: Id, mut object: Map<String, Value>) -> Result<Incoming, &'static
     }
 }
 
-/// The error object of a response. `data.details` is the text that many clients show, `data.info`
-/// the facts for programs.
+/// The error object of a response. `data.details` contains the text that many clients show;
+/// `data.info` contains structured details for programs.
 pub(crate) fn error_object(error: &Error) -> Value {
     let row = error.kind.row();
     let mut data = Map::new();
@@ -107,6 +107,6 @@ pub(crate) fn error_object(error: &Error) -> Value {
     data.extend(error.hint.as_ref().map(|hint| ("hint".to_string(), hint.as_str().into())));
     data.insert("details".into(), error.to_string().into());
     data.extend(error.details.as_ref().map(|details| ("info".to_string(), details.clone())));
-    // Many clients show nothing but the message.
+    // `message` repeats the full text, because many clients show only the message.
     json!({ "code": row.rpc, "message": error.to_string(), "data": data })
 }

@@ -20,10 +20,10 @@ use super::shared::{Outgoing, Shared};
 use crate::error::{Error, Kind, Result};
 
 /// Handles the messages of a connection. The read loop polls each returned future once before it
-/// reads on, so the part before its first `.await` runs in the order of the messages.
+/// reads the next message, so the code before the first `.await` runs in the order of the messages.
 pub trait Handler<B> {
-    /// Returns the result of a request, and the barrier of its response. `cancel` is cancelled when
-    /// the other side cancels the request or the connection ends.
+    /// Handles a request. Returns its result and the barrier of its response. `cancel` is cancelled
+    /// when the other side cancels the request or the connection ends.
     fn request(
         &self,
         method: String,
@@ -40,11 +40,11 @@ pub trait Handler<B> {
 pub enum ReadError {
     /// The input failed, or its framing is invalid ([`io::ErrorKind::InvalidData`]).
     Input(io::Error),
-    /// The other side does not read: see [`WhenFull`].
+    /// The other side does not read its messages: see [`WhenFull`].
     PeerNotReading,
 }
 
-/// Reads the messages of a connection. The connection stays open while this exists.
+/// Reads the messages of a connection. The connection stays open while the reader exists.
 pub struct MessageReader<B> {
     shared: Arc<Shared>,
     queue: mpsc::Sender<Outgoing<B>>,
@@ -74,7 +74,8 @@ impl<B: Default + Send + 'static> MessageReader<B> {
         self.cancel.cancel();
     }
 
-    /// Waits for the handlers and their responses. Then the [`super::MessageWriter`] ends.
+    /// Waits until all handlers have returned and their responses are queued. Dropping the reader
+    /// then ends the [`super::MessageWriter`].
     pub async fn finish(self) {
         self.shared.tasks.close();
         self.shared.tasks.wait().await;
@@ -159,8 +160,9 @@ impl<B: Default + Send + 'static> MessageReader<B> {
         }
     }
 
-    /// Polls the handler once, then spawns it. The poll is unconstrained: an exhausted budget of
-    /// cooperative scheduling would make a free lock return `Pending`.
+    /// Polls the handler once and spawns it if it has not finished. The poll is exempt from Tokio's
+    /// cooperative scheduling budget: with an exhausted budget, even a free lock would return
+    /// `Pending`.
     fn start(&self, handled: impl Future<Output = ()> + Send + 'static) {
         let mut handled = Box::pin(handled);
         if tokio::task::coop::unconstrained(&mut handled).now_or_never().is_none() {
@@ -182,6 +184,6 @@ impl<B> MessageReader<B> {
 fn respond<B: Send + 'static>(shared: &Shared, queue: &mpsc::Sender<Outgoing<B>>, id: &Id, result: &Result<Value>, barrier: B) {
     let mut message = Vec::new();
     shared.dialect.framing.response(id, result, &mut message);
-    // A closed connection needs no response.
+    // The error is ignored: a closed connection needs no response.
     let _ = shared.send(queue, Outgoing { message, barrier });
 }

@@ -1,5 +1,5 @@
-//! The pending requests of a connection: outgoing ones, which wait for a response, and incoming
-//! ones, which the other side may cancel.
+//! The pending requests of a connection: outgoing requests, which wait for a response, and incoming
+//! requests, which the other side may cancel.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,12 +25,13 @@ pub(super) struct PendingRequests {
 }
 
 impl PendingRequests {
-    /// The id of a new outgoing request whose response is ignored.
+    /// Returns the id for a new outgoing request without registering the request, so its response
+    /// is ignored.
     pub(crate) fn next_id(&self) -> Id {
         Id::Number(self.next.fetch_add(1, Ordering::Relaxed).into())
     }
 
-    /// Registers an outgoing request. Returns the id to send it with.
+    /// Registers an outgoing request. Returns the id of the request.
     pub(crate) fn register(&self, handler: ResponseHandler) -> Id {
         let id = self.next_id();
         self.outgoing.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), handler);
@@ -49,8 +50,8 @@ impl PendingRequests {
         }
     }
 
-    /// Removes an outgoing request, so that a later response is ignored. Returns false if it was
-    /// not pending.
+    /// Removes an outgoing request, so that a later response is ignored. Returns false if the
+    /// request was not pending.
     pub(crate) fn withdraw(&self, id: &Id) -> bool {
         self.outgoing.lock().unwrap_or_else(PoisonError::into_inner).remove(id).is_some()
     }
@@ -69,12 +70,12 @@ impl PendingRequests {
         Ok(())
     }
 
-    /// Removes an incoming request after its response.
+    /// Removes an incoming request whose handler has returned.
     pub(crate) fn finish(&self, id: &Id) {
         self.incoming.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
     }
 
-    /// Cancels an incoming request. Does nothing if it is not running.
+    /// Cancels an incoming request. Does nothing if the request is not running.
     pub(crate) fn cancel(&self, id: &Id) {
         if let Some(cancel) = self.incoming.lock().unwrap_or_else(PoisonError::into_inner).get(id) {
             cancel.cancel();

@@ -11,7 +11,8 @@ use super::requests::PendingRequests;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionClosed;
 
-/// An encoded message, and what is written before and after it.
+/// An encoded message, and the barrier that determines which events are written before and after
+/// it.
 pub(super) struct Outgoing<B> {
     /// The message with its framing; may be empty.
     pub message: Vec<u8>,
@@ -23,11 +24,11 @@ pub(super) struct Outgoing<B> {
 pub(super) struct Shared {
     pub dialect: Dialect,
     pub requests: PendingRequests,
-    /// Running handlers, and messages that wait for room in the queue.
+    /// Tasks that run handlers, and tasks that wait for room in the queue to send a message.
     pub tasks: TaskTracker,
-    /// Cancelled when a message did not fit into the queue, if that ends the connection.
+    /// Cancelled when a message did not fit into the queue and the dialect is [`WhenFull::End`].
     pub overflowed: CancellationToken,
-    /// Cancelled when nothing is written any more.
+    /// Cancelled when the writer is dropped. After that, no message is written.
     pub closed: CancellationToken,
 }
 

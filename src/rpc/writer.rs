@@ -12,24 +12,26 @@ use super::message::Id;
 use super::requests::ResponseHandler;
 use super::shared::{Outgoing, Shared};
 
-/// Messages that are not queued but produced when there is room to write them, such as the events
-/// of a session. `()` produces none.
+/// A source of messages that are not queued but produced when there is room to write them, such as
+/// session events. The feed `()` produces no messages.
 pub trait Feed: Send {
-    /// Attached to each queued message: the messages of the feed that precede and follow it.
+    /// A value attached to each queued message. It determines which feed messages are written
+    /// before and after the queued message.
     type Barrier: Send;
     /// Identifies messages that are ready to be written.
     type Change: Send;
 
-    /// Writes the messages that must precede the message with this barrier.
+    /// Writes the feed messages that must precede the queued message with this barrier.
     fn before(&mut self, barrier: &Self::Barrier, out: &mut FrameWriter) -> impl Future<Output = io::Result<()>> + Send;
 
-    /// Called once the message with this barrier is in the buffer. Writes the messages that follow.
+    /// Writes the feed messages that follow the queued message with this barrier. Called once the
+    /// queued message is in the buffer.
     fn after(&mut self, barrier: Self::Barrier, out: &mut FrameWriter);
 
     /// Resolves when there is something to write. Cancel-safe.
     fn changed(&mut self) -> impl Future<Output = Self::Change> + Send;
 
-    /// Writes the messages that are ready. Queued messages wait no longer than this.
+    /// Writes the feed messages that are ready. Queued messages wait until this call returns.
     fn write(&mut self, change: Self::Change, out: &mut FrameWriter) -> impl Future<Output = io::Result<()>> + Send;
 
     /// Writes the last messages, when the connection ends.
@@ -59,7 +61,7 @@ impl Feed for () {
     }
 }
 
-/// Writes the queued messages of a connection, and those of its feed.
+/// Writes the queued messages of a connection and the messages of its feed.
 pub struct MessageWriter<B> {
     shared: Arc<Shared>,
     queue: mpsc::Receiver<Outgoing<B>>,
@@ -72,7 +74,8 @@ impl<B: Send> MessageWriter<B> {
         MessageWriter { shared, queue, _closed: closed }
     }
 
-    /// Runs until the [`super::MessageReader`] and its handlers are gone, or writing fails.
+    /// Writes messages until the [`super::MessageReader`] and its handlers are dropped, or writing
+    /// fails.
     pub async fn run(
         &mut self,
         output: impl AsyncWrite + Unpin + Send + 'static,
@@ -104,10 +107,10 @@ impl<B: Send> MessageWriter<B> {
     }
 }
 
-/// Buffered bytes that cause a flush. The buffer is also flushed when no message is ready.
+/// Buffer size that causes a flush, in bytes. The buffer is also flushed when no message is ready.
 const FLUSH_BYTES: usize = 64 << 10;
 
-/// Encodes messages into a buffer and writes it.
+/// Encodes messages into a buffer and writes the buffer to the output.
 pub struct FrameWriter {
     shared: Arc<Shared>,
     output: Box<dyn AsyncWrite + Unpin + Send>,

@@ -9,19 +9,20 @@ use crate::rpc::Connection;
 /// The connection to an ACP client.
 pub(crate) type AcpConnection = Connection<Barrier>;
 
-/// Which events precede a message, and a change of what is followed.
+/// Determines which events are written before a message, and how the set of followed sessions
+/// changes after the message.
 #[derive(Default)]
 pub(crate) struct Barrier {
     /// Events of this session up to this seq are written before the message.
     pub after: Option<(SessionId, Seq)>,
     pub follow: Option<FollowChange>,
-    /// Dropped once the response is in the buffer. The next turn starts after that, so that none of
-    /// its events precede the response.
+    /// Dropped once the response is in the output buffer. The next turn starts after that, so none
+    /// of the turn's events precede the response.
     pub answered: Option<DropGuard>,
 }
 
 impl Barrier {
-    /// DataPaths a message after the events of `session` up to `seq`.
+    /// Places a message after the events of `session` up to `seq`.
     pub(crate) fn after(session: SessionId, seq: Seq) -> Barrier {
         Barrier { after: Some((session, seq)), ..Barrier::default() }
     }

@@ -1,6 +1,7 @@
-//! Client-side files and terminals: requests of ACP to the client (`fs/*`, `terminal/*`). If the
-//! client lacks a method or does not answer in time, the user is notified once and the local disk
-//! or shell is used; a file that the client refuses to read or write is not read or written.
+//! The client's files and terminals, used through ACP requests to the client (`fs/*`,
+//! `terminal/*`). If the client lacks a method or does not answer a file request in time, the user
+//! is notified once and the local disk or shell is used. If the client refuses to read or write a
+//! file, the file is not read or written.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -49,7 +50,7 @@ impl ClientAccess for AcpClient {
             let params = acp::ReadTextFileRequest::new(requests.session(), path);
             match requests.call(METHOD, params, limits::CLIENT_FILE).await {
                 Ok(acp::ReadTextFileResponse { content, .. }) => Ok(Some(content)),
-                // The client has no unsaved buffer of this file: read the disk.
+                // The client has no unsaved buffer of this file: use the file on disk.
                 Err(failure) if failure.is(Kind::NotFound) => Ok(None),
                 Err(failure) => requests.fall_back(METHOD, failure).map(|()| None),
             }

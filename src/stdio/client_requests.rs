@@ -1,4 +1,4 @@
-//! Requests to the client for one session, and what follows from their failures.
+//! Requests to the client for one session, and the fallback if they fail.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -20,7 +20,8 @@ use crate::rpc::RequestError;
 use crate::session::SessionLog;
 use crate::toolkit::ClientRefusal;
 
-/// Sends requests of one session to the client, and records whether its answers can be used.
+/// Sends the requests of one session to the client, and records whether the client's files and
+/// terminals can still be used.
 #[derive(Clone)]
 pub(crate) struct ClientRequests {
     /// The client, with its capabilities.
@@ -29,11 +30,12 @@ pub(crate) struct ClientRequests {
     pub connection: AcpConnection,
     /// The log of the session.
     pub log: Arc<SessionLog>,
-    /// A request timed out: files and terminals of the client are no longer used.
+    /// True once a request has timed out: the client's files and terminals are no longer used.
     pub slow: Arc<AtomicBool>,
-    /// The user was notified of the fallback.
+    /// True once the user has been notified of the fallback.
     notified: Arc<AtomicBool>,
-    /// The client returned other content than it was given to write: its files are no longer used.
+    /// True once a file differed from the text that the client was asked to write: the client's
+    /// files are no longer used.
     pub distrusted: Arc<AtomicBool>,
     /// Files with an outstanding write request.
     writing: Arc<Mutex<HashSet<PathBuf>>>,
@@ -44,9 +46,9 @@ pub(crate) struct ClientRequests {
 pub(crate) enum RequestFailure {
     /// The client answered with an error.
     Refused { code: i64, message: String },
-    /// The client is gone, or its answer is not what the method returns.
+    /// The client has disconnected, or its response is not a valid result of the method.
     Unusable(String),
-    /// No answer in time. The client may still carry out the request.
+    /// The client did not answer in time. It may still carry out the request.
     TimedOut(String),
 }
 
@@ -58,7 +60,7 @@ impl std::fmt::Display for RequestFailure {
 }
 
 impl RequestFailure {
-    /// The failure of an error object.
+    /// Creates the failure from a JSON-RPC error object.
     fn from_error(error: &serde_json::Value) -> RequestFailure {
         let message = error["message"].as_str().unwrap_or("an error without a message").to_owned();
         let code = error["code"].as_i64().unwrap_or(Kind::Internal.row().rpc.into());
@@ -71,25 +73,26 @@ impl RequestFailure {
     }
 }
 
-/// The cause in an error's data: `data` or `data.details`, where SDKs put it for internal errors.
+/// Returns the cause in an error object: `data`, or `data.details`, where SDKs put the cause of
+/// internal errors.
 fn reason(error: &serde_json::Value) -> Option<&str> {
     error["data"].as_str().or_else(|| error["data"]["details"].as_str())
 }
 
 impl ClientRequests {
-    /// Requests to `client` for the session of `log`.
+    /// Creates the requests to `client` for the session of `log`.
     pub(crate) fn new(client: Arc<Client>, connection: AcpConnection, log: Arc<SessionLog>) -> ClientRequests {
         let (slow, notified, distrusted) = (Arc::default(), Arc::default(), Arc::default());
         ClientRequests { client, connection, log, slow, notified, distrusted, writing: Arc::default() }
     }
 
-    /// The session in ACP.
+    /// The session id as an ACP type.
     pub(crate) fn session(&self) -> acp::SessionId {
         acp::SessionId::new(self.log.id.as_str())
     }
 
-    /// Sends a request after all events of the session so far. Its result must arrive within
-    /// `timeout`.
+    /// Sends a request after all events that the session has so far, and waits up to `timeout` for
+    /// the result.
     pub(crate) async fn call<R: DeserializeOwned>(
         &self,
         method: &str,
@@ -132,8 +135,9 @@ impl ClientRequests {
         }
     }
 
-    /// Returns the refusal if the client refused. For other failures, notifies the user and returns
-    /// `Ok`: the caller uses the local disk.
+    /// Decides whether to use the local disk after a failed request. Returns an error if the client
+    /// refused the request. For other failures, notifies the user and returns `Ok`: the caller uses
+    /// the local disk.
     pub(crate) fn fall_back(&self, method: &str, failure: RequestFailure) -> Result<(), ClientRefusal> {
         match failure {
             RequestFailure::Refused { ref message, .. } if !failure.is(Kind::Unsupported) => Err(ClientRefusal(message.clone())),

@@ -28,7 +28,7 @@ pub(crate) async fn create(
         .cwd(command.cwd.clone())
         .output_byte_limit(command.output_bytes_max);
     let later = requests.clone();
-    // A terminal that is created too late is released, which ends its command.
+    // A terminal that the client creates after the timeout is released, which kills its command.
     let late = move |result: Result<acp::CreateTerminalResponse, RequestFailure>| {
         drop(result.map(|made| AcpTerminal { requests: later, id: made.terminal_id }));
     };
@@ -57,7 +57,7 @@ impl ClientTerminal for AcpTerminal {
     fn ended(&self) -> BoxFuture<'_, Option<i32>> {
         async move {
             let params = acp::WaitForTerminalExitRequest::new(self.requests.session(), self.id.clone());
-            // An upper bound: the caller enforces the timeout of the command.
+            // This timeout is only an upper bound: the caller enforces the timeout of the command.
             let timeout = Duration::from_millis(limits::BASH_TIMEOUT_MS_MAX) + limits::CLIENT_TERMINAL;
             let ended: Result<acp::WaitForTerminalExitResponse, RequestFailure> =
                 self.requests.call("terminal/wait_for_exit", params, timeout).await;
@@ -93,12 +93,13 @@ impl ClientTerminal for AcpTerminal {
 impl Drop for AcpTerminal {
     fn drop(&mut self) {
         let params = acp::ReleaseTerminalRequest::new(self.requests.session(), self.id.clone());
-        // Without a connection there is no terminal to release.
+        // The error is ignored: without a connection there is no terminal to release.
         let _ = self.requests.connection.request_without_response("terminal/release", params);
     }
 }
 
-/// The number of a signal by its name, with or without `SIG`; 9 (KILL) for unknown names.
+/// Returns the number of the signal with this name, with or without `SIG`; 9 (KILL) for unknown
+/// names.
 fn signal(name: &str) -> i32 {
     match name.trim_start_matches("SIG") {
         "HUP" => 1,

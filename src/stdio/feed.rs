@@ -22,9 +22,10 @@ pub(crate) struct SessionFeed {
     client: Arc<Client>,
     views: HashMap<SessionId, View>,
     presence: Presence,
-    /// One future per followed session: resolves when there are events after its cursor.
+    /// One future per followed session, which resolves when there are events after the view's
+    /// cursor.
     waiting: FuturesUnordered<BoxFuture<'static, (SessionId, u64)>>,
-    /// Number of the latest view. A future of an earlier view is ignored.
+    /// Number of the view that was opened last. A future of a view that was replaced is ignored.
     opened: u64,
 }
 
@@ -76,7 +77,7 @@ impl Feed for SessionFeed {
         }
     }
 
-    /// Writes one page of events, so that responses wait for no more than that.
+    /// Writes only one page of events, so that responses do not wait for more than one page.
     async fn write(&mut self, (session, number): (SessionId, u64), out: &mut FrameWriter) -> io::Result<()> {
         let Some(view) = self.views.get_mut(&session).filter(|view| view.number == number) else { return Ok(()) };
         if !view.show(out).await && view.is_over() {
@@ -98,12 +99,12 @@ impl Feed for SessionFeed {
 }
 
 impl SessionFeed {
-    /// Follows no session at first.
+    /// Creates a feed that follows no session yet.
     pub(crate) fn new(app: Arc<App>, client: Arc<Client>, presence: Presence) -> SessionFeed {
         SessionFeed { app, client, presence, views: HashMap::new(), waiting: FuturesUnordered::new(), opened: 0 }
     }
 
-    /// Returns whether the session is open and its current view is shown.
+    /// Returns whether the session is open and a view shows this open instance of the session.
     fn is_shown(&self, session: &SessionId) -> bool {
         let open = self.app.sessions_now().and_then(|sessions| sessions.opened(session));
         open.is_some_and(|open| self.views.get(session).is_some_and(|view| view.is_of(&open)))
@@ -122,8 +123,8 @@ impl SessionFeed {
         true
     }
 
-    /// Starts following a session, after the response that names it: writes the available commands
-    /// and the open permission requests.
+    /// Starts following a session: writes the available commands and the open permission requests.
+    /// Called after the response that names the session.
     fn start_following(&mut self, session: SessionId, out: &mut FrameWriter) {
         let Some(view) = self.views.get_mut(&session) else { return };
         view.send_commands(out);
@@ -156,7 +157,7 @@ impl SessionFeed {
         Ok(())
     }
 
-    /// Follows a session again that was closed and has new events.
+    /// Resumes following a session that was closed and has new events since.
     async fn follow_again(&mut self, session: &SessionId, out: &mut FrameWriter) {
         let Some(mut view) = self.views.remove(session) else { return };
         view.withdraw_requests(out);

@@ -1,5 +1,5 @@
-//! Standard input and output as asynchronous streams. Pipes and sockets are used directly, other
-//! files through a thread.
+//! Standard input and output as asynchronous streams. Pipes and sockets are read and written
+//! directly, other files through a thread.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
@@ -12,7 +12,7 @@ use tokio::net::unix::pipe;
 type Input = Box<dyn AsyncRead + Unpin + Send>;
 type Output = Box<dyn AsyncWrite + Unpin + Send>;
 
-/// Standard input and output of this process. Call it once, inside the runtime.
+/// Standard input and output of this process. Call this once, inside the Tokio runtime.
 pub(crate) fn standard() -> (Input, Output) {
     let input = direct(rustix::stdio::stdin(), |fd, kind| match kind {
         FileType::Fifo => Some(Box::new(pipe::Receiver::from_owned_fd(fd).ok()?) as Input),
@@ -27,8 +27,8 @@ pub(crate) fn standard() -> (Input, Output) {
     (input.unwrap_or_else(|| Box::new(tokio::io::stdin())), output.unwrap_or_else(|| Box::new(tokio::io::stdout())))
 }
 
-/// Opens a duplicate of `fd` with `open`, which receives the file type. None if it cannot be used
-/// directly.
+/// Opens a duplicate of `fd` with `open`, which receives the file type. None if the descriptor
+/// cannot be used directly.
 fn direct<T>(fd: impl AsFd, open: impl FnOnce(OwnedFd, FileType) -> Option<T>) -> Option<T> {
     let kind = FileType::from_raw_mode(rustix::fs::fstat(&fd).ok()?.st_mode);
     open(fd.as_fd().try_clone_to_owned().ok()?, kind)

@@ -1,5 +1,5 @@
-//! The sessions that the client of a connection attends: it answers their permission requests and
-//! provides its files and terminals.
+//! The sessions that a client attends: the client answers the permission requests of these sessions
+//! and provides its files and terminals to them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ use crate::session::Session;
 use crate::session::attached_clients::AttachedClient;
 use crate::session::broker::ResponderGuard;
 
-/// The attended sessions. Clear it when the client disconnects.
+/// The attended sessions. Call [`Presence::clear`] when the client disconnects.
 #[derive(Clone)]
 pub(crate) struct Presence {
     client: Arc<Client>,
@@ -26,7 +26,7 @@ struct AttendedSession {
 }
 
 impl Presence {
-    /// Attends no session at first.
+    /// Creates a presence that attends no session yet.
     pub(crate) fn new(client: Arc<Client>, connection: AcpConnection) -> Presence {
         Presence { client, connection, sessions: Arc::default() }
     }
@@ -47,7 +47,8 @@ impl Presence {
         true
     }
 
-    /// Stops attending a session, unless the client attends `open`, its currently open instance.
+    /// Stops attending a session, unless the client attends `open`, the currently open instance of
+    /// the session.
     pub(crate) fn leave(&self, id: &SessionId, open: Option<&Session>) {
         let mut sessions = self.sessions();
         let stays = |present: &AttendedSession| open.is_some_and(|open| present.attendance.is_for(&open.broker));

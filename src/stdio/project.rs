@@ -1,4 +1,4 @@
-//! Converts events to ACP's `session/update`. The state is only as large as needed to send no text
+//! Converts events to ACP's `session/update`. The only state kept is what is needed to send no text
 //! twice.
 
 use std::collections::{HashMap, HashSet};
@@ -17,11 +17,13 @@ pub(crate) struct Projection {
     session: SessionId,
     client: String,
     notices: bool,
-    /// This client started the running turn and shows its own prompt, so the prompt is not sent.
+    /// True if this client started the running turn. Such a client shows its own prompt, so the
+    /// prompt is not sent.
     own_turn: bool,
-    /// Queued messages. They are sent when they are delivered, in any client's turn.
+    /// Ids of the queued messages. A queued message is sent when it is delivered, whichever client
+    /// started the turn.
     queued: HashSet<MessageId>,
-    /// Bytes sent of each incomplete message.
+    /// Number of bytes already sent, for each incomplete message.
     shown_bytes: HashMap<MessageId, u64>,
 }
 
@@ -59,7 +61,7 @@ impl Projection {
         out.notify("session/update", Notification { session_id: &self.session, update });
     }
 
-    /// Writes a live event.
+    /// Writes the updates for a live event.
     pub(crate) fn shown(&mut self, event: &Event, out: &mut FrameWriter) {
         match &event.body {
             Body::MessageDelta { message_id, role, offset, text } => self.text(message_id, *role, *offset, text, out),
@@ -69,7 +71,8 @@ impl Projection {
         }
     }
 
-    /// Writes an event of the history. Messages are sent whole, tool calls without progress.
+    /// Writes the updates for an event from the history. Messages are sent whole, tool calls
+    /// without progress.
     pub(crate) fn replayed(&mut self, event: &Event, out: &mut FrameWriter) {
         match &event.body {
             Body::MessageDelta { .. } | Body::Notice { .. } | Body::MessageCompleted { discarded: true, .. } => {}
@@ -85,7 +88,8 @@ impl Projection {
             Some(shown) => shown,
             None => self.shown_bytes.entry(id.clone()).or_default(),
         };
-        // Nothing new; or an earlier delta was removed, so the completed message follows.
+        // Either nothing is new, or an earlier delta was removed from the log. In the second case
+        // the completed message follows and contains the whole text.
         if end <= *shown || offset > *shown {
             return;
         }
@@ -192,7 +196,7 @@ impl Projection {
     }
 }
 
-/// The commands that a user can enter, as an update.
+/// Returns the update that lists the commands that a user can enter.
 pub(crate) fn available_commands() -> acp::SessionUpdate {
     let commands = COMMANDS.iter().map(|command| {
         let input = acp::AvailableCommandInput::Unstructured(acp::UnstructuredCommandInput::new(command.hint));

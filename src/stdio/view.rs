@@ -1,4 +1,5 @@
-//! A session that the client follows: a cursor in its log, and the open requests to the client.
+//! A session that the client follows: a cursor in its log, and the permission requests that the
+//! client has not answered.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -33,7 +34,7 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// A view of `session` that shows the events after `after`.
+    /// Creates a view of `session` that shows the events after seq `after`.
     pub(crate) fn new(session: Session, after: Seq, number: u64, app: Arc<App>, client: Arc<Client>) -> View {
         let queued = session.log.state(|state| state.queue.iter().map(|queued| queued.message.id.clone()).collect());
         View {
@@ -80,7 +81,8 @@ impl View {
                 () = session.closed() => true,
             };
             drop(session);
-            // The session was closed: wait until a process, also this one, writes to it again.
+            // The session was closed: wait until a process (possibly this one) writes to the
+            // session again.
             if let (true, Some(sessions)) = (closed, sessions) {
                 let _ = sessions.beyond(&id, follow.cursor()).await;
             }
@@ -94,8 +96,8 @@ impl View {
         self.projection.update(project::available_commands(), out);
     }
 
-    /// Writes a page of history with completed messages. Returns false after the last page, when
-    /// the text so far of incomplete messages has been written too.
+    /// Writes a page of history with completed messages. Returns false after the last page, once
+    /// the partial text of incomplete messages has been written too.
     pub(crate) async fn replay(&mut self, out: &mut FrameWriter) -> bool {
         let (head, open_messages) = self.session.log.state_at_head(|state, head| (head, state.open_messages.clone()));
         if self.follow.cursor() < head {
@@ -112,7 +114,8 @@ impl View {
             for event in &events {
                 self.projection.replayed(event, out);
             }
-            // Without further events, the deltas up to the head belong to the incomplete messages.
+            // If there are no further events, skip to the head: the deltas up to the head belong to
+            // incomplete messages, whose text is written below.
             self.follow.seek(events.last().map_or(head, |last| last.seq));
             if !events.is_empty() {
                 return true;
@@ -195,8 +198,8 @@ impl View {
     ) {
         let broker = self.session.broker.clone();
         if !broker.is_open(&id) || self.asked.contains_key(&id) {
-            // The broker of another process has the request, or it is resolved, or it was sent
-            // already.
+            // Another process handles the request, or the request is resolved, or it was already
+            // sent.
             return;
         }
         let (permission, by) = (id.clone(), self.client.principal.clone());
@@ -222,7 +225,8 @@ impl View {
     }
 }
 
-/// Passes the client's answer to the broker. Any other answer than an offered option denies.
+/// Passes the client's answer to the broker. Any answer other than an offered option denies the
+/// request.
 fn record_answer(broker: &Broker, id: &PermissionId, by: &str, answer: Result<Value, Value>) {
     let outcome =
         answer.map(|value| serde_json::from_value::<acp::RequestPermissionResponse>(value).map(|response| response.outcome));

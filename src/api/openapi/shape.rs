@@ -54,7 +54,7 @@ impl Shaper<'_> {
     fn schema(&mut self, schema: Value, name: &str) -> Value {
         let Value::Object(mut object) = schema else { return any(None) };
         object.shift_remove("discriminator");
-        // The defaults of the fields already describe the default of the object.
+        // Remove the default of an object, which the defaults of its fields already describe.
         if object.get("default").is_some_and(Value::is_object) {
             object.shift_remove("default");
         }
@@ -104,8 +104,9 @@ impl Shaper<'_> {
         }
     }
 
-    /// Rewrites a `$ref`. It is unchanged if it has no siblings, and wrapped in `allOf` if its only
-    /// siblings are texts. Otherwise the result is its target merged with its siblings.
+    /// Rewrites a `$ref`. A `$ref` without sibling keys is unchanged. If the only siblings are
+    /// texts, the `$ref` is wrapped in `allOf`. Otherwise, returns the target schema merged with
+    /// the siblings.
     fn reference(&mut self, object: &mut Map<String, Value>) -> Option<Value> {
         let only_texts = object.keys().all(|key| ["$ref", "description", "default", "title"].contains(&key.as_str()));
         if object.len() == 1 {
@@ -121,8 +122,8 @@ impl Shaper<'_> {
         Some(Value::Object(merged(target, object.clone())))
     }
 
-    /// Rewrites a union. The fields next to it are copied into each variant, so that each variant
-    /// is complete.
+    /// Rewrites a union. The fields next to the union are copied into each variant, so that each
+    /// variant is complete.
     fn union(&mut self, mut siblings: Map<String, Value>, union: &str, variants: Vec<Value>, name: &str) -> Value {
         let mut texts = Map::new();
         for key in ["title", "description", "default"] {
@@ -146,8 +147,8 @@ impl Shaper<'_> {
         Value::Object(texts)
     }
 
-    /// Rewrites a variant. One with a constant field becomes a component that is named after the
-    /// constant; any other object gets a title.
+    /// Rewrites a variant of a union. A variant with a constant field becomes a component that is
+    /// named after the constant; any other object variant gets a title.
     fn variant(&mut self, variant: Map<String, Value>, union: &str) -> Value {
         let constant = variant
             .get("properties")
@@ -174,7 +175,7 @@ impl Shaper<'_> {
     }
 }
 
-/// Any JSON value.
+/// Returns a schema that allows any JSON value.
 fn any(description: Option<Value>) -> Value {
     let types = ["object", "array", "string", "number", "boolean", "null"];
     let mut schema = json!({ "type": types, "additionalProperties": true, "items": {} });
@@ -215,12 +216,14 @@ fn enumeration(object: &Map<String, Value>) -> Option<Value> {
     Some(Value::Object(whole))
 }
 
-/// Merges two object schemas: the fields of both, the texts of the second.
+/// Merges two object schemas. The result has the fields of both. If both have a text, the result
+/// has the text of the second.
 fn merged(mut first: Map<String, Value>, second: Map<String, Value>) -> Map<String, Value> {
     for (key, value) in second {
         match (key.as_str(), first.get_mut(&key), value) {
             ("properties", Some(Value::Object(fields)), Value::Object(more)) => {
-                // The fields of the second come first: one of them is the tag of the variant.
+                // The fields of the second schema come first, because one of them is the tag of the
+                // variant.
                 let mut all = more;
                 for (name, field) in std::mem::take(fields) {
                     all.entry(name).or_insert(field);
@@ -258,8 +261,8 @@ fn plain_references(value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// Merges components that differ only in their texts: schemars appends numbers to the names of
-/// types that share a name.
+/// Merges components that differ only in their texts. Such components exist because schemars
+/// appends numbers to the names of types that share a name.
 fn merge_equal(schemas: &mut Map<String, Value>, document: &mut Value) {
     let base = |name: &str| name.trim_end_matches(|character: char| character.is_ascii_digit()).to_string();
     let numbered: Vec<String> = schemas.keys().filter(|name| base(name) != **name).cloned().collect();

@@ -1,4 +1,4 @@
-//! Runs the calls of a JSON-RPC message with the methods of the table.
+//! Runs the calls in a JSON-RPC message with the method table.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use crate::http::responder::attach_responder;
 use crate::http::state::AppState;
 use crate::limits;
 
-/// Marks a response whose errors are in our format.
+/// Marks a response whose errors are in nuncio's format.
 #[derive(Clone)]
 struct Converted;
 
@@ -41,8 +41,8 @@ pub(crate) struct Dispatcher {
 enum Sender {
     /// An authenticated POST request.
     Post(Arc<Client>),
-    /// A socket, whose token is checked for each call. The token is cancelled when the response
-    /// is in the socket's queue.
+    /// A WebSocket, whose bearer token is checked for each call. The cancellation token is
+    /// cancelled when the response is in the socket's queue.
     Socket(Arc<Socket>, CancellationToken),
 }
 
@@ -53,7 +53,7 @@ pub(crate) async fn answer(request: HttpRequest, bytes_max: usize, dispatcher: D
     if response.extensions().get::<Converted>().is_some() {
         return Ok(response);
     }
-    // An error of jsonrpsee itself, e.g. for malformed JSON. The body is small.
+    // The error was created by jsonrpsee, e.g. for malformed JSON. Its body is small.
     let (mut head, body) = response.into_parts();
     let body = body.collect().await.map_err(|error| Error::internal(format!("/rpc: {error}")))?.to_bytes();
     let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
@@ -98,13 +98,13 @@ impl RpcServiceT for Dispatcher {
 }
 
 impl Dispatcher {
-    /// Runs the calls of an authenticated POST request.
+    /// Creates a dispatcher for an authenticated POST request.
     pub(crate) fn post(state: Arc<AppState>, client: Arc<Client>) -> Dispatcher {
         Dispatcher { state, sender: Sender::Post(client) }
     }
 
-    /// Runs the calls of a message of a socket. `queued` is cancelled when the response is in the
-    /// socket's queue.
+    /// Creates a dispatcher for a message from a WebSocket. `queued` is cancelled when the response
+    /// is in the socket's queue.
     pub(crate) fn socket(state: Arc<AppState>, socket: Arc<Socket>, queued: CancellationToken) -> Dispatcher {
         Dispatcher { state, sender: Sender::Socket(socket, queued) }
     }
@@ -170,7 +170,7 @@ impl Dispatcher {
         }
     }
 
-    /// Runs a method. When the client disconnects, calls that only read are cancelled; others
+    /// Runs a method. When the client disconnects, read-only calls are cancelled; other calls
     /// continue.
     async fn run(&self, row: &'static MethodRow, params: Option<&RawValue>) -> Result<Value> {
         let client = match &self.sender {
@@ -224,7 +224,7 @@ impl Dispatcher {
     }
 }
 
-/// The extensions of a response in our format.
+/// Returns the extensions of a response in nuncio's format, with its permits.
 fn marked(permits: Option<CallPermits>) -> Extensions {
     let mut extensions = Extensions::new();
     extensions.insert(Converted);
@@ -244,7 +244,7 @@ fn reads(name: &str) -> bool {
     method(name).is_some_and(|row| row.role == ClientRole::Observer)
 }
 
-/// Converts an error response of jsonrpsee itself.
+/// Converts an error response that was created by jsonrpsee.
 fn convert(response: MethodResponse, id: Id<'_>) -> MethodResponse {
     let answer: Value = serde_json::from_str(response.as_json().get()).unwrap_or_default();
     match converted(&answer) {

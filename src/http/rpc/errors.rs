@@ -1,4 +1,4 @@
-//! Errors of `/rpc`. Errors of jsonrpsee itself are converted to the format of all other errors.
+//! Errors of `/rpc`. Errors created by jsonrpsee are converted to nuncio's format.
 
 use jsonrpsee::types::error as theirs;
 use jsonrpsee::types::{ErrorObject, ErrorObjectOwned};
@@ -7,13 +7,14 @@ use serde_json::Value;
 use crate::error::{Error, KINDS, Kind};
 use crate::rpc::message::error_object;
 
-/// An error as the error object of a response.
+/// Converts an error to the error object of a response.
 pub(crate) fn rpc_error(error: &Error) -> ErrorObjectOwned {
     let object = error_object(error);
     ErrorObjectOwned::owned(error.kind.row().rpc, error.to_string(), Some(object["data"].clone()))
 }
 
-/// Converts an error of jsonrpsee itself. Its codes up to -32005 have other meanings here.
+/// Converts an error created by jsonrpsee. Its implementation-defined codes (above -32600) are not
+/// looked up in nuncio's error table, where they have other meanings.
 pub(crate) fn from_jsonrpsee(error: &ErrorObject<'_>) -> Error {
     let kind = match error.code() {
         theirs::OVERSIZED_REQUEST_CODE
@@ -27,7 +28,7 @@ pub(crate) fn from_jsonrpsee(error: &ErrorObject<'_>) -> Error {
     Error::new(kind, more.map_or_else(|| error.message().into(), |more| format!("{}: {more}", error.message())))
 }
 
-/// Converts the error of a response that jsonrpsee built. None if it is not such a response.
+/// Converts the error in a response that was created by jsonrpsee. None for any other response.
 pub(crate) fn converted(response: &Value) -> Option<ErrorObjectOwned> {
     let error = response.get("error").filter(|error| error["data"]["code"].is_null())?;
     let error: ErrorObjectOwned = serde_json::from_value(error.clone()).ok()?;

@@ -1,4 +1,4 @@
-//! Limits of a WebSocket of `/rpc`: calls, params, unread responses and subscriptions.
+//! A `/rpc` WebSocket, with its limits on calls, params, unread responses and subscriptions.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -22,18 +22,18 @@ pub(crate) type Outgoing = (String, Option<Arc<CallPermits>>);
 
 /// A WebSocket and its limits.
 pub(crate) struct Socket {
-    /// The headers with the token, to check it again.
+    /// The headers that contain the token. The token is checked again for each call.
     headers: HeaderMap,
     pub outgoing: mpsc::Sender<Outgoing>,
-    /// Cancelled when the client is gone.
+    /// Cancelled when the client has disconnected.
     pub closed: CancellationToken,
     calls: Arc<Semaphore>,
     notifications: Arc<Semaphore>,
-    /// Calls that only read, whose responses may be large.
+    /// Limits concurrent read-only calls, whose responses may be large.
     reads: Arc<Semaphore>,
-    /// Kibibytes of params.
+    /// Limits the total size of the params of running calls, in kibibytes.
     params: Arc<Semaphore>,
-    /// Kibibytes of unread responses of all sockets.
+    /// Limits the total size of the unread responses of all sockets, in kibibytes.
     unread: Arc<Semaphore>,
     subscriptions: Arc<Semaphore>,
     /// The subscriptions, and the tokens that end them.
@@ -41,7 +41,7 @@ pub(crate) struct Socket {
 }
 
 impl Socket {
-    /// A socket without calls. `headers` hold the token; `unread` is shared by all sockets.
+    /// Creates a socket. `headers` contain the token; `unread` is shared by all sockets.
     pub(crate) fn new(headers: HeaderMap, outgoing: mpsc::Sender<Outgoing>, unread: Arc<Semaphore>) -> Socket {
         let semaphore = |permits| Arc::new(Semaphore::new(permits));
         Socket {
@@ -63,13 +63,14 @@ impl Socket {
         state.auth.client(&self.headers)
     }
 
-    /// Queues a message; waits while the queue is full. Returns false if the client is gone.
+    /// Queues a message; waits while the queue is full. Returns false if the client has
+    /// disconnected.
     pub(crate) async fn send(&self, text: String) -> bool {
         self.outgoing.send((text, None)).await.is_ok()
     }
 
-    /// Acquires the permits of a call with `bytes` of params. A call that reads waits for its
-    /// permit; the others fail with `overloaded`.
+    /// Acquires the permits for a call with `bytes` of params. A read-only call (`reads`) waits for
+    /// its read permit. If any other permit is not available, the call fails with `overloaded`.
     pub(crate) async fn call(&self, bytes: usize, reads: bool) -> Result<CallPermits> {
         let most = format!("more than {} concurrent calls on one socket", limits::RPC_CALLS_MAX);
         let mut held = vec![acquire(&self.calls, 1).ok_or_else(|| overloaded(most))?];
@@ -83,7 +84,7 @@ impl Socket {
         Ok(held)
     }
 
-    /// Adds the permits of a response of `bytes` to those of its call.
+    /// Acquires the permits for a response of `bytes` and adds them to the permits of its call.
     pub(crate) fn respond(&self, bytes: usize, held: &mut CallPermits) -> Result<()> {
         if bytes as u64 > limits::HTTP_BODY_BYTES_SMALL {
             let most = "the client is not reading its responses".to_string();
@@ -92,26 +93,27 @@ impl Socket {
         Ok(())
     }
 
-    /// The permit of a notification.
+    /// Acquires the permit for a notification.
     pub(crate) fn notification(&self) -> Result<OwnedSemaphorePermit> {
         acquire(&self.notifications, 1).ok_or_else(|| Error::new(Kind::Overloaded, "too many notifications at once"))
     }
 
-    /// The permit of a subscription.
+    /// Acquires the permit for a subscription.
     pub(crate) fn subscription(&self) -> Result<OwnedSemaphorePermit> {
         let most = || from_jsonrpsee(&reject_too_many_subscriptions(limits::RPC_SUBSCRIPTIONS_MAX as u32));
         acquire(&self.subscriptions, 1).ok_or_else(most)
     }
 
-    /// Lists a subscription. Returns the token that is cancelled when the client ends it or is
-    /// gone.
+    /// Adds a subscription to the list. Returns the token that is cancelled when the client ends
+    /// the subscription or disconnects.
     pub(crate) fn follow(&self, id: &Value) -> CancellationToken {
         let ended = self.closed.child_token();
         self.followed().push((id.clone(), ended.clone()));
         ended
     }
 
-    /// Ends the subscription whose id is the only param. Returns false if it is not listed.
+    /// Ends the subscription whose id is the only param. Returns false if the subscription is not
+    /// in the list.
     pub(crate) fn unfollow(&self, params: &str) -> bool {
         let Ok([id]) = serde_json::from_str::<[Value; 1]>(params) else { return false };
         let followed = self.followed();

@@ -1,4 +1,4 @@
-//! Event streams as subscriptions of a socket.
+//! Event streams as subscriptions of a WebSocket.
 
 use std::sync::Arc;
 
@@ -12,12 +12,13 @@ use crate::api::{EventStream, StreamItem};
 use crate::http::state::AppState;
 use crate::limits;
 
-/// The notification of a subscription.
+/// The method of the notifications that deliver a subscription's events.
 const EVENT: &str = "_nuncio/events/event";
 /// The method that ends a subscription.
 pub(crate) const UNFOLLOW: &str = "_nuncio/events/unfollow";
 
-/// Sends the events of a stream once `queued` is cancelled. Returns the id of the subscription.
+/// Starts a subscription, which sends the events of a stream once `queued` is cancelled. Returns
+/// the id of the subscription.
 pub(crate) fn start(
     state: &Arc<AppState>,
     socket: &Arc<Socket>,

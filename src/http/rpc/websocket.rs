@@ -1,4 +1,4 @@
-//! WebSockets of `/rpc`: reads messages, answers them concurrently, and writes their responses.
+//! Serves `/rpc` WebSockets: reads messages, answers them concurrently, and writes their responses.
 
 use std::sync::Arc;
 
@@ -77,7 +77,8 @@ async fn read(state: Arc<AppState>, socket: Arc<Socket>, mut receiver: Receiver<
         loop {
             let Ok(permit) = messages.clone().acquire_owned().await else { return };
             let mut message = Vec::new();
-            // A client that answers no ping is gone.
+            // A client from which nothing arrives for so long, not even the answer to a ping,
+            // counts as disconnected.
             let Ok(received) = timeout(3 * limits::HEARTBEAT, receiver.receive(&mut message)).await else { return };
             match received {
                 Ok(Incoming::Data(_)) => {

@@ -1,11 +1,11 @@
-// The server: calls with the token, and event streams that reconnect at their cursor.
+// Access to the server: API calls with the token, and event streams that reconnect at their cursor.
 
 const KEY = "nuncio.token";
 const SILENCE_MS = 40_000;
 const TRIES_MAX = 5;
 const BACKOFF_MS = [150, 300, 600, 1200, 2500, 5000, 10_000];
 
-/** The pause after so many failures: exponential, with jitter. */
+/** Pause after the given number of failures, in milliseconds: exponential, with jitter. */
 export const backoff = (failures) => BACKOFF_MS[Math.min(failures, BACKOFF_MS.length - 1)] * (0.8 + Math.random() * 0.4);
 
 let token = null;
@@ -18,7 +18,7 @@ export class ApiError extends Error {
   }
 }
 
-/** A decoded part of an address. A badly encoded part is returned unchanged. */
+/** Decodes a part of a URL. A badly encoded part is returned unchanged. */
 export function decoded(part) {
   try {
     return decodeURIComponent(part);
@@ -27,7 +27,9 @@ export function decoded(part) {
   }
 }
 
-/** The token of the address, which is then removed from it, or the stored token of this tab. */
+/**
+ * Takes the token from the page URL and removes it there, or returns the token stored for this tab.
+ */
 export function takeToken() {
   const given = /^#token=(.+)$/.exec(location.hash);
   if (given) {
@@ -51,7 +53,9 @@ export function setToken(value) {
 
 const authorized = (headers) => ({ authorization: `Bearer ${token}`, ...headers });
 
-/** One call. Throws ApiError for an error response, TypeError if the server cannot be reached. */
+/**
+ * Calls the API. Throws ApiError for an error response, TypeError if the server cannot be reached.
+ */
 export async function call(verb, path, body, headers) {
   const options = { method: verb, headers: authorized(headers), cache: "no-store" };
   if (body !== undefined) {
@@ -87,9 +91,10 @@ export async function post(path, body, headers) {
 }
 
 /**
- * Follows a stream of events until `close()`. `events` receives lists of events in order, each once;
- * `synced` the cursor at which the history ends; `state` one of connecting, live, lost; `refused` an
- * ApiError after which the stream does not reconnect.
+ * Follows a stream of events until `close()`. Callbacks: `events` receives lists of events in
+ * order, each event once; `synced` receives the cursor at which the history ends; `state` receives
+ * one of connecting, live, lost; `refused` receives an ApiError after which the stream does not
+ * reconnect.
  */
 export function follow(path, { after = 0, types, events, synced, state, refused }) {
   let cursor = after, closed = false, failures = 0, abort = null, wake = null;
@@ -146,7 +151,7 @@ export function follow(path, { after = 0, types, events, synced, state, refused 
     }
   }
 
-  /** Calls a reader. Its exceptions do not end the stream. */
+  /** Calls a callback. An exception in the callback does not end the stream. */
   function tell(reader, what) {
     try {
       reader?.(what);

@@ -1,4 +1,5 @@
-// The console: reads the token, shows the list and one session, and dispatches events and keys.
+// The console: reads the token, shows the session list and one session, and dispatches events and
+// keys.
 
 import { ApiError, backoff, call, decoded, post, session as route, setToken, takeToken } from "./api.js";
 import { Ask } from "./ask.js";
@@ -33,7 +34,7 @@ const more = new Menu("More", {
 async function create(cwd, settings) {
   const body = { ...(cwd ? { cwd } : {}), ...settings };
   const { sessionId } = await post("/v1/sessions", body);
-  // The user may have opened another session in the meantime; that one stays open.
+  // The user may have opened another session in the meantime; that session stays open.
   if (live || !started) return sessionId;
   history.pushState(null, "", `#/session/${sessionId}`);
   show(sessionId, true);
@@ -53,11 +54,11 @@ function show(id, isNew = false) {
   }
   view.show(live);
   changed();
-  // On a phone, the focus would open the keyboard.
+  // Not on a phone, where the focus would open the on-screen keyboard.
   if ((!id || isNew) && matchMedia("(pointer: fine)").matches) composer.input.focus();
 }
 
-/** Closes the shown session with its question, its menus and its delete dialog. */
+/** Closes the shown session with its permission question, its menu and its delete dialog. */
 function leave() {
   live?.close();
   live = null;
@@ -187,7 +188,7 @@ function offline(is) {
 
 // Authentication -----------------------------------------------------------------------------------------------------------------
 
-/** Removes everything that was shown or written with the last token. */
+/** Removes everything that was shown or typed with the previous token. */
 function forget() {
   started = false;
   starting = null;
@@ -224,8 +225,8 @@ at("login").addEventListener("submit", async (event) => {
 });
 
 /**
- * Loads the list, with retries, then shows the session of the address. A later start replaces this
- * one.
+ * Loads the session list, with retries, then shows the session named in the page URL. A later call
+ * replaces this one.
  */
 async function start() {
   const mine = (starting = {});
@@ -303,7 +304,7 @@ at("open-drawer").addEventListener("click", () => drawer(!document.body.classLis
 at("scrim").addEventListener("click", () => drawer(false));
 at("show-keys").addEventListener("click", () => at("keys").showModal());
 
-// A hidden tab keeps only one stream, since browsers limit the connections to a server.
+// A hidden tab keeps only one event stream, since browsers limit the connections to a server.
 addEventListener("visibilitychange", () => {
   clearTimeout(sleeping);
   if (document.hidden) sleeping = setTimeout(() => live?.sleep(), HIDDEN_MS);

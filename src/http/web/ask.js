@@ -1,5 +1,5 @@
-// The open permission question: the action and the offered answers. It closes when any client has
-// answered.
+// The open permission question: the action and the offered answers. The question closes when any
+// client has answered.
 
 import { ApiError, call } from "./api.js";
 import { announce, at, duration, exact, fill, h, isTyping } from "./dom.js";
@@ -10,11 +10,16 @@ const TITLES = { execute: "Run this command?", edit: "Make this change?", fetch:
 const KEYS = { allow_once: "y", allow_always: "Shift+Y", reject_once: "n", reject_always: "Shift+N" };
 const BY_KEY = { y: "allow", a: "allow", n: "reject", d: "reject" };
 const LAST_MS = 60_000;
-/** A key or a click right after the question appears was meant for something else. */
+/**
+ * Time after a question appears in which input was meant for something else and is ignored, in ms.
+ */
 const TOO_SOON_MS = 350;
 
 export class Ask {
-  /** `observes()`: true if the token has the observer role; `failed(error)`. */
+  /**
+   * `hooks`: `observes()` returns true if the token has the observer role; `failed(error)` reports
+   * an error.
+   */
   constructor(hooks) {
     this.hooks = hooks;
     this.root = at("ask");
@@ -42,7 +47,7 @@ export class Ask {
     this.root.dataset.id = first?.permissionId ?? "";
     if (!first) {
       fill(this.root);
-      // Not to the prompt: the next key press would be written there.
+      // Do not move the focus to the prompt: the next key press would be typed there.
       if (hadFocus) at("scroller").focus({ preventScroll: true });
       this.hadFocus = hadFocus;
       return;
@@ -51,7 +56,7 @@ export class Ask {
     this.draw(first, list.length);
     if (!isNew) return;
     announce(`Waiting for you: ${exact(this.title(first)).textContent}`);
-    // The focus stays in a field with text.
+    // Keep the focus in an input field that contains text.
     if (!this.hooks.observes() && (hadFocus || !isTyping() || !document.activeElement.value)) this.focus();
   }
 
@@ -88,7 +93,7 @@ export class Ask {
     this.tick();
   }
 
-  /** The action. If it cannot be drawn, it is shown as JSON. */
+  /** The action as nodes. An action that cannot be drawn is shown as JSON. */
   contents(ask) {
     try {
       return contents(ask.content, { cut: false, isExact: true });
@@ -108,7 +113,7 @@ export class Ask {
     (this.root.querySelector("button.primary") || this.root).focus({ preventScroll: true });
   }
 
-  /** Takes a key, if it is an answer. */
+  /** Handles a key press that is an answer. Returns whether it is an answer. */
   take(event) {
     // Caps Lock produces capitals, too, so only Shift selects "always".
     const does = BY_KEY[event.key.toLowerCase()];

@@ -7,13 +7,17 @@ import { Menu } from "./menu.js";
 const IMAGES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 const FILE_BYTES_MAX = 10 * 1024 * 1024;
 const DRAFT = "nuncio.draft.";
-/** The second click of a double click on "send" would hit "stop", which replaces it. */
+/**
+ * Time in which a new "stop" button ignores clicks, in ms: it replaces "send", which may get a
+ * double click.
+ */
 const TOO_SOON_MS = 350;
 
 export class Composer {
   /**
-   * `create(cwd, settings)` creates a session and returns its id; `failed(error)`; `isBusy()`;
-   * `state()`; `directories()`.
+   * `hooks`: `create(cwd, settings)` creates a session and returns its id; `failed(error)` reports
+   * an error; `isBusy()` returns whether a turn runs; `state()` returns the state of the shown
+   * session.
    */
   constructor(hooks) {
     Object.assign(this, { hooks, id: null, files: [], sending: false, visit: {}, stopSinceMs: 0, modes: [], wanted: {}, drafts: sessionStorage });
@@ -32,7 +36,7 @@ export class Composer {
     this.input.addEventListener("paste", (event) => this.take(event, event.clipboardData.files));
     at("attach").addEventListener("click", () => this.picker.click());
     this.picker.addEventListener("change", () => {
-      // A copy: resetting the value clears the picker's own list.
+      // Pass a copy, because resetting the value clears the picker's own list.
       this.attach([...this.picker.files]);
       this.picker.value = "";
     });
@@ -63,7 +67,7 @@ export class Composer {
     return state?.[id] ?? this.known?.[id];
   }
 
-  /** The current choices, from the server. */
+  /** Requests the choices of a setting from the server. */
   async choices(id) {
     if (!this.id) {
       if (id === "mode") return this.modes;
@@ -84,7 +88,7 @@ export class Composer {
     this.draw();
   }
 
-  /** Sets the choices for a new session from the server's status. */
+  /** Sets the choices for a new session, from the server's status. */
   async learn({ modes }) {
     this.modes = modes.availableModes.map(({ id: mode, name, description }) => ({ id: mode, name, hint: description }));
     this.defaultMode = modes.currentModeId;
@@ -94,7 +98,7 @@ export class Composer {
     this.draw();
   }
 
-  // What is written --------------------------------------------------------------------------------------------------------------
+  // Drafts -----------------------------------------------------------------------------------------------------------------------
 
   /** Switches to a session; null for a new one. */
   show(id) {
@@ -218,7 +222,7 @@ export class Composer {
     try {
       await post(route(id, "/prompt"), { prompt }, { prefer: "respond-async" });
     } catch (error) {
-      // Another client has started a turn.
+      // Another client has started a turn: queue the message.
       if (!(error instanceof ApiError && error.code === "session_busy")) throw error;
       await this.add(id, text, files, "queue");
     }
@@ -285,7 +289,7 @@ export class Composer {
   }
 }
 
-/** A file as a part of a prompt: an image or text. */
+/** Reads a file as a part of a prompt: an image or text. */
 async function read(file) {
   const { name, type, size } = file;
   if (size > FILE_BYTES_MAX) throw new Error(`${name} is larger than 10 MiB`);

@@ -5,7 +5,10 @@ import { add, exact, h } from "./dom.js";
 const CONTEXT = 3;
 const EDITS_MAX = 1500;
 
-/** Lines of both, in order: `[sign, text, oldNumber, newNumber]` with the signs " ", "-", "+". */
+/**
+ * The lines of both texts, in order: `[sign, text, oldNumber, newNumber]` with the signs " ", "-",
+ * "+".
+ */
 export function compare(before, after) {
   const a = split(before), b = split(after);
   let start = 0, end = 0;
@@ -30,7 +33,7 @@ function split(text) {
   return lines;
 }
 
-/** Myers' shortest edit script; texts that differ too much are one removal and one addition. */
+/** Myers' shortest edit script. For texts that differ too much, one removal and one addition. */
 function script(a, b) {
   const max = Math.min(a.length + b.length, EDITS_MAX);
   const reach = new Map([[1, 0]]), trace = [];
@@ -69,8 +72,8 @@ export function count(lines) {
 }
 
 /**
- * A table of the changed lines with some around them. At most `limit` rows; a button shows the
- * rest. `isExact` shows every character, for a decision.
+ * A table of the changed lines with some lines around them. At most `limit` rows; a button shows
+ * the rest. `isExact` makes every character visible, for permission questions.
  */
 export function draw(lines, limit = 60, isExact = false) {
   const shown = new Array(lines.length).fill(false);
@@ -101,8 +104,8 @@ export function draw(lines, limit = 60, isExact = false) {
 }
 
 /**
- * The counterpart of a changed line, if one single line replaces another. Their difference is
- * marked.
+ * The counterpart of a changed line, if a single line replaces a single line. The difference
+ * between the two lines is marked.
  */
 function pair(lines, index) {
   const [sign] = lines[index];

@@ -1,7 +1,7 @@
-// Creates elements without parsing HTML, here as anywhere in the console: text always stays text.
+// Creates elements. The console never parses HTML: text always stays text.
 
 /**
- * An element. `props`: `class`, `on…` listeners, `data` and ARIA as attributes, the rest as
+ * Creates an element. `props`: `class`, `on…` listeners, `data` and ARIA as attributes, the rest as
  * properties. Falsy children are left out.
  */
 export function h(name, props, ...children) {
@@ -52,7 +52,7 @@ const SHAPES = {
   shield: "M8 2l5 2v4c0 3-2 5-5 6-3-1-5-3-5-6V4z",
 };
 
-/** A line drawing on a grid of 16. */
+/** Creates an icon: a line drawing on a grid of 16 by 16. */
 export function icon(name, size = 16) {
   const space = "http://www.w3.org/2000/svg";
   const svg = document.createElementNS(space, "svg");
@@ -65,7 +65,7 @@ export function icon(name, size = 16) {
   return svg;
 }
 
-/** The element with this id, which exists in the page. */
+/** Returns the element with this id, which must exist in the page. */
 export const at = (id) => document.getElementById(id);
 
 /** Whether the focused element takes text input. */
@@ -74,7 +74,7 @@ export function isTyping() {
   return !!node && (node.tagName === "TEXTAREA" || node.tagName === "SELECT" || (node.tagName === "INPUT" && node.type !== "button"));
 }
 
-/** `3s`, `2m 05s`, `1h 02m`. */
+/** Formats a duration, for example `3s`, `2m 05s`, `1h 02m`. */
 export function duration(ms) {
   const s = Math.max(0, Math.round(ms / 1000));
   const two = (n) => String(n).padStart(2, "0");
@@ -95,8 +95,8 @@ function codePoint(char) {
 }
 
 /**
- * The exact text for a decision: complete, with each invisible character replaced by its name, and
- * isolated from its surroundings. Line breaks and tabs are kept.
+ * The exact text for a permission question: complete, with each invisible character replaced by its
+ * name, and isolated from the surrounding text. Line breaks and tabs are kept.
  */
 export function exact(text) {
   const parts = [];
@@ -109,7 +109,7 @@ export function exact(text) {
   return h("bdi", { dir: "ltr" }, parts, text.slice(from));
 }
 
-/** The elapsed time, abbreviated. */
+/** Formats the time that has elapsed since `ms`, for example `5m`. */
 export function ago(ms) {
   const minutes = Math.floor((Date.now() - ms) / 60000);
   if (minutes < 1) return "now";
@@ -119,7 +119,7 @@ export function ago(ms) {
   return new Date(ms).toLocaleDateString(undefined, { day: "numeric", month: "short" });
 }
 
-/** `950`, `12.3k`, `1.2M`. */
+/** Formats a number, for example `950`, `12.3k`, `1.2M`. */
 export function short(n) {
   if (n < 1000) return String(n);
   return n < 1e6 ? `${(n / 1000).toFixed(n < 1e4 ? 1 : 0)}k` : `${(n / 1e6).toFixed(1)}M`;

@@ -6,8 +6,9 @@ import { FACTS, SessionState } from "./state.js";
 
 export class Live {
   /**
-   * `changed()` after every batch; `gone(error)` when the session cannot be followed; `state(word)`
-   * of the connection.
+   * `hooks`: `changed()` is called after every batch of events; `reset()` when the state starts
+   * anew; `gone(error)` when the session cannot be followed; `state(word)` with the connection's
+   * state; `observes()` returns true if the token has the observer role.
    */
   constructor(id, hooks) {
     Object.assign(this, { id, hooks, ready: false, closed: false, stream: null });
@@ -20,7 +21,7 @@ export class Live {
       try {
         this.state.on(event);
       } catch (error) {
-        // An event that fails does not affect the others.
+        // An event that cannot be applied does not affect the other events.
         console.error(error);
       }
     }
@@ -70,8 +71,8 @@ export class Live {
   }
 
   /**
-   * Opens the session, which ends a turn whose process is gone. Has no effect on a turn that
-   * another process runs.
+   * Opens the session on the server, which ends a turn whose process has exited. Has no effect on a
+   * turn that another process runs.
    */
   async settle() {
     if (!this.state.busy || this.hooks.observes()) return;

@@ -9,7 +9,7 @@ const FENCE_END = /^ {0,3}(`{3,}|~{3,})$/;
 const HEADING = /^ {0,3}(#{1,6})\s/;
 const ITEM = /^(\s*)([-*+]|\d{1,9}[.)])(\s+)(.*)$/s;
 const QUOTE = /^ {0,3}> ?/;
-/** Depth limit of nested blocks and of nested spans; anything deeper is shown as plain text. */
+/** Maximum nesting depth of blocks and of spans; anything deeper is shown as plain text. */
 const LEVELS_MAX = 20;
 
 const isRule = (line) => /^ {0,3}[-*_]/.test(line) && /^(?:-{3,}|\*{3,}|_{3,})$/.test(line.replace(/\s+/g, ""));
@@ -24,8 +24,8 @@ function headingText(line, signs) {
 }
 
 /**
- * Splits text into blocks, each `{type, from, …}`; `from` is the line it begins with. A block does
- * not depend on those before it.
+ * Splits text into blocks, each `{type, from, …}`; `from` is the index of the block's first line. A
+ * block does not depend on the blocks before it.
  */
 export function blocks(lines) {
   const found = [];
@@ -69,8 +69,8 @@ export function blocks(lines) {
 const begins = (line) => FENCE.test(line) || HEADING.test(line) || isRule(line) || QUOTE.test(line) || (ITEM.test(line) && !/^\s*\d+[.)]/.test(line)) || /^\s*1[.)]\s/.test(line);
 
 /**
- * The line after a list. A list continues over indented lines, and over one empty line if an item
- * or an indented line follows.
+ * The index of the line after a list. A list continues over indented lines, and over one empty line
+ * if an item or an indented line follows.
  */
 function endOfList(lines, at) {
   const ordered = /\d/.test(ITEM.exec(lines[at])[2]);
@@ -101,7 +101,7 @@ function block(one, place) {
     case "code":
       return code(one.lines.join("\n"), one.language);
     case "heading":
-      // The page itself uses h1 and h2.
+      // Start at h3, because the page itself uses h1 and h2.
       return h(`h${Math.min(6, one.level + 2)}`, { class: `h${one.level}` }, inline(one.text, place));
     case "rule":
       return h("hr");
@@ -132,7 +132,7 @@ function list(lines, place) {
     const loose = inner.some((line, index) => !line.trim() && index < inner.length - 1);
     const children = parts.map((part) => (part.type === "text" && !loose ? inline(part.text, place) : block(part, place)));
     const mark = task && h("span", { class: "task", role: "img", "aria-label": task[1] === " " ? "open" : "done" }, task[1] === " " ? "☐" : "☑");
-    // On the line of its text, even if that is a paragraph.
+    // Put the check mark on the same line as the text, even if the text is a paragraph.
     if (mark && children[0]?.tagName === "P") children[0].prepend(mark);
     else if (mark) children.unshift(mark);
     return h("li", task ? { class: "has-task" } : {}, children);
@@ -159,7 +159,8 @@ function table(lines, place) {
 }
 
 /**
- * A block of code with a copy button. `isExact` shows every character, for a decision.
+ * A block of code with a copy button. `isExact` makes every character visible, for permission
+ * questions.
  */
 export function code(text, language, isExact = false) {
   const copy = h("button", { type: "button", class: "copy", title: "Copy", "aria-label": "Copy the code" }, icon("copy", 14));
@@ -186,7 +187,7 @@ function codeSpan(rest) {
 const find = (pattern) => (rest) => pattern.exec(rest);
 const LINK = [find(/^!?\[((?:[^\[\]\\]|\\.|\[[^\]]*\])*)\]\(\s*<?([^\s)>]+)>?(?:\s+(?:["'(][^)]*)?)?\)/), (m, place) => link(m[2], inline(m[1], place), m[0])];
 const EMPHASIS = [emphasis, ([, inner, strong], place) => h(strong ? "strong" : "em", {}, inline(inner, place))];
-/** Limit on the runs of signs examined for one emphasis. */
+/** Maximum number of sign runs examined for one emphasis. */
 const RUNS_MAX = 60;
 const ENTITIES = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0", copy: "©", reg: "®", trade: "™", hellip: "…", mdash: "—", ndash: "–", lsquo: "‘", rsquo: "’", ldquo: "“", rdquo: "”", laquo: "«", raquo: "»", bull: "•", middot: "·", times: "×", larr: "←", rarr: "→", deg: "°" };
 
@@ -200,9 +201,9 @@ function entity(rest) {
 }
 
 /**
- * Emphasis that begins the text: `[whole, inner, is strong]`. Runs of the same sign within it open
- * and close others (CommonMark, section 6.2, without its rule of three); escaped characters and code are
- * skipped.
+ * Parses emphasis at the start of the text: `[whole, inner, is strong]`. Runs of the same sign
+ * within it open and close others (CommonMark, section 6.2, without its rule of three); escaped
+ * characters and code are skipped.
  */
 function emphasis(rest) {
   const sign = rest[0], length = runOf(rest, 0);
@@ -236,7 +237,7 @@ function endOfEmphasis(rest, sign, length, outer) {
     const same = open.lastIndexOf(run);
     let left = run;
     isNested &&= open.length >= first;
-    // The first run is read the other way round.
+    // The first run has the other nesting order, which the caller tries next.
     if (closes && same === 0 && isNested) return 0;
     if (closes && same >= 0) {
       open.length = same;
@@ -251,7 +252,10 @@ function endOfEmphasis(rest, sign, length, outer) {
   return 0;
 }
 
-/** Spans by their first character. Those of WORDS_APART cannot start within a word. */
+/**
+ * Kinds of spans by their first character. Spans with a character in WORDS_APART cannot start
+ * within a word.
+ */
 const SPANS = {
   "`": [[codeSpan, (m) => h("code", {}, m[1].replace(/^ (.*) $/s, "$1"))]],
   "!": [LINK],
@@ -270,8 +274,8 @@ const WORDS_APART = "h_";
 const STARTS = /`+|!\[|\[|<|&|\*+|_+|~~|\\| {2,}|http/g;
 const SPAN_CHARS_MAX = 4000;
 /**
- * Limit on the characters searched for closing signs that do not exist; after it, the rest is plain
- * text.
+ * Maximum number of characters searched for closing signs that do not exist. Beyond the limit, the
+ * rest is plain text.
  */
 const SEARCH_CHARS_MAX = 4_000_000;
 
@@ -311,7 +315,7 @@ function link(address, children, source) {
   return h("a", { href: url.href, target: "_blank", rel: "noopener noreferrer", title: url.href }, children);
 }
 
-/** A growing text: complete blocks are drawn once, only the last blocks are drawn again. */
+/** Draws a growing text: complete blocks are drawn once, only the last blocks are drawn again. */
 export class Growing {
   constructor() {
     this.root = h("div", { class: "markdown" });
@@ -330,7 +334,7 @@ export class Growing {
       this.tail = nodes;
       return;
     }
-    // The last two may still become something else.
+    // The last two blocks may still change when more text arrives.
     const kept = found.length - 2;
     this.tail = nodes.slice(kept);
     for (let line = 0; line < found[kept].from; line++) this.done += lines[line].length + 1;

@@ -51,13 +51,13 @@ export class Menu {
     (this.list.querySelector("[aria-checked=true]") || this.list.querySelector("button"))?.focus();
   }
 
-  /** Closes the menu, since its choices are no longer valid. */
+  /** Closes the menu and discards choices that are still being loaded. */
   close() {
     this.asked++;
     if (this.isOpen) this.list.hidePopover();
   }
 
-  /** Above the button when there is room, else below, within the window. */
+  /** Places the menu above the button if there is room, otherwise below, within the window. */
   place() {
     const from = this.button.getBoundingClientRect(), { offsetWidth: width, offsetHeight: height } = this.list;
     const left = Math.max(8, Math.min(from.left, innerWidth - width - 8));

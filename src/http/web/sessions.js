@@ -7,15 +7,16 @@ const TYPES = "session.*,turn.started,turn.completed,turn.failed,turn.cancelled,
 
 export class Sessions {
   /**
-   * `open(id)` when one is chosen; `changed()` when the list did; `state(word)` of the connection;
-   * `again()` when the server's data was replaced; `refused(error)`; `failed(error)`.
+   * `hooks`: `changed()` is called when the list changed; `deleted(id)` when a session was deleted;
+   * `state(word)` with the connection's state; `again()` when the server's data was replaced;
+   * `refused(error)` when the stream was refused; `failed(error)` when a request failed.
    */
   constructor(hooks) {
     Object.assign(this, { hooks, rows: new Map(), current: null, stream: null, next: null, nodes: new Map(), reader: {} });
     this.list = at("sessions");
     this.list.addEventListener("keydown", (event) => this.key(event));
     at("more-sessions").addEventListener("click", () => this.page().catch(this.hooks.failed));
-    // "5m" becomes "6m".
+    // Update the displayed times, for example from "5m" to "6m".
     setInterval(() => this.draw(), 30_000);
   }
 
@@ -116,7 +117,7 @@ export class Sessions {
     return this.ordered.filter((row) => row.waiting).length;
   }
 
-  /** Known working directories, the latest first. */
+  /** The working directories of the listed sessions, the latest first. */
   get directories() {
     return [...new Set(this.ordered.map((row) => row.cwd).filter(Boolean))];
   }

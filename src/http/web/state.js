@@ -1,10 +1,13 @@
-// The state of a session: a fold over its events, like the server's. Independent of the page.
+// The state of a session, computed from its events as on the server. Independent of the page.
 
 /** The event types that describe an ended turn completely. */
 export const FACTS =
   "session.*,turn.*,message.completed,message.queued,tool.started,tool.completed,permission.*,plan.*,usage.*,context.*,compaction.*,verify.*,mode.*,notice,child.*,agent.*";
 
-/** Deltas may arrive again after the events that contain them. */
+/**
+ * Whether an event is a delta. Deltas have their own seq, since they may arrive again after other
+ * events.
+ */
 const isDelta = (body) => body.type === "message.delta" || body.type === "tool.updated";
 
 const textOf = (parts) => parts.filter((part) => part.type === "text").map((part) => part.text).join("\n");
@@ -93,7 +96,10 @@ const STOPPED = {
   cancelled: "Stopped",
 };
 
-/** Whether the output of a call says that it was cancelled (older logs have the second wording). */
+/**
+ * Whether the output of a tool call says that it was cancelled (older logs have the second
+ * wording).
+ */
 const isCancelled = (item) => item.content.some(({ content }) => /(^cancelled|cancelled; (all its processes were|what it had started was) ended)$/.test(content?.text ?? ""));
 
 const HANDLERS = {
@@ -111,7 +117,7 @@ const HANDLERS = {
   },
   "turn.failed": (state, body, event) => state.endTurn(event, { severity: "error", text: body.message, hint: body.hint }),
   "turn.cancelled"(state, _, event) {
-    // A call that ended because the turn was stopped did not fail.
+    // A tool call that ended because the turn was stopped is not shown as failed.
     for (const item of state.items) {
       if (item.kind === "tool" && item.turnId === event.turnId && item.status === "failed" && isCancelled(item)) state.touch(item).stopped = true;
     }

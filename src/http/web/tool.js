@@ -21,7 +21,7 @@ export function image(part) {
   return h("img", { src: `data:${part.mimeType};base64,${part.data}`, alt: "Image", class: "picture" });
 }
 
-/** Content as nodes. `isExact` shows every character, for a decision. */
+/** Content as nodes. `isExact` makes every character visible, for permission questions. */
 export function contents(list, { cut = true, isExact = false } = {}) {
   return list.map((one) => {
     if (one.type === "diff") return diff.draw(diff.compare(one.oldText ?? "", one.newText), cut ? 60 : 400, isExact);
@@ -75,7 +75,7 @@ export class ToolView {
     this.update();
   }
 
-  /** Calls with changes are open by default. */
+  /** Whether the row is open. Tool calls with a diff are open by default. */
   get isOpen() {
     return this.open ?? this.item.content.some((one) => one.type === "diff");
   }
@@ -135,7 +135,7 @@ export class ToolView {
     this.drawn = key;
     this.content = item.content;
     if (!this.isOpen) {
-      // The row shows that the call was denied.
+      // A denied call has no preview: the row already shows that it was denied.
       const text = command && !this.isDenied ? commandOutput(item) : "";
       const lines = text.split("\n");
       const preview = lines.slice(-PREVIEW_LINES).join("\n");

@@ -5,7 +5,7 @@ import { Growing } from "./markdown.js";
 import { ToolView, image } from "./tool.js";
 
 const NEAR_PX = 60;
-/** Drawing may take one part in `SHARE` of the time. */
+/** Drawing takes at most 1/SHARE of the time. */
 const SHARE = 6;
 
 class MessageView {
@@ -32,7 +32,7 @@ class MessageView {
     this.root.hidden = item.done && !item.text.trim() && !item.parts.some((part) => part.type !== "text");
   }
 
-  /** The user's text is not Markdown and is shown unchanged. */
+  /** Draws a user message. Its text is not Markdown and is shown unchanged. */
   parts() {
     const parts = this.item.parts.length ? this.item.parts : [{ type: "text", text: this.item.text }];
     const nodes = parts.map((part) => {
@@ -167,7 +167,7 @@ export class ConversationView {
     this.latest.hidden = this.stuck;
   }
 
-  /** Keeps the view at the end if it was there. */
+  /** Keeps the view scrolled to the end if it was at the end. */
   keep() {
     if (this.stuck) this.scroller.scrollTop = this.scroller.scrollHeight;
   }
