@@ -1,4 +1,4 @@
-//! What a call returns: an output or an error.
+//! The result of a tool call: an output or an error.
 
 use std::fmt;
 
@@ -37,7 +37,7 @@ impl<D> ToolOutput<D> {
 }
 
 impl<D: Serialize> ToolOutput<D> {
-    /// The same output with its details as JSON.
+    /// Converts the details to JSON.
     pub(crate) fn into_json(self) -> Result<ToolOutput, ToolError> {
         let ToolOutput { parts, content, locations, details, plan } = self;
         let details = serde_json::to_value(details).map_err(|error| ToolError(format!("internal error: details: {error}")))?;
