@@ -81,7 +81,7 @@ async fn a_tool_by_hand() {
         (&["read", r#"{"file_path":"missing"}"#], "", 1, "missing"),
         (&["edit", "--mode", "auto", r#"{"file_path":"a.txt","old_string":"none","new_string":"x"}"#], "", 1, "not"),
         (&["bash", "--mode", "auto", r#"{"command":"echo hi; exit 3"}"#], "", 0, "exit code: 3"),
-        (&["write", r#"{"file_path":"b.txt","content":""}"#], "", 4, "asked"),
+        (&["write", r#"{"file_path":"b.txt","content":""}"#], "", 4, "requires permission"),
         (&["write", "--mode", "plan", r#"{"file_path":"b.txt","content":""}"#], "", 4, "plan"),
         (&["write", "--mode", "accept-edits", r#"{"file_path":"b.txt","content":"b"}"#], "", 0, "b.txt"),
     ];

@@ -139,7 +139,7 @@ async fn trust_without_a_digest_has_to_be_given_again() {
     home.put(".nuncio/config.toml", OPEN);
     std::fs::write(home.data().join("trusted"), format!("{}\n", home.work().display())).unwrap();
     let (closed, check) = confined(&home).await;
-    assert!(closed && check.contains("before nuncio recorded"), "{check}");
+    assert!(closed && check.contains("with an older version of nuncio"), "{check}");
     assert_eq!(home.run(&["trust", "."], "").await.code, 0);
     assert!(!confined(&home).await.0);
 }
