@@ -92,7 +92,7 @@ pub struct Error {
     pub message: String,
     /// The next step for the user: a command or a setting.
     pub hint: Option<String>,
-    /// Data for clients.
+    /// Machine-readable facts for clients: `info` in the data of the error.
     pub details: Option<Value>,
     /// The underlying error.
     pub source: Option<Arc<dyn StdError + Send + Sync>>,

@@ -66,8 +66,8 @@ pub(crate) const MODEL_BACKOFF_MAX: Duration = Duration::from_secs(60);
 pub(crate) const MODEL_IDLE: Duration = Duration::from_secs(180);
 /// [`MODEL_IDLE`] for a server on this machine, which may process a long prompt first.
 pub(crate) const MODEL_LOCAL_IDLE: Duration = Duration::from_secs(900);
-/// Maximum random addition to a pause, so that concurrent failures are not retried at the same
-/// time.
+/// Maximum random time that is added to a pause, so that concurrent failures are not retried at the
+/// same time.
 pub(crate) const MODEL_JITTER: Duration = Duration::from_millis(20);
 /// How long an idle connection to a model's host stays open.
 pub(crate) const MODEL_KEEP_ALIVE: Duration = Duration::from_secs(90);
@@ -244,7 +244,7 @@ pub(crate) const MAP_TIME: Duration = Duration::from_secs(30);
 pub(crate) const MAP_DEFINITIONS_MAX: usize = 2_000;
 /// Maximum number of matches in progress in a tree-sitter query.
 pub(crate) const MAP_MATCHES_MAX: u32 = 4_096;
-/// Maximum length of a signature in a `repo_map`, in bytes.
+/// Maximum length of a signature in the result of `repo_map`, in bytes.
 pub(crate) const MAP_SIGNATURE_BYTES_MAX: usize = 160;
 /// Position in a file's definitions, ranked by score, at which a definition's score is halved.
 pub(crate) const MAP_FILE_EVEN: f64 = 10.0;

@@ -76,7 +76,7 @@ pub struct Reply<T> {
     pub stream: Option<Box<EventStream>>,
 }
 
-/// How the caller follows a session from now on.
+/// How the caller receives the further events of a session.
 #[derive(Clone, Debug)]
 pub enum FollowChange {
     /// The whole history is sent before the response, live events after it.

@@ -203,7 +203,7 @@ impl Method for ResumeSession {
         optional(params, "cwd");
     }
 
-    /// Replaces a missing `cwd` by an empty one, with which the session keeps its directory.
+    /// Sets a missing `cwd` to the empty string: the session keeps its directory.
     fn from_rest(_: &CallContext, params: &mut Map<String, Value>) {
         params.entry("cwd").or_insert_with(|| "".into());
     }

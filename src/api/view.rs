@@ -27,7 +27,7 @@ pub(crate) enum SessionStatus {
     None,
     /// This process owns the session and no turn runs.
     Idle,
-    /// A turn runs, in this or another process.
+    /// A turn is running, in this process or in another one.
     Busy,
 }
 

@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 use super::{Body, TYPES, UnknownEvent};
 
 impl Body {
-    /// Parses the JSON text of a body. A known type with wrong fields is an error; an unknown type
-    /// is kept as its text.
+    /// Parses the JSON text of a body. A known type with wrong fields is an error; a body of
+    /// unknown type is kept as text.
     pub(crate) fn parse(text: &str) -> serde_json::Result<Body> {
         #[derive(Deserialize)]
         struct Tag {

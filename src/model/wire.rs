@@ -20,7 +20,7 @@ pub(crate) use super::answer::Chunk;
 /// Decoded chunks that were not returned yet.
 pub(crate) type DecodedChunks = VecDeque<Chunk>;
 
-/// An HTTP request for a model.
+/// An HTTP request to the API of a model provider.
 pub(crate) struct EncodedRequest {
     pub url: String,
     /// Headers that the protocol requires. The sender adds `content-type`, the API key and the

@@ -49,7 +49,7 @@ impl IndentationStyle {
 
 /// Converts the indentation that an edit uses to the indentation of the file.
 pub(crate) struct Reindenter<'a> {
-    /// Indentations of the lines that are both in the edit and in the file.
+    /// For each line that occurs in both the edit and the file: its indentation in each of them.
     pairs: Vec<Pair<'a>>,
     /// True for tabs, false for spaces, `None` without indented lines in the file.
     tabs: Option<bool>,

@@ -19,7 +19,7 @@ use crate::limits;
 pub struct Child {
     /// Standard output and standard error in one pipe, so that their order is kept.
     pub output: Output,
-    /// Waits for the exit status, or terminates the command.
+    /// Waits for the exit status. [`Child::end`] and dropping the child terminate the command.
     pub ending: Ending,
 }
 

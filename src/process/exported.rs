@@ -37,7 +37,7 @@ fn variables(mut text: &[u8]) -> Option<BTreeMap<OsString, OsString>> {
     Some(variables)
 }
 
-/// Returns the text up to an unquoted line feed, without quotes, and the rest.
+/// Returns the text up to an unquoted line feed with its quotes removed, and the rest of the input.
 fn word(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let mut unquoted = Vec::new();
     let mut rest = text;

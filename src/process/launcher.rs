@@ -12,7 +12,7 @@ use super::command::{Command, CommandKind};
 use super::fork_server_handle::ForkServer;
 use crate::error::{Error, Result};
 
-/// Starts commands. Clones share one fork server; a process needs one `ProcessLauncher`.
+/// Starts commands. Create one `ProcessLauncher` per process: its clones share one fork server.
 #[derive(Clone, Debug)]
 pub struct ProcessLauncher {
     server: ForkServer,

@@ -34,7 +34,7 @@ pub trait Feed: Send {
     /// Writes the feed messages that are ready. Queued messages wait until this call returns.
     fn write(&mut self, change: Self::Change, out: &mut FrameWriter) -> impl Future<Output = io::Result<()>> + Send;
 
-    /// Writes the last messages, when the connection ends.
+    /// Writes the messages that are still queued when the connection ends.
     fn finish(&mut self, out: &mut FrameWriter) -> impl Future<Output = io::Result<()>> + Send;
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct SessionFeed {
     /// One future per followed session, which resolves when there are events after the view's
     /// cursor.
     waiting: FuturesUnordered<BoxFuture<'static, (SessionId, u64)>>,
-    /// Number of the view that was opened last. A future of a view that was replaced is ignored.
+    /// Number of the most recently opened view. The results of earlier views' futures are ignored.
     opened: u64,
 }
 
@@ -104,7 +104,8 @@ impl SessionFeed {
         SessionFeed { app, client, presence, views: HashMap::new(), waiting: FuturesUnordered::new(), opened: 0 }
     }
 
-    /// Returns whether the session is open and a view shows this open instance of the session.
+    /// Returns whether the session is open and a view shows it. False if the session was closed and
+    /// opened again after the view was created.
     fn is_shown(&self, session: &SessionId) -> bool {
         let open = self.app.sessions_now().and_then(|sessions| sessions.opened(session));
         open.is_some_and(|open| self.views.get(session).is_some_and(|view| view.is_of(&open)))

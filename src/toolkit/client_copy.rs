@@ -99,7 +99,7 @@ pub(crate) enum ClientCopy {
     Unknown,
     /// The copy equals the file on disk.
     Same,
-    /// The copy has unsaved changes.
+    /// The client's copy has unsaved changes.
     Unsaved(String),
 }
 

@@ -32,7 +32,8 @@ pub(crate) trait Tool: Send + Sync + 'static {
     const ALIASES: &'static [&'static str];
     /// The kind of the tool, which only determines the icon of its calls in clients.
     const KIND: ToolKind;
-    /// Properties that decide how permission checks and the steps after a run treat calls.
+    /// Properties of a tool that determine how its calls are checked for permission and how their
+    /// results are processed.
     const PROPERTIES: ToolProperties = ToolProperties::NONE;
 
     /// The title of a call for users, in one line.
@@ -115,8 +116,8 @@ pub struct PreparedCall {
 }
 
 impl PreparedCall {
-    /// Creates a call of the tool `name` without locations and properties, and resolves the paths
-    /// of `access`.
+    /// Creates a call of the tool `name`, without locations and properties. Resolves the paths of
+    /// `access`.
     pub(crate) fn new(
         name: &str,
         kind: ToolKind,

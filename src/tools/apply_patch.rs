@@ -25,7 +25,7 @@ pub(super) struct ApplyPatchInput {
     patch: String,
 }
 
-/// The details of an `apply_patch`.
+/// The details of the result of an `apply_patch` call.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct ApplyPatchDetails {
     files: Vec<PatchedFile>,

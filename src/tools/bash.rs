@@ -46,7 +46,7 @@ pub(super) struct BashInput {
 /// Environment variables that keep programs from waiting for a user at a terminal.
 const NON_INTERACTIVE: [(&str, &str); 4] = [("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0"), ("TERM", "dumb")];
 
-/// The details of a `bash`.
+/// The details of the result of a `bash` call.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged, rename_all_fields = "camelCase")]
 pub(super) enum BashDetails {

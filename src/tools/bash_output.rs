@@ -22,7 +22,7 @@ pub(super) struct BashOutputInput {
     since: Option<usize>,
 }
 
-/// The details of a `bash_output`.
+/// The details of the result of a `bash_output` call.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(super) enum BashOutputDetails {

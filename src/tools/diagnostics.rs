@@ -19,7 +19,7 @@ pub(super) struct DiagnosticsInput {
     file_path: Option<String>,
 }
 
-/// The details of a `diagnostics`.
+/// The details of the result of a `diagnostics` call.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct DiagnosticsDetails {
     diagnostics: Vec<Diagnostic>,

@@ -34,7 +34,7 @@ pub(super) enum Format {
     Svg,
 }
 
-/// The details of a `diagram`.
+/// The details of the result of a `diagram` call.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct DiagramDetails {
     artifact: PathBuf,

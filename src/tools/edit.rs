@@ -29,7 +29,7 @@ pub(super) struct EditInput {
     replace_all: Option<bool>,
 }
 
-/// The details of an `edit`.
+/// The details of the result of an `edit` call.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct EditDetails {

@@ -25,7 +25,7 @@ pub(super) struct FetchInput {
     url: String,
 }
 
-/// The details of a `fetch`.
+/// The details of the result of a `fetch` call.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct FetchDetails {

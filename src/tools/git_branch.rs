@@ -46,7 +46,7 @@ impl GitBranchInput {
     }
 }
 
-/// The details of a `git_branch`.
+/// The details of the result of a `git_branch` call.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct GitBranchDetails {
     /// Only for `list`; the most recently committed first.

@@ -39,7 +39,7 @@ impl GitCommitInput {
     }
 }
 
-/// The details of a `git_commit`.
+/// The details of the result of a `git_commit` call.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct GitCommitDetails {
     /// Id of the new commit.

@@ -25,7 +25,7 @@ pub(super) struct GitDiffInput {
     path: Option<String>,
 }
 
-/// The details of a `git_diff`.
+/// The details of the result of a `git_diff` call.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct GitDiffDetails {
     files: Vec<ChangedFile>,

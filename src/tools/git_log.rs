@@ -31,7 +31,7 @@ const COUNT: u64 = 20;
 const FORMAT: &str = "--format=tformat:%H%x00%an%x00%aI%x00%D%x00%s";
 const FIELDS: usize = 5;
 
-/// The details of a `git_log`.
+/// The details of the result of a `git_log` call.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct GitLogDetails {
     /// Newest first.

@@ -17,7 +17,7 @@ pub(super) struct GitStatus;
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct GitStatusInput {}
 
-/// The details of a `git_status`.
+/// The details of the result of a `git_status` call.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub(super) struct GitStatusDetails {
     /// Absent for a detached head.

@@ -42,7 +42,7 @@ impl GlobInput {
     }
 }
 
-/// The details of a `glob`.
+/// The details of the result of a `glob` call.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct GlobDetails {
     /// Files found.

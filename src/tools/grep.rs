@@ -110,7 +110,7 @@ impl GrepInput {
     }
 }
 
-/// The details of a `grep`. Both counts include only the files that are shown.
+/// The details of the result of a `grep` call. Both counts include only the files that are shown.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct GrepDetails {
     files: usize,

@@ -32,7 +32,7 @@ impl ListInput {
     }
 }
 
-/// The details of a `list`.
+/// The details of the result of a `list` call.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct ListDetails {
     path: PathBuf,

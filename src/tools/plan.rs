@@ -28,7 +28,7 @@ pub(super) struct InputEntry {
     status: Option<PlanStatus>,
 }
 
-/// The details of a `plan`.
+/// The details of the result of a `plan` call.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct PlanDetails {
     entries: Vec<PlanEntry>,

@@ -35,7 +35,7 @@ pub(super) struct ReadInput {
     limit: Option<u64>,
 }
 
-/// The details of a `read`.
+/// The details of the result of a `read` call.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged, rename_all_fields = "camelCase")]
 pub(super) enum ReadDetails {

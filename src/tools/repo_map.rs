@@ -51,7 +51,7 @@ impl RepoMapInput {
     }
 }
 
-/// The details of a `repo_map`.
+/// The details of the result of a `repo_map` call.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct RepoMapDetails {
     /// Source files found.

@@ -22,7 +22,7 @@ pub(super) struct WriteInput {
     content: String,
 }
 
-/// The details of a `write`.
+/// The details of the result of a `write` call.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct WriteDetails {

@@ -29,7 +29,7 @@ pub(crate) fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
 /// call this concurrently for the same path.
 pub(crate) fn replace_private(path: &Path, content: &[u8]) -> io::Result<()> {
     let temporary = path.with_extension(format!("new.{}", std::process::id()));
-    // Remove the leftover file of an earlier process that had the same id.
+    // Remove the leftover file of an earlier process that had the same process id.
     let _ = fs::remove_file(&temporary);
     write_private(&temporary, content)?;
     fs::rename(&temporary, path)

@@ -53,7 +53,8 @@ pub(crate) async fn answer(request: HttpRequest, bytes_max: usize, dispatcher: D
     if response.extensions().get::<Converted>().is_some() {
         return Ok(response);
     }
-    // The error was created by jsonrpsee, e.g. for malformed JSON. Its body is small.
+    // jsonrpsee created the error, for example for malformed JSON. Such a response is small, so it
+    // is read completely.
     let (mut head, body) = response.into_parts();
     let body = body.collect().await.map_err(|error| Error::internal(format!("/rpc: {error}")))?.to_bytes();
     let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
@@ -224,7 +225,8 @@ impl Dispatcher {
     }
 }
 
-/// Returns the extensions of a response in nuncio's format, with its permits.
+/// Creates the extensions of a response that is in nuncio's format already. They hold the
+/// response's permits until it has been sent.
 fn marked(permits: Option<CallPermits>) -> Extensions {
     let mut extensions = Extensions::new();
     extensions.insert(Converted);

@@ -13,7 +13,8 @@ use super::read::ScriptReader;
 use super::word::Word;
 
 impl ScriptReader<'_> {
-    /// Analyses an assignment. `prefixed`: the variable is passed to a program.
+    /// Analyses an assignment. `prefixed` is true if it precedes a command (`A=b command`), which
+    /// receives the variable in its environment.
     pub(crate) fn assignment(&mut self, node: Node<'_>, prefixed: bool) {
         let parts = self.parts(node, false);
         let name = parts.iter().find(|part| part.kind() == "variable_name").map_or("", |part| self.text(*part));

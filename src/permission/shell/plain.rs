@@ -1,4 +1,5 @@
-//! Detects text that the grammar, bash and people read in the same way. Other text is not analysed.
+//! Detects text that has only one interpretation: the grammar, bash and people read it in the same
+//! way. Other text is not analysed.
 
 use std::ops::Range;
 

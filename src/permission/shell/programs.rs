@@ -104,8 +104,8 @@ const KNOWN: &[(&str, &[&str])] = &[
     ("javac rustfmt gofmt", &["-J", "@"]),
 ];
 
-/// Programs, with their subcommands that run no other programs except through the options in the
-/// same row.
+/// Programs that start no other programs, with their subcommands; the options listed in the same
+/// row are the exceptions.
 const SUBCOMMANDS: &[(&str, &str, &[&str])] = &[
     (
         "cargo",
