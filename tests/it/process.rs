@@ -1,4 +1,4 @@
-//! Commands under their supervisor: how they end, what they say, and that nothing of them is left.
+//! Commands under their supervisor: exit status, output, and the end of all their processes.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -12,7 +12,8 @@ fn supervisor() -> ProcessLauncher {
     ProcessLauncher::new(env!("CARGO_BIN_EXE_nuncio"))
 }
 
-/// A number that stands in the environment or the arguments of all that one test starts, and nowhere else.
+/// A unique number. A test puts it into the environment or the arguments of all processes that it
+/// starts.
 pub fn marker() -> String {
     format!("0.{}", uuid::Uuid::now_v7().as_u128())
 }
@@ -21,7 +22,7 @@ fn marked_command(line: &str, marker: &str) -> Command {
     Command::shell(line.replace("sleep 60", &format!("sleep 60 {marker}")), "/").env("NUNCIO_TEST", marker)
 }
 
-/// Processes, zombies not counted, that have `marker` in their environment or arguments.
+/// Processes other than zombies that have `marker` in their environment or arguments.
 pub fn marked(marker: &str) -> Vec<u32> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {
@@ -55,7 +56,7 @@ async fn read_until(child: &mut Child, text: &str) {
 }
 
 #[tokio::test]
-async fn commands_end_with_their_code_and_say_where() {
+async fn commands_report_exit_code_and_working_directory() {
     let cases: &[(&str, i32, &str, Option<&str>)] = &[
         ("true", 0, "", Some("/")),
         ("exit 7", 7, "", Some("/")),
@@ -84,7 +85,7 @@ async fn commands_end_with_their_code_and_say_where() {
 }
 
 #[tokio::test]
-async fn programs_that_cannot_run_say_so() {
+async fn programs_that_cannot_run_report_an_error() {
     let mut child = supervisor().spawn(&Command::program(["nuncio-no-such-program"], "/")).unwrap();
     let said = String::from_utf8(read_all(&mut child).await).unwrap();
     assert_eq!(child.wait().await.unwrap().code, 127);
@@ -96,7 +97,7 @@ async fn programs_that_cannot_run_say_so() {
 }
 
 #[tokio::test]
-async fn environment_is_changed_for_the_command_alone() {
+async fn environment_changes_apply_only_to_the_command() {
     let command = Command::shell("echo ${SET_HERE-unset} ${HOME-unset} $PPID | cut -d' ' -f1,2", "/");
     let mut child = supervisor().spawn(&command.env("SET_HERE", "set").env_remove("HOME")).unwrap();
     assert_eq!(read_all(&mut child).await, b"set unset\n");
@@ -106,7 +107,7 @@ const TREE: &str = "sleep 60 & setsid sleep 60 & (setsid sh -c 'sleep 60; true' 
 const DEAF: &str =
     "trap '' TERM HUP INT; sleep 60 & setsid sleep 60 & (setsid sh -c 'sleep 60; true' &) ; echo started; wait; wait; sleep 60";
 
-/// Starts `line`, waits for `started`, and gives the child with a count of what runs.
+/// Starts `line`, waits for `started`, and returns the child and the number of its processes.
 async fn started(line: &str, marker: &str) -> (Child, usize) {
     let mut child = supervisor().spawn(&marked_command(line, marker)).unwrap();
     read_until(&mut child, "started").await;
@@ -115,7 +116,7 @@ async fn started(line: &str, marker: &str) -> (Child, usize) {
 }
 
 #[tokio::test]
-async fn ending_leaves_nothing() {
+async fn ended_command_leaves_no_processes() {
     for (line, longest) in [("echo started; sleep 60", 150), (TREE, 150), (DEAF, 600)] {
         let mut quickest = Duration::MAX;
         for _ in 0..3 {
@@ -132,7 +133,7 @@ async fn ending_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn dropping_leaves_nothing() {
+async fn dropped_command_leaves_no_processes() {
     for line in [TREE, DEAF] {
         let marker = marker();
         let (child, _) = started(line, &marker).await;
@@ -142,13 +143,13 @@ async fn dropping_leaves_nothing() {
         let end = async { while output.read(&mut rest).await.unwrap() > 0 {} };
         tokio::time::timeout(Duration::from_secs(10), end).await.unwrap();
         let left = marked(&marker);
-        // The pipe ends when the helper does, which may take a moment to leave /proc.
+        // The pipe closes when the supervisor ends; its entry in /proc may remain for a moment.
         assert!(left.len() <= 1, "{line}: {left:?}");
     }
 }
 
 #[tokio::test]
-async fn what_a_command_leaves_running_ends_with_it() {
+async fn background_processes_end_with_their_command() {
     for line in ["sleep 60 & setsid sleep 60 & (setsid sh -c 'sleep 60; true' &)", "trap '' TERM; sleep 60 & exit 3"] {
         let marker = marker();
         let mut child = supervisor().spawn(&marked_command(line, &marker)).unwrap();
@@ -159,7 +160,7 @@ async fn what_a_command_leaves_running_ends_with_it() {
 }
 
 #[tokio::test]
-async fn signals_to_the_helper_end_the_command() {
+async fn signals_to_the_supervisor_end_the_command() {
     for signal in ["TERM", "INT", "HUP"] {
         let marker = marker();
         let mut child = supervisor().spawn(&marked_command(&format!("sleep 60 & kill -{signal} $PPID; wait"), &marker)).unwrap();
@@ -169,7 +170,7 @@ async fn signals_to_the_helper_end_the_command() {
 }
 
 #[tokio::test]
-async fn a_killed_helper_leaves_nothing_either() {
+async fn killed_supervisor_leaves_no_processes() {
     let marker = marker();
     let line = &TREE.replace("wait", "kill -9 $PPID; sleep 60");
     let mut child = supervisor().spawn(&marked_command(line, &marker)).unwrap();
@@ -178,7 +179,7 @@ async fn a_killed_helper_leaves_nothing_either() {
 }
 
 #[tokio::test]
-async fn a_program_is_talked_to() {
+async fn piped_program_receives_input_and_returns_output() {
     let marker = marker();
     let script = format!(
         "import sys  # {marker}\nsys.stderr.write('lost\\n')\nfor line in sys.stdin: print(line.strip()[::-1], flush=True)"
@@ -197,7 +198,7 @@ async fn a_program_is_talked_to() {
     assert_eq!(read_all(&mut child).await, b"");
     assert_eq!(child.wait().await.unwrap().code, 0);
 
-    // One that waits for more ends with its owner.
+    // A program that waits for input ends when its `Child` is ended.
     let (child, input) = supervisor().spawn_piped(&command).unwrap();
     child.end().await.unwrap();
     assert_eq!(marked(&marker), none());
@@ -231,7 +232,7 @@ async fn bytes_that_are_not_utf8_reach_the_command_unchanged() {
 }
 
 #[tokio::test]
-async fn a_command_is_killed_before_nuncio_when_memory_ends() {
+async fn command_is_killed_before_nuncio_when_memory_runs_out() {
     let own: i32 = std::fs::read_to_string("/proc/self/oom_score_adj").unwrap().trim().parse().unwrap();
     let line = "cat /proc/self/oom_score_adj; sh -c 'cat /proc/self/oom_score_adj'; cat /proc/$PPID/oom_score_adj";
     let temp = tempfile::tempdir().unwrap();
@@ -248,16 +249,17 @@ async fn a_command_is_killed_before_nuncio_when_memory_ends() {
 }
 
 #[test]
-fn close_range_is_called_by_its_number() {
-    // As a symbol it needs glibc 2.34.
+fn close_range_is_called_by_system_call_number() {
+    // The symbol close_range requires glibc 2.34.
     let binary = std::fs::read(env!("CARGO_BIN_EXE_nuncio")).unwrap();
     assert!(memchr::memmem::find(&binary, b"\0close_range\0").is_none());
 }
 
 #[tokio::test]
-async fn processes_of_the_same_user_do_not_look_into_nuncio() {
+async fn processes_of_the_same_user_cannot_inspect_nuncio() {
     use std::os::unix::fs::MetadataExt;
-    // Files of /proc that only who may trace a process may read belong to root when that process is not dumpable.
+    // The files in /proc/PID that require the permission to trace belong to root when the process
+    // is not dumpable.
     const NOBODY: u32 = 65_534;
     let dir = tempfile::tempdir().unwrap();
     let home = dir.path().join("home");

@@ -1,4 +1,5 @@
-//! Commands of a session: they end with their turn and with nuncio, and those of one answer run side by side.
+//! Commands of a session: they end with their turn and with nuncio, and the calls of one answer
+//! run concurrently.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +8,8 @@ use serde_json::{Value, json};
 use crate::harness::{Home, Reply, gone, text, tool};
 use crate::process::{marked, marker};
 
-/// A command that leaves children behind in every way there is. Each has `marker` in its arguments, one has no environment.
+/// A command that leaves child processes running in several ways. Each has `marker` in its
+/// arguments; one has no environment.
 fn tree(marker: &str) -> String {
     let line = "sleep 60 & setsid sleep 60 & (setsid sh -c 'sleep 60; true' &) ; env -i sleep 60 & echo started; wait";
     line.replace("sleep 60", &format!("sleep 60 {marker}"))
@@ -17,7 +19,7 @@ fn bash(command: &str) -> Value {
     json!({"name": "bash", "input": {"command": command, "timeout_ms": 20_000}})
 }
 
-/// A running session whose command has said `started`.
+/// A running session whose command has printed `started`.
 async fn started(home: &Home, command: &str) -> (crate::harness::Agent, String, Value) {
     let (mut agent, session) = home.session(json!([{"tool_calls": [bash(command)]}, {"text": "after"}]), &["--mode", "auto"]).await;
     let id = agent.prompt(&session, "go").await;
@@ -27,7 +29,7 @@ async fn started(home: &Home, command: &str) -> (crate::harness::Agent, String, 
 }
 
 #[tokio::test]
-async fn a_cancel_ends_an_answer_in_the_middle() {
+async fn cancel_interrupts_a_streaming_answer() {
     let home = Home::new();
     let long = "word ".repeat(2000);
     let (mut agent, session) = home.session(json!([{"text": long, "delay_ms": 20}, {"text": "after"}]), &[]).await;
@@ -37,7 +39,7 @@ async fn a_cancel_ends_an_answer_in_the_middle() {
     agent.notify("session/cancel", json!({"sessionId": session})).await;
     assert_eq!(agent.answer(&id).await.unwrap()["stopReason"], "cancelled");
     assert!(before.elapsed() < Duration::from_secs(1), "{:?}", before.elapsed());
-    // What was said stays said, for the model too.
+    // The text received before the cancel is kept.
     let said = text(&agent.updates(&session), "agent_message_chunk");
     assert!(!said.is_empty() && long.starts_with(&said), "{said}");
     let (_, updates) = agent.turn(&session, "next").await;
@@ -46,7 +48,7 @@ async fn a_cancel_ends_an_answer_in_the_middle() {
 }
 
 #[tokio::test]
-async fn a_cancel_leaves_nothing_of_a_command() {
+async fn cancelled_turn_leaves_no_processes() {
     let home = Home::new();
     let marker = marker();
     let (mut agent, session, id) = started(&home, &tree(&marker)).await;
@@ -62,7 +64,7 @@ async fn a_cancel_leaves_nothing_of_a_command() {
 }
 
 #[tokio::test]
-async fn closing_a_session_leaves_nothing_of_a_command() {
+async fn closed_session_leaves_no_processes() {
     let home = Home::new();
     let marker = marker();
     let (mut agent, session, id) = started(&home, &tree(&marker)).await;
@@ -72,7 +74,7 @@ async fn closing_a_session_leaves_nothing_of_a_command() {
     agent.finish().await;
 }
 
-/// A session with a background job that has started all it will, and no turn any more.
+/// A session without a turn, with a background job that has started all its processes.
 async fn with_job(home: &Home, marker: &str) -> (crate::harness::Agent, String) {
     let line = tree(marker).replace("echo started", "echo started > pipe");
     let start = json!({"name": "bash", "input": {"command": line, "background": true}});
@@ -92,7 +94,7 @@ async fn jobs_outlive_turns_and_end_with_their_session() {
     let marker = marker();
     let (mut agent, session) = with_job(&home, &marker).await;
     agent.call("session/close", json!({"sessionId": session})).await;
-    // Not soon after: before the answer.
+    // The processes end before the answer is sent.
     assert_eq!(marked(&marker), Vec::<u32>::new());
     agent.finish().await;
     assert!(!leftovers(&home), "temporary files are left");
@@ -115,7 +117,7 @@ async fn jobs_end_with_nuncio() {
     }
 }
 
-/// Whether a directory for temporary files is still there.
+/// Returns true if a directory for temporary files still exists.
 fn leftovers(home: &Home) -> bool {
     let sessions = std::fs::read_dir(home.data().join("artifacts")).unwrap();
     let files = sessions.flat_map(|session| std::fs::read_dir(session.unwrap().path()).unwrap());
@@ -123,7 +125,7 @@ fn leftovers(home: &Home) -> bool {
 }
 
 #[tokio::test]
-async fn a_killed_nuncio_leaves_nothing_of_a_command() {
+async fn killed_nuncio_leaves_no_processes() {
     let home = Home::new();
     let marker = marker();
     let (agent, ..) = started(&home, &tree(&marker)).await;
@@ -133,7 +135,7 @@ async fn a_killed_nuncio_leaves_nothing_of_a_command() {
 }
 
 #[tokio::test]
-async fn a_terminated_nuncio_ends_its_turns_first() {
+async fn terminated_nuncio_cancels_its_turns() {
     let home = Home::new();
     let marker = marker();
     let (agent, session, id) = started(&home, &tree(&marker)).await;
@@ -146,22 +148,22 @@ async fn a_terminated_nuncio_ends_its_turns_first() {
     assert_eq!(home.log(&session).await.last().unwrap()["body"]["type"], "turn.cancelled");
 }
 
-/// Seven calls that each wait for the last one: they end only if all eight run at once.
-fn meeting() -> Vec<Value> {
+/// Seven calls that each wait for the eighth: they end only if all eight run at the same time.
+fn interdependent_calls() -> Vec<Value> {
     let mut calls: Vec<Value> = (0..7).map(|number| bash(&format!("echo {number} > pipe{number}"))).collect();
     calls
         .push(json!({"name": "bash", "input": {"command": "cat pipe0 pipe1 pipe2 pipe3 pipe4 pipe5 pipe6", "timeout_ms": 15_000}}));
     calls
 }
 
-async fn meet(config: &str, timeout_ms: u64) -> Vec<String> {
+async fn run_interdependent_calls(config: &str, timeout_ms: u64) -> Vec<String> {
     let home = Home::new();
     home.config(config);
     for number in 0..7 {
         let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
         rustix::fs::mkfifoat(rustix::fs::CWD, home.work().join(format!("pipe{number}")), mode).unwrap();
     }
-    let mut calls = meeting();
+    let mut calls = interdependent_calls();
     for call in &mut calls {
         call["input"]["timeout_ms"] = json!(timeout_ms);
     }
@@ -172,15 +174,15 @@ async fn meet(config: &str, timeout_ms: u64) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn calls_of_one_answer_run_side_by_side() {
-    assert_eq!(meet("", 20_000).await, ["completed"; 8]);
-    // As many as the settings say and no more.
-    let seven = meet("[tools]\nmax_concurrency = 7\n", 700).await;
+async fn calls_of_one_answer_run_concurrently() {
+    assert_eq!(run_interdependent_calls("", 20_000).await, ["completed"; 8]);
+    // At most `max_concurrency` calls run at the same time.
+    let seven = run_interdependent_calls("[tools]\nmax_concurrency = 7\n", 700).await;
     assert!(seven.iter().any(|status| status == "failed"), "{seven:?}");
 }
 
 #[tokio::test]
-async fn eight_naps_are_not_eight_times_as_long() {
+async fn eight_sleeps_run_concurrently() {
     let home = Home::new();
     let calls: Vec<Value> = (0..8).map(|_| bash("sleep 0.3")).collect();
     let (mut agent, session) = home.session(json!([{"tool_calls": calls}]), &["--mode", "auto"]).await;
@@ -192,7 +194,7 @@ async fn eight_naps_are_not_eight_times_as_long() {
 }
 
 #[tokio::test]
-async fn one_that_fails_touches_no_other_and_the_model_sees_them_in_order() {
+async fn failed_call_does_not_affect_others_and_results_stay_in_order() {
     let home = Home::new();
     let calls = [
         bash("sleep 0.2; echo first"),
@@ -210,7 +212,7 @@ async fn one_that_fails_touches_no_other_and_the_model_sees_them_in_order() {
     assert_eq!(statuses, ["completed", "failed", "completed", "failed", "failed", "completed"]);
     assert_eq!(text(&updates, "agent_message_chunk"), "seen");
     agent.finish().await;
-    // In the order of the calls, whoever was first to end.
+    // The results are in the order of the calls, not in the order of completion.
     let events: Vec<nuncio::event::Event> =
         home.log(&session).await.into_iter().map(|event| serde_json::from_value(event).unwrap()).collect();
     let mut history = nuncio::context::history::History::default();
@@ -234,7 +236,7 @@ async fn one_that_fails_touches_no_other_and_the_model_sees_them_in_order() {
 }
 
 #[tokio::test]
-async fn a_shell_keeps_its_directory_and_a_turn_its_limits() {
+async fn shell_keeps_its_directory_and_timeouts_apply() {
     let home = Home::new();
     let calls = ["mkdir deep && cd deep", "pwd", "sleep 60"].map(|command| {
         let mut call = bash(command);

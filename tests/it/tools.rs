@@ -1,4 +1,4 @@
-//! Tools through their table, as the agent calls them: input in, text and details out.
+//! Tools called through the tool table, as the agent calls them.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -29,7 +29,7 @@ mod sandbox;
 mod search;
 mod transactions;
 
-/// A workspace of its own, with all tools.
+/// A temporary workspace with all native tools.
 struct World {
     directory: TempDir,
     tools: Tools,
@@ -82,7 +82,7 @@ impl World {
         self.tools.prepare(name, input, &context)?.run(&context).await
     }
 
-    /// What the model is told, with `ok` or `error` before it.
+    /// The text that the model receives for a call, prefixed with `ok` or `error`.
     async fn told(&self, name: &str, input: Value) -> String {
         match self.call(name, input).await {
             Ok(output) => format!("ok {}", plain_text(&output.parts)),
@@ -92,7 +92,7 @@ impl World {
 }
 
 #[test]
-fn what_models_are_told_of_tools_is_short() {
+fn tool_specifications_are_compact() {
     let specs = Tools::native().specs();
     let told: Vec<Value> = specs
         .iter()
@@ -111,7 +111,7 @@ fn what_models_are_told_of_tools_is_short() {
 }
 
 #[tokio::test]
-async fn usual_names_resolve() {
+async fn tool_aliases_resolve() {
     let tools = Tools::native();
     let names = [
         ("fs_read", "read"),
@@ -142,7 +142,7 @@ async fn usual_names_resolve() {
 }
 
 #[tokio::test]
-async fn input_is_read_with_small_liberties() {
+async fn small_deviations_in_input_are_accepted() {
     let world = World::with(&[("a", "1\n2\n3\n4\n")]);
     let two_and_three = "ok      2\t2\n     3\t3\n[truncated: lines 2 to 3 of 4; read on with offset 4]\n";
     let takes = "it takes file_path: string, offset?: integer, limit?: integer";
@@ -154,7 +154,7 @@ async fn input_is_read_with_small_liberties() {
         (json!({"path": "a", "start_line": 2}), told("there is no argument start_line")),
         (json!("{\"file_path\": \"a\", \"offset\": 2, \"limit\": 2}"), two_and_three.into()),
         (json!({"file_path": "a", "offset": 4, "limit": null}), "ok      4\t4\n".into()),
-        // Names that are almost right.
+        // Misspelled argument names.
         (json!({"filePath": "a", "Offset": 4}), "ok      4\t4\n".into()),
         (json!({"file-path": "a", "OFFSET": 4}), "ok      4\t4\n".into()),
         (json!({"target_file": "a", "offset": 4}), "ok      4\t4\n".into()),
@@ -221,7 +221,7 @@ async fn titles_are_short_and_relative() {
 }
 
 #[tokio::test]
-async fn plans_come_back_whole() {
+async fn plan_details_contain_all_entries() {
     let world = World::new();
     let entries = json!([{"content": "one", "status": "completed"}, {"content": "two", "priority": "high"}]);
     let output = world.call("plan", json!({ "entries": entries })).await.unwrap();

@@ -1,10 +1,11 @@
-//! Nuncio's own directories in the sandbox: nothing in them is read or locked, and everything else works.
+//! Nuncio's own directories in the sandbox: commands cannot read or lock files in them, and can
+//! read other files.
 
 use serde_json::{Value, json};
 
 use crate::harness::Home;
 
-/// A home whose data directory holds what a session leaves there.
+/// A home whose data directory contains the files of an earlier session.
 fn home(settings: &str) -> Home {
     let home = Home::new();
     home.config(settings);
@@ -43,7 +44,7 @@ const OPENS: [&str; 16] = [
 ];
 
 #[tokio::test]
-async fn nothing_of_nuncio_is_read_or_locked_in_the_sandbox() {
+async fn nuncio_files_cannot_be_read_or_locked_in_the_sandbox() {
     for (settings, flags) in [("# settings-text\n", &[][..]), (NETWORK, &[]), (NETWORK, &["--sandbox", "read-only"])] {
         let home = home(settings);
         home.run(&["sessions", "list"], "").await;
@@ -61,7 +62,7 @@ async fn nothing_of_nuncio_is_read_or_locked_in_the_sandbox() {
 }
 
 #[tokio::test]
-async fn what_is_not_nuncios_is_read_in_the_sandbox() {
+async fn other_files_can_be_read_in_the_sandbox() {
     let home = home("");
     home.put("../sibling/deep/file", "text\n");
     home.put("inside", "text\n");
@@ -79,7 +80,7 @@ async fn what_is_not_nuncios_is_read_in_the_sandbox() {
 }
 
 #[tokio::test]
-async fn a_root_works_in_the_sandbox_although_nuncio_is_in_it() {
+async fn root_that_contains_nuncio_directories_is_usable_in_the_sandbox() {
     let home = home("");
     home.put("../file", "text\n");
     home.put("../.hidden/share/file", "text\n");
@@ -113,7 +114,7 @@ async fn a_root_works_in_the_sandbox_although_nuncio_is_in_it() {
 
 /// Settings that a command creates would take effect unconfined in the next session.
 #[tokio::test]
-async fn settings_directory_that_does_not_exist_cannot_be_created_in_the_sandbox() {
+async fn missing_settings_directory_cannot_be_created_in_the_sandbox() {
     let home = Home::new();
     let missing = home.work().join("config/nuncio");
     home.env("NUNCIO_HOME", missing.to_str().unwrap());
@@ -126,7 +127,7 @@ async fn settings_directory_that_does_not_exist_cannot_be_created_in_the_sandbox
 }
 
 #[tokio::test]
-async fn the_directories_above_nuncios_cannot_be_renamed_in_the_sandbox() {
+async fn parents_of_nuncio_directories_cannot_be_renamed_in_the_sandbox() {
     let home = Home::new();
     let data = home.put("../.local/share/nuncio/token", "owner-token\n").parent().unwrap().to_owned();
     home.env("NUNCIO_HOME", data.to_str().unwrap());
@@ -142,7 +143,7 @@ async fn the_directories_above_nuncios_cannot_be_renamed_in_the_sandbox() {
 }
 
 #[tokio::test]
-async fn git_tools_of_a_sandbox_read_nothing_of_nuncio() {
+async fn git_tools_cannot_read_nuncio_files_in_the_sandbox() {
     let home = home("");
     home.put("file", "text\n");
     home.put(".gitattributes", "file filter=steal\n");
@@ -160,7 +161,7 @@ async fn git_tools_of_a_sandbox_read_nothing_of_nuncio() {
 }
 
 #[tokio::test]
-async fn a_command_reads_the_output_that_its_session_kept() {
+async fn command_can_read_saved_output_of_its_session() {
     let home = home("");
     let calls = json!([
         {"tool_calls": [{"name": "bash", "input": {"command": "seq 100000"}}]},
@@ -175,7 +176,7 @@ async fn a_command_reads_the_output_that_its_session_kept() {
 }
 
 #[test]
-fn without_namespaces_what_is_nuncios_stays_private_in_a_root_that_contains_it() {
+fn nuncio_files_stay_private_in_enclosing_root_without_namespaces() {
     let home = home("");
     home.put("../file", "text\n");
     let top = home.work().parent().unwrap().display().to_string();

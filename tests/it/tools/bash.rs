@@ -1,9 +1,9 @@
-//! The shell.
+//! The `bash` tool in the foreground.
 
 use super::*;
 
 #[tokio::test]
-async fn commands_answer_with_output_and_code() {
+async fn command_returns_output_and_exit_code() {
     let world = World::with(&[("sub/file", "x")]);
     let cases = [
         ("echo out; echo err >&2; echo out", "ok out\nerr\nout\nexit code: 0"),
@@ -25,7 +25,7 @@ async fn commands_answer_with_output_and_code() {
 }
 
 #[tokio::test]
-async fn the_directory_is_kept() {
+async fn working_directory_is_kept_between_commands() {
     let world = World::with(&[("sub/deep/file", "x")]);
     let cases = [
         (json!({"command": "cd sub; A=1"}), "ok exit code: 0".to_owned()),
@@ -45,7 +45,7 @@ async fn the_directory_is_kept() {
 }
 
 #[tokio::test]
-async fn what_is_exported_is_kept() {
+async fn exported_variables_are_kept_between_commands() {
     let world = World::new();
     let cases = [
         (json!({"command": "export A=1 B='two words'; C=3"}), "exit code: 0"),
@@ -55,16 +55,16 @@ async fn what_is_exported_is_kept() {
             json!({"command": "echo ${A-unset} $B [${C-unset}] ${D-unset} ${E-unset}"}),
             "unset two words [] unset unset\nexit code: 0",
         ),
-        // What the system gave can be unset, too; and what is given to one call is that call's.
+        // Inherited variables can be unset; variables of one call apply only to that call.
         (json!({"command": "unset HOME"}), "exit code: 0"),
         (json!({"command": "echo ${HOME-unset} $B; B=4", "env": {"B": "given"}}), "unset given\nexit code: 0"),
         (json!({"command": "echo ${HOME-unset} $B", "env": {"HOME": "given"}}), "given 4\nexit code: 0"),
-        // However it ends by itself,
+        // Exports are kept after any exit code and any shell option.
         (json!({"command": "set -eu; export B=5; false"}), "exit code: 1"),
         (json!({"command": "echo $B; export B=6; exit 3"}), "5\nexit code: 3"),
         (json!({"command": "echo $B; set -Cf; IFS=; set -o posix; export B='7 7'"}), "6\nexit code: 0"),
         (json!({"command": "set -x; echo $B"}), "++ echo 7 7\n7 7\nexit code: 0"),
-        // but not when it became another program, was killed, or has an end of its own.
+        // Exports are not kept after exec, after a kill, or with an EXIT trap.
         (json!({"command": "export B=8; exec true"}), "[working directory and exported variables were not kept]\nexit code: 0"),
         (json!({"command": "export B=8; kill -9 $$"}), "[working directory and exported variables were not kept]\nexit code: 137"),
         (
@@ -72,7 +72,7 @@ async fn what_is_exported_is_kept() {
             "bye\n[working directory and exported variables were not kept]\nexit code: 0",
         ),
         (json!({"command": "(export B=8); echo $B"}), "7 7\nexit code: 0"),
-        // Ours stay ours.
+        // Variables that nuncio sets keep their values.
         (json!({"command": "export TERM=xterm PAGER=less SHLVL=7 KEY=mine"}), "exit code: 0"),
         (json!({"command": "echo $TERM $PAGER $((SHLVL < 7)) $PWD", "cwd": "/"}), "dumb cat 1 /\nexit code: 0"),
     ];
@@ -82,7 +82,7 @@ async fn what_is_exported_is_kept() {
 }
 
 #[tokio::test]
-async fn whatever_is_exported_is_kept_as_it_is() {
+async fn exported_values_are_kept_byte_for_byte() {
     let world = World::new();
     let sh = world.path("bin/sh");
     std::fs::create_dir(sh.parent().unwrap()).unwrap();
@@ -104,10 +104,10 @@ async fn whatever_is_exported_is_kept_as_it_is() {
         b"=a=b=",
         b" ( [0]=\"a\" ) ",
     ];
-    // Bash in two locales, and the plain sh of the system.
+    // Bash in two locales, and the sh of the system.
     for env in [json!({"LC_ALL": "C"}), json!({"LC_ALL": "C.UTF-8"}), json!({"PATH": sh.parent().unwrap()})] {
         for value in values {
-            // A dot keeps line feeds at the end through `$(…)`.
+            // The dot protects final line feeds, which `$(…)` would strip.
             let written: String = value.iter().map(|byte| octal(*byte)).collect();
             let export = format!("ODD=$(printf '{written}.'); export ODD=\"${{ODD%.}}\"");
             assert_eq!(world.told("bash", json!({"command": export, "env": env})).await, "ok exit code: 0");
@@ -119,7 +119,7 @@ async fn whatever_is_exported_is_kept_as_it_is() {
 }
 
 #[tokio::test]
-async fn too_much_is_not_kept_and_told() {
+async fn oversized_exports_are_discarded_and_reported() {
     let world = World::new();
     let command = "export KEPT=1";
     assert_eq!(world.told("bash", json!({ "command": command })).await, "ok exit code: 0");
@@ -129,18 +129,18 @@ async fn too_much_is_not_kept_and_told() {
 }
 
 #[tokio::test]
-async fn secrets_stay_here() {
+async fn secret_variables_are_not_passed_to_commands() {
     let mut world = World::new();
     world.context.secrets = Arc::new(["PATH".to_owned(), "HOME".to_owned()]);
     let told = world.told("bash", json!({"command": "echo ${HOME-unset}"})).await;
     assert_eq!(told, "ok unset\nexit code: 0");
-    // Nor does one that a command sets reach the next.
+    // A secret variable that a command exports is not passed to the next command.
     world.call("bash", json!({"command": "export HOME=mine"})).await.unwrap();
     assert_eq!(world.told("bash", json!({"command": "echo ${HOME-unset}"})).await, "ok unset\nexit code: 0");
 }
 
 #[tokio::test]
-async fn details_say_how_it_went() {
+async fn details_contain_exit_code_and_duration() {
     let world = World::new();
     let mut details = world.call("bash", json!({"command": "exit 4"})).await.unwrap().details;
     assert!(details["durationMs"].take().as_u64().unwrap() < 5_000);
@@ -148,7 +148,7 @@ async fn details_say_how_it_went() {
 }
 
 #[tokio::test]
-async fn long_output_is_cut_and_kept() {
+async fn long_output_is_truncated_and_saved_as_artifact() {
     let world = World::new();
     let output = world.call("bash", json!({"command": "seq 100000"})).await.unwrap();
     let told = plain_text(&output.parts);
@@ -162,7 +162,7 @@ async fn long_output_is_cut_and_kept() {
 }
 
 #[tokio::test]
-async fn very_long_output_is_capped_and_told() {
+async fn artifact_of_very_long_output_is_capped() {
     let world = World::new();
     let output = world.call("bash", json!({"command": "head -c 20000000 /dev/zero | tr '\\0' x; echo; echo end"})).await.unwrap();
     let told = plain_text(&output.parts);
@@ -173,7 +173,7 @@ async fn very_long_output_is_capped_and_told() {
 }
 
 #[tokio::test]
-async fn timeouts_tell_what_came_before() {
+async fn timeout_error_includes_earlier_output() {
     let world = World::new();
     let told = world.told("bash", json!({"command": "echo before; sleep 60", "timeout_ms": 100})).await;
     let expected = "error before\ntimed out after 100 ms; all its processes were ended; set a longer timeout_ms if needed";
@@ -181,7 +181,7 @@ async fn timeouts_tell_what_came_before() {
 }
 
 #[tokio::test]
-async fn cancelled_commands_end_and_were_seen_running() {
+async fn cancelled_command_ends_and_reports_progress() {
     let mut world = World::new();
     let shown: Arc<Mutex<Vec<String>>> = Arc::default();
     let (seen, cancel, go) = (shown.clone(), world.context.cancel.clone(), world.path("go"));
@@ -200,7 +200,7 @@ async fn cancelled_commands_end_and_were_seen_running() {
 }
 
 #[tokio::test]
-async fn a_flood_of_output_can_be_seen_and_cancelled() {
+async fn endless_output_is_shown_and_can_be_cancelled() {
     let mut world = World::new();
     let cancel = world.context.cancel.clone();
     world.context.progress = Arc::new(move |content| {
@@ -208,7 +208,7 @@ async fn a_flood_of_output_can_be_seen_and_cancelled() {
         cancel.cancel();
     });
     let told = world.told("bash", json!({"command": "yes nuncio"})).await;
-    // It is ended in the midst of a line, more often than not.
+    // The output usually ends within a line.
     let output = told.strip_prefix("error ").and_then(|told| told.strip_suffix("\ncancelled; all its processes were ended"));
     let output = output.unwrap_or_else(|| panic!("{told}"));
     assert!(output.starts_with("nuncio\n") && output.contains("\nnuncio\n"), "{told}");

@@ -1,4 +1,5 @@
-//! A random walk: calls of all tools that touch files, while somebody else edits, renames and puts links to the outside everywhere.
+//! Random calls of all tools that access files, while another thread edits files, renames them and
+//! replaces them with links to the outside.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::symlink;
@@ -14,7 +15,7 @@ const CALLS: u64 = 2_000;
 const FILES: [&str; 6] = ["a.txt", "b.txt", "d/c.txt", "d/e/f.txt", "g/h.txt", "g/i/j/k.txt"];
 const DIRECTORIES: [&str; 4] = ["d", "d/e", "g", "g/i"];
 
-/// A file as all who write here leave it: its first and last line belong together.
+/// The content of a complete file: the first and the last line have the same number.
 fn content(number: u64) -> String {
     format!("begin {number}\n{}middle\nend {number}\n", "line\n".repeat(number as usize % 50))
 }
@@ -26,7 +27,7 @@ fn is_whole(text: &str) -> bool {
     first.is_some() && first == last
 }
 
-/// All that is below `directory`, links not followed.
+/// All entries below `directory`; links are not followed.
 fn below(directory: &Path) -> BTreeMap<PathBuf, String> {
     let mut found = BTreeMap::new();
     for entry in std::fs::read_dir(directory).unwrap() {
@@ -44,19 +45,19 @@ fn below(directory: &Path) -> BTreeMap<PathBuf, String> {
     found
 }
 
-/// Changes something below `work` in a way that a program of the user might, or an enemy.
-fn meddle(work: &Path, outside: &Path, chance: &mut Random, count: u64) {
+/// Makes one random change below `work`, as another program or an attacker could.
+fn change_randomly(work: &Path, outside: &Path, chance: &mut Random, count: u64) {
     let file = work.join(FILES[chance.below(FILES.len() as u64) as usize]);
     let directory = work.join(DIRECTORIES[chance.below(DIRECTORIES.len() as u64) as usize]);
     let aside = work.join(format!("aside-{}", chance.below(4)));
-    // Whoever meddles does not follow the links that it makes, so that what changes outside was not its doing.
+    // This function does not follow the links that it creates, so it changes no file outside.
     let real =
         |path: &Path| path.parent().and_then(|parent| parent.canonicalize().ok()).is_some_and(|parent| parent.starts_with(work));
     if !real(&file) || !real(&directory) {
         drop(std::fs::remove_file(work.join("d")).and(std::fs::remove_file(work.join("g"))));
         return;
     }
-    // Whatever is in the way is another's work, and may fail.
+    // A change may fail because of an earlier change.
     let _ = match chance.below(8) {
         0 | 1 => {
             let new = work.join("new");
@@ -103,7 +104,7 @@ fn call(chance: &mut Random, count: u64) -> (&'static str, Value) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_outside_changes_and_no_file_is_torn() {
+async fn outside_files_stay_unchanged_and_inside_files_complete() {
     let files: Vec<(&str, String)> = FILES.iter().map(|path| (*path, content(1))).collect();
     let world = World::with(&files.iter().map(|(path, content)| (*path, content.as_str())).collect::<Vec<_>>());
     let outside = world.directory.path().join("outside");
@@ -122,14 +123,14 @@ async fn nothing_outside_changes_and_no_file_is_torn() {
         let (stop, meddled, work, outside) = (&stop, &meddled, &work, &outside);
         scope.spawn(move || {
             while !stop.load(Ordering::Relaxed) {
-                meddle(work, outside, &mut other, meddled.fetch_add(1, Ordering::Relaxed));
+                change_randomly(work, outside, &mut other, meddled.fetch_add(1, Ordering::Relaxed));
             }
         });
         let walk = async {
             for count in 0..CALLS {
                 let (name, input) = call(&mut chance, count);
                 let prepared = world.tools.prepare(name, input.clone(), &world.context).unwrap();
-                // What leads outside is asked about, and nobody says yes.
+                // Calls with a path outside require permission, which is not granted here.
                 if prepared.resolved.iter().any(|placed| !placed.inside) {
                     continue;
                 }

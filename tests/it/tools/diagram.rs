@@ -1,4 +1,4 @@
-//! Drawing graphs.
+//! The `diagram` tool.
 
 use super::*;
 use crate::harness::Random;

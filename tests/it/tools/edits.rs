@@ -1,8 +1,8 @@
-//! Edits as data: tests/it/cases/edits.jsonl, an object a line.
+//! Edits; most cases are in tests/it/cases/edits.jsonl, one object per line.
 
 use super::*;
 
-/// Characters from here on stand for bytes that are no text.
+/// Characters from this one on represent bytes that are not valid UTF-8.
 const BYTES: u32 = 0xe000;
 
 fn bytes(text: &str) -> Vec<u8> {
@@ -16,9 +16,10 @@ fn bytes(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// `{name, file, old, new, all?}` with either `{strategy, after, count?, line?}` or `{error}`, a piece of it.
+/// A case is `{name, file, old, new, all?}` with either `{strategy, after, count?, line?}` or
+/// `{error}`, a part of the message.
 #[tokio::test]
-async fn every_case_holds() {
+async fn edit_cases_produce_expected_results() {
     let cases = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/cases/edits.jsonl")).unwrap();
     let world = World::new();
     let mut findings = Vec::new();
@@ -51,7 +52,7 @@ async fn every_case_holds() {
 }
 
 #[tokio::test]
-async fn an_edit_of_a_large_file_touches_nothing_else() {
+async fn edit_of_large_file_changes_only_the_match() {
     let world = World::new();
     let filler = "a line of filler text\n".repeat(50_000);
     world.put("f", format!("{filler}    needle( 1 );\n{filler}"));
@@ -64,9 +65,9 @@ async fn an_edit_of_a_large_file_touches_nothing_else() {
     assert_eq!(output.details["diff"], diff);
 }
 
-/// A bracket at both ends says little in a large file; what is between says where it is.
+/// The first and the last line occur often in a large file; the lines between identify the block.
 #[tokio::test]
-async fn a_long_block_between_common_lines_is_found() {
+async fn long_block_between_common_lines_is_found() {
     let world = World::new();
     let line = |number: usize| match number % 5 {
         0 => "}\n".to_owned(),
@@ -82,9 +83,9 @@ async fn a_long_block_between_common_lines_is_found() {
     assert_eq!(world.text("f"), text(0..25_000).replacen("compute(other_12003)", "found()", 1));
 }
 
-/// Each place costs what it is long, not what the file is.
+/// The cost of a replacement depends on the length of the match, not on that of the file.
 #[tokio::test]
-async fn many_places_of_one_long_line_are_replaced() {
+async fn many_matches_in_one_long_line_are_replaced() {
     let world = World::new();
     world.put("f", "ab ".repeat(50_000));
     let input = json!({"file_path": "f", "old_string": "ab ", "new_string": "c\nd", "replace_all": true});
@@ -93,7 +94,7 @@ async fn many_places_of_one_long_line_are_replaced() {
 }
 
 #[tokio::test]
-async fn what_is_no_utf8_text_is_refused_or_kept() {
+async fn utf16_is_rejected_and_invalid_utf8_is_preserved() {
     let world = World::new();
     world.put("wide", b"\xff\xfea\0\n\0");
     let told = world.told("edit", json!({"file_path": "wide", "old_string": "a", "new_string": "b"})).await;

@@ -1,4 +1,4 @@
-//! Fetching pages, from a site on loopback that the settings allow.
+//! The `fetch` tool, with a site on loopback that the settings allow.
 
 use std::net::IpAddr;
 
@@ -15,7 +15,7 @@ async fn world() -> (World, Site) {
 }
 
 #[tokio::test]
-async fn pages_become_text() {
+async fn pages_are_converted_to_text() {
     let (world, site) = world().await;
     let html = "<html><head><title>T</title><style>p{}</style></head><body><h1>One</h1><script>x()</script>\
                 <p>A <a href=\"/b\">link</a> and <b>bold</b>.</p><ul><li>x</li></ul></body></html>";
@@ -49,7 +49,7 @@ async fn pages_become_text() {
 }
 
 #[tokio::test]
-async fn images_are_seen_and_other_bytes_are_refused() {
+async fn images_are_returned_and_other_binary_content_is_rejected() {
     let (world, site) = world().await;
     site.page("/image", "200 OK\ncontent-type: text/plain", b"\x89PNG\r\n\x1a\nrest");
     let output = world.call("fetch", json!({"url": site.url("/image")})).await.unwrap();
@@ -70,7 +70,7 @@ async fn images_are_seen_and_other_bytes_are_refused() {
 }
 
 #[tokio::test]
-async fn what_went_wrong_is_told() {
+async fn fetch_errors_state_the_cause() {
     let (world, site) = world().await;
     site.page("/404", "404 Not Found\ncontent-type: text/html", "<h1>No such page</h1>");
     site.page("/304", "304 Not Modified", "");
@@ -92,7 +92,7 @@ async fn what_went_wrong_is_told() {
 }
 
 #[tokio::test]
-async fn redirections_are_followed_within_bounds() {
+async fn redirects_are_followed_up_to_the_limit() {
     let (world, site) = world().await;
     site.page("/end", "200 OK\ncontent-type: text/plain", "there");
     for number in 0..12 {
@@ -119,11 +119,11 @@ async fn redirections_are_followed_within_bounds() {
 }
 
 #[tokio::test]
-async fn only_the_public_web_is_asked() {
+async fn private_addresses_are_rejected_unless_allowed() {
     let (mut world, site) = world().await;
     site.page("/", "200 OK\ncontent-type: text/plain", "here");
     let port = site.host.split(':').nth(1).unwrap();
-    // One address, written in all ways, and names that lead there.
+    // One address in all notations, and a name that resolves to it.
     let hosts = ["127.0.0.1", "127.1", "0x7f000001", "2130706433", "0177.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "localhost"];
     world.context.fetch_hosts = Arc::new(["localhost:1".into(), "example.org".into()]);
     for host in hosts {
@@ -138,7 +138,7 @@ async fn only_the_public_web_is_asked() {
 }
 
 #[test]
-fn which_addresses_are_public() {
+fn public_and_private_addresses_are_distinguished() {
     let public = [
         "1.1.1.1",
         "8.8.8.8",
@@ -193,7 +193,7 @@ fn which_addresses_are_public() {
 }
 
 #[tokio::test]
-async fn long_pages_are_cut_and_kept() {
+async fn long_pages_are_truncated_and_saved_as_artifacts() {
     use std::os::unix::fs::PermissionsExt;
     let (world, site) = world().await;
     let whole: String = (0..20_000).map(|number| format!("{number}\n")).collect();
@@ -219,7 +219,7 @@ async fn long_pages_are_cut_and_kept() {
 }
 
 #[tokio::test]
-async fn deep_pages_do_not_break_anything() {
+async fn deeply_nested_pages_are_handled() {
     let (world, site) = world().await;
     let pages = [
         ("/deep", "<div>".repeat(100_000), "[nested too deeply"),
@@ -237,7 +237,7 @@ async fn deep_pages_do_not_break_anything() {
 }
 
 #[tokio::test]
-async fn a_host_that_is_silent_can_be_left() {
+async fn fetch_from_unresponsive_host_can_be_cancelled() {
     let (world, site) = world().await;
     let cancel = world.context.cancel.clone();
     let told = bounded("the call", async {

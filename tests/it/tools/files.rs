@@ -1,11 +1,11 @@
-//! Reading and changing files.
+//! The tools `read`, `write` and `edit`.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use super::*;
 
 #[tokio::test]
-async fn read() {
+async fn read_shows_text_and_rejects_other_files() {
     let world = World::with(&[("empty", ""), ("crlf", "a\r\nb"), ("sub/x.txt", ""), ("marked", "\u{feff}a\n"), ("blank", "\n\n")]);
     world.put("latin", b"caf\xe9\n");
     world.put("binary", b"\x7fELF\0\0");
@@ -51,9 +51,9 @@ async fn read_is_bounded() {
 }
 
 #[tokio::test]
-async fn a_line_is_found_wherever_it_is() {
+async fn read_finds_lines_at_any_offset() {
     let world = World::new();
-    // Lines of all lengths, over several buffers, and none at the end.
+    // Lines of different lengths, in more bytes than one buffer holds.
     let lines: Vec<String> = (1..=30_000).map(|number| format!("{number} {}", "x".repeat(number * 7 % 61))).collect();
     for (path, end, mark) in [("fed", "\n", ""), ("unfed", "", ""), ("marked", "", "\u{feff}")] {
         world.put(path, format!("{mark}{}{end}", lines.join("\n")));
@@ -78,7 +78,7 @@ async fn a_line_is_found_wherever_it_is() {
 }
 
 #[tokio::test]
-async fn read_sees_images() {
+async fn read_returns_images() {
     let world = World::new();
     world.put("a.png", b"\x89PNG\r\n\x1a\nrest");
     let output = world.call("read", json!({"file_path": "a.png"})).await.unwrap();
@@ -90,7 +90,7 @@ async fn read_sees_images() {
 }
 
 #[tokio::test]
-async fn write() {
+async fn write_creates_and_replaces_files() {
     let world = World::new();
     let output = world.call("write", json!({"file_path": "new/dir/a.txt", "content": "one\n"})).await.unwrap();
     let path = world.path("new/dir/a.txt");
@@ -113,7 +113,7 @@ async fn write() {
 }
 
 #[tokio::test]
-async fn links_are_followed_to_what_was_judged() {
+async fn paths_resolve_through_symlinks() {
     let world = World::with(&[("real.txt", "old"), ("sub/x", "")]);
     symlink("real.txt", world.path("link")).unwrap();
     world.call("write", json!({"file_path": "link", "content": "new"})).await.unwrap();
@@ -153,7 +153,7 @@ async fn links_are_followed_to_what_was_judged() {
 }
 
 #[tokio::test]
-async fn a_path_that_was_judged_cannot_lead_elsewhere_when_it_runs() {
+async fn call_fails_when_its_path_resolves_elsewhere_after_the_check() {
     let world = World::with(&[("in/f", "old")]);
     symlink("in", world.path("link")).unwrap();
     let input = json!({"file_path": "link/f", "content": "new"});
@@ -167,7 +167,7 @@ async fn a_path_that_was_judged_cannot_lead_elsewhere_when_it_runs() {
 }
 
 #[tokio::test]
-async fn edit() {
+async fn edit_replaces_text_and_explains_failures() {
     let cases = [
         ("a\nb\nc\n", json!({"old_string": "b", "new_string": "B"}), "a\nB\nc\n", "ok edited f at line 2"),
         (
@@ -233,7 +233,7 @@ async fn edit() {
 }
 
 #[tokio::test]
-async fn edit_tells_what_changed_and_shows_it_before() {
+async fn edit_previews_and_reports_its_changes() {
     let world = World::with(&[("f", "a\nb\nc\n")]);
     let input = json!({"file_path": "f", "old_string": "b\n", "new_string": "x\ny\n"});
     let shown = [ToolContent::Diff { path: world.path("f"), old_text: Some("a\nb\nc\n".into()), new_text: "a\nx\ny\nc\n".into() }];
@@ -250,7 +250,7 @@ async fn edit_tells_what_changed_and_shows_it_before() {
 }
 
 #[tokio::test]
-async fn what_changed_meanwhile_is_stale() {
+async fn file_changed_since_read_is_stale() {
     let world = World::with(&[("f", "a\n")]);
     let edit = json!({"file_path": "f", "old_string": "b", "new_string": "c"});
     world.call("read", json!({"file_path": "f"})).await.unwrap();
@@ -265,7 +265,7 @@ async fn what_changed_meanwhile_is_stale() {
 }
 
 #[tokio::test]
-async fn writers_of_one_file_wait_for_each_other() {
+async fn concurrent_edits_of_one_file_are_serialized() {
     let world = World::with(&[("f", &(0..20).map(|number| format!("line {number};\n")).collect::<String>())]);
     let edits = (0..20).map(|number| {
         world.call(

@@ -211,7 +211,7 @@ async fn cancelled_commit_restores_the_index() {
 }
 
 #[tokio::test]
-async fn commits_of_many_new_files() {
+async fn commit_of_many_new_files_succeeds_or_restores_the_index() {
     let world = repository();
     let name = |number: usize| format!("many/{number:0120}");
     (0..1500).for_each(|number| world.put(&name(number), "x\n"));

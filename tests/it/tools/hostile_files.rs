@@ -1,4 +1,5 @@
-//! Files that nuncio reads by itself and that are no files: a link to an endless device, a huge file, a pipe that nobody writes to.
+//! Hostile files at paths that nuncio reads by itself: a link to an endless device, a huge file, a
+//! pipe without a writer.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -10,10 +11,11 @@ use serde_json::json;
 
 use crate::harness::Home;
 
-/// Longer than any of these takes, in a debug build on a busy machine.
+/// Longer than any of these runs takes in a debug build on a busy machine.
 const BOUND: Duration = Duration::from_secs(20);
 
-/// A run in bounded memory: `None` when it did not end in time, else its exit code and all that it said.
+/// Runs nuncio with bounded memory. Returns the exit code and the output, or `None` when the run
+/// does not end in time.
 async fn run(home: &Home, arguments: &[&str]) -> Option<(Option<i32>, String)> {
     let mut command = tokio::process::Command::new("sh");
     command.args(["-c", "ulimit -v 3000000; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_nuncio")]).args(arguments);
@@ -36,7 +38,7 @@ fn make(kind: &str, path: &Path) {
 }
 
 #[tokio::test]
-async fn searches_end_whatever_an_ignore_file_is() {
+async fn searches_end_when_ignore_files_are_not_regular_files() {
     let names = [
         ".gitignore",
         ".ignore",
@@ -66,7 +68,7 @@ async fn searches_end_whatever_an_ignore_file_is() {
 }
 
 #[tokio::test]
-async fn a_worktrees_git_file_stops_no_search() {
+async fn searches_end_when_commondir_is_not_a_regular_file() {
     let mut stuck = Vec::new();
     for kind in KINDS {
         let home = Home::new();
@@ -82,7 +84,7 @@ async fn a_worktrees_git_file_stops_no_search() {
 }
 
 #[tokio::test]
-async fn settings_that_are_no_file_are_an_error_at_once() {
+async fn settings_that_are_not_regular_files_are_an_error() {
     let mut stuck = Vec::new();
     for (name, kind) in [".nuncio/config.toml", "../home/config.toml"].iter().flat_map(|name| KINDS.map(|kind| (name, kind))) {
         let home = Home::new();
@@ -96,7 +98,7 @@ async fn settings_that_are_no_file_are_an_error_at_once() {
 }
 
 #[tokio::test]
-async fn other_files_that_are_no_files_stop_no_turn() {
+async fn turns_end_when_project_files_are_not_regular_files() {
     let mut stuck = Vec::new();
     let names = ["AGENTS.md", ".nuncio/instructions.md", "../home/trusted", ".git"];
     for (name, kind) in names.iter().flat_map(|name| KINDS.map(|kind| (name, kind))) {
@@ -113,7 +115,7 @@ async fn other_files_that_are_no_files_stop_no_turn() {
 }
 
 #[tokio::test]
-async fn a_prompt_file_that_is_no_file_is_an_error_at_once() {
+async fn prompt_file_that_is_not_a_regular_file_is_an_error() {
     let mut stuck = Vec::new();
     for kind in KINDS {
         let home = Home::new();

@@ -1,8 +1,8 @@
-//! Ignore files: which of them decides about a file.
+//! Ignore files and their precedence.
 
 use super::*;
 
-/// The files below the work directory that `list` shows, each as its path.
+/// The paths of the files that `glob` finds below `path`, sorted.
 async fn seen(world: &World, path: &str) -> Vec<String> {
     let output = world.call("glob", json!({"pattern": "**", "path": path})).await.unwrap();
     let mut paths: Vec<String> =
@@ -12,8 +12,8 @@ async fn seen(world: &World, path: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn nearer_and_more_special_ignore_files_decide() {
-    // Files with their content, where is looked, what is seen.
+async fn nearer_and_more_specific_ignore_files_take_precedence() {
+    // The files with their content, the searched directory, the expected files.
     type Case = (&'static [(&'static str, &'static str)], &'static str, &'static str);
     let cases: &[Case] = &[
         (&[(".gitignore", "*.log\n"), ("a.log", ""), ("b", "")], ".", "b"),
@@ -24,12 +24,12 @@ async fn nearer_and_more_special_ignore_files_decide() {
         (&[(".gitignore", "*\n!keep\n"), ("keep", ""), ("a", "")], ".", "keep"),
         (&[(".gitignore", "# c\n\n  \na\\#b\n\\!c\n"), ("a#b", ""), ("!c", ""), ("d", "")], ".", "d"),
         (&[(".gitignore", "\u{feff}a\r\nb\n"), ("a", ""), ("b", ""), ("c", "")], ".", "c"),
-        // .ignore before .gitignore, .gitignore before .git/info/exclude.
+        // .ignore overrides .gitignore, and .gitignore overrides .git/info/exclude.
         (&[(".gitignore", "a\n"), (".ignore", "!a\nb\n"), ("a", ""), ("b", "")], ".", "a"),
         (&[(".ignore", "!a\n"), ("sub/.gitignore", "a\n"), ("sub/a", "")], ".", "sub/a"),
         (&[(".git/info/exclude", "a\nb\n"), (".gitignore", "!a\n"), ("a", ""), ("b", "")], ".", "a"),
         (&[("sub/.git/info/exclude", "/a\n"), ("sub/a", ""), ("a", "")], ".", "a"),
-        // A linked worktree: its rules are those of the main repository.
+        // A linked worktree uses the rules of the main repository.
         (
             &[
                 (".git", "gitdir: ../main/.git/worktrees/w\n"),
@@ -41,11 +41,11 @@ async fn nearer_and_more_special_ignore_files_decide() {
             ".",
             "b",
         ),
-        // Directories above the one that is searched.
+        // Ignore files in directories above the searched one.
         (&[(".gitignore", "/sub/a\n*.log\n"), ("sub/a", ""), ("sub/b.log", ""), ("sub/c", "")], "sub", "sub/c"),
         (&[("../.ignore", "a\n"), ("a", ""), ("sub/a", ""), ("b", "")], ".", "b"),
         (&[("../.gitignore", "work/a\n"), ("a", ""), ("b", "")], "sub/..", "b"),
-        // Hidden files are left out unless a rule names them.
+        // Hidden files are omitted unless a rule names them.
         (&[(".hidden", ""), (".shown/a", ""), (".gitignore", "!.shown\n")], ".", ".shown/a"),
         (&[(".gitignore", "sub\n"), ("sub/a", "")], "sub", "sub/a"),
         (&[(".gitignore", "[\na\n"), ("a", ""), ("b", "")], ".", "b"),
@@ -57,7 +57,7 @@ async fn nearer_and_more_special_ignore_files_decide() {
 }
 
 #[tokio::test]
-async fn all_tools_that_search_leave_out_the_same_files() {
+async fn search_tools_omit_the_same_ignored_files() {
     let world = World::with(&[
         (".gitignore", "*.gen.rs\n"),
         ("a.rs", "fn foo() {}\n"),
@@ -74,7 +74,7 @@ async fn all_tools_that_search_leave_out_the_same_files() {
 }
 
 #[tokio::test]
-async fn the_users_own_ignore_file_of_git_counts() {
+async fn global_git_ignore_file_applies() {
     let place =
         |home: &crate::harness::Home, path: &str| home.work().join("..").join(path).canonicalize().unwrap().display().to_string();
     type Prepare = fn(&crate::harness::Home, &dyn Fn(&crate::harness::Home, &str) -> String);
@@ -100,7 +100,7 @@ async fn the_users_own_ignore_file_of_git_counts() {
 }
 
 #[tokio::test]
-async fn a_file_name_with_a_line_feed_is_one_line_for_the_model() {
+async fn file_name_with_line_feed_is_shown_on_one_line() {
     let world = World::with(&[("a\nb.rs", "fn foo() {}\n"), ("d\ne/c.rs", "fn foo() {}\n"), ("esc\u{1b}[2K.rs", "fn foo() {}\n")]);
     std::os::unix::fs::symlink("to\nwhere", world.path("link")).unwrap();
     let named = [r#""a\nb.rs""#, r#""d\ne/c.rs""#, r#""esc\u{1b}[2K.rs""#];

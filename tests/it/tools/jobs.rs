@@ -1,4 +1,4 @@
-//! Background jobs: they run on between calls, and nothing of them outlives their session.
+//! Background jobs: they continue between calls and end with their session.
 
 use super::*;
 use crate::harness::{bounded, gone};
@@ -11,7 +11,7 @@ async fn start(world: &World, command: &str) -> String {
     job
 }
 
-/// Looks until the job's status has `text` in it.
+/// Polls the job until its output or status contains `text`.
 pub async fn look_until(world: &World, job: &str, text: &str) -> ToolOutput {
     bounded(text, async {
         loop {
@@ -26,7 +26,7 @@ pub async fn look_until(world: &World, job: &str, text: &str) -> ToolOutput {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_job_runs_on_and_is_read_on() {
+async fn job_continues_between_calls_and_output_is_read_incrementally() {
     let world = World::new();
     rustix::fs::mkfifoat(rustix::fs::CWD, world.path("pipe1"), rustix::fs::Mode::RWXU).unwrap();
     let command = "echo one; read line < pipe1; echo two $line; exit 3";
@@ -46,7 +46,7 @@ async fn a_job_runs_on_and_is_read_on() {
 }
 
 #[tokio::test]
-async fn jobs_that_are_not_there() {
+async fn unknown_job_is_an_error() {
     let world = World::new();
     assert_eq!(world.told("bash_output", json!({})).await, "ok there are no background jobs");
     let none = "error there is no job 1; there are no background jobs";
@@ -57,7 +57,7 @@ async fn jobs_that_are_not_there() {
 }
 
 #[tokio::test]
-async fn a_killed_job_leaves_nothing() {
+async fn killed_job_leaves_no_processes() {
     let world = World::new();
     let marker = marker();
     let command = format!("echo started; setsid sleep 60 {marker} & (trap '' TERM; sleep 60 {marker}); true");
@@ -104,7 +104,7 @@ async fn jobs_are_bounded_in_number_and_time() {
         assert_eq!(start(&world, "true").await, number.to_string());
         look_until(&world, &number.to_string(), "ended").await;
     }
-    // Ended ones are forgotten, the oldest first, those that run are not.
+    // The oldest ended jobs are removed from the list; running jobs are not.
     let jobs = world.call("bash_output", json!({})).await.unwrap().details["jobs"].clone();
     let jobs: Vec<&str> = jobs.as_array().unwrap().iter().map(|job| job["job"].as_str().unwrap()).collect();
     assert_eq!(jobs.len(), 16);
@@ -117,7 +117,7 @@ async fn long_output_is_read_in_parts() {
     let whole: String = (1..=60_000).map(|number| format!("{number}\n")).collect();
     start(&world, "seq 60000; printf 'ä'").await;
     look_until(&world, "1", "ended").await;
-    // The beginning is not held any more.
+    // The beginning of the output is no longer in memory.
     let first = world.call("bash_output", json!({"job": "1", "since": 0})).await.unwrap();
     let artifact = first.details["artifact"].as_str().unwrap();
     let missed = whole.len() + 2 - (256 << 10);
@@ -125,7 +125,7 @@ async fn long_output_is_read_in_parts() {
     assert!(told.starts_with(&format!("[{missed} bytes left out; they are in {artifact}]\n")), "{}", &told[..200]);
     assert_eq!(std::fs::read_to_string(artifact).unwrap(), format!("{whole}ä"));
     assert_eq!(std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(artifact).unwrap()) & 0o777, 0o600);
-    // What follows comes part by part, with nothing lost or twice.
+    // The rest is returned in parts, without gaps or repetitions.
     let (mut read, mut next) = (String::new(), missed);
     while next < whole.len() + 2 {
         let part = world.call("bash_output", json!({"job": "1", "since": next})).await.unwrap();
@@ -140,12 +140,12 @@ async fn long_output_is_read_in_parts() {
 }
 
 #[tokio::test]
-async fn a_job_leaves_nothing_to_the_shell() {
+async fn job_does_not_change_the_shell_state() {
     let world = World::with(&[("sub/file", "")]);
     start(&world, "cd sub; export LEFT=1").await;
     look_until(&world, "1", "ended").await;
     assert_eq!(world.told("bash", json!({"command": "echo ${LEFT-unset}; ls"})).await, "ok unset\nsub\nexit code: 0");
-    // It begins where the shell is, with what that exports.
+    // A job starts in the directory of the shell, with its exported variables.
     world.call("bash", json!({"command": "cd sub; export KEPT=1"})).await.unwrap();
     start(&world, "echo $KEPT; ls").await;
     look_until(&world, "2", "1\nfile\n[job 2 ended: exit code: 0]").await;

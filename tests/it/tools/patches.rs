@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 
-/// Every file below the session's directory, and its directories with a slash at the end.
+/// Every file below the session's directory, and every directory with a final slash.
 pub(super) fn tree(world: &World) -> BTreeMap<String, Vec<u8>> {
     fn gather(directory: &Path, name: &str, found: &mut BTreeMap<String, Vec<u8>>) {
         for entry in std::fs::read_dir(directory).unwrap() {
@@ -37,7 +37,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 #[tokio::test]
-async fn the_public_scenarios_hold() {
+async fn public_scenarios_produce_expected_files() {
     let Some(fixtures) = std::env::var_os("NUNCIO_FIXTURES") else {
         eprintln!("NUNCIO_FIXTURES is not set: the scenarios were not tried");
         return;
@@ -62,9 +62,9 @@ async fn the_public_scenarios_hold() {
     assert!(count > 20, "{count}");
 }
 
-/// One file `f`, and what it is after a patch whose hunks follow its head; or why not.
+/// Each case: a name, the content of file `f`, the hunks, and the new content or the error.
 #[tokio::test]
-async fn hunks_find_their_place() {
+async fn hunks_are_located_or_rejected() {
     let twice = "fn a() {\n    x();\n}\n\nfn b() {\n    x();\n}\n";
     let cases: &[(&str, &str, &str, Result<&str, &str>)] = &[
         ("the first may lack its @@", "a\nb\n", " a\n-b\n+c", Ok("a\nc\n")),
@@ -185,7 +185,7 @@ async fn hunks_find_their_place() {
 }
 
 #[tokio::test]
-async fn unified_diffs_of_all_kinds() {
+async fn unified_diff_with_every_kind_of_change_is_applied() {
     let world = World::with(&[("a.txt", "1\n2\n3\n"), ("old name", "x\ny\n"), ("gone", "bye\n"), ("é", "e\n"), ("end", "a\nb")]);
     let patch = concat!(
         "From 1234 Mon Sep 17 00:00:00 2001\nSubject: [PATCH] all kinds\n---\n a.txt | 2 +-\n\n",
@@ -220,7 +220,7 @@ async fn unified_diffs_of_all_kinds() {
 }
 
 #[tokio::test]
-async fn miscounted_lines_and_wrappers_are_understood() {
+async fn miscounted_lines_and_wrappers_are_accepted() {
     let cases = [
         ("--- a/f\n+++ b/f\n@@ -1,9 +1,9 @@\n a\n-b\n+B\n@@ -40,1 +40,1 @@\n-d\n+D\n", "a\nB\nc\nD\n"),
         ("--- a/f\n+++ b/f\n@@ -1,1 +1,1 @@\n a\n-b\n+B\n c\n", "a\nB\nc\nd\n"),
@@ -242,9 +242,9 @@ async fn miscounted_lines_and_wrappers_are_understood() {
     }
 }
 
-/// Hunks on a file of the lines a to e: what is not read is said.
+/// Hunks for a file with the lines a to e. Lines that cannot be parsed are reported.
 #[tokio::test]
-async fn a_diff_is_read_to_its_end_or_refused() {
+async fn diff_is_parsed_completely_or_rejected() {
     let unsigned = "a line of a hunk must start with a space, - or +, found";
     let cut =
         "line 3 of the patch: the hunk has fewer lines than its header counts: the patch may be truncated; send the whole patch";
@@ -282,7 +282,7 @@ async fn a_diff_is_read_to_its_end_or_refused() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_done_is_refused_whole() {
+async fn invalid_patch_changes_nothing() {
     let cases = [
         ("", "nothing to apply: there is neither `*** Begin Patch` nor the `--- ` and `+++ ` lines of a unified diff"),
         (
@@ -345,7 +345,7 @@ async fn what_cannot_be_done_is_refused_whole() {
 }
 
 #[tokio::test]
-async fn a_patch_is_judged_by_all_its_paths_and_shown_before() {
+async fn patch_declares_all_paths_and_previews_its_changes() {
     let world = World::with(&[("a", "1\n"), ("b", "1\n"), ("c", "1\n")]);
     let patch =
         "*** Begin Patch\n*** Update File: a\n@@\n-1\n+2\n*** Delete File: b\n*** Update File: c\n*** Move to: ../d\n*** End Patch";

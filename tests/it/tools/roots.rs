@@ -1,4 +1,4 @@
-//! What lies outside the roots stays untouched, also when a link comes in between.
+//! Files outside the roots stay unchanged, also when a path contains a link.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -13,7 +13,7 @@ fn put(real: &Path) -> FileChange<'_> {
 }
 
 #[test]
-fn a_link_on_the_way_is_not_followed() {
+fn symlinked_directories_are_not_followed() {
     let world = World::with(&[("real/kept", "old")]);
     let outside = world.directory.path().join("outside");
     std::fs::create_dir(&outside).unwrap();
@@ -38,7 +38,7 @@ fn a_link_on_the_way_is_not_followed() {
 }
 
 #[tokio::test]
-async fn hard_names_are_names_or_refused() {
+async fn unusual_names_are_written_or_rejected() {
     let world = World::with(&[("a.txt", "plain")]);
     let long = "x".repeat(300);
     for (path, written) in [
@@ -69,7 +69,7 @@ async fn hard_names_are_names_or_refused() {
     ] {
         assert!(!world.context.workspace.resolve(path).inside, "{path}");
     }
-    // What is inside by that name too is inside, and judged by its own.
+    // A path through /proc to a file inside is resolved to the real path and is inside.
     let magic = world.context.workspace.resolve(&format!("/proc/self/root{}", world.path("a.txt").display()));
     assert_eq!((magic.real, magic.inside), (world.path("a.txt"), true));
 }

@@ -1,4 +1,4 @@
-//! The sandbox of commands: what is shut in it stays shut whichever way is taken, and what work needs is open.
+//! The sandbox of commands: denied accesses fail by every route, and ordinary work succeeds.
 
 use std::net::{TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
@@ -11,7 +11,8 @@ use super::*;
 use crate::harness::gone;
 use crate::process::{marked, marker};
 
-/// A world whose commands are confined to its directory. Beside that lie a repository that is not theirs, and a home directory.
+/// A world whose commands are confined to its directory. The parent directory also contains
+/// `sibling` and `home`, which commands must not change.
 fn confined(network: bool) -> World {
     let mut world = World::with(&[("inside", "inside\n"), ("../sibling/kept", "kept\n"), ("../home/kept", "kept\n")]);
     let writable = world.context.workspace.roots.clone();
@@ -20,7 +21,7 @@ fn confined(network: bool) -> World {
     world
 }
 
-/// All below the directories that are not theirs: path, content, mode.
+/// The entries below `sibling` and `home`, with mode and content.
 fn outside(world: &World) -> String {
     let all =
         "cd .. && find sibling home -printf '%p %y %m %s %l\\n' -type f -exec cat {} + | sort; ls /etc /tmp | grep nuncio-sandbox";
@@ -34,7 +35,7 @@ async fn code(world: &World, command: &str) -> (i64, String) {
     (output.details["exitCode"].as_i64().unwrap(), plain_text(&output.parts))
 }
 
-/// Each is refused, and leaves no trace outside.
+/// Asserts that each command fails and changes nothing outside.
 async fn refused(world: &World, commands: &[&str]) {
     let before = outside(world);
     let mut through = Vec::new();
@@ -96,13 +97,13 @@ const WRITES_OUTSIDE: [&str; 34] = [
 ];
 
 #[tokio::test]
-async fn nothing_is_written_outside() {
+async fn writes_outside_the_roots_are_denied() {
     refused(&confined(false), &WRITES_OUTSIDE).await;
     refused(&confined(true), &WRITES_OUTSIDE).await;
 }
 
 #[tokio::test]
-async fn read_only_is_read_only() {
+async fn read_only_sandbox_denies_writes() {
     let mut world = confined(false);
     world.context.sandbox.as_mut().unwrap().writable.clear();
     refused(&world, &["echo x > new", "echo x >> inside", "rm inside", "mv inside new", "mkdir new", "ln -s inside new"]).await;
@@ -111,7 +112,7 @@ async fn read_only_is_read_only() {
 }
 
 #[tokio::test]
-async fn work_goes_on_inside() {
+async fn ordinary_work_is_allowed_inside_the_roots() {
     let world = confined(false);
     let commands = [
         "echo x > new && echo y >> inside && mkdir -p a/b && mv new a/b/new && ln a/b/new hard && rm -r a hard",
@@ -131,7 +132,7 @@ async fn work_goes_on_inside() {
 }
 
 #[tokio::test]
-async fn a_confined_shell_keeps_its_directory_and_exports() {
+async fn confined_shell_keeps_its_directory_and_exports() {
     let world = confined(false);
     world.put("sub/file", "");
     let cases = [("cd sub; export A=1", "ok exit code: 0"), ("ls; echo $A", "ok file\n1\nexit code: 0")];
@@ -141,7 +142,7 @@ async fn a_confined_shell_keeps_its_directory_and_exports() {
 }
 
 #[tokio::test]
-async fn a_command_that_stops_its_supervisor_ends_nevertheless() {
+async fn command_that_stops_its_supervisor_is_ended() {
     let world = confined(false);
     let marker = marker();
     let line = format!("echo started; kill -STOP $PPID; setsid sleep 60 {marker} & sleep 60 {marker}");
@@ -149,9 +150,9 @@ async fn a_command_that_stops_its_supervisor_ends_nevertheless() {
     let expected = "error started\ntimed out after 500 ms; all its processes were ended; set a longer timeout_ms if needed";
     assert_eq!(told, expected);
     assert_eq!(marked(&marker), Vec::<u32>::new());
-    // The others go on.
+    // Later commands still run.
     allowed(&world, &["true"]).await;
-    // One that nobody waits for, too; and with it ends who would have had to.
+    // A background job with a stopped supervisor ends when the world is dropped.
     world.call("bash", json!({"command": line, "background": true})).await.unwrap();
     jobs::look_until(&world, "1", "started").await;
     drop(world);
@@ -159,16 +160,16 @@ async fn a_command_that_stops_its_supervisor_ends_nevertheless() {
 }
 
 #[tokio::test]
-async fn a_small_project_builds() {
+async fn small_cargo_project_builds() {
     let world = confined(false);
     world.put("Cargo.toml", "[package]\nname = \"small\"\nversion = \"0.1.0\"\nedition = \"2021\"\n");
     world.put("src/main.rs", "fn main() { println!(\"{}\", 6 * 7); }\n");
-    // Its home is there to be read: where the tests' own cargo has it.
+    // Cargo reads its home directory, the same one that the tests use.
     let told = world.told("bash", json!({"command": "cargo run --offline --quiet"})).await;
     assert_eq!(told, "ok 42\nexit code: 0");
 }
 
-/// Who listens, and what tries to reach it.
+/// Listening sockets outside the sandbox, and commands that connect to them.
 struct Listeners {
     tcp: TcpListener,
     udp: UdpSocket,
@@ -215,13 +216,13 @@ impl Listeners {
 }
 
 #[tokio::test]
-async fn nobody_outside_is_reached() {
+async fn sockets_outside_the_sandbox_are_unreachable() {
     let mut world = confined(false);
     let listeners = Listeners::new(&world);
     let (internet, unix) = (listeners.internet(), listeners.unix());
     let all: Vec<&str> = internet.iter().chain(&unix).map(String::as_str).collect();
     refused(&world, &all).await;
-    // With a network, and without a sandbox, so that it is known what was refused.
+    // Internet sockets are reachable with a network, and all sockets without a sandbox.
     world.context.sandbox.as_mut().unwrap().network = true;
     allowed(&world, &all[..3]).await;
     refused(&world, &all[3..]).await;
@@ -229,7 +230,7 @@ async fn nobody_outside_is_reached() {
     allowed(&world, &all).await;
 }
 
-/// A process that is not the command's.
+/// A process that the command did not start.
 struct Stranger(std::process::Child);
 
 impl Drop for Stranger {
@@ -240,7 +241,7 @@ impl Drop for Stranger {
 }
 
 #[tokio::test]
-async fn other_processes_are_let_alone() {
+async fn other_processes_are_inaccessible() {
     let mut world = confined(false);
     let stranger = || Stranger(std::process::Command::new("sleep").arg("60").stdin(Stdio::piped()).spawn().unwrap());
     let (mut kept, mut killed) = (stranger(), stranger());
@@ -262,9 +263,10 @@ async fn other_processes_are_let_alone() {
 }
 
 #[tokio::test]
-async fn ways_around_are_shut() {
+async fn system_calls_that_bypass_the_sandbox_are_denied() {
     let mut world = confined(true);
-    // Each ends with 0 when the kernel says EPERM: io_uring_setup, keyctl, pidfd_getfd, the same by the numbers of x32, TIOCSTI.
+    // Each command exits with 0 when the system call fails with EPERM. The calls: io_uring_setup,
+    // a call by its x32 number, keyctl, pidfd_getfd, and the ioctl TIOCSTI.
     let refused_by_number = |call: &str| format!("perl -e 'exit(!(syscall({call}) == -1 && $!{{EPERM}}))'");
     let mut commands = vec![refused_by_number("425, 1, 0")];
     if cfg!(target_arch = "x86_64") {
@@ -272,7 +274,7 @@ async fn ways_around_are_shut() {
         commands.push(refused_by_number("250, 0, 0"));
     }
     commands.push(refused_by_number("438, 0, 0, 0"));
-    // Memory, semaphores and queues that are everybody's.
+    // Shared memory, semaphores and message queues of System V, which all processes can access.
     let everybodys = [
         ["shmget(7, 1, 0)", "shmctl(-1, 0, 0)", "shmread(-1, $x, 0, 1)"],
         ["semget(7, 1, 0)", "semctl(-1, 0, 0, 0)", "semop(-1, pack(q(s!3), 0, 0, 0))"],
@@ -289,7 +291,7 @@ async fn ways_around_are_shut() {
 }
 
 #[tokio::test]
-async fn what_fails_is_told_what_it_may_do() {
+async fn failed_command_output_describes_the_sandbox() {
     let mut world = confined(false);
     let told = world.told("bash", json!({"command": "echo x; exit 3"})).await;
     let root = world.path("");
@@ -307,7 +309,7 @@ async fn what_fails_is_told_what_it_may_do() {
 }
 
 #[tokio::test]
-async fn a_directory_that_became_a_link_is_no_root() {
+async fn writable_directory_replaced_by_symlink_is_not_writable() {
     let mut world = confined(false);
     world.put("deep/file", "");
     let deep = world.path("deep");

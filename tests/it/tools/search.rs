@@ -1,4 +1,4 @@
-//! Finding files and lines.
+//! The tools `grep`, `glob` and `list`.
 
 use super::*;
 
@@ -16,7 +16,7 @@ fn sources() -> World {
 }
 
 #[tokio::test]
-async fn grep() {
+async fn grep_returns_matching_lines() {
     let world = sources();
     let cases = [
         (json!({"pattern": "foo"}), "ok doc/c.md:1:foo\nsrc/a.rs:1:fn foo() {}\nsrc/b.rs:3:foo(1);\nsrc/b.rs:7:foo(2);\n"),
@@ -54,7 +54,7 @@ async fn grep() {
 }
 
 #[tokio::test]
-async fn many_matches_are_the_first_ones_always() {
+async fn truncated_matches_are_always_the_first_ones() {
     let world = World::new();
     for number in 0..300 {
         world.put(&format!("{:03}", number), "foo\nfoo\n");
@@ -70,7 +70,7 @@ async fn many_matches_are_the_first_ones_always() {
 }
 
 #[tokio::test]
-async fn glob() {
+async fn glob_returns_matching_files() {
     let world = sources();
     let old = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000);
     for (age, path) in [("src/b.rs", 3), ("src/a.rs", 2), ("doc/c.md", 1)].map(|(path, age)| (age, path)) {
@@ -102,7 +102,7 @@ async fn glob() {
 }
 
 #[tokio::test]
-async fn list() {
+async fn list_returns_a_directory_tree() {
     let world = sources();
     let root = world.path("").display().to_string();
     let tree = "  doc/\n    binary\n    c.md\n  src/\n    a.rs\n    b.rs\n";
@@ -118,7 +118,7 @@ async fn list() {
 }
 
 #[tokio::test]
-async fn a_cancelled_search_says_so() {
+async fn cancelled_search_reports_cancellation() {
     let world = sources();
     world.context.cancel.cancel();
     for (name, input) in [
@@ -132,7 +132,7 @@ async fn a_cancelled_search_says_so() {
 }
 
 #[tokio::test]
-async fn patterns_as_models_write_them() {
+async fn common_pattern_variants_are_accepted() {
     let world = World::with(&[("src/a.rs", "x\n"), ("src/b.ts", "x\n"), ("c.lock", "x\n")]);
     let cases = [
         ("./src/*.rs", "src/a.rs"),

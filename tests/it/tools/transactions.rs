@@ -1,4 +1,4 @@
-//! Several files at once: all of them or none, whatever happens.
+//! Changes of several files: either all of them are made or none.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 
@@ -8,7 +8,7 @@ use super::patches::tree;
 use super::*;
 use crate::harness::bounded;
 
-/// Twenty files that are changed, made, moved and deleted; `last` follows.
+/// A patch that updates, adds, moves and deletes twenty files, followed by the section `last`.
 fn twenty_and(last: &str) -> (World, String) {
     let world = World::new();
     let mut patch = String::from("*** Begin Patch\n");
@@ -25,7 +25,7 @@ fn twenty_and(last: &str) -> (World, String) {
 }
 
 #[tokio::test]
-async fn all_files_or_none_when_the_last_has_no_place() {
+async fn no_file_changes_when_last_hunk_is_not_found() {
     let (world, patch) = twenty_and("*** Update File: f1\n@@\n-none\n+new\n");
     let before = tree(&world);
     let told = world.told("apply_patch", json!({ "patch": patch })).await;
@@ -33,9 +33,10 @@ async fn all_files_or_none_when_the_last_has_no_place() {
     assert_eq!(tree(&world), before);
 }
 
-/// The last name is too long for the file system: that shows only when the others are written already.
+/// The last name is too long for the file system, which fails only after the other files are
+/// written.
 #[tokio::test]
-async fn all_files_or_none_when_the_last_cannot_be_written() {
+async fn no_file_changes_when_last_file_cannot_be_written() {
     let long = "x".repeat(300);
     let (world, patch) = twenty_and(&format!("*** Add File: other/{long}/f\n+new\n"));
     std::fs::set_permissions(world.path("f0"), std::fs::Permissions::from_mode(0o640)).unwrap();
@@ -46,9 +47,9 @@ async fn all_files_or_none_when_the_last_cannot_be_written() {
     assert_eq!(std::fs::metadata(world.path("f0")).unwrap().permissions().mode() & 0o777, 0o640);
 }
 
-/// A limit on the size of files stands for a full disk: only the last one is longer.
+/// A limit on the file size simulates a full disk: only the last file exceeds it.
 #[tokio::test]
-async fn all_files_or_none_when_the_disk_is_full() {
+async fn no_file_changes_when_disk_is_full() {
     let (world, patch) = twenty_and(&format!("*** Add File: huge\n{}", "+a long line of a long file\n".repeat(400_000)));
     let before = tree(&world);
     let (home, input) = (world.directory.path().join("home"), json!({ "patch": patch }).to_string());
@@ -66,16 +67,16 @@ async fn all_files_or_none_when_the_disk_is_full() {
     assert_eq!(tree(&world), before);
 }
 
-/// A commit whose last rename fails: the file to be replaced became a directory after it was prepared. Only the transaction itself
-/// can be caught there, by a change whose parent is made by one before it.
+/// The commit fails at a rename, because the path became a directory after the change was prepared.
+/// A second change of the same commit, below that path, creates the directory.
 #[test]
-fn what_was_renamed_is_put_back() {
+fn failed_commit_restores_replaced_files() {
     let world = World::with(&[("a", "old a"), ("b", "old b"), ("c", "old c")]);
     std::fs::set_permissions(world.path("a"), std::fs::Permissions::from_mode(0o751)).unwrap();
     let before = tree(&world);
     let (a, b, c, made, clash, inner) =
         (world.path("a"), world.path("b"), world.path("c"), world.path("made/new"), world.path("clash"), world.path("clash/inner"));
-    // `clash` is to be a file, and a directory for `inner`.
+    // `clash` is both a file and the parent directory of `inner`.
     let changes = [
         FileChange::Put { real: &a, bytes: b"new a", like: None },
         FileChange::Remove { real: &b },
@@ -99,7 +100,7 @@ fn what_was_renamed_is_put_back() {
 }
 
 #[tokio::test]
-async fn links_are_not_followed_by_a_transaction() {
+async fn commit_does_not_follow_symlinked_directories() {
     let world = World::with(&[("real", "1\n"), ("d/x", "")]);
     symlink("real", world.path("link")).unwrap();
     let patch = "*** Begin Patch\n*** Update File: link\n@@\n-1\n+2\n*** End Patch";
@@ -113,7 +114,7 @@ async fn links_are_not_followed_by_a_transaction() {
 }
 
 #[tokio::test]
-async fn a_patch_of_what_changed_meanwhile_is_stale() {
+async fn patch_of_file_changed_since_read_is_stale() {
     let world = World::with(&[("a", "1\n"), ("b", "1\n")]);
     world.call("read", json!({"file_path": "b"})).await.unwrap();
     world.put("b", "1 and more\n");
@@ -136,7 +137,7 @@ async fn a_patch_of_what_changed_meanwhile_is_stale() {
 }
 
 #[tokio::test]
-async fn patches_of_the_same_files_wait_for_each_other() {
+async fn concurrent_patches_of_same_files_are_serialized() {
     let world = World::with(&[("a", "0\n"), ("b", "0\n")]);
     let patches = (0..10).map(|number| {
         let (first, second) = if number % 2 == 0 { ("a", "b") } else { ("b", "a") };
@@ -151,9 +152,10 @@ async fn patches_of_the_same_files_wait_for_each_other() {
     assert_eq!(world.text("a"), world.text("b"));
 }
 
-/// Both changes find no file when they are prepared. The first one is to the second what anybody is who makes the file meanwhile.
+/// Both changes are prepared while the file does not exist. The first one then creates the file,
+/// like another process that creates it concurrently.
 #[test]
-fn a_file_that_somebody_made_meanwhile_is_not_replaced() {
+fn concurrently_created_file_is_not_replaced() {
     let world = World::new();
     let (real, other) = (world.path("new"), world.path("other"));
     let put = |real, bytes| FileChange::Put { real, bytes, like: None };
