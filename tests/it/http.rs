@@ -1,4 +1,4 @@
-//! The bridge, as clients with a socket meet it: the real `nuncio serve`, asked by hand.
+//! Tests of the HTTP API over a socket, against a real `nuncio serve` process.
 
 mod attacks;
 mod behind;

@@ -1,15 +1,17 @@
-//! What a bad client may try: paths, sizes, slowness, numbers. Nothing leaks, nothing stops, memory is bounded.
+//! Hostile clients: paths, sizes, slow connections and numbers. The server leaks no data, keeps
+//! running, and bounds its memory.
 
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
 use serde_json::{Value, json};
 
 use crate::harness::{Connection, Home, Server, bounded};
 
-/// Resident memory of a server that was attacked.
+/// Limit of the server's resident memory after an attack.
 const RESIDENT_KIB_MAX: u64 = 100 << 10;
 
-/// It answers, it has not grown, it ends properly.
-async fn is_well(server: Server) -> String {
+/// Asserts that the server answers and that its memory is bounded. Stops the server and returns its
+/// log.
+async fn assert_healthy_and_stop(server: Server) -> String {
     server.get("/health").without("authorization").expect(200).await;
     server.get("/v1/sessions").expect(200).await;
     let resident = server.resident_kib();
@@ -19,7 +21,7 @@ async fn is_well(server: Server) -> String {
 }
 
 #[tokio::test]
-async fn paths_lead_nowhere_else() {
+async fn path_traversal_reads_no_files() {
     let home = Home::new();
     let server = home.serve_script(json!([]), &[]).await;
     let session = server.new_session(&home).await;
@@ -76,12 +78,12 @@ async fn paths_lead_nowhere_else() {
     assert!(findings.is_empty(), "{}", findings.join("\n"));
     assert_eq!(home.get("secret").as_deref(), Some(secret));
     server.get(&format!("/v1/sessions/{session}")).expect(200).await;
-    is_well(server).await;
+    assert_healthy_and_stop(server).await;
 }
 
-/// A head that is too long, or none: an error or a closed connection, and no memory.
+/// A request head that is too long or malformed gets an error or a closed connection.
 #[tokio::test]
-async fn heads_are_bounded() {
+async fn oversized_or_malformed_heads_are_refused() {
     let home = Home::new();
     let server = home.serve_script(json!([]), &[]).await;
     let megabytes = "x".repeat(10 << 20);
@@ -104,7 +106,7 @@ async fn heads_are_bounded() {
     ] {
         let mut connection = Connection::open(server.address).await.unwrap();
         let talk = async {
-            // It may have enough before all is said.
+            // The server may close the connection before the whole head is written.
             let _ = connection.write(head.as_bytes()).await;
             connection.finish().await;
             connection.try_answer("GET").await
@@ -113,11 +115,11 @@ async fn heads_are_bounded() {
             assert!((400..500).contains(&answer.status), "{:?}: {answer:?}", &head[..head.len().min(60)]);
         }
     }
-    is_well(server).await;
+    assert_healthy_and_stop(server).await;
 }
 
 #[tokio::test]
-async fn bodies_are_bounded() {
+async fn oversized_or_malformed_bodies_are_refused() {
     let home = Home::new();
     let server = home.serve_script(json!([]), &[]).await;
     let head = |rest: &str| {
@@ -126,20 +128,20 @@ async fn bodies_are_bounded() {
             "POST /v1/sessions HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {token}\r\ncontent-type: application/json\r\n{rest}\r\n\r\n"
         )
     };
-    // One that announces too much is not waited for.
+    // A body with a declared length over the limit is refused before the body arrives.
     for length in ["1073741824", "9223372036854775807"] {
         let mut connection = Connection::open(server.address).await.unwrap();
         connection.write(head(&format!("content-length: {length}")).as_bytes()).await.unwrap();
         assert_eq!(connection.answer("POST").await.error(), (413, "too_large".into()), "{length}");
         assert!(connection.closed().await);
     }
-    // One without an end is read as far as the limit.
+    // An endless chunked body is read up to the limit.
     let mut connection = Connection::open(server.address).await.unwrap();
     connection.write(head("transfer-encoding: chunked").as_bytes()).await.unwrap();
     let chunk = format!("10000\r\n{}\r\n", "x".repeat(0x10000));
     let endless = async { while connection.write(chunk.as_bytes()).await.is_ok() {} };
     bounded("the end of an endless body", endless).await;
-    // The same, from clients that leave in the midst of it, all at once.
+    // Clients disconnect in the middle of a large body.
     for _ in 0..20 {
         let mut connection = Connection::open(server.address).await.unwrap();
         connection.write(head("content-length: 16000000").as_bytes()).await.unwrap();
@@ -168,12 +170,12 @@ async fn bodies_are_bounded() {
         let code = answer.json()["error"]["code"].as_str().unwrap_or("").to_string();
         assert!(codes.contains(&code.as_str()), "{}: {answer:?}", &body[..60.min(body.len())]);
     }
-    is_well(server).await;
+    assert_healthy_and_stop(server).await;
 }
 
-/// As many as there may be that say half a head and wait: a proper request is answered among them.
+/// The server answers complete requests while 2000 connections are idle or half-open.
 #[tokio::test]
-async fn slow_and_many_connections() {
+async fn requests_are_served_among_many_slow_connections() {
     raise_open_files();
     let home = Home::new();
     let server = home.serve_script(json!([{"text": "said"}]), &[]).await;
@@ -186,21 +188,21 @@ async fn slow_and_many_connections() {
     }
     for number in 0..1500 {
         slow.push(Connection::open(server.address).await.unwrap());
-        // Who is answered knows that those before it were let in.
+        // An answer shows that the server accepted all earlier connections.
         if number % 250 == 0 {
             server.get("/health").expect(200).await;
         }
     }
     server.prompt(&session, "go").expect(200).await;
     server.follow(&session).events().await.until("turn.completed").await;
-    // One of them goes on after all.
+    // A half-open connection can still complete its request.
     let rest = format!("0.0.1\r\nauthorization: Bearer {}\r\n\r\n", server.token);
     slow[7].write(rest.as_bytes()).await.unwrap();
     assert_eq!(slow[7].answer("GET").await.status, 200);
     server.get("/health").expect(200).await;
     assert!(server.resident_kib() < RESIDENT_KIB_MAX, "{} KiB resident", server.resident_kib());
     drop(slow);
-    is_well(server).await;
+    assert_healthy_and_stop(server).await;
 }
 
 fn raise_open_files() {
@@ -208,16 +210,16 @@ fn raise_open_files() {
     setrlimit(Resource::Nofile, Rlimit { current: files.maximum, maximum: files.maximum }).unwrap();
 }
 
-/// Gives a running server so many open files.
+/// Limits the number of open files of a running server.
 fn limit_open_files(server: &Server, files: u64) {
     let limit = Rlimit { current: Some(files), maximum: Some(files) };
     prlimit(Pid::from_raw(server.pid as i32), Resource::Nofile, limit).unwrap();
 }
 
-/// More half-open connections than a server takes: the owner gets in, and connections that
-/// authenticated stay.
+/// With more half-open connections than the server accepts, the owner can connect, and
+/// authenticated connections stay open.
 #[tokio::test]
-async fn half_open_connections_do_not_lock_the_owner_out() {
+async fn half_open_connections_do_not_block_owner() {
     raise_open_files();
     for (files, connections) in [(None, 4096 + 200), (Some(200), 400)] {
         let home = Home::new();
@@ -232,7 +234,7 @@ async fn half_open_connections_do_not_lock_the_owner_out() {
         let mut slow = Vec::new();
         for number in 0..connections {
             let mut connection = Connection::open(server.address).await.unwrap();
-            // Those that the server closed already cannot be written to.
+            // A write may fail, because the server may have closed the connection.
             let _ = connection.write(b"GET /v1/sessions HTTP/1.1\r\nhost: 127.").await;
             slow.push(connection);
             if number % 100 == 0 {
@@ -250,7 +252,7 @@ async fn half_open_connections_do_not_lock_the_owner_out() {
 }
 
 #[tokio::test]
-async fn exhausted_open_files_are_overloaded_and_no_mistake_of_the_client() {
+async fn exhausted_open_files_are_reported_as_overloaded() {
     let home = Home::new();
     let server = home.serve_script(json!([]), &[]).await;
     server.new_session(&home).await;
@@ -269,12 +271,12 @@ async fn exhausted_open_files_are_overloaded_and_no_mistake_of_the_client() {
     server.stop().await;
 }
 
-/// The limit is exact, not the size that the parser's buffer happens to have.
+/// The limit on the request head is exact and does not depend on the parser's buffer size.
 #[tokio::test]
 async fn head_longer_than_64_kib_is_refused() {
     let home = Home::new();
     let server = home.serve_script(json!([]), &[]).await;
-    // Bytes of headers, over how many of them, and whether that is too much.
+    // Total bytes of headers, number of headers, and whether the request is refused.
     for (bytes, headers, refused) in [
         (60 << 10, 1, false),
         (60 << 10, 40, false),
@@ -289,22 +291,22 @@ async fn head_longer_than_64_kib_is_refused() {
             ask = ask.header(&format!("x-{number}"), &"x".repeat(bytes / headers));
         }
         let answer = ask.send().await;
-        // Beyond its buffer the parser answers by itself.
+        // The HTTP parser itself refuses heads over its buffer size.
         let statuses: &[u16] = if refused { &[413, 431] } else { &[200] };
         assert!(statuses.contains(&answer.status), "{bytes} in {headers}: {} {}", answer.status, answer.body);
     }
     server.stop().await;
 }
 
-/// Text stays text, whoever reads it as what.
+/// HTML, control characters and forged frames in a text are not interpreted.
 #[tokio::test]
-async fn html_is_only_text() {
+async fn html_in_texts_is_not_interpreted() {
     let html = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'>&\u{2028}\u{202e}\u{1b}[2J\r\n\r\ndata: forged\nid: 9999\nevent: synced\n\n";
     let home = Home::new();
     let server = home.serve_script(json!([{"text": html, "thinking": html}]), &["--mode", "auto"]).await;
     let made = server.post("/v1/sessions", &json!({"title": html, "systemPrompt": html})).send().await;
     let session = made.json()["sessionId"].as_str().unwrap().to_string();
-    // The reader asserts that no frame was forged.
+    // The stream reader asserts that no frame is forged.
     let mut events = server.follow(&session).events().await;
     assert_eq!(events.head.header("x-content-type-options"), Some("nosniff"));
     server.prompt(&session, html).expect(200).await;
@@ -338,8 +340,8 @@ async fn html_is_only_text() {
         assert!(answer.status < 500, "{answer:?}");
         answer.json();
     }
-    // Each line of the log is one line.
-    for line in is_well(server).await.lines() {
+    // Every line of the log is valid JSON.
+    for line in assert_healthy_and_stop(server).await.lines() {
         serde_json::from_str::<Value>(line).unwrap_or_else(|error| panic!("{error}: {line:?}"));
     }
 }

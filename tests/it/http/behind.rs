@@ -1,21 +1,22 @@
-//! What happens behind a client's back: sessions that others close and prompt again, prompts between two turns, sessions that make
-//! room for others.
+//! Sessions that other clients close and prompt again, prompts between two turns, and eviction of
+//! idle sessions.
 
 use serde_json::{Value, json};
 
 use crate::harness::{Connection, Home, Reply, Server, bounded, of, text};
 
-fn says(text: &str) -> Value {
+fn text_step(text: &str) -> Value {
     json!({ "text": text })
 }
 
-/// An editor that shows a session sees what becomes of it, whoever closes it and works in it again.
+/// An editor receives the updates of its session after another client closes and prompts the
+/// session.
 #[tokio::test]
-async fn an_editor_sees_a_session_that_was_closed_and_prompted_again() {
+async fn editor_receives_updates_after_other_client_closes_and_prompts() {
     let home = Home::new();
     let ask = json!({"text": "asks", "tool_calls": [{"name": "bash", "input": {"command": "true"}}]});
-    // Each opening begins with the first step.
-    let model = home.script(json!([ask, says("allowed")]));
+    // The script starts at its first step each time the session opens.
+    let model = home.script(json!([ask, text_step("allowed")]));
     let (mut agent, bridge) = home.start_with_bridge(&["--model", &model]).await;
     agent.otherwise = Reply::Pick("allow_once");
     agent.call("initialize", json!({"protocolVersion": 1})).await;
@@ -26,7 +27,7 @@ async fn an_editor_sees_a_session_that_was_closed_and_prompted_again() {
         close.expect(200).await;
         let before = agent.frames.len();
         bridge.begin(&session, &format!("round {round}")).await;
-        // The question is the editor's to answer.
+        // The editor answers the permission request.
         while !text(&of(&agent.frames[before..], &session), "agent_message_chunk").ends_with("allowed") {
             agent.until_update("agent_message_chunk").await;
         }
@@ -38,18 +39,18 @@ async fn an_editor_sees_a_session_that_was_closed_and_prompted_again() {
     agent.finish().await;
 }
 
-/// Its own close is its word that it does not want to see more.
+/// An editor that closes a session receives no further updates of the session.
 #[tokio::test]
-async fn an_editor_that_closed_a_session_is_not_shown_it_any_more() {
+async fn editor_receives_no_updates_after_its_own_close() {
     let home = Home::new();
-    let (mut agent, bridge) = home.start_with_bridge(&["--model", &home.script(json!([says("one"), says("two")]))]).await;
+    let (mut agent, bridge) = home.start_with_bridge(&["--model", &home.script(json!([text_step("one"), text_step("two")]))]).await;
     agent.call("initialize", json!({"protocolVersion": 1})).await;
     let session = agent.new_session(&home).await;
     let other = agent.new_session(&home).await;
     for closed_before in [false, true] {
         agent.turn(&session, "mine").await;
         if closed_before {
-            // Behind its back, before it does the same.
+            // Another client closes the session first.
             bridge.post(&format!("/v1/sessions/{session}/close"), &json!({})).expect(200).await;
         }
         agent.call("session/close", json!({"sessionId": session})).await;
@@ -59,15 +60,15 @@ async fn an_editor_that_closed_a_session_is_not_shown_it_any_more() {
             agent.turn(&other, "meanwhile").await;
         }
         assert_eq!(of(&agent.frames[before..], &session), Vec::<Value>::new());
-        // Until it asks for it again.
+        // The editor receives the session again when it loads the session.
         let replayed = agent.load(&home, &session).await;
         assert!(text(&replayed, "user_message_chunk").ends_with("notforit"), "{replayed:?}");
     }
     agent.finish().await;
 }
 
-/// The texts of each turn's user messages, turn by turn.
-async fn asked(server: &Server, session: &str) -> Vec<Vec<String>> {
+/// The texts of the user messages of each turn, in order.
+async fn user_texts(server: &Server, session: &str) -> Vec<Vec<String>> {
     let mut turns: Vec<Vec<String>> = Vec::new();
     for shown in { server.follow(session).events().await }.history().await {
         match shown.kind() {
@@ -82,9 +83,9 @@ async fn asked(server: &Server, session: &str) -> Vec<Vec<String>> {
     turns
 }
 
-/// A prompt that comes at the moment of a turn's end takes nothing of what waits into its own.
+/// A prompt at the end of a turn does not take queued messages into its own turn.
 #[tokio::test]
-async fn what_waits_is_not_swallowed_by_a_prompt_between() {
+async fn prompt_between_turns_does_not_take_queued_messages() {
     let home = Home::new();
     let server = home.serve_script(json!([{"text": "abcdefgh", "chunk_chars": 1, "delay_ms": 1}]), &[]).await;
     for round in 0..30 {
@@ -97,7 +98,7 @@ async fn what_waits_is_not_swallowed_by_a_prompt_between() {
         }
         let between = server.prompt(&session, "between").header("prefer", "respond-async");
         let hammer = async {
-            // One that tries all the time, as the other one waits for its moment.
+            // This client retries continuously. The other client prompts at the end of the turn.
             let mut connection = Connection::open(server.address).await.unwrap();
             loop {
                 let answer = between.over(&mut connection).await;
@@ -121,7 +122,7 @@ async fn what_waits_is_not_swallowed_by_a_prompt_between() {
         for _ in 0..5 + more {
             all.until("turn.completed").await;
         }
-        let mut turns = asked(&server, &session).await;
+        let mut turns = user_texts(&server, &session).await;
         assert!(turns.iter().all(|said| said.len() == 1), "round {round}: {turns:?}");
         turns.retain(|said| !["between", "moment"].contains(&said[0].as_str()));
         assert_eq!(turns.concat(), ["first", "one", "two", "three"], "round {round}");
@@ -130,19 +131,19 @@ async fn what_waits_is_not_swallowed_by_a_prompt_between() {
     server.stop().await;
 }
 
-/// Whether another process may work in it.
+/// Returns true if another process can open the session.
 async fn is_free(home: &Home, session: &str, pid: u32) -> bool {
-    let ran = home.run(&["run", "--model", &home.script(json!([says("theirs")])), "--resume", session, "go"], "").await;
+    let ran = home.run(&["run", "--model", &home.script(json!([text_step("theirs")])), "--resume", session, "go"], "").await;
     assert!(ran.code == 0 || ran.stderr.contains(&pid.to_string()), "{ran:?}");
     ran.code == 0
 }
 
-/// The one that was not used for the longest time makes room; one that somebody follows does not.
+/// The server evicts the least recently used session, but no session with a reader.
 #[tokio::test]
-async fn idle_sessions_make_room() {
+async fn least_recently_used_session_is_evicted() {
     let home = Home::new();
     home.config("[http]\nmax_sessions = 2\n");
-    let server = home.serve_script(json!([says("one")]), &[]).await;
+    let server = home.serve_script(json!([text_step("one")]), &[]).await;
     let open = async || server.get("/v1/status").expect(200).await["sessions"]["open"].as_u64().unwrap();
     let mut sessions = Vec::new();
     for _ in 0..3 {
@@ -161,7 +162,7 @@ async fn idle_sessions_make_room() {
     ];
     assert_eq!(free, [true, false, false]);
 
-    // Followed, the first stays.
+    // The first session has a reader and is not evicted.
     let mut reader = server.follow(&sessions[0]).events().await;
     reader.history().await;
     for session in sessions[1..].iter().cycle().take(6) {
@@ -170,7 +171,7 @@ async fn idle_sessions_make_room() {
     server.prompt(&sessions[0], "go").expect(200).await;
     reader.until("turn.completed").await;
     assert!(!is_free(&home, &sessions[0], server.pid).await);
-    // Two that are followed leave no room, until one of the readers goes.
+    // Two sessions with readers leave no room until one reader disconnects.
     let second = server.follow(&sessions[1]).events().await;
     for _ in 0..3 {
         assert_eq!(server.prompt(&sessions[2], "go").send().await.error(), (503, "overloaded".into()));
@@ -185,9 +186,9 @@ async fn idle_sessions_make_room() {
     server.stop().await;
 }
 
-/// Who is just being served uses a session for a moment only: nobody is refused for that.
+/// A request uses a session only for a short time and causes no refusals of other requests.
 #[tokio::test]
-async fn many_look_at_more_sessions_than_are_open() {
+async fn concurrent_reads_of_more_sessions_than_the_limit_succeed() {
     let home = Home::new();
     home.config("[http]\nmax_sessions = 2\n");
     let server = home.serve_script(json!([]), &[]).await;
@@ -206,13 +207,13 @@ async fn many_look_at_more_sessions_than_are_open() {
     server.stop().await;
 }
 
-/// What makes room just now can be used again at once: nobody is told that it is busy, or that there is no room.
+/// An evicted session can be used again at once, without `session_busy` or `overloaded` errors.
 #[tokio::test]
-async fn what_makes_room_is_used_again_at_once() {
+async fn evicted_session_can_be_used_at_once() {
     let home = Home::new();
     home.config("[http]\nmax_sessions = 4\n");
     let server = home.serve_script(json!([{"text": "abcdefgh", "chunk_chars": 1}]), &[]).await;
-    // While all are followed, those that are open are looked at all the time.
+    // A stream of all sessions reads the open sessions during the test.
     let mut all = server.get("/v1/events").events().await;
     all.history().await;
     let mut sessions = Vec::new();
@@ -236,23 +237,23 @@ async fn what_makes_room_is_used_again_at_once() {
     server.stop().await;
 }
 
-/// The most memory that it had.
+/// Peak resident memory of a process.
 fn peak_kib(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-/// A message may name an attachment many times, and still is bounded.
+/// The size of a message that links one attachment many times is limited.
 #[tokio::test]
-async fn an_attachment_named_many_times_is_too_large() {
+async fn attachment_linked_many_times_is_too_large() {
     use base64::Engine;
     const TIMES: usize = 500;
     let home = Home::new();
     let server = home.serve_script(json!([]), &[]).await;
     let session = server.new_session(&home).await;
     let mut uris = Vec::new();
-    // A text that goes into the message, and a file that is only named.
+    // The text is embedded in the message. The binary file is only named.
     for (name, content) in [("a.txt", vec![b'a'; 1 << 20]), ("b.bin", vec![0xff; 4 << 20])] {
         let file = json!({"name": name, "data": base64::engine::general_purpose::STANDARD.encode(content)});
         let added = server.post(&format!("/v1/sessions/{session}/attachments"), &file).expect(201).await;
@@ -269,8 +270,8 @@ async fn an_attachment_named_many_times_is_too_large() {
     }
     let grown = peak_kib(server.pid) - before;
     assert!(grown < 64 << 10, "{grown} KiB more");
-    assert_eq!(asked(&server, &session).await, Vec::<Vec<String>>::new());
-    // A few are fine.
+    assert_eq!(user_texts(&server, &session).await, Vec::<Vec<String>>::new());
+    // A message with one link is accepted.
     let few = json!({"prompt": [{"type": "resource_link", "name": "x", "uri": uris[0]}]});
     server.post(&format!("/v1/sessions/{session}/prompt"), &few).expect(200).await;
     server.stop().await;

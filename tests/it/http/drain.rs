@@ -1,21 +1,22 @@
-//! The end of a server: turns get their time, streams end properly, everybody who waits gets an answer.
+//! Shutdown of a server: drain time for turns, end of streams, answers to waiting clients.
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::harness::{Connection, Events, Home, Server, bounded};
 
-/// A turn that ends when the file `go` is there, and has a command running until then.
-fn waits(home: &Home) -> Value {
+/// Steps of a turn that runs a command until a line is written to the FIFO `go`.
+fn steps_until_go(home: &Home) -> Value {
     rustix::fs::mknodat(rustix::fs::CWD, home.work().join("go"), rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
     let command = json!({"name": "bash", "input": {"command": "echo ready; read line < go; echo $line"}});
     json!([{"tool_calls": [command]}, {"text": "done"}])
 }
 
-/// A server whose one turn runs, with whoever waits for it, and a stream of everything.
-async fn busy(home: &Home, drain_s: u64) -> (Server, String, Connection, Events) {
+/// A server with one running turn, the connection that waits for the turn, and a stream of the
+/// session.
+async fn serve_running_turn(home: &Home, drain_s: u64) -> (Server, String, Connection, Events) {
     home.config(&format!("[http]\ndrain_s = {drain_s}\n"));
-    let server = home.serve_script(waits(home), &["--mode", "auto"]).await;
+    let server = home.serve_script(steps_until_go(home), &["--mode", "auto"]).await;
     let session = server.new_session(home).await;
     let mut events = server.follow(&session).events().await;
     let waiting = server.prompt(&session, "go").open().await;
@@ -23,18 +24,19 @@ async fn busy(home: &Home, drain_s: u64) -> (Server, String, Connection, Events)
     (server, session, waiting, events)
 }
 
-/// In time: the turn is completed, and nothing new begins meanwhile.
-async fn in_time(signal: Signal) {
+/// Asserts that a running turn completes after `signal`, and that no new turn starts.
+async fn assert_turn_completes_after(signal: Signal) {
     let home = Home::new();
-    let (server, session, mut waiting, mut events) = busy(&home, 60).await;
+    let (server, session, mut waiting, mut events) = serve_running_turn(&home, 60).await;
     let mut all = server.get("/v1/events").events().await;
     all.history().await;
     let other = server.new_session(&home).await;
-    // Said before the signal, and on a connection that is there already: nobody new is let in behind it.
+    // This connection is opened before the signal, because the server accepts no connection after
+    // the signal.
     let mut late = Connection::open(server.address).await.unwrap();
     server.get("/health").over(&mut late).await;
     server.signal(signal);
-    // The listener is closed when the end has begun.
+    // The server closes the listener when the shutdown starts.
     while server.get("/health").try_send().await.is_ok() {}
     let answer = server.prompt(&other, "more").over(&mut late).await;
     assert_eq!(answer.error(), (503, "overloaded".into()));
@@ -51,21 +53,21 @@ async fn in_time(signal: Signal) {
 }
 
 #[tokio::test]
-async fn a_turn_gets_its_time_after_sigterm() {
-    in_time(Signal::TERM).await;
+async fn running_turn_completes_after_sigterm() {
+    assert_turn_completes_after(Signal::TERM).await;
 }
 
 #[tokio::test]
-async fn a_turn_gets_its_time_after_sigint() {
-    in_time(Signal::INT).await;
+async fn running_turn_completes_after_sigint() {
+    assert_turn_completes_after(Signal::INT).await;
 }
 
-/// Without time: the turn is cancelled, and its command with it.
+/// With `drain_s = 0`, a signal cancels the turn and its command.
 #[tokio::test]
-async fn without_time_a_turn_is_cancelled() {
+async fn shutdown_without_drain_time_cancels_turn() {
     for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
         let home = Home::new();
-        let (server, session, mut waiting, mut events) = busy(&home, 0).await;
+        let (server, session, mut waiting, mut events) = serve_running_turn(&home, 0).await;
         let mut all = server.get("/v1/events").events().await;
         all.history().await;
         server.signal(signal);
@@ -79,9 +81,10 @@ async fn without_time_a_turn_is_cancelled() {
     }
 }
 
-/// Many turns and many readers, some of which read nothing of what is too much for every buffer: the end comes all the same.
+/// The server stops despite many running turns and clients that do not read their data, which
+/// exceeds every buffer.
 #[tokio::test]
-async fn nobody_can_hold_it_back() {
+async fn clients_that_do_not_read_do_not_delay_shutdown() {
     let home = Home::new();
     home.config("[http]\ndrain_s = 0\n");
     let much = json!({"text": "a long text, ".repeat(60_000), "chunk_chars": 10_000});

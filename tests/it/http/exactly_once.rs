@@ -1,4 +1,5 @@
-//! Exactly once: readers that lose their connection at any moment, a server that is killed again and again, and every transcript is the log's.
+//! Exactly-once delivery: readers lose their connections, the server is killed repeatedly, and each
+//! reader's transcript equals the log.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -13,10 +14,11 @@ const KILLS: u64 = 20;
 const DELTAS: usize = 50_000;
 const CALLS: usize = 500;
 const SESSIONS: usize = 4;
-/// Half of them follow a session each, half of them all.
+/// Half of the readers follow one session each. The other half follow all sessions.
 const READERS: usize = 8;
 
-/// Turns without end: three answers with calls, one without. Each character of a text is a delta.
+/// Steps of many turns: three answers with tool calls, then one without. Each character of a text
+/// is one delta.
 fn steps() -> Value {
     let text = "Zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich. 你好 ✓ ".repeat(6);
     let read = json!({"name": "read", "input": {"file_path": "a.txt"}});
@@ -29,14 +31,14 @@ fn steps() -> Value {
     (0..400).map(step).collect()
 }
 
-/// Where readers find the server, and whether they should come to an end.
+/// The server's current address, and whether the readers stop at the end of the log.
 #[derive(Clone)]
 struct Stage {
     bridge: Bridge,
     over: bool,
 }
 
-/// Follows until the end, and loses its connection every now and then.
+/// Reads events until the end of the log and reconnects at random points.
 async fn read(path: String, mut stage: watch::Receiver<Stage>, mut random: Random) -> Vec<Shown> {
     let mut seen: Vec<Shown> = Vec::new();
     loop {
@@ -69,7 +71,7 @@ async fn read(path: String, mut stage: watch::Receiver<Stage>, mut random: Rando
         match done {
             Ok(true) => return seen,
             Ok(false) => {}
-            // The server is gone: the next one is awaited.
+            // The server was killed. The reader waits for the next one.
             Err(_) if !over => drop(stage.changed().await),
             Err(error) => panic!("{path}: {error}"),
         }
@@ -79,7 +81,8 @@ async fn read(path: String, mut stage: watch::Receiver<Stage>, mut random: Rando
     }
 }
 
-/// Prompts, again and again, until there is enough or the server is gone. Sometimes it closes the session, and its deltas go.
+/// Prompts until `enough` is set or the server is gone. Closes the session at random, which prunes
+/// the deltas.
 async fn drive(bridge: Bridge, session: String, enough: Arc<AtomicBool>, mut random: Random) {
     while !enough.load(Ordering::Relaxed) {
         let Ok(answer) = bridge.prompt(&session, "go").try_send().await else { return };
@@ -95,8 +98,8 @@ fn seq(event: &Value) -> u64 {
     event["seq"].as_u64().unwrap()
 }
 
-/// Compares what was seen of a session with its log. Only pieces may be missing in the log; those of messages
-/// are pieces of its messages.
+/// Compares the events that a reader saw with the log of the session. Only deltas may be absent
+/// from the log, and each message delta is part of its message.
 fn assert_same(seen: &[&Value], log: &[Value]) {
     let logged: HashMap<u64, &Value> = log.iter().map(|event| (seq(event), event)).collect();
     let (kept, pruned): (Vec<&Value>, Vec<&Value>) = seen.iter().partition(|event| logged.contains_key(&seq(event)));
@@ -107,7 +110,7 @@ fn assert_same(seen: &[&Value], log: &[Value]) {
         let text = body["parts"].as_array().unwrap().iter().filter_map(|part| part["text"].as_str()).collect();
         assert_eq!(whole.insert(body["messageId"].as_str().unwrap(), text), None, "completed twice");
     }
-    // Pieces of a message, or of what a running tool says.
+    // Deltas of a message, or output of a running tool.
     let is_piece = |body: &Value| body["type"] == "message.delta" || (body["type"] == "tool.updated" && body["status"].is_null());
     let fact = pruned.iter().find(|event| !is_piece(&event["body"]));
     assert!(fact.is_none(), "a fact that is not in the log: {}", fact.unwrap());
@@ -121,7 +124,7 @@ fn assert_same(seen: &[&Value], log: &[Value]) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn exactly_once() {
+async fn readers_see_each_event_exactly_once() {
     let home = Home::new();
     home.put("a.txt", "one\n");
     let model = home.script(steps());

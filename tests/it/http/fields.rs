@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use crate::harness::{Answer, Home};
 
-/// The message of an `invalid_params`.
-fn refused(answer: &Answer, what: &str) -> String {
+/// The message of an `invalid_params` error.
+fn invalid_params_message(answer: &Answer, what: &str) -> String {
     assert_eq!(answer.error(), (400, "invalid_params".into()), "{what}: {answer:?}");
     answer.json()["error"]["message"].as_str().unwrap().into()
 }
 
-/// Method, path (`{s}` is a session), body (empty: none), the field that is wrong, and the field
-/// that is named instead (empty: whichever).
+/// Method, path (`{s}` is a session), body (empty: none), the unknown field, and the suggested
+/// field (empty: any).
 const CASES: &[(&str, &str, &str, &str, &str)] = &[
     ("POST", "/v1/sessions", r#"{"workspace_path": "/"}"#, "workspace_path", ""),
     ("POST", "/v1/sessions", r#"{"system_prompt": "x"}"#, "system_prompt", "systemPrompt"),
@@ -60,7 +60,7 @@ async fn unknown_field_of_a_rest_request_is_refused_with_the_nearest_known_one()
             ask = ask.header("content-type", "application/json").body(*body);
         }
         let answer = ask.send().await;
-        let message = refused(&answer, &what);
+        let message = invalid_params_message(&answer, &what);
         assert!(message.starts_with(&format!("{field}: unknown field")), "{what}: {message}");
         assert!(nearest.is_empty() || message.contains(&format!("`{nearest}`")), "{what}: {message}");
     }
@@ -68,16 +68,16 @@ async fn unknown_field_of_a_rest_request_is_refused_with_the_nearest_known_one()
                 content-disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\n\r\nx\r\n--b--\r\n";
     let path = format!("/v1/sessions/{session}/attachments");
     let sent = server.ask("POST", &path).header("content-type", "multipart/form-data; boundary=b").body(form).send().await;
-    assert!(refused(&sent, "a form").contains("title: unknown field"), "{sent:?}");
-    // Nothing was made.
+    assert!(invalid_params_message(&sent, "a form").contains("title: unknown field"), "{sent:?}");
+    // The refused requests created no session.
     let listed = server.get("/v1/sessions").expect(200).await;
     assert_eq!(listed["sessions"].as_array().unwrap().len(), 1, "{listed}");
     server.stop().await;
 }
 
-/// Every row of the table, so that a new one cannot be forgotten.
+/// Covers every route of `METHODS`, including new ones.
 #[tokio::test]
-async fn no_route_takes_a_field_that_it_does_not_know() {
+async fn every_route_refuses_an_unknown_field() {
     let home = Home::new();
     let server = home.serve_script(json!([]), &[]).await;
     for (entry, route) in METHODS.iter().flat_map(|entry| entry.routes.iter().map(move |route| (entry, route))) {
@@ -92,13 +92,13 @@ async fn no_route_takes_a_field_that_it_does_not_know() {
                 server.ask(verb, &path).json(&body).send().await
             }
         };
-        let message = refused(&answer, entry.name);
+        let message = invalid_params_message(&answer, entry.name);
         assert!(message.contains("bogusField: unknown field"), "{}: {message}", entry.name);
     }
     server.stop().await;
 }
 
-/// ACP's types read such a value as if it were absent.
+/// ACP's types treat such a value as absent.
 #[tokio::test]
 async fn value_of_a_wrong_type_is_not_silently_ignored_on_rest() {
     let home = Home::new();
@@ -118,7 +118,7 @@ async fn value_of_a_wrong_type_is_not_silently_ignored_on_rest() {
         (json!({"prompt": [], "_meta": []}), "_meta"),
     ] {
         let answer = server.post(&format!("/v1/sessions/{session}/prompt"), &body).send().await;
-        let message = refused(&answer, &body.to_string());
+        let message = invalid_params_message(&answer, &body.to_string());
         assert!(message.starts_with(&format!("{field}: ")), "{body}: {message}");
     }
     let right = text(json!({"_meta": {"any": 1}, "annotations": {"audience": ["user"], "priority": 0.5, "lastModified": null}}));

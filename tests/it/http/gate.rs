@@ -1,4 +1,4 @@
-//! Who may in: hosts, origins, tokens, roles, roots.
+//! Access control: hosts, origins, tokens, roles and roots.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::harness::{Answer, Ask, Bridge, Connection, Home};
 
-/// Headers in place of the usual ones; a name alone is left out.
+/// Replaces headers of a request. An empty list of values removes the header.
 fn with(ask: Ask, headers: &[(&str, &[&str])]) -> Ask {
     headers.iter().fold(ask, |ask, (name, values)| {
         let bare = ask.without(name);
@@ -14,15 +14,15 @@ fn with(ask: Ask, headers: &[(&str, &[&str])]) -> Ask {
     })
 }
 
-/// What of an answer may be told to somebody who may not in.
-fn tells_nothing(answer: &Answer, session: &str, what: &str) {
+/// Asserts that a refusal does not reveal the session.
+fn assert_reveals_nothing(answer: &Answer, session: &str, what: &str) {
     assert!(!answer.body.contains(session), "{what}: {answer:?}");
     assert_eq!(answer.header("access-control-allow-origin"), None, "{what}: {answer:?}");
     assert!(answer.status >= 400, "{what}: {answer:?}");
 }
 
 #[tokio::test]
-async fn hosts_and_origins() {
+async fn unknown_hosts_and_origins_are_forbidden() {
     let home = Home::new();
     let server = home.serve_script(json!([]), &["--allow-host", "Name.Example", "--allow-origin", "https://page.example"]).await;
     let session = server.new_session(&home).await;
@@ -78,21 +78,21 @@ async fn hosts_and_origins() {
             assert_eq!(answer.status, *status, "{path} {headers:?}: {answer:?}");
             if *status == 403 {
                 assert_eq!(answer.error().1, "forbidden");
-                tells_nothing(&answer, &session, &format!("{headers:?}"));
+                assert_reveals_nothing(&answer, &session, &format!("{headers:?}"));
             }
         }
         let preflight = with(server.ask("OPTIONS", "/v1/sessions").without("authorization"), &headers).send().await;
         let allowed = headers.contains(&("origin", &["https://page.example"]));
         assert_eq!(preflight.status == 204, allowed, "{headers:?}: {preflight:?}");
     }
-    // A page that may ask is told so, by name.
+    // The answer names the allowed origin.
     let answer = server.get("/v1/sessions").header("origin", "https://page.example").send().await;
     assert_eq!(answer.header("access-control-allow-origin"), Some("https://page.example"));
     assert_eq!(answer.header("access-control-allow-credentials"), None);
     assert!(answer.head.headers.contains(&("vary".into(), "origin".into())), "{answer:?}");
     let events = server.follow(&session).header("origin", "https://page.example").events().await;
     assert_eq!(events.head.header("access-control-allow-origin"), Some("https://page.example"));
-    // The target may name a host, too: that is the one that counts.
+    // A host in the request target takes precedence over the `Host` header.
     for (target, status) in [("http://evil.example/v1/sessions", 403), ("http://localhost/v1/sessions", 200)] {
         let answer = server.get(target).send().await;
         assert_eq!(answer.status, status, "{target}: {answer:?}");
@@ -102,7 +102,7 @@ async fn hosts_and_origins() {
 }
 
 #[tokio::test]
-async fn tokens() {
+async fn only_a_valid_bearer_token_is_accepted() {
     let home = Home::new();
     let server = home.serve_script(json!([]), &[]).await;
     let session = server.new_session(&home).await;
@@ -142,22 +142,22 @@ async fn tokens() {
             assert_eq!(head.header("www-authenticate"), (*status == 401).then_some("Bearer"), "{head:?}");
         }
     }
-    // In an address it would stand in logs and histories.
+    // Tokens in the query are refused, because addresses are kept in logs and histories.
     for query in ["token", "access_token", "authorization", "key"] {
         let answer = server.get(&format!("/v1/sessions?{query}={token}")).without("authorization").send().await;
         assert_eq!(answer.error(), (401, "unauthenticated".into()), "{query}");
-        tells_nothing(&answer, &session, query);
+        assert_reveals_nothing(&answer, &session, query);
     }
     let answer = server.get("/v1/sessions").without("authorization").also("cookie", &format!("token={token}")).send().await;
     assert_eq!(answer.status, 401);
-    // What it says, to a file or a pipe, does not hold it; a secret of a query neither.
+    // The log does not contain the token, not even a token sent in a query.
     let said = server.stop().await;
     assert!(!said.contains(&token) && said.contains("\"status\":401"), "{said}");
 }
 
-/// Who guesses is slowed, who knows is not.
+/// Wrong tokens are rate-limited. A valid token is not.
 #[tokio::test]
-async fn guesses_are_slowed() {
+async fn wrong_tokens_are_rate_limited() {
     let home = Home::new();
     let server = home.serve_script(json!([]), &[]).await;
     let guess = || server.with("guess").get("/v1/sessions");
@@ -171,7 +171,7 @@ async fn guesses_are_slowed() {
     server.stop().await;
 }
 
-/// Every route that changes something, with a body that would do it.
+/// Every route that changes state, with a valid body.
 fn changes(session: &str) -> Vec<(&'static str, String, serde_json::Value)> {
     let path = |rest: &str| format!("/v1/sessions/{session}{rest}");
     vec![
@@ -191,7 +191,7 @@ fn changes(session: &str) -> Vec<(&'static str, String, serde_json::Value)> {
 }
 
 #[tokio::test]
-async fn observers_look_and_revoked_ones_do_not() {
+async fn observer_reads_until_its_token_is_revoked() {
     let home = Home::new();
     let server = home.serve_script(json!([{"text": "one"}]), &[]).await;
     let session = server.new_session(&home).await;
@@ -219,9 +219,9 @@ async fn observers_look_and_revoked_ones_do_not() {
     server.stop().await;
 }
 
-/// Roots of the server, and the narrower ones of a token.
+/// The server has roots, and a token has narrower roots.
 #[tokio::test]
-async fn sessions_are_inside_of_the_roots() {
+async fn sessions_outside_the_roots_are_forbidden() {
     let home = Home::new();
     for dir in ["inner", "inner/deep", "other", "../outside"] {
         std::fs::create_dir_all(home.work().join(dir)).unwrap();
@@ -269,9 +269,9 @@ async fn sessions_are_inside_of_the_roots() {
     server.stop().await;
 }
 
-/// Other interfaces need more than an address.
+/// An address on other interfaces needs a flag, and TLS or a proxy.
 #[tokio::test]
-async fn the_network_needs_a_word() {
+async fn public_address_needs_flag_and_tls_or_proxy() {
     let home = Home::new();
     let cases: &[(&[&str], &str)] = &[
         (&["serve", "--http", "0.0.0.0:0"], "--allow-public"),
@@ -295,9 +295,10 @@ async fn the_network_needs_a_word() {
     server.stop().await;
 }
 
-/// Named tokens that cannot be read let nobody in, keep the owner from nothing, and are told to nobody.
+/// A broken `tokens.json` admits no named token, does not block the owner, and is not reported to
+/// clients.
 #[tokio::test]
-async fn a_broken_list_of_tokens_is_nobodys_business() {
+async fn broken_token_list_does_not_block_owner() {
     let home = Home::new();
     let server = home.serve_script(json!([]), &[]).await;
     std::fs::write(home.data().join("tokens.json"), "{").unwrap();

@@ -1,28 +1,28 @@
-//! Looking at a session is not having it: what other processes work in, let go and delete.
+//! Reads of sessions that other processes own, release and delete. A read does not take ownership.
 
 use serde_json::{Value, json};
 
 use crate::harness::{Agent, Events, Home, Server};
 
-/// More requests than any of these waits takes.
+/// Maximum number of requests before a wait fails.
 const LOOKS_MAX: usize = 2000;
 
 fn slow() -> Value {
     json!([{"text": "word ".repeat(2000), "chunk_chars": 1, "delay_ms": 5}])
 }
 
-async fn initialized(home: &Home, steps: Value) -> Agent {
+async fn start_initialized(home: &Home, steps: Value) -> Agent {
     let mut agent = home.start(&["--model", &home.script(steps)]).await;
     agent.call("initialize", json!({"protocolVersion": 1})).await;
     agent
 }
 
-/// Kinds of the events up to the end of the stream.
+/// Kinds of the events until the end of the stream.
 async fn rest(mut events: Events) -> Vec<String> {
     events.rest().await.iter().map(|shown| shown.kind().to_string()).collect()
 }
 
-/// Asks until it is gone.
+/// Requests the session until the answer is 404.
 async fn until_gone(server: &Server, session: &str) {
     for _ in 0..LOOKS_MAX {
         let answer = server.get(&format!("/v1/sessions/{session}")).send().await;
@@ -35,9 +35,10 @@ async fn until_gone(server: &Server, session: &str) {
     panic!("{session} is still there");
 }
 
-/// The owner dies in the midst of a turn. Whoever looks on sees the turn's end, and the owner's next life has the session at once.
+/// The owner is killed during a turn. A reader sees the end of the turn, and the restarted owner
+/// can open the session at once.
 #[tokio::test]
-async fn who_looks_on_does_not_take_what_was_killed() {
+async fn reader_does_not_take_session_of_killed_agent() {
     let home = Home::new();
     let server = home.serve_script(json!([]), &[]).await;
     for (early, looks) in [(true, ""), (true, "/messages"), (false, ""), (false, "/messages"), (false, "/turns")] {
@@ -57,7 +58,7 @@ async fn who_looks_on_does_not_take_what_was_killed() {
         };
         reader.until("turn.interrupted").await;
 
-        let mut agent = initialized(&home, json!([{"expect": "again", "text": "went on"}])).await;
+        let mut agent = start_initialized(&home, json!([{"expect": "again", "text": "went on"}])).await;
         let (stop, _) = agent.turn(&session, "again").await;
         assert_eq!(stop, "end_turn", "{early} {looks}");
         let seen = reader.until("turn.completed").await;
@@ -68,9 +69,9 @@ async fn who_looks_on_does_not_take_what_was_killed() {
     server.stop().await;
 }
 
-/// The same between two servers.
+/// The same test with a server as the owner.
 #[tokio::test]
-async fn who_looks_on_leaves_it_to_the_next_server() {
+async fn reader_does_not_take_session_of_killed_server() {
     let home = Home::new();
     let watcher = home.serve_script(json!([]), &[]).await;
     let owner = home.serve_script(slow(), &[]).await;
@@ -89,12 +90,13 @@ async fn who_looks_on_leaves_it_to_the_next_server() {
     watcher.stop().await;
 }
 
-/// What another process deletes is gone here, too, whatever this one knew of it.
+/// A session that another process deletes is gone in this process, in every state of the session
+/// here.
 #[tokio::test]
-async fn what_another_process_deletes_is_gone() {
+async fn session_deleted_by_another_process_is_not_found() {
     let home = Home::new();
     let server = home.serve_script(json!([]), &[]).await;
-    let mut agent = initialized(&home, json!([{"text": "one"}])).await;
+    let mut agent = start_initialized(&home, json!([{"text": "one"}])).await;
     for (looked, followed, prompts) in
         [(true, true, false), (true, false, false), (true, false, true), (true, true, true), (false, false, true)]
     {
@@ -121,15 +123,15 @@ async fn what_another_process_deletes_is_gone() {
     server.stop().await;
 }
 
-/// A reader that is far behind when its session is deleted comes to the end.
+/// A reader far behind in a deleted session reaches the end of the stream.
 #[tokio::test]
-async fn a_reader_far_behind_comes_to_the_end_of_what_was_deleted() {
+async fn slow_reader_reaches_end_of_deleted_session() {
     let home = Home::new();
     let server = home.serve_script(json!([{"text": "one"}]), &[]).await;
     let session = server.new_session(&home).await;
     server.post(&format!("/v1/sessions/{session}/close"), &json!({})).expect(200).await;
     crate::rows::fill(&home, 50_000, 2);
-    // Readers that take hardly anything in, and are at the beginning yet.
+    // These readers have small receive buffers and are at the start of the log.
     let mut readers = Vec::new();
     for after in [0, 3, 2000] {
         let mut connection = server.follow(&session).header("last-event-id", &after.to_string()).open_narrow().await;
@@ -147,9 +149,9 @@ async fn a_reader_far_behind_comes_to_the_end_of_what_was_deleted() {
     server.stop().await;
 }
 
-/// The stream of all sessions says that one was deleted, to those who were there and to those who come behind it.
+/// The stream of all sessions reports a deletion to connected readers and to later ones.
 #[tokio::test]
-async fn the_stream_of_all_tells_of_the_deleted() {
+async fn stream_of_all_sessions_reports_deletion() {
     let home = Home::new();
     let server = home.serve_script(json!([{"text": "one", "chunk_chars": 1}]), &[]).await;
     let kept = server.new_session(&home).await;
@@ -167,7 +169,7 @@ async fn the_stream_of_all_tells_of_the_deleted() {
     }
     server.stop().await;
 
-    // A day later nothing of it is there, and history still comes to its end.
+    // After a day the log contains no event of the session, and history still reaches its end.
     let db = rusqlite::Connection::open(home.data().join("nuncio.db")).unwrap();
     assert_eq!(db.execute("UPDATE sessions SET updated_ms = 1 WHERE head = 0", []).unwrap(), 1);
     drop(db);

@@ -1,10 +1,11 @@
-//! Routes and errors: every answer in its shape, every error in the one envelope.
+//! Routes and errors: the shape of answers and the common error envelope.
 
 use serde_json::{Value, json};
 
 use crate::harness::{Answer, Bridge, Connection, Home};
 
-/// Fields of a request: method, path (`{s}` is a session), headers, body; and what comes of it: status, code, words of the message.
+/// Fields of a request: method, path (`{s}` is a session), headers, body. Fields of the result:
+/// status, code, words of the message.
 type Case = (&'static str, &'static str, &'static [(&'static str, &'static str)], &'static str, u16, &'static str, &'static str);
 
 const JSON: &[(&str, &str)] = &[("content-type", "application/json")];
@@ -22,7 +23,7 @@ async fn ask(bridge: &Bridge, session: &str, case: &Case) -> Answer {
 }
 
 #[tokio::test]
-async fn errors_have_one_envelope() {
+async fn errors_have_a_common_envelope() {
     let home = Home::new();
     let server = home.serve_script(json!([]), &[]).await;
     let session = server.new_session(&home).await;
@@ -116,9 +117,9 @@ async fn errors_have_one_envelope() {
     server.stop().await;
 }
 
-/// What a path says counts more than what a query says, and that more than a body.
+/// Path parameters override query parameters, which override fields of the body.
 #[tokio::test]
-async fn path_over_query_over_body() {
+async fn path_overrides_query_and_query_overrides_body() {
     let home = Home::new();
     let server = home.serve_script(json!([{"text": "one"}, {"text": "two"}]), &[]).await;
     let (first, second) = (server.new_session(&home).await, server.new_session(&home).await);
@@ -133,9 +134,9 @@ async fn path_over_query_over_body() {
     server.stop().await;
 }
 
-/// What is long is packed for who takes it; streams are not.
+/// Long answers are compressed for clients that accept gzip. Streams are not compressed.
 #[tokio::test]
-async fn long_answers_are_packed() {
+async fn long_answers_are_compressed() {
     let home = Home::new();
     let server = home.serve_script(json!([]), &[]).await;
     let session = server.new_session(&home).await;
@@ -151,16 +152,16 @@ async fn long_answers_are_packed() {
 }
 
 #[tokio::test]
-async fn answers_of_all_kinds() {
+async fn one_connection_serves_many_requests() {
     let home = Home::new();
     let server = home.serve_script(json!([{"text": "one"}]), &[]).await;
-    // Health needs no token and tells nothing.
+    // `/health` needs no token and reveals no details.
     let health = server.get("/health").without("authorization").expect(200).await;
     assert_eq!(health, json!({"status": "ok"}));
     let head = server.ask("HEAD", "/health").without("authorization").send().await;
     assert_eq!((head.status, head.body.as_str()), (200, ""));
 
-    // One connection, many requests: also behind errors.
+    // One connection serves many requests, also after errors.
     let mut connection = Connection::open(server.address).await.unwrap();
     let made = server.post("/v1/sessions", &json!({"title": "A title", "mode": "plan"})).over(&mut connection).await;
     assert_eq!(made.status, 201);
@@ -196,9 +197,9 @@ async fn answers_of_all_kinds() {
     server.stop().await;
 }
 
-/// A body of that many bytes at most; the connection behind a longer one is of no use.
+/// A body over the size limit is refused.
 #[tokio::test]
-async fn bodies_have_a_size() {
+async fn body_over_the_size_limit_is_refused() {
     let home = Home::new();
     let server = home.serve_script(json!([]), &[]).await;
     let large = format!("{{\"title\":\"{}\"}}", "x".repeat(16 << 20));
@@ -209,16 +210,16 @@ async fn bodies_have_a_size() {
     server.stop().await;
 }
 
-/// A turn that lasts until it is cancelled.
-fn slow() -> Value {
+/// Steps of a turn that runs until it is cancelled.
+fn endless_turn() -> Value {
     json!([{"text": "slow ".repeat(100_000), "chunk_chars": 1, "delay_ms": 5}])
 }
 
 #[tokio::test]
-async fn one_turn_a_session_and_so_many_in_all() {
+async fn turns_are_limited_per_session_and_in_total() {
     let home = Home::new();
     home.config("[http]\nmax_turns = 1\n");
-    let server = home.serve_script(slow(), &[]).await;
+    let server = home.serve_script(endless_turn(), &[]).await;
     let (first, second) = (server.new_session(&home).await, server.new_session(&home).await);
     server.begin(&first, "go").await;
     for ask in [server.prompt(&second, "go"), server.prompt(&second, "go").header("prefer", "respond-async")] {
@@ -231,7 +232,7 @@ async fn one_turn_a_session_and_so_many_in_all() {
     server.stop().await;
 
     home.config("");
-    let server = home.serve_script(slow(), &[]).await;
+    let server = home.serve_script(endless_turn(), &[]).await;
     server.begin(&first, "go").await;
     for form in ["respond-async", "wait=1"] {
         let answer = server.prompt(&first, "go").header("prefer", form).send().await;
@@ -242,12 +243,12 @@ async fn one_turn_a_session_and_so_many_in_all() {
     server.kill().await;
 }
 
-/// Sessions that somebody needs keep their place, others make room.
+/// Sessions with a running turn stay open. Idle sessions are evicted.
 #[tokio::test]
-async fn so_many_sessions_are_open() {
+async fn open_sessions_are_limited() {
     let home = Home::new();
     home.config("[http]\nmax_sessions = 2\n");
-    let server = home.serve_script(slow(), &[]).await;
+    let server = home.serve_script(endless_turn(), &[]).await;
     let mut sessions = Vec::new();
     for _ in 0..5 {
         sessions.push(server.new_session(&home).await);
@@ -264,9 +265,9 @@ async fn so_many_sessions_are_open() {
     server.kill().await;
 }
 
-/// A form may be as large as an attachment may be.
+/// A form may be as large as the largest attachment.
 #[tokio::test]
-async fn forms_hold_what_attachments_may() {
+async fn form_size_limit_equals_attachment_size_limit() {
     let home = Home::new();
     let server = home.serve_script(json!([]), &[]).await;
     let path = format!("/v1/sessions/{}/attachments", server.new_session(&home).await);

@@ -1,4 +1,4 @@
-//! `/rpc`: the table as JSON-RPC, over WebSockets and POST, and its subscription to events.
+//! `/rpc`: the API as JSON-RPC over WebSockets and POST, and the subscription to events.
 
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ fn prompt(session: &str) -> Value {
     json!({"sessionId": session, "prompt": [{"type": "text", "text": "go"}]})
 }
 
-/// What a subscription tells, up to the first that fits.
+/// Notifications of a subscription, up to the first one that `fits` accepts.
 async fn until(socket: &mut Socket, subscription: &Value, fits: impl Fn(&Value) -> bool) -> Vec<Value> {
     let mut told = Vec::new();
     loop {
@@ -38,13 +38,13 @@ fn is(kind: &str) -> impl Fn(&Value) -> bool {
     move |told| told["event"]["body"]["type"] == kind
 }
 
-/// Cursors of events rise by one: `seq` has no gaps.
+/// Cursors of the events, which rise by one because `seq` has no gaps.
 fn cursors(told: &[Value]) -> Vec<u64> {
     told.iter().filter_map(|one| one["cursor"].as_u64()).collect()
 }
 
 #[tokio::test]
-async fn a_subscription_tells_history_then_what_happens_then_its_end() {
+async fn subscription_sends_history_then_live_events_then_end() {
     let (home, server) = started(&["--mode", "auto"]).await;
     let mut asks = server.socket().await;
     let session = session(&home, &mut asks).await;
@@ -56,7 +56,7 @@ async fn a_subscription_tells_history_then_what_happens_then_its_end() {
     let synced = told.pop().unwrap();
     assert_eq!(told.last().unwrap()["event"]["body"]["type"], "turn.completed");
     assert_eq!(synced["synced"], told.last().unwrap()["cursor"]);
-    // It asks on the same socket: answers and events do not get into each other's way.
+    // A prompt on the same socket: answers and events do not interfere.
     assert_eq!(reads.call("session/prompt", prompt(&session)).await["stopReason"], "end_turn");
     told.extend(until(&mut reads, &subscription, is("turn.completed")).await);
     let cursors = cursors(&told);
@@ -64,7 +64,7 @@ async fn a_subscription_tells_history_then_what_happens_then_its_end() {
     assert_eq!(cursors.len() as u64, *cursors.last().unwrap(), "{cursors:?}");
     assert_eq!(told.iter().filter(|one| is("turn.started")(one)).count(), 2);
 
-    // From a cursor on, and by type.
+    // A subscription after a cursor, filtered by type.
     let after = json!({"sessionId": session, "after": cursors[cursors.len() - 3], "types": "turn.*"});
     let mut rest = server.socket().await;
     let subscribed = rest.call(FOLLOW, after).await;
@@ -72,7 +72,7 @@ async fn a_subscription_tells_history_then_what_happens_then_its_end() {
     let kinds: Vec<&Value> = told[..told.len() - 1].iter().map(|one| &one["event"]["body"]["type"]).collect();
     assert_eq!(kinds, ["turn.completed"]);
 
-    // Who has enough says so, and hears no more.
+    // After `unfollow`, the client receives no further events.
     assert_eq!(rest.call("_nuncio/events/unfollow", json!([subscribed])).await, true);
     server.stop().await;
     let end = until(&mut reads, &subscription, |one| one.get("ended").is_some()).await;
@@ -81,7 +81,7 @@ async fn a_subscription_tells_history_then_what_happens_then_its_end() {
 }
 
 #[tokio::test]
-async fn a_question_is_answered_over_the_socket() {
+async fn permission_is_answered_over_websocket() {
     let (home, server) = started(&[]).await;
     let mut asks = server.socket().await;
     let session = session(&home, &mut asks).await;
@@ -105,7 +105,7 @@ async fn a_question_is_answered_over_the_socket() {
 }
 
 #[tokio::test]
-async fn errors_carry_our_code() {
+async fn errors_have_a_number_and_a_code() {
     let (home, server) = started(&[]).await;
     let token = home.run(&["token", "new", "watcher", "--role", "observer"], "").await.stdout.trim().to_string();
     let mut owner = server.socket().await;
@@ -117,7 +117,7 @@ async fn errors_carry_our_code() {
         ("session/new", json!({"cwd": 7}), -32602, "invalid_params"),
         ("session/new", json!({"cwd": "/"}), -32011, "forbidden"),
         ("session/prompt", json!({"sessionId": session}), -32602, "invalid_params"),
-        // serde would take a number for the variant at that place.
+        // serde accepts a number as the variant in this field.
         ("session/prompt", json!({"sessionId": session, "prompt": [{"type": 0, "text": "x"}]}), -32602, "invalid_params"),
         (FOLLOW, json!({"sessionId": "nobody"}), -32002, "not_found"),
         (FOLLOW, json!({"sessionId": session, "after": 1_000_000}), -32602, "invalid_params"),
@@ -129,7 +129,7 @@ async fn errors_carry_our_code() {
     }
     let error = owner.request("no/such", json!({})).await.unwrap_err();
     assert_eq!((&error["code"], &error["data"]["code"]), (&json!(-32601), &json!("unsupported")), "{error}");
-    // An observer reads, and does nothing else.
+    // An observer can read, but cannot prompt or create sessions.
     for (method, params) in [("session/prompt", prompt(&session)), ("session/new", json!({"cwd": home.work()}))] {
         let error = watcher.request(method, params).await.unwrap_err();
         assert_eq!((&error["code"], &error["data"]["code"]), (&json!(-32011), &json!("forbidden")), "{method}: {error}");
@@ -141,7 +141,7 @@ async fn errors_carry_our_code() {
 }
 
 #[tokio::test]
-async fn calls_over_post() {
+async fn post_accepts_calls_and_batches() {
     let (home, server) = started(&[]).await;
     let request = |id: u64, method: &str, params: Value| json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
     let made = server.post("/rpc", &request(1, "session/new", json!({"cwd": home.work()}))).send().await;
@@ -174,7 +174,7 @@ async fn calls_over_post() {
         let error = &answer["error"];
         assert_eq!((&error["code"], &error["data"]["code"]), (&json!(number), &json!(code)), "{body}: {answer}");
     }
-    // An upgrade to something else is none: the body is read as everywhere.
+    // The server ignores an upgrade to an unknown protocol and reads the body.
     let status = request(1, "_nuncio/status", json!({}));
     let answer = server.post("/rpc", &status).header("upgrade", "x").header("connection", "upgrade").send().await;
     assert_eq!(serde_json::from_str::<Value>(&answer.body).unwrap()["id"], 1, "{answer:?}");
@@ -182,7 +182,7 @@ async fn calls_over_post() {
 }
 
 #[tokio::test]
-async fn a_revoked_token_ends_what_its_socket_may() {
+async fn revoked_token_ends_access_of_its_socket() {
     let (home, server) = started(&["--mode", "auto"]).await;
     let token = home.run(&["token", "new", "worker"], "").await.stdout.trim().to_string();
     let mut owner = server.socket().await;
@@ -191,7 +191,7 @@ async fn a_revoked_token_ends_what_its_socket_may() {
     let subscription = worker.call(FOLLOW, json!({ "sessionId": session })).await;
     until(&mut worker, &subscription, |one| one.get("synced").is_some()).await;
     assert_eq!(home.run(&["token", "revoke", "worker"], "").await.code, 0);
-    // A batch is no way around it.
+    // A batch is refused as well.
     let get = json!({"jsonrpc": "2.0", "id": "b", "method": "_nuncio/session/get", "params": {"sessionId": session}});
     worker.raw(&json!([get]).to_string()).await;
     let answer = worker.message().await.unwrap();
@@ -207,9 +207,9 @@ async fn a_revoked_token_ends_what_its_socket_may() {
     server.stop().await;
 }
 
-/// A socket counts as a connection as long as it is open, and no longer.
+/// A socket counts as a connection only while the socket is open.
 #[tokio::test]
-async fn sockets_are_counted() {
+async fn open_sockets_count_as_connections() {
     let (_home, server) = started(&[]).await;
     let connections = async || {
         let metrics = server.get("/metrics").header("connection", "close").send().await.body;
@@ -222,16 +222,17 @@ async fn sockets_are_counted() {
         socket.call("_nuncio/status", json!({})).await;
         sockets.push(socket);
     }
-    // And the one that asks.
+    // The request for the metrics is the sixth connection.
     bounded("five sockets and who asks", async { while connections().await != 6 {} }).await;
     drop(sockets);
     bounded("the end of the sockets", async { while connections().await != 1 {} }).await;
     server.stop().await;
 }
 
-/// Who asks and does not read gets so much and no more; then what was asked in vain is refused, and the socket goes on.
+/// Answers that a client does not read are limited. Requests over the limit are refused, and the
+/// socket stays open.
 #[tokio::test]
-async fn unread_answers_are_bounded() {
+async fn unread_answers_are_limited() {
     const ASKED: usize = 120;
     let (home, server) = started(&[]).await;
     let mut owner = server.socket().await;
@@ -246,7 +247,7 @@ async fn unread_answers_are_bounded() {
         let get = json!({"jsonrpc": "2.0", "id": id, "method": "_nuncio/attachment/get", "params": named});
         greedy.raw(&get.to_string()).await;
     }
-    // Others are served meanwhile.
+    // Other clients are served during this time.
     for _ in 0..5 {
         owner.call("_nuncio/attachment/get", named.clone()).await;
     }
@@ -264,7 +265,7 @@ async fn unread_answers_are_bounded() {
         }
     }
     assert!(answered >= 32 && refused > 0, "{answered} answered, {refused} refused");
-    // What was held for them is given back.
+    // The memory of the answers is released after the client reads them.
     for _ in 0..34 {
         greedy.raw(&json!({"jsonrpc": "2.0", "id": 0, "method": "_nuncio/attachment/get", "params": named}).to_string()).await;
         assert!(greedy.message().await.unwrap().get("error").is_none());
@@ -272,9 +273,9 @@ async fn unread_answers_are_bounded() {
     server.stop().await;
 }
 
-/// As ACP has it: without an id, and without an answer.
+/// In ACP, `session/cancel` is a notification: the request has no id and gets no answer.
 #[tokio::test]
-async fn a_cancel_may_be_a_notification() {
+async fn cancel_is_accepted_as_notification() {
     for batch in [false, true] {
         let (home, server) = started(&[]).await;
         let mut asks = server.socket().await;
@@ -292,9 +293,9 @@ async fn a_cancel_may_be_a_notification() {
     }
 }
 
-/// The gate is before the upgrade, and its refusals have the envelope of all others.
+/// Access control precedes the upgrade, and refusals have the common error envelope.
 #[tokio::test]
-async fn who_may_not_in_gets_no_socket() {
+async fn unauthorized_client_gets_no_socket() {
     let (_home, server) = started(&[]).await;
     let upgrade = server
         .get("/rpc")

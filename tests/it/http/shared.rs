@@ -1,10 +1,12 @@
-//! One session, many clients: an editor on standard input and output, and readers of the bridge in the same process.
+//! One session with many clients: an editor on standard input and output, and HTTP clients of the
+//! same process.
 
 use serde_json::{Value, json};
 
 use crate::harness::{Agent, Bridge, Events, Home, Reply, Shown, text};
 
-/// An editor that never answers questions by itself, a bridge beside it, a session, a controller's and an observer's stream.
+/// An editor that does not answer permission requests by default, the HTTP API of the same process,
+/// a session, and the streams of a controller and an observer.
 struct Shared {
     home: Home,
     agent: Agent,
@@ -28,7 +30,7 @@ impl Shared {
         Shared { home, agent, bridge, observer, session, streams }
     }
 
-    /// What both streams show up to an event of that type; the same.
+    /// Events of both streams up to an event of type `kind`. Both streams show the same events.
     async fn until(&mut self, kind: &str) -> Vec<Shown> {
         let [one, other] = &mut self.streams;
         let shown = one.until(kind).await;
@@ -36,8 +38,8 @@ impl Shared {
         shown
     }
 
-    /// Waits until the editor is asked, and gives the id of the question.
-    async fn question(&mut self) -> String {
+    /// Waits for a permission request to the editor and returns the id of the request.
+    async fn permission_requested(&mut self) -> String {
         self.agent.until("a question", |frame| frame["method"] == "session/request_permission").await;
         self.until("permission.requested").await.last().unwrap().event["body"]["permissionId"].as_str().unwrap().into()
     }
@@ -51,8 +53,8 @@ impl Shared {
     }
 }
 
-/// Questions, each about another command.
-fn asks(count: usize) -> Value {
+/// Steps that request permission, each for a different command.
+fn permission_steps(count: usize) -> Value {
     let call = |number: usize| json!({"name": "bash", "input": {"command": format!("echo {number}")}});
     (0..count).flat_map(|number| [json!({"tool_calls": [call(number)]}), json!({"text": format!("said {number}")})]).collect()
 }
@@ -64,11 +66,11 @@ fn resolved(shown: &[Shown]) -> &Value {
 }
 
 #[tokio::test]
-async fn everybody_sees_everything_once() {
+async fn every_client_sees_each_event_once() {
     let say = |text: &str| json!({"text": text, "chunk_chars": 1, "delay_ms": 1});
     let mut shared = Shared::new(json!([say("abcdefghij"), say("klmnopqrst"), say("uvwxyz")]), &[]).await;
     let session = shared.session.clone();
-    // The editor prompts, then a client of the bridge, then a client that goes away.
+    // The editor prompts, then an HTTP client, then an HTTP client that disconnects.
     assert_eq!(shared.agent.turn(&session, "a").await.0, "end_turn");
     let mut seen = shared.until("turn.completed").await;
     shared.bridge.prompt(&session, "b").expect(200).await;
@@ -88,16 +90,16 @@ async fn everybody_sees_everything_once() {
 }
 
 #[tokio::test]
-async fn the_bridge_answers_first() {
-    let mut shared = Shared::new(asks(1), &[]).await;
+async fn http_client_answers_permission_first() {
+    let mut shared = Shared::new(permission_steps(1), &[]).await;
     let session = shared.session.clone();
     let prompt = shared.agent.prompt(&session, "go").await;
-    let id = shared.question().await;
+    let id = shared.permission_requested().await;
     let answer = |bridge: &Bridge, body: Value| bridge.post(&format!("/v1/permissions/{id}"), &body);
     let listed = shared.observer.get(&format!("/v1/permissions?sessionId={session}")).expect(200).await;
     assert_eq!(listed["permissions"][0]["permissionId"], id.as_str());
     assert_eq!(shared.bridge.get(&format!("/v1/sessions/{session}")).expect(200).await["waiting"], true);
-    // Who may not answer, and what is no answer, leave it open.
+    // An answer from an observer and invalid answers leave the request open.
     let yes = json!({"outcome": "allow_once"});
     assert_eq!(answer(&shared.observer, yes.clone()).send().await.error(), (403, "forbidden".into()));
     for wrong in [json!({}), json!({"optionId": "nothing"}), json!({"outcome": "maybe"}), json!({"optionId": 7})] {
@@ -107,7 +109,7 @@ async fn the_bridge_answers_first() {
     let shown = shared.until("turn.completed").await;
     let body = resolved(&shown);
     assert_eq!((&body["by"], &body["outcome"], &body["reason"]), (&json!("owner"), &json!("allow_once"), &json!("looks fine")));
-    // The editor's question is withdrawn; a late answer of its is nothing.
+    // The request to the editor is withdrawn. A second answer is an error.
     shared.agent.answer(&prompt).await.unwrap();
     assert_eq!(shared.agent.asked, []);
     assert_eq!(answer(&shared.bridge, yes).send().await.error(), (404, "not_found".into()));
@@ -115,12 +117,12 @@ async fn the_bridge_answers_first() {
 }
 
 #[tokio::test]
-async fn the_editor_answers_first() {
-    let mut shared = Shared::new(asks(1), &[]).await;
+async fn editor_answers_permission_first() {
+    let mut shared = Shared::new(permission_steps(1), &[]).await;
     let session = shared.session.clone();
     shared.agent.replies.push_back(Reply::Pick("reject_once"));
     let prompt = shared.agent.prompt(&session, "go").await;
-    let id = shared.question().await;
+    let id = shared.permission_requested().await;
     let shown = shared.until("turn.completed").await;
     let body = resolved(&shown);
     assert_eq!((&body["by"], &body["outcome"]), (&json!("client"), &json!("reject_once")));
@@ -131,11 +133,11 @@ async fn the_editor_answers_first() {
     shared.finish().await;
 }
 
-/// Both at the same moment: one answer counts, and each is told whether it was theirs.
+/// Both clients answer at the same time: one answer counts, and each client learns which.
 #[tokio::test]
-async fn both_answer_at_once() {
+async fn one_of_two_simultaneous_answers_counts() {
     const ROUNDS: usize = 20;
-    let mut shared = Shared::new(asks(ROUNDS), &[]).await;
+    let mut shared = Shared::new(permission_steps(ROUNDS), &[]).await;
     let session = shared.session.clone();
     shared.agent.may_cross = true;
     let mut wins = [0, 0];
@@ -171,14 +173,14 @@ async fn both_answer_at_once() {
     }
 }
 
-/// A client of the bridge is asked although the editor did not prompt, and the editor too.
+/// Permission requests of a turn that an HTTP client started go to that client and to the editor.
 #[tokio::test]
-async fn who_prompts_over_the_bridge_can_be_asked() {
-    let mut shared = Shared::new(asks(2), &[]).await;
+async fn http_client_answers_permission_of_its_own_prompt() {
+    let mut shared = Shared::new(permission_steps(2), &[]).await;
     let session = shared.session.clone();
     for (number, form) in ["respond-async", "wait=1"].into_iter().enumerate() {
         let mut waiting = shared.bridge.prompt(&session, "go").header("prefer", form).open().await;
-        let id = shared.question().await;
+        let id = shared.permission_requested().await;
         shared.bridge.post(&format!("/v1/permissions/{id}"), &json!({"outcome": "allow_once"})).expect(200).await;
         let shown = shared.until("turn.completed").await;
         assert_eq!(resolved(&shown)["by"], "owner");

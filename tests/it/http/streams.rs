@@ -1,10 +1,10 @@
-//! Events as streams: history, then live, without a seam; cursors that outlive everything.
+//! Event streams: history, then live events without gaps or duplicates; cursors that stay valid.
 
 use serde_json::{Value, json};
 
 use crate::harness::{Events, Home, Shown};
 
-fn say(text: &str) -> Value {
+fn slow_text(text: &str) -> Value {
     json!({"text": text, "chunk_chars": 1, "delay_ms": 1})
 }
 
@@ -16,8 +16,8 @@ fn ids(shown: &[Shown]) -> Vec<u64> {
     shown.iter().map(|shown| shown.id).collect()
 }
 
-/// A stream that goes on behind `shown`: nothing comes twice.
-async fn behind(events: &mut Events, shown: &[Shown]) -> u64 {
+/// Asserts that the next event of the stream directly follows `shown`.
+async fn assert_continues(events: &mut Events, shown: &[Shown]) -> u64 {
     let last = shown.last().unwrap().id;
     let next = events.next().await.unwrap().id;
     assert_eq!(next, last + 1);
@@ -25,12 +25,12 @@ async fn behind(events: &mut Events, shown: &[Shown]) -> u64 {
 }
 
 #[tokio::test]
-async fn history_then_live() {
+async fn stream_sends_history_then_live_events() {
     let home = Home::new();
-    let server = home.serve_script(json!([say("abcdefghij"), say("klmnopqrst"), say("uvwxyz")]), &[]).await;
+    let server = home.serve_script(json!([slow_text("abcdefghij"), slow_text("klmnopqrst"), slow_text("uvwxyz")]), &[]).await;
     let session = server.new_session(&home).await;
     server.prompt(&session, "a").expect(200).await;
-    // One that comes in the midst of a turn, one that was there before it, one that comes behind it.
+    // One reader connects before a turn, one during the turn, one after the turn.
     let mut early = server.follow(&session).events().await;
     let mut seen = early.history().await;
     assert_eq!(early.synced, Some(seen.last().unwrap().id));
@@ -50,19 +50,20 @@ async fn history_then_live() {
     }
     drop(early);
     server.begin(&session, "c").await;
-    assert_eq!(behind(&mut late, &history).await, behind(&mut middle, &live).await);
+    assert_eq!(assert_continues(&mut late, &history).await, assert_continues(&mut middle, &live).await);
     late.until("turn.completed").await;
     server.stop().await;
-    // The server's end is the stream's, and a proper one.
+    // The stream ends properly when the server stops.
     assert!(late.next().await.is_none());
 }
 
 #[tokio::test]
-async fn a_reader_chooses_where_and_what() {
+async fn stream_is_filtered_by_cursor_type_and_turn() {
     let home = Home::new();
     home.put("a.txt", "one\n");
     let read = json!({"name": "read", "input": {"file_path": "a.txt"}});
-    let server = home.serve_script(json!([{"text": "reads", "tool_calls": [read]}, say("end"), say("second")]), &[]).await;
+    let server =
+        home.serve_script(json!([{"text": "reads", "tool_calls": [read]}, slow_text("end"), slow_text("second")]), &[]).await;
     let session = server.new_session(&home).await;
     server.prompt(&session, "a").expect(200).await;
     let turn = server.begin(&session, "b").await;
@@ -114,9 +115,9 @@ async fn a_reader_chooses_where_and_what() {
     server.stop().await;
 }
 
-/// A cursor is a number of this stream, or an error.
+/// A cursor that is not a number of this stream is an error.
 #[tokio::test]
-async fn absurd_cursors_are_refused() {
+async fn invalid_cursors_are_refused() {
     let home = Home::new();
     let server = home.serve_script(json!([]), &[]).await;
     let session = server.new_session(&home).await;
@@ -144,17 +145,17 @@ async fn absurd_cursors_are_refused() {
             let answer = server.get(&format!("{path}?{query}")).send().await;
             assert_eq!(answer.error(), (400, "invalid_params".into()), "{path} {query}");
         }
-        // None at all is the beginning.
+        // An empty cursor is the start of the stream.
         server.get(path).header("last-event-id", "").events().await.history().await;
     }
     server.stop().await;
 }
 
-/// A stream does not end with its session's opening, but with its session.
+/// A stream stays open when its session is closed and ends when the session is deleted.
 #[tokio::test]
-async fn a_stream_outlives_the_close() {
+async fn stream_stays_open_after_close() {
     let home = Home::new();
-    let server = home.serve_script(json!([say("one")]), &[]).await;
+    let server = home.serve_script(json!([slow_text("one")]), &[]).await;
     let session = server.new_session(&home).await;
     let mut reader = server.follow(&session).events().await;
     for _ in 0..5 {
@@ -176,11 +177,11 @@ async fn a_stream_outlives_the_close() {
     server.stop().await;
 }
 
-/// Pieces of a message may be gone; the message is not.
+/// History without the pruned deltas still contains the whole messages.
 #[tokio::test]
-async fn pruned_deltas_leave_the_messages() {
+async fn pruned_deltas_keep_the_messages() {
     let home = Home::new();
-    let server = home.serve_script(json!([say("abcdefghijklmnop")]), &[]).await;
+    let server = home.serve_script(json!([slow_text("abcdefghijklmnop")]), &[]).await;
     let session = server.new_session(&home).await;
     server.prompt(&session, "go").expect(200).await;
     let before = { server.follow(&session).events().await }.history().await;
@@ -198,11 +199,11 @@ async fn pruned_deltas_leave_the_messages() {
     server.stop().await;
 }
 
-/// All sessions in one stream: each event once, in one order, that stays the same behind a restart.
+/// The stream of all sessions has each event once, in an order that survives a restart.
 #[tokio::test]
-async fn one_stream_of_all() {
+async fn stream_of_all_sessions_keeps_order_across_restart() {
     let home = Home::new();
-    let server = home.serve_script(json!([say("abcdefgh")]), &[]).await;
+    let server = home.serve_script(json!([slow_text("abcdefgh")]), &[]).await;
     let mut live = server.get("/v1/events").events().await;
     live.history().await;
     let mut sessions = Vec::new();
@@ -222,7 +223,7 @@ async fn one_stream_of_all() {
     }
     let cursor = seen[seen.len() / 2].id;
     server.kill().await;
-    let server = home.serve_script(json!([say("abcdefgh")]), &[]).await;
+    let server = home.serve_script(json!([slow_text("abcdefgh")]), &[]).await;
     let mut resumed = server.get("/v1/events?types=message.*,turn.*").header("last-event-id", &cursor.to_string()).events().await;
     let expected: Vec<u64> =
         ids(&seen.iter().filter(|one| one.id > cursor && one.kind() != "usage.updated").cloned().collect::<Vec<_>>());
@@ -232,12 +233,12 @@ async fn one_stream_of_all() {
     server.stop().await;
 }
 
-/// What another process does in a session is seen here, too.
+/// A stream shows the events that another process adds to a session.
 #[tokio::test]
-async fn another_process_is_followed() {
+async fn stream_shows_events_of_another_process() {
     let home = Home::new();
-    let (mut agent, session) = home.session(json!([say("abcdefghij"), say("klm")]), &[]).await;
-    let server = home.serve_script(json!([say("mine")]), &[]).await;
+    let (mut agent, session) = home.session(json!([slow_text("abcdefghij"), slow_text("klm")]), &[]).await;
+    let server = home.serve_script(json!([slow_text("mine")]), &[]).await;
     let mut one = server.follow(&session).events().await;
     let mut all = server.get("/v1/events").events().await;
     one.history().await;
@@ -254,7 +255,7 @@ async fn another_process_is_followed() {
     let busy = server.prompt(&session, "c").send().await;
     assert_eq!(busy.error(), (409, "session_busy".into()));
     assert_eq!(busy.json()["error"]["details"]["ownerPid"], agent.pid);
-    // Where it is given up, this one takes it, and its readers go on.
+    // This server opens the session after the other process exits, and the readers continue.
     agent.finish().await;
     server.prompt(&session, "c").expect(200).await;
     let last = one.until("turn.completed").await;
@@ -262,15 +263,15 @@ async fn another_process_is_followed() {
     server.stop().await;
 }
 
-/// A token with roots follows a session, which then moves elsewhere: the stream ends, and shows
-/// nothing from there.
+/// The stream of a token with roots ends when the session moves outside the roots, and shows no
+/// events from there.
 #[tokio::test]
 async fn stream_ends_when_its_session_leaves_the_roots_of_the_token() {
     let home = Home::new();
     for dir in ["inner", "other"] {
         std::fs::create_dir_all(home.work().join(dir)).unwrap();
     }
-    let server = home.serve_script(json!([say("inside"), say("outside")]), &[]).await;
+    let server = home.serve_script(json!([slow_text("inside"), slow_text("outside")]), &[]).await;
     let (inner, other) = (home.work().join("inner"), home.work().join("other"));
     let made = home.run(&["token", "new", "narrow", "--root", inner.to_str().unwrap()], "").await;
     let narrow = server.with(made.stdout.trim());
@@ -286,7 +287,7 @@ async fn stream_ends_when_its_session_leaves_the_roots_of_the_token() {
     assert!(seen.iter().all(|shown| !shown.event.to_string().contains("other")), "{seen:?}");
     assert!(seen.iter().all(|shown| shown.kind() == "session.updated"), "{seen:?}");
     assert_eq!(narrow.follow(&session).send().await.error(), (403, "forbidden".into()));
-    // The stream of all sessions goes on with those inside.
+    // The stream of all sessions continues with the sessions inside the roots.
     let next = narrow.post("/v1/sessions", &json!({"cwd": inner})).expect(201).await;
     let shown = all.until("session.created").await;
     assert_eq!(shown.last().unwrap().event["sessionId"], next["sessionId"]);

@@ -1,4 +1,5 @@
-//! What a bridge tells of itself: numbers for Prometheus, a line a request, traces. And what it never tells.
+//! Telemetry of the HTTP server: Prometheus metrics, one log line per request, traces. No telemetry
+//! contains secrets.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Instant;
@@ -12,12 +13,12 @@ use crate::harness::{Ask, Bridge, Collector, Home};
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const PARENT: &str = "00f067aa0ba902b7";
 
-/// A step that runs a command, and one that says something.
+/// One step that runs a command, and one step with only text.
 fn steps() -> Value {
     json!([{"text": "one", "tool_calls": [{"name": "bash", "input": {"command": "true"}}]}, {"text": "two"}])
 }
 
-/// Values of the metrics by their name with labels, as Prometheus reads them.
+/// Values of the metrics, keyed by name with labels.
 async fn metrics(bridge: &Bridge) -> HashMap<String, f64> {
     let answer = bridge.get("/metrics").send().await;
     let media = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -28,7 +29,7 @@ async fn metrics(bridge: &Bridge) -> HashMap<String, f64> {
 }
 
 #[tokio::test]
-async fn metrics_tell_what_was_done() {
+async fn metrics_count_turns_tools_and_requests() {
     let home = Home::new();
     let server = home.serve_script(steps(), &["--mode", "auto"]).await;
     for ask in [server.get("/metrics").without("authorization"), server.get("/metrics").header("authorization", "Bearer x")] {
@@ -66,9 +67,9 @@ async fn metrics_tell_what_was_done() {
     server.stop().await;
 }
 
-/// What anybody may make up makes no new series.
+/// Names invented by clients create no new metric series.
 #[tokio::test]
-async fn made_up_names_are_not_told_apart() {
+async fn invented_names_create_no_metric_series() {
     let home = Home::new();
     let server = home.serve_script(json!([]), &[]).await;
     let strange = async |round: u32| {
@@ -93,7 +94,7 @@ async fn made_up_names_are_not_told_apart() {
 }
 
 #[tokio::test]
-async fn traces_are_below_the_callers() {
+async fn traces_continue_the_trace_of_the_caller() {
     let home = Home::new();
     let collector = Collector::start().await;
     home.config(&format!("[telemetry]\notlp_endpoint = \"http://{}\"\n", collector.address));
@@ -115,7 +116,7 @@ async fn traces_are_below_the_callers() {
     assert_eq!(find("turn").parent, find("request").id);
     assert_eq!(find("model").parent, find("turn").id);
     assert_eq!(find("tool").parent, find("turn").id);
-    // Others have traces of their own.
+    // Requests without a `traceparent` header have their own traces.
     assert!(spans.iter().any(|span| span.name == "request" && span.trace != TRACE), "{spans:#?}");
     for secret in ["a secret of ours", &home.token()] {
         let shows = |body: &[u8]| body.windows(secret.len()).any(|window| window == secret.as_bytes());
@@ -123,9 +124,9 @@ async fn traces_are_below_the_callers() {
     }
 }
 
-/// A collector that takes connections and says nothing: nobody waits for it but the exit, and that not long.
+/// A collector that accepts connections and never answers delays only the exit, for a bounded time.
 #[tokio::test]
-async fn a_collector_that_hangs_delays_only_the_exit() {
+async fn hanging_collector_delays_only_the_exit() {
     let home = Home::new();
     let hung = TcpListener::bind("127.0.0.1:0").await.unwrap();
     home.config(&format!("[telemetry]\notlp_endpoint = \"http://{}\"\n", hung.local_addr().unwrap()));
@@ -143,9 +144,9 @@ async fn a_collector_that_hangs_delays_only_the_exit() {
     assert!(took < 3 * limits::TRACES_SENT, "the end took {took:?}");
 }
 
-/// One line a request, and nothing in any line that is not everybody's: at whatever level.
+/// The log has one line per request and no secrets, at every log level.
 #[tokio::test]
-async fn the_log_has_a_line_a_request_and_no_secrets() {
+async fn log_has_one_line_per_request_and_no_secrets() {
     for level in ["", "trace", "trace,nuncio=trace,hyper=trace,jsonrpsee=trace,jsonrpsee_server=trace,soketto=trace"] {
         let home = Home::new();
         if !level.is_empty() {

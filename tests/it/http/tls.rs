@@ -1,4 +1,4 @@
-//! The bridge behind a certificate of its own.
+//! The HTTP server with its own TLS certificate.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
 use crate::harness::{Home, bounded};
 
 #[tokio::test]
-async fn tls_is_spoken_and_nothing_else() {
+async fn server_with_certificate_accepts_only_tls() {
     let home = Home::new();
     let made = rcgen::generate_simple_self_signed(["localhost".to_string()]).unwrap();
     let (certificate, key) = (home.data().join("chain.pem"), home.data().join("key.pem"));
@@ -33,7 +33,7 @@ async fn tls_is_spoken_and_nothing_else() {
     bounded("an answer", stream.read_to_string(&mut answer)).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("{\"status\":\"ok\"}"), "{answer}");
 
-    // In the clear there is no answer.
+    // A plaintext request gets no HTTP answer.
     let mut stream = TcpStream::connect(server.address).await.unwrap();
     stream.write_all(b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
     let mut answer = Vec::new();
