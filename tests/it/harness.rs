@@ -1,5 +1,6 @@
-//! The test client: the real binary in a home of its own, spoken to over its pipes. It asserts its server's manners: every line is
-//! a JSON-RPC message, every answer has its request, and after the end of the input nothing is left running.
+//! The test client: starts the real binary in a home of its own and exchanges messages over pipes.
+//! The client asserts that every line is a JSON-RPC message, that every answer has a request, and
+//! that no process is left after the end of the input.
 
 mod collector;
 mod editor;
@@ -37,10 +38,10 @@ pub use updates::{kinds, notices, of, text, tool};
 
 use crate::process::marked;
 
-/// Longest wait for anything that should come.
+/// Maximum wait for an expected message or event.
 pub const LIMIT: Duration = Duration::from_secs(30);
 
-/// Waits, but not forever.
+/// Waits for a future and panics after [`LIMIT`].
 pub async fn bounded<T>(what: &str, future: impl Future<Output = T>) -> T {
     match tokio::time::timeout(LIMIT, future).await {
         Ok(value) => value,
@@ -48,12 +49,13 @@ pub async fn bounded<T>(what: &str, future: impl Future<Output = T>) -> T {
     }
 }
 
-/// What the client does with a `session/request_permission`.
+/// The client's reply to a `session/request_permission`.
 #[derive(Clone, Debug)]
 pub enum Reply {
-    /// Picks the option of that kind: `allow_once`, `allow_always`, `reject_once`, `reject_always`.
+    /// Selects the option of this kind: `allow_once`, `allow_always`, `reject_once`,
+    /// `reject_always`.
     Pick(&'static str),
-    /// Says nothing; the question stands in [`Agent::asked`].
+    /// Sends no answer; the question stays in [`Agent::asked`].
     Never,
     /// Answers with this result.
     Result(Value),
@@ -61,27 +63,27 @@ pub enum Reply {
     Error,
 }
 
-/// A running `nuncio acp` and the client at its other end. Reading happens only while something is awaited.
+/// A running `nuncio acp` and its client. The client reads only while a test awaits a frame.
 pub struct Agent {
     child: Child,
     pub pid: u32,
     stdin: Option<ChildStdin>,
     stdout: ChildStdout,
     buffer: Vec<u8>,
-    /// Stands in the environment of all that it starts.
+    /// Marker in the environment of all processes that the agent starts.
     pub marker: String,
-    /// Everything that was received, in order.
+    /// All received frames, in order.
     pub frames: Vec<Value>,
-    /// Answers to permission questions, first the next one; then `otherwise`.
+    /// Replies to the next permission questions, in order. `otherwise` is the reply after the last.
     pub replies: VecDeque<Reply>,
     pub otherwise: Reply,
-    /// Questions that were asked and neither answered nor withdrawn: id and params.
+    /// Open questions (neither answered nor withdrawn): id and params.
     pub asked: Vec<(Value, Value)>,
-    /// Its hands, which it lends.
+    /// The editor that answers `fs/*` and `terminal/*` requests.
     pub editor: Option<Editor>,
-    /// Whether an answer of ours may cross the withdrawal of its question.
+    /// Whether the client's answer may cross the withdrawal of its question.
     pub may_cross: bool,
-    /// Requests that have no answer yet, by their id as JSON, with how many were sent under it.
+    /// Requests without an answer: the id as JSON, and the number of requests sent with that id.
     open: HashMap<String, usize>,
     nulls_allowed: usize,
     next_id: u64,
@@ -110,7 +112,7 @@ impl Agent {
         }
     }
 
-    /// Writes bytes as they are; answers to the ids in them, or with the id null, are expected.
+    /// Writes bytes unchanged. Answers to the ids in the bytes, or with the id null, are expected.
     pub async fn raw(&mut self, bytes: &[u8]) {
         for line in bytes.split(|byte| *byte == b'\n') {
             match serde_json::from_slice::<Value>(line) {
@@ -165,12 +167,12 @@ impl Agent {
         self.answer(&id).await
     }
 
-    /// The same where an error is a failure of the test.
+    /// Sends a request and returns its result. An error fails the test.
     pub async fn call(&mut self, method: &str, params: Value) -> Value {
         self.request(method, params).await.unwrap_or_else(|error| panic!("{method}: {error}"))
     }
 
-    /// Reads until a frame that fits.
+    /// Reads until a frame for which `fits` is true.
     pub async fn until(&mut self, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
         let before = self.frames.len();
         let wait = async {
@@ -188,12 +190,12 @@ impl Agent {
         }
     }
 
-    /// Reads until an update of that kind.
+    /// Reads until an update of this kind.
     pub async fn until_update(&mut self, kind: &str) -> Value {
         self.until(kind, |frame| frame["params"]["update"]["sessionUpdate"] == kind).await["params"]["update"].clone()
     }
 
-    /// The next frame; none at the end of the output. Cancel-safe as far as frames are not lost.
+    /// The next frame; none at the end of the output. Cancelling the call loses no frame.
     pub async fn frame(&mut self) -> Option<Value> {
         let mut looked_at = 0;
         let line = loop {
@@ -230,7 +232,7 @@ impl Agent {
             (Some("session/update"), None) => {}
             (Some(method), Some(id)) if self.editor.is_some() => {
                 let editor = self.editor.as_mut().unwrap();
-                // Whoever has said all is not heard any more.
+                // After the end of the input no answer can be sent.
                 if let (Some(answer), Some(_)) = (editor.answer(id, method, &frame["params"]), &self.stdin) {
                     self.message(answer).await;
                 }
@@ -286,7 +288,8 @@ impl Agent {
         self.message(message).await;
     }
 
-    /// Ends the input: everything is said, the exit code is 0, nothing is left running. Returns all frames.
+    /// Ends the input, and asserts that all requests are answered, that the exit code is 0 and that
+    /// no process is left. Returns all frames.
     pub async fn finish(mut self) -> Vec<Value> {
         drop(self.stdin.take());
         bounded("the end of the output", async { while self.frame().await.is_some() {} }).await;
@@ -300,7 +303,8 @@ impl Agent {
         std::mem::take(&mut self.frames)
     }
 
-    /// Kills it with -9: within the bound of [`gone`], nothing of it is left. Returns what the client was shown: all whole lines.
+    /// Kills the agent with SIGKILL, and asserts that no process is left within the bound of
+    /// [`gone`]. Returns all frames that were received as complete lines.
     pub async fn kill(mut self) -> Vec<Value> {
         self.child.start_kill().unwrap();
         bounded("the end of a killed agent", self.child.wait()).await.unwrap();

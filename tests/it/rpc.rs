@@ -1,5 +1,5 @@
-//! A JSON-RPC connection over any byte stream: requests, cancellation, order and barriers, with both
-//! framings.
+//! A JSON-RPC connection over any byte stream: requests, cancellation, order and barriers, with
+//! both framings.
 
 use std::future::ready;
 use std::io;

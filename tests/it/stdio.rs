@@ -1,4 +1,4 @@
-//! The ACP door, bad input first: each line gets its one right answer, and the connection lives on.
+//! ACP over stdio. Each bad line gets one specific answer and the connection continues.
 
 mod client_files;
 mod clients;
@@ -17,14 +17,15 @@ use serde_json::{Value, json};
 
 use crate::harness::{Agent, Home};
 
-/// What a bad line is answered with: id, code, and a word of the message. None: nothing.
+/// The expected answer to a bad line: id, code and a word of the message. None: no answer.
 type Expected = Option<(Value, i64, &'static str)>;
 
 async fn check(agent: &mut Agent, line: &[u8], expected: Expected) {
     let shown = String::from_utf8_lossy(&line[..line.len().min(200)]).into_owned();
     let before = agent.frames.len();
     agent.raw(line).await;
-    // Answered after the bad line, so what the bad line brought is there by then.
+    // `session/list` is answered after the bad line, so the answer to the bad line has been
+    // received.
     agent.call("session/list", json!({})).await;
     let frames = &agent.frames[before..agent.frames.len() - 1];
     match (frames, expected) {
@@ -41,18 +42,18 @@ async fn check(agent: &mut Agent, line: &[u8], expected: Expected) {
 }
 
 #[tokio::test]
-async fn bad_lines_are_answered_and_the_connection_lives_on() {
+async fn bad_lines_are_answered_and_connection_continues() {
     let home = Home::new();
     let mut agent = home.start(&["--model", &home.script(json!([]))]).await;
     agent.call("initialize", json!({"protocolVersion": 1})).await;
     let null = |code, word| Some((Value::Null, code, word));
     let seven = |code, word| Some((json!(7), code, word));
     let cases: &[(&str, Expected)] = &[
-        // No JSON.
+        // Invalid JSON.
         ("{", null(-32700, "not JSON")),
         ("nonsense", null(-32700, "not JSON")),
         (r#"{"jsonrpc":"2.0","id":7,"method":"session/list"} {}"#, null(-32700, "not JSON")),
-        // No message.
+        // Valid JSON, invalid messages.
         ("7", null(-32600, "object")),
         ("\"text\"", null(-32600, "object")),
         ("null", null(-32600, "object")),
@@ -70,7 +71,7 @@ async fn bad_lines_are_answered_and_the_connection_lives_on() {
         (r#"{"jsonrpc":"2.0","id":7,"method":null}"#, seven(-32600, "method")),
         (r#"{"jsonrpc":"2.0","id":7}"#, seven(-32600, "method")),
         (r#"{"jsonrpc":"2.0","id":7,"result":1,"error":{}}"#, seven(-32600, "has both")),
-        // Methods and params.
+        // Invalid methods and params.
         (r#"{"jsonrpc":"2.0","id":7,"method":"no/such"}"#, seven(-32601, "no/such")),
         (r#"{"jsonrpc":"2.0","id":7,"method":""}"#, seven(-32601, "method")),
         (r#"{"jsonrpc":"2.0","id":"seven","method":"no/such"}"#, Some((json!("seven"), -32601, "no/such"))),
@@ -101,7 +102,7 @@ async fn bad_lines_are_answered_and_the_connection_lives_on() {
             r#"{"jsonrpc":"2.0","id":7,"method":"session/set_mode","params":{"sessionId":"x","modeId":"x"}}"#,
             seven(-32602, "modeId"),
         ),
-        // Nobody is answered.
+        // Lines without an answer.
         (r#"{"jsonrpc":"2.0","id":99,"result":{}}"#, None),
         (r#"{"jsonrpc":"2.0","id":"99","error":{"code":1,"message":""}}"#, None),
         (r#"{"jsonrpc":"2.0","method":"no/such"}"#, None),
@@ -128,7 +129,7 @@ async fn bad_lines_are_answered_and_the_connection_lives_on() {
 }
 
 #[tokio::test]
-async fn an_over_long_line_is_skipped() {
+async fn overlong_line_is_skipped() {
     let home = Home::new();
     let mut agent = home.start(&["--model", &home.script(json!([]))]).await;
     let mut line = vec![b'x'; 33 << 20];
@@ -138,7 +139,7 @@ async fn an_over_long_line_is_skipped() {
 }
 
 #[tokio::test]
-async fn a_last_line_without_an_end_counts() {
+async fn last_line_without_newline_is_processed() {
     let home = Home::new();
     let mut agent = home.start(&["--model", &home.script(json!([]))]).await;
     agent.raw(br#"{"jsonrpc":"2.0","id":"last","method":"initialize","params":{"protocolVersion":1}}"#).await;
@@ -149,7 +150,7 @@ async fn a_last_line_without_an_end_counts() {
 }
 
 #[tokio::test]
-async fn an_id_that_is_in_use_is_refused() {
+async fn request_id_in_use_is_refused() {
     let home = Home::new();
     let (mut agent, session) = home.session(json!([{"text": "long", "chunk_chars": 1, "delay_ms": 60_000}]), &[]).await;
     let running = agent.prompt(&session, "go").await;
@@ -165,7 +166,7 @@ async fn an_id_that_is_in_use_is_refused() {
 }
 
 #[tokio::test]
-async fn what_nuncio_says_of_itself() {
+async fn initialize_returns_version_and_capabilities() {
     let home = Home::new();
     let mut agent = home.start(&["--model", "anthropic/no-key-is-needed-for-this"]).await;
     for version in [1, 0, 2, 65535] {

@@ -1,4 +1,5 @@
-//! A collector of traces: takes OTLP over HTTP (opentelemetry-proto, `ExportTraceServiceRequest` in protobuf) and keeps what it was sent.
+//! A collector of traces: receives OTLP over HTTP (opentelemetry-proto, `ExportTraceServiceRequest`
+//! in protobuf) and keeps the requests.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -12,14 +13,14 @@ pub struct Collector {
     _accepting: tokio::task::JoinHandle<()>,
 }
 
-/// One request to it.
+/// One request to the collector.
 #[derive(Clone, Debug)]
 pub struct Export {
     pub path: String,
     pub body: Vec<u8>,
 }
 
-/// Ids in hexadecimal digits; no parent is empty.
+/// A span. Ids are hexadecimal digits; the parent of a root span is empty.
 #[derive(Debug)]
 pub struct Span {
     pub trace: String,
@@ -47,7 +48,7 @@ impl Collector {
     }
 }
 
-/// Takes requests until the connection ends, one after the other.
+/// Serves the requests of a connection, one after another, until the connection ends.
 async fn serve(stream: TcpStream, into: Arc<Mutex<Vec<Export>>>) -> std::io::Result<()> {
     let mut stream = BufReader::new(stream);
     loop {
@@ -71,7 +72,8 @@ async fn serve(stream: TcpStream, into: Arc<Mutex<Vec<Export>>>) -> std::io::Res
 }
 
 impl Export {
-    /// ResourceSpans (1) → ScopeSpans (2) → Span (2): trace_id 1, span_id 2, parent_span_id 4, name 5.
+    /// ResourceSpans (1) → ScopeSpans (2) → Span (2): trace_id 1, span_id 2, parent_span_id 4,
+    /// name 5.
     pub fn spans(&self) -> Vec<Span> {
         let mut spans = Vec::new();
         for resource in fields(&self.body, 1) {
@@ -91,7 +93,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The length-delimited fields of a message that have this number (protobuf's encoding, wire type 2).
+/// The length-delimited fields of a message with this number (protobuf encoding, wire type 2).
 fn fields(mut message: &[u8], wanted: u64) -> Vec<&[u8]> {
     let mut found = Vec::new();
     while !message.is_empty() {

@@ -1,4 +1,5 @@
-//! The editor's side of `fs/*` and `terminal/*`: buffers that may not be saved, real commands in its terminals, and bad manners.
+//! The editor's side of `fs/*` and `terminal/*`: unsaved buffers, real commands in terminals, and
+//! faulty behaviours.
 
 use std::collections::HashMap;
 use std::os::unix::process::ExitStatusExt;
@@ -9,41 +10,44 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-/// What an editor does with a request.
+/// The behaviour of an editor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Manner {
-    /// What it should; what it is given to write it saves.
+    /// Correct; writes are saved to disk.
     Saves,
-    /// The same, but it only changes its buffer.
+    /// Correct; writes change only the buffer.
     Buffers,
-    /// Every request is answered with an internal error: the user refused it.
+    /// Answers every request with an internal error (-32603), as for a refusal by the user.
     Errs,
-    /// No method exists (-32601).
+    /// Supports no method (-32601).
     Lacks,
-    /// No file is found (-32002); what is written is saved.
+    /// Finds no file to read (-32002); writes are saved.
     FindsNothing,
-    /// Refuses to read files named `secret…` and to write files named `locked…`; else like `Saves`.
+    /// Refuses to read files named `secret…` and to write files named `locked…`; otherwise like
+    /// `Saves`.
     Refuses,
     Silent,
-    /// It says that it has written, and has not.
+    /// Confirms writes without writing.
     Lies,
-    /// It has no method for reading, and saves what it is given.
+    /// Supports no reading; writes are saved.
     CannotRead,
-    /// It reads, and has no method for writing.
+    /// Supports reading, but no writing.
     CannotWrite,
-    /// CodeCompanion: reads the disk; writes into an open buffer, line by line, and saves that with one more line end.
+    /// Like CodeCompanion: reads the disk; writes into an open buffer, line by line, and saves the
+    /// buffer with one extra line end.
     AddsBlankLine,
-    /// Avante: an open buffer is read without its final newline; what is written goes to the disk as it is.
+    /// Like Avante: reads an open buffer without its final newline; writes go to the disk
+    /// unchanged.
     DropsFinalNewline,
-    /// What is written is saved, but every read returns the text of the first one.
+    /// Saves writes, but every read returns the text of the first read.
     Stale,
-    /// What is written is formatted (spaces around `=`), and saved.
+    /// Formats written text (spaces around `=`) and saves it.
     Formats,
-    /// It writes the file and then does not answer: Avante, where the buffer is not saved.
+    /// Writes the file and does not answer, like Avante with an unsaved buffer.
     WritesSilently,
-    /// Its answer to a write is a text, and nothing is written: Avante, where the directory is missing.
+    /// Answers a write with a string and does not write, like Avante when the directory is missing.
     Malformed,
-    /// While it reads a file, somebody else adds a line to it.
+    /// Another program appends a line to a file while the editor reads the file.
     Disturbed,
 }
 
@@ -56,11 +60,11 @@ fn failure(error: std::io::Error) -> Failure {
 
 pub struct Editor {
     pub manner: Manner,
-    /// What it has open and not saved.
+    /// Unsaved buffers.
     pub buffers: HashMap<PathBuf, String>,
-    /// The methods that were called, in order.
+    /// The called methods, in order.
     pub calls: Vec<String>,
-    /// The first text that was read of a file.
+    /// The text of the first read of each file.
     first: HashMap<PathBuf, String>,
     terminals: HashMap<String, Terminal>,
     later: (mpsc::UnboundedSender<Value>, mpsc::UnboundedReceiver<Value>),
@@ -84,17 +88,17 @@ impl Editor {
         Editor { buffers, ..Editor::new(manner) }
     }
 
-    /// What it says that it can do.
+    /// The client capabilities of an editor.
     pub fn capabilities() -> Value {
         json!({"fs": {"readTextFile": true, "writeTextFile": true}, "terminal": true})
     }
 
-    /// An answer that comes later.
+    /// The next deferred answer.
     pub async fn later(&mut self) -> Value {
         self.later.1.recv().await.expect("it has a sender itself")
     }
 
-    /// The answer to a request; none: it comes later, or never.
+    /// The answer to a request; none if the answer is deferred or never sent.
     pub fn answer(&mut self, id: &Value, method: &str, params: &Value) -> Option<Value> {
         self.calls.push(method.into());
         let done = match self.manner {
@@ -214,7 +218,7 @@ impl Editor {
     }
 
     fn kill(&self, terminal: &str) {
-        // It may be over.
+        // The process group may have ended.
         let _ = kill_process_group(self.terminals[terminal].group, Signal::KILL);
     }
 }

@@ -1,4 +1,5 @@
-//! A reader of server-sent events. It may be dropped at any moment; its manners are asserted: ids only rise, `synced` comes once.
+//! A reader of server-sent events. The reader may be dropped at any time. The reader asserts that
+//! ids increase and that `synced` comes once.
 
 use std::collections::VecDeque;
 use std::io;
@@ -8,7 +9,7 @@ use serde_json::Value;
 use super::bounded;
 use super::http::{Connection, Head, Rest};
 
-/// One event of a stream: its cursor, and what it says.
+/// One event of a stream, with its cursor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shown {
     pub id: u64,
@@ -24,7 +25,7 @@ impl Shown {
 #[derive(Debug)]
 pub enum Frame {
     Event(Shown),
-    /// History is through, up to this cursor.
+    /// The history is complete up to this cursor.
     Synced(u64),
 }
 
@@ -33,7 +34,7 @@ pub struct Events {
     pub head: Head,
     rest: Rest,
     text: Vec<u8>,
-    /// How much of the text holds no end of a frame.
+    /// Length of the leading text that contains no end of a frame.
     looked: usize,
     ready: VecDeque<Frame>,
     /// The last id.
@@ -48,7 +49,7 @@ impl Events {
         Events { connection, head, rest, text: Vec::new(), looked: 0, ready: VecDeque::new(), last: 0, synced: None }
     }
 
-    /// The next frame; none at the proper end, an error where the connection breaks.
+    /// The next frame; none at the end of the stream, an error if the connection breaks.
     pub async fn try_frame(&mut self) -> io::Result<Option<Frame>> {
         while self.ready.is_empty() {
             if !self.connection.piece(&mut self.rest, &mut self.text).await? {
@@ -82,7 +83,7 @@ impl Events {
         }
     }
 
-    /// All events up to the first of that type.
+    /// All events up to the first of this type.
     pub async fn until(&mut self, kind: &str) -> Vec<Shown> {
         let mut seen = Vec::new();
         loop {

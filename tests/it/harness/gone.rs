@@ -1,4 +1,5 @@
-//! Waiting for the end of processes that are not our children: a descriptor each (pidfd_open(2)), which says when it ends.
+//! Waits for the end of processes that are not children of the test, with a descriptor for each
+//! process (pidfd_open(2)).
 
 use std::time::{Duration, Instant};
 
@@ -8,10 +9,10 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::process::marked;
 
-/// How long what was started may outlive the cancel or the death of nuncio.
+/// Maximum time that a started process may run after a cancel or after the end of nuncio.
 const BOUND: Duration = Duration::from_secs(2);
 
-/// Returns when nothing runs any more that has `marker` in its environment or arguments; panics when that takes too long.
+/// Waits until no process has `marker` in its environment or arguments. Panics after `BOUND`.
 pub async fn gone(marker: &str) {
     let marker = marker.to_string();
     tokio::task::spawn_blocking(move || wait(&marker)).await.unwrap();
@@ -25,7 +26,7 @@ fn wait(marker: &str) {
             return;
         }
         let pids = left.iter().filter_map(|pid| Pid::from_raw(*pid as i32));
-        // One that has ended meanwhile has no descriptor.
+        // `pidfd_open` fails for a process that has ended since the list was made.
         let fds: Vec<OwnedFd> = pids.filter_map(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()).collect();
         for fd in &fds {
             let time = until.saturating_duration_since(Instant::now());

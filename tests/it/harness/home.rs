@@ -1,4 +1,4 @@
-//! A place of its own for one test: settings and data, a directory to work in, scripts for the model.
+//! The directories of one test: settings and data, a work directory, scripts for the model.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -21,7 +21,7 @@ pub struct Home {
     environment: Mutex<Vec<(String, String)>>,
 }
 
-/// What a command said, and how it ended.
+/// The output and exit code of a command.
 #[derive(Debug)]
 pub struct Ran {
     pub code: i32,
@@ -44,17 +44,17 @@ impl Home {
         Home { dir, scripts: AtomicU32::new(0), environment: Mutex::default() }
     }
 
-    /// Where nuncio keeps its settings and its data.
+    /// The directory of nuncio's settings and data.
     pub fn data(&self) -> PathBuf {
         self.dir.path().join("home")
     }
 
-    /// The directory that sessions work in.
+    /// The work directory of sessions.
     pub fn work(&self) -> PathBuf {
         std::fs::canonicalize(self.dir.path()).unwrap().join("work")
     }
 
-    /// Writes a file below the work directory (or beside it: `../x`) and gives its path.
+    /// Writes a file below the work directory (or next to the directory: `../x`). Returns the path.
     pub fn put(&self, path: &str, content: &str) -> PathBuf {
         let path = self.work().join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -62,17 +62,17 @@ impl Home {
         path
     }
 
-    /// Text of a file of the work directory; none if it is not there.
+    /// Text of a file of the work directory; none if the file does not exist.
     pub fn get(&self, path: impl AsRef<Path>) -> Option<String> {
         std::fs::read_to_string(self.work().join(path)).ok()
     }
 
-    /// The user's settings.
+    /// Writes the user's settings.
     pub fn config(&self, toml: &str) {
         std::fs::write(self.data().join("config.toml"), toml).unwrap();
     }
 
-    /// A scripted model (`--model`): an array of steps.
+    /// Writes a scripted model, an array of steps. Returns the value for `--model`.
     pub fn script(&self, steps: Value) -> String {
         let number = self.scripts.fetch_add(1, Ordering::Relaxed);
         let path = self.dir.path().join(format!("script-{number}.json"));
@@ -80,7 +80,7 @@ impl Home {
         format!("scripted:{}", path.display())
     }
 
-    /// Sets a variable for every nuncio that is started from here on.
+    /// Sets an environment variable for all processes of nuncio that are started later.
     pub fn env(&self, name: &str, value: &str) {
         self.environment.lock().unwrap().push((name.into(), value.into()));
     }
@@ -94,7 +94,7 @@ impl Home {
         command
     }
 
-    /// `nuncio acp` with these flags.
+    /// Starts `nuncio acp` with these flags.
     pub async fn start(&self, flags: &[&str]) -> Agent {
         let marker = marker();
         let mut command = self.command(&["acp"]);
@@ -102,7 +102,8 @@ impl Home {
         Agent::new(command.spawn().unwrap(), marker)
     }
 
-    /// `nuncio acp` with a scripted model and more flags, initialized, with a session.
+    /// Starts `nuncio acp` with a scripted model and more flags, initializes it and creates a
+    /// session.
     pub async fn session(&self, steps: Value, flags: &[&str]) -> (Agent, String) {
         let model = self.script(steps);
         let mut agent = self.start(&[&["--model", &model], flags].concat()).await;
@@ -111,14 +112,14 @@ impl Home {
         (agent, session)
     }
 
-    /// Another command of nuncio, to its end.
+    /// Runs a command of nuncio to its end.
     pub async fn run(&self, arguments: &[&str], input: &str) -> Ran {
         let mut command = self.command(arguments);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         let write = async {
-            // One that does not read its input may be gone already.
+            // A command that does not read its input may have ended.
             let _ = stdin.write_all(input.as_bytes()).await;
             drop(stdin);
         };
@@ -128,14 +129,14 @@ impl Home {
         Ran { code, stdout: String::from_utf8(output.stdout).unwrap(), stderr: String::from_utf8(output.stderr).unwrap() }
     }
 
-    /// Runs a command to its end, as a user who can read everything here and write nothing.
+    /// Runs a command to its end as a user with read access and without write access to the home.
     pub async fn run_without_writing(&self, arguments: &[&str]) -> Ran {
         let entries = everything(self.dir.path());
         let mode = |path: &Path, mode: u32| std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
         entries.iter().for_each(|path| mode(path, if path.is_dir() { 0o555 } else { 0o444 }));
         let mut command = self.command(arguments);
         if rustix::process::geteuid().is_root() {
-            // Permissions do not bind root.
+            // File permissions do not apply to root.
             command.uid(65_534).gid(65_534);
         }
         let output = bounded(&format!("nuncio {arguments:?}"), command.stdin(Stdio::null()).output()).await.unwrap();
@@ -144,12 +145,12 @@ impl Home {
         Ran { code, stdout: String::from_utf8(output.stdout).unwrap(), stderr: String::from_utf8(output.stderr).unwrap() }
     }
 
-    /// A running command with its pipes, killed when it is dropped.
+    /// Starts a command with pipes. The command is killed on drop.
     pub fn spawn(&self, arguments: &[&str]) -> tokio::process::Child {
         self.command(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap()
     }
 
-    /// The log of a session, as another process reads it.
+    /// The log of a session, read by another process.
     pub async fn log(&self, session: &str) -> Vec<Value> {
         let ran = self.run(&["sessions", "show", session, "--json"], "").await;
         assert_eq!(ran.code, 0, "{ran:?}");
@@ -157,7 +158,7 @@ impl Home {
     }
 }
 
-/// `path` and all that is below it.
+/// `path` and all entries below it.
 fn everything(path: &Path) -> Vec<PathBuf> {
     let below = std::fs::read_dir(path).into_iter().flatten().flatten().flat_map(|entry| everything(&entry.path()));
     below.chain([path.to_path_buf()]).collect()

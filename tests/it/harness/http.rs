@@ -1,4 +1,5 @@
-//! HTTP/1.1 by hand, so that a test can say anything: requests as text, answers with their length or in chunks.
+//! A minimal HTTP/1.1 client that can send arbitrary requests: requests are text, answers have a
+//! length or are chunked.
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
@@ -9,7 +10,7 @@ use tokio::net::{TcpSocket, TcpStream};
 
 use super::{Events, bounded};
 
-/// Where a bridge listens, and a token for it.
+/// The address of a bridge, and a token.
 #[derive(Clone, Debug)]
 pub struct Bridge {
     pub address: SocketAddr,
@@ -37,7 +38,7 @@ impl Bridge {
     }
 }
 
-/// A request that is being put together.
+/// A request builder.
 #[derive(Clone, Debug)]
 pub struct Ask {
     address: SocketAddr,
@@ -48,7 +49,7 @@ pub struct Ask {
 }
 
 impl Ask {
-    /// In place of one of that name, if there is one.
+    /// Sets a header. A header of the same name is replaced.
     pub fn header(self, name: &str, value: &str) -> Ask {
         self.without(name).also(name, value)
     }
@@ -81,14 +82,14 @@ impl Ask {
         [text.as_bytes(), b"\r\n", &self.body].concat()
     }
 
-    /// Sends it, and leaves the answer unread.
+    /// Sends the request and leaves the answer unread.
     pub async fn open(&self) -> Connection {
         let mut connection = Connection::open(self.address).await.unwrap();
         connection.write(&self.bytes()).await.unwrap();
         connection
     }
 
-    /// The same from a client that takes hardly anything in.
+    /// Like `open`, with a small receive buffer.
     pub async fn open_narrow(&self) -> Connection {
         let socket = TcpSocket::new_v4().unwrap();
         socket.set_recv_buffer_size(4096).unwrap();
@@ -98,7 +99,7 @@ impl Ask {
         connection
     }
 
-    /// Sends it on a connection that is there already.
+    /// Sends the request on an open connection.
     pub async fn over(&self, connection: &mut Connection) -> Answer {
         connection.write(&self.bytes()).await.unwrap();
         connection.answer(&self.method).await
@@ -108,18 +109,18 @@ impl Ask {
         self.try_send().await.unwrap_or_else(|error| panic!("{} {}: {error}", self.method, self.path))
     }
 
-    /// The same where the server may be gone, or have enough.
+    /// Like `send`, for a server that may have ended or may refuse the request.
     pub async fn try_send(&self) -> io::Result<Answer> {
         let exchange = async {
             let mut connection = Connection::open(self.address).await?;
-            // One that refuses a body may not read it; it says so all the same.
+            // A server that refuses a body may answer without reading the body.
             let _ = connection.write(&self.bytes()).await;
             connection.try_answer(&self.method).await
         };
         bounded(&format!("{} {}", self.method, self.path), exchange).await
     }
 
-    /// The answer, which must have this status, as JSON.
+    /// The answer as JSON. Asserts the status.
     pub async fn expect(&self, status: u16) -> Value {
         let answer = self.send().await;
         assert_eq!(answer.status, status, "{} {}: {answer:?}", self.method, self.path);
@@ -143,7 +144,7 @@ impl Ask {
     }
 }
 
-/// Status and headers.
+/// Status and headers of an answer.
 #[derive(Clone, Debug)]
 pub struct Head {
     pub status: u16,
@@ -173,7 +174,7 @@ impl Answer {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    /// Status and code of an error, in its one envelope.
+    /// Status and code of an error. Asserts the error envelope.
     pub fn error(&self) -> (u16, String) {
         let error = &self.json()["error"];
         assert_eq!(error["requestId"].as_str(), self.header("x-request-id"), "{self:?}");
@@ -182,7 +183,7 @@ impl Answer {
     }
 }
 
-/// How much of an answer's body is to come.
+/// The unread part of an answer's body.
 #[derive(Debug)]
 pub enum Rest {
     Length(usize),
@@ -190,7 +191,7 @@ pub enum Rest {
     Over,
 }
 
-/// A connection to a server, with what was read of it and not yet used.
+/// A connection to a server, with a buffer of received bytes.
 pub struct Connection {
     stream: TcpStream,
     buffer: Vec<u8>,
@@ -206,12 +207,12 @@ impl Connection {
         self.stream.write_all(bytes).await
     }
 
-    /// Says that nothing more will be said.
+    /// Shuts down the write side of the connection.
     pub async fn finish(&mut self) {
         let _ = self.stream.shutdown().await;
     }
 
-    /// Whether the server has closed it; waits for that.
+    /// Waits for bytes or the end of the connection. True if the server has closed the connection.
     pub async fn closed(&mut self) -> bool {
         bounded("the end of a connection", self.fill()).await.is_err()
     }
@@ -248,7 +249,7 @@ impl Connection {
         Ok(Head { status, headers })
     }
 
-    /// More of a body; false at its end. An error where the connection ends first.
+    /// Reads more of a body; false at the end of the body. An error if the connection ends earlier.
     pub async fn piece(&mut self, rest: &mut Rest, into: &mut Vec<u8>) -> io::Result<bool> {
         let size = match rest {
             Rest::Over | Rest::Length(0) => return Ok(false),

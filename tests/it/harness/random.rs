@@ -1,6 +1,6 @@
-//! Chance that can be had again: the seed is printed.
+//! Random numbers from a printed seed.
 
-/// Small numbers that differ from run to run.
+/// A generator of small numbers, with a new seed in each run.
 pub struct Random(u64);
 
 impl Random {
@@ -10,12 +10,12 @@ impl Random {
         Random(seed)
     }
 
-    /// Another one that depends on this one only.
+    /// Another generator, with a seed from this generator.
     pub fn another(&mut self) -> Random {
         Random(self.below(1 << 31) << 1 | 1)
     }
 
-    /// Below `bound` (xorshift64*, Vigna 2016).
+    /// A number below `bound` (xorshift64*, Vigna 2016).
     pub fn below(&mut self, bound: u64) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;

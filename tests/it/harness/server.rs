@@ -1,4 +1,5 @@
-//! A running `nuncio serve`. It asserts its server's manners: after a signal it exits with 0, and nothing is left running.
+//! A running `nuncio serve`. The harness asserts that the server exits with 0 after a signal and
+//! that no process is left.
 
 use std::net::SocketAddr;
 use std::ops::Deref;
@@ -32,7 +33,7 @@ impl Deref for Server {
 }
 
 impl Home {
-    /// `nuncio serve` with these flags, on a port of its own.
+    /// Starts `nuncio serve` with these flags, on a free port.
     pub async fn serve(&self, flags: &[&str]) -> Server {
         let marker = marker();
         let stderr = self.data().join(format!("stderr-{marker}"));
@@ -48,13 +49,13 @@ impl Home {
         Server { bridge, pid: child.id().unwrap(), child, stdout, stderr, marker, ended: false }
     }
 
-    /// The same with a scripted model.
+    /// Starts `nuncio serve` with a scripted model.
     pub async fn serve_script(&self, steps: Value, flags: &[&str]) -> Server {
         let model = self.script(steps);
         self.serve(&[&["--model", &model], flags].concat()).await
     }
 
-    /// `nuncio acp --http` with these flags: an editor's end of it, and the bridge beside it.
+    /// Starts `nuncio acp --http` with these flags. Returns the client and the bridge.
     pub async fn start_with_bridge(&self, flags: &[&str]) -> (Agent, Bridge) {
         let marker = marker();
         let mut command = self.command(&["acp", "--http", "127.0.0.1:0"]);
@@ -63,7 +64,7 @@ impl Home {
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
         bounded("the address", stderr.read_line(&mut line)).await.unwrap();
-        // What else it says is of no interest, but has to go somewhere.
+        // The rest of standard error is read and discarded.
         tokio::spawn(async move { tokio::io::copy(&mut stderr, &mut tokio::io::sink()).await });
         let bridge = Bridge { address: address(&line), token: self.token() };
         (Agent::new(child, marker), bridge)
@@ -75,7 +76,7 @@ impl Home {
     }
 }
 
-/// The address that the first line tells; what follows is only said where there is none.
+/// The address in the first line. The whole text is part of the panic message.
 fn address(said: &str) -> SocketAddr {
     let url = said.lines().next().and_then(|line| line.strip_prefix("nuncio listens on "));
     let address = url.and_then(|url| url.strip_prefix("http://").or_else(|| url.strip_prefix("https://")));
@@ -87,13 +88,14 @@ impl Server {
         kill_process(Pid::from_raw(self.pid as i32).unwrap(), signal).unwrap();
     }
 
-    /// Ends it as a service manager does.
+    /// Ends the server with SIGTERM, as a service manager does. Returns its output.
     pub async fn stop(self) -> String {
         self.signal(Signal::TERM);
         self.end().await
     }
 
-    /// Waits for its end: exit code 0, nothing left running. What it said, on both its outputs.
+    /// Waits for the end of the server; asserts exit code 0 and that no process is left. Returns
+    /// the text of standard error and standard output.
     pub async fn end(mut self) -> String {
         let status = bounded("the exit", self.child.wait()).await.unwrap();
         self.ended = true;
@@ -104,7 +106,7 @@ impl Server {
         said
     }
 
-    /// Kills it with -9: nothing of it is left.
+    /// Kills the server with SIGKILL and asserts that no process is left.
     pub async fn kill(mut self) {
         self.child.start_kill().unwrap();
         bounded("the end of a killed server", self.child.wait()).await.unwrap();
@@ -112,7 +114,7 @@ impl Server {
         gone(&self.marker).await;
     }
 
-    /// Resident memory.
+    /// Resident memory in KiB.
     pub fn resident_kib(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid)).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
@@ -128,19 +130,19 @@ impl Drop for Server {
     }
 }
 
-/// What tests ask for most.
+/// Requests that many tests make.
 impl Bridge {
     pub async fn new_session(&self, home: &Home) -> String {
         let made = self.post("/v1/sessions", &json!({"cwd": home.work()})).expect(201).await;
         made["sessionId"].as_str().unwrap().into()
     }
 
-    /// A prompt, in the form that waits.
+    /// A prompt request that is answered at the end of the turn.
     pub fn prompt(&self, session: &str, text: &str) -> Ask {
         self.post(&format!("/v1/sessions/{session}/prompt"), &json!({"prompt": [{"type": "text", "text": text}]}))
     }
 
-    /// Begins a turn and returns its id.
+    /// Starts a turn and returns its id.
     pub async fn begin(&self, session: &str, text: &str) -> String {
         let began = self.prompt(session, text).header("prefer", "respond-async").expect(202).await;
         began["turnId"].as_str().unwrap().into()

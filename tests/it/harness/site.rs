@@ -1,4 +1,4 @@
-//! A web site on loopback that answers each path with the bytes it was given for it.
+//! A web site on loopback that answers each path with the bytes set for that path.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ pub struct Site {
 #[derive(Default)]
 struct Shared {
     pages: Mutex<HashMap<String, Vec<u8>>>,
-    /// The heads of the requests that came.
+    /// The heads of the received requests.
     asked: Mutex<Vec<String>>,
     came: tokio::sync::Notify,
 }
@@ -39,7 +39,8 @@ impl Site {
         format!("http://{}{path}", self.host)
     }
 
-    /// `head` is the status line and the headers, a line each. The answer ends with the connection.
+    /// Sets the answer of a path. `head` is the status line and the headers, one per line. The
+    /// answer ends with the connection.
     pub fn page(&self, path: &str, head: &str, body: impl AsRef<[u8]>) {
         let head = format!("HTTP/1.1 {}\r\nconnection: close\r\n\r\n", head.replace('\n', "\r\n"));
         self.shared.pages.lock().unwrap().insert(path.into(), [head.as_bytes(), body.as_ref()].concat());
@@ -49,12 +50,12 @@ impl Site {
         self.page(path, &format!("302 Found\nlocation: {to}"), "");
     }
 
-    /// The requests so far, heads only.
+    /// The heads of the requests received so far.
     pub fn asked(&self) -> Vec<String> {
         self.shared.asked.lock().unwrap().clone()
     }
 
-    /// Waits for the next request. One to a path without a page is left without an answer.
+    /// Waits for the next request. A request to a path without a page gets no answer.
     pub async fn came(&self) {
         self.shared.came.notified().await;
     }

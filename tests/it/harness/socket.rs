@@ -1,4 +1,5 @@
-//! A WebSocket to `/rpc`, and JSON-RPC over it. Notifications that come between are kept for whoever asks for them.
+//! JSON-RPC over a WebSocket to `/rpc`. Notifications received during a request are kept for
+//! [`Socket::told`].
 
 use std::collections::VecDeque;
 
@@ -14,7 +15,7 @@ pub struct Socket {
     sender: Sender<Compat<TcpStream>>,
     receiver: Receiver<Compat<TcpStream>>,
     next_id: u64,
-    /// Params of notifications that nobody asked for yet.
+    /// Notifications that [`Socket::told`] has not returned yet.
     told: VecDeque<Value>,
 }
 
@@ -41,7 +42,7 @@ impl Socket {
         .await;
     }
 
-    /// The next message; none when the server has closed the connection.
+    /// The next message; none if the server has closed the connection.
     pub async fn message(&mut self) -> Option<Value> {
         let mut bytes = Vec::new();
         bounded("a message", self.receiver.receive_data(&mut bytes)).await.ok()?;
@@ -68,7 +69,7 @@ impl Socket {
         self.request(method, params).await.unwrap_or_else(|error| panic!("{method}: {error}"))
     }
 
-    /// What a subscription tells next; none when the connection is closed.
+    /// The next result of a subscription; none if the connection is closed.
     pub async fn told(&mut self, method: &str, subscription: &Value) -> Option<Value> {
         let message = match self.told.pop_front() {
             Some(message) => message,

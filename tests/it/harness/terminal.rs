@@ -1,4 +1,4 @@
-//! A command on a pseudo terminal in raw mode: what it writes arrives byte by byte, and nothing is echoed.
+//! A command on a pseudo terminal in raw mode: output is unchanged and input is not echoed.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::process::Stdio;
@@ -11,19 +11,20 @@ use super::{Home, bounded};
 pub struct Terminal {
     child: Child,
     pub pid: u32,
-    /// The write end of its standard input, where that is a pipe.
+    /// The write end of standard input, if standard input is a pipe.
     pub stdin: Option<tokio::process::ChildStdin>,
     master: AsyncFd<OwnedFd>,
     shown: Vec<u8>,
 }
 
 impl Home {
-    /// A command with all three standard streams on a terminal. `TERM` is set, unless the home sets it.
+    /// Starts a command with all three standard streams on a terminal. `TERM` has a default value,
+    /// which the home can replace.
     pub fn terminal(&self, arguments: &[&str]) -> Terminal {
         Terminal::start(self, arguments, None)
     }
 
-    /// The same, with something else as its standard input.
+    /// Like `terminal`, with another standard input.
     pub fn terminal_with_input(&self, arguments: &[&str], stdin: Stdio) -> Terminal {
         Terminal::start(self, arguments, Some(stdin))
     }
@@ -39,9 +40,9 @@ impl Terminal {
         command.stdin(stdin.unwrap_or_else(|| slave.try_clone().unwrap().into()));
         command.stdout(slave.try_clone().unwrap()).stderr(slave);
         let mut child = command.spawn().unwrap();
-        // It holds the terminal's other end: without that, the end of the output would not be seen.
+        // The command holds the terminal's other end, which would keep the output from ending.
         drop(command);
-        // SAFETY: the descriptor is owned, and never replaced.
+        // SAFETY: the descriptor is owned and never replaced.
         let master = unsafe { AsyncFd::register(master) }.unwrap();
         Terminal { pid: child.id().unwrap(), stdin: child.stdin.take(), child, master, shown: Vec::new() }
     }
@@ -55,12 +56,12 @@ impl Terminal {
                 self.shown.extend_from_slice(&bytes[..count]);
                 true
             }
-            // EIO: no process has the terminal open any more.
+            // EIO: no process has the terminal open.
             _ => false,
         }
     }
 
-    /// Reads until `words` were shown, and returns everything that was shown so far.
+    /// Reads until the output contains `words`. Returns the whole output so far.
     pub async fn until(&mut self, words: &str) -> String {
         bounded(words, async {
             loop {
@@ -74,7 +75,7 @@ impl Terminal {
         .await
     }
 
-    /// Everything that was shown so far, without waiting for more.
+    /// The whole output so far, without waiting.
     pub fn so_far(&mut self) -> String {
         let mut bytes = [0; 4096];
         while let Ok(count) = rustix::io::read(self.master.get_ref(), &mut bytes[..])
@@ -91,7 +92,7 @@ impl Terminal {
         assert_eq!(written.unwrap(), bytes.len());
     }
 
-    /// Waits for the end: the exit code, and everything that was shown.
+    /// Waits for the end of the command. Returns the exit code and the whole output.
     pub async fn end(mut self) -> (i32, String) {
         drop(self.stdin.take());
         bounded("the end of the output", async { while self.read().await {} }).await;
@@ -100,16 +101,16 @@ impl Terminal {
     }
 }
 
-/// Both ends of a new terminal, in raw mode; the first does not block.
+/// Both ends of a new terminal in raw mode. The first end is non-blocking.
 fn open() -> (OwnedFd, OwnedFd) {
     let (mut master, mut slave) = (-1, -1);
     let nothing = std::ptr::null_mut();
-    // SAFETY: openpty(3) writes two descriptors, and takes null for what it shall not set.
+    // SAFETY: openpty(3) writes two descriptors and accepts null for the other arguments.
     let opened = unsafe { libc::openpty(&mut master, &mut slave, nothing, nothing.cast(), nothing.cast()) };
     assert_eq!(opened, 0, "openpty: {}", std::io::Error::last_os_error());
-    // SAFETY: both were just opened, and nobody else has them.
+    // SAFETY: both descriptors are new and have no other owner.
     let (master, slave) = unsafe { (OwnedFd::from_raw_fd(master), OwnedFd::from_raw_fd(slave)) };
-    // SAFETY: an all-zero termios is valid, and tcgetattr(3) fills it before it is used.
+    // SAFETY: an all-zero termios is valid, and tcgetattr(3) fills the value before use.
     unsafe {
         let mut modes: libc::termios = std::mem::zeroed();
         assert_eq!(libc::tcgetattr(slave.as_raw_fd(), &mut modes), 0);

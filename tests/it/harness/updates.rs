@@ -1,4 +1,4 @@
-//! What a client makes of the frames it got, and the calls that tests make most.
+//! Evaluation of received frames, and requests that many tests make.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ impl Agent {
         self.send("session/prompt", json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]})).await
     }
 
-    /// Prompts, and returns the stop reason with the updates that came meanwhile.
+    /// Sends a prompt. Returns the stop reason and the updates received until the answer.
     pub async fn turn(&mut self, session: &str, text: &str) -> (String, Vec<Value>) {
         let before = self.frames.len();
         let id = self.prompt(session, text).await;
@@ -23,20 +23,20 @@ impl Agent {
         (answer["stopReason"].as_str().unwrap().to_string(), of(&self.frames[before..], session))
     }
 
-    /// Loads a session and returns what was replayed.
+    /// Loads a session and returns the replayed updates.
     pub async fn load(&mut self, home: &Home, session: &str) -> Vec<Value> {
         let before = self.frames.len();
         self.call("session/load", json!({"sessionId": session, "cwd": home.work(), "mcpServers": []})).await;
         of(&self.frames[before..], session)
     }
 
-    /// All updates of a session so far.
+    /// All updates of a session received so far.
     pub fn updates(&self, session: &str) -> Vec<Value> {
         of(&self.frames, session)
     }
 }
 
-/// Updates of one session among frames.
+/// The updates of one session in `frames`.
 pub fn of(frames: &[Value], session: &str) -> Vec<Value> {
     let of_session = |frame: &&Value| frame["method"] == "session/update" && frame["params"]["sessionId"] == session;
     frames.iter().filter(of_session).map(|frame| frame["params"]["update"].clone()).collect()
@@ -48,14 +48,14 @@ pub fn text(updates: &[Value], kind: &str) -> String {
     chunks.filter_map(|update| update["content"]["text"].as_str()).collect()
 }
 
-/// Kinds of updates in their order, neighbours of one kind once.
+/// Kinds of updates in order; adjacent equal kinds are merged.
 pub fn kinds(updates: &[Value]) -> Vec<&str> {
     let mut kinds: Vec<&str> = updates.iter().map(|update| update["sessionUpdate"].as_str().unwrap()).collect();
     kinds.dedup();
     kinds
 }
 
-/// The call number `index` (from 0) as a client has it after all its updates.
+/// The tool call number `index` (from 0) with all its updates applied.
 pub fn tool(updates: &[Value], index: usize) -> Value {
     let mut call =
         updates.iter().filter(|update| update["sessionUpdate"] == "tool_call").nth(index).cloned().unwrap_or(Value::Null);

@@ -1,4 +1,4 @@
-//! Files of a client that refuses, that does not return what it was given, or that has to be left alone.
+//! Files of clients that refuse requests, change written text or do not support the methods.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ fn read(file: &str) -> (&'static str, Value) {
     ("read", json!({"file_path": file}))
 }
 
-/// Whether the model was told, with the result of the call number `index`, that the file is not saved.
+/// Whether the result of the call number `index` tells the model that the file has unsaved changes.
 async fn unsaved(home: &Home, session: &str, index: usize) -> bool {
     let log = home.log(session).await;
     let ended = log.iter().filter(|event| event["body"]["type"] == "tool.completed").nth(index).unwrap();
@@ -40,7 +40,7 @@ async fn editor_that_adds_a_blank_line_on_each_write_is_distrusted() {
 }
 
 #[tokio::test]
-async fn editor_whose_read_differs_from_the_file_it_just_saved_is_distrusted() {
+async fn editor_with_stale_reads_is_distrusted() {
     let home = Home::new();
     home.put("a.txt", "one\n");
     let calls = [edit("a.txt", "one", "two"), read("a.txt"), edit("a.txt", "two", "three")];
@@ -55,7 +55,7 @@ async fn editor_whose_read_differs_from_the_file_it_just_saved_is_distrusted() {
 }
 
 #[tokio::test]
-async fn editor_that_did_not_write_is_not_taken_for_a_formatter() {
+async fn editor_that_did_not_write_is_distrusted() {
     let home = Home::new();
     home.put("a.txt", "a + b\n");
     let (mut agent, session) = session(&home, Editor::new(Manner::Lies), &[edit("a.txt", "+", "-")]).await;
@@ -81,8 +81,8 @@ async fn editor_that_formats_on_save_is_trusted() {
 }
 
 #[tokio::test]
-async fn final_newline_that_the_editor_drops_is_kept() {
-    // (open in the editor, whether that is not saved, on the disk after the edit)
+async fn final_newline_dropped_by_editor_is_kept() {
+    // (text of the buffer, whether the buffer has unsaved changes, text on the disk after the edit)
     let cases = [("one\ntwo\n", false, "1\ntwo\n"), ("typed\none\n", true, "typed\n1\n")];
     for (open, typed, after) in cases {
         let home = Home::new();
@@ -115,7 +115,7 @@ async fn client_files_can_be_turned_off() {
 }
 
 #[tokio::test]
-async fn project_that_is_not_trusted_cannot_turn_client_files_off() {
+async fn untrusted_project_cannot_turn_off_client_files() {
     let home = Home::new();
     home.put(".nuncio/config.toml", "[tools]\nclient_files = false\n");
     home.put("secret.txt", "hidden\n");
@@ -161,7 +161,7 @@ async fn refusal_of_the_client_is_not_overruled() {
 }
 
 #[tokio::test]
-async fn client_that_has_no_such_method_or_file_leaves_it_to_the_disk() {
+async fn disk_is_used_if_client_lacks_method_or_file() {
     for manner in [Manner::Lacks, Manner::FindsNothing, Manner::Malformed] {
         let home = Home::new();
         home.put("a.txt", "one\n");
@@ -182,7 +182,7 @@ async fn client_that_has_no_such_method_or_file_leaves_it_to_the_disk() {
 }
 
 #[tokio::test]
-async fn files_of_a_root_that_the_client_did_not_name_are_not_asked_for() {
+async fn files_in_roots_unknown_to_client_are_not_requested() {
     let home = Home::new();
     let other = home.put("../other/locked.txt", "one\n").canonicalize().unwrap();
     home.config(&format!("allowed_paths = [{:?}]\n", other.parent().unwrap()));
@@ -196,7 +196,7 @@ async fn files_of_a_root_that_the_client_did_not_name_are_not_asked_for() {
 }
 
 #[tokio::test]
-async fn file_that_the_client_wrote_without_an_answer_can_be_edited_again() {
+async fn file_written_without_answer_can_be_edited_again() {
     let home = Home::new();
     home.put("a.txt", "one\n");
     let calls = [edit("a.txt", "one", "two"), edit("a.txt", "two", "three")];
@@ -209,7 +209,7 @@ async fn file_that_the_client_wrote_without_an_answer_can_be_edited_again() {
 }
 
 #[tokio::test]
-async fn new_file_is_not_read_before_it_is_written() {
+async fn new_file_is_not_read_before_write() {
     let patch = "*** Begin Patch\n*** Add File: c.txt\n+new\n*** End Patch";
     let calls = [
         ("write", json!({"file_path": "a.txt", "content": "new\n"})),
@@ -228,7 +228,7 @@ async fn new_file_is_not_read_before_it_is_written() {
 }
 
 #[tokio::test]
-async fn new_buffer_that_was_read_is_not_overwritten_unseen() {
+async fn changed_new_buffer_is_not_overwritten() {
     let home = Home::new();
     let file = home.work().join("new.txt");
     let calls = [read("new.txt"), ("write", json!({"file_path": "new.txt", "content": "mine\n"}))];

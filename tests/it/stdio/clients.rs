@@ -1,13 +1,13 @@
-//! What clients in the wild rely on: errors as text, sessions in lists, readable titles, relative
-//! paths, usage.
+//! Behaviour that existing clients depend on: errors as text, sessions in lists, readable titles,
+//! relative paths, usage.
 
 use serde_json::{Value, json};
 
 use crate::harness::{Agent, Home, text};
 
-/// Toad and others print `error.data.details` as it is.
+/// Toad and other clients print `error.data.details` unchanged.
 #[tokio::test]
-async fn details_of_an_error_are_text() {
+async fn error_details_are_text() {
     let home = Home::new();
     home.env("OLLAMA_HOST", "http://127.0.0.1:1");
     let mut agent = home.start(&["--model", "ollama/none"]).await;
@@ -30,7 +30,7 @@ async fn details_of_an_error_are_text() {
 }
 
 #[tokio::test]
-async fn an_unknown_session_is_not_found() {
+async fn unknown_session_is_not_found() {
     let home = Home::new();
     let mut agent = home.start(&["--model", &home.script(json!([]))]).await;
     agent.call("initialize", json!({"protocolVersion": 1})).await;
@@ -50,7 +50,7 @@ async fn an_unknown_session_is_not_found() {
 }
 
 #[tokio::test]
-async fn a_session_without_a_message_is_listed() {
+async fn session_without_messages_is_listed() {
     let home = Home::new();
     let (mut agent, session) = home.session(json!([]), &[]).await;
     for params in [json!({}), json!({"cwd": home.work()})] {
@@ -65,7 +65,7 @@ async fn a_session_without_a_message_is_listed() {
     agent.finish().await;
 }
 
-/// The title of a new session whose first prompt has these texts, each a block.
+/// The title of a new session whose first prompt has one block for each text.
 async fn title(agent: &mut Agent, home: &Home, texts: &[&str]) -> Value {
     let session = agent.new_session(home).await;
     let blocks: Vec<Value> = texts.iter().map(|text| json!({"type": "text", "text": text})).collect();
@@ -74,7 +74,7 @@ async fn title(agent: &mut Agent, home: &Home, texts: &[&str]) -> Value {
 }
 
 #[tokio::test]
-async fn titles_skip_what_clients_wrap_around_prompts() {
+async fn titles_skip_wrappers_that_clients_add_to_prompts() {
     let home = Home::new();
     let (mut agent, _) = home.session(json!([]), &[]).await;
     let long = format!("<context>{}</context>\nwhat is this?", "x\n".repeat(5000));
@@ -84,13 +84,13 @@ async fn titles_skip_what_clients_wrap_around_prompts() {
         (&["<system-reminder priority=\"1\">\nbe nice\n</system-reminder><context><file>a</file></context> go\non"], "go"),
         (&["<context>c</context>", "<empty/>", "fix it"], "fix it"),
         (&[&long], "what is this?"),
-        // Avante wraps everything when it recovers a session.
+        // Avante wraps the whole prompt when it recovers a session.
         (
             &["<previous_user_message>fix the bug</previous_user_message>", "<system_context>1 message</system_context>"],
             "fix the bug",
         ),
         (&["<a><b>\n inner \n</b></a>"], "inner"),
-        // No wrappers.
+        // Texts without wrappers.
         (&["<T> is a parameter"], "<T> is a parameter"),
         (&["a < b > c"], "a < b > c"),
         (&["<div never closed"], "<div never closed"),
@@ -104,7 +104,7 @@ async fn titles_skip_what_clients_wrap_around_prompts() {
 }
 
 #[tokio::test]
-async fn a_relative_cwd_is_resolved_against_the_directory_of_the_process() {
+async fn relative_cwd_is_resolved_against_process_directory() {
     let home = Home::new();
     home.put("sub/file", "");
     let mut agent = home.start(&["--model", &home.script(json!([]))]).await;
@@ -127,7 +127,7 @@ async fn a_relative_cwd_is_resolved_against_the_directory_of_the_process() {
 }
 
 #[tokio::test]
-async fn a_relative_cwd_over_rest_is_refused() {
+async fn relative_cwd_over_rest_is_refused() {
     let home = Home::new();
     let server = home.serve_script(json!([]), &[]).await;
     let answer = server.post("/v1/sessions", &json!({"cwd": "."})).send().await;
@@ -136,13 +136,13 @@ async fn a_relative_cwd_over_rest_is_refused() {
 }
 
 #[tokio::test]
-async fn the_answer_to_a_prompt_has_its_usage() {
+async fn prompt_answer_includes_usage() {
     let home = Home::new();
     let steps = json!([{"text": "looking", "tool_calls": [{"name": "list"}]}, {"text": "found"}, {"text": "x".repeat(400), "chunk_chars": 1, "delay_ms": 50}]);
     let (mut agent, session) = home.session(steps, &[]).await;
     let prompt = json!({"sessionId": session, "prompt": [{"type": "text", "text": "go"}]});
     let answer = agent.call("session/prompt", prompt.clone()).await;
-    // A prompt that waits and never runs has none.
+    // The answer to a waiting prompt that never runs has no usage.
     let running = agent.prompt(&session, "again").await;
     agent.until_update("agent_message_chunk").await;
     let waiting = agent.prompt(&session, "never").await;
@@ -164,7 +164,7 @@ async fn the_answer_to_a_prompt_has_its_usage() {
 }
 
 #[tokio::test]
-async fn the_ways_to_authenticate_have_their_types() {
+async fn auth_methods_have_types() {
     let home = Home::new();
     let mut agent = home.start(&["--model", &home.script(json!([]))]).await;
     let hello = agent.call("initialize", json!({"protocolVersion": 1})).await;

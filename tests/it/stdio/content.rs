@@ -1,4 +1,4 @@
-//! What a prompt may hold, and that the model gets it.
+//! Content of prompts: supported blocks reach the model, other blocks are refused.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ async fn check(block: Value, reaches: &str) {
 }
 
 #[tokio::test]
-async fn what_comes_with_a_prompt_reaches_the_model() {
+async fn prompt_content_reaches_the_model() {
     let pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII=";
     let cases = [
         (json!({"type": "text", "text": "ünïcödé ✓ \u{1f600}"}), "ünïcödé ✓ \u{1f600}"),
@@ -40,7 +40,7 @@ async fn what_comes_with_a_prompt_reaches_the_model() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_taken_is_named() {
+async fn unsupported_content_is_named_in_the_error() {
     let home = Home::new();
     let (mut agent, session) = home.session(json!([]), &[]).await;
     let cases = [
@@ -56,13 +56,13 @@ async fn what_cannot_be_taken_is_named() {
         assert_eq!(error["code"], -32602, "{block}: {error}");
         assert!(error["message"].as_str().unwrap().contains(word), "{block}: {error}");
     }
-    // Nothing of it is left in the session.
+    // The refused prompts leave no events in the session.
     assert_eq!(home.log(&session).await.len(), 1);
     agent.finish().await;
 }
 
 #[tokio::test]
-async fn the_model_sees_the_whole_conversation() {
+async fn model_sees_the_whole_conversation() {
     let home = Home::new();
     home.put("AGENTS.md", "Always whistle.\n");
     home.put("a.txt", "the content of a\n");
@@ -81,7 +81,7 @@ async fn the_model_sees_the_whole_conversation() {
 }
 
 #[tokio::test]
-async fn a_session_can_be_told_more_than_acp_has_words_for() {
+async fn session_new_accepts_nuncio_settings_in_meta() {
     let home = Home::new();
     let model = home.script(json!([{"expect": "You are a parrot.", "text": "squawk"}]));
     let mut agent = home.start(&[]).await;

@@ -1,4 +1,5 @@
-//! Ends of turns and of sessions: nothing begins after a cancel or a close, and a failure is told last.
+//! Ends of turns and sessions: no call starts after a cancel or a close, and the answer to a failed
+//! turn comes last.
 
 use std::time::Duration;
 
@@ -6,16 +7,16 @@ use serde_json::{Value, json};
 
 use crate::harness::{Agent, Home, of, text};
 
-/// Longer than any of these waits may take.
+/// Maximum time of each wait.
 const BOUND: Duration = Duration::from_secs(8);
 
-/// The answer to a request, an error too; within the bound.
+/// The answer to a request, which may be an error. Panics after `BOUND`.
 async fn answered(agent: &mut Agent, id: &Value, what: &str) -> Result<Value, Value> {
     tokio::time::timeout(BOUND, agent.answer(id)).await.unwrap_or_else(|_| panic!("{what}: no answer in {BOUND:?}"))
 }
 
 #[tokio::test]
-async fn no_call_that_waited_begins_after_a_cancel() {
+async fn waiting_call_does_not_start_after_cancel() {
     let home = Home::new();
     let bash = |command: String| json!({"name": "bash", "input": {"command": command}});
     let mut calls: Vec<Value> = (0..8).map(|_| bash("sleep 20".into())).collect();
@@ -36,7 +37,7 @@ async fn no_call_that_waited_begins_after_a_cancel() {
 }
 
 #[tokio::test]
-async fn a_prompt_right_behind_a_close_is_refused_or_has_a_session_that_is_owned() {
+async fn prompt_right_after_close_is_refused_or_cancellable() {
     let home = Home::new();
     let bash = json!({"tool_calls": [{"name": "bash", "input": {"command": "sleep 60"}}]});
     let (mut agent, first) = home.session(json!([bash, {"text": "done"}]), &["--mode", "auto"]).await;
@@ -48,7 +49,7 @@ async fn a_prompt_right_behind_a_close_is_refused_or_has_a_session_that_is_owned
         let close = agent.send("session/close", json!({"sessionId": session})).await;
         let prompt = agent.prompt(session, "go").await;
         answered(&mut agent, &close, "the close").await.unwrap();
-        // Whether it is refused or runs: a cancel meets it.
+        // The prompt is refused, or runs and is cancelled.
         agent.notify("session/cancel", json!({"sessionId": session})).await;
         if let Ok(ended) = answered(&mut agent, &prompt, "a cancelled prompt behind a close").await {
             assert_eq!(ended["stopReason"], "cancelled");
@@ -66,7 +67,7 @@ async fn a_prompt_right_behind_a_close_is_refused_or_has_a_session_that_is_owned
 }
 
 #[tokio::test]
-async fn what_a_prompt_behind_a_close_works_in_is_not_taken_by_another_process() {
+async fn session_running_a_prompt_after_close_is_refused_to_other_processes() {
     let home = Home::new();
     let (mut agent, first) = home.session(json!([{"text": "slow", "delay_ms": 60_000}]), &[]).await;
     let mut sessions = vec![first];
@@ -77,7 +78,7 @@ async fn what_a_prompt_behind_a_close_works_in_is_not_taken_by_another_process()
         let close = agent.send("session/close", json!({"sessionId": session})).await;
         let prompt = agent.prompt(session, "go").await;
         answered(&mut agent, &close, "the close").await.unwrap();
-        // Its title, or its end.
+        // The first title of the session, or the answer to the prompt.
         let heard_of = |frame: &Value| {
             let of_session = frame["params"]["sessionId"] == *session;
             of_session && frame["params"]["update"]["sessionUpdate"] == "session_info_update" || frame["id"] == prompt
@@ -102,7 +103,7 @@ async fn what_a_prompt_behind_a_close_works_in_is_not_taken_by_another_process()
 }
 
 #[tokio::test]
-async fn a_turn_that_fails_is_answered_after_its_last_update() {
+async fn failed_turn_is_answered_after_its_last_update() {
     let home = Home::new();
     let long = "words that fill the pipe ".repeat(20_000);
     let steps = json!([
@@ -112,7 +113,7 @@ async fn a_turn_that_fails_is_answered_after_its_last_update() {
     let (mut agent, session) = home.session(steps, &[]).await;
     let before = agent.frames.len();
     let id = agent.prompt(&session, "go").await;
-    // Nothing is read until another process sees that it is over.
+    // The client does not read until another process sees the end of the turn.
     let over = async { while home.log(&session).await.last().unwrap()["body"]["type"] != "turn.failed" {} };
     tokio::time::timeout(BOUND, over).await.expect("the turn fails");
     let error = answered(&mut agent, &id, "the prompt").await.unwrap_err();

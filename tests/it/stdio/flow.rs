@@ -8,7 +8,7 @@ use tokio::io::AsyncBufReadExt;
 use crate::harness::{Home, bounded, of, text};
 
 #[tokio::test]
-async fn the_end_of_the_input_ends_a_turn() {
+async fn end_of_input_ends_turn() {
     let home = Home::new();
     let bash = json!({"tool_calls": [{"name": "bash", "input": {"command": "echo here; sleep 60"}}]});
     for (step, shown) in
@@ -34,12 +34,13 @@ fn memory(pid: u32, line: &str) -> u64 {
     found.trim_matches(|character: char| !character.is_ascii_digit()).parse().unwrap()
 }
 
-/// Twenty sessions stream a thousand deltas each, with a pause between them, so that the log's writer does not join them.
+/// Twenty sessions stream a thousand deltas each, with a pause between deltas, so that the log's
+/// writer does not merge them.
 const SESSIONS: usize = 20;
 const DELTAS: usize = 1000;
 
 #[tokio::test]
-async fn a_client_that_stops_reading_costs_no_memory_and_loses_nothing() {
+async fn client_that_stops_reading_costs_no_memory_and_loses_no_output() {
     let home = Home::new();
     let pipe = home.work().join("through");
     rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).unwrap();
@@ -56,14 +57,15 @@ async fn a_client_that_stops_reading_costs_no_memory_and_loses_nothing() {
         sessions.push(agent.new_session(&home).await);
     }
     let (mut before, mut seen) = (0, 0);
-    // Once with a client that reads, so that only what the other one costs is counted.
+    // The first round has a client that reads, so the second round measures only the growth of
+    // memory for a client that does not read.
     for (reads, last) in [(true, "one"), (false, "two")] {
         let mut ids = Vec::new();
         for session in &sessions {
             ids.push(agent.prompt(session, "go").await);
         }
         if !reads {
-            // A command runs when all deltas before it are in the log; nobody has read one.
+            // The command runs after all preceding deltas are in the log; the client has read none.
             for _ in &sessions {
                 let line = bounded("the command behind the text", said.next_line()).await.unwrap();
                 assert_eq!(line.as_deref(), Some("all is said"));
@@ -89,7 +91,7 @@ async fn a_client_that_stops_reading_costs_no_memory_and_loses_nothing() {
 }
 
 #[tokio::test]
-async fn a_client_that_asks_and_does_not_read_is_answered_in_the_end() {
+async fn requests_sent_without_reading_are_all_answered() {
     let home = Home::new();
     let mut agent = home.start(&["--model", &home.script(json!([]))]).await;
     let mut ids = Vec::new();

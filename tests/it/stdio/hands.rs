@@ -1,10 +1,12 @@
-//! The client's hands: its files come before the disk's; one that errs, is slow or lies loses nothing.
+//! Files and terminals of the client: unsaved buffers have precedence over the disk, and a client
+//! that fails, is slow or gives false answers loses no changes.
 
 use serde_json::{Value, json};
 
 use crate::harness::{Agent, Editor, Home, Manner, notices, tool};
 
-/// A session of an editor that lends its hands, with a model that makes these calls one after the other.
+/// Creates a session for an editor with files and terminals. The model makes these calls one after
+/// another.
 pub(super) async fn session(home: &Home, editor: Editor, calls: &[(&str, Value)]) -> (Agent, String) {
     let steps: Vec<Value> =
         calls.iter().map(|(name, input)| json!({"tool_calls": [{"name": name, "input": input}]})).chain([json!({})]).collect();
@@ -18,7 +20,7 @@ pub(super) async fn session(home: &Home, editor: Editor, calls: &[(&str, Value)]
     (agent, session)
 }
 
-/// What the call number `index` told.
+/// Status and text of the call number `index`.
 pub(super) fn said(updates: &[Value], index: usize) -> String {
     let call = tool(updates, index);
     let texts = call["content"].as_array().unwrap().iter().filter_map(|content| content["content"]["text"].as_str());
@@ -67,7 +69,7 @@ async fn unsaved_buffers_are_read_and_changed() {
 }
 
 #[tokio::test]
-async fn what_was_typed_since_it_was_read_is_not_overwritten() {
+async fn buffer_changed_since_read_is_not_overwritten() {
     let home = Home::new();
     let file = home.put("a.txt", "saved\n");
     let calls = [("read", json!({"file_path": "a.txt"})), ("write", json!({"file_path": "a.txt", "content": "mine\n"}))];
@@ -77,7 +79,7 @@ async fn what_was_typed_since_it_was_read_is_not_overwritten() {
     agent.editor.as_mut().unwrap().buffers.insert(file.clone(), "typed meanwhile\n".into());
     agent.answer(&id).await.unwrap();
     let told = said(&agent.updates(&session), 1);
-    // The write may have been quicker than the typing; then the editor holds both, one after the other.
+    // The write may come before the change of the buffer. Then the write succeeds.
     if agent.editor.as_ref().unwrap().calls.contains(&"fs/write_text_file".to_owned()) {
         assert!(told.starts_with("completed"), "{told}");
     } else {
@@ -88,7 +90,7 @@ async fn what_was_typed_since_it_was_read_is_not_overwritten() {
 }
 
 #[tokio::test]
-async fn a_client_that_lacks_the_methods_or_lies_loses_no_edit() {
+async fn client_without_methods_or_with_false_answers_loses_no_edit() {
     let unused = "The client's files are not used";
     for (manner, notice) in [(Manner::Lacks, "A request to the client failed"), (Manner::Lies, unused)] {
         let home = Home::new();
@@ -111,7 +113,7 @@ async fn a_client_that_lacks_the_methods_or_lies_loses_no_edit() {
 }
 
 #[tokio::test]
-async fn a_silent_client_is_waited_for_once() {
+async fn silent_client_is_waited_for_once() {
     let home = Home::new();
     home.put("a.txt", "one\n");
     let calls = [
@@ -130,8 +132,8 @@ async fn a_silent_client_is_waited_for_once() {
 }
 
 #[tokio::test]
-async fn what_is_typed_is_not_lost_to_a_client_that_can_do_only_one_thing() {
-    // It cannot say what it has: the disk is changed, and the editor sees to its own conflict.
+async fn unsaved_text_is_kept_if_client_only_reads_or_only_writes() {
+    // Without reading, the disk is changed and the buffer of the editor stays.
     let home = Home::new();
     let file = home.put("a.txt", "one\ntwo\n");
     let edit = [("edit", json!({"file_path": "a.txt", "old_string": "one", "new_string": "1"}))];
@@ -143,7 +145,7 @@ async fn what_is_typed_is_not_lost_to_a_client_that_can_do_only_one_thing() {
     assert_eq!(agent.editor.as_ref().unwrap().buffers[&file], "one\ntwo\ntyped\n");
     agent.finish().await;
 
-    // It cannot write: what is typed is saved with the edit, with the endings of the file.
+    // Without writing, the unsaved text is saved with the edit, with the line endings of the file.
     let home = Home::new();
     let file = home.put("a.txt", "one\r\ntwo\r\n");
     let (mut agent, session) =
@@ -154,7 +156,7 @@ async fn what_is_typed_is_not_lost_to_a_client_that_can_do_only_one_thing() {
 }
 
 #[tokio::test]
-async fn what_is_typed_into_a_file_that_no_editor_keeps_has_to_be_saved_first() {
+async fn unsaved_changes_to_files_with_bom_or_mixed_line_endings_block_edits() {
     let home = Home::new();
     for (name, content) in [("marked.txt", "\u{feff}one\n"), ("mixed.txt", "one\r\ntwo\n")] {
         let file = home.put(name, content);
@@ -168,7 +170,7 @@ async fn what_is_typed_into_a_file_that_no_editor_keeps_has_to_be_saved_first() 
 }
 
 #[tokio::test]
-async fn what_somebody_else_writes_during_an_edit_stays() {
+async fn write_by_another_program_during_edit_is_kept() {
     let home = Home::new();
     home.put("a.txt", "one\n");
     let calls = [
@@ -189,7 +191,7 @@ async fn what_somebody_else_writes_during_an_edit_stays() {
 }
 
 #[tokio::test]
-async fn a_command_that_may_run_in_a_silent_terminal_is_not_run_again() {
+async fn command_in_silent_terminal_is_not_run_again() {
     let home = Home::new();
     home.config("[tools]\nclient_terminal = true\n[sandbox]\nmode = \"off\"\n");
     let call = [("bash", json!({"command": "touch ran"}))];
@@ -201,7 +203,7 @@ async fn a_command_that_may_run_in_a_silent_terminal_is_not_run_again() {
 }
 
 #[tokio::test]
-async fn what_no_editor_keeps_as_it_is_goes_to_the_disk() {
+async fn files_that_editors_would_alter_are_written_to_disk() {
     let home = Home::new();
     let contents: [(&str, &[u8], &[u8]); 4] = [
         ("marked.txt", b"\xef\xbb\xbfone\n", b"\xef\xbb\xbftwo\n"),
@@ -229,7 +231,7 @@ async fn what_no_editor_keeps_as_it_is_goes_to_the_disk() {
 }
 
 #[tokio::test]
-async fn commands_run_in_the_terminals_of_the_client_where_the_setting_says_so() {
+async fn commands_run_in_client_terminals_if_enabled() {
     let home = Home::new();
     home.config("[tools]\nclient_terminal = true\n[sandbox]\nmode = \"off\"\n");
     home.put("below/here.txt", "");
@@ -260,7 +262,7 @@ async fn commands_run_in_the_terminals_of_the_client_where_the_setting_says_so()
     assert!(told(2).contains("bytes left out; all 108894 bytes are in"), "{}", told(2));
     let editor = agent.editor.as_ref().unwrap();
     assert_eq!(editor.calls.iter().filter(|call| *call == "terminal/kill").count(), 1);
-    // Whoever was not there has the text.
+    // Another client gets the output as text.
     let replayed = agent.load(&home, &session).await;
     assert_eq!(tool(&replayed, 0)["content"][0]["type"], "terminal", "it is the same client");
     agent.finish().await;
@@ -272,7 +274,7 @@ async fn commands_run_in_the_terminals_of_the_client_where_the_setting_says_so()
 }
 
 #[tokio::test]
-async fn a_cancel_ends_what_runs_in_a_terminal_and_one_that_cannot_be_had_is_ours() {
+async fn cancel_kills_terminal_command_and_unavailable_terminal_is_replaced() {
     let home = Home::new();
     home.config("[tools]\nclient_terminal = true\n[sandbox]\nmode = \"off\"\n");
     let call = [("bash", json!({"command": "touch begun; sleep 600"}))];
@@ -295,7 +297,7 @@ async fn a_cancel_ends_what_runs_in_a_terminal_and_one_that_cannot_be_had_is_our
 }
 
 #[tokio::test]
-async fn what_has_to_be_confined_runs_in_no_terminal() {
+async fn sandboxed_command_does_not_run_in_client_terminal() {
     let home = Home::new();
     home.config("[tools]\nclient_terminal = true\n");
     let call = [("bash", json!({"command": "echo x > ../outside || echo confined"}))];

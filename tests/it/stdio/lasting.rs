@@ -1,4 +1,4 @@
-//! What stays of a session, and what must not: a store that is locked for a while, live output, events of a later nuncio.
+//! Persistence of sessions: a temporarily locked store, live output, events of newer versions.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ fn database(home: &Home) -> rusqlite::Connection {
 }
 
 #[tokio::test]
-async fn a_store_that_was_locked_too_long_fails_one_prompt_and_not_the_next() {
+async fn store_locked_too_long_fails_only_one_prompt() {
     let home = Home::new();
     let (mut agent, session) = home.session(json!([{"text": "one"}, {"text": "two"}, {"text": "three"}]), &[]).await;
     assert_eq!(agent.turn(&session, "first").await.0, "end_turn");
@@ -33,7 +33,7 @@ async fn a_store_that_was_locked_too_long_fails_one_prompt_and_not_the_next() {
 }
 
 #[tokio::test]
-async fn live_output_of_a_command_does_not_stay_after_the_close() {
+async fn live_output_of_command_is_removed_after_close() {
     let home = Home::new();
     let command = "for i in $(seq 15); do seq 4000; sleep 0.12; done";
     let call = json!({"tool_calls": [{"name": "bash", "input": {"command": command}}]});
@@ -46,16 +46,16 @@ async fn live_output_of_a_command_does_not_stay_after_the_close() {
     let bytes: usize = log.iter().map(|event| event.to_string().len()).sum();
     let left = log.iter().filter(|event| event["body"]["type"] == "tool.updated" && event["body"]["content"].is_array()).count();
     assert_eq!(left, 0, "pieces of live output left, in a log of {bytes} bytes");
-    // What the model saw and what people are shown: 50 KiB each.
+    // The output for the model and the output for display: 50 KiB each.
     assert!(bytes < 160 << 10, "{bytes} bytes");
-    // What is shown again is the whole.
+    // The replayed call has the whole output.
     let replayed = agent.load(&home, &session).await;
     assert_eq!(tool(&replayed, 0)["content"], tool(&live, 0)["content"]);
     agent.finish().await;
 }
 
 #[tokio::test]
-async fn an_event_that_is_not_known_here_is_passed_over() {
+async fn unknown_event_is_ignored() {
     let home = Home::new();
     let (mut agent, session) = home.session(json!([{"text": "said before"}]), &[]).await;
     agent.turn(&session, "first").await;
@@ -88,7 +88,7 @@ async fn an_event_that_is_not_known_here_is_passed_over() {
 }
 
 #[tokio::test]
-async fn a_session_that_could_not_be_made_is_not_listed() {
+async fn session_that_failed_to_start_is_not_listed() {
     let home = Home::new();
     home.put("broken/.nuncio/config.toml", "modell = \"x\"\n");
     home.put("worse/.nuncio/config.toml", "this is no TOML\n");
@@ -100,7 +100,7 @@ async fn a_session_that_could_not_be_made_is_not_listed() {
         let listed = agent.call("session/list", json!({})).await;
         assert_eq!(listed["sessions"], json!([]), "{name}");
     }
-    // It lives on.
+    // The agent continues.
     let session = agent.new_session(&home).await;
     assert_eq!(agent.turn(&session, "go").await.0, "end_turn");
     agent.finish().await;
@@ -108,7 +108,7 @@ async fn a_session_that_could_not_be_made_is_not_listed() {
 }
 
 #[tokio::test]
-async fn what_the_user_typed_is_shown_and_what_it_stands_for_is_told_the_model() {
+async fn command_is_shown_as_typed_and_expanded_for_the_model() {
     let home = Home::new();
     let steps = json!([{"expect": "Study this repository", "text": "studied"}]);
     let (mut agent, session) = home.session(steps, &[]).await;
@@ -128,7 +128,7 @@ async fn what_the_user_typed_is_shown_and_what_it_stands_for_is_told_the_model()
     assert_eq!((said.as_str(), &listed["sessions"][0]["title"]), ("/init be short", &json!("/init be short")));
 }
 
-/// Kilobytes that a process ever took.
+/// Peak resident memory of a process in KiB.
 fn memory_peak(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
@@ -136,7 +136,7 @@ fn memory_peak(pid: u32) -> u64 {
 }
 
 #[tokio::test]
-async fn requests_of_a_client_that_does_not_read_pile_up_nowhere() {
+async fn requests_of_client_that_does_not_read_do_not_accumulate() {
     use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
     const REQUESTS: usize = 40_000;
     let home = Home::new();
@@ -149,7 +149,7 @@ async fn requests_of_a_client_that_does_not_read_pile_up_nowhere() {
             stdin.write_all(line.as_bytes()).await.unwrap();
         }
     });
-    // Either all of it is taken, or it stops taking more until somebody reads.
+    // The agent accepts all requests, or stops reading until the client reads.
     let written = tokio::time::timeout(Duration::from_secs(4), &mut writing).await;
     let peak = memory_peak(child.id().unwrap());
     assert!(peak < 100 << 10, "{peak} KiB with a client that reads nothing; all was taken: {}", written.is_ok());
@@ -169,7 +169,7 @@ async fn requests_of_a_client_that_does_not_read_pile_up_nowhere() {
 }
 
 #[tokio::test]
-async fn settings_that_became_unreadable_keep_nobody_from_the_session() {
+async fn session_with_unreadable_settings_can_be_loaded_and_deleted() {
     let home = Home::new();
     let (mut agent, session) = home.session(json!([{"text": "before"}, {"text": "after"}]), &[]).await;
     agent.turn(&session, "go").await;

@@ -1,4 +1,4 @@
-//! The order of things: cancels meet their prompts, answers follow their updates.
+//! Order of messages: a cancel applies to the preceding prompt, and answers follow their updates.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ fn frame(id: u64, method: &str, params: Value) -> String {
     format!("{message}\n")
 }
 
-/// An answer that takes a minute.
+/// An answer of the model that takes a minute.
 fn slow() -> Value {
     json!({"text": "x".repeat(1200), "chunk_chars": 1, "delay_ms": 50})
 }
@@ -22,7 +22,7 @@ fn prompt(session: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_cancel_right_behind_a_prompt_always_meets_it() {
+async fn cancel_right_after_prompt_always_cancels_it() {
     let home = Home::new();
     let steps: Vec<Value> = (0..200).map(|_| json!({"text": "slow", "delay_ms": 60_000})).collect();
     let (mut agent, session) = home.session(json!(steps), &[]).await;
@@ -36,7 +36,7 @@ async fn a_cancel_right_behind_a_prompt_always_meets_it() {
 }
 
 #[tokio::test]
-async fn a_cancel_meets_the_prompt_of_a_session_that_is_just_being_opened() {
+async fn cancel_applies_to_prompt_of_session_being_opened() {
     let home = Home::new();
     let steps = json!([{"text": "slow", "delay_ms": 60_000}]);
     for _ in 0..10 {
@@ -50,7 +50,7 @@ async fn a_cancel_meets_the_prompt_of_a_session_that_is_just_being_opened() {
 }
 
 #[tokio::test]
-async fn a_cancel_on_an_idle_session_touches_nothing() {
+async fn cancel_of_idle_session_has_no_effect() {
     let home = Home::new();
     let (mut agent, session) = home.session(json!([{"text": "first"}, {"text": "second"}]), &[]).await;
     for said in ["first", "second", "done"] {
@@ -79,9 +79,9 @@ async fn sessions_do_not_wait_for_each_other() {
     agent.finish().await;
 }
 
-/// Everything of a session comes between the answer that makes it known and the answer to its prompt.
+/// All updates of a session come between the answer to `session/new` and the answer to the prompt.
 #[tokio::test]
-async fn answers_are_barriers() {
+async fn updates_of_turn_come_between_its_answers() {
     let home = Home::new();
     let model =
         home.script(json!([{"thinking": "hm", "text": "x".repeat(2000), "chunk_chars": 1, "tool_calls": [{"name": "list"}]}]));
@@ -102,26 +102,26 @@ async fn answers_are_barriers() {
     agent.finish().await;
 }
 
-/// Until the client is asked.
-async fn asked(agent: &mut Agent) -> Value {
+/// Waits for the next permission question and returns its id.
+async fn wait_for_question(agent: &mut Agent) -> Value {
     agent.until("the question", |frame| frame["method"] == "session/request_permission").await["id"].clone()
 }
 
 #[tokio::test]
-async fn requests_can_be_cancelled_both_ways() {
+async fn prompts_and_questions_can_be_cancelled() {
     let home = Home::new();
     let call = json!({"tool_calls": [{"name": "write", "input": {"file_path": "a", "content": ""}}]});
     let (mut agent, session) = home.session(json!([slow(), call, call]), &[]).await;
     agent.otherwise = Reply::Never;
-    // Ours, while the model answers.
+    // `$/cancel_request` for the prompt while the model answers.
     let id = agent.prompt(&session, "one").await;
     agent.until_update("agent_message_chunk").await;
     agent.notify("$/cancel_request", json!({"requestId": id})).await;
     assert_eq!(agent.answer(&id).await.unwrap()["stopReason"], "cancelled");
-    // Ours and the turn, while the client is asked: the question is taken back.
+    // `$/cancel_request` and `session/cancel` during a question: the question is withdrawn.
     for (method, key) in [("$/cancel_request", "requestId"), ("session/cancel", "sessionId")] {
         let id = agent.prompt(&session, "two").await;
-        let question = asked(&mut agent).await;
+        let question = wait_for_question(&mut agent).await;
         let value = if key == "requestId" { id.clone() } else { json!(session) };
         agent.notify(method, json!({key: value})).await;
         assert_eq!(agent.answer(&id).await.unwrap()["stopReason"], "cancelled");

@@ -1,4 +1,4 @@
-//! Questions that are open while a client opens their session again.
+//! Questions that are open when a client opens their session again.
 
 use std::time::Duration;
 
@@ -8,27 +8,28 @@ use crate::harness::{Agent, Home, Reply, tool};
 
 const BOUND: Duration = Duration::from_secs(5);
 
-/// The next question; within the bound.
-async fn asked(agent: &mut Agent, what: &str) -> Value {
+/// The next question. Panics after `BOUND`.
+async fn next_question(agent: &mut Agent, what: &str) -> Value {
     let question = agent.until(what, |frame| frame["method"] == "session/request_permission");
     tokio::time::timeout(BOUND, question).await.unwrap_or_else(|_| panic!("{what} did not come in {BOUND:?}"))
 }
 
-/// A question is open, the session is opened again by `method`: the client is asked again, and only the new question is open.
-async fn opened_again(method: &str) {
+/// Opens a session again by `method` while a question is open. The question is sent again, and only
+/// the new question is open.
+async fn check_open_question(method: &str) {
     let home = Home::new();
     let input = json!({"command": "echo done > a.txt"});
     let call = json!({"tool_calls": [{"name": "bash", "input": input}]});
     let (mut agent, session) = home.session(json!([call, {"text": "so it is"}]), &[]).await;
     agent.otherwise = Reply::Never;
     let id = agent.prompt(&session, "go").await;
-    let first = asked(&mut agent, "the question").await;
+    let first = next_question(&mut agent, "the question").await;
     let before = agent.frames.len();
     agent.call(method, json!({"sessionId": session, "cwd": home.work(), "mcpServers": []})).await;
     let again = agent.frames[before..].iter().find(|frame| frame["method"] == "session/request_permission").cloned();
     let second = match again {
         Some(question) => question,
-        None => asked(&mut agent, "the question, again").await,
+        None => next_question(&mut agent, "the question, again").await,
     };
     assert_ne!(second["id"], first["id"]);
     for (params, which) in [(&first["params"], "first"), (&second["params"], "second")] {
@@ -41,7 +42,7 @@ async fn opened_again(method: &str) {
     let option =
         &second["params"]["options"].as_array().unwrap().iter().find(|option| option["kind"] == "allow_once").unwrap()["optionId"];
     let yes = json!({"jsonrpc": "2.0", "id": second["id"], "result": {"outcome": {"outcome": "selected", "optionId": option}}});
-    // Answered by hand: it is not open any more.
+    // The test answers the question directly, so the question is not open.
     agent.asked.retain(|(asked, _)| *asked != second["id"]);
     agent.raw(format!("{yes}\n").as_bytes()).await;
     let ended = tokio::time::timeout(BOUND, agent.answer(&id)).await.expect("the turn goes on").unwrap();
@@ -57,11 +58,11 @@ async fn opened_again(method: &str) {
 }
 
 #[tokio::test]
-async fn who_loads_a_session_is_asked_again_and_the_old_question_is_taken_back() {
-    opened_again("session/load").await;
+async fn load_sends_open_question_again_and_withdraws_the_old_one() {
+    check_open_question("session/load").await;
 }
 
 #[tokio::test]
-async fn who_resumes_a_session_is_asked_what_is_open() {
-    opened_again("session/resume").await;
+async fn resume_sends_open_question_again() {
+    check_open_question("session/resume").await;
 }

@@ -1,10 +1,11 @@
-//! What comes back of a session: all of it with `session/load`, nothing with `session/resume`; and where sessions are found.
+//! Replay of sessions: `session/load` replays the whole session, `session/resume` replays no
+//! messages. Listing and deletion of sessions.
 
 use serde_json::{Value, json};
 
 use crate::harness::{Home, kinds, of, text, tool};
 
-/// A turn with all that can be shown.
+/// A turn with a thought, messages, a plan and tool calls, and the answer of a second turn.
 fn steps() -> Value {
     json!([
         {"thinking": "I think so.", "text": "First I look.", "tool_calls": [
@@ -60,7 +61,7 @@ async fn load_replays_everything_before_its_answer() {
     assert_eq!(diff, &json!({"type": "diff", "path": file, "oldText": "one\n", "newText": "two\n"}));
     assert!(tool(&replayed, 4)["content"].to_string().contains("out"), "{}", tool(&replayed, 4));
     assert!(kinds(&replayed).contains(&"session_info_update"), "{:?}", kinds(&replayed));
-    // The answer is there; nothing of the past follows it.
+    // After the answer, no update of the past follows.
     let after = agent.frames.len();
     let (_, updates) = agent.turn(&session, "go on").await;
     assert_eq!(of(&agent.frames[after..], &session).len(), updates.len());
@@ -70,7 +71,7 @@ async fn load_replays_everything_before_its_answer() {
 }
 
 #[tokio::test]
-async fn every_chunk_names_its_message() {
+async fn every_chunk_has_its_message_id() {
     let home = Home::new();
     let steps = json!([
         {"thinking": "in pieces", "text": "in pieces too", "chunk_chars": 1, "delay_ms": 2, "tool_calls": [{"name": "list"}]},
@@ -79,7 +80,8 @@ async fn every_chunk_names_its_message() {
     let (mut agent, session) = home.session(steps, &[]).await;
     let (_, live) = agent.turn(&session, "go").await;
     let replayed = agent.load(&home, &session).await;
-    // Role and message of each chunk, neighbours once: so many messages, whether they come in pieces or whole.
+    // Kind and message id of each chunk; adjacent equal pairs are merged. The replay has the live
+    // messages, in whole chunks, after the user's message.
     let messages = |updates: &[Value]| {
         let chunks = updates.iter().filter(|update| update["sessionUpdate"].as_str().unwrap().ends_with("_chunk"));
         let mut ids: Vec<(String, String)> =
@@ -96,7 +98,7 @@ async fn every_chunk_names_its_message() {
 }
 
 #[tokio::test]
-async fn resume_replays_nothing_and_prompts_open_what_is_closed() {
+async fn resume_replays_no_messages_and_prompt_opens_closed_session() {
     let home = Home::new();
     let (mut agent, session) = home.session(json!([{"text": "first"}, {"expect": "first", "text": "second"}]), &[]).await;
     agent.turn(&session, "one").await;
@@ -113,7 +115,7 @@ async fn resume_replays_nothing_and_prompts_open_what_is_closed() {
     assert_eq!(text(&updates, "agent_message_chunk"), "second");
     agent.finish().await;
 
-    // Neither loaded nor resumed.
+    // The session is neither loaded nor resumed.
     let mut agent = home.start(&["--model", &home.script(json!([{"expect": "second", "text": "third"}]))]).await;
     agent.call("initialize", json!({"protocolVersion": 1})).await;
     let (_, updates) = agent.turn(&session, "three").await;
@@ -124,7 +126,7 @@ async fn resume_replays_nothing_and_prompts_open_what_is_closed() {
 }
 
 #[tokio::test]
-async fn an_open_turn_is_replayed_as_far_as_it_goes_and_goes_on() {
+async fn running_turn_is_replayed_and_continues() {
     let home = Home::new();
     let (mut agent, session) = home.session(json!([{"text": "abcdefgh", "chunk_chars": 2, "delay_ms": 150}]), &[]).await;
     let id = agent.prompt(&session, "go").await;
@@ -140,7 +142,7 @@ async fn an_open_turn_is_replayed_as_far_as_it_goes_and_goes_on() {
 }
 
 #[tokio::test]
-async fn sessions_are_listed_page_by_page() {
+async fn sessions_are_listed_in_pages() {
     let home = Home::new();
     let (mut agent, first) = home.session(json!([]), &[]).await;
     let elsewhere = home.put("../elsewhere/x", "").parent().unwrap().to_path_buf();
@@ -180,7 +182,7 @@ async fn sessions_are_listed_page_by_page() {
 }
 
 #[tokio::test]
-async fn what_is_deleted_is_gone() {
+async fn deleted_session_is_not_found() {
     let home = Home::new();
     let (mut agent, session) = home.session(json!([]), &[]).await;
     let other = agent.new_session(&home).await;
@@ -194,7 +196,7 @@ async fn what_is_deleted_is_gone() {
     let id = agent.prompt(&session, "go").await;
     assert_eq!(agent.answer(&id).await.unwrap_err()["code"], -32002);
     assert_eq!(home.run(&["sessions", "show", &session], "").await.code, 2);
-    // A turn that runs ends with its session.
+    // Deletion of a session ends its running turn.
     let model = home.script(json!([{"text": "slow", "delay_ms": 60_000}]));
     agent.call("session/set_config_option", json!({"sessionId": other, "configId": "model", "value": model})).await;
     let running = agent.prompt(&other, "go").await;

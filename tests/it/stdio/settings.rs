@@ -1,4 +1,4 @@
-//! What a session can be set to, what it says of itself, and who may use it.
+//! Modes and options of a session, its updates, and authentication.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ fn last(agent: &Agent, session: &str, kind: &str) -> Value {
 }
 
 #[tokio::test]
-async fn modes_and_options_are_in_step() {
+async fn modes_and_options_stay_consistent() {
     let home = Home::new();
     let mut agent = home.start(&["--model", &home.script(json!([])), "--mode", "accept-edits"]).await;
     agent.call("initialize", json!({"protocolVersion": 1})).await;
@@ -30,7 +30,7 @@ async fn modes_and_options_are_in_step() {
     assert_eq!(categories, ["mode", "model", "thought_level"]);
     assert_eq!(value(&made["configOptions"], "mode"), "accept-edits");
 
-    // By either way, both are told.
+    // Both methods send both updates.
     agent.call("session/set_mode", json!({"sessionId": session, "modeId": "plan"})).await;
     assert_eq!(last(&agent, &session, "current_mode_update")["currentModeId"], "plan");
     assert_eq!(value(&last(&agent, &session, "config_option_update")["configOptions"], "mode"), "plan");
@@ -56,7 +56,7 @@ async fn modes_and_options_are_in_step() {
     }
     agent.finish().await;
 
-    // They stay.
+    // The options persist.
     let mut agent = home.start(&["--model", &home.script(json!([]))]).await;
     agent.call("initialize", json!({"protocolVersion": 1})).await;
     let loaded = agent.call("session/load", json!({"sessionId": session, "cwd": home.work()})).await;
@@ -67,7 +67,7 @@ async fn modes_and_options_are_in_step() {
 }
 
 #[tokio::test]
-async fn a_session_says_its_title_its_usage_and_its_commands() {
+async fn session_reports_title_usage_and_commands() {
     let home = Home::new();
     let (mut agent, session) = home.session(json!([{"text": "hello"}]), &[]).await;
     let (_, updates) = agent.turn(&session, "\n  The first line  \nand another").await;
@@ -81,7 +81,7 @@ async fn a_session_says_its_title_its_usage_and_its_commands() {
 }
 
 #[tokio::test]
-async fn notices_are_for_those_who_can_show_them() {
+async fn notices_are_sent_only_to_clients_that_support_them() {
     let home = Home::new();
     let servers = json!([
         {"name": "one", "command": "/bin/true", "args": [], "env": []},
@@ -106,7 +106,7 @@ async fn notices_are_for_those_who_can_show_them() {
 }
 
 #[tokio::test]
-async fn who_is_logged_out_waits_outside() {
+async fn logged_out_client_cannot_open_or_prompt_sessions() {
     let home = Home::new();
     let (mut agent, session) = home.session(json!([]), &[]).await;
     let error = agent.request("authenticate", json!({"methodId": "magic"})).await.unwrap_err();
@@ -129,7 +129,7 @@ async fn who_is_logged_out_waits_outside() {
 }
 
 #[tokio::test]
-async fn without_a_key_it_is_said_what_to_do() {
+async fn error_without_api_key_names_the_variable() {
     let home = Home::new();
     let mut agent = home.start(&["--model", "anthropic/claude-sonnet-5"]).await;
     agent.call("initialize", json!({"protocolVersion": 1})).await;

@@ -1,19 +1,19 @@
-//! Prompts that a client sends during a turn: each waits for a turn of its own, and a cancel ends
-//! them all.
+//! Prompts that a client sends during a turn: each prompt waits for a turn of its own, and a cancel
+//! ends all of them.
 
 use serde_json::{Value, json};
 
 use crate::harness::{Agent, Home, Reply};
 
-/// Prompts of one session that may wait; `PROMPTS_WAITING_MAX` in limits.rs.
+/// Maximum number of waiting prompts of a session; `PROMPTS_WAITING_MAX` in limits.rs.
 const WAITING_MAX: usize = 16;
 
 /// A step whose call waits for a permission.
-fn asks() -> Value {
+fn permission_step() -> Value {
     json!({"tool_calls": [{"name": "bash", "input": {"command": "true"}}]})
 }
 
-fn says(expect: &str, text: &str) -> Value {
+fn text_step(expect: &str, text: &str) -> Value {
     json!({"expect": expect, "text": text, "chunk_chars": 100})
 }
 
@@ -54,9 +54,9 @@ async fn prompts_of_turns(home: &Home, session: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_second_prompt_waits_and_is_answered_at_the_end_of_its_own_turn() {
+async fn second_prompt_waits_and_is_answered_at_the_end_of_its_turn() {
     let home = Home::new();
-    let steps = json!([asks(), says("one", "first"), says("two", "second"), says("three", "third")]);
+    let steps = json!([permission_step(), text_step("one", "first"), text_step("two", "second"), text_step("three", "third")]);
     let (mut agent, session, one) = busy(&home, steps).await;
     let two = agent.prompt(&session, "two").await;
     let three = agent.prompt(&session, "three").await;
@@ -66,7 +66,7 @@ async fn a_second_prompt_waits_and_is_answered_at_the_end_of_its_own_turn() {
     for id in [&one, &two, &three] {
         assert_eq!(stop_reason(&mut agent, id).await, "end_turn");
     }
-    // Each answer comes before anything of the next turn.
+    // Each answer comes before all updates of the next turn.
     let frames = agent.finish().await;
     let said = |frame: &Value| match (&frame["params"]["update"]["sessionUpdate"], frame.get("result")) {
         (kind, _) if kind == "agent_message_chunk" => Some(frame["params"]["update"]["content"]["text"].clone()),
@@ -80,9 +80,9 @@ async fn a_second_prompt_waits_and_is_answered_at_the_end_of_its_own_turn() {
 }
 
 #[tokio::test]
-async fn answers_of_waiting_prompts_come_before_the_next_turns_updates() {
+async fn answers_to_waiting_prompts_precede_updates_of_next_turn() {
     let home = Home::new();
-    let steps: Vec<Value> = (0..40).map(|number| says("go", &format!("answer {number}"))).collect();
+    let steps: Vec<Value> = (0..40).map(|number| text_step("go", &format!("answer {number}"))).collect();
     let (mut agent, session) = home.session(json!(steps), &[]).await;
     for round in 0..4 {
         let before = agent.frames.len();
@@ -108,13 +108,13 @@ async fn answers_of_waiting_prompts_come_before_the_next_turns_updates() {
 }
 
 #[tokio::test]
-async fn a_cancel_ends_the_running_turn_and_the_prompts_that_wait() {
+async fn cancel_ends_running_turn_and_waiting_prompts() {
     let home = Home::new();
-    let (mut agent, session, one) = busy(&home, json!([asks(), says("four", "last")])).await;
+    let (mut agent, session, one) = busy(&home, json!([permission_step(), text_step("four", "last")])).await;
     let two = agent.prompt(&session, "two").await;
     let three = agent.prompt(&session, "three").await;
     cancel(&mut agent, &session).await;
-    // A prompt that follows the cancel is not affected by it.
+    // A prompt after the cancel is not affected.
     let four = agent.prompt(&session, "four").await;
     for id in [&one, &two, &three] {
         assert_eq!(stop_reason(&mut agent, id).await, "cancelled");
@@ -125,9 +125,10 @@ async fn a_cancel_ends_the_running_turn_and_the_prompts_that_wait() {
 }
 
 #[tokio::test]
-async fn a_waiting_prompt_that_is_cancelled_by_its_request_is_the_only_one() {
+async fn cancel_request_ends_only_its_waiting_prompt() {
     let home = Home::new();
-    let (mut agent, session, one) = busy(&home, json!([asks(), says("one", "first"), says("three", "third")])).await;
+    let (mut agent, session, one) =
+        busy(&home, json!([permission_step(), text_step("one", "first"), text_step("three", "third")])).await;
     let two = agent.prompt(&session, "two").await;
     let three = agent.prompt(&session, "three").await;
     agent.notify("$/cancel_request", json!({"requestId": two})).await;
@@ -141,9 +142,10 @@ async fn a_waiting_prompt_that_is_cancelled_by_its_request_is_the_only_one() {
 }
 
 #[tokio::test]
-async fn a_prompt_behind_a_turn_that_fails_still_runs() {
+async fn prompt_after_failed_turn_runs() {
     let home = Home::new();
-    let (mut agent, session, one) = busy(&home, json!([asks(), {"error": {"status": 400}}, says("two", "second")])).await;
+    let (mut agent, session, one) =
+        busy(&home, json!([permission_step(), {"error": {"status": 400}}, text_step("two", "second")])).await;
     let two = agent.prompt(&session, "two").await;
     allow(&mut agent).await;
     agent.answer(&one).await.unwrap_err();
@@ -152,9 +154,9 @@ async fn a_prompt_behind_a_turn_that_fails_still_runs() {
 }
 
 #[tokio::test]
-async fn only_so_many_prompts_wait() {
+async fn number_of_waiting_prompts_is_limited() {
     let home = Home::new();
-    let (mut agent, session, one) = busy(&home, json!([asks()])).await;
+    let (mut agent, session, one) = busy(&home, json!([permission_step()])).await;
     let mut sent = Vec::new();
     for number in 0..WAITING_MAX + 4 {
         sent.push(agent.prompt(&session, &number.to_string()).await);
@@ -172,10 +174,10 @@ async fn only_so_many_prompts_wait() {
 }
 
 #[tokio::test]
-async fn closing_or_deleting_a_session_answers_the_prompts_that_wait() {
+async fn close_or_delete_answers_waiting_prompts() {
     for method in ["session/close", "session/delete"] {
         let home = Home::new();
-        let (mut agent, session, one) = busy(&home, json!([asks()])).await;
+        let (mut agent, session, one) = busy(&home, json!([permission_step()])).await;
         let two = agent.prompt(&session, "two").await;
         let three = agent.prompt(&session, "three").await;
         agent.call(method, json!({"sessionId": session})).await;
@@ -190,20 +192,20 @@ async fn closing_or_deleting_a_session_answers_the_prompts_that_wait() {
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_leaves_no_waiting_prompt() {
+async fn end_of_input_cancels_waiting_prompts() {
     let home = Home::new();
-    let (mut agent, session, _) = busy(&home, json!([asks()])).await;
+    let (mut agent, session, _) = busy(&home, json!([permission_step()])).await;
     agent.prompt(&session, "two").await;
     agent.prompt(&session, "three").await;
-    // All requests are answered before the process ends: `finish` asserts it.
+    // `finish` asserts that all requests are answered before the process ends.
     agent.finish().await;
     assert_eq!(prompts_of_turns(&home, &session).await, ["0 one"]);
 }
 
 #[tokio::test]
-async fn prompts_that_wait_for_a_session_of_another_process_are_refused() {
+async fn prompts_to_session_of_another_process_are_refused() {
     let home = Home::new();
-    let (first, session, _) = busy(&home, json!([asks()])).await;
+    let (first, session, _) = busy(&home, json!([permission_step()])).await;
     let mut second = home.start(&["--model", &home.script(json!([]))]).await;
     second.call("initialize", json!({"protocolVersion": 1})).await;
     second.call("session/load", json!({"sessionId": session, "cwd": home.work()})).await;
@@ -220,9 +222,15 @@ async fn prompts_that_wait_for_a_session_of_another_process_are_refused() {
 }
 
 #[tokio::test]
-async fn messages_and_prompts_that_wait_run_in_the_order_they_came() {
+async fn waiting_messages_and_prompts_run_in_order_of_arrival() {
     let home = Home::new();
-    let steps = json!([asks(), says("one", "first"), says("two", "second"), says("three", "third"), says("four", "fourth")]);
+    let steps = json!([
+        permission_step(),
+        text_step("one", "first"),
+        text_step("two", "second"),
+        text_step("three", "third"),
+        text_step("four", "fourth")
+    ]);
     let (mut agent, session, one) = busy(&home, steps).await;
     let message = |text: &str| json!({"sessionId": session, "parts": [{"type": "text", "text": text}]});
     agent.call("_nuncio/session/message", message("two")).await;
