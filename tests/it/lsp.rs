@@ -1,4 +1,4 @@
-//! Language servers: a real one where it is installed, and a small one of our own that also misbehaves.
+//! Language servers: clangd if installed, and a small test server with optional faults.
 
 use serde_json::{Value, json};
 
@@ -10,14 +10,14 @@ mod clangd;
 mod edits;
 mod frames;
 
-/// A home whose settings name our own server, with these modes, for `*.x`.
+/// A home whose settings configure the test server, with these modes, for `*.x`.
 fn home(modes: &[&str]) -> Home {
     let home = Home::new();
     home.config(&setting("own", &[&["python3", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/lsp/server.py")], modes].concat()));
     home
 }
 
-/// `[lsp.NAME]` for `*.x`.
+/// Settings for the language server `[lsp.NAME]` for `*.x`.
 fn setting(name: &str, command: &[&str]) -> String {
     format!("[lsp.{name}]\ncommand = {}\nfiles = [\"*.x\"]\n", json!(command))
 }
@@ -30,7 +30,8 @@ fn diagnostics(path: &str) -> Value {
     json!({"tool_calls": [{"name": "diagnostics", "input": {"file_path": path}}]})
 }
 
-/// Runs the steps, a call each, in mode auto; gives what each call told the model beyond its own first part, and its details.
+/// Runs the steps, one call each, in mode auto. Returns the text content and the raw output of each
+/// call.
 async fn outputs(home: &Home, steps: &[Value]) -> Vec<(String, Value)> {
     let (mut agent, session) = home.session(json!(steps), &["--mode", "auto"]).await;
     let outputs = turn(&mut agent, &session, steps.len()).await;
@@ -43,7 +44,7 @@ async fn turn(agent: &mut Agent, session: &str, calls: usize) -> Vec<(String, Va
     (0..calls).map(|number| said(&tool(&updates, number))).collect()
 }
 
-/// What a finished call showed in texts, and its details.
+/// The text content of a finished call, and its raw output.
 fn said(call: &Value) -> (String, Value) {
     let texts = call["content"].as_array().unwrap().iter().filter_map(|content| content["content"]["text"].as_str());
     (texts.collect(), call["rawOutput"].clone())

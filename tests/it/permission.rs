@@ -1,4 +1,4 @@
-//! Who decides about a tool call: modes and rules as a table, answers and the lack of them, projects that nobody trusts.
+//! Permission decisions for tool calls: modes, rules, client answers, and untrusted projects.
 
 mod answers;
 mod fence;
@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 
 use crate::harness::Home;
 
-/// `nuncio tool` has no terminal here: what would be asked is denied, and says so.
+/// The permission verdict for a `nuncio tool` call. Without a terminal, `nuncio tool` denies calls
+/// that require permission; the error message distinguishes `Ask` from `Deny`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Verdict {
     Allow,
@@ -49,7 +50,7 @@ fn calls(home: &Home) -> Vec<(&'static str, Value)> {
 }
 
 #[tokio::test]
-async fn modes_decide_where_no_rule_does() {
+async fn modes_decide_without_matching_rules() {
     let home = Home::new();
     let calls = calls(&home);
     // read inside, write inside, exec, read outside, write outside
@@ -64,7 +65,7 @@ async fn modes_decide_where_no_rule_does() {
             assert_eq!(verdict(&home, mode, tool, input).await, expected, "{mode}: {tool} {input}");
         }
     }
-    // What `ask` means in the mode ask, and nowhere else.
+    // `default` replaces the verdict `ask` in mode ask only.
     for (default, expected) in [("allow", Allow), ("deny", Deny)] {
         home.config(&format!("[permissions]\ndefault = \"{default}\"\n"));
         for (index, (tool, input)) in calls.iter().enumerate() {
@@ -76,11 +77,11 @@ async fn modes_decide_where_no_rule_does() {
     }
 }
 
-/// A row: the user's rules, the mode, the call, what becomes of it.
+/// A table row: the user's rules, the mode, the tool, the tool input, and the expected verdict.
 type Row = (&'static str, &'static str, &'static str, Value, Verdict);
 
 #[tokio::test]
-async fn rules_decide_before_modes() {
+async fn rules_override_modes_except_plan() {
     let home = Home::new();
     calls(&home);
     std::fs::create_dir(home.work().join("secrets")).unwrap();
@@ -91,7 +92,7 @@ async fn rules_decide_before_modes() {
     let echo = r#"{ tool = "bash", pattern = "echo *", policy = "allow" }"#;
     let secrets = r#"{ kind = "write", path = "secrets/**", policy = "deny" }"#;
     let rows: Vec<Row> = vec![
-        // A pattern allows plain words, and nothing that hides behind them.
+        // An allow pattern must match every command in the line; redirections need permission.
         (echo, "ask", "bash", bash("echo hi there"), Allow),
         (echo, "ask", "bash", bash("echo"), Allow),
         (echo, "ask", "bash", bash("echoes"), Ask),
@@ -108,12 +109,12 @@ async fn rules_decide_before_modes() {
         (echo, "ask", "bash", bash("echo a &"), Allow),
         (echo, "plan", "bash", bash("echo hi"), Deny),
         (echo, "ask", "write", file("new.txt"), Ask),
-        // A deny is looked for in every part.
+        // A deny rule matches any command in the line.
         (r#"{ tool = "bash", pattern = "rm *", policy = "deny" }"#, "auto", "bash", bash("rm -f nothing"), Deny),
         (r#"{ tool = "bash", pattern = "rm *", policy = "deny" }"#, "auto", "bash", bash("true && rm -f nothing"), Deny),
         (r#"{ tool = "bash", pattern = "rm *", policy = "deny" }"#, "auto", "bash", bash("true; (rm -f nothing)"), Deny),
         (r#"{ tool = "bash", pattern = "rm *", policy = "deny" }"#, "auto", "bash", bash("true"), Allow),
-        // Paths, without symlinks.
+        // Path rules match the path with symlinks resolved.
         (secrets, "auto", "write", file("secrets/key"), Deny),
         (secrets, "auto", "write", file("secrets/deep/er"), Deny),
         (secrets, "auto", "write", file("x/../secrets/key"), Deny),
@@ -122,7 +123,7 @@ async fn rules_decide_before_modes() {
         (secrets, "auto", "read", json!({"file_path": "secrets/key"}), Allow),
         (r#"{ path = "*.txt", policy = "allow" }"#, "ask", "write", file("new.txt"), Allow),
         (r#"{ path = "*.txt", policy = "allow" }"#, "ask", "write", file("dir/new.txt"), Ask),
-        // What a shell writes by itself is written.
+        // Output redirections of the shell count as writes.
         (secrets, "auto", "bash", bash("echo a > secrets/key"), Deny),
         (secrets, "auto", "bash", bash("true; { echo a; } 2>> ./x/../secrets/key"), Deny),
         (secrets, "auto", "bash", bash("echo a > innocent"), Deny),
@@ -130,10 +131,10 @@ async fn rules_decide_before_modes() {
         (secrets, "auto", "bash", bash("cd secrets && echo a > key"), Ask),
         (secrets, "auto", "bash", bash("for f in *; do echo a > $f; done"), Ask),
         (secrets, "auto", "bash", bash("cat < secrets/key > new.txt 2>&1"), Allow),
-        // Other names of a tool are that tool.
+        // Rules for a tool also match calls under the tool's aliases.
         (r#"{ tool = "bash", policy = "deny" }"#, "auto", "shell", bash("true"), Deny),
         (r#"{ tool = "wri*", policy = "allow" }"#, "ask", "write_file", file("new.txt"), Allow),
-        // The last one of a scope counts.
+        // The last matching rule of a scope decides.
         (r#"{ tool = "bash", policy = "deny" }, { tool = "bash", policy = "allow" }"#, "ask", "bash", bash("true"), Allow),
         (r#"{ tool = "bash", policy = "allow" }, { tool = "bash", policy = "deny" }"#, "auto", "bash", bash("true"), Deny),
         (r#"{ tool = "bash", policy = "allow" }, { pattern = "sh *", policy = "ask" }"#, "auto", "bash", bash("sh -c true"), Ask),
@@ -150,7 +151,7 @@ async fn rules_decide_before_modes() {
 }
 
 #[tokio::test]
-async fn roots_widen_what_is_inside() {
+async fn additional_roots_count_as_inside() {
     let home = Home::new();
     let outside = home.put("../wide/x.txt", "text\n");
     let wide = outside.parent().unwrap().to_str().unwrap().to_string();
@@ -159,7 +160,7 @@ async fn roots_widen_what_is_inside() {
     assert_eq!(home.run(&["tool", "read", "--root", &wide, &read], "").await.code, 0);
     home.config(&format!("allowed_paths = [\"{wide}\"]\n"));
     assert_eq!(home.run(&["tool", "read", &read], "").await.code, 0);
-    // A link out of the roots is outside.
+    // A symlink inside the roots to a file outside them counts as outside.
     home.config("");
     std::os::unix::fs::symlink(&outside, home.work().join("link")).unwrap();
     assert_eq!(verdict(&home, "auto", "read", &json!({"file_path": "link"})).await, Ask);

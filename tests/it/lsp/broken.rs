@@ -1,4 +1,5 @@
-//! Language servers that crash, hang, flood or talk nonsense: edits go on, and nothing is left.
+//! Language servers that crash, hang, flood the client or send invalid output. Edits still succeed,
+//! and no processes remain.
 
 use nuncio::limits;
 use serde_json::json;
@@ -7,7 +8,7 @@ use super::{diagnostics, home, outputs, said, setting, write};
 use crate::harness::{Home, tool};
 
 #[tokio::test]
-async fn a_server_that_does_not_work_is_told_once() {
+async fn broken_server_is_reported_once() {
     let cases: &[(&[&str], &str)] = &[
         (&["nuncio-no-such-server"], "nuncio-no-such-server was not found"),
         (&["sh", "-c", "exit 3"], "sh failed 4 times; last error: exit code 3"),
@@ -35,7 +36,7 @@ async fn a_server_that_does_not_work_is_told_once() {
 }
 
 #[tokio::test]
-async fn a_server_that_crashes_works_again() {
+async fn crashed_server_is_restarted() {
     let home = home(&[]);
     home.put("a.x", "ERR one\n");
     home.put("crash.x", "CRASH\n");
@@ -51,7 +52,7 @@ async fn a_server_that_crashes_works_again() {
 }
 
 #[tokio::test]
-async fn a_server_that_says_nothing_holds_up_no_edit() {
+async fn silent_server_does_not_block_edits() {
     for command in [&["sleep", "60"][..], &["sh", "-c", "trap '' TERM; sleep 60; sleep 60"]] {
         let home = Home::new();
         home.config(&setting("own", command));
@@ -61,7 +62,7 @@ async fn a_server_that_says_nothing_holds_up_no_edit() {
 }
 
 #[tokio::test]
-async fn a_cancel_ends_the_wait_for_a_server() {
+async fn cancel_ends_the_wait_for_a_server() {
     let home = Home::new();
     home.config(&setting("own", &["sh", "-c", "touch started; exec sleep 60"]));
     let (mut agent, session) = home.session(json!([diagnostics("a.x")]), &[]).await;
@@ -74,11 +75,11 @@ async fn a_cancel_ends_the_wait_for_a_server() {
 }
 
 #[tokio::test]
-async fn so_many_run_and_no_more() {
+async fn number_of_running_servers_is_limited() {
     let home = Home::new();
     let server = json!(["python3", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/lsp/server.py")]);
     let names: Vec<String> = (0..=limits::LSP_SERVERS_MAX).map(|number| format!("x{number}")).collect();
-    // Its arguments make each another one.
+    // Different arguments make each entry a separate server.
     let setting = |name: &String| {
         let mut command = server.clone();
         command.as_array_mut().unwrap().push(json!(name));
@@ -93,7 +94,7 @@ async fn so_many_run_and_no_more() {
 }
 
 #[tokio::test]
-async fn a_flood_and_a_server_that_does_not_leave_are_ended() {
+async fn flooding_or_lingering_server_is_killed() {
     for mode in ["flood", "lingers"] {
         let home = home(&[mode]);
         let outputs = outputs(&home, &[write("a.x", "one")]).await;
@@ -102,7 +103,7 @@ async fn a_flood_and_a_server_that_does_not_leave_are_ended() {
 }
 
 #[tokio::test]
-async fn nothing_is_left_when_nuncio_is_killed() {
+async fn killed_nuncio_leaves_no_servers() {
     for mode in ["", "flood", "lingers"] {
         let home = home(&[mode]);
         let (mut agent, session) = home.session(json!([write("a.x", "one")]), &["--mode", "auto"]).await;

@@ -1,10 +1,11 @@
-//! Which server a file gets, and where none is started.
+//! Selection of the language server for a file, and the cases in which no server starts.
 
 use serde_json::json;
 
 use crate::harness::{Home, Ran};
 
-/// A home in whose PATH `rust-analyzer` and `pylsp` are our own server, which says where it works.
+/// A home whose PATH has the test server as `rust-analyzer` and `pylsp`. The server reports its
+/// root directory as a diagnostic.
 fn home() -> Home {
     let home = Home::new();
     let script = concat!("#!/bin/sh\nexec python3 ", env!("CARGO_MANIFEST_DIR"), "/tests/it/lsp/server.py root\n");
@@ -29,13 +30,13 @@ async fn trust(home: &Home) -> Ran {
     ran
 }
 
-/// What the server says that works in `directory` of the work directory.
+/// The diagnostic of a server whose root is `directory` in the work directory.
 fn works_in(home: &Home, path: &str, directory: &str) -> String {
     format!("{path}:1:1: error: file://{} [root", home.work().join(directory).display().to_string().trim_end_matches('/'))
 }
 
 #[tokio::test]
-async fn what_is_found_is_started_in_trusted_directories_only() {
+async fn installed_server_starts_in_trusted_directories_only() {
     let home = home();
     home.put("a.py", "");
     let work = home.work().display().to_string();
@@ -49,7 +50,7 @@ async fn what_is_found_is_started_in_trusted_directories_only() {
 }
 
 #[tokio::test]
-async fn the_outermost_package_of_a_root_is_where_rust_analyzer_works() {
+async fn rust_analyzer_runs_in_the_outermost_package_of_the_root() {
     let home = home();
     trust(&home).await;
     for path in ["outer/inner/src/a.rs", "other/a.rs"] {
@@ -70,7 +71,7 @@ async fn the_outermost_package_of_a_root_is_where_rust_analyzer_works() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_said() {
+async fn missing_server_is_reported() {
     let home = home();
     home.env("PATH", home.work().join("../bin").canonicalize().unwrap().to_str().unwrap());
     trust(&home).await;
@@ -89,7 +90,7 @@ async fn what_is_not_there_is_said() {
 }
 
 #[tokio::test]
-async fn settings_choose_and_turn_off() {
+async fn settings_select_and_disable_servers() {
     let home = home();
     home.put("src/a.py", "");
     home.put("src/a.z", "");
@@ -113,7 +114,7 @@ async fn settings_choose_and_turn_off() {
 }
 
 #[tokio::test]
-async fn a_project_turns_servers_off_and_starts_its_own_when_trusted() {
+async fn project_disables_servers_at_once_and_adds_servers_when_trusted() {
     let home = home();
     home.put("a.py", "");
     home.put("a.z", "");
@@ -128,7 +129,7 @@ async fn a_project_turns_servers_off_and_starts_its_own_when_trusted() {
 }
 
 #[tokio::test]
-async fn settings_that_cannot_be_meant_are_errors() {
+async fn invalid_settings_are_errors() {
     let home = Home::new();
     let cases = [
         ("[lsp.x]\ncommand = [\"x\"]\n", "lsp.x.files: set file patterns, e.g. files = [\"*.rs\"]"),
@@ -145,7 +146,7 @@ async fn settings_that_cannot_be_meant_are_errors() {
 }
 
 #[tokio::test]
-async fn a_server_is_confined_where_the_mode_confines() {
+async fn server_is_sandboxed_according_to_the_mode() {
     let home = super::home(&["probe"]);
     home.put("a.x", "");
     home.put("../home/token", "owner-token\n");

@@ -1,11 +1,11 @@
-//! The main path with a real language server: Debian's clangd.
+//! The main path with a real language server, clangd.
 
 use serde_json::json;
 
 use super::{diagnostics, outputs, write};
 use crate::harness::Home;
 
-/// A trusted home; none where clangd is not installed.
+/// A trusted home, or `None` if clangd is not installed.
 async fn home() -> Option<Home> {
     let search = std::env::var_os("PATH").unwrap_or_default();
     if !std::env::split_paths(&search).any(|directory| directory.join("clangd").is_file()) {
@@ -18,7 +18,7 @@ async fn home() -> Option<Home> {
 }
 
 #[tokio::test]
-async fn edits_of_c_show_what_they_break() {
+async fn edits_of_c_files_show_new_diagnostics() {
     let Some(home) = home().await else { return };
     home.put("a b.h", "int answer(void);\n");
     home.put("main.c", "#include \"a b.h\"\nint main(void) { return answer(); }\n");
@@ -34,7 +34,7 @@ async fn edits_of_c_show_what_they_break() {
         told[1],
         "new diagnostics in main.c:\nmain.c:2:31: error: Use of undeclared identifier 'questoin' [clang undeclared_var_use]\n"
     );
-    // What the mended line means is a warning to clang; that it is new is so.
+    // clang reports a warning for the fixed line, and the warning is new.
     assert!(told[2].starts_with("new diagnostics in main.c:\nmain.c:2:"), "{told:?}");
     assert!(told[2].contains(": warning: ") && !told[2].contains(": error: "), "{told:?}");
     assert_eq!(told[3], told[2].strip_prefix("new diagnostics in main.c:\n").unwrap());
@@ -44,7 +44,7 @@ async fn edits_of_c_show_what_they_break() {
 }
 
 #[tokio::test]
-async fn clangd_is_not_left_behind() {
+async fn killed_nuncio_leaves_no_clangd() {
     let Some(home) = home().await else { return };
     home.put("a.c", "int x = y;\n");
     let (mut agent, session) = home.session(json!([diagnostics("a.c")]), &[]).await;

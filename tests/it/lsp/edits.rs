@@ -1,4 +1,5 @@
-//! What an edit brings: new diagnostics, once, in its own result.
+//! Diagnostics in the results of edits: each new diagnostic appears once, in the result of the edit
+//! that caused it.
 
 use serde_json::json;
 
@@ -6,8 +7,8 @@ use super::{diagnostics, home, outputs, said, write};
 use crate::harness::{Agent, Home, tool};
 
 #[tokio::test]
-async fn an_edit_shows_what_is_new() {
-    // A server that names versions, one that does not, and one that speaks of the past first.
+async fn edit_result_shows_new_diagnostics() {
+    // Servers that report the document version, omit the version, or first report an old version.
     for mode in ["", "unversioned", "late"] {
         let home = home(&[mode]);
         home.put("warm.x", "");
@@ -35,7 +36,7 @@ async fn an_edit_shows_what_is_new() {
 }
 
 #[tokio::test]
-async fn what_a_server_begins_on_an_edit_is_waited_for() {
+async fn edit_waits_for_work_that_the_server_starts() {
     let home = home(&["works"]);
     home.put("warm.x", "");
     let outputs = outputs(&home, &[diagnostics("warm.x"), write("a.x", "BUILD\n")]).await;
@@ -43,7 +44,7 @@ async fn what_a_server_begins_on_an_edit_is_waited_for() {
 }
 
 #[tokio::test]
-async fn what_an_unfinished_build_said_before_is_not_new() {
+async fn repeated_diagnostics_of_an_unfinished_build_are_not_new() {
     let home = home(&["stale"]);
     let steps = [write("a.x", "fine\nERR one\n"), write("a.x", "a\nmended\n"), write("a.x", "b\nb\nERR two\n")];
     let told: Vec<String> = outputs(&home, &steps).await.into_iter().map(|(told, _)| told).collect();
@@ -53,7 +54,7 @@ async fn what_an_unfinished_build_said_before_is_not_new() {
 }
 
 #[tokio::test]
-async fn models_and_scripts_are_told_too() {
+async fn diagnostics_reach_the_model_and_the_raw_output() {
     let home = home(&[]);
     home.put("warm.x", "");
     let mut after = diagnostics("a.x");
@@ -67,7 +68,7 @@ async fn models_and_scripts_are_told_too() {
 }
 
 #[tokio::test]
-async fn a_patch_is_checked_in_all_its_files() {
+async fn patch_reports_diagnostics_of_all_its_files() {
     let home = home(&[]);
     home.put("gone.x", "ERR gone\n");
     home.put("a.x", "one\ntwo\n");
@@ -82,7 +83,7 @@ async fn a_patch_is_checked_in_all_its_files() {
 }
 
 #[tokio::test]
-async fn many_are_cut_and_errors_come_first() {
+async fn long_diagnostics_are_truncated_with_errors_first() {
     let home = home(&[]);
     home.put("a.x", &("WARN\n".repeat(15) + &"ERR\n".repeat(15)));
     let outputs = outputs(&home, &[diagnostics("a.x")]).await;
@@ -93,7 +94,7 @@ async fn many_are_cut_and_errors_come_first() {
 }
 
 #[tokio::test]
-async fn any_name_will_do_but_not_any_content() {
+async fn any_file_name_works_but_not_any_content() {
     let home = home(&[]);
     home.put("spaß #1%20?.x", "ERR\n");
     home.put("large.x", &" ".repeat((1 << 20) + 1));
@@ -110,7 +111,7 @@ async fn any_name_will_do_but_not_any_content() {
 }
 
 #[tokio::test]
-async fn what_others_change_is_seen() {
+async fn changes_by_other_tools_update_diagnostics() {
     let home = home(&[]);
     home.put("a.x", "ERR a\n");
     home.put("b.x", "ERR b\n");
@@ -123,7 +124,7 @@ async fn what_others_change_is_seen() {
 }
 
 #[tokio::test]
-async fn what_a_rule_hides_is_not_told() {
+async fn diagnostics_of_denied_files_are_hidden() {
     let home = home(&[]);
     let settings = std::fs::read_to_string(home.data().join("config.toml")).unwrap();
     home.config(&format!("[permissions]\nrules = [ {{ kind = \"read\", path = \"secret/**\", policy = \"deny\" }} ]\n{settings}"));
@@ -136,7 +137,7 @@ async fn what_a_rule_hides_is_not_told() {
 }
 
 #[tokio::test]
-async fn a_servers_questions_are_answered() {
+async fn requests_of_the_server_are_answered() {
     let home = home(&["replies"]);
     let outputs =
         outputs(&home, &[diagnostics("a.x"), write("a.x", "1"), diagnostics("a.x"), write("a.x", "2"), diagnostics("a.x")]).await;
@@ -144,17 +145,17 @@ async fn a_servers_questions_are_answered() {
     assert_eq!(outputs[4].0, "a.x:1:1: information: [[null, null], null, null, -32601]\n");
 }
 
-/// The process id of the server that a session uses.
+/// The process ID of the language server that serves the session.
 async fn server(agent: &mut Agent, session: &str) -> String {
     let (_, updates) = agent.turn(session, "go").await;
     said(&tool(&updates, 0)).1["diagnostics"][0]["code"].as_str().unwrap().to_string()
 }
 
 #[tokio::test]
-async fn sessions_share_a_server_until_the_last_one_is_closed() {
+async fn sessions_share_a_server_until_the_last_session_closes() {
     let home = home(&["root"]);
     home.put("a.x", "");
-    // Each session is asked as often as it has steps.
+    // Each session runs the script from its first step.
     let (mut agent, one) = home.session(json!([diagnostics("a.x"), {"text": "done"}, diagnostics("a.x")]), &[]).await;
     let two = agent.new_session(&home).await;
     let first = server(&mut agent, &one).await;
@@ -168,9 +169,9 @@ async fn sessions_share_a_server_until_the_last_one_is_closed() {
 }
 
 #[tokio::test]
-async fn nothing_is_started_before_it_is_needed() {
+async fn server_starts_only_when_needed() {
     let home = Home::new();
-    // A server that leaves a trace as soon as it is started.
+    // A server that creates the file `started` on start.
     home.config(&super::setting("own", &["sh", "-c", "touch started; cat"]));
     let (mut agent, session) =
         home.session(json!([write("a.txt", "ERR\n"), {"text": "done"}, write("a.x", "ERR\n")]), &["--mode", "auto"]).await;

@@ -1,4 +1,4 @@
-//! Messages behind headers, however they are cut.
+//! Framing of messages with headers, for streams split at any position.
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;
@@ -9,7 +9,7 @@ use nuncio::limits;
 use nuncio::rpc::headers::{HeaderReader, header};
 use tokio::io::{AsyncRead, ReadBuf};
 
-/// A stream that arrives in these pieces.
+/// A stream that returns at most one of these pieces per read.
 struct Pieces(VecDeque<Vec<u8>>);
 
 impl AsyncRead for Pieces {
@@ -29,7 +29,8 @@ fn encode(body: &[u8]) -> Vec<u8> {
     [header(body.len()).as_bytes(), body].concat()
 }
 
-/// All bodies of a stream that arrives in pieces of these sizes; the error that ended it.
+/// Reads a stream in pieces of these sizes. Returns the message bodies, and the error if reading
+/// failed.
 fn read(stream: &[u8], mut sizes: impl Iterator<Item = usize>) -> (Vec<Vec<u8>>, Option<String>) {
     let (mut pieces, mut rest) = (VecDeque::new(), stream);
     while !rest.is_empty() {
@@ -55,7 +56,7 @@ fn read(stream: &[u8], mut sizes: impl Iterator<Item = usize>) -> (Vec<Vec<u8>>,
 }
 
 #[test]
-fn messages_are_whole_wherever_the_stream_is_cut() {
+fn messages_are_complete_wherever_the_stream_is_split() {
     let mut stream = encode(b"{}");
     stream.extend_from_slice(b"Content-Type: application/vscode-jsonrpc; charset=utf-8\r\ncontent-length:  4 \r\n\r\n\"\xc3\xa9\"");
     stream.extend(encode(b""));
@@ -71,7 +72,7 @@ fn messages_are_whole_wherever_the_stream_is_cut() {
 }
 
 #[test]
-fn what_is_no_message_ends_the_stream() {
+fn invalid_message_ends_the_stream() {
     let long = format!("X: {}\r\n\r\n", "x".repeat(limits::LSP_HEADER_BYTES_MAX));
     let endless = "x".repeat(limits::LSP_HEADER_BYTES_MAX + 1);
     let large = format!("Content-Length: {}\r\n\r\n", limits::LSP_MESSAGE_BYTES_MAX + 1);

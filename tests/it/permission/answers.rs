@@ -1,4 +1,4 @@
-//! Questions over ACP: what an answer allows, and what comes of no answer or a bad one.
+//! Permission requests over ACP: the effect of valid, invalid and missing answers.
 
 use std::time::{Duration, Instant};
 
@@ -10,12 +10,12 @@ fn bash(command: &str) -> Value {
     json!({"tool_calls": [{"name": "bash", "input": {"command": command}}]})
 }
 
-/// One call a turn, in this order; each turn takes two steps.
+/// A model script with one call per turn, in this order. Each turn takes two steps.
 fn script(calls: &[Value]) -> Value {
     calls.iter().flat_map(|call| [call.clone(), json!({"text": "so be it"})]).collect()
 }
 
-/// The decisions of a log: outcome and by whom.
+/// The permission decisions in an event log: the outcome, and the source of the decision.
 fn decisions(log: &[Value]) -> Vec<(String, String)> {
     let resolved = log.iter().map(|event| &event["body"]).filter(|body| body["type"] == "permission.resolved");
     resolved.map(|body| (body["outcome"].as_str().unwrap().to_string(), body["by"].as_str().unwrap().to_string())).collect()
@@ -25,7 +25,8 @@ fn questions(agent: &Agent) -> usize {
     agent.frames.iter().filter(|frame| frame["method"] == "session/request_permission").count()
 }
 
-/// Turns with one call each: what is answered if it asks (none: it must not ask), and the call's status.
+/// Runs turns with one call each: the call, the answer to the permission request (`None` if there
+/// must be no request), and the call's expected status.
 async fn check(mode: &str, turns: &[(Value, Option<&'static str>, &str)]) {
     let home = Home::new();
     home.put("a.txt", "one two\n");
@@ -44,13 +45,13 @@ async fn check(mode: &str, turns: &[(Value, Option<&'static str>, &str)]) {
 }
 
 #[tokio::test]
-async fn an_edit_that_cannot_be_made_is_not_asked_about_unless_that_would_tell_of_a_file() {
+async fn impossible_edit_fails_without_request_only_inside_the_roots() {
     let edit = |path: &str| json!({"tool_calls": [{"name": "edit", "input": {"file_path": path, "old_string": "none", "new_string": "some"}}]});
     check("ask", &[(edit("a.txt"), None, "failed"), (edit("../outside.txt"), Some("allow_once"), "failed")]).await;
 }
 
 #[tokio::test]
-async fn once_is_once() {
+async fn allow_once_applies_to_one_call() {
     let call = bash("echo a");
     check(
         "ask",
@@ -64,7 +65,7 @@ async fn once_is_once() {
 }
 
 #[tokio::test]
-async fn always_is_for_what_was_asked_and_no_more() {
+async fn always_applies_only_to_the_requested_call() {
     let write = |path: &str| json!({"tool_calls": [{"name": "write", "input": {"file_path": path, "content": "x"}}]});
     let edit = json!({"tool_calls": [{"name": "edit", "input": {"file_path": "a.txt", "old_string": "x", "new_string": "y"}}]});
     check(
@@ -97,7 +98,7 @@ async fn always_is_for_what_was_asked_and_no_more() {
 }
 
 #[tokio::test]
-async fn there_is_no_always_for_several_files() {
+async fn always_is_not_offered_for_several_files() {
     let patch = |files: &[&str]| {
         let added: String = files.iter().map(|file| format!("*** Add File: {file}\n+x\n")).collect();
         json!({"tool_calls": [{"name": "apply_patch", "input": {"patch": format!("*** Begin Patch\n{added}*** End Patch\n")}}]})
@@ -105,7 +106,7 @@ async fn there_is_no_always_for_several_files() {
     let home = Home::new();
     let calls = [patch(&["a", "b"]), patch(&["a", "../outside"]), patch(&["c"])];
     let (mut agent, session) = home.session(script(&calls), &[]).await;
-    // Who says so anyway is not understood.
+    // The client selects `allow_always` even where the request does not offer the option.
     agent.otherwise = Reply::Result(json!({"outcome": {"outcome": "selected", "optionId": "allow_always"}}));
     for (files, status, kinds) in [
         (2, "failed", vec!["allow_once", "reject_once"]),
@@ -123,7 +124,7 @@ async fn there_is_no_always_for_several_files() {
 }
 
 #[tokio::test]
-async fn always_lasts_as_long_as_the_session() {
+async fn always_persists_for_the_session_only() {
     let home = Home::new();
     let (mut agent, session) = home.session(script(&[bash("echo a")]), &[]).await;
     agent.otherwise = Reply::Pick("allow_always");
@@ -134,7 +135,7 @@ async fn always_lasts_as_long_as_the_session() {
     agent.call("initialize", json!({"protocolVersion": 1})).await;
     let (_, updates) = agent.turn(&session, "go").await;
     assert_eq!(tool(&updates, 0)["status"], "completed");
-    // Another session is asked.
+    // Another session requires permission again.
     let other = agent.new_session(&home).await;
     let (_, updates) = agent.turn(&other, "go").await;
     assert_eq!(tool(&updates, 0)["status"], "failed");
@@ -142,7 +143,7 @@ async fn always_lasts_as_long_as_the_session() {
 }
 
 #[tokio::test]
-async fn a_bad_answer_is_a_no() {
+async fn invalid_answer_denies_the_call() {
     let answers = [
         Reply::Error,
         Reply::Result(Value::Null),
@@ -171,7 +172,7 @@ async fn a_bad_answer_is_a_no() {
 }
 
 #[tokio::test]
-async fn what_nobody_answers_is_denied_at_its_deadline() {
+async fn unanswered_request_is_denied_at_the_deadline() {
     let home = Home::new();
     home.config("[permissions]\ntimeout_s = 1\n");
     let (mut agent, session) = home.session(script(&[bash("echo done > a.txt")]), &[]).await;
@@ -181,7 +182,7 @@ async fn what_nobody_answers_is_denied_at_its_deadline() {
     assert_eq!((stop.as_str(), &tool(&updates, 0)["status"]), ("end_turn", &json!("failed")));
     assert!((900..5000).contains(&before.elapsed().as_millis()), "{:?}", before.elapsed());
     assert_eq!(agent.asked, [], "the question was not taken back");
-    // Too late.
+    // An answer after the deadline has no effect.
     let question = agent.frames.iter().find(|frame| frame["method"] == "session/request_permission").unwrap()["id"].clone();
     let late = json!({"jsonrpc": "2.0", "id": question, "result": {"outcome": {"outcome": "selected", "optionId": "allow_once"}}});
     agent.raw(format!("{late}\n").as_bytes()).await;
@@ -192,7 +193,7 @@ async fn what_nobody_answers_is_denied_at_its_deadline() {
 }
 
 #[tokio::test]
-async fn who_disconnects_while_asked_has_said_no() {
+async fn disconnect_denies_pending_requests() {
     let home = Home::new();
     let (mut agent, session) = home.session(script(&[bash("echo done > a.txt")]), &[]).await;
     agent.otherwise = Reply::Never;
@@ -210,7 +211,7 @@ async fn who_disconnects_while_asked_has_said_no() {
 }
 
 #[tokio::test]
-async fn a_cancel_while_asked_ends_the_turn() {
+async fn cancel_during_a_request_ends_the_turn() {
     let home = Home::new();
     let two = json!({"tool_calls": [
         {"name": "bash", "input": {"command": "echo done > a.txt"}},
@@ -236,7 +237,7 @@ async fn a_cancel_while_asked_ends_the_turn() {
 }
 
 #[tokio::test]
-async fn the_question_shows_what_will_be_done() {
+async fn request_shows_the_diff_or_command() {
     let home = Home::new();
     let file = home.put("a.txt", "one\ntwo\n");
     let edit =
@@ -264,7 +265,7 @@ async fn the_question_shows_what_will_be_done() {
 }
 
 #[tokio::test]
-async fn a_mode_counts_from_the_next_call() {
+async fn mode_change_applies_from_the_next_call() {
     let home = Home::new();
     let (mut agent, session) = home.session(script(&[bash("true"), bash("true"), bash("true")]), &[]).await;
     agent.otherwise = Reply::Error;

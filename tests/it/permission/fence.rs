@@ -1,10 +1,10 @@
-//! What stands around a command or a file does not carry it past a rule.
+//! Shell syntax around a command, or another path to a file, does not bypass a rule.
 
 use serde_json::{Value, json};
 
 use crate::harness::Home;
 
-/// What becomes of a call by hand: `ok`, or why not.
+/// The result of a `nuncio tool` call: `ok`, `denied`, or the exit code with the output.
 async fn outcome(home: &Home, mode: &str, tool: &str, input: Value) -> String {
     let ran = home.run(&["tool", "--mode", mode, tool, &input.to_string()], "").await;
     match ran.code {
@@ -15,7 +15,7 @@ async fn outcome(home: &Home, mode: &str, tool: &str, input: Value) -> String {
 }
 
 #[tokio::test]
-async fn names_of_variables_are_no_commands() {
+async fn environment_variable_names_do_not_match_command_patterns() {
     let home = Home::new();
     home.config("[permissions]\nrules = [{ tool = \"bash\", pattern = \"git status *\", policy = \"allow\" }]\n");
     for name in ["git status x", "git", "A", "a b"] {
@@ -26,7 +26,7 @@ async fn names_of_variables_are_no_commands() {
 }
 
 #[tokio::test]
-async fn a_denied_command_is_denied_in_every_dress() {
+async fn denied_command_is_denied_in_any_shell_syntax() {
     let home = Home::new();
     home.config("[permissions]\nrules = [{ tool = \"bash\", pattern = \"rm *\", policy = \"deny\" }]\n");
     home.put("kept", "");
@@ -57,12 +57,12 @@ async fn a_denied_command_is_denied_in_every_dress() {
 }
 
 #[tokio::test]
-async fn a_rule_knows_a_place_by_all_of_its_names() {
+async fn path_rule_matches_for_every_spelling_of_its_path() {
     let home = Home::new();
     home.put("secrets/key", "hunter2");
     std::os::unix::fs::symlink(home.work(), home.work().join("../link")).unwrap();
     let link = home.work().join("../link").display().to_string();
-    // The home directory of these tests is the one above the work directory.
+    // The tests' home directory is the parent of the work directory.
     for path in ["secrets/**", "~/work/secrets/**", &format!("{link}/secrets/**"), &format!("{}/secrets/*", home.work().display())]
     {
         home.config(&format!("[permissions]\nrules = [{{ kind = \"read\", path = \"{path}\", policy = \"deny\" }}]\n"));
@@ -73,7 +73,7 @@ async fn a_rule_knows_a_place_by_all_of_its_names() {
 }
 
 #[tokio::test]
-async fn what_is_guarded_is_allowed_by_its_name_alone() {
+async fn protected_files_need_a_rule_that_names_the_path() {
     let home = Home::new();
     let write = |path: &str| json!({ "file_path": path, "content": "x" });
     home.config("[permissions]\nrules = [{ kind = \"write\", policy = \"allow\" }]\n");
@@ -86,7 +86,7 @@ async fn what_is_guarded_is_allowed_by_its_name_alone() {
 }
 
 #[tokio::test]
-async fn who_allowed_a_directory_to_be_read_sees_what_is_in_it() {
+async fn search_of_an_allowed_directory_includes_its_files() {
     let home = Home::new();
     home.put("src/a.rs", "needle");
     home.config("[permissions]\nrules = [{ kind = \"read\", path = \"src/**\", policy = \"ask\" }]\n");
@@ -95,13 +95,13 @@ async fn who_allowed_a_directory_to_be_read_sees_what_is_in_it() {
     let (stop, updates) = agent.turn(&session, "look").await;
     assert_eq!((stop.as_str(), crate::harness::text(&updates, "agent_message_chunk").as_str()), ("end_turn", "seen"));
     agent.finish().await;
-    // Nobody was asked about the whole: there, it is left out and the model is told so.
+    // A search of the whole work directory makes no permission request and omits the file.
     let ran = home.run(&["tool", "grep", r#"{"pattern":"needle"}"#], "").await;
     assert!(!ran.stdout.contains("a.rs"), "{ran:?}");
 }
 
 #[tokio::test]
-async fn what_an_earlier_command_exported_is_judged_with_a_later_one() {
+async fn exported_variables_make_later_commands_require_permission() {
     let home = Home::new();
     home.config("[permissions]\nrules = [{ tool = \"bash\", pattern = \"true *\", policy = \"allow\" }]\n");
     let bash = |command: &str| json!({"tool_calls": [{"name": "bash", "input": {"command": command}}]});

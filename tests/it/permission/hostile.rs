@@ -1,4 +1,5 @@
-//! Lines that want to look like others, against `deny rm *`, `ask git push *`, `allow git status *`: none slips through.
+//! Command lines that try to bypass the rules `deny rm *`, `ask git push *` and
+//! `allow git status *`.
 
 mod arithmetic;
 mod lines;
@@ -25,7 +26,7 @@ fn rules() -> Rules {
     Rules { user, ..Rules::default() }
 }
 
-/// What these rules make of a line in a mode.
+/// The policy for a command line under these rules in this mode.
 pub fn judged(rules: &Rules, mode: Mode, environment: &str, line: &str) -> Policy {
     let line = Some(CommandLine::parse(environment, line));
     let subject =
@@ -33,7 +34,7 @@ pub fn judged(rules: &Rules, mode: Mode, environment: &str, line: &str) -> Polic
     decide(rules, mode, Policy::Ask, &subject).policy
 }
 
-/// What has to go on being allowed.
+/// Command lines that the rule `allow git status *` must allow.
 const ALLOWED: &[&str] = &[
     "git status",
     " git status\n",
@@ -68,7 +69,7 @@ const ALLOWED: &[&str] = &[
     "git status <<E\nrm x\nE",
 ];
 
-/// What looks like it and is not, nor asked about when all else is allowed.
+/// Harmless command lines that resemble denied commands. Mode auto must allow these lines.
 const HARMLESS: &[&str] = &[
     "echo rm x",
     "echo 'rm x; git push'",
@@ -100,7 +101,7 @@ const HARMLESS: &[&str] = &[
 ];
 
 #[test]
-fn no_hostile_line_slips_through() {
+fn hostile_lines_do_not_bypass_rules() {
     let rules = rules();
     assert!(DENIED.len() + ASKED.len() >= 200, "{} lines", DENIED.len() + ASKED.len());
     let mut wrong = Vec::new();
@@ -124,7 +125,7 @@ fn no_hostile_line_slips_through() {
 }
 
 #[test]
-fn a_line_that_goes_too_deep_is_asked_about() {
+fn deeply_nested_line_requires_permission() {
     let rules = rules();
     let deep = [
         format!("echo $(({}1))", "!".repeat(60_000)),
@@ -146,10 +147,10 @@ fn a_line_that_goes_too_deep_is_asked_about() {
 }
 
 #[test]
-fn long_lines_are_judged_in_the_room_there_is() {
+fn long_lines_are_analyzed_within_the_limits() {
     let rules = rules();
     let script = |commands: usize| vec![format!("true {}", "a".repeat(100)); commands].join("; ");
-    // Each of the wrappers is written down once.
+    // The text of each wrapper counts only once toward `SHELL_NAMES_CHARS_MAX`.
     let usual = format!("nohup nice timeout 600 bash -c '{}'", script(100));
     let long = format!("nohup nohup nohup nohup bash -c '{}'", script(240));
     let last = format!("nohup nohup nohup nohup bash -c '{}; rm x'", script(200));
@@ -160,7 +161,7 @@ fn long_lines_are_judged_in_the_room_there_is() {
 }
 
 #[tokio::test]
-async fn the_tool_judges_as_the_table_says() {
+async fn bash_tool_agrees_with_the_tables() {
     let home = Home::new();
     home.put("x", "");
     let row = |policy: &str, pattern: &str| format!("{{ tool = \"bash\", pattern = \"{pattern}\", policy = \"{policy}\" }}");
@@ -174,14 +175,14 @@ async fn the_tool_judges_as_the_table_says() {
     assert!(home.get("x").is_some());
 }
 
-/// The lines of `lines` for which the answer is not `expected`.
+/// Descriptions of the command lines whose policy does not satisfy `expected`.
 fn unexpected(rules: &Rules, mode: Mode, lines: &[&str], expected: impl Fn(Policy) -> bool) -> Vec<String> {
     let answers = lines.iter().map(|line| (line, judged(rules, mode, "", line)));
     answers.filter(|(_, policy)| !expected(*policy)).map(|(line, policy)| format!("{mode:?} {line:?}: {policy:?}")).collect()
 }
 
 #[test]
-fn arithmetic_that_executes_is_asked_about() {
+fn arithmetic_that_executes_commands_requires_permission() {
     let mut wrong = unexpected(&rules(), Mode::Auto, arithmetic::EXECUTES, |policy| policy == Policy::Ask);
     let names = ["ls", "echo", "read", "true", "test", "cat", "unset", "getopts", "mapfile", "readarray", "wait", "command", "f"];
     let names = names.iter().chain(&["printf", "export", "local", "git status", "x", "select", "eval", "source", "trap"]);
@@ -192,7 +193,7 @@ fn arithmetic_that_executes_is_asked_about() {
 }
 
 #[test]
-fn a_program_of_the_repository_is_not_a_wrapper() {
+fn program_in_the_repository_is_not_a_wrapper() {
     let allowing = Rules { user: vec![rule(Policy::Allow, "ls *")], ..Rules::default() };
     let mut wrong = unexpected(&allowing, Mode::Ask, programs::LOCAL, |policy| policy == Policy::Ask);
     wrong.extend(unexpected(&allowing, Mode::Ask, programs::STANDARD, |policy| policy == Policy::Allow));
@@ -200,14 +201,14 @@ fn a_program_of_the_repository_is_not_a_wrapper() {
 }
 
 #[test]
-fn programs_that_run_others_are_asked_about_where_a_rule_denies() {
+fn programs_that_run_others_require_permission_under_a_deny_rule() {
     let mut wrong = unexpected(&rules(), Mode::Auto, programs::ASKED, |policy| policy == Policy::Ask);
     wrong.extend(unexpected(&rules(), Mode::Auto, programs::DENIED, |policy| policy == Policy::Deny));
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
-fn ordinary_lines_are_not_asked_about_where_a_rule_denies() {
+fn ordinary_lines_need_no_permission_under_a_deny_rule() {
     let wrong = unexpected(&rules(), Mode::Auto, ordinary::LINES, |policy| policy == Policy::Allow);
     assert!(wrong.is_empty(), "{} of {} lines:\n{}", wrong.len(), ordinary::LINES.len(), wrong.join("\n"));
 }

@@ -1,4 +1,5 @@
-//! The judge against bash itself: whatever line makes bash start `rm` or `git push` is never one that may run unasked.
+//! Compares permission decisions with the real bash: a command line that makes bash start `rm` or
+//! `git push` must never be allowed without permission.
 
 mod numbers;
 
@@ -16,7 +17,7 @@ use tempfile::TempDir;
 
 use super::hostile::{judged, rule};
 
-/// What may be behind it all.
+/// Innermost commands of the generated lines.
 const PAYLOADS: &[&str] = &[
     "rm x",
     "rm",
@@ -40,7 +41,7 @@ const PAYLOADS: &[&str] = &[
     "true",
 ];
 
-/// What may be around it: `{}` is the line, `{q}` the line in quotes.
+/// Shell constructs around a line: `{}` is the line, `{q}` the quoted line.
 const WRAPPINGS: &[&str] = &[
     "{}; true",
     "true; {}",
@@ -153,7 +154,7 @@ const WRAPPINGS: &[&str] = &[
     "echo x | while read -r _; do {}; done",
     "until {}; do break; done",
     "((1)) && {}",
-    // Subscripts and other arithmetic, by all ways in which a value comes to it.
+    // Subscripts and other arithmetic, with values from different sources.
     "x='a[$({})]'; true {y[x]}>log",
     "x='a[$({})]'; true {y[x]}<<< a",
     "x='a[$'; x+='({})]'; true {y[x]}>log",
@@ -194,7 +195,7 @@ const WRAPPINGS: &[&str] = &[
     "trap {q} EXIT; true",
     "cat - <<'E'\n{}\nE",
     "cat - <<E\n$({})\nE",
-    // Programs of the repository by the names of wrappers and shells.
+    // Programs in the repository with the names of wrappers and shells.
     "./env {}",
     "./sh -c {q}",
     "./exec {}",
@@ -209,7 +210,7 @@ const WRAPPINGS: &[&str] = &[
     "PATH=. env {}",
     "PATH=.:$PATH; env {}",
     "((PATH=5)); {}",
-    // One that runs whatever it is given.
+    // A program in the repository that runs its operands.
     "./run {}",
     "./run env {}",
     "./run a {} b",
@@ -218,7 +219,7 @@ const WRAPPINGS: &[&str] = &[
     "xargs ./run <<< {q}",
 ];
 
-/// What is thrown in between, to find where the grammar and bash do not agree.
+/// Fragments inserted at random positions, to find differences between the parser and bash.
 const NOISE: &[&str] = &[
     " ", "  ", "\t", "\n", "\\\n", " \\\n", ";", "&", "&&", "|", "(", ")", "{", "}", "$", "`", "'", "\"", "\\", "#", " #", "<",
     ">", "<<E\n", "\nE\n", "<<'E'\n", "<<-E\n", "$(", "${", "$'", "$\"", "=", "!", "*", "?", "[", "]", "~", "x", "2", "-", ",",
@@ -230,7 +231,7 @@ const NOISE: &[&str] = &[
 struct Made {
     payload: &'static str,
     wrappings: Vec<&'static str>,
-    /// Where, in thousandths of the line, and what.
+    /// Position in thousandths of the line length, and the inserted fragment.
     noise: Vec<(usize, &'static str)>,
 }
 
@@ -255,7 +256,7 @@ fn made() -> impl Strategy<Value = Made> {
     })
 }
 
-/// A directory with programs that only tell that they were started.
+/// A directory with programs that only log their invocation.
 struct Bash {
     directory: TempDir,
 }
@@ -269,18 +270,18 @@ impl Bash {
         Bash { directory }
     }
 
-    /// Writes the programs anew, as a line may have overwritten them. Those of the repository are called `local`, except for one that
-    /// runs its operands.
+    /// Restores the programs, because an earlier line may have overwritten them. Programs in the
+    /// repository log the name `local`, except for `run`, which runs its operands.
     fn programs(&self) {
         use std::os::unix::fs::PermissionsExt;
         let work = self.directory.path().join("work");
         let log = self.directory.path().join("log").display().to_string();
-        // A line is one of many words, and each may hold anything: all have an end of their own.
+        // A log entry has several words with arbitrary content: U+001F ends a word, NUL an entry.
         let logs = |name: &str| format!("#!/bin/sh\n{{ printf '%s\\037' {name} \"$@\"; printf '\\000'; }} >> {log}\n");
         let runs = "#!/bin/sh\n\"$@\"\n".to_owned();
         let local = ["env", "sh", "exec", "eval", "busybox", "sub/timeout"].map(|name| (name, logs("local")));
         let all = [("bin/rm", logs("rm")), ("bin/git", logs("git")), ("run", runs)].into_iter().chain(local);
-        // A script that an earlier line wrote is none of this line's.
+        // Files written by earlier lines are deleted.
         let kept = ["bin", "sub", "run", "env", "sh", "exec", "eval", "busybox", "payload", "values"];
         for entry in std::fs::read_dir(&work).unwrap().map(Result::unwrap) {
             if !kept.iter().any(|name| entry.file_name() == *name) {
@@ -296,7 +297,7 @@ impl Bash {
             std::fs::write(&path, script).unwrap();
             std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
         }
-        // Copies: a line may write to `bin/env`.
+        // Copies instead of symlinks, because a line may write to `bin/env`.
         for name in ["awk", "bash", "cat", "env", "find", "nice", "nohup", "setsid", "sh", "timeout", "xargs"] {
             let found = ["/usr/bin", "/bin"].iter().map(|place| Path::new(place).join(name)).find(|path| path.exists()).unwrap();
             let copy = work.join("bin").join(name);
@@ -308,7 +309,8 @@ impl Bash {
         }
     }
 
-    /// What `line` really starts, of `rm` and `git`: words, each with U+001F behind it.
+    /// Runs `line` in bash and returns the logged invocations. U+001F follows each word of an
+    /// invocation.
     fn starts(&self, line: &str) -> Vec<String> {
         let work = self.directory.path().join("work");
         let log = self.directory.path().join("log");
@@ -317,7 +319,7 @@ impl Bash {
         let mut bash = Command::new("/usr/bin/timeout");
         bash.args(["-s", "KILL", "3", "/bin/bash", "-c", line]).current_dir(&work).env_clear();
         bash.env("PATH", work.join("bin")).env("HOME", &work).stdin(Stdio::null());
-        // Until whatever it leaves running has closed its output.
+        // `output` also waits until background processes of the line have closed their output.
         bash.output().unwrap();
         let log = String::from_utf8_lossy(&std::fs::read(&log).unwrap()).into_owned();
         log.split_terminator('\0').map(String::from).collect()
@@ -334,17 +336,18 @@ fn rules(rows: &[(Policy, &str)]) -> Rules {
 }
 
 #[test]
-fn what_bash_starts_was_judged() {
+fn forbidden_commands_never_start_without_permission() {
     let bash = Bash::new();
     let forbidding = rules(&[(Policy::Deny, "rm *"), (Policy::Ask, "git push *"), (Policy::Allow, "git status *")]);
     let forbids = |start: &String| {
         ["rm\u{1f}", "git\u{1f}push\u{1f}", "git\u{1f}-C\u{1f}.\u{1f}push\u{1f}"].iter().any(|words| start.starts_with(words))
     };
-    // A line that runs nothing proves nothing.
+    // At least one generated line must run a forbidden command, or the test proves nothing.
     let forbidden = Cell::new(0);
     proptest!(cases(200), |(made in made())| {
         let line = made.line();
-        // Only the first operand of an unknown program may be one that it runs.
+        // Lines with several `./run` calls are excluded: of an unknown program's operands, only the
+        // first may be an unknown command.
         prop_assume!(!line.contains('\0') && line.matches("./run").count() < 2);
         let policies = [Mode::Auto, Mode::Ask].map(|mode| judged(&forbidding, mode, "", &line));
         if policies.contains(&Policy::Allow) {
@@ -362,7 +365,7 @@ fn what_bash_starts_was_judged() {
 }
 
 #[test]
-fn any_text_is_judged() {
+fn arbitrary_text_does_not_panic() {
     let forbidding = rules(&[(Policy::Deny, "rm *")]);
     let pieces = vec(prop_oneof![select(NOISE), select(PAYLOADS), select(WRAPPINGS)], 0..20);
     proptest!(cases(300), |(pieces in pieces, text in ".{0,40}")| {

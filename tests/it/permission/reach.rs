@@ -1,4 +1,5 @@
-//! How far a yes reaches: not to another environment or directory than what was shown, and not to files that make others run.
+//! Scope of a permission: the environment and directory shown in the request. Writes to files that
+//! determine which programs run require separate permission.
 
 use serde_json::{Value, json};
 
@@ -17,7 +18,8 @@ fn questions(agent: &Agent) -> Vec<Value> {
     asked.map(|frame| frame["params"].clone()).collect()
 }
 
-/// A turn for each call of bash: what is answered when it is asked about (none: it must not be), and the call's status.
+/// Runs one turn per bash call: the input, the answer to the permission request (`None` if there
+/// must be no request), and the call's expected status.
 async fn check(home: &Home, calls: &[(Value, Option<&'static str>, &str)]) {
     let steps: Vec<Value> = calls.iter().flat_map(|(input, ..)| [bash(input.clone()), json!({"text": "so"})]).collect();
     let (mut agent, session) = home.session(json!(steps), &[]).await;
@@ -32,7 +34,7 @@ async fn check(home: &Home, calls: &[(Value, Option<&'static str>, &str)]) {
 }
 
 #[tokio::test]
-async fn an_allowed_command_with_another_environment_is_asked_about() {
+async fn allowed_command_with_changed_environment_requires_permission() {
     let home = Home::new();
     home.config(GIT_STATUS);
     let cases = [
@@ -47,7 +49,7 @@ async fn an_allowed_command_with_another_environment_is_asked_about() {
 }
 
 #[tokio::test]
-async fn the_question_shows_the_environment_of_the_command() {
+async fn request_shows_the_environment_of_the_command() {
     let home = Home::new();
     let call = bash(json!({"command": "git status", "env": {"GIT_PAGER": "./evil.sh"}}));
     let (mut agent, session) = home.session(json!([call]), &[]).await;
@@ -61,8 +63,7 @@ async fn the_question_shows_the_environment_of_the_command() {
 }
 
 #[tokio::test]
-async fn always_is_for_the_directory_and_the_environment_that_were_shown() {
-    // Calls in their order: the input, how the question is answered (none: it must not come), the call's status.
+async fn always_applies_only_to_the_shown_directory_and_environment() {
     let here = |cwd: &str| json!({"command": "echo a", "cwd": cwd});
     let set = |value: &str| json!({"command": "echo b", "env": {"X": value}});
     let calls = [
@@ -73,7 +74,7 @@ async fn always_is_for_the_directory_and_the_environment_that_were_shown() {
         (set("1"), Some("allow_always"), "completed"),
         (set("2"), Some("reject_once"), "failed"),
         (json!({"command": "echo b", "env": {"X": "1", "PATH": "."}}), Some("reject_once"), "failed"),
-        // Nor for more than the line, or for where the shell went since.
+        // `allow_always` excludes longer lines, redirections, and a changed shell directory.
         (json!({"command": "echo c"}), Some("allow_always"), "completed"),
         (json!({"command": "echo c"}), None, "completed"),
         (json!({"command": "echo c; echo c"}), Some("reject_once"), "failed"),
@@ -91,7 +92,7 @@ async fn always_is_for_the_directory_and_the_environment_that_were_shown() {
     check(&home, &calls).await;
 }
 
-/// Allows what was asked first and is not answered.
+/// Allows the oldest unanswered permission request.
 async fn allow(agent: &mut Agent) {
     let (id, params) = agent.asked.remove(0);
     let options = params["options"].as_array().unwrap();
@@ -101,7 +102,7 @@ async fn allow(agent: &mut Agent) {
 }
 
 #[tokio::test]
-async fn a_command_runs_where_and_with_what_it_was_judged() {
+async fn command_runs_in_the_directory_and_environment_of_its_request() {
     let home = Home::new();
     home.put("deep/file", "");
     let call = |command: &str| json!({"name": "bash", "input": {"command": command}});
@@ -122,7 +123,8 @@ async fn a_command_runs_where_and_with_what_it_was_judged() {
     while agent.asked.is_empty() {
         agent.frame().await.unwrap();
     }
-    // The one after it is where the first went, though the second stayed.
+    // The third command runs in the directory that the first command changed to; the second command
+    // runs in the original directory.
     let shown = agent.asked[0].1["toolCall"]["content"].to_string();
     assert!(shown.contains("# in deep\\n"), "{shown}");
     allow(&mut agent).await;
@@ -135,7 +137,7 @@ async fn a_command_runs_where_and_with_what_it_was_judged() {
 }
 
 #[tokio::test]
-async fn an_allowed_command_outside_the_roots_is_asked_about() {
+async fn allowed_command_outside_the_roots_requires_permission() {
     let home = Home::new();
     home.config("[permissions]\nrules = [ { tool = \"bash\", pattern = \"echo *\", policy = \"allow\" } ]\n");
     home.put("inside/a", "");
@@ -149,9 +151,9 @@ async fn an_allowed_command_outside_the_roots_is_asked_about() {
     }
 }
 
-/// The shell stays where it went: as when the directory were said with each call.
+/// After `cd`, permissions apply as if each call named the shell's directory in `cwd`.
 #[tokio::test]
-async fn where_the_shell_went_counts_as_where_it_is_told_to_be() {
+async fn directory_changed_by_cd_is_equivalent_to_cwd() {
     let home = Home::new();
     home.config("[permissions]\nrules = [ { tool = \"bash\", pattern = \"echo *\", policy = \"allow\" } ]\n");
     home.put("one/a", "");
@@ -162,7 +164,7 @@ async fn where_the_shell_went_counts_as_where_it_is_told_to_be() {
         (say("echo a"), None, "completed"),
         (go("one"), Some("allow_once"), "completed"),
         (say("echo a"), None, "completed"),
-        // What is remembered there counts there.
+        // An `always` answer applies in the directory where the request was made.
         (say("true b"), Some("allow_always"), "completed"),
         (say("true b"), None, "completed"),
         (say("true c"), Some("reject_always"), "failed"),
@@ -181,7 +183,7 @@ async fn where_the_shell_went_counts_as_where_it_is_told_to_be() {
 }
 
 #[tokio::test]
-async fn files_that_decide_what_runs_are_not_edits_like_others() {
+async fn accept_edits_asks_for_files_that_control_execution() {
     let home = Home::new();
     home.put(".git/HEAD", "ref: refs/heads/main\n");
     home.put(".git/hooks/pre-commit", "#!/bin/sh\n");

@@ -1,4 +1,5 @@
-//! What a rule denies stays unseen, whichever tool looks: searches leave it out, and another name of it does not help.
+//! Files denied by a rule stay hidden from every tool: searches omit such files, and other paths to
+//! the same file are denied too.
 
 use std::os::unix::fs::symlink;
 
@@ -8,7 +9,8 @@ use super::Verdict::{Allow, Ask, Deny};
 use super::verdict;
 use crate::harness::Home;
 
-/// A home with a directory that `policy` keeps from readers: its one file has a telling name and telling words.
+/// A home with a directory whose files `policy` protects from reading. File names and contents
+/// contain words that must not appear in tool output.
 fn home(policy: &str) -> Home {
     let home = Home::new();
     home.config(&format!("[permissions]\nrules = [ {{ kind = \"read\", path = \"secrets/**\", policy = \"{policy}\" }} ]\n"));
@@ -18,14 +20,14 @@ fn home(policy: &str) -> Home {
     home
 }
 
-/// What is told of a call that nobody can be asked about.
-async fn told(home: &Home, tool: &str, input: &Value) -> String {
+/// The last output line of a `nuncio tool` call in mode auto. Requests for permission are denied.
+async fn output(home: &Home, tool: &str, input: &Value) -> String {
     let ran = home.run(&["tool", tool, "--mode", "auto", &input.to_string()], "").await;
     ran.lines().pop().unwrap_or_else(|| panic!("{ran:?}")).to_string()
 }
 
 #[tokio::test]
-async fn searches_show_nothing_of_what_may_not_be_read() {
+async fn searches_omit_protected_files() {
     let calls = [
         ("grep", json!({"pattern": "sesame"}), true),
         ("grep", json!({"pattern": "sesame", "output_mode": "files_with_matches"}), true),
@@ -44,7 +46,7 @@ async fn searches_show_nothing_of_what_may_not_be_read() {
     for policy in ["deny", "ask"] {
         let home = home(policy);
         for (tool, input, all) in &calls {
-            let told = told(&home, tool, input).await;
+            let told = output(&home, tool, input).await;
             if told.contains("treasure") || told.contains("sesame opens") {
                 seen.push(format!("{policy} {tool} {input}: {told}"));
             }
@@ -55,7 +57,7 @@ async fn searches_show_nothing_of_what_may_not_be_read() {
 }
 
 #[tokio::test]
-async fn a_directory_whose_files_may_not_be_read_is_not_listed() {
+async fn directory_of_protected_files_is_not_listed() {
     for (policy, expected) in [("deny", Deny), ("ask", Ask)] {
         let home = home(policy);
         for path in ["secrets", "secrets/", "./secrets", "secrets/deep"] {
@@ -66,7 +68,7 @@ async fn a_directory_whose_files_may_not_be_read_is_not_listed() {
 }
 
 #[tokio::test]
-async fn a_rule_means_a_linked_directory_by_its_own_name_too() {
+async fn rule_for_a_symlink_applies_to_files_behind_the_symlink() {
     let home = Home::new();
     home.put(".v/k", "the sesame opens\n");
     symlink(".v", home.work().join("private")).unwrap();
@@ -83,7 +85,7 @@ async fn a_rule_means_a_linked_directory_by_its_own_name_too() {
 }
 
 #[tokio::test]
-async fn an_edit_tells_nothing_of_what_may_not_be_read() {
+async fn failed_edit_reveals_nothing_of_protected_files() {
     let edit = json!({"file_path": "secrets/treasure.txt", "old_string": "the sesame close", "new_string": "x"});
     let patch = "*** Begin Patch\n*** Update File: secrets/treasure.txt\n@@\n-the sesame close\n+x\n*** End Patch\n";
     let both = "*** Begin Patch\n*** Update File: open.txt\n@@\n-the sesame seed\n+x\n*** Update File: secrets/treasure.txt\n@@\n-the sesame close\n+x\n*** End Patch\n";
@@ -93,12 +95,13 @@ async fn an_edit_tells_nothing_of_what_may_not_be_read() {
             [("edit", edit.clone()), ("apply_patch", json!({"patch": patch})), ("apply_patch", json!({"patch": both}))]
         {
             for mode in ["auto", "accept-edits"] {
-                let said = told(&home, tool, &input).await;
+                let said = output(&home, tool, &input).await;
                 assert!(!said.contains("opens"), "{policy} {tool}: {said}");
                 assert_eq!(verdict(&home, mode, tool, &input).await, expected, "{policy} {mode} {tool}");
             }
         }
-        // Who writes a file anew is told nothing of it; and others are edited as ever.
+        // Creating a file in the protected directory reveals no content and stays allowed, as do
+        // edits of other files.
         let write = json!({"file_path": "secrets/new.txt", "content": ""});
         assert_eq!(verdict(&home, "auto", "write", &write).await, Allow, "{policy}");
         let open = json!({"file_path": "open.txt", "old_string": "seed", "new_string": "seeds"});
@@ -107,7 +110,7 @@ async fn an_edit_tells_nothing_of_what_may_not_be_read() {
 }
 
 #[tokio::test]
-async fn a_directory_is_meant_with_all_that_is_in_it() {
+async fn deny_or_ask_rule_for_a_directory_includes_all_files_below() {
     let home = Home::new();
     home.put("src/deep/a", "a\n");
     home.put("b", "b\n");
@@ -123,7 +126,7 @@ async fn a_directory_is_meant_with_all_that_is_in_it() {
         home.config(&format!("[permissions]\nrules = [ {{ path = \"{path}\", policy = \"deny\" }} ]\n"));
         assert_eq!(verdict(&home, "auto", "read", &below("src/deep/a")).await, Deny, "{path}");
     }
-    // What is allowed is what is said.
+    // An allow rule for a directory without `/**` does not cover the files in the directory.
     for (path, expected) in [("./src/**", Allow), ("src/", Ask), ("src", Ask), (".", Ask), ("/", Ask), ("./src/deep/a", Allow)] {
         home.config(&format!("[permissions]\nrules = [ {{ path = \"{path}\", policy = \"allow\" }} ]\n"));
         let write = json!({"file_path": "src/deep/a", "content": ""});

@@ -1,8 +1,9 @@
-//! Rules that could never match are errors of the settings, with the name that was probably meant.
+//! Rules that can never match are configuration errors. The error message suggests the nearest
+//! name.
 
 use crate::harness::Home;
 
-/// The rule, and what the error names.
+/// Invalid rules, and the words that the error message must contain.
 const FAULTS: &[(&str, &[&str])] = &[
     (r#"{ tool = "bahs", pattern = "rm *", policy = "deny" }"#, &["bahs", "did you mean `bash`?"]),
     (r#"{ tool = "Bash", pattern = "rm *", policy = "deny" }"#, &["Bash", "did you mean `bash`?"]),
@@ -17,7 +18,7 @@ const FAULTS: &[(&str, &[&str])] = &[
 ];
 
 #[tokio::test]
-async fn a_rule_about_an_unknown_tool_is_an_error_with_the_nearest_name() {
+async fn invalid_rule_is_an_error_with_the_nearest_name() {
     let home = Home::new();
     for (rule, words) in FAULTS {
         home.config(&format!("[permissions]\nrules = [{rule}]\n"));
@@ -37,7 +38,7 @@ async fn a_rule_about_an_unknown_tool_is_an_error_with_the_nearest_name() {
 }
 
 #[tokio::test]
-async fn patterns_and_tools_of_servers_are_not_checked() {
+async fn tool_patterns_and_mcp_tool_names_are_not_checked() {
     let home = Home::new();
     for tool in ["bash", "ba*", "*", "{bash,edit}", "b?sh", "[b]ash", "mcp__files__read", "mcp__files__*"] {
         home.config(&format!("[permissions]\nrules = [{{ tool = \"{tool}\", policy = \"deny\" }}]\n"));

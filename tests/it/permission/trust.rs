@@ -1,4 +1,5 @@
-//! A project's settings: they narrow at once, and widen only what is trusted. Scopes against each other.
+//! Project settings: restrictions apply at once, extensions only in trusted projects. Also the
+//! precedence of scopes.
 
 use serde_json::{Value, json};
 
@@ -8,7 +9,8 @@ use crate::harness::{Home, Reply, notices, tool};
 
 const TRUE: &str = r#"{ tool = "bash", pattern = "true", policy = "#;
 
-/// The user's rules and the project's, the verdict before and after `nuncio trust`.
+/// Checks the verdict for a command with these user and project settings, before and after
+/// `nuncio trust`.
 async fn check(user: &str, project: &str, mode: &str, before: Verdict, after: Verdict) {
     let home = Home::new();
     let call = json!({"command": "true"});
@@ -21,7 +23,7 @@ async fn check(user: &str, project: &str, mode: &str, before: Verdict, after: Ve
 }
 
 #[tokio::test]
-async fn a_project_narrows_at_once_and_widens_when_trusted() {
+async fn project_settings_restrict_at_once_and_extend_when_trusted() {
     let rules = |policy: &str| format!("[permissions]\nrules = [ {TRUE}\"{policy}\" }} ]\n");
     check("", &rules("allow"), "ask", Ask, Allow).await;
     check("", &rules("ask"), "auto", Ask, Ask).await;
@@ -30,7 +32,7 @@ async fn a_project_narrows_at_once_and_widens_when_trusted() {
     check("", "[permissions]\ndefault = \"deny\"\n", "ask", Deny, Deny).await;
     check("[permissions]\ndefault = \"deny\"\n", "[permissions]\ndefault = \"ask\"\n", "ask", Deny, Ask).await;
     check("[permissions]\ndefault = \"deny\"\n", &rules("ask"), "ask", Deny, Ask).await;
-    // The innermost scope that says anything decides, but a deny stands.
+    // The innermost scope with a matching rule decides, except that a deny rule always applies.
     check(&rules("deny"), &rules("allow"), "auto", Deny, Deny).await;
     check(&rules("ask"), &rules("allow"), "auto", Ask, Allow).await;
     check(&rules("allow"), &rules("ask"), "auto", Ask, Ask).await;
@@ -38,7 +40,7 @@ async fn a_project_narrows_at_once_and_widens_when_trusted() {
 }
 
 #[tokio::test]
-async fn what_is_not_used_of_a_project_is_told() {
+async fn notice_lists_unused_project_settings() {
     let home = Home::new();
     home.put(
         ".nuncio/config.toml",
@@ -60,7 +62,7 @@ async fn what_is_not_used_of_a_project_is_told() {
     agent.finish().await;
 }
 
-/// Whether a command is confined in the mode `auto`, and what `config check` says.
+/// Whether the sandbox confines a command in mode auto, and the output of `config check`.
 async fn confined(home: &Home) -> (bool, String) {
     let input = json!({"command": "touch ../escaped"}).to_string();
     let ran = home.run(&["tool", "bash", "--mode", "auto", &input], "").await;
@@ -74,7 +76,7 @@ async fn confined(home: &Home) -> (bool, String) {
 const OPEN: &str = "[sandbox]\nmode = \"off\"\n";
 
 #[tokio::test]
-async fn changed_settings_of_a_trusted_project_only_narrow() {
+async fn changed_settings_of_a_trusted_project_only_restrict() {
     let home = Home::new();
     home.put(".nuncio/config.toml", OPEN);
     assert!(confined(&home).await.0);
@@ -87,7 +89,7 @@ async fn changed_settings_of_a_trusted_project_only_narrow() {
     }
     home.put(".nuncio/config.toml", OPEN);
     assert!(!confined(&home).await.0, "what was trusted is trusted again");
-    // Settings that come into a directory that was trusted without any.
+    // Settings added to a directory that was trusted without settings are not trusted.
     let other = Home::new();
     assert_eq!(other.run(&["trust", "."], "").await.code, 0);
     other.put(".nuncio/config.toml", OPEN);
@@ -97,7 +99,7 @@ async fn changed_settings_of_a_trusted_project_only_narrow() {
 }
 
 #[tokio::test]
-async fn a_notice_says_that_trusted_settings_changed() {
+async fn notice_reports_changed_trusted_settings() {
     let home = Home::new();
     home.put(".nuncio/config.toml", OPEN);
     assert_eq!(home.run(&["trust", "."], "").await.code, 0);
@@ -115,7 +117,7 @@ async fn a_notice_says_that_trusted_settings_changed() {
 }
 
 #[tokio::test]
-async fn a_changed_script_or_prompt_of_trusted_settings_takes_the_trust_back() {
+async fn changed_script_or_prompt_of_trusted_settings_revokes_trust() {
     let settings = [
         "[providers.p]\nprotocol = \"openai-chat\"\nbase_url = \"http://127.0.0.1:1/v1\"\napi_key_command = [\"sh\", \"tools/key\"]\n",
         "[lsp.x]\ncommand = [\"./tools/key\", \"--stdio\"]\nfiles = [\"*.x\"]\n",
@@ -134,7 +136,7 @@ async fn a_changed_script_or_prompt_of_trusted_settings_takes_the_trust_back() {
 }
 
 #[tokio::test]
-async fn trust_without_a_digest_has_to_be_given_again() {
+async fn trust_without_a_digest_must_be_renewed() {
     let home = Home::new();
     home.put(".nuncio/config.toml", OPEN);
     std::fs::write(home.data().join("trusted"), format!("{}\n", home.work().display())).unwrap();
@@ -145,7 +147,7 @@ async fn trust_without_a_digest_has_to_be_given_again() {
 }
 
 #[tokio::test]
-async fn trust_of_a_directory_is_not_trust_of_settings_below_it() {
+async fn trust_of_a_directory_excludes_settings_in_subdirectories() {
     let home = Home::new();
     home.put("sub/.nuncio/config.toml", OPEN);
     assert_eq!(home.run(&["trust", "."], "").await.code, 0);
@@ -155,7 +157,7 @@ async fn trust_of_a_directory_is_not_trust_of_settings_below_it() {
 }
 
 #[tokio::test]
-async fn a_directory_whose_name_has_two_lines_is_not_trusted() {
+async fn directory_name_with_a_line_break_cannot_be_trusted() {
     let home = Home::new();
     let name = format!("x\n{}", home.work().display());
     std::fs::create_dir_all(home.work().join(&name)).unwrap();
@@ -165,7 +167,7 @@ async fn a_directory_whose_name_has_two_lines_is_not_trusted() {
 }
 
 #[tokio::test]
-async fn a_deny_of_the_user_stands_against_the_session() {
+async fn user_deny_rule_overrides_session_permission() {
     let home = Home::new();
     home.config("");
     let call = json!({"tool_calls": [{"name": "bash", "input": {"command": "true"}}]});

@@ -1,4 +1,4 @@
-//! Who may fetch what: rules speak of addresses, also of those that a page redirects to.
+//! Permission for `fetch`: rules match URLs, including redirect targets.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use super::verdict;
 use crate::harness::{Home, Reply, Site, tool};
 
 #[tokio::test]
-async fn patterns_are_about_addresses() {
+async fn fetch_patterns_match_urls() {
     let home = Home::new();
     let site = Site::start().await;
     site.page("/open/a", "200 OK\ncontent-type: text/plain", "a");
@@ -34,7 +34,7 @@ async fn patterns_are_about_addresses() {
 }
 
 #[tokio::test]
-async fn a_host_has_one_name() {
+async fn host_names_are_normalized_before_matching() {
     let home = Home::new();
     home.config("[permissions]\nrules = [ { pattern = \"http://evil.example/*\", policy = \"deny\" } ]\n");
     for (url, expected) in [
@@ -48,7 +48,7 @@ async fn a_host_has_one_name() {
 }
 
 #[tokio::test]
-async fn redirections_are_judged_too() {
+async fn redirect_targets_require_their_own_permission() {
     let home = Home::new();
     let (site, other) = (Site::start().await, Site::start().await);
     other.page("/", "200 OK\ncontent-type: text/plain", "other");
@@ -75,7 +75,7 @@ async fn redirections_are_judged_too() {
 }
 
 #[tokio::test]
-async fn always_is_for_one_address_and_projects_allow_no_hosts() {
+async fn always_applies_to_one_url_and_projects_cannot_allow_hosts() {
     let home = Home::new();
     let site = Site::start().await;
     site.page("/a?b=*", "200 OK\ncontent-type: text/plain", "a");
@@ -88,7 +88,8 @@ async fn always_is_for_one_address_and_projects_allow_no_hosts() {
     let session = agent.new_session(&home).await;
     agent.replies = [Reply::Pick("allow_always"), Reply::Pick("reject_once")].into();
     let (_, updates) = agent.turn(&session, "go").await;
-    // The second call is not asked about any more, the third is; and the project's hosts do not count.
+    // The second call needs no permission request, the third call does. The project's
+    // `fetch_allowed_hosts` setting has no effect.
     for (index, said) in ["not on the public web", "not on the public web", "denied by the user"].into_iter().enumerate() {
         let call = tool(&updates, index).to_string();
         assert!(call.contains(said), "{index}: {call}");

@@ -1,6 +1,7 @@
-//! Lines whose arithmetic executes, or may: data. Each has to be asked about wherever a rule denies, and no pattern allows it.
+//! Test data: command lines whose arithmetic evaluation runs, or may run, commands.
 
-/// What the first lines of an attack assign: `x` holds an array reference with a command in its subscript.
+/// Command lines that require permission under any deny rule, and that no allow pattern allows. In
+/// the first lines, `x` holds an array reference with a command substitution in the subscript.
 pub const EXECUTES: &[&str] = &[
     "x='b[$'; x+='(touch PWNED)]'; ls {a[x]}>/dev/null",
     "x='b[$'; x+='(touch PWNED)]'; ls {a[x]}<<< a",
@@ -83,7 +84,7 @@ pub const EXECUTES: &[&str] = &[
     "read x < a; echo ${y:=x}",
     "read x < a; echo ${!x}",
     "read x < a; echo ${x@P}",
-    // Known numbers that are not known any more, or not yet.
+    // Variables with a numeric value that is overwritten, or not assigned yet.
     "n=1; read n < a; echo $((n+1))",
     "n=1; read $'\\x6e' < a; echo $((n+1))",
     "n=1; read 'n' < a; echo $((n+1))",
@@ -122,7 +123,7 @@ pub const EXECUTES: &[&str] = &[
     "n=1; ((PATH=5)); ls",
     "n=1; echo $((PATH=n)); ls",
     "n=1; ((RANDOM=n))",
-    // Bash itself sets these variables, whatever the line assigns.
+    // Variables that bash itself sets, regardless of assignments in the line.
     "for _ in 1; do : 'a[$(touch PWNED)]'; echo $((_)); done",
     "for _ in 1; do true 'a[$(touch PWNED)]'; ((_)); done",
     "_=1; : 'a[$(touch PWNED)]'; echo $((_))",
@@ -131,7 +132,7 @@ pub const EXECUTES: &[&str] = &[
     "PWD=1; cd a; echo $((PWD))",
 ];
 
-/// The same means, without harm: they need not be asked about.
+/// Harmless uses of the same shell features, which need no permission.
 pub const PLAIN: &[&str] = &[
     "arr=(a b); echo \"${arr[@]}\"",
     "arr=(a b); for f in \"${arr[@]}\"; do echo \"$f\"; done",

@@ -1,8 +1,8 @@
-//! Hostile lines: data.
+//! Test data: hostile command lines.
 
-/// Where it is plain that `rm` runs.
+/// Command lines that recognizably run `rm`.
 pub const DENIED: &[&str] = &[
-    // What runs one after the other, or beside each other.
+    // Sequential and concurrent commands.
     "rm",
     "rm kept",
     "  rm kept\n",
@@ -42,7 +42,7 @@ pub const DENIED: &[&str] = &[
     "time rm x",
     "time -p rm x",
     "coproc rm x",
-    // Substitutions, wherever they stand.
+    // Substitutions in any position.
     "echo $(rm x)",
     "echo \"$(rm x)\"",
     "echo a$(rm x)b",
@@ -78,7 +78,7 @@ pub const DENIED: &[&str] = &[
     "cat <<E | rm x\na\nE",
     "rm <<E x\na\nE",
     "echo a; cat <<E\n$(git status; rm x)\nE",
-    // What stands before a command and is none.
+    // Redirections and assignments around the command.
     ">log rm x",
     "> log rm x",
     "2> log rm x",
@@ -96,7 +96,7 @@ pub const DENIED: &[&str] = &[
     "A= rm x",
     "A=b >log rm x",
     "a[1]=b rm x",
-    // The same word, written otherwise.
+    // Other spellings of the same word.
     "r\\m x",
     "\\rm x",
     "\\r\\m x",
@@ -128,7 +128,7 @@ pub const DENIED: &[&str] = &[
     "rm $x",
     "rm *",
     "rm {a,b}",
-    // Who runs others.
+    // Programs and builtins that run other commands.
     "bash -c 'rm x'",
     "bash -c \"rm x\"",
     "bash -c rm",
@@ -191,9 +191,9 @@ pub const DENIED: &[&str] = &[
     "if rm x",
 ];
 
-/// Where something may be hidden: whoever can has to look at it.
+/// Command lines that match `ask git push *` or may hide a denied command.
 pub const ASKED: &[&str] = &[
-    // The one that is asked about.
+    // `git push`, and git options that may run commands.
     "git push",
     "git push origin main",
     "git status && git push",
@@ -225,7 +225,7 @@ pub const ASKED: &[&str] = &[
     "git clone 'ext::sh -c rm%20x'",
     "git fetch --upload-pack='rm x' .",
     "git difftool -x 'rm x'",
-    // A command that is not known by its text.
+    // Commands that the text of the line does not determine.
     "$x",
     "$x y",
     "${x} y",
@@ -302,7 +302,7 @@ pub const ASKED: &[&str] = &[
     "PS4='$(rm x)'",
     "IFS=x",
     "for PATH in .; do ls; done",
-    // Reckoning that runs what stands in brackets.
+    // Arithmetic evaluation of subscripts, which may run commands.
     "echo $((a[$x]))",
     "x='a[$(rm y)]'; echo $((x))",
     "x='a[$(rm y)]'; [[ $x -eq 1 ]]",
@@ -314,7 +314,7 @@ pub const ASKED: &[&str] = &[
     "unset 'a[$(rm x)]'",
     "declare -i x='a[$(rm y)]'",
     "echo ${x@P}",
-    // What people do not see, or bash sees otherwise.
+    // Invisible characters, and syntax that bash parses differently than a reader expects.
     "rm\u{a0}x",
     "git\u{2003}status",
     "git status\u{3000}",

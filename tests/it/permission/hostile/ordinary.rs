@@ -1,4 +1,5 @@
-//! Ordinary lines: data. None of them is asked about under the rules of `hostile.rs` where all else is allowed.
+//! Test data: ordinary command lines that need no permission in mode auto under the rules in
+//! `hostile.rs`.
 
 pub const LINES: &[&str] = &[
     "cat - <<'EOF'\na $x\nEOF",

@@ -1,6 +1,7 @@
-//! Programs that run others: data. Against the rules of `hostile.rs`.
+//! Test data: programs that run other programs, for the rules in `hostile.rs`.
 
-/// Programs of the repository that are named as wrappers, shells and builtins: `ls` is allowed, and these are not `ls`.
+/// Programs in the repository with the names of wrappers, shells and builtins. The rule
+/// `allow ls *` must not allow these lines.
 pub const LOCAL: &[&str] = &[
     "./env ls",
     "./env -i ls",
@@ -46,11 +47,11 @@ pub const LOCAL: &[&str] = &[
     "bash5 -c ls",
 ];
 
-/// The system's own: they are no more than what they run.
+/// System wrappers, shells and builtins that run `ls`. The rule `allow ls *` allows these lines.
 pub const STANDARD: &[&str] =
     &["env ls", "/usr/bin/env ls", "/bin/sh -c ls", "/bin//timeout 5 ls", "/usr/local/bin/nice ls", "exec ls", "command ls"];
 
-/// Under `deny rm *` and `ask git push *`: these may run either.
+/// Command lines that may run `rm` or `git push`, and therefore require permission.
 pub const ASKED: &[&str] = &[
     "perl5.36.0 -e 'unlink \"x\"'",
     "perl5.36 -e 'unlink \"x\"'",
@@ -221,6 +222,6 @@ pub const ASKED: &[&str] = &[
     "docker ps \"$x\"; docker \"$x\"",
 ];
 
-/// Where the inner command is plain: `rm` is denied.
+/// Command lines with `rm` as a recognizable inner command, which is denied.
 pub const DENIED: &[&str] =
     &["./env rm x", "./sh -c 'rm x'", "sub/timeout 5 rm x", "./xargs rm", "trap 'rm x' EXIT", "trap -- 'rm x; true' INT TERM"];

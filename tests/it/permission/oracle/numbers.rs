@@ -1,4 +1,5 @@
-//! Lines of assignments and arithmetic, in bash: where the judge takes a variable for a number, no value from a file is evaluated.
+//! Assignments and arithmetic in the real bash: an allowed command line never evaluates a value
+//! from a file as arithmetic.
 
 use std::cell::Cell;
 
@@ -10,7 +11,7 @@ use proptest::sample::select;
 
 use super::{Bash, cases, judged, rules};
 
-/// What assigns. The file `payload` holds an array reference whose subscript runs `rm`.
+/// Assignment statements. The file `payload` holds an array reference whose subscript runs `rm`.
 const ASSIGN: &[&str] = &[
     "n=1",
     "n=2",
@@ -81,7 +82,7 @@ const ASSIGN: &[&str] = &[
     "n=m",
 ];
 
-/// What evaluates.
+/// Statements that evaluate arithmetic.
 const USE: &[&str] = &[
     "echo $((n))",
     "echo $((n + m))",
@@ -117,7 +118,7 @@ const USE: &[&str] = &[
     "(echo $((m)))",
 ];
 
-/// What is around one statement, or two.
+/// Shell constructs around one or two statements.
 const AROUND: &[&str] = &[
     "{}; {2}",
     "{}; {2}",
@@ -155,7 +156,7 @@ const AROUND: &[&str] = &[
 ];
 
 fn made() -> impl Strategy<Value = String> {
-    // The first ones of each table are numbers.
+    // The first ten assignments have numeric values.
     let statement = prop_oneof![2 => select(&ASSIGN[..10]), 2 => select(ASSIGN), 3 => select(USE)].prop_map(String::from);
     let lines = statement.prop_recursive(4, 12, 2, |inner| {
         (select(AROUND), inner.clone(), inner)
@@ -166,7 +167,7 @@ fn made() -> impl Strategy<Value = String> {
 }
 
 #[test]
-fn no_allowed_arithmetic_executes() {
+fn allowed_arithmetic_runs_no_commands() {
     let bash = Bash::new();
     let files = || {
         for (name, text) in [("payload", "a[$(rm x)] a[$(rm x)]\n"), ("values", "n=$x; m=$x\n")] {
