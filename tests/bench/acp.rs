@@ -1,4 +1,4 @@
-//! Whole calls of the built binary over its real pipes, with the scripted model: what an editor waits for.
+//! Latency of ACP calls to the built binary over its pipes, with the scripted model.
 
 mod client;
 
@@ -24,7 +24,7 @@ fn initialize(criterion: &mut Criterion) {
     criterion.bench_function("session/new", |bencher| bencher.iter(|| client.new_session(&world)));
 }
 
-/// One prompt in a session that is new: a conversation that grows with the iterations would be measured too.
+/// Each iteration prompts in a new session, because a growing conversation would distort the time.
 fn in_new_sessions(bencher: &mut Bencher<'_>, world: &World, text: &str) {
     let client = RefCell::new(world.client());
     bencher.iter_batched(

@@ -1,4 +1,5 @@
-//! A client for benches: the real binary, spoken to line by line. Waits without bounds, for it is watched.
+//! ACP client for benchmarks: runs the built binary and exchanges JSON lines. Reads have no
+//! timeout.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -15,7 +16,7 @@ pub struct Client {
     line: String,
 }
 
-/// A home, a directory to work in, and a script for the model.
+/// A home directory, a working directory, and a script for the model.
 pub struct World {
     dir: TempDir,
 }
@@ -35,7 +36,7 @@ impl World {
         self.dir.path().join("work")
     }
 
-    /// Spawned and initialized.
+    /// Spawns and initializes a client.
     pub fn client(&self) -> Client {
         let mut client = Client::spawn(self.dir.path());
         client.call("initialize", json!({ "protocolVersion": 1, "clientCapabilities": {} }));
@@ -63,7 +64,7 @@ impl Client {
         Client { input: child.stdin.take(), output, child, next: 0, line: String::new() }
     }
 
-    /// The result; updates that come before it are counted and dropped.
+    /// Returns the result; notifications before the result are skipped.
     pub fn call(&mut self, method: &str, params: Value) -> Value {
         self.next += 1;
         let id = self.next;

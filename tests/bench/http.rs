@@ -1,4 +1,5 @@
-//! The bridge from outside: the built binary, spoken to over sockets. Prints a table: times are medians of one run beside others on the machine.
+//! Benchmarks of the HTTP API: the built binary over sockets. Prints a table. Times are medians of
+//! one run on a machine with other load.
 
 #![allow(clippy::print_stdout)]
 
@@ -16,7 +17,7 @@ use tokio::task::JoinSet;
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
 fn main() {
-    // `cargo test --benches` and the like only want to know that it starts.
+    // `cargo test --benches` passes `--test` and only checks that the benchmark starts.
     if std::env::args().any(|argument| argument == "--test") {
         return;
     }
@@ -94,7 +95,7 @@ async fn requests() {
     );
 }
 
-/// Deltas from a model that answers at once, to one reader and to many.
+/// Deltas from a model without delays, to one reader and to many readers.
 async fn streams() {
     let world = World::new(&json!([
         { "text": "twelve chars".repeat(20_000) },
@@ -167,7 +168,7 @@ async fn many_turns() {
     row("32 sessions prompting at once", format!("{:.0} turns/s", count as f64 / 3.0));
 }
 
-/// A list of many sessions, and pages of a long one.
+/// The list of many sessions, and pages of a long session.
 async fn large() {
     let world = World::new(&json!([]));
     let server = world.start();
@@ -184,7 +185,7 @@ async fn large() {
     row("list of 2,000 sessions, a page, p95", format!("{:.2} ms", at(&mut times, 0.95)));
     let session = connection.session().await;
     drop(connection);
-    // A turn without a tool leaves five or six facts and some deltas.
+    // A turn without tools appends five or six facts and some deltas.
     let mut connection = server.connect().await;
     let mut head = 0;
     while head < 100_000 {
@@ -267,7 +268,7 @@ impl Server {
         line.split_whitespace().nth(1).and_then(|number| number.parse().ok()).expect("a number")
     }
 
-    /// Seconds; the system counts in hundredths.
+    /// CPU time in seconds, with a resolution of 1/100 s.
     fn cpu(&self) -> f64 {
         let stat = self.proc("stat");
         let fields: VecDeque<&str> = stat.rsplit(')').next().expect("fields").split_whitespace().collect();
@@ -299,7 +300,7 @@ impl Connection {
         self.stream.write_all(head.as_bytes()).await.expect("sent");
     }
 
-    /// The body of an answer with a length.
+    /// Reads a response with a `content-length` and returns its body.
     async fn answer(&mut self) -> Vec<u8> {
         loop {
             if let Some(end) = find(&self.buffer, b"\r\n\r\n") {
@@ -338,7 +339,7 @@ impl Connection {
         self.send("GET", path, "").await;
     }
 
-    /// Reads until the words came by.
+    /// Reads up to and including `words`.
     async fn until(&mut self, words: &str) {
         let mut seen = 0;
         loop {

@@ -1,4 +1,4 @@
-//! The log from inside: appending as a turn does, and following it.
+//! Benchmarks of the event log in this process: appends as in a turn, and followers.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use nuncio::options::{Mode, OptionValue};
 use nuncio::session::{Agent, AgentInfo, Agents, Session, SessionSetup, Sessions, Turn};
 use tokio::runtime::Runtime;
 
-/// An agent that ends each turn at once.
+/// An agent that ends each turn immediately.
 struct Idle;
 
 impl Agent for Idle {
@@ -76,7 +76,8 @@ fn log(criterion: &mut Criterion) {
             runtime.block_on(async {
                 let mut follow = session.log.follow(session.log.head());
                 let writer = session.log.clone();
-                // Two by turns: neighbouring pieces of one message would become one event.
+                // The deltas alternate between two messages: adjacent deltas of one message become
+                // one event.
                 let messages = [MessageId::new(), MessageId::new()];
                 let written = tokio::spawn(async move {
                     for index in 0..EVENTS {

@@ -1,4 +1,5 @@
-//! Resident memory of the built binary: after initialize, with idle sessions, after turns. Prints a table; nothing here is timed.
+//! Resident memory of the built binary: after initialize, with idle sessions, after turns. Prints a
+//! table without times.
 
 #![allow(clippy::print_stdout)]
 
@@ -8,7 +9,7 @@ use client::World;
 use serde_json::json;
 
 fn main() {
-    // `cargo test --benches` and the like only want to know that it starts.
+    // `cargo test --benches` passes `--test` and only checks that the benchmark starts.
     if std::env::args().any(|argument| argument == "--test") {
         return;
     }

@@ -1,7 +1,9 @@
-//! The tools that look at many or at large files, on a tree that is made here; beside them ripgrep, where it is installed. Prints a table.
+//! Benchmarks of the tools on many files and on large files, in a generated tree, compared with
+//! ripgrep if it is installed. Prints a table.
 //!
-//! A tool is timed as the agent runs it, in this process: prepared, run, its result in hand. Of ripgrep its whole process is timed, with its output
-//! thrown away. Both by turns, on a warm cache; medians.
+//! The time of a tool covers preparation, run and result, in this process. The time of ripgrep
+//! covers the whole process, with its output discarded. The runs alternate, on a warm cache; the
+//! table contains medians.
 
 #![allow(clippy::print_stdout)]
 
@@ -27,7 +29,7 @@ struct World {
     runtime: Runtime,
     tools: Tools,
     context: ToolContext,
-    /// In which all trees are.
+    /// Parent directory of all trees.
     directory: tempfile::TempDir,
 }
 
@@ -56,14 +58,14 @@ impl World {
         (begun.elapsed(), output)
     }
 
-    /// The median of the tool, and of ripgrep with `arguments` in the same tree.
+    /// Prints the median of the tool, and of ripgrep with `arguments` in the same tree.
     fn beside(&self, name: &str, input: &Value, arguments: &[&str]) -> (f64, Option<f64>) {
         let (mut own, mut theirs) = (Vec::new(), Vec::new());
         for _ in 0..=ROUNDS {
             own.push(milliseconds(self.call(name, input).0));
             theirs.extend(ripgrep(&self.path("tree"), arguments));
         }
-        // The first of each warms the cache.
+        // The first run of each warms the cache.
         (median(&own[1..]), (theirs.len() > 1).then(|| median(&theirs[1..])))
     }
 }
@@ -96,7 +98,7 @@ fn compared((own, theirs): (f64, Option<f64>)) -> String {
     }
 }
 
-/// Source of some size that mentions other such files.
+/// Generates Rust source with references to other generated files.
 fn source(number: usize, functions: usize) -> String {
     let mut text = format!("//! File {number}.\n\npub struct Thing{number} {{\n    value: u64,\n}}\n\n");
     for function in 0..functions {
@@ -111,7 +113,8 @@ fn source(number: usize, functions: usize) -> String {
     text
 }
 
-/// 500 directories of 100 files, half of them Rust, about 150 MB; three have the rare word, and a tenth is ignored.
+/// 500 directories of 100 files, half of them Rust, about 150 MB. Three files contain the rare
+/// word, and a tenth of the files is ignored.
 fn make_tree(root: &Path) {
     fs::create_dir_all(root).expect("a tree");
     fs::write(root.join(".gitignore"), "ignored/\n*.tmp\n").expect("a file");
@@ -146,7 +149,7 @@ fn search(world: &World) {
     );
 }
 
-/// The most memory that this process had in RAM since [`forget_peak`] (proc(5)).
+/// Peak resident memory of this process since [`forget_peak`] (see proc(5)).
 fn peak_mib() -> f64 {
     let status = fs::read_to_string("/proc/self/status").expect("/proc");
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
@@ -232,7 +235,7 @@ fn bash(world: &mut World) {
 }
 
 fn main() {
-    // `cargo test --benches` and the like only want to know that it starts.
+    // `cargo test --benches` passes `--test` and only checks that the benchmark starts.
     if std::env::args().any(|argument| argument == "--test") {
         return;
     }

@@ -1,4 +1,4 @@
-//! The command line: what each command prints, and the code it ends with.
+//! The command line: output and exit code of each command.
 
 mod doctor;
 mod import;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Home, Ran};
 
-/// The code, and words that stand on one of the two outputs.
+/// Asserts the exit code, and that each word is in standard output or standard error.
 fn check(ran: &Ran, code: i32, words: &[&str]) {
     assert_eq!(ran.code, code, "{ran:#?}");
     for word in words {
@@ -22,7 +22,7 @@ fn check(ran: &Ran, code: i32, words: &[&str]) {
 }
 
 #[tokio::test]
-async fn usage_errors_are_two() {
+async fn usage_errors_exit_with_code_two() {
     let home = Home::new();
     let cases: &[(&[&str], &[&str])] = &[
         (&["--no-such-flag"], &["--no-such-flag"]),
@@ -51,7 +51,7 @@ async fn usage_errors_are_two() {
 }
 
 #[tokio::test]
-async fn help_fits_a_screen() {
+async fn help_fits_one_screen() {
     let home = Home::new();
     let help = home.run(&["--help"], "").await;
     check(&help, 0, &["acp", "run", "demo", "tool", "sessions", "schema", "config", "trust", "doctor", "--model"]);
@@ -62,17 +62,17 @@ async fn help_fits_a_screen() {
 }
 
 #[tokio::test]
-async fn without_a_command_it_is_an_agent() {
+async fn no_command_starts_acp_server() {
     let home = Home::new();
     let ran = home.run(&[], "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":1}}\n").await;
     assert_eq!((ran.code, &ran.lines()[0]["result"]["protocolVersion"]), (0, &json!(1)), "{ran:?}");
 }
 
 #[tokio::test]
-async fn a_tool_by_hand() {
+async fn tool_command_prints_one_json_line() {
     let home = Home::new();
     home.put("a.txt", "one\ntwo\n");
-    // Arguments, standard input, exit code, ok, a word of the output.
+    // Arguments, standard input, exit code, word of the output.
     let cases: &[(&[&str], &str, i32, &str)] = &[
         (&["read", r#"{"file_path":"a.txt"}"#], "", 0, "two"),
         (&["read", "-"], r#"{"file_path":"a.txt"}"#, 0, "two"),
@@ -96,12 +96,12 @@ async fn a_tool_by_hand() {
         assert_eq!(line["details"].is_object(), *code == 0, "{line}");
     }
     assert_eq!(home.get("b.txt").as_deref(), Some("b"));
-    // It leaves no session.
+    // `nuncio tool` creates no session.
     assert_eq!(home.run(&["sessions", "list"], "").await.stdout, "");
 }
 
 #[tokio::test]
-async fn settings_are_shown_checked_and_found() {
+async fn config_commands_report_path_errors_and_sources() {
     let home = Home::new();
     let file = home.data().join("config.toml").display().to_string();
     check(&home.run(&["config", "path"], "").await, 0, &[&file]);
@@ -135,7 +135,7 @@ async fn settings_are_shown_checked_and_found() {
 }
 
 #[tokio::test]
-async fn the_doctor_says_what_is_wrong() {
+async fn doctor_reports_missing_api_key() {
     let home = Home::new();
     let model = home.script(json!([]));
     let well = home.run(&["doctor", "--model", &model], "").await;
@@ -145,7 +145,7 @@ async fn the_doctor_says_what_is_wrong() {
 }
 
 #[tokio::test]
-async fn the_demo_mends_its_repository() {
+async fn demo_fixes_its_repository() {
     let home = Home::new();
     let ran = home.run(&["demo", "--yes"], "").await;
     check(&ran, 0, &["Changes:", "-    count = NR - 1", "+    count = NR", "all three tests pass", "nuncio sessions show sess_"]);
@@ -153,7 +153,7 @@ async fn the_demo_mends_its_repository() {
     check(&home.run(&["sessions", "show", id], "").await, 0, &["> The tests of this repository fail", "mean.sh"]);
     let permissions = home.log(id).await.iter().filter(|event| event["body"]["type"] == "permission.requested").count();
     assert!(permissions >= 2, "{permissions} questions");
-    // Nobody to ask: it says what to do.
+    // Without a terminal for questions, the error names `--yes`.
     check(&home.run(&["demo"], "").await, 4, &["--yes"]);
     let kept = home.work().join("kept");
     check(&home.run(&["demo", "--yes", "--keep", kept.to_str().unwrap()], "").await, 0, &["Changes:"]);
@@ -161,9 +161,8 @@ async fn the_demo_mends_its_repository() {
     check(&home.run(&["demo", "--yes", "--keep", kept.to_str().unwrap()], "").await, 1, &["kept"]);
 }
 
-/// Names of schemas with what they describe.
 #[tokio::test]
-async fn schemas_have_names() {
+async fn schema_command_lists_and_prints_schemas() {
     let home = Home::new();
     let ran = home.run(&["schema"], "").await;
     check(&ran, 0, &["methods", "event", "config"]);

@@ -1,4 +1,4 @@
-//! Instruction files: which of a project's files get into the system prompt, and that no others do.
+//! Instruction files: the files that are included in the system prompt.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -9,10 +9,10 @@ use crate::models::wires::WIRES;
 use crate::provider::Exchange;
 use crate::providers;
 
-/// A run that takes longer waits for something that never comes.
+/// Maximum duration of a run; a longer run hangs.
 const BOUND: Duration = Duration::from_secs(8);
 
-/// The first request that a prompt in `cwd` makes, as one text. `prepare` puts the files there.
+/// Returns the first request of a prompt in `cwd` as text. `prepare` creates the files.
 async fn request(cwd: &str, prepare: impl FnOnce(&Home)) -> String {
     let wire = &WIRES[0];
     let (home, provider, _) = providers::home(wire, vec![Exchange::events(wire.plain)]).await;
@@ -32,7 +32,7 @@ fn link(home: &Home, name: &str, to: impl AsRef<Path>) {
 const SECRET: &str = "xyzzy-opens-the-cave";
 
 #[tokio::test]
-async fn a_link_that_leads_out_of_the_repository_tells_the_model_nothing() {
+async fn link_to_file_outside_repository_is_not_read() {
     type Prepare = fn(&Home);
     let cases: &[(&str, &str, Prepare)] = &[
         ("a file beside it", SECRET, |home| link(home, "AGENTS.md", "../secret.txt")),
@@ -56,7 +56,7 @@ async fn a_link_that_leads_out_of_the_repository_tells_the_model_nothing() {
 }
 
 #[tokio::test]
-async fn patterns_of_a_project_that_lead_out_of_it_tell_the_model_nothing() {
+async fn pattern_for_files_outside_project_is_ignored() {
     let mut told_of = Vec::new();
     for pattern in ["ABSOLUTE", "../secret.txt", "sub/../../secret.txt"] {
         let told = request(".", |home| {
@@ -72,7 +72,7 @@ async fn patterns_of_a_project_that_lead_out_of_it_tell_the_model_nothing() {
 }
 
 #[tokio::test]
-async fn one_file_under_two_names_is_told_once() {
+async fn file_with_two_names_is_included_once() {
     for (file, other) in [("AGENTS.md", "CLAUDE.md"), ("CLAUDE.md", "AGENTS.md")] {
         let told = request(".", |home| {
             home.put(file, "Always whistle.\n");
@@ -84,7 +84,7 @@ async fn one_file_under_two_names_is_told_once() {
 }
 
 #[tokio::test]
-async fn a_pipe_by_the_name_of_an_instruction_file_stops_nobody() {
+async fn pipe_named_like_instruction_file_is_skipped() {
     use rustix::fs::{CWD, Mode, mkfifoat};
     let told = request(".", |home| {
         mkfifoat(CWD, home.work().join("AGENTS.md"), Mode::RUSR | Mode::WUSR).unwrap();
@@ -95,7 +95,7 @@ async fn a_pipe_by_the_name_of_an_instruction_file_stops_nobody() {
 }
 
 #[tokio::test]
-async fn instructions_of_the_directories_above_come_first_as_far_as_the_repository_goes() {
+async fn instructions_are_ordered_from_repository_root_to_cwd() {
     let told = request("sub/deep", |home| {
         for (path, text) in [
             ("../AGENTS.md", "not ours"),
@@ -113,12 +113,12 @@ async fn instructions_of_the_directories_above_come_first_as_far_as_the_reposito
     assert_eq!(place("not ours"), None, "{told}");
 }
 
-/// Gives what is at `path` to another user, as only root can.
+/// Changes the owner of `path` to another user; requires root.
 fn give_away(path: &Path) {
     std::os::unix::fs::lchown(path, Some(OTHER), Some(OTHER)).unwrap();
 }
 
-/// A user who is neither root nor the one who runs the tests.
+/// A user other than root and the user of the tests.
 const OTHER: u32 = 61_234;
 
 fn open_to_all(path: &Path) {
@@ -127,7 +127,7 @@ fn open_to_all(path: &Path) {
 }
 
 #[tokio::test]
-async fn instructions_of_another_user_in_a_world_writable_directory_are_not_taken() {
+async fn instructions_of_other_user_in_world_writable_directory_are_ignored() {
     if !rustix::process::geteuid().is_root() {
         eprintln!("skipped: only root can give files to another user");
         return;
@@ -178,7 +178,7 @@ async fn instructions_of_another_user_in_a_world_writable_directory_are_not_take
 }
 
 #[tokio::test]
-async fn a_notice_names_instructions_that_are_not_taken() {
+async fn notice_names_ignored_instructions() {
     if !rustix::process::geteuid().is_root() {
         eprintln!("skipped: only root can give files to another user");
         return;

@@ -1,4 +1,4 @@
-//! What survives: a killed nuncio, two of them on one data directory, a log that lost its deltas.
+//! Durability: killed processes, two processes on one data directory, logs without deltas.
 
 mod artifacts;
 mod locked;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Home, Random, of, text};
 
-/// The text of each message in a log: its end, or its pieces.
+/// Returns the text of each message in a log, from its completion or from its deltas.
 fn messages(log: &[Value]) -> HashMap<String, String> {
     let mut messages: HashMap<String, String> = HashMap::new();
     for body in log.iter().map(|event| &event["body"]) {
@@ -42,7 +42,7 @@ fn assert_gap_free(log: &[Value]) {
     assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>());
 }
 
-/// Everything that was shown is in the log.
+/// Asserts that all shown updates are in the log.
 fn assert_kept(shown: &[Value], log: &[Value]) {
     let messages = messages(log);
     let mut said: HashMap<&str, String> = HashMap::new();
@@ -72,13 +72,14 @@ fn types(log: &[Value]) -> Vec<&str> {
     log.iter().map(|event| event["body"]["type"].as_str().unwrap()).collect()
 }
 
-/// One run: killed after `moment`, in the middle of a turn that streams and has a command running; then opened again.
+/// Kills an agent after `moment`, during a turn with streams and a running command, and reopens its
+/// session. Returns the state at the kill.
 async fn killed(home: &Home, model: &str, next: &str, moment: Duration) -> &'static str {
     let mut agent = home.start(&["--model", model, "--mode", "auto"]).await;
     agent.call("initialize", json!({"protocolVersion": 1})).await;
     let session = agent.new_session(home).await;
     agent.prompt(&session, "go").await;
-    // Reads until the moment comes; the turn has no end before it.
+    // Reads until `moment`; the turn does not end before.
     let reading = async { while agent.frame().await.is_some() {} };
     tokio::time::timeout(moment, reading).await.expect_err("it ended by itself");
     let shown = of(&agent.kill().await, &session);
@@ -112,7 +113,7 @@ async fn killed(home: &Home, model: &str, next: &str, moment: Duration) -> &'sta
     }
 }
 
-/// A hundred kills, in four tests so that they can run side by side.
+/// A hundred kills, split into four tests that run in parallel.
 async fn kill_25_times() {
     let home = Home::new();
     let busy = json!([
@@ -133,21 +134,21 @@ async fn kill_25_times() {
 }
 
 #[tokio::test]
-async fn killed_at_any_moment_1() {
+async fn session_survives_kill_at_any_moment_1() {
     kill_25_times().await;
 }
 
 #[tokio::test]
-async fn killed_at_any_moment_2() {
+async fn session_survives_kill_at_any_moment_2() {
     kill_25_times().await;
 }
 
 #[tokio::test]
-async fn killed_at_any_moment_3() {
+async fn session_survives_kill_at_any_moment_3() {
     kill_25_times().await;
 }
 
 #[tokio::test]
-async fn killed_at_any_moment_4() {
+async fn session_survives_kill_at_any_moment_4() {
     kill_25_times().await;
 }

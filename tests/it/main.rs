@@ -1,4 +1,4 @@
-//! The one integration test binary: everything through the front door.
+//! The integration test binary: tests through the public interfaces.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod cli;

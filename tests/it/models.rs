@@ -1,4 +1,4 @@
-//! Models, asked through the front door and answered by a scripted provider.
+//! Models: requests through the public interface, answered by a scripted provider.
 
 mod catalog;
 mod failures;
@@ -45,7 +45,7 @@ fn open(wire: &Wire, base_url: &str) -> Arc<dyn Model> {
     open_as("test", wire, base_url)
 }
 
-/// The same of a provider of that name.
+/// Opens a model of the provider with this name.
 fn open_as(provider: &str, wire: &Wire, base_url: &str) -> Arc<dyn Model> {
     let endpoint = Endpoint {
         id: format!("{provider}/{}", wire.model),
@@ -78,7 +78,8 @@ pub async fn ask(model: &dyn Model, request: Request) -> Answer {
     Answer { chunks, error }
 }
 
-/// Asks once of a provider that answers so; what came, and what the provider saw.
+/// Sends one request to a provider with these exchanges. Returns the answer and the requests that
+/// the provider received.
 async fn exchange(wire: &Wire, exchanges: Vec<Exchange>) -> (Answer, Vec<Received>) {
     let provider = Provider::start(wire.protocol, exchanges).await;
     let model = open(wire, &provider.base_url);
@@ -86,7 +87,7 @@ async fn exchange(wire: &Wire, exchanges: Vec<Exchange>) -> (Answer, Vec<Receive
     (answer, provider.finish().await)
 }
 
-/// Chunks as text, a line each; ends of blocks only where they carry something.
+/// Chunks as text, one line each; ends of blocks only if they have a state.
 pub fn shown(chunks: &[Chunk]) -> String {
     let carried = |state: &Option<ProviderState>| state.as_ref().map_or(String::new(), |state| format!(" {}", state.value));
     let lines = chunks.iter().filter_map(|chunk| match chunk {
@@ -108,7 +109,7 @@ pub fn shown(chunks: &[Chunk]) -> String {
     lines.map(|line| line + "\n").collect()
 }
 
-/// The blocks that chunks make, by the contract of [`Chunk`].
+/// Combines chunks into blocks, by the contract of [`Chunk`].
 fn blocks(chunks: &[Chunk]) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
     let mut open = false;
@@ -135,14 +136,14 @@ fn blocks(chunks: &[Chunk]) -> Vec<Block> {
 
 const HELLO: &str = "text Hel\ntext lo\n";
 
-/// Of a whole plain answer; not every provider tells what it wrote to its cache.
+/// The chunks of a complete plain answer; Gemini does not report cache writes.
 fn hello(wire: &Wire) -> String {
     let written = if wire.model.starts_with("gemini") { 0 } else { 1 };
     format!("{HELLO}usage 10 2 4 {written}\nstop EndTurn\n")
 }
 
 #[tokio::test]
-async fn plain_text_and_usage() {
+async fn plain_answer_has_text_and_usage() {
     for wire in WIRES {
         let (answer, received) = exchange(wire, vec![Exchange::events(wire.plain)]).await;
         assert_eq!(answer.error, None);
@@ -152,7 +153,7 @@ async fn plain_text_and_usage() {
 }
 
 #[tokio::test]
-async fn thinking_parallel_calls_and_what_follows() {
+async fn thinking_and_parallel_calls_are_sent_back() {
     for wire in WIRES {
         let exchanges = vec![Exchange::events(wire.rich), Exchange::events(wire.plain)];
         let provider = Provider::start(wire.protocol, exchanges).await;
@@ -177,7 +178,8 @@ async fn thinking_parallel_calls_and_what_follows() {
         let received = provider.finish().await;
         let mut expected: Value = serde_json::from_str(wire.follow_up).expect("JSON");
         if wire.model.starts_with("claude") {
-            // An id that the wire does not allow, made anew: the same for the call and its result.
+            // An id with characters that the protocol does not allow is replaced; the call and its
+            // result have the same new id.
             let id = &received[1].body["messages"][1]["content"][4]["id"];
             assert!(id.as_str().is_some_and(|id| id.bytes().all(|byte| byte.is_ascii_alphanumeric())), "{id}");
             expected = serde_json::from_str(&wire.follow_up.replace("\"ID2\"", &id.to_string())).expect("JSON");
@@ -188,7 +190,7 @@ async fn thinking_parallel_calls_and_what_follows() {
     }
 }
 
-/// With the keys of objects in order, so that only the content counts.
+/// Sorts the keys of objects, so that comparisons ignore their order.
 fn sorted(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {

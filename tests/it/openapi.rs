@@ -1,5 +1,5 @@
-//! The OpenAPI document as those read it who write against it: every example is what its schema wants, every operation tells all that may
-//! come of it.
+//! The OpenAPI document: every example conforms to its schema, every operation lists all its
+//! responses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ fn document() -> Value {
     serde_json::from_str(include_str!("../../schema/openapi.json")).unwrap()
 }
 
-/// Whether a value is what a schema of the document wants; what is wrong with it.
+/// Validates a value against a schema of the document. The error lists the violations.
 fn check(document: &Value, schema: &Value, value: &Value) -> Result<(), String> {
     let whole = json!({ "allOf": [schema], "components": document["components"] });
     let validator = jsonschema::draft202012::new(&whole).map_err(|error| error.to_string())?;
@@ -27,7 +27,7 @@ fn operations(document: &Value) -> impl Iterator<Item = (String, &Map<String, Va
     })
 }
 
-/// Wherever a `schema` and an `example` stand side by side.
+/// Collects all pairs of a `schema` and an `example` in the same object.
 fn examples<'a>(value: &'a Value, at: &str, found: &mut Vec<(String, &'a Value, &'a Value)>) {
     match value {
         Value::Object(object) => {
@@ -42,7 +42,7 @@ fn examples<'a>(value: &'a Value, at: &str, found: &mut Vec<(String, &'a Value, 
 }
 
 #[test]
-fn examples_are_what_their_schemas_want() {
+fn examples_conform_to_their_schemas() {
     let document = document();
     let mut found = Vec::new();
     examples(&document, "", &mut found);
@@ -62,9 +62,9 @@ fn examples_are_what_their_schemas_want() {
     }
 }
 
-/// A body, or a part of a path, that somebody has to make up is shown once.
+/// Every required body and every required parameter has an example.
 #[test]
-fn what_is_required_has_an_example() {
+fn required_bodies_and_parameters_have_examples() {
     let document = document();
     let mut missing = Vec::new();
     for (name, operation) in operations(&document) {
@@ -81,9 +81,9 @@ fn what_is_required_has_an_example() {
     assert!(missing.is_empty(), "no example of\n{}", missing.join("\n"));
 }
 
-/// The examples of the rows, which all doors have in common.
+/// The examples of the method table, which all interfaces share.
 #[test]
-fn examples_of_rows_are_params() {
+fn examples_of_methods_conform_to_params() {
     let mut wrong = Vec::new();
     for entry in METHODS {
         let mut example: Map<String, Value> = serde_json::from_str(entry.example).unwrap();
@@ -102,7 +102,7 @@ fn examples_of_rows_are_params() {
 }
 
 #[test]
-fn operations_tell_all_that_may_come_of_them() {
+fn operations_list_all_responses() {
     let document = document();
     let statuses: BTreeSet<String> = KINDS.iter().map(|row| row.http.to_string()).collect();
     let mut ids = BTreeSet::new();
@@ -126,7 +126,7 @@ fn operations_tell_all_that_may_come_of_them() {
             .map(|route| format!("{route:?}")),
     );
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    // Every code of the table stands where its status is told.
+    // Every error code of the table is in the description of its status.
     for row in KINDS {
         let response = &document["components"]["responses"][format!("E{}", row.http)];
         let codes = response["description"].as_str().unwrap();
@@ -134,7 +134,8 @@ fn operations_tell_all_that_may_come_of_them() {
     }
 }
 
-/// Every schema of the document, with its place and whether it is the property of an object.
+/// Collects every schema of the document with its location, and whether it is a property of an
+/// object.
 fn schemas<'a>(value: &'a Value, at: &str, found: &mut Vec<(String, &'a Value, bool)>) {
     match value {
         Value::Object(object) => {
@@ -169,9 +170,9 @@ fn schema<'a>(value: &'a Value, at: &str, is_property: bool, found: &mut Vec<(St
     }
 }
 
-/// What generators of clients stumble over.
+/// Constructs that client generators do not support are absent.
 #[test]
-fn schemas_are_fit_for_generators() {
+fn schemas_are_suitable_for_generators() {
     let document = document();
     let mut found = Vec::new();
     schemas(&document, "", &mut found);
@@ -206,9 +207,9 @@ fn schemas_are_fit_for_generators() {
     assert!(wrong.is_empty(), "{} schemas:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// A variant that has a name by its constant has a component of that name, with that title.
+/// A variant with a constant is a component whose name and title are derived from the constant.
 #[test]
-fn components_have_one_name_each_and_variants_a_title() {
+fn components_have_unique_names_and_variants_have_titles() {
     let document = document();
     let schemas = document["components"]["schemas"].as_object().unwrap();
     let numbered: Vec<&String> = schemas.keys().filter(|name| name.ends_with(|end: char| end.is_ascii_digit())).collect();
@@ -224,7 +225,7 @@ fn components_have_one_name_each_and_variants_a_title() {
     for name in ["StopReason", "MessageRole", "TurnStatus", "SessionStatus", "Delivery"] {
         assert!(schemas[name]["enum"].is_array(), "{name}: {}", schemas[name]);
     }
-    // What is used exists, and what exists is used.
+    // All components are used, and the declared tags are the used tags.
     let text = document.to_string();
     for name in schemas.keys() {
         assert!(text.contains(&format!("\"#/components/schemas/{name}\"")), "{name} is unused");

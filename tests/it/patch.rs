@@ -5,7 +5,7 @@ use nuncio::patch::edit::edit;
 use nuncio::patch::{Side, unified_diff};
 use proptest::prelude::*;
 
-/// A line out of few different ones, so that lines repeat, with all kinds of whitespace and endings.
+/// A line from a small set, so that lines repeat, with all kinds of whitespace and endings.
 fn line() -> impl Strategy<Value = String> {
     let text = prop_oneof![
         Just(""),

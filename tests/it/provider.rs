@@ -1,5 +1,6 @@
-//! A provider of models that follows a script: raw HTTP/1.1 on loopback, so that it can also break off and hang. It watches its caller's
-//! manners: every exchange is used, the key is there, every tool result has its call.
+//! A scripted model provider: raw HTTP/1.1 on loopback, so that connections can also break and
+//! hang. The provider checks its requests: every exchange is used, the key is present, every tool
+//! result has its call.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -12,10 +13,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 pub const KEY: &str = "sk-test-secret";
-/// Nothing in a test takes longer, unless it hangs.
+/// Timeout of a test; a longer wait is a hang.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// One answer.
+/// The response to one request.
 #[derive(Clone)]
 pub struct Exchange {
     status: u16,
@@ -27,15 +28,15 @@ pub struct Exchange {
 #[derive(Clone, Copy, PartialEq)]
 enum End {
     Whole,
-    /// The connection is closed in the midst.
+    /// The connection is closed before the end of the answer.
     Cut,
-    /// Nothing more comes until the caller hangs up.
+    /// Sends no further data until the caller disconnects.
     Hang,
-    /// Repeats the last piece until the caller disconnects, or [`ENDLESS_BYTES`] were sent.
+    /// Repeats the last piece until the caller disconnects, at most [`ENDLESS_BYTES`].
     Endless,
 }
 
-/// Enough to exceed every bound of an answer.
+/// Exceeds every limit of an answer.
 const ENDLESS_BYTES: usize = 64 << 20;
 
 impl Exchange {
@@ -43,7 +44,7 @@ impl Exchange {
         Self { status, headers: vec![("content-type", content_type.to_owned())], pieces, end: End::Whole }
     }
 
-    /// Events with this data, a piece each.
+    /// Events with this data, one piece each.
     pub fn events(events: &[&str]) -> Self {
         Self::new(200, "text/event-stream", events.iter().map(|data| format!("data: {data}\n\n")).collect())
     }
@@ -71,14 +72,14 @@ impl Exchange {
     }
 }
 
-/// A request as it came in.
+/// A received request.
 #[derive(Clone, Debug)]
 pub struct Received {
     pub path: String,
     /// Names in lower case.
     pub headers: Vec<(String, String)>,
     pub body: Value,
-    /// Which connection it came on, from 0.
+    /// Index of the connection, from 0.
     pub connection: usize,
 }
 
@@ -112,7 +113,8 @@ impl Provider {
         Provider { base_url, protocol, log, task, stop }
     }
 
-    /// Waits until every exchange that hangs was hung up on, checks the caller's manners, and tells what it asked.
+    /// Waits until the caller has closed every hanging exchange, checks the requests, and returns
+    /// them.
     pub async fn finish(self) -> Vec<Received> {
         let _ = self.stop.send(());
         tokio::time::timeout(PATIENCE, self.task).await.expect("the caller hangs up").expect("no panic in the provider");
@@ -136,7 +138,7 @@ impl Provider {
     }
 }
 
-/// Ids of tool calls and of tool results, wherever in a body they are.
+/// Collects the ids of all tool calls and tool results in a body.
 fn calls_and_results(value: &Value, calls: &mut Vec<String>, results: &mut Vec<String>) {
     let id = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     match value {
@@ -228,7 +230,7 @@ async fn serve(mut stream: TcpStream, connection: usize, log: Arc<Mutex<Log>>, m
     }
 }
 
-/// The next request of a connection; none at its end.
+/// Reads the next request of a connection; `None` at its end.
 async fn receive(stream: &mut TcpStream, buffer: &mut Vec<u8>, connection: usize) -> Option<Received> {
     let end = loop {
         if let Some(at) = buffer.windows(4).position(|window| window == b"\r\n\r\n") {

@@ -1,4 +1,4 @@
-//! The four protocols through the front door: an editor's prompt, a provider on loopback, and everything between them.
+//! The four protocols end to end: prompts of an editor, and a provider on loopback.
 
 mod choices;
 mod discarded;
@@ -15,7 +15,8 @@ use crate::harness::{Agent, Home, notices, text, tool};
 use crate::models::wires::{WIRES, Wire};
 use crate::provider::{Exchange, KEY, Provider, Received};
 
-/// A home whose model is the provider's. The key comes from a command: the environment of a test has none.
+/// A home with the model of the provider. The key comes from a command, because the environment of
+/// a test has no key.
 pub async fn home(wire: &Wire, exchanges: Vec<Exchange>) -> (Home, Provider, String) {
     let provider = Provider::start(wire.protocol, exchanges).await;
     let home = Home::new();
@@ -37,14 +38,14 @@ pub async fn connect(home: &Home) -> Agent {
     agent
 }
 
-/// The conversation in a request's body, whatever its protocol calls it.
+/// Returns the conversation in a request body of any protocol.
 pub fn conversation(received: &Received) -> Vec<Value> {
     let body = &received.body;
     let list = ["messages", "input", "contents"].iter().find_map(|name| body[*name].as_array());
     list.unwrap_or_else(|| panic!("no conversation in {body}")).clone()
 }
 
-/// What the provider gave with its reasoning, and wants to see again.
+/// State of the provider's reasoning that later requests must contain.
 fn handed_back(wire: &Wire) -> &'static [&'static str] {
     match wire.protocol {
         Protocol::Anthropic => &["SIG=", "XYZ"],
@@ -54,7 +55,7 @@ fn handed_back(wire: &Wire) -> &'static [&'static str] {
     }
 }
 
-/// Without what only marks the end of the conversation for a provider's cache.
+/// Removes the cache markers at the end of the conversation.
 fn unmarked(mut value: Value) -> Value {
     fn walk(value: &mut Value) {
         match value {
@@ -71,7 +72,7 @@ fn unmarked(mut value: Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_turn_with_thinking_tools_and_a_busy_provider_and_another_after_a_restart() {
+async fn conversation_is_identical_after_restart() {
     for wire in WIRES {
         let busy = Exchange::error(429, r#"{"error":{"message":"slow down"}}"#).header("retry-after", "0");
         let answers = vec![busy, Exchange::events(wire.rich), Exchange::events(wire.plain), Exchange::events(wire.plain)];
@@ -99,14 +100,14 @@ async fn a_turn_with_thinking_tools_and_a_busy_provider_and_another_after_a_rest
         for state in handed_back(wire) {
             assert!(json!(second).to_string().contains(state), "{name}: {state} is not in {second:?}");
         }
-        // What the log kept is what was said: reasoning with its signatures, calls and results, to the letter.
+        // The log preserves the conversation exactly: reasoning with signatures, calls and results.
         assert_eq!(unmarked(json!(third[..second.len()])), unmarked(json!(second)), "{name}");
         assert!(third.len() > second.len(), "{name}");
     }
 }
 
 #[tokio::test]
-async fn a_cut_answer_is_shown_and_asked_for_again() {
+async fn interrupted_answer_is_shown_and_retried() {
     for wire in WIRES {
         let some = wire.plain.iter().position(|event| event.contains("Hel")).expect("there") + 1;
         let answers = vec![Exchange::events(&wire.plain[..some]).cut(), Exchange::events(wire.plain), Exchange::events(wire.plain)];
@@ -118,14 +119,14 @@ async fn a_cut_answer_is_shown_and_asked_for_again() {
         assert_eq!(notices(&updates).len(), 1, "{name}");
         agent.turn(&session, "again").await;
         agent.finish().await;
-        // The model is not told of what it did not finish.
+        // The next request does not contain the interrupted answer.
         let told = json!(conversation(&provider.finish().await[2])).to_string();
         assert!(told.contains("Hello") && !told.contains("HelHello") && !told.contains("\"Hel\""), "{name}: {told}");
     }
 }
 
 #[tokio::test]
-async fn a_hung_answer_ends_with_a_cancel() {
+async fn cancel_ends_hanging_answer() {
     for wire in WIRES {
         let some = wire.plain.iter().position(|event| event.contains("Hel")).expect("there") + 1;
         let (home, provider, name) = home(wire, vec![Exchange::events(&wire.plain[..some]).hang()]).await;
@@ -136,14 +137,14 @@ async fn a_hung_answer_ends_with_a_cancel() {
         agent.until_update("agent_message_chunk").await;
         agent.notify("session/cancel", json!({ "sessionId": session })).await;
         assert_eq!(agent.answer(&id).await.expect("an answer")["stopReason"], "cancelled", "{name}");
-        // It waits until the connection is closed.
+        // `finish` waits until the connection is closed.
         provider.finish().await;
         agent.finish().await;
     }
 }
 
 #[tokio::test]
-async fn a_key_that_is_refused_is_told_with_what_to_do() {
+async fn refused_key_is_reported_with_hint() {
     for wire in WIRES {
         let (home, provider, name) = home(wire, vec![Exchange::error(401, r#"{"error":{"message":"bad key"}}"#)]).await;
         let ran = home.run(&["run", "hi"], "").await;

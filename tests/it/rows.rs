@@ -1,4 +1,4 @@
-//! Our own methods (`_nuncio/…`), through the ACP door: the same rows are served on the others.
+//! The extension methods (`_nuncio/…`) over ACP; the other interfaces serve the same methods.
 
 mod files;
 mod fork;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Agent, Home};
 
-/// Each call with the word that its error says, all `invalid_params` unless a code is given.
+/// Asserts that each call fails with its error code and a message with its word.
 async fn refused(agent: &mut Agent, cases: &[(&str, Value, i64, &str)]) {
     for (method, params, code, word) in cases {
         let error = agent.request(method, params.clone()).await.expect_err(&format!("{method} {params}"));
@@ -20,7 +20,8 @@ async fn refused(agent: &mut Agent, cases: &[(&str, Value, i64, &str)]) {
     }
 }
 
-/// Fills the log behind nuncio's back: `count` events, of which every `every`-th is a message and the rest pieces.
+/// Writes `count` events directly into the database. Every `every`-th event is a completed message,
+/// the other events are deltas.
 pub fn fill(home: &Home, count: i64, every: i64) {
     let mut db = rusqlite::Connection::open(home.data().join("nuncio.db")).unwrap();
     let all = db.transaction().unwrap();

@@ -1,4 +1,4 @@
-//! Who gets a sandbox: settings, flags and modes decide; and what is said where the system has none.
+//! Choice of the sandbox by settings, flags and modes, and errors on systems without sandbox.
 
 use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt;
@@ -10,7 +10,7 @@ use crate::harness::{Home, tool};
 
 mod private;
 
-/// Says what is open to it: writing inside, writing outside, the network.
+/// Reports its access: writes in the workspace, writes outside, the network.
 const LOOK: &str = "echo x > inside || echo -n 'not '; echo inside; echo x > ../outside || echo -n 'not '; echo outside; \
      { (exec 3<> /dev/tcp/127.0.0.1/1) 2>&1 | grep -q refused; } || echo -n 'not '; echo network";
 
@@ -26,7 +26,7 @@ async fn look(home: &Home, flags: &[&str]) -> String {
 }
 
 #[tokio::test]
-async fn settings_flags_and_modes_decide() {
+async fn sandbox_depends_on_settings_flags_and_modes() {
     let allow = "[permissions]\nrules = [{ tool = \"bash\", policy = \"allow\" }]\n";
     let auto: &[&str] = &["--mode", "auto"];
     let (open, confined, closed) = (sight(true, true, true), sight(true, false, false), sight(false, false, false));
@@ -43,7 +43,7 @@ async fn settings_flags_and_modes_decide() {
         (&read, no, &["--mode", "auto", "--sandbox", "off"], &open),
         (network, no, auto, &sight(true, false, true)),
         (writable, no, auto, &sight(true, true, false)),
-        // A project that nobody trusts narrows, and does not widen.
+        // An untrusted project can restrict the sandbox, but not widen it.
         (no, &off, auto, &confined),
         (no, network, auto, &confined),
         (no, writable, auto, &confined),
@@ -60,7 +60,7 @@ async fn settings_flags_and_modes_decide() {
 }
 
 #[tokio::test]
-async fn the_mode_counts_that_the_session_is_in() {
+async fn sandbox_follows_mode_of_session() {
     let home = Home::new();
     home.config("[permissions]\nrules = [{ tool = \"bash\", policy = \"allow\" }]\n");
     let call = json!({"tool_calls": [{"name": "bash", "input": {"command": LOOK}}]});
@@ -76,7 +76,7 @@ async fn the_mode_counts_that_the_session_is_in() {
 }
 
 #[tokio::test]
-async fn temporary_files_last_as_long_as_their_session() {
+async fn temporary_files_are_kept_for_session() {
     let home = Home::new();
     let more = home.put("../more/file", "").parent().unwrap().to_owned();
     let bash = |command: &str| json!({"name": "bash", "input": {"command": command}});
@@ -92,7 +92,7 @@ async fn temporary_files_last_as_long_as_their_session() {
     ]);
     let (mut agent, session) = home.session(steps, &["--mode", "auto"]).await;
     let (_, first) = agent.turn(&session, "go").await;
-    // Other directories make no other session.
+    // A change of directories keeps the session.
     let place = json!({"sessionId": session, "cwd": home.work(), "additionalDirectories": [more], "mcpServers": []});
     agent.call("session/resume", place).await;
     let (_, second) = agent.turn(&session, "go").await;
@@ -107,7 +107,7 @@ async fn commands_have_no_terminal() {
     let home = Home::new();
     let line = "for way in '<' '>' '<>'; do (eval \": $way /dev/tty\") 2> /dev/null; echo $?; done";
     let input = json!({ "command": line }).to_string();
-    // In front at a terminal.
+    // In the foreground of a terminal.
     let mut command = std::process::Command::new("python3");
     command.args(["-c", "import pty, sys; pty.spawn(sys.argv[1:])", env!("CARGO_BIN_EXE_nuncio"), "tool", "bash"]);
     command.args(["--mode", "auto", "--sandbox", "off", &input]).stdin(std::process::Stdio::null());
@@ -116,7 +116,7 @@ async fn commands_have_no_terminal() {
     assert_eq!(told["output"], "1\n1\n1\nexit code: 0");
 }
 
-/// `nuncio tool bash` in the mode auto, on a system that answers `call` with `errno`.
+/// Runs `nuncio tool bash` in mode auto, on a system where `call` fails with `errno`.
 fn run_without(call: libc::c_long, errno: i32, flags: &[&str]) -> Value {
     let arguments = [&["bash", "--mode", "auto"], flags, &[r#"{"command": "echo ran"}"#]].concat();
     tool_without(call, errno, &Home::new(), &arguments)
@@ -137,7 +137,7 @@ fn tool_without(call: libc::c_long, errno: i32, home: &Home, arguments: &[&str])
 }
 
 #[test]
-fn without_landlock_nothing_runs_that_should_be_confined() {
+fn without_landlock_confined_commands_do_not_run() {
     let told = run_without(libc::SYS_landlock_create_ruleset, libc::ENOSYS, &[]);
     let why = "the command was not run: the sandbox cannot be applied: this kernel has no Landlock, or it is turned off \
                (--sandbox off, or `mode = \"off\"` under [sandbox], runs commands without one)";
@@ -147,7 +147,7 @@ fn without_landlock_nothing_runs_that_should_be_confined() {
 }
 
 #[test]
-fn without_landlock_git_tools_look_where_no_sandbox_is_wanted() {
+fn without_landlock_git_tools_run_only_in_modes_without_sandbox() {
     let home = Home::new();
     let made = std::process::Command::new("git").args(["init", "--quiet", "-b", "main"]).current_dir(home.work()).status();
     assert!(made.unwrap().success());
@@ -157,7 +157,7 @@ fn without_landlock_git_tools_look_where_no_sandbox_is_wanted() {
 }
 
 #[test]
-fn what_a_system_lacks_is_told() {
+fn missing_sandbox_features_are_reported() {
     let told = run_without(libc::SYS_seccomp, libc::EINVAL, &[]);
     let lacks = "[sandbox: not blocked on this system: sockets other than TCP]";
     assert_eq!(told["output"], format!("ran\n{lacks}\nexit code: 0"));

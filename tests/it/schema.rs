@@ -1,4 +1,5 @@
-//! Every frame of a whole session against ACP's own JSON schema, and the generated schemas against what is committed.
+//! All frames of a session against ACP's JSON schema, and the generated schemas against the
+//! committed files.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -8,13 +9,13 @@ use serde_json::{Value, json};
 
 use crate::harness::{Agent, Home, Reply};
 
-/// ACP's schema, one validator a definition; strict where the schema itself lets unknown fields pass.
+/// ACP's schema with one validator per definition; unknown fields are errors.
 struct Acp {
     schema: Value,
     validators: HashMap<String, Validator>,
 }
 
-/// Answers, by the method they answer.
+/// Definition of the response of each method.
 const RESPONSES: &[(&str, &str)] = &[
     ("initialize", "InitializeResponse"),
     ("authenticate", "AuthenticateResponse"),
@@ -31,7 +32,7 @@ const RESPONSES: &[(&str, &str)] = &[
 ];
 
 impl Acp {
-    /// None, and a word about it, where the fixtures are not there.
+    /// Returns `None` and prints a message if the fixtures are absent.
     fn load() -> Option<Acp> {
         let Some(fixtures) = std::env::var_os("NUNCIO_FIXTURES") else {
             eprintln!("skipped: NUNCIO_FIXTURES is not set");
@@ -42,7 +43,7 @@ impl Acp {
             serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
         };
         let (mut schema, unstable) = (read("schema-v1.json"), read("schema-v1.unstable.json"));
-        // `usage` of an answer to a prompt.
+        // `usage` in the response to a prompt.
         for definition in ["PromptResponse", "Usage"] {
             schema["$defs"][definition] = unstable["$defs"][definition].clone();
         }
@@ -72,7 +73,7 @@ impl Acp {
         if errors.is_empty() { Ok(()) } else { Err(format!("{definition}: {}", errors.join("; "))) }
     }
 
-    /// Which definition a frame has to fulfil, and with what.
+    /// Checks a frame against its definition.
     fn frame(&mut self, frame: &Value, method_of: &HashMap<String, String>) -> Result<(), String> {
         match frame["method"].as_str() {
             Some("session/update") => self.check("SessionNotification", &frame["params"]),
@@ -89,7 +90,7 @@ impl Acp {
     }
 }
 
-/// A client that remembers what it asked.
+/// A client that records the method of each request.
 struct Client {
     agent: Agent,
     method_of: HashMap<String, String>,
@@ -138,7 +139,7 @@ fn steps() -> Value {
 const PIXEL: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x04\0\0\0\xb5\x1c\x0c\x02\0\0\0\x0bIDATx\xdac\xfc\xff\x1f\0\x03\x03\x02\0\xef\xbf\xa7\xdb\0\0\0\0IEND\xaeB`\x82";
 
 #[tokio::test]
-async fn every_frame_of_a_whole_session_is_as_acp_has_it() {
+async fn all_frames_of_session_conform_to_acp_schema() {
     let Some(mut acp) = Acp::load() else { return };
     let home = Home::new();
     home.put("a.txt", "one\n");
@@ -168,7 +169,7 @@ async fn every_frame_of_a_whole_session_is_as_acp_has_it() {
     client.agent.otherwise = Reply::Pick("reject_always");
     assert_eq!(client.request("session/prompt", prompt("work")).await.unwrap()["stopReason"], "end_turn");
 
-    // Cancelled in the middle of an answer, and while asked.
+    // Cancels during an answer, and during a permission request.
     let id = client.send("session/prompt", prompt("stream")).await;
     client.agent.until_update("agent_message_chunk").await;
     client.agent.notify("session/cancel", json!({"sessionId": session})).await;
@@ -210,7 +211,7 @@ async fn every_frame_of_a_whole_session_is_as_acp_has_it() {
     for frame in &frames {
         acp.frame(frame, &method_of).unwrap_or_else(|problem| panic!("{problem}\n{frame:#}"));
     }
-    // All of it was there to be looked at.
+    // The session contains all kinds of updates.
     let said: std::collections::HashSet<&str> =
         frames.iter().filter_map(|frame| frame["params"]["update"]["sessionUpdate"].as_str()).collect();
     for kind in [
@@ -252,9 +253,9 @@ async fn every_frame_of_a_whole_session_is_as_acp_has_it() {
     }
 }
 
-/// `schema/NAME.json` is what `nuncio schema NAME` prints; `NUNCIO_UPDATE=1` writes it anew.
+/// `schema/NAME.json` is the output of `nuncio schema NAME`; `NUNCIO_UPDATE=1` rewrites the files.
 #[tokio::test]
-async fn generated_schemas_are_fresh() {
+async fn committed_schemas_are_current() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema");
     let home = Home::new();
     let listed = home.run(&["schema"], "").await.stdout;

@@ -1,9 +1,10 @@
-//! Properties of what a terminal is given, over arbitrary text that arrives in arbitrary pieces. `PROPTEST_CASES` sets how many are tried.
+//! Properties of terminal output for arbitrary text in arbitrary pieces. `PROPTEST_CASES` sets the
+//! number of cases.
 
 use nuncio::terminal_text::{OutputFilter, json, output, output_line, question, question_line};
 use proptest::prelude::*;
 
-/// Much of what is special, and a bit of everything else.
+/// Text with many control sequences and some other characters.
 fn text() -> impl Strategy<Value = String> {
     let special = prop_oneof![
         Just("\u{1b}"),
@@ -33,7 +34,7 @@ fn text() -> impl Strategy<Value = String> {
     proptest::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
 }
 
-/// The text, cut between characters.
+/// The text, split between characters.
 fn pieces() -> impl Strategy<Value = Vec<String>> {
     (text(), proptest::collection::vec(any::<prop::sample::Index>(), 0..12)).prop_map(|(text, cuts)| {
         let places: Vec<usize> = text.char_indices().map(|(place, _)| place).collect();
@@ -59,7 +60,7 @@ fn acts(character: char) -> bool {
 
 proptest! {
     #[test]
-    fn nothing_acts_on_a_terminal(pieces in pieces()) {
+    fn filtered_text_has_no_control_characters(pieces in pieces()) {
         let text = pieces.concat();
         let mut filter = OutputFilter::default();
         let shown: String = pieces.iter().map(|piece| filter.push(piece)).collect();
@@ -72,15 +73,15 @@ proptest! {
     }
 
     #[test]
-    fn plain_text_stays_as_it_is(text in "[ -~\n\té漢🙂]{0,200}") {
+    fn plain_text_is_unchanged(text in "[ -~\n\té漢🙂]{0,200}") {
         prop_assert_eq!(&output(&text), &text);
         prop_assert_eq!(&question(&text), &text);
         prop_assert_eq!(&json(&text), &text);
     }
 
-    /// Every character of a question is seen: itself, or in the notation for it.
+    /// Every character of a question is visible, as itself or in an escape notation.
     #[test]
-    fn questions_drop_nothing(text in text()) {
+    fn questions_contain_every_character(text in text()) {
         let mut rest = question(&text);
         for character in text.chars() {
             let number = u32::from(character);
@@ -109,7 +110,7 @@ fn check(text: &str, shown: &str, asked: &str) {
 }
 
 #[test]
-fn sequences_and_characters() {
+fn control_sequences_are_removed_or_escaped() {
     check("a\u{1b}[2K\u{1b}[1;31mb\u{1b}[0m", "ab", "a^[[2K^[[1;31mb^[[0m");
     check("a\u{1b}]0;title\u{7}b\u{1b}]8;;http://x\u{1b}\\c", "abc", "a^[]0;title^Gb^[]8;;http://x^[\\c");
     check(
@@ -122,10 +123,10 @@ fn sequences_and_characters() {
     check("a\u{8}\u{0}\u{7f}\u{85}b", "ab", "a^H^@^?<U+0085>b");
     check("a\u{202e}b\u{2066}c\u{200f}d\u{61c}e", "abcde", "a<U+202E>b<U+2066>c<U+200F>d<U+061C>e");
     check("a\u{200b}b\u{a0}c\u{feff}", "a\u{200b}b\u{a0}c\u{feff}", "a<U+200B>b<U+00A0>c<U+FEFF>");
-    // A carriage return ends the line before it.
+    // A carriage return ends a line.
     check("one\rtwo\r\nthree\r\r\n\r\nfour", "one\ntwo\nthree\n\nfour", "one^Mtwo^M\nthree^M^M\n^M\nfour");
     check("10%\r\u{1b}[K20%\r\u{1b}[K\n", "10%\n20%\n", "10%^M^[[K20%^M^[[K\n");
-    // A sequence hides no more than the rest of its line, and ends where a terminal would take it as ended.
+    // A sequence hides at most the rest of its line, and ends at the same place as in a terminal.
     check("a\u{1b}]0;never ended\nb", "a\nb", "a^[]0;never ended\nb");
     check("a\u{1b}[31\nb\u{1b}[3\u{18}1mc\u{1b}[é\u{1b}", "a\nb1mcé", "a^[[31\nb^[[3^X1mc^[[é^[");
     assert_eq!((output_line("a\nb\tc\n"), question_line("a\nb\tc")), ("a b c".into(), "a^Jb^Ic".into()));

@@ -1,5 +1,5 @@
-//! Rules of this codebase that a machine can check: layers, sizes, names, language, and what may
-//! stand only in one place.
+//! Automatic checks of the rules of this codebase: layers, sizes, names, language, restricted
+//! calls.
 
 mod language;
 mod layers;
@@ -9,7 +9,7 @@ mod source;
 
 use source::{assert_none, package, sources};
 
-/// What may stand only in some modules: subject, words, modules.
+/// Calls that are allowed only in some modules: subject, words, modules.
 #[test]
 fn restricted_calls_stay_in_their_modules() {
     let rules: &[(&str, &[&str], &[&str])] = &[
@@ -31,7 +31,7 @@ fn restricted_calls_stay_in_their_modules() {
     for source in sources("src") {
         let text: Vec<&str> = source.text.lines().collect();
         for (number, line) in source.lines() {
-            // SQL stands in string literals, which `line` leaves out.
+            // SQL is in string literals, which `line` omits.
             let whole = text[number - 1].split("//").next().unwrap();
             for (what, words, modules) in rules {
                 let line = if *what == "SQL" { whole } else { line };

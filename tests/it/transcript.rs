@@ -62,7 +62,7 @@ fn text_of_a_message_appears_once() {
     let pieces = [delta("assistant", 0, "ab"), delta("assistant", 1, "bc"), delta("assistant", 1, "bc")];
     check(&pieces, &["answer: ab", "answer: c"]);
     check(&[&pieces[..], &[completed("assistant", "abcd")]].concat(), &["answer: ab", "answer: c", "answer: d", "end: abcd"]);
-    // A piece after a gap waits for the whole message.
+    // A delta after a gap is held until the complete message.
     check(&[delta("thought", 3, "x"), completed("thought", "abcx")], &["thought: abcx", "end: abcx"]);
     let mut discarded = completed("assistant", "ab");
     discarded["discarded"] = true.into();
@@ -70,7 +70,7 @@ fn text_of_a_message_appears_once() {
 }
 
 #[test]
-fn content_that_a_question_or_a_plan_shows_is_not_new() {
+fn content_of_question_or_plan_is_not_repeated() {
     let plan = json!({"type": "plan.updated", "entries": [{"content": "a", "priority": "medium", "status": "pending"}]});
     check(&[started("plan"), plan, ended("completed", Value::Null)], &["plan of 1", "Completed, shown"]);
     check(&[started("plan"), ended("failed", Value::Null)], &["Failed"]);
@@ -84,7 +84,7 @@ fn content_that_a_question_or_a_plan_shows_is_not_new() {
 }
 
 #[test]
-fn end_of_a_turn_has_its_usage() {
+fn end_of_turn_has_its_usage() {
     let (start, end) = (json!({"type": "turn.started"}), json!({"type": "turn.cancelled"}));
     check(&[start.clone(), usage(2), usage(3), end.clone(), start, end], &["Cancelled, 5 tokens", "Cancelled, 0 tokens"]);
 }

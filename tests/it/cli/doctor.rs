@@ -1,4 +1,4 @@
-//! `nuncio doctor`, and `nuncio tool` without a name: what works here, and what there is.
+//! `nuncio doctor`, and `nuncio tool` without a name.
 
 use super::check;
 use crate::harness::Home;
@@ -7,9 +7,9 @@ use crate::provider::Exchange;
 use crate::providers;
 
 #[tokio::test]
-async fn doctor_reports_a_model_that_cannot_be_reached() {
+async fn doctor_reports_unreachable_model() {
     let home = Home::new();
-    // A base URL, and words of the line that says what is wrong.
+    // Base URL, words of the line with the problem.
     let cases: &[(&str, &[&str])] = &[
         ("http://127.0.0.1:1/v1", &["FAIL model", "127.0.0.1:1"]),
         ("127.0.0.1:8080/v1", &["FAIL model", "127.0.0.1:8080/v1", "base_url"]),
@@ -21,7 +21,7 @@ async fn doctor_reports_a_model_that_cannot_be_reached() {
 }
 
 #[tokio::test]
-async fn doctor_reports_a_key_that_is_refused() {
+async fn doctor_reports_refused_key() {
     for wire in WIRES {
         let refused = Exchange::error(401, r#"{"error":{"message":"wrong key"}}"#);
         let (home, provider, name) = providers::home(wire, vec![refused]).await;
@@ -36,18 +36,18 @@ async fn doctor_reports_a_key_that_is_refused() {
     }
 }
 
-/// A provider that is busy is asked once: doctor does not wait for better times.
+/// `doctor` sends one request to a busy provider and does not retry.
 #[tokio::test]
-async fn doctor_reports_a_busy_provider_at_once() {
+async fn doctor_does_not_retry_busy_provider() {
     let busy = Exchange::error(429, r#"{"error":{"message":"slow down"}}"#).header("retry-after", "60");
     let (home, provider, _) = providers::home(&WIRES[1], vec![busy]).await;
     check(&home.run(&["doctor"], "").await, 1, &["FAIL model", "slow down"]);
     provider.finish().await;
 }
 
-/// A variable that is set is no proof of its key.
+/// A set variable does not prove that its key is valid.
 #[tokio::test]
-async fn doctor_does_not_say_that_a_key_is_right_because_it_is_set() {
+async fn doctor_checks_key_even_if_variable_is_set() {
     let home = Home::new();
     home.env("OPENAI_API_KEY", "sk-test");
     let ran = home.run(&["doctor", "--model", "openai/x", "--base-url", "http://127.0.0.1:1/v1"], "").await;
@@ -55,7 +55,7 @@ async fn doctor_does_not_say_that_a_key_is_right_because_it_is_set() {
 }
 
 #[tokio::test]
-async fn tool_without_a_name_lists_the_tools() {
+async fn tool_without_name_lists_tools() {
     let home = Home::new();
     let ran = home.run(&["tool"], "").await;
     check(&ran, 0, &["read", "file_path, offset?, limit?", "bash", "command, timeout_ms?", "repo_map"]);

@@ -1,4 +1,4 @@
-//! `nuncio sessions import`: what a file may decide, and what not.
+//! `nuncio sessions import`: accepted and ignored settings of a session file.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::check;
 use crate::harness::Home;
 
 #[tokio::test]
-async fn a_file_does_not_decide_how_much_may_be_done_unasked() {
+async fn imported_mode_is_ignored() {
     let home = Home::new();
     let model = home.script(json!([{"text": "worked"}]));
     check(&home.run(&["run", "--model", &model, "--mode", "auto", "go"], "").await, 0, &["worked"]);
@@ -39,7 +39,7 @@ async fn import(home: &Home, session: serde_json::Value) -> (String, crate::harn
 }
 
 #[tokio::test]
-async fn an_imported_session_writes_only_in_the_directory_of_its_import() {
+async fn imported_session_writes_only_in_import_directory() {
     let home = Home::new();
     let elsewhere = home.put("../elsewhere/kept.txt", "kept").parent().unwrap().to_path_buf();
     let write = |path: &std::path::Path| {
@@ -64,7 +64,7 @@ async fn an_imported_session_writes_only_in_the_directory_of_its_import() {
         let ran = home.run(&["run", "--resume", &id, "--mode", "accept-edits", "--model", &model, "go"], "").await;
         check(&ran, 4, &["so be it"]);
         assert_eq!(home.get("../elsewhere/kept.txt").as_deref(), Some("kept"), "{file}");
-        // In the directory of the import it can write.
+        // Files in the directory of the import are writable.
         let model = write(std::path::Path::new("mine.txt"));
         let ran = home.run(&["run", "--resume", &id, "--mode", "accept-edits", "--model", &model, "go"], "").await;
         check(&ran, 0, &["so be it"]);
@@ -77,7 +77,7 @@ async fn an_imported_session_writes_only_in_the_directory_of_its_import() {
 }
 
 #[tokio::test]
-async fn an_imported_session_keeps_its_directory_below_that_of_its_import() {
+async fn imported_session_keeps_directory_below_import_directory() {
     let home = Home::new();
     let below = home.put("below/a.txt", "a").parent().unwrap().to_path_buf();
     let file = json!({"type": "session", "id": "sess_x", "cwd": below, "mode": "ask", "title": "T", "model": "ollama/x", "createdAtMs": 1});
@@ -88,7 +88,7 @@ async fn an_imported_session_keeps_its_directory_below_that_of_its_import() {
 }
 
 #[tokio::test]
-async fn an_imported_session_does_not_bring_a_scripted_model() {
+async fn scripted_model_of_imported_session_is_dropped() {
     let home = Home::new();
     let bash = json!({"name": "bash", "input": {"command": "touch ran"}});
     let theirs = home.script(json!([{"tool_calls": [bash]}]));

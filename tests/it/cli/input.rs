@@ -1,4 +1,4 @@
-//! Where `nuncio run` takes its prompts from: words, `--prompt`, standard input.
+//! Sources of the prompts of `nuncio run`: arguments, `--prompt`, standard input.
 
 use std::process::Stdio;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::check;
 use crate::harness::Home;
 
-/// The prompts of the last session.
+/// Returns the prompts of the last session.
 async fn prompts(home: &Home) -> Vec<String> {
     let listed = home.run(&["sessions", "list", "--json"], "").await.lines();
     let log = home.log(listed[0]["sessionId"].as_str().unwrap()).await;
@@ -49,7 +49,7 @@ async fn unquoted_words_are_one_prompt() {
 }
 
 #[tokio::test]
-async fn input_that_is_not_text_is_taken_as_far_as_it_is() {
+async fn invalid_utf8_is_replaced_and_too_long_input_is_an_error() {
     let home = Home::new();
     let model = home.script(json!([]));
     let file = home.work().join("input");
@@ -58,7 +58,7 @@ async fn input_that_is_not_text_is_taken_as_far_as_it_is() {
     let (code, shown) = home.terminal_with_input(&["run", "--model", &model, "explain"], input()).end().await;
     assert!(code == 0 && shown.contains("UTF-8"), "{shown}");
     assert_eq!(prompts(&home).await, ["explain\n\n<stdin>\ncaf\u{fffd} au lait\n</stdin>"]);
-    // More than a prompt may have is not cut without a word.
+    // Input beyond the limit of a prompt is an error, not truncated.
     std::fs::write(&file, "x".repeat((32 << 20) + 1)).unwrap();
     for arguments in [&["explain"][..], &[]] {
         let (code, shown) = home.terminal_with_input(&[&["run", "--model", &model], arguments].concat(), input()).end().await;
@@ -68,10 +68,10 @@ async fn input_that_is_not_text_is_taken_as_far_as_it_is() {
 }
 
 #[tokio::test]
-async fn input_without_an_end_is_not_waited_for_in_silence() {
+async fn waiting_for_standard_input_is_announced() {
     let home = Home::new();
     let model = home.script(json!([]));
-    // A pipe is read to its end; while that does not come, it says what it waits for.
+    // A pipe is read to its end; a message is printed while the end is pending.
     for arguments in [&["explain"][..], &[]] {
         let mut terminal = home.terminal_with_input(&[&["run", "--model", &model], arguments].concat(), Stdio::piped());
         terminal.until("reading standard input").await;
@@ -80,14 +80,14 @@ async fn input_without_an_end_is_not_waited_for_in_silence() {
         assert_eq!(code, 0, "{shown}");
         assert!(prompts(&home).await[0].contains("a log"), "{shown}");
     }
-    // Programs that start others leave a socket open that nothing will come from.
+    // Some parent programs pass an open socket without any data as standard input.
     let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
     let theirs = Stdio::from(std::os::fd::OwnedFd::from(theirs));
     let (code, shown) = home.terminal_with_input(&["run", "--model", &model, "explain"], theirs).end().await;
     assert!(code == 0 && shown.contains("standard input"), "{shown}");
     assert_eq!(prompts(&home).await, ["explain"]);
     drop(ours);
-    // Nothing at all.
+    // Empty standard input.
     let (code, shown) = home.terminal_with_input(&["run", "--model", &model, "explain"], Stdio::null()).end().await;
     assert!(code == 0 && !shown.contains("standard input"), "{shown}");
     let (code, shown) = home.terminal_with_input(&["run", "--model", &model], Stdio::null()).end().await;

@@ -11,7 +11,7 @@ fn types(events: &[Value]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn the_answer_and_nothing_else_is_on_standard_output() {
+async fn only_answer_is_on_standard_output() {
     let home = Home::new();
     home.put("a.txt", "one\n");
     let steps = json!([
@@ -29,7 +29,7 @@ async fn the_answer_and_nothing_else_is_on_standard_output() {
 }
 
 #[tokio::test]
-async fn prompts_come_as_arguments_or_on_standard_input() {
+async fn prompts_are_arguments_or_standard_input() {
     let home = Home::new();
     let echo =
         |words: &[&str]| json!(words.iter().map(|word| json!({"expect": word, "text": format!("got {word}")})).collect::<Vec<_>>());
@@ -42,7 +42,7 @@ async fn prompts_come_as_arguments_or_on_standard_input() {
 }
 
 #[tokio::test]
-async fn sessions_go_on() {
+async fn sessions_are_continued_and_resumed() {
     let home = Home::new();
     let first = home.run(&["run", "--model", &home.script(json!([{"text": "blue is my colour"}])), "go"], "").await;
     check(&first, 0, &[]);
@@ -55,14 +55,14 @@ async fn sessions_go_on() {
     assert_eq!(listed.len(), 1);
     let ran = home.run(&["run", "--model", &model, "--resume", id, "--json", "and?"], "").await;
     check(&ran, 0, &[]);
-    // From where it went on.
+    // The output starts with the events of the resumed turn.
     assert!(!ran.stdout.contains("blue"), "{ran:?}");
     // Another directory has no session.
     check(&home.run(&["run", "--model", &model, "--continue", "--cwd", "/", "go"], "").await, 2, &["no session"]);
 }
 
 #[tokio::test]
-async fn events_as_json_lines() {
+async fn json_flag_prints_events_as_json_lines() {
     let home = Home::new();
     let model = home.script(json!([{"text": "hello", "tool_calls": [{"name": "list"}]}, {"text": "bye"}]));
     let ran = home.run(&["run", "--model", &model, "--json", "go"], "").await;
@@ -81,7 +81,7 @@ async fn events_as_json_lines() {
 }
 
 #[tokio::test]
-async fn codes_tell_how_it_ended() {
+async fn exit_code_depends_on_outcome() {
     let home = Home::new();
     let bash = json!({"tool_calls": [{"name": "bash", "input": {"command": "true"}}]});
     let failing = home.script(json!([{"expect": "what is not there"}]));
@@ -114,7 +114,7 @@ impl Running {
         self.stdin.as_mut().unwrap().write_all(format!("{line}\n").as_bytes()).await.unwrap();
     }
 
-    /// The next event of a type.
+    /// Waits for the next event of a type.
     async fn until(&mut self, kind: &str) -> Value {
         let next = async {
             loop {
@@ -128,7 +128,7 @@ impl Running {
         bounded(kind, next).await
     }
 
-    /// Ends the input, and gives the exit code.
+    /// Closes standard input and returns the exit code.
     async fn end(mut self) -> i32 {
         drop(self.stdin.take());
         bounded("the end of the output", async { while self.lines.next_line().await.unwrap().is_some() {} }).await;
@@ -137,18 +137,18 @@ impl Running {
 }
 
 #[tokio::test]
-async fn messages_and_interrupts_as_json_lines() {
+async fn json_input_contains_messages_and_interrupts() {
     let home = Home::new();
     let long = json!({"text": "words ".repeat(1000), "delay_ms": 20});
     let model = home.script(json!([{"text": "one"}, long, {"text": "three"}, {"text": "four"}]));
     let mut running = Running::new(&home, &["run", "--model", &model, "--json", "-"]);
-    // Nothing runs: nothing happens.
+    // An interrupt without a running turn has no effect.
     running.say(json!({"type": "interrupt"})).await;
     running.say(json!({"type": "message", "content": "first"})).await;
     running.until("turn.completed").await;
     running.say(json!({"type": "message", "content": "second"})).await;
     running.until("message.delta").await;
-    // One that comes meanwhile waits.
+    // A message during a turn is queued.
     running.say(json!({"type": "message", "content": "third"})).await;
     running.say(json!({"type": "interrupt"})).await;
     running.until("turn.cancelled").await;
@@ -170,13 +170,13 @@ async fn messages_and_interrupts_as_json_lines() {
 }
 
 #[tokio::test]
-async fn a_signal_interrupts() {
+async fn signals_cancel_turn() {
     use rustix::process::{Pid, Signal, kill_process};
     let home = Home::new();
     for signal in [Signal::INT, Signal::TERM] {
         let model = home.script(json!([{"text": "words ".repeat(1000), "delay_ms": 20}]));
         let mut running = Running::new(&home, &["run", "--model", &model, "--json", "go"]);
-        // Piped input belongs to the prompt: it ends before the turn begins.
+        // Piped input is part of the prompt: the turn starts after its end.
         drop(running.stdin.take());
         running.until("message.delta").await;
         kill_process(Pid::from_raw(running.child.id().unwrap() as i32).unwrap(), signal).unwrap();

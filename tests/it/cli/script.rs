@@ -6,7 +6,7 @@ use super::check;
 use crate::harness::Home;
 
 #[tokio::test]
-async fn a_script_must_be_a_regular_file_of_bounded_size() {
+async fn script_must_be_regular_file_of_bounded_size() {
     let home = Home::new();
     let pipe = home.work().join("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -25,7 +25,7 @@ async fn a_script_must_be_a_regular_file_of_bounded_size() {
         let ran = home.run(&["run", "--model", &format!("scripted:{}", path.display()), "go"], "").await;
         check(&ran, 1, &[word, &path.display().to_string()]);
     }
-    // A link to a script is one.
+    // A symbolic link to a script is valid.
     let model = home.script(serde_json::json!([{"text": "from a link"}]));
     std::os::unix::fs::symlink(model.strip_prefix("scripted:").unwrap(), home.work().join("linked.json")).unwrap();
     check(&home.run(&["run", "--model", "scripted:linked.json", "go"], "").await, 0, &["from a link"]);

@@ -1,4 +1,4 @@
-//! `nuncio sessions`: what is kept, shown and removed.
+//! `nuncio sessions`: list, show and remove.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use super::check;
 use crate::harness::Home;
 
 #[tokio::test]
-async fn a_session_is_listed_shown_and_removed() {
+async fn session_is_listed_shown_and_removed() {
     let home = Home::new();
     home.put("a.txt", "one\n");
     let steps = json!([
@@ -58,7 +58,7 @@ async fn a_session_is_listed_shown_and_removed() {
 }
 
 #[tokio::test]
-async fn a_session_in_use_is_not_removed() {
+async fn session_in_use_is_not_removed() {
     let home = Home::new();
     let (mut agent, session) = home.session(json!([]), &[]).await;
     agent.turn(&session, "go").await;
@@ -69,7 +69,7 @@ async fn a_session_in_use_is_not_removed() {
 }
 
 #[tokio::test]
-async fn data_can_be_elsewhere() {
+async fn data_dir_flag_selects_store() {
     let home = Home::new();
     let elsewhere = home.work().join("data").display().to_string();
     let model = home.script(json!([]));
@@ -79,7 +79,7 @@ async fn data_can_be_elsewhere() {
 }
 
 #[tokio::test]
-async fn a_reader_that_leaves_ends_it_quietly() {
+async fn closed_output_pipe_ends_process_without_panic() {
     let home = Home::new();
     let model = home.script(json!([{"text": "a line\n".repeat(20_000), "chunk_chars": 4000}]));
     check(&home.run(&["run", "--model", &model, "go"], "").await, 0, &[]);

@@ -1,11 +1,11 @@
-//! `nuncio run` with an answer that is none, or not the whole: it says so, and its code does.
+//! `nuncio run` reports refused and truncated answers in its output and its exit code.
 
 use crate::models::wires::WIRES;
 use crate::provider::Exchange;
 use crate::providers;
 
 #[tokio::test]
-async fn a_refusal_and_a_cut_answer_do_not_look_like_success() {
+async fn refused_and_truncated_answers_are_errors() {
     let mut silent = Vec::new();
     for wire in WIRES {
         for (events, word) in [(wire.refusal, "refus"), (wire.max_tokens, "token")] {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::check;
 use crate::harness::{Home, Terminal};
 
-/// Sequences and characters that act on a terminal instead of being shown.
+/// Control sequences and characters of a terminal.
 const HOSTILE: &[&str] = &[
     "\u{1b}[2K",
     "\u{1b}[1;31m",
@@ -35,7 +35,7 @@ fn hostile(marker: &str) -> String {
     HOSTILE.iter().map(|piece| format!("{piece}{marker}")).collect()
 }
 
-/// Nothing in it acts on a terminal.
+/// Asserts that the text contains no control characters of a terminal.
 #[track_caller]
 fn assert_plain(shown: &str) {
     let acts = |character: char| match character {
@@ -47,7 +47,7 @@ fn assert_plain(shown: &str) {
     assert!(found.is_empty(), "{found:?} in {shown:?}");
 }
 
-/// A home without terminal colours, so that every escape sequence in the output is a leak.
+/// A home without terminal colours: every escape sequence in the output is an error.
 fn home() -> Home {
     let home = Home::new();
     home.env("NO_COLOR", "1");
@@ -78,7 +78,7 @@ async fn question_shows_every_line_and_every_invisible_character() {
     let home = home();
     let long = format!("echo {}", "x".repeat(500));
     let odd = "echo a\u{202e}b\u{200b}c\u{a0}d\u{9b}e\u{7f}f\u{e0041}g\u{feff}h";
-    // A call, and what its question has to show.
+    // A call, and the required texts of its question.
     let cases = [
         (bash(odd), vec!["echo a<U+202E>b<U+200B>c<U+00A0>d<U+009B>e^?f<U+E0041>g<U+FEFF>h"]),
         (
@@ -123,7 +123,7 @@ async fn question_shows_every_line_and_every_invisible_character() {
 #[tokio::test]
 async fn only_offered_answers_are_listed() {
     let home = home();
-    // A call that changes two files is not remembered.
+    // A call with changes to two files has no "always" options.
     let patch = "*** Begin Patch\n*** Add File: a\n+a\n*** Add File: b\n+b\n*** End Patch";
     let call = json!({"name": "apply_patch", "input": {"patch": patch}});
     let model = home.script(json!([{"tool_calls": [call]}, {"text": "so be it"}]));
@@ -172,11 +172,11 @@ async fn output_on_a_terminal_has_no_control_sequences() {
         let (code, shown) = home.terminal(command).end().await;
         assert_plain(&shown);
         assert!(code == 0 && shown.contains("UUU"), "{shown}");
-        // These are for people wherever they are read.
+        // Output for humans is filtered in pipes too.
         let piped = home.run(command, "").await;
         assert_plain(&piped.stdout);
     }
-    // JSON has the same values, whatever has to be escaped for a terminal.
+    // JSON values are the same on a terminal and in a pipe, in spite of escapes.
     for command in
         [&["sessions", "show", &session, "--json"][..], &["sessions", "list", "--json"], &["sessions", "export", &session]]
     {
@@ -185,7 +185,7 @@ async fn output_on_a_terminal_has_no_control_sequences() {
         let values = |text: &str| -> Vec<Value> { text.lines().map(|line| serde_json::from_str(line).unwrap()).collect() };
         assert_eq!((code, values(&shown)), (0, values(&home.run(command, "").await.stdout)));
     }
-    // A list has a line for each session.
+    // The list has one line per session.
     assert_eq!(home.run(&["sessions", "list"], "").await.stdout.lines().count(), 1);
 }
 
@@ -212,7 +212,7 @@ async fn messages_that_quote_input_have_no_control_sequences() {
     }
 }
 
-/// A pipe or a file gets the model's text as it is.
+/// Text of the model is written to pipes and files unchanged.
 #[tokio::test]
 async fn answer_on_a_pipe_is_exact() {
     let home = home();
@@ -224,7 +224,7 @@ async fn answer_on_a_pipe_is_exact() {
 #[tokio::test]
 async fn no_color_and_dumb_terminals_get_no_colours() {
     let steps = json!([{"thinking": "hm", "text": "hello", "tool_calls": [{"name": "list", "input": {}}]}, {"text": "bye"}]);
-    // A variable, its value, flags, whether there are colours.
+    // Variable, value, flags, colours expected.
     let cases = [
         ("TERM", "xterm", &[][..], true),
         ("NO_COLOR", "", &[], true),
@@ -251,12 +251,12 @@ async fn failed_command_shows_its_last_lines_and_its_exit_code() {
     let ran = home.run(&["run", "--model", &model, "--mode", "auto", "--sandbox", "off", "go"], "").await;
     check(&ran, 0, &["  29\n", "  40\n", "exit code: 3\n", "28 earlier lines"]);
     assert!(!ran.stderr.contains("  28\n"), "{ran:?}");
-    // A command that succeeded shows its first lines.
+    // A successful command shows its first lines.
     check(&ran, 0, &["  101\n", "  112\n", "more lines"]);
     assert!(!ran.stderr.contains("  113\n"), "{ran:?}");
 }
 
-/// The follower is another process: what it has read was shown long before, if it was.
+/// The follower is another process: an event that it has read would already be on the terminal.
 #[tokio::test]
 async fn question_is_not_interleaved_with_a_parallel_result() {
     let home = home();
@@ -302,7 +302,8 @@ async fn prompt_as_a_command_suggests_run() {
     check(&home.run(&["fix the bug"], "").await, 2, &["fix the bug", "nuncio run \"fix the bug\""]);
 }
 
-/// On a terminal, a line a request that people can read; the address and the place of the token come first.
+/// On a terminal, the address and the path of the token come first, then one readable line per
+/// request.
 #[tokio::test]
 async fn serve_logs_readable_lines_on_a_terminal() {
     let home = home();
@@ -320,9 +321,9 @@ async fn serve_logs_readable_lines_on_a_terminal() {
     assert!(code == 0 && !shown.contains('{'), "{shown}");
 }
 
-/// Elsewhere, JSON lines; one of them names the token's file.
+/// Without a terminal, the log has JSON lines; one of them contains the path of the token file.
 #[tokio::test]
-async fn serve_names_the_file_of_the_token_off_a_terminal() {
+async fn serve_log_names_token_file_without_terminal() {
     let home = Home::new();
     let server = home.serve(&[]).await;
     let (token, said) = (server.token.clone(), server.stop().await);

@@ -18,7 +18,7 @@ fn database(home: &Home) -> rusqlite::Connection {
     rusqlite::Connection::open(home.data().join("nuncio.db")).unwrap()
 }
 
-/// A session with an artifact.
+/// Creates a session with an artifact.
 async fn drawn(home: &Home) -> String {
     let call = json!({"name": "diagram", "input": {"source": "digraph { a -> b }"}});
     let (mut agent, session) = home.session(json!([{"tool_calls": [call]}, {"text": "drawn"}]), &["--mode", "auto"]).await;
@@ -29,7 +29,7 @@ async fn drawn(home: &Home) -> String {
 }
 
 #[tokio::test]
-async fn artifacts_of_a_session_that_is_not_used_any_more_are_removed() {
+async fn artifacts_of_unused_session_are_removed() {
     let home = Home::new();
     let (old, young) = (drawn(&home).await, drawn(&home).await);
     let gone = drawn(&home).await;
@@ -39,7 +39,7 @@ async fn artifacts_of_a_session_that_is_not_used_any_more_are_removed() {
     };
     age(&old, kept_ms + 1000);
     age(&young, kept_ms - 60_000);
-    // A directory without a session is removed only when it is old: a session may be in creation.
+    // A directory without a session is removed only if it is old: its session may be in creation.
     database(&home).execute("DELETE FROM sessions WHERE id = ?1", [&gone]).unwrap();
     std::fs::create_dir_all(home.data().join("artifacts/sess_new")).unwrap();
     std::fs::write(home.data().join("artifacts/sess_new/a.txt"), "a").unwrap();
@@ -55,7 +55,7 @@ async fn artifacts_of_a_session_that_is_not_used_any_more_are_removed() {
     assert!(!home.data().join("artifacts").join(&gone).exists());
     assert_eq!((artifacts(&home, &young).len(), artifacts(&home, "sess_new").len()), (1, 1));
 
-    // The session stays, and the error explains where its file went.
+    // The session is kept, and the error explains why the file was removed.
     let mut agent = home.start(&["--model", &model]).await;
     agent.call("initialize", json!({"protocolVersion": 1})).await;
     let params = json!({"sessionId": old, "name": "diagram-1.svg"});
@@ -65,14 +65,14 @@ async fn artifacts_of_a_session_that_is_not_used_any_more_are_removed() {
 }
 
 #[tokio::test]
-async fn the_oldest_artifacts_go_when_a_session_with_too_many_is_closed() {
+async fn oldest_artifacts_are_removed_when_session_is_closed() {
     let home = Home::new();
     let call = json!({"name": "diagram", "input": {"source": "digraph { a -> b }"}});
     let script = json!([{"tool_calls": [call]}, {"text": "drawn"}, {"text": "seen"}]);
     let (mut agent, session) = home.session(script, &["--mode", "auto"]).await;
     agent.turn(&session, "draw").await;
     let drawn = artifacts(&home, &session);
-    // Older files, of which only the newest fits.
+    // Older files; only the newest of them fits within the limit.
     let dir = home.data().join("artifacts").join(&session);
     let half = nuncio::limits::ARTIFACTS_BYTES_MAX / 2;
     for (name, hours) in [("bash-1.log", 3), ("bash-2.log", 2), ("bash-3.log", 1)] {

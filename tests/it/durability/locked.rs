@@ -1,4 +1,4 @@
-//! A store that another process locks: for seconds, and for longer than writes are retried.
+//! A store locked by another process, for seconds and for longer than the retries of a write.
 
 use std::fs::File;
 use std::time::{Duration, Instant};
@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::{assert_gap_free, types};
 use crate::harness::{Home, notices, text};
 
-/// A read lock on all of `nuncio.db-shm`, which any process of the user can take. It blocks all
-/// writers.
+/// A read lock on all of `nuncio.db-shm`. Any process of the user can take the lock, and it blocks
+/// all writers.
 struct Locked(File);
 
 async fn lock(home: &Home) -> Locked {
@@ -36,7 +36,7 @@ fn talking() -> Value {
 }
 
 #[tokio::test]
-async fn a_store_that_is_locked_for_seconds_loses_nothing() {
+async fn store_locked_for_seconds_loses_nothing() {
     let home = Home::new();
     let model = home.script(json!([talking(), {"text": "and on"}]));
     let mut agent = home.start(&["--model", &model]).await;
@@ -46,7 +46,7 @@ async fn a_store_that_is_locked_for_seconds_loses_nothing() {
     let id = agent.prompt(&session, "go").await;
     agent.until_update("agent_message_chunk").await;
     let locked = lock(&home).await;
-    // Longer than one write waits.
+    // Longer than the wait of one write.
     let ended = agent.answer(&id);
     tokio::time::timeout(nuncio::limits::STORE_BUSY + Duration::from_secs(2), ended).await.expect_err("it waits for the store");
     locked.release();
@@ -62,7 +62,7 @@ async fn a_store_that_is_locked_for_seconds_loses_nothing() {
 }
 
 #[tokio::test]
-async fn a_store_that_stays_locked_ends_the_turn_and_the_session_goes_on_later() {
+async fn turn_fails_if_store_stays_locked_and_session_recovers() {
     let home = Home::new();
     let long = json!({"text": "word ".repeat(10_000), "chunk_chars": 1, "delay_ms": 20});
     let model = home.script(json!([long, {"text": "back again"}]));
@@ -75,12 +75,12 @@ async fn a_store_that_stays_locked_ends_the_turn_and_the_session_goes_on_later()
     agent.until_update("agent_message_chunk").await;
     let locked = lock(&home).await;
     let asked = Instant::now();
-    // The model has more to say for minutes: the turn ends because its log is lost.
+    // The model streams for minutes: the turn ends because its log cannot be written.
     let error = agent.answer(&id).await.unwrap_err();
     assert_eq!(error["data"]["code"], "overloaded", "{error}");
     assert!(asked.elapsed() >= nuncio::limits::STORE_LOCKED_MAX, "too soon: {error}");
     locked.release();
-    // Without a request, open events are closed; then every session can be used.
+    // Open events are closed without a request; then every session is usable.
     let seen = events.until("turn.failed").await;
     assert_eq!(seen.last().unwrap().event["body"]["code"], "overloaded");
     let (stop, updates) = agent.turn(&session, "and?").await;

@@ -1,4 +1,5 @@
-//! Events that a newer version stored: every output passes them on as they are, and work goes on.
+//! Events stored by a newer version: every output contains them unchanged, and the session stays
+//! usable.
 
 use serde_json::{Value, json};
 
@@ -16,7 +17,7 @@ fn append(home: &Home, body: &str) {
 }
 
 #[tokio::test]
-async fn unknown_event_leaves_every_output_as_it_was_stored() {
+async fn unknown_event_is_passed_on_unchanged() {
     let body = r#"{"type":"tea.served","cups":3,"big":123456789012345678901234567890,"note":{"z":1,"a":[null,1.50]}}"#;
     let home = Home::new();
     let (mut agent, session) = home.session(json!([{"text": "first answer"}]), &[]).await;

@@ -1,10 +1,11 @@
-//! Two processes on one data directory: one works in a session, the other looks on, and takes over when the first is gone.
+//! Two processes on one data directory: one process owns a session, the other follows its events
+//! and takes over after the first has ended.
 
 use serde_json::{Value, json};
 
 use crate::harness::{Agent, Home, of, text};
 
-/// A slow first answer; whoever comes later has its own script.
+/// A slow first answer; later processes have their own script.
 fn slow() -> Value {
     json!([{"text": "abcdefghijklmnopqrstuvwxyz", "chunk_chars": 1, "delay_ms": 20}, {"text": "and more ".repeat(500), "chunk_chars": 1, "delay_ms": 20}])
 }
@@ -36,12 +37,12 @@ async fn takes_over(killed: bool) {
     let replayed = second.load(&home, &session).await;
     assert_eq!(text(&replayed, "user_message_chunk"), "go");
     busy(&mut second, &session, first.pid).await;
-    // Live, to the end of the turn.
+    // Live events to the end of the turn.
     while text(&of(&second.frames[before..], &session), "agent_message_chunk").len() < 26 {
         second.until_update("agent_message_chunk").await;
     }
     assert_eq!(text(&of(&second.frames[before..], &session), "agent_message_chunk"), "abcdefghijklmnopqrstuvwxyz");
-    // Changes of the other are refused too.
+    // Changes by the second process are refused too.
     let error = second.request("session/set_mode", json!({"sessionId": session, "modeId": "auto"})).await.unwrap_err();
     assert_eq!(error["code"], -32010, "{error}");
     let error = second.request("session/delete", json!({"sessionId": session})).await.unwrap_err();
@@ -56,7 +57,7 @@ async fn takes_over(killed: bool) {
         first.finish().await;
     }
     let (stop, updates) = second.turn(&session, "now mine").await;
-    // The last words of the one that was killed may come with it.
+    // The updates can include the last text of the killed process.
     let said = text(&updates, "agent_message_chunk");
     assert!(stop == "end_turn" && said.ends_with("taken over"), "{stop}: {said}");
     second.finish().await;
@@ -64,17 +65,17 @@ async fn takes_over(killed: bool) {
 }
 
 #[tokio::test]
-async fn a_second_process_looks_on_and_takes_over_what_was_closed() {
+async fn second_process_follows_session_and_takes_over_after_close() {
     takes_over(false).await;
 }
 
 #[tokio::test]
-async fn a_second_process_looks_on_and_takes_over_what_was_killed() {
+async fn second_process_follows_session_and_takes_over_after_kill() {
     takes_over(true).await;
 }
 
 #[tokio::test]
-async fn what_one_closes_another_may_have() {
+async fn closed_session_is_available_to_other_process() {
     let home = Home::new();
     let (mut first, session) = home.session(json!([{"text": "abcdefg"}, {"text": "back again"}]), &[]).await;
     first.turn(&session, "go").await;
@@ -90,9 +91,9 @@ async fn what_one_closes_another_may_have() {
     second.finish().await;
 }
 
-/// A process that only runs one prompt meets the same lock.
+/// `nuncio run` observes the same lock.
 #[tokio::test]
-async fn run_does_not_take_what_is_owned() {
+async fn run_refuses_session_of_other_process() {
     let home = Home::new();
     let (mut agent, session) = home.session(json!([{"text": "abcdefg"}]), &[]).await;
     agent.turn(&session, "go").await;

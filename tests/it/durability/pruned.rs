@@ -1,4 +1,4 @@
-//! Deltas may vanish once their message is whole: every view of the session stays the same.
+//! Deltas of completed messages are removable: every view of the session stays the same.
 
 use nuncio::context::history::History;
 use nuncio::event::Event;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Home, Random};
 
-/// A session with all that streams: thoughts, texts, calls, a cut answer.
+/// Creates a session with thoughts, texts, calls and a cancelled answer.
 async fn worked() -> (Home, String) {
     let home = Home::new();
     home.put("a.txt", "one\n");
@@ -42,7 +42,7 @@ fn deltas(home: &Home) -> Vec<i64> {
     ids.map(Result::unwrap).collect()
 }
 
-/// What a client is replayed, what `sessions show` prints.
+/// Returns the replay to a client, and the output of `sessions show`.
 async fn views(home: &Home, session: &str) -> (Vec<Value>, String) {
     let mut agent = home.start(&["--model", &home.script(json!([]))]).await;
     agent.call("initialize", json!({"protocolVersion": 1})).await;
@@ -60,7 +60,7 @@ async fn views_do_not_depend_on_deltas() {
     assert!(whole.1.contains("你好") && whole.1.contains("Fertig"), "{}", whole.1);
     let ids = deltas(&home);
     assert!(ids.len() > 10, "{} deltas", ids.len());
-    // A few at a time, in an order of chance, until none is left.
+    // Deletes a third of the deltas at a time, in random order, until none are left.
     let mut random = Random::new();
     let mut left = ids;
     while !left.is_empty() {
@@ -106,7 +106,7 @@ fn folded(events: &[Event], keep: impl Fn(usize) -> bool) -> String {
     format!("{:#?}\n{:#?}", history.messages(), (title, mode, turn, open_messages, open_tools, plan, context_tokens))
 }
 
-/// The same for the folds, over many subsets.
+/// History and state do not depend on deltas either, for many random subsets.
 #[tokio::test]
 async fn folds_do_not_depend_on_deltas() {
     let (home, session) = worked().await;

@@ -1,4 +1,4 @@
-//! A home directory that can be read and not written: sessions can be listed and shown.
+//! A read-only home directory: sessions can be listed and shown.
 
 use serde_json::json;
 
@@ -23,9 +23,9 @@ async fn assert_readable(home: &Home, id: &str) {
 }
 
 #[tokio::test]
-async fn a_read_only_home_can_be_listed_and_shown() {
+async fn sessions_are_readable_in_read_only_home() {
     let (home, id) = worked().await;
-    // The last connection that closes writes the WAL file into the database and removes it.
+    // The last close writes the WAL file into the database and removes the WAL file.
     rusqlite::Connection::open(home.data().join("nuncio.db")).unwrap().execute_batch("SELECT * FROM sessions").unwrap();
     assert!(!home.data().join("nuncio.db-wal").exists());
     assert_readable(&home, &id).await;
@@ -34,7 +34,7 @@ async fn a_read_only_home_can_be_listed_and_shown() {
 
 /// A killed process leaves the WAL file and its index.
 #[tokio::test]
-async fn a_read_only_home_with_a_log_can_be_listed_and_shown() {
+async fn sessions_are_readable_in_read_only_home_with_wal() {
     let home = Home::new();
     let (mut agent, id) = home.session(json!([{"text": "what was said"}]), &[]).await;
     agent.turn(&id, "a prompt").await;
@@ -43,9 +43,9 @@ async fn a_read_only_home_with_a_log_can_be_listed_and_shown() {
     assert_readable(&home, &id).await;
 }
 
-/// Sessions in a WAL file that cannot be read are not left out silently.
+/// Sessions in an unreadable WAL file are not omitted silently.
 #[tokio::test]
-async fn a_read_only_home_whose_log_cannot_be_read_says_so() {
+async fn unreadable_wal_in_read_only_home_is_an_error() {
     let home = Home::new();
     let (mut agent, id) = home.session(json!([{"text": "what was said"}]), &[]).await;
     agent.turn(&id, "a prompt").await;
@@ -53,12 +53,12 @@ async fn a_read_only_home_whose_log_cannot_be_read_says_so() {
     std::fs::remove_file(home.data().join("nuncio.db-shm")).unwrap();
     let Ran { code, stdout, stderr } = home.run_without_writing(&["sessions", "list"]).await;
     assert!(code == 1 && stdout.is_empty() && stderr.contains("nuncio.db-wal") && stderr.contains("cannot be written"), "{stderr}");
-    // Once it can be written, all sessions are there.
+    // With write access, all sessions are listed.
     assert!(home.run(&["sessions", "list"], "").await.stdout.contains(&id));
 }
 
 #[tokio::test]
-async fn nothing_begins_in_a_read_only_home() {
+async fn writes_in_read_only_home_are_errors() {
     let (home, id) = worked().await;
     let model = home.script(json!([{"text": "more"}]));
     for arguments in

@@ -1,4 +1,4 @@
-//! The database file: who may read it, and one of a newer nuncio.
+//! The database file: its permissions, and a file of a newer version.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -15,16 +15,16 @@ fn mode(path: &Path) -> u32 {
 const FILES: [&str; 3] = ["nuncio.db", "nuncio.db-wal", "nuncio.db-shm"];
 
 #[tokio::test]
-async fn the_store_is_its_owners_alone() {
+async fn only_owner_can_read_store() {
     let home = Home::new();
     for (open, modes) in [("a new one", None), ("an older one", Some(0o644))] {
-        // While it is open, so that all three files are there.
+        // All three files exist while the store is open.
         let (agent, _) = home.session(json!([]), &[]).await;
         for name in FILES {
             assert_eq!(mode(&home.data().join(name)), 0o600, "{name} of {open}, {modes:?}");
         }
         if modes.is_none() {
-            // As earlier versions left them, also when they were killed.
+            // Permissions of files from earlier versions, also after a kill.
             agent.kill().await;
             for name in FILES {
                 std::fs::set_permissions(home.data().join(name), std::fs::Permissions::from_mode(0o644)).unwrap();
@@ -36,7 +36,7 @@ async fn the_store_is_its_owners_alone() {
 }
 
 #[tokio::test]
-async fn a_store_of_a_newer_version_is_refused_and_not_written() {
+async fn store_of_newer_version_is_refused_and_unchanged() {
     let home = Home::new();
     home.run(&["sessions", "list"], "").await;
     let path = home.data().join("nuncio.db");

@@ -1,10 +1,10 @@
-//! The providers that need no settings.
+//! Built-in providers, which require no settings.
 
 use nuncio::model::{catalog, endpoint};
 use nuncio::web::HttpClients;
 
 #[test]
-fn the_catalog() {
+fn catalog_resolves_providers_from_environment() {
     let environment = |name: &str| match name {
         "GEMINI_API_KEY" => Some("k".to_owned()),
         "OLLAMA_HOST" => Some("0.0.0.0:9999".to_owned()),
@@ -24,7 +24,7 @@ fn the_catalog() {
 }
 
 #[test]
-fn clients_are_made_without_help() {
+fn client_is_created_for_https_and_ipv6_addresses() {
     let clients = HttpClients::default();
     let made = |url| endpoint::client(&clients, url).is_ok();
     assert!(made("https://api.anthropic.com") && made("http://[::1]:1"));

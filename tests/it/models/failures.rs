@@ -1,4 +1,4 @@
-//! What goes wrong between a model and us, and that it ends well.
+//! Failures of requests to models, and the recovery from them.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use super::{ask, exchange, hello, hi, open, request, shown};
 use crate::provider::{Exchange, KEY, Provider};
 
 #[tokio::test]
-async fn a_provider_that_is_busy_is_asked_again() {
+async fn busy_provider_is_retried() {
     for wire in WIRES {
         for (status, reason) in [(500, "the request failed"), (529, "the request failed"), (429, "too many requests")] {
             let body = r#"{"error":{"message":"Slow down"}}"#;
@@ -33,7 +33,7 @@ async fn retry_after_is_obeyed() {
 }
 
 #[tokio::test]
-async fn a_cut_answer_is_asked_for_again() {
+async fn interrupted_answer_is_retried() {
     for wire in WIRES {
         let text = wire.plain.iter().position(|event| event.contains("Hel")).expect("there") + 1;
         let (answer, _) = exchange(wire, vec![Exchange::events(&wire.plain[..text]).cut(), Exchange::events(wire.plain)]).await;
@@ -45,14 +45,14 @@ async fn a_cut_answer_is_asked_for_again() {
         assert!(retry.starts_with(&format!("retry 2: test/{}: the answer was interrupted", wire.model)), "{retry}");
         assert_eq!(after, hello(wire));
 
-        // The same when the body ends properly, but the answer does not.
+        // A complete body with an incomplete answer is retried too.
         let (answer, _) = exchange(wire, vec![Exchange::events(&wire.plain[..text]), Exchange::events(wire.plain)]).await;
         assert!(answer.chunks.iter().any(|chunk| matches!(chunk, Chunk::Retry { delay, .. } if delay.as_millis() < 350)));
     }
 }
 
 #[tokio::test]
-async fn calls_of_a_cut_answer_never_get_out() {
+async fn calls_of_interrupted_answer_are_not_emitted() {
     for wire in WIRES {
         let cut = Exchange::events(&wire.rich[..wire.first_call]).cut();
         let (answer, _) = exchange(wire, vec![cut.clone(), cut, Exchange::events(wire.rich)]).await;
@@ -67,7 +67,7 @@ async fn calls_of_a_cut_answer_never_get_out() {
 }
 
 #[tokio::test]
-async fn an_error_in_the_midst() {
+async fn error_within_answer_is_retried() {
     for wire in WIRES {
         let (answer, _) = exchange(wire, vec![Exchange::events(wire.error), Exchange::events(wire.plain)]).await;
         let expected = format!("text Hel\nretry 2: test/{}: Overloaded\n{}", wire.model, hello(wire));
@@ -76,7 +76,7 @@ async fn an_error_in_the_midst() {
 }
 
 #[tokio::test]
-async fn other_stops() {
+async fn stop_reasons_are_reported() {
     for wire in WIRES {
         for (events, stop) in [(wire.max_tokens, "stop MaxTokens\n"), (wire.refusal, "stop Refusal\n")] {
             let (answer, _) = exchange(wire, vec![Exchange::events(events)]).await;
@@ -87,7 +87,7 @@ async fn other_stops() {
 }
 
 #[tokio::test]
-async fn a_stream_that_is_dropped_hangs_up() {
+async fn dropped_stream_closes_connection() {
     for wire in WIRES {
         let text = wire.plain.iter().position(|event| event.contains("Hel")).expect("there") + 1;
         let provider = Provider::start(wire.protocol, vec![Exchange::events(&wire.plain[..text]).hang()]).await;
@@ -100,7 +100,7 @@ async fn a_stream_that_is_dropped_hangs_up() {
 }
 
 #[tokio::test]
-async fn refusals_say_what_to_do() {
+async fn http_errors_have_message_and_hint() {
     let check = async |status: u16, body: &'static str, message: &str, hint: Option<&str>, unreachable: bool| {
         for wire in WIRES {
             let (answer, _) = exchange(wire, vec![Exchange::error(status, body)]).await;
@@ -133,7 +133,7 @@ async fn refusals_say_what_to_do() {
 }
 
 #[tokio::test]
-async fn nobody_there() {
+async fn refused_connection_is_retried_and_reported() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let base_url = format!("http://{}", listener.local_addr().expect("an address"));
     drop(listener);
@@ -146,7 +146,7 @@ async fn nobody_there() {
 }
 
 #[tokio::test]
-async fn events_in_every_legal_shape() {
+async fn event_stream_syntax_is_fully_supported() {
     let event = |event: &str| event.replace("\"choices\"", "\r\ndata: \"choices\"");
     let body = WIRES[1].plain.iter().map(|data| format!(": ping\r\n\r\nevent: x\r\ndata: {}\r\n\r\n", event(data)));
     let whole = format!("\u{feff}{}", body.collect::<String>());

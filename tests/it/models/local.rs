@@ -8,7 +8,7 @@ use crate::harness::Site;
 
 const JSON: &str = "200 OK\ncontent-type: application/json";
 
-/// As the servers answer, shortened.
+/// Answers of the servers, shortened.
 const OLLAMA: &str = r#"{"object":"list","data":[{"id":"nomic-embed-text:latest","object":"model","created":1,"owned_by":"library"},{"id":"qwen3:8b","object":"model","created":1,"owned_by":"library"}]}"#;
 const LM_STUDIO: &str = r#"{"data":[{"id":"qwen/qwen3.5-9b","object":"model","owned_by":"organization_owner"},{"id":"text-embedding-nomic","object":"model","owned_by":"organization_owner"}],"object":"list"}"#;
 const LLAMA_CPP: &str = r#"{"models":[{"name":"a.gguf","type":"model","capabilities":["completion"]}],"object":"list","data":[{"id":"a.gguf","aliases":[],"object":"model","created":1,"owned_by":"llamacpp","meta":{"n_ctx":8192}}]}"#;
@@ -19,7 +19,7 @@ fn known(name: &str) -> &'static KnownProvider {
 }
 
 #[tokio::test]
-async fn a_local_server_is_known_by_its_answers() {
+async fn local_server_is_identified_by_its_answers() {
     let cases = [
         ("ollama", OLLAMA, Some("qwen3:8b")),
         ("lmstudio", LM_STUDIO, Some("qwen/qwen3.5-9b")),
@@ -49,7 +49,7 @@ async fn a_local_server_is_known_by_its_answers() {
 }
 
 #[tokio::test]
-async fn ollama_has_a_version() {
+async fn ollama_is_identified_by_its_version() {
     for (head, version, found) in [
         (JSON, r#"{"version":"0.12.3"}"#, true),
         (JSON, r#"{"version":3}"#, false),

@@ -1,4 +1,4 @@
-//! What single models and servers want otherwise, or say otherwise.
+//! Differences of individual models and servers from their protocol.
 
 use nuncio::content::ProviderState;
 use nuncio::model::endpoint::Protocol;
@@ -9,7 +9,7 @@ use super::wires::{WIRES, Wire};
 use super::{ask, blocks, hi, open, request, shown};
 use crate::provider::{Exchange, Provider};
 
-/// The body that a model is asked with.
+/// Returns the request body for a model.
 async fn body(protocol: Protocol, model: &'static str, thinking: Thinking, messages: Vec<Message>) -> Value {
     let wire = WIRES.iter().find(|wire| wire.protocol == protocol).expect("all four are there");
     let provider = Provider::start(protocol, vec![Exchange::events(wire.plain)]).await;
@@ -21,7 +21,7 @@ async fn body(protocol: Protocol, model: &'static str, thinking: Thinking, messa
 }
 
 #[tokio::test]
-async fn thinking_as_each_model_takes_it() {
+async fn thinking_parameters_depend_on_model() {
     use Protocol::{Anthropic, Gemini, OpenaiChat, OpenaiResponses};
     use Thinking::{High, Low, Medium, Minimal, Off};
     let adaptive = json!({ "type": "adaptive", "display": "summarized" });
@@ -61,9 +61,9 @@ async fn thinking_as_each_model_takes_it() {
     }
 }
 
-/// A conversation that another model began: its thinking stays behind, its calls come along.
+/// A conversation started with another model: its thinking is omitted, its calls are sent.
 #[tokio::test]
-async fn what_another_model_said() {
+async fn calls_of_other_model_are_sent_without_its_thinking() {
     let state =
         Some(ProviderState { protocol: "elsewhere".to_owned(), value: json!({ "signature": "S", "thoughtSignature": "S" }) });
     let said = vec![
@@ -101,7 +101,8 @@ async fn what_another_model_said() {
     }
 }
 
-/// What comes of a chat answer of these events, and the assistant's message that is handed back.
+/// Returns the chunks of a chat answer with these events, and the assistant's message in the next
+/// request.
 async fn chat(provider_name: &'static str, events: &[&str]) -> (String, Value) {
     let wire = &WIRES[1];
     let provider = Provider::start(wire.protocol, vec![Exchange::events(events), Exchange::events(wire.plain)]).await;
@@ -117,8 +118,8 @@ async fn chat(provider_name: &'static str, events: &[&str]) -> (String, Value) {
 }
 
 #[tokio::test]
-async fn chat_servers_with_their_own_ideas() {
-    // Every call has index 0; the second none at all; no [DONE].
+async fn deviations_of_chat_servers_are_supported() {
+    // All calls have index 0 or none; there is no `[DONE]`.
     let (said, _) = chat(
         "local",
         &[
@@ -131,7 +132,7 @@ async fn chat_servers_with_their_own_ideas() {
     .await;
     assert_eq!(said, "call a read {}\ncall b list {\"path\":1}\ncall c grep {}\nstop EndTurn\n");
 
-    // Mistral: pieces of content.
+    // Mistral: content in parts.
     let (said, back) = chat(
         "mistral",
         &[
@@ -144,7 +145,7 @@ async fn chat_servers_with_their_own_ideas() {
     assert_eq!(said, "thinking hm\nend thinking {\"provider\":\"mistral\"}\ntext so\nstop EndTurn\n");
     assert_eq!(back, json!({ "role": "assistant", "content": "so" }));
 
-    // OpenRouter: details in pieces, put together and handed back.
+    // OpenRouter: fragments of `reasoning_details` are joined and sent back.
     let (_, back) = chat(
         "openrouter",
         &[

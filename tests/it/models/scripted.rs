@@ -14,7 +14,7 @@ fn without_ids(shown: String) -> String {
 }
 
 #[tokio::test]
-async fn steps() {
+async fn scripted_steps_run_in_order() {
     let script = r#"{"steps":[
         {"thinking":"hm","text":"größer","chunk_chars":4,"delay_ms":10,"tool_calls":[{"name":"read","input":{"file_path":"a"}},{"name":"list"}]},
         {"text":"after","expect":"Be brief","error":{"status":429,"times":2}},
@@ -43,7 +43,7 @@ async fn steps() {
 }
 
 #[test]
-fn mistakes_in_scripts() {
+fn errors_in_scripts_name_their_location() {
     let check = |json: &str, expected: &str| {
         let message = Script::parse(json).expect_err("a mistake").message;
         assert!(message.starts_with(expected), "{message}");

@@ -1,4 +1,5 @@
-//! What the four protocols say on the wire in the cases of `models`, and what they are to be told.
+//! Messages of the four protocols for the tests of `models`: events of the provider and expected
+//! requests.
 
 use nuncio::model::endpoint::Protocol;
 
@@ -6,16 +7,16 @@ pub struct Wire {
     pub protocol: Protocol,
     pub model: &'static str,
     pub path: &'static str,
-    /// Says "Hello" in two pieces; of 10 tokens of input 4 were cached; 2 tokens of output.
+    /// "Hello" in two deltas; 10 input tokens, 4 of them cached; 2 output tokens.
     pub plain: &'static [&'static str],
-    /// Thinks, says "Reading.", and calls `read` twice, with fragments in between.
+    /// Thinking, the text "Reading.", and two calls of `read` with interleaved fragments.
     pub rich: &'static [&'static str],
     pub rich_chunks: &'static str,
-    /// How many events of `rich` there are up to the end of the first call.
+    /// Number of events of `rich` up to the end of the first call.
     pub first_call: usize,
-    /// The body of the request that follows `rich`.
+    /// Body of the request after `rich`.
     pub follow_up: &'static str,
-    /// An overload after "Hel".
+    /// An overload error after "Hel".
     pub error: &'static [&'static str],
     pub max_tokens: &'static [&'static str],
     pub refusal: &'static [&'static str],

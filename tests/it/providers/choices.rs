@@ -1,4 +1,4 @@
-//! The models that a client can choose from; listing them needs no network.
+//! The models available to a client; the list requires no network.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ fn of<'a>(ids: &'a [String], provider: &str) -> Vec<&'a str> {
 }
 
 #[tokio::test]
-async fn the_model_option_lists_all_models_of_a_provider() {
+async fn model_option_lists_all_models_of_providers() {
     let home = Home::new();
     home.env("ANTHROPIC_API_KEY", "k");
     home.env("MINE", "k");
@@ -39,7 +39,7 @@ async fn the_model_option_lists_all_models_of_a_provider() {
     assert_eq!(of(&chosen, "local"), ["a", "b/c"]);
     assert_eq!(of(&chosen, "gemini"), ["gemini-of-mine"], "the setting replaces the known ones");
     assert!(of(&chosen, "groq").len() > 1, "{chosen:?}");
-    // Without a key there is nothing to choose.
+    // A provider without a key has no models.
     assert_eq!(of(&chosen, "openai"), Vec::<&str>::new());
     let listed: Vec<&str> = listed["models"].as_array().unwrap().iter().map(|model| model["id"].as_str().unwrap()).collect();
     assert_eq!(listed, chosen);
@@ -50,7 +50,7 @@ async fn the_model_option_lists_all_models_of_a_provider() {
 }
 
 #[tokio::test]
-async fn making_a_session_asks_no_server() {
+async fn new_session_sends_no_requests() {
     let home = Home::new();
     let site = Site::start().await;
     home.env("OLLAMA_HOST", &site.host);

@@ -1,4 +1,4 @@
-//! Answers that were cut: what the model is told of them afterwards, and what is shown when the session is opened again.
+//! Interrupted answers: their content in later requests, and in the replay of the session.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::provider::Exchange;
 
 const START: &str = r#"{"type":"message_start","message":{"usage":{"input_tokens":10,"output_tokens":1}}}"#;
 
-/// Thinking that is whole, as Anthropic streams it.
+/// Events of a complete thinking block of Anthropic.
 fn thought(thinking: &str, signature: &str) -> Vec<String> {
     vec![
         r#"{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}"#.into(),
@@ -51,7 +51,7 @@ fn answer(parts: &[Vec<String>]) -> Exchange {
 }
 
 #[tokio::test]
-async fn whole_blocks_of_a_cut_answer_are_neither_told_nor_shown_again() {
+async fn complete_blocks_of_interrupted_answer_are_neither_sent_nor_replayed() {
     let cut = answer(&[thought("A bad idea.", "BAD="), said("Let me see first."), cut_call()]).cut();
     let good = answer(&[thought("A good idea.", "GOOD="), said("All is well."), end()]);
     let (home, provider, _) = home(&WIRES[0], vec![cut, good, Exchange::events(WIRES[0].plain)]).await;
@@ -77,7 +77,7 @@ async fn whole_blocks_of_a_cut_answer_are_neither_told_nor_shown_again() {
 }
 
 #[tokio::test]
-async fn beginnings_that_were_given_up_are_not_shown_again() {
+async fn discarded_beginnings_are_not_replayed() {
     for wire in WIRES {
         let some = wire.plain.iter().position(|event| event.contains("Hel")).expect("there") + 1;
         let answers = vec![Exchange::events(&wire.plain[..some]).cut(), Exchange::events(wire.plain)];
@@ -100,9 +100,9 @@ async fn beginnings_that_were_given_up_are_not_shown_again() {
 }
 
 #[tokio::test]
-async fn a_prompt_after_a_cancelled_thought_is_one_that_the_provider_takes() {
+async fn request_after_cancelled_thought_is_valid() {
     let block = thought("Let me think.", "SIG=");
-    // Without its signature; with it, but not at its end; whole.
+    // Without the signature; with the signature but without the end; complete.
     for events in [2, 3, 4] {
         let hung = answer(&[block[..events].to_vec()]).hang();
         let (home, provider, _) = home(&WIRES[0], vec![hung, Exchange::events(WIRES[0].plain)]).await;
@@ -110,7 +110,8 @@ async fn a_prompt_after_a_cancelled_thought_is_one_that_the_provider_takes() {
         let session = agent.new_session(&home).await;
         let id = agent.prompt(&session, "hi").await;
         tokio::time::timeout(Duration::from_secs(5), agent.until_update("agent_thought_chunk")).await.expect("a thought");
-        // Until the end of the thought is in the log, if it gets there before the end of the answer.
+        // Waits until the end of the thought is in the log, if it is logged before the end of the
+        // answer.
         let ended = |event: &Value| event["body"]["type"] == "message.completed" && event["body"]["role"] == "thought";
         let wait = async { while !home.log(&session).await.iter().any(ended) {} };
         let _ = tokio::time::timeout(Duration::from_secs(1), wait).await;

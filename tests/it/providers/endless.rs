@@ -1,4 +1,4 @@
-//! Answers without end: how much is kept, how the turn ends, and that the session stays usable.
+//! Endless answers: their size is limited, the turn ends, and the session stays usable.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::provider::Exchange;
 
 use nuncio::config::Protocol;
 
-/// Events that begin an answer, and the one that is repeated without end.
+/// The first events of an answer, and the events that repeat endlessly.
 struct Case {
     kind: &'static str,
     start: Vec<Value>,
@@ -112,7 +112,7 @@ async fn ends(wire: &Wire) {
             let length = text(&updates, kind).len();
             assert!(length <= nuncio::limits::MODEL_ANSWER_BYTES_MAX, "{what}: {length} bytes of {kind}");
         }
-        // The session is free, and the model was asked once.
+        // The session is idle, and the endless answer is not retried.
         let (stop, updates) = agent.turn(&session, "and now?").await;
         assert_eq!((stop.as_str(), text(&updates, "agent_message_chunk").as_str()), ("end_turn", "Hello"), "{what}");
         agent.finish().await;
@@ -121,29 +121,29 @@ async fn ends(wire: &Wire) {
 }
 
 #[tokio::test]
-async fn an_answer_without_end_stops_with_max_tokens_anthropic() {
+async fn endless_answer_stops_with_max_tokens_anthropic() {
     ends(&WIRES[0]).await;
 }
 
 #[tokio::test]
-async fn an_answer_without_end_stops_with_max_tokens_openai_chat() {
+async fn endless_answer_stops_with_max_tokens_openai_chat() {
     ends(&WIRES[1]).await;
 }
 
 #[tokio::test]
-async fn an_answer_without_end_stops_with_max_tokens_openai_responses() {
+async fn endless_answer_stops_with_max_tokens_openai_responses() {
     ends(&WIRES[2]).await;
 }
 
 #[tokio::test]
-async fn an_answer_without_end_stops_with_max_tokens_gemini() {
+async fn endless_answer_stops_with_max_tokens_gemini() {
     ends(&WIRES[3]).await;
 }
 
 #[tokio::test]
-async fn an_answer_without_end_can_be_cancelled() {
+async fn endless_answer_can_be_cancelled() {
     let wire = &WIRES[1];
-    // Pieces so small that the cancel comes before a bound is reached.
+    // Small pieces, so that the cancel comes before the limit is reached.
     let piece = json!({"choices": [{"index": 0, "delta": {"content": "x"}}]});
     let endless = Exchange::new(200, "text/event-stream", vec![format!("data: {piece}\n\n")]).endless();
     let (home, provider, _) = home(wire, vec![endless, Exchange::events(wire.plain)]).await;

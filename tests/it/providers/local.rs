@@ -1,4 +1,4 @@
-//! Local servers without a setting: used only if they identify themselves, with a notice.
+//! Local servers without settings are used only after identification, with a notice.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::harness::{Home, Ran, Site};
 
 const JSON: &str = "200 OK\ncontent-type: application/json";
 
-/// What Ollama answers.
+/// Answers like Ollama.
 fn ollama(site: &Site) {
     let model = |id: &str| json!({"id": id, "object": "model", "created": 1_700_000_000, "owned_by": "library"});
     let models = json!({"object": "list", "data": [model("nomic-embed-text:latest"), model("qwen3-coder:30b")]});
@@ -33,7 +33,7 @@ async fn run(site: &Site) -> (Home, Ran) {
 }
 
 #[tokio::test]
-async fn a_local_model_server_is_used_and_named() {
+async fn local_model_server_is_used_and_reported() {
     let site = Site::start().await;
     ollama(&site);
     chat(&site);
@@ -60,7 +60,7 @@ async fn a_local_model_server_is_used_and_named() {
 
 /// Other services at the port of a model server.
 #[tokio::test]
-async fn a_stranger_on_a_local_port_is_not_sent_the_prompt() {
+async fn prompt_is_not_sent_to_unidentified_local_server() {
     let model = json!({"id": "qwen3", "object": "model", "owned_by": "library"});
     let strangers: Vec<(&str, &str, String, bool)> = vec![
         ("HTML", "200 OK\ncontent-type: text/html", "<!doctype html><h1>It works</h1>".into(), false),

@@ -1,5 +1,4 @@
-//! What the model is told of requests that were cancelled, of answers that were cut, and of turns
-//! that are tried again.
+//! Cancelled requests, truncated answers and retried turns in the conversation sent to the model.
 
 use nuncio::config::Protocol;
 use serde_json::{Value, json};
@@ -9,7 +8,7 @@ use crate::harness::Agent;
 use crate::models::wires::{WIRES, Wire};
 use crate::provider::{Exchange, Received};
 
-/// The events of a wire up to "Hel".
+/// The plain events of a protocol up to "Hel".
 fn beginning(wire: &Wire) -> &'static [&'static str] {
     let some = wire.plain.iter().position(|event| event.contains("Hel")).expect("there") + 1;
     &wire.plain[..some]
@@ -33,7 +32,7 @@ async fn cancelled(agent: &mut Agent, session: &str, text: &str) {
 }
 
 #[tokio::test]
-async fn a_cancelled_request_and_its_cut_answer_are_marked_for_the_model() {
+async fn cancelled_request_and_truncated_answer_are_marked() {
     for wire in WIRES {
         let plain = Exchange::events(wire.plain);
         let answers = vec![Exchange::events(beginning(wire)).hang(), plain.clone(), plain.clone(), plain];
@@ -50,7 +49,7 @@ async fn a_cancelled_request_and_its_cut_answer_are_marked_for_the_model() {
         let received = provider.finish().await;
         let words = ["the first request", "\"Hel\"", "cancelled by the user", "cut off", "the second request"];
         in_order(&name, &told(&received[1]), &words);
-        // The same bytes in each later request, also of another process.
+        // Later requests contain the same messages, also from another process.
         for later in 1..3 {
             let (before, after) = (conversation(&received[later]), conversation(&received[later + 1]));
             assert_eq!(unmarked(json!(after[..before.len()])), unmarked(json!(before)), "{name}");
@@ -59,7 +58,7 @@ async fn a_cancelled_request_and_its_cut_answer_are_marked_for_the_model() {
 }
 
 #[tokio::test]
-async fn a_request_that_was_cancelled_before_its_answer_is_marked() {
+async fn request_cancelled_before_answer_is_marked() {
     for wire in WIRES {
         let thinks = wire.rich.iter().position(|event| event.contains("Two ")).expect("there") + 1;
         let answers = vec![Exchange::events(&wire.rich[..thinks]).hang(), Exchange::events(wire.plain)];
@@ -79,9 +78,9 @@ async fn a_request_that_was_cancelled_before_its_answer_is_marked() {
 }
 
 #[tokio::test]
-async fn an_answer_that_reached_the_token_limit_is_marked_as_cut() {
+async fn answer_at_token_limit_is_marked_as_truncated() {
     for wire in WIRES {
-        // Only Anthropic's protocol ends a block of its own.
+        // Only Anthropic's protocol has an explicit end of a block.
         let block_end = [r#"{"type":"content_block_stop","index":0}"#];
         let block_end: &[&str] = if wire.protocol == Protocol::Anthropic { &block_end } else { &[] };
         let cut: Vec<&str> = beginning(wire).iter().chain(block_end).chain(wire.max_tokens).copied().collect();
@@ -101,14 +100,14 @@ async fn turns(agent: &mut Agent, session: &str) -> Vec<Value> {
     agent.call("_nuncio/session/turns", json!({"sessionId": session})).await["turns"].as_array().unwrap().clone()
 }
 
-/// Retries a turn and waits until the new one has ended.
+/// Retries a turn and waits until the new turn has ended.
 async fn retry(agent: &mut Agent, session: &str, turn: &Value) {
     let retried = agent.call("_nuncio/session/retry", json!({"sessionId": session, "turnId": turn})).await;
     while turns(agent, session).await.iter().any(|turn| turn["turnId"] == retried["turnId"] && turn["status"] == "running") {}
 }
 
 #[tokio::test]
-async fn a_retried_prompt_is_told_to_the_model_once() {
+async fn retried_prompt_is_sent_once() {
     for wire in WIRES {
         let (failed, plain) = (Exchange::error(400, r#"{"error":{"message":"no"}}"#), Exchange::events(wire.plain));
         let answers = vec![plain.clone(), failed.clone(), failed, plain.clone(), plain];
@@ -136,7 +135,7 @@ async fn a_retried_prompt_is_told_to_the_model_once() {
 }
 
 #[tokio::test]
-async fn a_retried_turn_runs_in_the_context_that_it_had() {
+async fn retried_turn_has_its_original_context() {
     let wire = &WIRES[0];
     let plain = Exchange::events(wire.plain);
     let answers = vec![plain.clone(), plain.clone(), plain.clone(), plain.clone(), plain.clone(), plain];
@@ -158,7 +157,7 @@ async fn a_retried_turn_runs_in_the_context_that_it_had() {
 }
 
 #[tokio::test]
-async fn a_clients_system_prompt_replaces_ours_or_is_appended() {
+async fn client_system_prompt_replaces_default_or_is_appended() {
     let wire = &WIRES[0];
     let cases = [
         (json!({}), "You are nuncio", ""),
@@ -178,7 +177,7 @@ async fn a_clients_system_prompt_replaces_ours_or_is_appended() {
         let session = made["sessionId"].as_str().unwrap().to_string();
         agent.turn(&session, "go").await;
         agent.finish().await;
-        // It stays with the session.
+        // The system prompt is stored with the session.
         let mut agent = connect(&home).await;
         agent.turn(&session, "on").await;
         agent.finish().await;

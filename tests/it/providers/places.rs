@@ -1,4 +1,5 @@
-//! Where models and keys come from: a project's own provider, names that are not known, and keys that commands do not see.
+//! Sources of models and keys: providers of a project, unknown names, and keys hidden from
+//! commands.
 
 use serde_json::{Value, json};
 
@@ -12,7 +13,7 @@ fn value<'a>(options: &'a Value, id: &str) -> &'a Value {
 }
 
 #[tokio::test]
-async fn a_provider_of_a_trusted_project_can_be_chosen_there() {
+async fn provider_of_trusted_project_is_available_in_project() {
     let wire = &WIRES[0];
     let provider = Provider::start(wire.protocol, vec![Exchange::events(wire.plain)]).await;
     let home = Home::new();
@@ -33,10 +34,10 @@ async fn a_provider_of_a_trusted_project_can_be_chosen_there() {
     assert!(model["options"].to_string().contains("\"mine/x\""), "{model}");
     let (_, updates) = agent.turn(&session, "go").await;
     assert_eq!(text(&updates, "agent_message_chunk"), "Hello");
-    // By the name that a new session is given, too.
+    // The model can also be set in `session/new`.
     let made = agent.call("session/new", json!({"cwd": home.work(), "_meta": {"nuncio": {"model": "mine/x"}}})).await;
     assert_eq!(value(&made["configOptions"], "model")["currentValue"], "mine/x");
-    // Elsewhere it is not known.
+    // The provider is unknown in other directories.
     let elsewhere = home.put("../elsewhere/a", "").parent().unwrap().to_path_buf();
     let made = agent.call("session/new", json!({"cwd": elsewhere})).await;
     let params = json!({"sessionId": made["sessionId"], "configId": "model", "value": "mine/x"});
@@ -47,7 +48,7 @@ async fn a_provider_of_a_trusted_project_can_be_chosen_there() {
 }
 
 #[tokio::test]
-async fn what_a_new_session_cannot_be_is_said_at_once() {
+async fn invalid_options_of_new_session_are_errors() {
     let home = Home::new();
     let mut agent = home.start(&["--model", &home.script(json!([]))]).await;
     agent.call("initialize", json!({"protocolVersion": 1})).await;
@@ -68,14 +69,14 @@ async fn what_a_new_session_cannot_be_is_said_at_once() {
 }
 
 #[tokio::test]
-async fn commands_find_no_key_in_the_processes_above_them() {
+async fn commands_find_no_key_in_parent_processes() {
     let home = Home::new();
     let number = marker();
     let secret = format!("sk-{number}");
     home.env("ANTHROPIC_API_KEY", &format!("{secret}-one"));
     home.env("MY_OWN_KEY", &format!("{secret}-two"));
     home.config("[providers.mine]\nbase_url = \"http://127.0.0.1:1/v1\"\napi_key_env = \"MY_OWN_KEY\"\n");
-    // A pattern that does not find itself.
+    // A pattern that does not match itself.
     let pattern = format!("sk-{}", number.replacen('.', "[.]", 1));
     let walk = format!(
         "env | grep -- '{pattern}'; p=$$; while [ \"$p\" -gt 1 ]; do tr '\\0' '\\n' < /proc/$p/environ | grep -- '{pattern}'; \

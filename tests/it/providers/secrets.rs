@@ -9,7 +9,7 @@ use crate::provider::{Exchange, KEY, Provider};
 
 const PASSWORD: &str = "hunter2-is-secret";
 
-/// Everything that nuncio wrote in its home directory; the settings are the user's.
+/// Returns the contents of all files in the home directory except the user's settings.
 fn stored(home: &Home) -> Vec<u8> {
     let entries = std::fs::read_dir(home.data()).unwrap().map(|entry| entry.unwrap().path());
     let files = entries.filter(|path| path.is_file() && !path.ends_with("config.toml"));
@@ -21,7 +21,7 @@ fn assert_not_stored(home: &Home, secret: &str, what: &str) {
 }
 
 #[tokio::test]
-async fn a_key_that_a_provider_repeats_in_a_stream_is_masked() {
+async fn key_in_stream_of_provider_is_masked() {
     for wire in WIRES {
         let error: Vec<String> =
             wire.error.iter().map(|event| event.replace("Overloaded", &format!("Overloaded for {KEY}"))).collect();
@@ -41,7 +41,7 @@ async fn a_key_that_a_provider_repeats_in_a_stream_is_masked() {
 }
 
 #[tokio::test]
-async fn a_key_in_an_error_that_ends_the_turn_is_masked() {
+async fn key_in_error_of_turn_is_masked() {
     for wire in WIRES {
         let body = json!({"error": {"type": "invalid_request_error", "message": format!("no such key: {KEY}")}}).to_string();
         let (home, provider, name) = home(wire, vec![Exchange::error(400, &body)]).await;
@@ -55,7 +55,7 @@ async fn a_key_in_an_error_that_ends_the_turn_is_masked() {
 }
 
 #[tokio::test]
-async fn a_base_url_with_a_password_is_refused() {
+async fn base_url_with_password_is_refused() {
     let home = Home::new();
     for url in [
         "http://me:hunter2-is-secret@127.0.0.1:1/v1",
@@ -72,7 +72,7 @@ async fn a_base_url_with_a_password_is_refused() {
             assert!(!format!("{ran:?}").contains(PASSWORD), "{url}, {command:?}: {ran:?}");
         }
     }
-    // As a flag, and in a variable.
+    // From a flag, and from a variable.
     let url = format!("http://me:{PASSWORD}@127.0.0.1:1/v1");
     home.config("");
     let flag = home.run(&["run", "--model", "mine/x", "--base-url", &url, "go"], "").await;
@@ -88,14 +88,14 @@ async fn a_base_url_with_a_password_is_refused() {
 
 /// An `@` in the path of a `base_url` is not a password.
 #[tokio::test]
-async fn a_base_url_with_an_at_sign_in_its_path_is_taken() {
+async fn base_url_with_at_sign_in_path_is_accepted() {
     let home = Home::new();
     home.config("[providers.mine]\nbase_url = \"https://127.0.0.1:1/v1/@cf/meta\"\n");
     assert_eq!(home.run(&["config", "check"], "").await.code, 0);
 }
 
 #[tokio::test]
-async fn a_key_in_the_query_of_a_base_url_is_masked() {
+async fn key_in_query_of_base_url_is_masked() {
     let wire = &WIRES[1];
     let provider = Provider::start(wire.protocol, vec![Exchange::error(404, r#"{"error":{"message":"nothing here"}}"#)]).await;
     let home = Home::new();
@@ -116,7 +116,7 @@ async fn a_key_in_the_query_of_a_base_url_is_masked() {
     let unreachable = home.run(&["run", "go"], "").await;
     settings(&format!("http://[::/v1?key={PASSWORD}"));
     let invalid = home.run(&["run", "go"], "").await;
-    // A file that cannot be read is quoted in the error.
+    // The error quotes the line of an invalid file.
     home.config(&format!("[providers.mine]\nbase_url = \"http://127.0.0.1:1/v1?key={PASSWORD}\n"));
     let unreadable = home.run(&["config", "check"], "").await;
     for ran in [shown, refused, unreachable, invalid, unreadable] {

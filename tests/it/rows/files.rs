@@ -1,4 +1,4 @@
-//! Attachments and artifacts: kept with the session, named safely, given to the model.
+//! Attachments and artifacts: stored with the session, with safe names, and sent to the model.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -15,10 +15,10 @@ async fn add(agent: &mut Agent, session: &str, name: &str, bytes: &[u8]) -> Valu
 }
 
 #[tokio::test]
-async fn attachments_are_kept_as_they_are() {
+async fn attachments_are_stored_unchanged() {
     let home = Home::new();
     let (mut agent, session) = home.session(json!([]), &[]).await;
-    // Name and content, the name it gets, what it is.
+    // Name, content, stored name, MIME type.
     let cases: &[(&str, &[u8], &str, &str)] = &[
         ("img.png", PNG, "img.png", "image/png"),
         ("img.png", b"\xff\xd8\xff and so on", "img-2.png", "image/jpeg"),
@@ -61,7 +61,7 @@ async fn attachments_are_kept_as_they_are() {
 }
 
 #[tokio::test]
-async fn names_lead_nowhere() {
+async fn invalid_names_are_refused() {
     let home = Home::new();
     let (mut agent, session) = home.session(json!([]), &[]).await;
     add(&mut agent, &session, "there", b"").await;
@@ -112,7 +112,7 @@ async fn names_lead_nowhere() {
 }
 
 #[tokio::test]
-async fn the_model_gets_what_a_link_names() {
+async fn links_to_attachments_are_resolved_for_model() {
     let home = Home::new();
     let (mut agent, session) = home.session(json!([{"expect": "the text of it", "text": "one"}]), &[]).await;
     let text = add(&mut agent, &session, "a note.txt", b"the text of it").await;
@@ -141,7 +141,7 @@ async fn the_model_gets_what_a_link_names() {
 }
 
 #[tokio::test]
-async fn tools_read_attachments_and_leave_artifacts() {
+async fn tools_read_attachments_and_create_artifacts() {
     let home = Home::new();
     let path = |session: &str| home.data().join("attachments").join(session).join("a.txt");
     let (mut agent, session) = home.session(json!([]), &[]).await;

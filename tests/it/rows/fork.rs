@@ -1,4 +1,4 @@
-//! A session with the past of another one.
+//! Forks: sessions with the history of another session.
 
 use serde_json::{Value, json};
 
@@ -14,12 +14,12 @@ async fn fork(agent: &mut Agent, session: &str, more: Value) -> String {
 }
 
 #[tokio::test]
-async fn a_fork_goes_on_by_itself() {
+async fn fork_is_independent_of_parent() {
     let home = Home::new();
     let ask = json!({"tool_calls": [{"name": "bash", "input": {"command": "true"}}]});
     let (mut agent, parent) = home.session(json!([{"text": "one", "chunk_chars": 1}, ask]), &[]).await;
     agent.turn(&parent, "first").await;
-    // Busy, with a message that waits: neither is in the fork.
+    // The parent is busy and has a queued message; the fork contains neither.
     agent.otherwise = Reply::Never;
     let prompt = agent.prompt(&parent, "second").await;
     agent.until("a question", |frame| frame["method"] == "session/request_permission").await;
@@ -45,7 +45,7 @@ async fn a_fork_goes_on_by_itself() {
         assert!(log.iter().all(|event| event["sessionId"] == json!(session)));
         assert_eq!(log[0]["body"]["type"], "session.created");
     }
-    // Of a fork, too; and the parent is as it was.
+    // A fork can be forked, and the parent is unchanged.
     fork(&mut agent, &same, json!({})).await;
     agent.notify("session/cancel", json!({"sessionId": parent})).await;
     agent.answer(&prompt).await.unwrap();
@@ -64,9 +64,9 @@ async fn a_fork_goes_on_by_itself() {
     agent.finish().await;
 }
 
-/// A message that waited runs in a turn of the parent: there only.
+/// A queued message that runs in a turn of the parent is not in a fork.
 #[tokio::test]
-async fn what_runs_after_waiting_is_not_in_a_fork() {
+async fn queued_message_in_running_turn_is_not_in_fork() {
     let home = Home::new();
     let call = json!([{"name": "bash", "input": {"command": "true"}}]);
     let asks = json!({"text": "asks", "tool_calls": call});
@@ -106,7 +106,7 @@ async fn what_runs_after_waiting_is_not_in_a_fork() {
 }
 
 #[tokio::test]
-async fn a_long_session_is_forked_without_its_pieces() {
+async fn long_session_is_forked_without_deltas() {
     let home = Home::new();
     let (mut agent, parent) = home.session(json!([]), &[]).await;
     agent.call("session/close", json!({"sessionId": parent})).await;

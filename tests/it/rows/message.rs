@@ -1,16 +1,16 @@
-//! Messages to a session that is idle or busy, what becomes of those that wait, and turns that are tried again.
+//! Messages to idle and busy sessions, queued messages, and retried turns.
 
 use serde_json::{Value, json};
 
 use super::refused;
 use crate::harness::{Agent, Home, Reply};
 
-/// A step whose call waits for a permission.
+/// A step with a call that requires permission.
 fn asks() -> Value {
     json!({"tool_calls": [{"name": "bash", "input": {"command": "true"}}]})
 }
 
-/// The same after it said something: what was said is in the log when the question comes.
+/// A step with text and a call that requires permission; the text is logged before the question.
 fn says_and_asks(expect: &str, text: &str) -> Value {
     json!({"expect": expect, "text": text, "tool_calls": asks()["tool_calls"]})
 }
@@ -25,7 +25,7 @@ async fn until_asked(agent: &mut Agent) {
     }
 }
 
-/// A session whose turn `first` waits for a permission, and the id of its prompt.
+/// Creates a session whose turn `first` waits for a permission; returns the id of its prompt too.
 async fn busy(home: &Home, steps: Value) -> (Agent, String, Value) {
     let (mut agent, session) = home.session(steps, &[]).await;
     agent.otherwise = Reply::Never;
@@ -49,7 +49,7 @@ async fn allow(agent: &mut Agent) {
     agent.call("_nuncio/permission/answer", json!({"permissionId": open, "outcome": "allow_once"})).await;
 }
 
-/// Reads until the agent or a user said it.
+/// Reads until an update with this text of the agent or a user.
 async fn until_said(agent: &mut Agent, text: &str) {
     let said = |frame: &Value| frame["params"]["update"]["content"]["text"].as_str().is_some_and(|said| said.ends_with(text));
     if !agent.frames.iter().any(said) {
@@ -57,7 +57,7 @@ async fn until_said(agent: &mut Agent, text: &str) {
     }
 }
 
-/// Role and text of all messages, and which turn (from 0) they are in.
+/// Turn (from 0), role and text of all messages.
 async fn said(agent: &mut Agent, session: &str) -> Vec<String> {
     let page = agent.call("_nuncio/session/messages", json!({"sessionId": session})).await;
     let turns = turns(agent, session).await;
@@ -80,7 +80,7 @@ async fn waiting(agent: &mut Agent, session: &str) -> u64 {
 }
 
 #[tokio::test]
-async fn an_idle_session_begins_with_it() {
+async fn message_starts_turn_in_idle_session() {
     let home = Home::new();
     let (mut agent, session) = home.session(json!([says_and_asks("hello", "hi")]), &[]).await;
     agent.otherwise = Reply::Never;
@@ -116,7 +116,7 @@ async fn an_idle_session_begins_with_it() {
 }
 
 #[tokio::test]
-async fn what_waits_runs_in_turns_of_its_own() {
+async fn queued_messages_run_in_separate_turns() {
     let home = Home::new();
     let steps = json!([asks(), says("first", "one"), says("second", "two"), says_and_asks("third", "three")]);
     let (mut agent, session, prompt) = busy(&home, steps).await;
@@ -132,7 +132,8 @@ async fn what_waits_runs_in_turns_of_its_own() {
     );
     let messages = agent.call("_nuncio/session/messages", json!({"sessionId": session})).await["messages"].clone();
     assert_eq!((&messages[2]["messageId"], &messages[4]["messageId"]), (&second["messageId"], &third["messageId"]));
-    // The client shows its own prompts by itself; what waited is shown when it has its place.
+    // A client displays its own prompts itself; queued messages are sent to it when their turn
+    // starts.
     for (text, shown) in [("first", 0), ("second", 1), ("third", 1)] {
         let chunks = agent.updates(&session).into_iter().filter(|update| update["content"]["text"] == text);
         assert_eq!(chunks.filter(|update| update["sessionUpdate"] == "user_message_chunk").count(), shown, "{text}");
@@ -141,7 +142,7 @@ async fn what_waits_runs_in_turns_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_message_steers_the_running_turn() {
+async fn message_steers_running_turn() {
     let home = Home::new();
     let steps =
         json!([asks(), {"expect": "look left", "text": "left", "chunk_chars": 1, "delay_ms": 150}, says("and right", "right")]);
@@ -149,7 +150,7 @@ async fn a_message_steers_the_running_turn() {
     let sent = send(&mut agent, &session, "look left", json!({"delivery": "steer"})).await;
     assert_eq!(sent["turnId"], turns(&mut agent, &session).await[0]["turnId"]);
     allow(&mut agent).await;
-    // It is about to end when the next one comes: it goes on.
+    // The turn is about to end when the next message arrives, and continues.
     agent.until_update("agent_message_chunk").await;
     send(&mut agent, &session, "and right", json!({"delivery": "steer"})).await;
     assert_eq!(agent.answer(&prompt).await.unwrap()["stopReason"], "end_turn");
@@ -166,7 +167,7 @@ async fn a_message_steers_the_running_turn() {
 }
 
 #[tokio::test]
-async fn stop_means_stop_and_what_waits_goes_first_into_the_next_turn() {
+async fn queued_message_runs_in_next_turn_after_cancel() {
     let home = Home::new();
     let (mut agent, session, prompt) = busy(&home, json!([asks(), says("earlier", "both")])).await;
     send(&mut agent, &session, "earlier", json!({})).await;
@@ -180,7 +181,7 @@ async fn stop_means_stop_and_what_waits_goes_first_into_the_next_turn() {
 }
 
 #[tokio::test]
-async fn a_message_without_a_turn_waits_for_the_end_of_the_running_one() {
+async fn message_without_turn_is_added_after_running_turn() {
     let home = Home::new();
     let (mut agent, session, prompt) = busy(&home, json!([asks(), says("first", "one"), says("by the way", "two")])).await;
     send(&mut agent, &session, "by the way", json!({"autoRun": false})).await;
@@ -197,7 +198,7 @@ async fn a_message_without_a_turn_waits_for_the_end_of_the_running_one() {
 }
 
 #[tokio::test]
-async fn what_waits_survives_a_kill() {
+async fn queued_messages_survive_kill() {
     let home = Home::new();
     let (mut agent, session, _) = busy(&home, json!([asks()])).await;
     send(&mut agent, &session, "earlier", json!({})).await;
@@ -217,7 +218,7 @@ async fn what_waits_survives_a_kill() {
 }
 
 #[tokio::test]
-async fn only_so_many_wait() {
+async fn number_of_queued_messages_is_limited() {
     let home = Home::new();
     let (mut agent, session, prompt) = busy(&home, json!([asks()])).await;
     let mut sent = Vec::new();
@@ -237,15 +238,15 @@ async fn only_so_many_wait() {
     agent.finish().await;
 }
 
-/// A cancel that follows a message meets the turn that it starts.
+/// A cancel after a message cancels the turn that the message starts.
 #[tokio::test]
-async fn a_message_and_a_cancel_keep_their_order() {
+async fn message_and_cancel_keep_their_order() {
     let home = Home::new();
     let (mut agent, session) = home.session(json!([{"text": "long", "delay_ms": 60_000}]), &[]).await;
     let sent = agent.send("_nuncio/session/message", params(&session, "go", json!({}))).await;
     agent.notify("session/cancel", json!({"sessionId": session})).await;
     agent.answer(&sent).await.unwrap();
-    // Whoever prompts now waits for nobody, or is told so: the turn has ended or is about to.
+    // The next prompt runs or is refused: the first turn has ended or is about to end.
     let id = agent.prompt(&session, "again").await;
     agent.notify("session/cancel", json!({"sessionId": session})).await;
     let _ = agent.answer(&id).await;
@@ -254,7 +255,7 @@ async fn a_message_and_a_cancel_keep_their_order() {
 }
 
 #[tokio::test]
-async fn turns_are_listed_and_tried_again() {
+async fn turns_are_listed_and_retried() {
     let home = Home::new();
     let steps = json!([{"text": "one"}, {"expect": "never said"}, asks(), says_and_asks("fails", "better")]);
     let (mut agent, session) = home.session(steps, &[]).await;

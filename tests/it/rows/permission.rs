@@ -1,11 +1,12 @@
-//! Questions listed and answered by a method, beside the client that was asked.
+//! Permission requests listed and answered by methods, while a client has the same request.
 
 use serde_json::{Value, json};
 
 use super::refused;
 use crate::harness::{Agent, Home, Reply, tool};
 
-/// An agent whose turn waits for the answer to its question: the prompt's id, and the question as it is listed.
+/// Starts an agent whose turn waits for a permission. Returns the id of the prompt and the listed
+/// permission request too.
 async fn asking(home: &Home) -> (Agent, String, Value, Value) {
     let steps = json!([{"tool_calls": [{"name": "bash", "input": {"command": "echo done > a.txt"}}]}, {"text": "so it is"}]);
     let (mut agent, session) = home.session(steps, &[]).await;
@@ -18,7 +19,7 @@ async fn asking(home: &Home) -> (Agent, String, Value, Value) {
 }
 
 #[tokio::test]
-async fn what_is_asked_is_listed() {
+async fn open_permission_requests_are_listed() {
     let home = Home::new();
     let (mut agent, session, prompt, open) = asking(&home).await;
     let params = agent.asked[0].1.clone();
@@ -42,8 +43,8 @@ async fn what_is_asked_is_listed() {
 }
 
 #[tokio::test]
-async fn a_method_answers_what_a_client_was_asked() {
-    // What is answered, the outcome in the log, and how the call ends.
+async fn permission_request_to_client_is_answered_by_method() {
+    // Answer, outcome in the log, status of the call.
     let cases = [
         (json!({"outcome": "allow_once"}), "allow_once", "completed"),
         (json!({"outcome": "allow_always"}), "allow_always", "completed"),

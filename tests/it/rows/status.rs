@@ -1,4 +1,4 @@
-//! What there is: tools, agents, models, and how much is going on.
+//! Lists of tools, agents and models, and the status of the server.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::refused;
 use crate::harness::{Home, Reply};
 
 #[tokio::test]
-async fn what_there_is_is_listed() {
+async fn status_tools_agents_and_models_are_listed() {
     let home = Home::new();
     home.env("ANTHROPIC_API_KEY", "key");
     let model = home.script(json!([{"tool_calls": [{"name": "bash", "input": {"command": "true"}}]}]));

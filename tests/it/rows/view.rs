@@ -1,4 +1,4 @@
-//! What is true of a session, and its messages page by page.
+//! The view of a session, and its messages in pages.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ async fn get(agent: &mut Agent, session: &str) -> Value {
     agent.call("_nuncio/session/get", json!({"sessionId": session})).await
 }
 
-/// All pages of messages, `limit` a page; how long each is.
+/// Returns all messages, read in pages of `limit`, and the length of each page.
 async fn pages(agent: &mut Agent, session: &str, limit: usize) -> (Vec<Value>, Vec<usize>) {
     let (mut messages, mut sizes, mut cursor) = (Vec::new(), Vec::new(), Value::Null);
     loop {
@@ -25,7 +25,7 @@ async fn pages(agent: &mut Agent, session: &str, limit: usize) -> (Vec<Value>, V
 }
 
 #[tokio::test]
-async fn a_session_says_what_it_does() {
+async fn session_view_reports_status() {
     let home = Home::new();
     let steps = json!([
         {"text": "planned", "tool_calls": [{"name": "plan", "input": {"entries": [{"content": "look"}]}}]},
@@ -79,7 +79,7 @@ async fn a_session_says_what_it_does() {
 }
 
 #[tokio::test]
-async fn messages_come_in_pages() {
+async fn messages_are_paged() {
     let home = Home::new();
     let steps = json!([
         {"thinking": "hm", "text": "one", "tool_calls": [{"name": "list"}]},
@@ -102,16 +102,16 @@ async fn messages_come_in_pages() {
         assert_eq!(pages(&mut agent, &session, limit).await, (all.clone(), expected), "{limit}");
     }
     agent.finish().await;
-    // Another process, from the disk.
+    // Another process reads the same pages from the store.
     let mut agent = home.start(&["--model", &home.script(json!([]))]).await;
     agent.call("initialize", json!({"protocolVersion": 1})).await;
     assert_eq!(pages(&mut agent, &session, 4).await, (all, vec![4, 2]));
     agent.finish().await;
 }
 
-/// Facts are found by an index of their own, so that a long log costs a page no more than a short one.
+/// Facts have their own index, so that the cost of a page does not depend on the length of the log.
 #[tokio::test]
-async fn a_page_of_a_long_session() {
+async fn page_of_long_session_uses_index() {
     let home = Home::new();
     let (mut agent, session) = home.session(json!([]), &[]).await;
     agent.call("session/close", json!({"sessionId": session})).await;
@@ -132,9 +132,10 @@ async fn a_page_of_a_long_session() {
     agent.finish().await;
 }
 
-/// A store of a version without the index gets it; what does not fit in the answer comes with the next one.
+/// The index is created in a store of an older version. Messages beyond the size limit of a
+/// response are in the next page.
 #[tokio::test]
-async fn an_older_store_and_a_heavy_one() {
+async fn older_store_is_migrated_and_large_pages_are_split() {
     let home = Home::new();
     let (mut agent, session) = home.session(json!([]), &[]).await;
     let heavy = "x".repeat(3 << 20);
