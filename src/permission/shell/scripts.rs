@@ -1,5 +1,5 @@
-//! Analyses code for `sed`, `awk` and `sqlite3`. Code is harmless if it runs no command and writes
-//! no file.
+//! Analyses code for `sed`, `awk` and `sqlite3`. Code is harmless if it runs no command and, for
+//! `sed` and `awk`, writes no file.
 
 use std::iter::Peekable;
 use std::str::Chars;
