@@ -19,7 +19,8 @@ use crate::content::{StopReason, Usage, plain_text};
 use crate::error::{Error, Result};
 use crate::id::ToolCallId;
 
-/// A script as JSON: `{"steps":[{"text","thinking","tool_calls":[{"name","input"}],"expect",
+/// The answers of a scripted model, one step per request, as JSON:
+/// `{"steps":[{"text","thinking","tool_calls":[{"name","input"}],"expect",
 /// "delay_ms","chunk_chars","error":{"status","times"}}]}`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

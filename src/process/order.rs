@@ -77,8 +77,9 @@ impl Order {
         }
     }
 
-    /// Sends the order in one message with its descriptors: the lifeline, the output pipe and, if
-    /// stdin is piped, the input pipe.
+    /// Sends the order in one message with its file descriptors: the command's end of the lifeline
+    /// (closing the other end ends the command), the output pipe and, if stdin is piped, the input
+    /// pipe.
     pub(super) fn send(&self, socket: impl AsFd, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
         let bytes = self.encode();
         if bytes.len() > limits::ORDER_BYTES_MAX {

@@ -51,8 +51,8 @@ pub(super) fn require_regular(kind: FileType) -> io::Result<()> {
     }
 }
 
-/// Opens `real` unless a component of it is a symlink. This gives the guarantee of RESOLVE_BENEATH
-/// below a root: the file that is opened is the file that was resolved.
+/// Opens `real`. Fails if a component is a symlink, so that the opened file is the one that the
+/// caller resolved.
 pub(super) fn open_no_symlinks(real: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     match openat2(CWD, real, flags | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
         // The kernel has no openat2(2), or a seccomp filter refuses it.
