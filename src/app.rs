@@ -38,6 +38,8 @@ pub(crate) struct Bootstrap {
     pub cwd: PathBuf,
     /// Names of the environment variables that contain API keys and tokens.
     pub secrets: Vec<String>,
+    /// The native tools. Their schemas are generated once per process.
+    pub tools: Tools,
 }
 
 /// Loads and checks the user's settings, and removes secrets from the environment of this process.
@@ -54,13 +56,14 @@ pub(crate) fn bootstrap(environment: Environment, args: CommonArgs) -> Result<Bo
     let mut places = DataPaths::new(&environment, args.data.as_deref())?;
     places.file = args.config.as_ref().map(|file| here.join(file)).unwrap_or(places.file);
     let loaded = load_user(&places, args.config.is_some(), &environment, &overrides)?;
-    loaded.check_tools(&Tools::native().known(), &places, &cwd)?;
+    let tools = Tools::native();
+    loaded.check_tools(&tools.known(), &places, &cwd)?;
     // Remove the secrets from the environment, so that child processes do not inherit them and
     // other processes cannot read them in /proc.
     let project = load_project(&loaded, &places, &cwd, &environment, &overrides).unwrap_or_else(|_| loaded.clone());
     let secrets = Models::secret_names(&project.settings);
     environment.hide(&secrets);
-    Ok(Bootstrap { environment, places, loaded, overrides, cwd, secrets })
+    Ok(Bootstrap { environment, places, loaded, overrides, cwd, secrets, tools })
 }
 
 /// Returns the canonical path of `dir`, which must exist; a relative path is resolved against
@@ -76,7 +79,7 @@ pub(crate) fn build(bootstrap: Bootstrap) -> Result<Arc<App>> {
 }
 
 fn build_with(bootstrap: Bootstrap, capacity: Capacity) -> Result<Arc<App>> {
-    let Bootstrap { environment, places, loaded, overrides, cwd, secrets } = bootstrap;
+    let Bootstrap { environment, places, loaded, overrides, cwd, secrets, tools } = bootstrap;
     let mut launcher = ProcessLauncher::of_this_binary().without(secrets);
     // Raise the limit on open files: each open session locks a file, which requires a descriptor.
     // Commands run with the original limit.
@@ -86,7 +89,7 @@ fn build_with(bootstrap: Bootstrap, capacity: Capacity) -> Result<Arc<App>> {
     }
     let models = Models::new(environment.clone(), overrides.base_url.clone(), launcher.clone(), cwd.clone());
     let mode = overrides.mode.unwrap_or_default();
-    let services = Arc::new(Services::new(loaded, places, environment, overrides, models, launcher));
+    let services = Arc::new(Services::new(loaded, places, environment, overrides, models, launcher, tools));
     let agents = Arc::new(NativeAgents(services.clone()));
     Ok(App::new(services, agents, cwd, mode, capacity))
 }

@@ -34,7 +34,7 @@ pub struct Services {
 }
 
 impl Services {
-    /// Creates services with nuncio's own tools, without starting a language server.
+    /// Creates services without starting a language server.
     pub(crate) fn new(
         user: Loaded,
         places: DataPaths,
@@ -42,6 +42,7 @@ impl Services {
         overrides: Overrides,
         models: Models,
         launcher: ProcessLauncher,
+        tools: Tools,
     ) -> Services {
         Services {
             servers: Arc::new(Servers::new(launcher.clone())),
@@ -51,7 +52,7 @@ impl Services {
             overrides,
             models,
             launcher,
-            tools: Tools::native(),
+            tools,
             searches: Arc::new(Semaphore::new(limits::WALKS_MAX)),
             writing: Arc::default(),
         }

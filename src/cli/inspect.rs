@@ -15,11 +15,10 @@ use crate::limits;
 use crate::model::{Chunk, Message, Model, ModelError, Request, Retry, catalog};
 use crate::options::Thinking;
 use crate::store::Store;
-use crate::tools::Tools;
 
 fn with_project(bootstrap: &Bootstrap) -> Result<Loaded> {
     let loaded = load_project(&bootstrap.loaded, &bootstrap.places, &bootstrap.cwd, &bootstrap.environment, &bootstrap.overrides)?;
-    loaded.check_tools(&Tools::native().known(), &bootstrap.places, &bootstrap.cwd)?;
+    loaded.check_tools(&bootstrap.tools.known(), &bootstrap.places, &bootstrap.cwd)?;
     Ok(loaded)
 }
 

@@ -1,4 +1,4 @@
-// What can be seen on a page of the console.
+// The visible content of a console page.
 
 import { WAIT_MS } from "./harness.mjs";
 

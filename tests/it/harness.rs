@@ -81,7 +81,7 @@ pub struct Agent {
     pub asked: Vec<(Value, Value)>,
     /// The editor that answers `fs/*` and `terminal/*` requests.
     pub editor: Option<Editor>,
-    /// Whether the client's answer may cross the withdrawal of its question.
+    /// True if an answer from the client may arrive after its question was withdrawn.
     pub may_cross: bool,
     /// Requests without an answer: the id as JSON, and the number of requests sent with that id.
     open: HashMap<String, usize>,

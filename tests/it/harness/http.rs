@@ -32,7 +32,7 @@ impl Bridge {
         self.ask("POST", path).json(body)
     }
 
-    /// The same bridge with another token.
+    /// A client of this server with another token.
     pub fn with(&self, token: &str) -> Bridge {
         Bridge { token: token.into(), ..self.clone() }
     }

@@ -69,7 +69,7 @@ async fn reader_does_not_take_session_of_killed_agent() {
     server.stop().await;
 }
 
-/// The same test with a server as the owner.
+/// Repeats the test above with a server as the owner of the session.
 #[tokio::test]
 async fn reader_does_not_take_session_of_killed_server() {
     let home = Home::new();

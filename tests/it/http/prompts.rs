@@ -128,7 +128,7 @@ async fn idempotency_key_creates_one_session() {
     assert_eq!((again.status, again.json()), (first.status, first.json()));
     assert_eq!(count().await, before + 1);
     assert_eq!(new("k", "y").send().await.error(), (400, "invalid_params".into()));
-    // The same key on another route is an error. The same key of another principal is another key.
+    // A key used again on another route is an error. Each principal has keys of its own.
     let other = server.prompt(first.json()["sessionId"].as_str().unwrap(), "x").header("idempotency-key", "k");
     assert_eq!(other.send().await.error(), (400, "invalid_params".into()));
     let token = home.run(&["token", "new", "other"], "").await.stdout.trim().to_string();

@@ -62,7 +62,7 @@ async fn notice_lists_unused_project_settings() {
     agent.finish().await;
 }
 
-/// Whether the sandbox confines a command in mode auto, and the output of `config check`.
+/// Returns whether the sandbox confines a command in mode auto, and the output of `config check`.
 async fn confined(home: &Home) -> (bool, String) {
     let input = json!({"command": "touch ../escaped"}).to_string();
     let ran = home.run(&["tool", "bash", "--mode", "auto", &input], "").await;

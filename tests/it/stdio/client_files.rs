@@ -17,7 +17,7 @@ fn read(file: &str) -> (&'static str, Value) {
     ("read", json!({"file_path": file}))
 }
 
-/// Whether the result of the call number `index` tells the model that the file has unsaved changes.
+/// Returns whether the result of call `index` reports unsaved changes of the file.
 async fn unsaved(home: &Home, session: &str, index: usize) -> bool {
     let log = home.log(session).await;
     let ended = log.iter().filter(|event| event["body"]["type"] == "tool.completed").nth(index).unwrap();

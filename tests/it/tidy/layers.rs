@@ -153,7 +153,7 @@ fn files_of_a_module_do_not_import_each_other_in_a_cycle() {
         {
             imports.remove(&free);
         }
-        // What only leads into a cycle is no part of it.
+        // Files that only lead into a cycle are removed as well.
         while let Some(free) = imports.keys().find(|file| !imports.values().any(|to| to.contains(*file))).cloned() {
             imports.remove(&free);
         }
