@@ -1,5 +1,7 @@
 //! Builds the application from settings, models, agents and transports, and runs its transports.
 
+pub mod embed;
+
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -8,11 +10,12 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{Models, NativeAgents, Services};
+use crate::agent::{Models, Services};
 use crate::api::App;
-use crate::config::{DataPaths, Environment, Loaded, Overrides, load_project, load_user};
+use crate::config::{DEPTH_VARIABLE, DataPaths, Environment, Loaded, Overrides, load_project, load_user};
 use crate::error::{Error, Result};
 use crate::http::{HttpOptions, HttpServer};
+use crate::hub::Hub;
 use crate::process::ProcessLauncher;
 use crate::session::Capacity;
 use crate::tools::Tools;
@@ -44,6 +47,14 @@ pub(crate) struct Bootstrap {
 
 /// Loads and checks the user's settings, and removes secrets from the environment of this process.
 pub(crate) fn bootstrap(environment: Environment, args: CommonArgs) -> Result<Bootstrap> {
+    let bootstrap = load(environment, args)?;
+    // Other processes can read the environment in /proc.
+    bootstrap.environment.hide(&bootstrap.secrets);
+    Ok(bootstrap)
+}
+
+/// Loads and checks the user's settings.
+fn load(environment: Environment, args: CommonArgs) -> Result<Bootstrap> {
     let here = std::env::current_dir().map_err(|error| Error::io("finding the current directory", error))?;
     let cwd = match &args.cwd {
         Some(cwd) => absolute_directory(&here, cwd)?,
@@ -58,11 +69,9 @@ pub(crate) fn bootstrap(environment: Environment, args: CommonArgs) -> Result<Bo
     let loaded = load_user(&places, args.config.is_some(), &environment, &overrides)?;
     let tools = Tools::native();
     loaded.check_tools(&tools.known(), &places, &cwd)?;
-    // Remove the secrets from the environment, so that child processes do not inherit them and
-    // other processes cannot read them in /proc.
+    // Child processes do not inherit the secrets.
     let project = load_project(&loaded, &places, &cwd, &environment, &overrides).unwrap_or_else(|_| loaded.clone());
     let secrets = Models::secret_names(&project.settings);
-    environment.hide(&secrets);
     Ok(Bootstrap { environment, places, loaded, overrides, cwd, secrets, tools })
 }
 
@@ -80,7 +89,8 @@ pub(crate) fn build(bootstrap: Bootstrap) -> Result<Arc<App>> {
 
 fn build_with(bootstrap: Bootstrap, capacity: Capacity) -> Result<Arc<App>> {
     let Bootstrap { environment, places, loaded, overrides, cwd, secrets, tools } = bootstrap;
-    let mut launcher = ProcessLauncher::of_this_binary().without(secrets);
+    let below = (environment.depth() + 1).to_string();
+    let mut launcher = ProcessLauncher::of_this_binary().without(secrets).with_variable(DEPTH_VARIABLE, below);
     // Raise the limit on open files: each open session locks a file, which requires a descriptor.
     // Commands run with the original limit.
     match crate::process::raise_open_files() {
@@ -90,7 +100,7 @@ fn build_with(bootstrap: Bootstrap, capacity: Capacity) -> Result<Arc<App>> {
     let models = Models::new(environment.clone(), overrides.base_url.clone(), launcher.clone(), cwd.clone());
     let mode = overrides.mode.unwrap_or_default();
     let services = Arc::new(Services::new(loaded, places, environment, overrides, models, launcher, tools));
-    let agents = Arc::new(NativeAgents(services.clone()));
+    let agents = Arc::new(Hub::new(services.clone()));
     Ok(App::new(services, agents, cwd, mode, capacity, crate::peer::serve))
 }
 

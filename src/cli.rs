@@ -1,7 +1,10 @@
 //! The command line: dispatches commands. Each command prints its own output.
 
+mod agents;
+mod agents_exec;
 mod answer;
 mod ask;
+mod compare;
 mod countdown;
 mod demo;
 mod errors;
@@ -14,6 +17,11 @@ mod input_queue;
 mod inspect;
 mod log_lines;
 mod logging;
+mod mcp;
+mod mcp_file;
+mod mcp_flags;
+mod mcp_login;
+mod mcp_serve;
 mod models;
 mod output;
 mod prompt_runner;
@@ -30,6 +38,8 @@ mod traces;
 #[cfg(not(feature = "telemetry"))]
 #[path = "cli/traces_disabled.rs"]
 mod traces;
+mod workspace_flags;
+mod workspaces;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -88,6 +98,9 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
         let _traces = logging::start(&environment, false, &Telemetry::default())?;
         return on_runtime(demo::run(environment, args, yes, keep));
     }
+    if args.overrides.agents.len() > 1 && !matches!(command, CliCommand::Run(_)) {
+        return Err(Error::invalid_params("--agent: only run takes several agents"));
+    }
     let serves = matches!(command, CliCommand::Serve { .. } | CliCommand::Acp { http: Some(_), .. });
     let bootstrap = app::bootstrap(environment, args)?;
     let _traces = logging::start(&bootstrap.environment, serves, &bootstrap.loaded.settings.telemetry)?;
@@ -107,8 +120,11 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
         CliCommand::Token { command } => token::run(&bootstrap, command),
         CliCommand::Run(options) => on_runtime(async { run::run(app::build(bootstrap)?, options, colours).await }),
         CliCommand::Tool(options) => on_runtime(async { tool::run(app::build(bootstrap)?, options, colours).await }),
+        CliCommand::Agents { command } => on_runtime(async { agents::run(app::build(bootstrap)?, command).await }),
+        CliCommand::Mcp { command } => on_runtime(mcp::run(bootstrap, command)),
         CliCommand::Models(options) => on_runtime(async { models::run(app::build(bootstrap)?, options).await }),
         CliCommand::Sessions { command } => on_runtime(async { sessions::run(app::build(bootstrap)?, command, colours).await }),
+        CliCommand::Workspaces { command } => on_runtime(async { workspaces::run(app::build(bootstrap)?, command).await }),
         CliCommand::Config { command } => inspect::config(&bootstrap, command),
         CliCommand::Trust { dir } => inspect::trust(&bootstrap, &dir),
         CliCommand::Doctor => on_runtime(inspect::doctor(bootstrap)),

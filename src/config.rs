@@ -2,24 +2,41 @@
 //! project file, environment variables, command-line flags, session. Apart from `main`, no other
 //! module reads environment variables.
 
+mod agent_settings;
+mod budget;
+mod context_settings;
 mod data_paths;
 mod git;
+mod hook_settings;
 mod load;
+mod mcp_settings;
 mod model_settings;
 mod narrow;
 mod parse;
+mod price;
 mod rule_paths;
 mod secret;
 mod settings;
 mod trust;
+mod verify_settings;
+mod worktree_origin;
+mod worktree_settings;
 
-pub(crate) use data_paths::DataPaths;
-pub use data_paths::Environment;
+pub(crate) use agent_settings::{AgentKind, AgentScope, HostedAgent, NATIVE};
+pub(crate) use context_settings::ContextSettings;
+pub(crate) use data_paths::{AGENT_PORT_VARIABLE, AGENT_SESSION_VARIABLE, DEPTH_VARIABLE, DataPaths, SESSION_VARIABLE};
+pub use data_paths::{Environment, SessionVariables};
 pub(crate) use git::excludes;
+pub use hook_settings::{FailurePolicy, HookSettings};
 pub(crate) use load::{Loaded, Overrides, load_project, load_user};
-pub use model_settings::{Ability, CacheTtl, Effort, ModelSettings, Price, PriceAbove, Protocol, Provider, SecretText};
+pub use mcp_settings::{McpOauth, McpServer};
+pub use model_settings::{Ability, CacheTtl, Effort, ModelSettings, Protocol, Provider, SecretText};
 pub(crate) use model_settings::{ModelPatterns, model_settings};
+pub use price::{Price, PriceAbove};
 pub(crate) use secret::{CREDENTIALS_HINT, has_credentials, mask_urls};
 pub use settings::{AccessKind, Durability, Policy, Rule};
 pub(crate) use settings::{HttpSettings, LanguageServer, SandboxMode, Settings, Telemetry};
 pub(crate) use trust::Trust;
+pub(crate) use verify_settings::ReviewMode;
+pub(crate) use worktree_origin::{REPOSITORY_FILE, worktree_origin, worktrees_in};
+pub(crate) use worktree_settings::WorktreeSettings;

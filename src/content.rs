@@ -1,11 +1,26 @@
 //! The parts of messages and tool calls. ACP and the model protocols convert to and from these
 //! types at their edges.
 
+mod agent_status;
+mod budget;
+mod check;
+mod cost;
+mod review;
+mod server_request;
+
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+pub use agent_status::AgentStatus;
+pub use budget::BudgetLimits;
+pub(crate) use budget::{BudgetLimit, Resource};
+pub use check::CheckResult;
+pub use cost::Cost;
+pub use review::{HunkDecision, ReviewAnswer, ReviewEdit, ReviewFile, ReviewHunk, ReviewOffer};
+pub use server_request::{Form, FormAnswer, ModelQuery, ModelReply, QueryMessage};
 
 /// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -17,6 +32,8 @@ pub enum Role {
     /// The model's reasoning, if its provider returns it.
     Thought,
     System,
+    /// A message between clients: stored and shown, and never sent to a model.
+    Custom,
 }
 
 /// A piece of a message or of a tool's output.
@@ -30,6 +47,21 @@ pub enum Part {
     Image {
         mime_type: String,
         data: String,
+    },
+    /// `data` is base64 (RFC 4648, section 4).
+    Audio {
+        mime_type: String,
+        data: String,
+    },
+    /// A binary document, such as a PDF file. `data` is base64 (RFC 4648, section 4). `text` is its
+    /// text, extracted for a model that does not read the document itself.
+    Document {
+        mime_type: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
+        data: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
     },
     /// A document with its text.
     Resource {
@@ -49,6 +81,9 @@ pub enum Part {
     },
 }
 
+/// The media type of PDF documents.
+pub(crate) const PDF: &str = "application/pdf";
+
 impl Part {
     /// A text part.
     pub fn text(text: impl Into<String>) -> Part {
@@ -60,6 +95,14 @@ impl Part {
         match self {
             Part::Text { text } => text.clone(),
             Part::Image { mime_type, .. } => format!("[{mime_type} image]"),
+            Part::Audio { mime_type, .. } => format!("[{mime_type} audio, which you cannot hear]"),
+            Part::Document { mime_type, name, text, .. } => {
+                let name = name.as_deref().unwrap_or("document");
+                match text {
+                    Some(text) => format!("<document name=\"{name}\" type=\"{mime_type}\">\n{text}\n</document>"),
+                    None => format!("[{mime_type} document {name:?}, which you cannot read]"),
+                }
+            }
             Part::Resource { uri, text, .. } => format!("<document uri=\"{uri}\">\n{text}\n</document>"),
             Part::ResourceLink { uri, name, description, .. } => match description {
                 Some(description) => format!("[{name}]({uri}): {description}"),
@@ -73,6 +116,23 @@ impl Part {
 pub fn plain_text(parts: &[Part]) -> String {
     let texts: Vec<String> = parts.iter().map(Part::as_text).collect();
     texts.join("\n")
+}
+
+/// Names in a text: `a, b and 3 more`.
+pub(crate) fn listed<T: AsRef<str>>(names: &[T], shown_max: usize) -> String {
+    let shown: Vec<&str> = names.iter().take(shown_max).map(T::as_ref).collect();
+    let more = names.len() - shown.len();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    shown.join(", ") + &more
+}
+
+/// Cuts off the end of a text that has more than `bytes_max` bytes.
+pub(crate) fn shortened(mut text: String, bytes_max: usize) -> String {
+    if text.len() > bytes_max {
+        text.truncate(text.floor_char_boundary(bytes_max));
+        text.push('…');
+    }
+    text
 }
 
 /// The kind of a tool call (ACP `ToolKind`), from which clients choose an icon. Permissions and

@@ -29,6 +29,7 @@ pub enum Kind {
     Cancelled,
     Timeout,
     ModelError,
+    AgentUnavailable,
     Internal,
 }
 
@@ -69,6 +70,7 @@ pub const KINDS: &[Row] = &[
     row(Kind::Cancelled, "cancelled", -32800, 499, 130),
     row(Kind::Timeout, "timeout", -32014, 408, 1),
     row(Kind::ModelError, "model_error", -32020, 502, 1),
+    row(Kind::AgentUnavailable, "agent_unavailable", -32021, 502, 1),
     row(Kind::Internal, "internal", -32603, 500, 1),
 ];
 

@@ -1,8 +1,16 @@
 //! The event types. Their JSON encoding is used in the database, in SSE payloads and in JSON Lines
 //! output. Changes must be additive: a test compares the types with `schema/event.json`.
 
+mod change;
+mod child;
+mod compaction;
+mod hook;
 mod json;
+mod message;
+mod permission;
 mod table;
+mod timestamp;
+mod tool;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,14 +21,22 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::content::{
-    Location, Part, PermissionOption, PlanEntry, ProviderState, Role, StepOutcome, StopReason, ToolCategory, ToolContent, ToolKind,
-    ToolLabel, ToolStatus, Usage,
+    BudgetLimits, CheckResult, Cost, Location, Part, PermissionOption, PlanEntry, ProviderState, ReviewOffer, Role, StepOutcome,
+    StopReason, ToolCategory, ToolContent, ToolKind, ToolLabel, ToolStatus, Usage,
 };
 use crate::id::{MessageId, PermissionId, Seq, SessionId, ToolCallId, TurnId};
-use crate::options::{Mode, OptionValue, Thinking};
+use crate::options::{Mode, OptionValue};
 
+pub use change::SessionChange;
+pub use child::{ChildEnd, ChildLabel, ChildStatus, SessionParent};
+pub use compaction::{CompactionOutcome, CompactionReason, PrunedOutput};
+pub use hook::{ChangedCall, HookEvent, HookOutcome};
+pub use message::{MessageExtra, ReplacedMessage};
+pub use permission::PermissionOutcome;
 pub use table::TYPES;
 pub(crate) use table::{MESSAGE_COMPLETED, MESSAGE_QUEUED};
+pub(crate) use timestamp::timestamp;
+pub use tool::ToolChange;
 
 /// An event of a session. Facts are kept; a `message.delta` may be removed after its
 /// `message.completed`.
@@ -35,30 +51,6 @@ pub struct Event {
     /// Milliseconds since the Unix epoch.
     pub at_ms: u64,
     pub body: Body,
-}
-
-/// Settings of a session. An absent field did not change.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct SessionChange {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
-    /// `PROVIDER/NAME`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-    /// `off`, `minimal`, `low`, `medium` or `high`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub thinking: Option<OptionValue<Thinking>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cwd: Option<PathBuf>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub additional_directories: Option<Vec<PathBuf>>,
-    /// Replaces nuncio's own system prompt.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub system_prompt: Option<String>,
-    /// Added to the system prompt, whichever that is.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub system_prompt_append: Option<String>,
 }
 
 /// How serious a notice is.
@@ -81,27 +73,6 @@ pub enum Delivery {
     Steer,
 }
 
-/// How a permission request ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum PermissionOutcome {
-    AllowOnce,
-    AllowAlways,
-    RejectOnce,
-    RejectAlways,
-    /// The request timed out, or no client could answer it.
-    Denied,
-    /// The turn was cancelled while the request was open.
-    Cancelled,
-}
-
-impl PermissionOutcome {
-    /// Returns whether the tool call may run.
-    pub(crate) fn allows(self) -> bool {
-        matches!(self, Self::AllowOnce | Self::AllowAlways)
-    }
-}
-
 /// The body of an event; `type` names it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all_fields = "camelCase", remote = "Self")]
@@ -112,6 +83,9 @@ pub enum Body {
         mode: OptionValue<Mode>,
         #[serde(flatten)]
         change: SessionChange,
+        /// Present for the session of a subagent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        parent: Option<SessionParent>,
     },
     #[serde(rename = "session.updated")]
     SessionUpdated {
@@ -124,13 +98,15 @@ pub enum Body {
     SessionDeleted {},
 
     /// `by` is the client that prompted. `retries` is the earlier turn whose prompt this one runs
-    /// again: the model sees what it saw when that turn started.
+    /// again: the model sees what it saw when that turn started. `budget` has limits of this turn.
     #[serde(rename = "turn.started")]
     TurnStarted {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retries: Option<TurnId>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        budget: Option<BudgetLimits>,
     },
     #[serde(rename = "turn.completed")]
     TurnCompleted { stop_reason: StopReason },
@@ -159,7 +135,8 @@ pub enum Body {
     #[serde(rename = "step.started")]
     StepStarted { step: u32, model: String },
     /// The model request ended. The messages and tool calls of its answer precede this event; the
-    /// tool calls run after it. `usage` is missing if the provider reported none.
+    /// tool calls run after it. `usage` is missing if the provider reported none, `cost` (in US
+    /// dollars) also if the model's price is unknown.
     #[serde(rename = "step.completed")]
     StepCompleted {
         step: u32,
@@ -167,6 +144,8 @@ pub enum Body {
         outcome: StepOutcome,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<Usage>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cost: Option<Cost>,
         /// Why the request failed or is sent again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
@@ -189,7 +168,12 @@ pub enum Body {
         discarded: bool,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         provider_state: Option<ProviderState>,
+        #[serde(flatten)]
+        extra: MessageExtra,
     },
+    /// A client replaced the messages that the model sees. The earlier ones stay in the log.
+    #[serde(rename = "messages.replaced")]
+    MessagesReplaced { messages: Vec<ReplacedMessage> },
     /// A message that waits while a turn runs; `message.completed` follows when it is delivered.
     /// `by` is the client that sent it.
     #[serde(rename = "message.queued")]
@@ -203,8 +187,28 @@ pub enum Body {
         by: Option<String>,
     },
 
+    /// A queued message changed; an absent field did not. `by` is the client that changed it.
+    #[serde(rename = "message.edited")]
+    MessageEdited {
+        message_id: MessageId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        parts: Option<Vec<Part>>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        delivery: Option<Delivery>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
+    },
+    /// A queued message was removed; it is not delivered. `by` is the client that removed it.
+    #[serde(rename = "message.removed")]
+    MessageRemoved {
+        message_id: MessageId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
+    },
+
     /// The model requested a tool call; it is pending. `input_text` is the input as the model wrote
-    /// it, if the serialization of `input` differs, for example in its white space.
+    /// it, if the serialization of `input` differs, for example in its white space. `automatic`:
+    /// nuncio made the call, not the model, whose messages do not contain it.
     #[serde(rename = "tool.started")]
     ToolStarted {
         tool_call_id: ToolCallId,
@@ -220,6 +224,8 @@ pub enum Body {
         locations: Vec<Location>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         provider_state: Option<ProviderState>,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        automatic: bool,
     },
     /// Changed fields of a tool call. `content` replaces the content shown so far.
     #[serde(rename = "tool.updated")]
@@ -229,6 +235,8 @@ pub enum Body {
         status: Option<ToolStatus>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         content: Option<Vec<ToolContent>>,
+        #[serde(flatten)]
+        change: ToolChange,
     },
     /// `output` is sent to the model, `content` is shown to users, `details` is the tool's typed
     /// result. `name`, `title` and `category` are those of `tool.started`, here and in the
@@ -251,7 +259,8 @@ pub enum Body {
         effect: Option<String>,
     },
 
-    /// A tool call needs permission. The first answer counts.
+    /// A tool call needs permission. The first answer counts. A request with the name `budget` asks
+    /// whether to continue after a budget is used up; it has no tool call.
     #[serde(rename = "permission.requested")]
     PermissionRequested {
         permission_id: PermissionId,
@@ -263,6 +272,9 @@ pub enum Body {
         options: Vec<PermissionOption>,
         /// Milliseconds since the Unix epoch. The request is denied at this time.
         deadline_ms: u64,
+        /// For a review of changes: the files and hunks that the answer may decide about.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        review: Option<ReviewOffer>,
     },
     /// The decision on a tool call: the answer to a permission request (`permission_id`), or the
     /// result of a rule or the mode (no `permission_id`).
@@ -276,28 +288,116 @@ pub enum Body {
         outcome: PermissionOutcome,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
-        /// A principal, `rule`, `mode`, `deadline` or `disconnect`.
+        /// A principal, `rule`, `mode`, `deadline`, `disconnect`, or the setting `verify.auto`.
         by: String,
         /// The rule that decided, or the session rule that an "always" answer created.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rule: Option<Value>,
     },
 
+    /// nuncio runs the project's checks, because the turn changed files (`verify.auto`). `round` is
+    /// the number of the run in the turn, from 1. The call `tool_call_id` shows the output.
+    #[serde(rename = "verify.started")]
+    VerifyStarted { tool_call_id: ToolCallId, round: u32, commands: Vec<String> },
+    /// The checks ended. `error`: why they could not be run.
+    #[serde(rename = "verify.completed")]
+    VerifyCompleted {
+        tool_call_id: ToolCallId,
+        round: u32,
+        passed: bool,
+        commands: Vec<CheckResult>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
+
     #[serde(rename = "plan.updated")]
     PlanUpdated { entries: Vec<PlanEntry> },
-    /// Usage of one model request. `context_tokens` of the model's `context_window` are in use.
+    /// Usage of one model request, and its cost in US dollars if the model's price is known.
+    /// `context_tokens` of the model's `context_window` are in use.
     #[serde(rename = "usage.updated")]
     UsageUpdated {
         model: String,
         #[serde(flatten)]
         usage: Usage,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cost: Option<Cost>,
         context_tokens: u64,
         context_window: u64,
     },
+    /// Later requests contain a short text instead of these tool outputs. `tokens` is an estimate
+    /// of the tokens saved.
+    #[serde(rename = "context.pruned")]
+    ContextPruned { outputs: Vec<PrunedOutput>, tokens: u64 },
+    /// The model is asked for a summary of the conversation. `context_tokens` is an estimate for
+    /// the conversation before it; `focus` is the emphasis that the user asked for.
+    #[serde(rename = "compaction.started")]
+    CompactionStarted {
+        reason: CompactionReason,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        focus: Option<String>,
+        context_tokens: u64,
+    },
+    /// With the outcome `completed`, later requests contain `summary` and the messages after this
+    /// event instead of the messages before it; during a turn, the user's messages of the turn
+    /// follow the summary. The log keeps all messages. `context_tokens` is an estimate for the
+    /// conversation after the compaction.
+    #[serde(rename = "compaction.completed")]
+    CompactionCompleted {
+        outcome: CompactionOutcome,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        summary: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        context_tokens: Option<u64>,
+        /// Why it failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
+    /// A tool call started a subagent, which works in a session of its own. `background`: the call
+    /// does not wait for it.
+    #[serde(rename = "child.started")]
+    ChildStarted {
+        #[serde(flatten)]
+        child: ChildLabel,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        background: bool,
+    },
+    /// The work of a subagent ended.
+    #[serde(rename = "child.completed")]
+    ChildCompleted {
+        #[serde(flatten)]
+        child: ChildLabel,
+        #[serde(flatten)]
+        end: ChildEnd,
+    },
+    /// A hook ran for a tool call or, without `tool_call_id`, for a model request. `hook` is the
+    /// command. `reason` says why the hook blocked. `error` says why it failed; its setting
+    /// `on_failure` decides what then happens.
+    #[serde(rename = "hook.completed")]
+    HookCompleted {
+        event: HookEvent,
+        hook: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tool_call_id: Option<ToolCallId>,
+        outcome: HookOutcome,
+        duration_ms: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        changed: Option<ChangedCall>,
+    },
+    /// An answer to a permission request raised a limit of the running turn or of the session.
+    #[serde(rename = "budget.raised")]
+    BudgetRaised {
+        #[serde(flatten)]
+        limits: BudgetLimits,
+    },
     #[serde(rename = "mode.changed")]
     ModeChanged { mode: OptionValue<Mode> },
-    /// `code` names the subject of some notices: `repeated_calls` and `repeated_text`. `note` is
-    /// text about it for the model, which later requests contain.
+    /// `code` names the subject of some notices: `repeated_calls`, `repeated_text`, `hook_message`,
+    /// `verify`, `review` and `repository` (context for the model that clients do not show). `note`
+    /// is text about it for the model, which later requests contain.
     #[serde(rename = "notice")]
     Notice {
         severity: Severity,
@@ -328,7 +428,15 @@ impl PartialEq for UnknownEvent {
     }
 }
 
+/// Code of the notice whose note describes the repository for the model.
+pub(crate) const REPOSITORY: &str = "repository";
+
 impl Body {
+    /// Returns whether the event only has context for the model, which clients do not show.
+    pub(crate) fn is_context(&self) -> bool {
+        matches!(self, Body::Notice { code: Some(code), .. } if code == REPOSITORY)
+    }
+
     /// A notice with a description.
     pub(crate) fn notice(severity: Severity, title: impl Into<String>, description: impl Into<String>) -> Body {
         Body::Notice { severity, title: title.into(), description: Some(description.into()), code: None, note: None }

@@ -1,11 +1,14 @@
 //! The HTTP server. Serves the method table over REST and JSON-RPC, events as server-sent events,
 //! and the web console. The server shares its sessions with the other transports of the process.
 
+mod address_file;
 mod auth;
 mod call;
 mod connection;
 mod files;
+mod hook;
 mod idempotency;
+mod mcp;
 mod metrics;
 mod params;
 mod pending_connections;
@@ -35,6 +38,8 @@ use tokio_util::task::TaskTracker;
 use crate::api::App;
 use crate::error::{Error, Result};
 use crate::limits;
+use address_file::AddressFile;
+pub(crate) use address_file::running_server;
 use auth::Auth;
 use connection::Transport;
 use metrics::GaugeGuard;
@@ -64,6 +69,8 @@ pub(crate) struct HttpServer {
     tls: Option<tokio_rustls::TlsAcceptor>,
     state: Arc<AppState>,
     token: String,
+    /// Absent if the file could not be written.
+    address_file: Option<AddressFile>,
 }
 
 impl HttpServer {
@@ -92,9 +99,21 @@ impl HttpServer {
                 .hint("choose another --http ADDR, or stop the process that listens there")
                 .source(error)
         })?;
+        let address = listener.local_addr().map_err(|error| Error::io("reading the listener's address", error))?;
+        app.services.listens_at(address, tls.is_some());
         let auth = Auth::new(tokens, options.hosts, options.origins, options.roots.into());
         let state = Arc::new(AppState::new(app, auth));
-        Ok(HttpServer { listener, tls, state, token })
+        let mut server = HttpServer { listener, tls, state, token, address_file: None };
+        let created = server.url_here().and_then(|url| AddressFile::create(&server.state.app.places.data, &url));
+        // Only the hooks of terminal clients need the file.
+        server.address_file = created.inspect_err(|error| tracing::warn!(%error, "the server's address is not stored")).ok();
+        Ok(server)
+    }
+
+    /// The URL of the server for programs on this machine.
+    fn url_here(&self) -> Result<String> {
+        let url = self.url()?;
+        Ok(url.replace("://0.0.0.0:", "://127.0.0.1:").replace("://[::]:", "://[::1]:"))
     }
 
     /// The URL of the server: `http://ADDRESS` or `https://ADDRESS`.
@@ -113,7 +132,7 @@ impl HttpServer {
     /// running turns, cancels the remaining turns, and closes each event stream after its last
     /// event.
     pub(crate) async fn serve(self, stop: CancellationToken) {
-        let HttpServer { listener, tls, state, .. } = self;
+        let HttpServer { listener, tls, state, address_file, .. } = self;
         let connections = TaskTracker::new();
         let slots = Arc::new(Semaphore::new(connections_max()));
         let pending_connections = Arc::new(PendingConnections::default());
@@ -159,7 +178,7 @@ impl HttpServer {
         // Turns are refused before the listener closes: once connections are refused, no new turn
         // starts.
         state.app.refuse_turns();
-        drop(listener);
+        drop((listener, address_file));
         state.app.drain(Duration::from_secs(state.app.services.user.settings.http.drain_s)).await;
         state.ending.cancel();
         closing.cancel();

@@ -55,8 +55,8 @@ pub(crate) const FORWARD_PAUSE: Duration = Duration::from_millis(5);
 /// How long the owner of a session may take to answer a call that does not run a turn, or to end a
 /// cancelled turn.
 pub(crate) const FORWARD_ANSWER: Duration = Duration::from_secs(30);
-/// How long the owner of an idle session may take to release it.
-pub(crate) const FORWARD_RELEASE: Duration = Duration::from_secs(2);
+/// How long the owner of an idle session may take to end its agent and to release it.
+pub(crate) const FORWARD_RELEASE: Duration = Duration::from_secs(5);
 /// How long a permission request waits for a client that can answer it, after the session was
 /// taken: clients of other processes attend it again within this time.
 pub(crate) const RESPONDER_WAIT: Duration = Duration::from_millis(250);
@@ -79,9 +79,18 @@ pub const ARTIFACTS_KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
 /// removed.
 pub const ARTIFACTS_BYTES_MAX: u64 = 256 << 20;
 
-/// Maximum number of model requests per turn. At the limit, the turn stops with
-/// `max_turn_requests`.
-pub(crate) const TURN_REQUESTS_MAX: u32 = 200;
+/// Default of the setting `budget.max_requests`: model requests per turn.
+pub(crate) const TURN_REQUESTS_MAX: u64 = 200;
+/// A compaction must replace at least one of this number of the conversation's parts.
+pub(crate) const COMPACTION_SHARE_MIN: usize = 4;
+/// The part of the context window that is left free for the summary: one of this number.
+pub(crate) const COMPACTION_RESERVE_SHARE: u64 = 5;
+/// Maximum number of requests for one summary.
+pub(crate) const COMPACTION_REQUESTS_MAX: u32 = 3;
+/// Number of incomplete or empty answers to these requests after which a compaction fails.
+pub(crate) const UNUSABLE_SUMMARIES_MAX: u32 = 2;
+/// Maximum length of a summary; the rest is cut off.
+pub(crate) const SUMMARY_BYTES_MAX: usize = 64 << 10;
 /// Tool calls of one answer that take longer than this are no repetition: they may wait for
 /// something.
 pub(crate) const REPEATED_ROUND_TIME: Duration = Duration::from_secs(10);
@@ -226,6 +235,35 @@ pub(crate) const BASH_TIMEOUT_MS_MAX: u64 = 600_000;
 pub(crate) const SHELL_EXPORTED_BYTES_MAX: usize = 32 << 10;
 /// Maximum number of concurrent background jobs per session.
 pub(crate) const JOBS_MAX: usize = 8;
+/// Maximum number of sessions above the session of a subagent, including those of the processes
+/// that started nuncio.
+pub(crate) const SUBAGENT_DEPTH_MAX: u32 = 3;
+/// Maximum number of concurrent subagents per session.
+pub(crate) const SUBAGENTS_SESSION_MAX: usize = 16;
+/// Maximum number of concurrent subagents per process.
+pub(crate) const SUBAGENTS_MAX: usize = 64;
+/// Maximum number of model requests per turn of a subagent.
+pub(crate) const SUBAGENT_REQUESTS_MAX: u64 = 100;
+/// Interval at which a running subagent is shown in its parent's tool call.
+pub(crate) const SUBAGENT_UPDATE: Duration = Duration::from_millis(250);
+/// Maximum size of a subagent's text that is shown while it runs, in bytes.
+pub(crate) const SUBAGENT_LINE_BYTES_MAX: usize = 500;
+/// Maximum size of a subagent's answer that its parent receives, in bytes.
+pub(crate) const SUBAGENT_ANSWER_BYTES_MAX: usize = 32 << 10;
+/// Maximum number of tasks that run concurrently for a client of `nuncio mcp serve`.
+pub(crate) const DELEGATIONS_MAX: usize = 16;
+/// Maximum size of the message of a permission request of `nuncio mcp serve`, in bytes.
+pub(crate) const ELICITATION_BYTES_MAX: usize = 64 << 10;
+/// Maximum number of sessions that a client of `nuncio mcp serve` can continue.
+pub(crate) const DELEGATED_SESSIONS_MAX: usize = 1_000;
+/// Maximum time of a call to nuncio's MCP server.
+pub(crate) const MCP_SERVED_CALL_MAX: Duration = Duration::from_secs(3600);
+/// Maximum number of agent definitions for a session, and of files that are read in one directory.
+pub(crate) const AGENT_DEFINITIONS_MAX: usize = 64;
+/// Maximum length of the description of an agent in the tool's description, in characters.
+pub(crate) const AGENT_DESCRIPTION_CHARS_MAX: usize = 300;
+/// Maximum number of child sessions that the view of a session lists.
+pub(crate) const CHILDREN_LISTED_MAX: usize = 200;
 /// Maximum number of background jobs that a session remembers, including jobs that have ended.
 pub(crate) const JOBS_KEPT_MAX: usize = 2 * JOBS_MAX;
 /// Maximum size of a background job's latest output that is kept in memory, in bytes. The job's
@@ -257,6 +295,33 @@ pub(crate) const BASH_UPDATE: Duration = Duration::from_millis(100);
 /// Maximum size of the output tail that is shown while a command runs, in bytes.
 pub(crate) const BASH_LIVE_BYTES_MAX: usize = 8 << 10;
 
+/// Default time limit of one check command (`verify.timeout_s`).
+pub(crate) const VERIFY_TIMEOUT: Duration = Duration::from_secs(600);
+/// Default number of runs of the check commands in one turn (`verify.max_rounds`).
+pub(crate) const VERIFY_ROUNDS: u32 = 3;
+/// Maximum number of check commands of one call of `verify`.
+pub(crate) const VERIFY_COMMANDS_MAX: usize = 20;
+/// Maximum size of the failing part of one check command's output, in bytes.
+pub(crate) const VERIFY_PART_BYTES_MAX: usize = 8 << 10;
+/// Maximum size of all failing parts in one result of `verify`, in bytes.
+pub(crate) const VERIFY_RESULT_BYTES_MAX: usize = 24 << 10;
+/// Maximum size of one line of a failing part, in bytes.
+pub(crate) const VERIFY_LINE_BYTES_MAX: usize = 400;
+/// Number of changed files that an error about an unclean working tree names.
+pub(crate) const DIRTY_FILES_SHOWN: usize = 5;
+/// Maximum size of the former contents that are kept for the review of a turn's changes, in bytes.
+/// Further files are not reviewed.
+pub(crate) const REVIEW_BYTES_MAX: usize = 64 << 20;
+/// Maximum size of the texts that a review shows, in bytes. Further files are only named.
+pub(crate) const REVIEW_SHOWN_BYTES_MAX: usize = 4 << 20;
+/// Maximum size of the diffs in the note to the model about a review, in bytes.
+pub(crate) const REVIEW_NOTE_BYTES_MAX: usize = 4 << 10;
+/// Maximum number of files in a review.
+pub(crate) const REVIEW_FILES_MAX: usize = 500;
+/// Maximum number of files whose state is compared to detect changes by commands. With more files,
+/// every command counts as a change.
+pub(crate) const CHANGE_SCAN_FILES_MAX: usize = 200_000;
+
 /// How long a client may take to read or write a file.
 pub(crate) const CLIENT_FILE: Duration = Duration::from_secs(5);
 /// Largest file that is requested from a client, in bytes.
@@ -272,6 +337,30 @@ pub(crate) const GIT_READ: Duration = Duration::from_secs(30);
 pub(crate) const GIT_CHANGE: Duration = Duration::from_secs(120);
 /// Timeout of one git command that undoes a failed change.
 pub(crate) const GIT_UNDO: Duration = Duration::from_secs(10);
+/// Timeout of creating a git worktree, including the hooks of the repository.
+pub(crate) const WORKTREE_CREATE: Duration = Duration::from_secs(600);
+/// Timeout of one setup command of a new git worktree.
+pub(crate) const WORKTREE_SETUP: Duration = Duration::from_secs(600);
+/// Maximum length of the name of a git worktree, in characters.
+pub(crate) const WORKTREE_NAME_CHARS_MAX: usize = 64;
+/// Maximum size of the metadata of a workspace, as JSON in bytes.
+pub(crate) const WORKTREE_METADATA_BYTES_MAX: usize = 16 << 10;
+/// Maximum length of the repository's name in the directory of its worktrees, in characters.
+pub(crate) const WORKTREE_PROJECT_CHARS_MAX: usize = 40;
+/// Maximum number of git worktrees that are listed.
+pub(crate) const WORKTREES_MAX: usize = 1_000;
+/// Maximum number of git worktrees that are inspected concurrently.
+pub(crate) const WORKTREES_INSPECTED_MAX: usize = 4;
+/// Maximum number of files and directories of a git worktree that are counted.
+pub(crate) const WORKTREE_ENTRIES_MAX: usize = 2_000_000;
+/// Maximum number of paths of each kind, and of commits, in the state of a git worktree.
+pub(crate) const WORKTREE_PATHS_SHOWN_MAX: usize = 100;
+/// Maximum length of the diff of a git worktree, in bytes.
+pub(crate) const WORKTREE_DIFF_BYTES_MAX: usize = 256 << 10;
+/// Maximum number of agents in a comparison.
+pub(crate) const COMPARED_AGENTS_MAX: usize = 8;
+/// Maximum number of processes, and of sessions, in the state of a git worktree.
+pub(crate) const WORKTREE_PROCESSES_MAX: usize = 100;
 /// Maximum total length of the paths on one git command line, in bytes.
 pub(crate) const GIT_PATHS_BYTES_MAX: usize = 64 << 10;
 /// Maximum size of the output of one git command, in bytes.
@@ -375,6 +464,112 @@ pub(crate) const GREP_HEAP_BYTES_MAX: usize = 64 << 20;
 /// Maximum number of bytes that `grep` shows of one line.
 pub(crate) const GREP_LINE_BYTES_MAX: usize = 500;
 
+/// Default of `tools.mcp_wait_s`.
+pub(crate) const MCP_START_WAIT: Duration = Duration::from_secs(10);
+/// Default of `tools.mcp_tokens`.
+pub(crate) const MCP_SPECS_TOKENS: usize = 8_000;
+/// Timeout for the initialization of an MCP server, with the lists of its tools and prompts.
+pub(crate) const MCP_START: Duration = Duration::from_secs(60);
+/// Maximum time that a user needs to sign in to an MCP server.
+pub(crate) const MCP_LOGIN: Duration = Duration::from_secs(600);
+/// Maximum number of connections to the listener of a sign-in to an MCP server.
+pub(crate) const MCP_LOGIN_CONNECTIONS_MAX: usize = 16;
+/// Timeout of reading a request, and of writing its response, during a sign-in to an MCP server.
+pub(crate) const MCP_LOGIN_REQUEST: Duration = Duration::from_secs(30);
+/// Maximum length of the head of a request during a sign-in to an MCP server, in bytes.
+pub(crate) const MCP_LOGIN_HEAD_BYTES_MAX: usize = 16 << 10;
+/// Maximum time to wait until another process has refreshed the tokens of an MCP server.
+pub(crate) const MCP_TOKEN_LOCK: Duration = Duration::from_secs(30);
+/// Interval of the attempts to lock the tokens of an MCP server.
+pub(crate) const MCP_TOKEN_LOCK_POLL: Duration = Duration::from_millis(20);
+/// Default of `mcp.NAME.timeout_s`.
+pub(crate) const MCP_CALL_DEFAULT: Duration = Duration::from_secs(120);
+/// Maximum time of a call to an MCP server that reports progress.
+pub(crate) const MCP_CALL_MAX: Duration = Duration::from_secs(3600);
+/// How long a call waits for an MCP server that is starting or restarting.
+pub(crate) const MCP_CALL_START: Duration = Duration::from_secs(30);
+/// How long a cancelled call waits until its cancellation is sent to the MCP server.
+pub(crate) const MCP_CANCEL: Duration = Duration::from_millis(500);
+/// Timeout for the end of an MCP server after its input is closed. Then its processes are killed.
+pub(crate) const MCP_GOODBYE: Duration = Duration::from_millis(500);
+/// How long the rest of the output of an MCP server is read after its process has ended.
+pub(crate) const MCP_REST: Duration = Duration::from_millis(500);
+/// Maximum number of restarts of an MCP server whose runs are shorter than [`MCP_STABLE`]. After
+/// that, the server stays off.
+pub(crate) const MCP_RESTARTS_MAX: u32 = 5;
+/// Delay before the first restart of an MCP server. It doubles with each further restart.
+pub(crate) const MCP_RESTART: Duration = Duration::from_millis(250);
+/// A run of an MCP server of this length resets the number of its restarts.
+pub(crate) const MCP_STABLE: Duration = Duration::from_secs(60);
+/// Maximum number of concurrent MCP servers of a process.
+pub(crate) const MCP_SERVERS_MAX: usize = 256;
+/// Maximum size of a message of an MCP server, in bytes. Larger messages are dropped.
+pub(crate) const MCP_MESSAGE_BYTES_MAX: usize = 32 << 20;
+/// Maximum number of tools, of prompts and of resources that are read from one MCP server.
+pub(crate) const MCP_ITEMS_MAX: usize = 2_000;
+/// Maximum number of pages of a list of an MCP server.
+pub(crate) const MCP_PAGES_MAX: usize = 100;
+/// Maximum length of the description of an MCP server's tool, in characters.
+pub(crate) const MCP_DESCRIPTION_CHARS_MAX: usize = 2_000;
+/// Maximum length of the name of an MCP server's tool, which all providers accept.
+pub(crate) const MCP_NAME_CHARS_MAX: usize = 64;
+/// Maximum length of a line of an MCP server's stderr that is logged, in bytes.
+pub(crate) const MCP_LOG_LINE_BYTES_MAX: usize = 1_000;
+/// Maximum number of lines of stderr that are logged of one run of an MCP server.
+pub(crate) const MCP_LOG_LINES_MAX: usize = 1_000;
+/// Maximum number of progress reports that are kept for calls that are not registered yet.
+pub(crate) const MCP_PROGRESS_EARLY_MAX: usize = 64;
+/// Maximum size of an image in the result of an MCP tool, in base64 characters. Larger images are
+/// stored as artifacts.
+pub(crate) const MCP_IMAGE_CHARS_MAX: usize = 5 << 20;
+/// Maximum size of the texts in the result of an MCP call, in bytes. Further texts are stored as
+/// artifacts.
+pub(crate) const MCP_RESULT_TEXT_BYTES_MAX: usize = 2 * BASH_MODEL_BYTES_MAX;
+/// Maximum size of the images in the result of an MCP call, in base64 characters. Further images
+/// are stored as artifacts.
+pub(crate) const MCP_RESULT_IMAGE_CHARS_MAX: usize = 2 * MCP_IMAGE_CHARS_MAX;
+/// Maximum number of parts of the result of an MCP call. Further parts are left out.
+pub(crate) const MCP_RESULT_PARTS_MAX: usize = 100;
+/// Maximum size of the structured content in the details of an MCP call, in bytes. Larger content
+/// is stored as an artifact.
+pub(crate) const MCP_STRUCTURED_BYTES_MAX: usize = 64 << 10;
+/// Maximum size of an address, a name or a description in the result of an MCP call, in bytes.
+pub(crate) const MCP_FIELD_BYTES_MAX: usize = 2_000;
+/// Maximum length of the file name extension of an artifact, which an MCP server chooses.
+pub(crate) const MCP_EXTENSION_CHARS_MAX: usize = 10;
+/// Maximum size of an error message of an MCP server, in bytes.
+pub(crate) const MCP_ERROR_BYTES_MAX: usize = 4 << 10;
+/// Maximum size of a progress report of an MCP server that is shown, in bytes.
+pub(crate) const MCP_PROGRESS_BYTES_MAX: usize = 1_000;
+/// Maximum number of new and of removed tools of an MCP server that a notice names.
+pub(crate) const MCP_NAMES_SHOWN: usize = 50;
+/// Minimum time between two requests for the lists of an MCP server.
+pub(crate) const MCP_LIST_INTERVAL: Duration = Duration::from_secs(1);
+/// Maximum number of characters of the arguments in the title of an MCP call.
+pub(crate) const MCP_TITLE_CHARS_MAX: usize = 80;
+/// Maximum size of the texts of a prompt or resource of an MCP server that becomes part of a
+/// message, in bytes.
+pub(crate) const MCP_PROMPT_BYTES_MAX: usize = 256 << 10;
+/// Maximum number of resources of MCP servers that a message attaches.
+pub(crate) const MCP_ATTACHED_MAX: usize = 8;
+/// Maximum number of requests of MCP servers that wait during a tool call, and of requests to the
+/// model in one call.
+pub(crate) const MCP_REQUESTS_MAX: usize = 16;
+/// Maximum size of the message and the schema of a form of an MCP server, in bytes.
+pub(crate) const MCP_FORM_BYTES_MAX: usize = 64 << 10;
+/// Maximum number of values of a field that a permission request offers as options.
+pub(crate) const MCP_FORM_OPTIONS_MAX: usize = 20;
+/// Maximum length of the name of such an option, in characters.
+pub(crate) const MCP_FORM_OPTION_CHARS_MAX: usize = 100;
+/// Maximum size of the messages of a request of an MCP server to the model, in bytes.
+pub(crate) const MCP_SAMPLING_BYTES_MAX: usize = 256 << 10;
+/// Maximum number of tokens of the answer to such a request.
+pub(crate) const MCP_SAMPLING_TOKENS_MAX: u32 = 8_192;
+/// Estimated size of a token of such an answer, in bytes.
+pub(crate) const MCP_SAMPLING_TOKEN_BYTES: usize = 4;
+/// Maximum number of tools in a result of `mcp_search`.
+pub(crate) const MCP_SEARCH_RESULTS_MAX: usize = 10;
+
 /// Maximum number of restarts of a language server that crashes. After that, the server stays off.
 pub(crate) const LSP_RESTARTS_MAX: u32 = 3;
 /// Maximum number of concurrent language servers.
@@ -421,6 +616,13 @@ pub(crate) const SESSION_IDLE_LOOK: Duration = Duration::from_secs(60);
 pub(crate) const CAPACITY_WAIT: Duration = Duration::from_millis(100);
 /// Minimum pause between two event reads for a client that follows all sessions.
 pub(crate) const FOLLOW_ALL_PAUSE: Duration = Duration::from_millis(10);
+/// Time between a change of the status of agents and its read for a client that follows it.
+pub(crate) const STATUS_PAUSE: Duration = Duration::from_millis(50);
+/// Interval at which the status of agents is read without a commit, for sessions that are opened
+/// and closed without an event.
+pub(crate) const STATUS_RECHECK: Duration = Duration::from_secs(2);
+/// Maximum number of sessions of other processes in the status of agents.
+pub(crate) const STATUS_EXTERNAL_MAX: usize = 1000;
 /// Maximum total size of the attachments that one message embeds, in bytes.
 pub(crate) const MESSAGE_ATTACHMENTS_BYTES_MAX: usize = 20 << 20;
 /// How long the deletion event of a session is kept for clients that follow all sessions.
@@ -512,6 +714,64 @@ pub(crate) const WALK_THREADS_MAX: usize = 12;
 pub(crate) const INSTRUCTION_BYTES_MAX: usize = 32 << 10;
 /// Maximum total size of all instruction files, in bytes.
 pub(crate) const INSTRUCTIONS_BYTES_MAX: usize = 64 << 10;
+/// Maximum number of instruction files, including those that others import.
+pub(crate) const INSTRUCTION_FILES_MAX: usize = 64;
+/// Maximum depth of imports in instruction files.
+pub(crate) const IMPORT_DEPTH_MAX: usize = 5;
+/// Maximum time to extract the text of a PDF document.
+pub(crate) const PDF_TIME_MAX: Duration = Duration::from_secs(10);
+/// Maximum size of a decompressed page of a PDF document, in bytes.
+pub(crate) const PDF_PAGE_BYTES_MAX: usize = 16 << 20;
+/// Maximum size of the text of a PDF document, in bytes.
+pub(crate) const PDF_TEXT_BYTES_MAX: usize = 256 << 10;
+/// Maximum length of the type of a custom message, in characters.
+pub(crate) const CUSTOM_TYPE_CHARS_MAX: usize = 100;
+/// Maximum number of files of slash commands, and of skills.
+pub(crate) const PROMPT_FILES_MAX: usize = 200;
+/// Maximum length of the description of a skill or a slash command, in characters.
+pub(crate) const SKILL_DESCRIPTION_CHARS_MAX: usize = 500;
+/// Maximum size of the list of skills in the system prompt, in bytes (about 2000 tokens).
+pub(crate) const SKILLS_BYTES_MAX: usize = 8 << 10;
+/// Default size of the description of a repository in the first request of a session, in tokens.
+pub(crate) const BUNDLE_TOKENS: usize = 1_500;
+/// Maximum size of that description, in tokens.
+pub(crate) const BUNDLE_TOKENS_MAX: usize = 20_000;
+/// How long the first request of a session may wait for the description. It has what was found by
+/// then.
+pub(crate) const BUNDLE_TIME: Duration = Duration::from_millis(300);
+/// Maximum number of files that are found for the description.
+pub(crate) const BUNDLE_FILES_MAX: usize = 50_000;
+/// Maximum number of entries of the top directory in the description.
+pub(crate) const BUNDLE_ENTRIES_MAX: usize = 200;
+/// Maximum number of languages in the description.
+pub(crate) const BUNDLE_LANGUAGES_MAX: usize = 6;
+/// Maximum number of files in the description that fit the prompt.
+pub(crate) const BUNDLE_RELEVANT_MAX: usize = 40;
+/// Maximum number of definitions of each of these files.
+pub(crate) const BUNDLE_DEFINITIONS_MAX: usize = 3;
+/// Maximum number of words of a prompt that are compared with the files.
+pub(crate) const BUNDLE_WORDS_MAX: usize = 500;
+/// Default timeout of a hook.
+pub(crate) const HOOK: Duration = Duration::from_secs(5);
+/// Maximum timeout of a hook.
+pub(crate) const HOOK_MAX: Duration = Duration::from_secs(600);
+/// How long a hook may take to end after its timeout or a cancellation. Then its result is not
+/// awaited.
+pub(crate) const HOOK_END: Duration = Duration::from_secs(5);
+/// Maximum size of the request to a hook, in bytes.
+pub(crate) const HOOK_REQUEST_BYTES_MAX: usize = 16 << 20;
+/// Maximum size of the answer of a hook, in bytes.
+pub(crate) const HOOK_ANSWER_BYTES_MAX: usize = 16 << 20;
+/// Maximum size of the error output of a hook that is read, in bytes. The rest is discarded.
+pub(crate) const HOOK_ERROR_BYTES_MAX: usize = 4 << 10;
+/// Maximum length of a hook's command in events, in characters.
+pub(crate) const HOOK_NAME_CHARS_MAX: usize = 100;
+/// Maximum size of the note about a changed input in the result of a tool call, in bytes.
+pub(crate) const HOOK_INPUT_BYTES_MAX: usize = 1 << 10;
+/// Maximum size of a message of a hook to the model, in bytes. The rest is cut.
+pub(crate) const HOOK_MESSAGE_BYTES_MAX: usize = 16 << 10;
+/// Maximum number of messages of one run of a hook. The others are dropped.
+pub(crate) const HOOK_MESSAGES_MAX: usize = 8;
 /// Timeout of an `api_key_command`.
 pub(crate) const KEY_COMMAND: Duration = Duration::from_secs(10);
 
@@ -589,3 +849,78 @@ pub(crate) const DOCTOR_MODEL: Duration = Duration::from_secs(30);
 pub(crate) const KEY_BYTES_MAX: usize = 16 << 10;
 /// Maximum number of threads for blocking work: file and store access.
 pub(crate) const BLOCKING_THREADS_MAX: usize = 32;
+
+/// Default of the setting `agents.idle_ttl_s`.
+pub(crate) const AGENT_IDLE: Duration = Duration::from_secs(600);
+/// Maximum time until a hosted agent that was started answers its first requests.
+pub(crate) const AGENT_START: Duration = Duration::from_secs(60);
+/// Maximum time until a hosted agent answers a request that is not a prompt.
+pub(crate) const AGENT_REQUEST: Duration = Duration::from_secs(30);
+/// Time until a hosted agent must have ended a cancelled turn. Then its process is ended.
+pub(crate) const AGENT_CANCEL: Duration = Duration::from_secs(5);
+/// Time that a hosted agent gets to exit after its standard input was closed.
+pub(crate) const AGENT_GOODBYE: Duration = Duration::from_secs(2);
+/// Time after a cancelled turn until the processes that a hosted agent started during the turn must
+/// have ended. Then the agent is ended with all its processes.
+pub(crate) const AGENT_LEFTOVER: Duration = Duration::from_secs(2);
+/// How often the processes of a hosted agent are listed after a cancelled turn.
+pub(crate) const AGENT_LEFTOVER_POLL: Duration = Duration::from_millis(50);
+/// The delay before a hosted agent is started again, after a first failure. It doubles with each
+/// failure up to [`AGENT_RESTART_MAX`].
+pub(crate) const AGENT_RESTART: Duration = Duration::from_secs(1);
+/// Maximum delay before a hosted agent is started again.
+pub(crate) const AGENT_RESTART_MAX: Duration = Duration::from_secs(30);
+/// Maximum number of messages of a hosted agent that wait for the turn.
+pub(crate) const AGENT_MESSAGES_QUEUED_MAX: usize = 256;
+/// Maximum size of the end of a hosted agent's standard error that is kept, in bytes.
+pub(crate) const AGENT_STDERR_BYTES_MAX: usize = 8 << 10;
+/// Maximum size of the output of a hosted agent's tool call that is recorded, in bytes.
+pub(crate) const AGENT_OUTPUT_BYTES_MAX: usize = 256 << 10;
+/// Number of paths in the title of a hosted agent's tool call.
+pub(crate) const AGENT_PATHS_SHOWN: usize = 3;
+/// Size at which a message of a hosted agent is recorded, in bytes. Its rest is another message.
+pub(crate) const AGENT_MESSAGE_BYTES_MAX: usize = 1 << 20;
+/// Maximum number of options, commands, plan entries and parts of a call of a hosted agent.
+pub(crate) const AGENT_ITEMS_MAX: usize = 500;
+/// Time to wait for an explanation on the standard error of an agent that answered nothing.
+pub(crate) const AGENT_STDERR: Duration = Duration::from_millis(200);
+/// Interval of the attempts to read it.
+pub(crate) const AGENT_STDERR_POLL: Duration = Duration::from_millis(5);
+/// Maximum time of one request that finds out whether the server of a hosted agent answers.
+pub(crate) const AGENT_PROBE: Duration = Duration::from_millis(500);
+/// Number of ports that are tried for the server of a hosted agent.
+pub(crate) const AGENT_PORTS_MAX: usize = 5;
+/// Maximum time without a byte of an agent's event stream, which has an event every 10 s.
+pub(crate) const AGENT_EVENTS_IDLE: Duration = Duration::from_secs(30);
+/// The delay before a closed event stream of an agent is opened again.
+pub(crate) const AGENT_RECONNECT: Duration = Duration::from_millis(100);
+/// How long a turn goes on after its agent reported that it is idle, for reports that come later.
+pub(crate) const AGENT_SETTLE: Duration = Duration::from_secs(2);
+/// Maximum number of commands of a hosted agent that run, and that wait, in its turn.
+pub(crate) const AGENT_COMMANDS_MAX: usize = 8;
+/// How long a permission request waits for the input of its call.
+pub(crate) const AGENT_CALL_INPUT: Duration = Duration::from_secs(1);
+/// Maximum size of a response of an agent's server, in bytes.
+pub(crate) const AGENT_RESPONSE_BYTES_MAX: usize = 32 << 20;
+/// Maximum number of an agent's messages that are read after a reconnection.
+pub(crate) const AGENT_MESSAGES_READ_MAX: usize = 200;
+
+/// Maximum number of terminal clients of agents whose status is kept.
+pub(crate) const TERMINALS_MAX: usize = 256;
+/// Maximum size of a hook request of a terminal client, in bytes.
+pub(crate) const HOOK_BYTES_MAX: usize = 4 << 20;
+/// Maximum length of the session id in a hook request, in bytes.
+pub(crate) const HOOK_SESSION_BYTES_MAX: usize = 128;
+/// Interval at which the transcript of a working terminal client is read.
+pub(crate) const TRANSCRIPT_POLL: Duration = Duration::from_millis(200);
+/// Maximum number of bytes that are read from the end of a transcript.
+pub(crate) const TRANSCRIPT_BYTES_MAX: u64 = 64 << 10;
+/// Time without a hook and without a change of the transcript after which a busy terminal client
+/// counts as idle: longer than its commands may run.
+pub(crate) const TERMINAL_SILENT: Duration = Duration::from_secs(15 * 60);
+/// Time without a hook after which the status of a terminal client is forgotten.
+pub(crate) const TERMINAL_KEPT: Duration = Duration::from_secs(24 * 3600);
+/// How long a server may take to accept the first hook request of a terminal client.
+pub(crate) const HOOK_ACCEPTED: Duration = Duration::from_secs(1);
+/// Seconds that a terminal client waits for the response to a hook request.
+pub(crate) const HOOK_TIMEOUT_S: u64 = 5;

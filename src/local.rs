@@ -1,14 +1,16 @@
 //! The in-process transport: a client in this process calls methods of the method table and follows
 //! events.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::{
-    App, CallContext, Client, ClientRole, EventStream, FollowChange, FollowParams, Method, Reply, StreamItem, method,
+    App, CallContext, Client, ClientRole, EventStream, FollowChange, FollowParams, Method, MethodRow, Reply, StreamItem, method,
 };
 use crate::error::{Error, Result};
 use crate::event::Event;
@@ -27,6 +29,20 @@ impl LocalClient {
         let mut client = Client::new(principal, app.cwd.clone());
         client.needs_own_process = app.services.overrides.apply_to_process();
         LocalClient { app, client: Arc::new(client) }
+    }
+
+    /// Creates a client with the controller role and access to `roots`. Relative paths are resolved
+    /// against `cwd`.
+    pub(crate) fn limited(app: Arc<App>, principal: &str, cwd: PathBuf, roots: Arc<[PathBuf]>) -> LocalClient {
+        let id = Client::new(principal, cwd.clone()).id;
+        let mut client = Client::limited(principal, ClientRole::Controller, Some(roots));
+        (client.id, client.local, client.data) = (id, Some(cwd), app.places.data.clone());
+        LocalClient { app, client: Arc::new(client) }
+    }
+
+    /// Returns an error unless the client has access to a directory.
+    pub(crate) fn require_dir(&self, directory: &Path) -> Result<()> {
+        self.client.require_dir(directory)
     }
 
     /// Calls a method and returns its result.
@@ -59,6 +75,13 @@ impl LocalClient {
         let Reply { result, after, follow, stream } = row.run(cx, serde_json::to_value(params).map_err(invalid)?).await?;
         let result = result.and_then(|result| serde_json::from_value(result).map_err(invalid));
         Ok(Reply { result, after, follow, stream })
+    }
+
+    /// Calls the method of a row of the method table, with params and a result in JSON.
+    pub(crate) async fn call_row(&self, row: &MethodRow, params: Value, cancel: CancellationToken) -> Result<Value> {
+        let cx = CallContext::new(self.app.clone(), self.client.clone(), cancel);
+        let _answered = cx.answered.clone().drop_guard();
+        row.run(cx, params).await?.result
     }
 
     /// Follows the events of a session after seq `after`. If `answers` is true, the client counts
@@ -96,7 +119,7 @@ impl LocalEvents {
         loop {
             match self.stream.next(&self.live).await? {
                 Some(StreamItem::Events(events)) => return Ok(events.into_iter().map(|(_, event)| event).collect()),
-                Some(StreamItem::Synced(_)) => {}
+                Some(StreamItem::Synced(_) | StreamItem::Status(_)) => {}
                 None => return Err(Error::not_found("the session was deleted")),
             }
         }

@@ -6,6 +6,7 @@ mod block;
 mod diff;
 pub mod edit;
 mod edit_error;
+mod hunks;
 mod indentation;
 mod lines;
 mod locate;
@@ -15,3 +16,4 @@ mod splice;
 
 pub(crate) use diff::Diff;
 pub use diff::{Side, unified_diff};
+pub(crate) use hunks::{DiffHunk, HunkChoice, hunks, line_text, merge};

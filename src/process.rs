@@ -7,11 +7,14 @@ mod command;
 mod exported;
 mod fork_server;
 mod fork_server_handle;
+mod git;
+mod in_directory;
 mod launcher;
 mod masked;
 mod oom;
 mod order;
 mod private;
+mod replace;
 mod report;
 mod sandbox;
 mod signals;
@@ -21,16 +24,19 @@ mod tree;
 
 use std::io;
 
-pub use child::Child;
-pub(crate) use child::Ending;
+pub use child::{Child, Output};
+pub(crate) use child::{Ending, ProcessTree};
 pub use command::Command;
 pub(crate) use command::CommandKind;
 pub(crate) use exported::ExportedChange;
 pub use fork_server::helper_main;
 pub use fork_server_handle::HELPER;
+pub(crate) use git::{NO_GIT_HOOKS, SAFE_GIT_SETTINGS};
+pub(crate) use in_directory::{RunningProcess, processes_in};
 pub use launcher::ProcessLauncher;
 pub use report::ExitStatus;
 pub use sandbox::Sandbox;
+pub(crate) use tree::StartTime;
 
 /// Returns the resident memory of this process (proc(5), /proc/self/statm).
 pub(crate) fn resident_bytes() -> Option<u64> {

@@ -1,11 +1,15 @@
 //! Sessions: the event log, the state computed from it, ownership, and the running turn.
 
 pub(crate) mod agent;
+mod ancestor;
 mod artifacts;
 pub(crate) mod attached_clients;
 pub(crate) mod broker;
+mod budget;
 mod capacity;
+mod children;
 mod close;
+pub mod context_report;
 mod external;
 pub(crate) mod files;
 mod follow;
@@ -16,13 +20,18 @@ mod log;
 pub(crate) mod message;
 mod metrics;
 mod open;
+pub(crate) mod open_items;
 mod owners;
 mod ownership;
+mod permission_request;
 pub(crate) mod prompts;
 pub(crate) mod queue;
+mod queued_messages;
 mod registration;
 mod run;
+mod running_children;
 mod sessions;
+mod spending;
 pub(crate) mod state;
 pub(crate) mod summary;
 mod tail;
@@ -30,21 +39,25 @@ mod title;
 pub(crate) mod turn;
 mod turn_queue;
 pub(crate) mod turns;
+mod work_view;
 mod writer;
 
-pub use agent::{Agent, AgentInfo, Agents, SessionSetup};
-pub(crate) use broker::PermissionAnswer;
+pub use agent::{AdoptTurn, Agent, AgentChoice, AgentInfo, AgentOption, Agents, CommandRequest, CommandResult, SessionSetup};
+pub(crate) use broker::{ChoiceDetails, PermissionAnswer};
 pub use capacity::Capacity;
 pub(crate) use follow::Follow;
 pub(crate) use follow_all::FollowAll;
 pub(crate) use lock::is_not_owner;
-pub(crate) use log::SessionLog;
+pub use log::SessionLog;
 pub use open::Session;
 pub(crate) use owners::Owners;
+pub(crate) use permission_request::TurnQuestion;
 pub(crate) use registration::{REGISTER, REGISTERED, Register};
 pub use sessions::Sessions;
+pub(crate) use spending::Spending;
 pub use state::SessionState;
 pub use turn::Turn;
+pub(crate) use work_view::WorkView;
 
 /// Milliseconds since the Unix epoch.
 pub(crate) fn now_ms() -> u64 {

@@ -2,6 +2,7 @@
 //! events become `session/update` notifications.
 
 mod barrier;
+mod client_forms;
 mod client_fs;
 mod client_requests;
 mod client_terminal;

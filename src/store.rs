@@ -8,8 +8,10 @@ mod migrations;
 mod private;
 mod read_only;
 mod sessions;
+mod workspaces;
 
 pub(crate) use database::{ChangeWatch, Store};
 pub(crate) use events::{ActivityColumns, Append, StoredEvent, Writer};
 pub(crate) use idempotency::IdempotencyRecord;
 pub(crate) use sessions::{SessionPage, SessionRow};
+pub(crate) use workspaces::{WorkspaceRow, WorkspaceState};

@@ -17,62 +17,103 @@ mod git_status;
 mod glob;
 mod grep;
 mod list;
+pub(crate) mod mcp;
 mod plan;
 mod read;
 mod repo_map;
+pub(crate) mod task;
+mod verify;
 mod write;
 
 use std::sync::Arc;
+use std::time::Instant;
 
+use globset::Glob;
 use serde_json::Value;
 
+use self::repo_map::MapCache;
+pub(crate) use self::repo_map::{RelevantFile, Survey};
 use crate::model::ToolSpec;
 use crate::toolkit::{AnyTool, PreparedCall, ToolContext, ToolError, entry};
 
-/// The tools of a session, in the order in which models receive them.
+/// A table of tools, in the order in which models receive them.
 #[derive(Clone)]
 pub struct Tools {
     tools: Vec<Arc<dyn AnyTool>>,
+    /// Tools that models can call by name, but do not receive in the list of tools.
+    unlisted: Vec<Arc<dyn AnyTool>>,
     specs: Arc<[ToolSpec]>,
+    /// Parsed source files.
+    maps: Arc<MapCache>,
 }
 
 impl Tools {
-    /// The built-in tools.
+    /// The built-in tools, sorted by name.
     pub fn native() -> Tools {
-        Tools::of(vec![
-            entry(read::Read),
-            entry(write::Write),
-            entry(edit::Edit),
+        let maps = Arc::<MapCache>::default();
+        let native = Tools::of(vec![
             entry(apply_patch::ApplyPatch),
             entry(bash::Bash),
-            entry(bash_output::BashOutput),
             entry(bash_kill::BashKill),
+            entry(bash_output::BashOutput),
+            entry(diagnostics::Diagnostics),
+            entry(diagram::Diagram),
+            entry(edit::Edit),
+            entry(fetch::Fetch),
+            entry(git_branch::GitBranch),
+            entry(git_commit::GitCommit),
+            entry(git_diff::GitDiff),
+            entry(git_log::GitLog),
+            entry(git_status::GitStatus),
             entry(glob::Glob),
             entry(grep::Grep),
             entry(list::List),
-            entry(repo_map::RepoMap::default()),
-            entry(git_status::GitStatus),
-            entry(git_diff::GitDiff),
-            entry(git_log::GitLog),
-            entry(git_commit::GitCommit),
-            entry(git_branch::GitBranch),
             entry(plan::Plan),
-            entry(diagram::Diagram),
-            entry(fetch::Fetch),
-            entry(diagnostics::Diagnostics),
-        ])
+            entry(read::Read),
+            entry(repo_map::RepoMap::new(maps.clone())),
+            entry(task::Task::default()),
+            entry(verify::Verify),
+            entry(write::Write),
+        ]);
+        Tools { maps, ..native }
     }
 
     /// Creates a table of the given tools.
     pub(crate) fn of(tools: Vec<Arc<dyn AnyTool>>) -> Tools {
         let specs = tools.iter().map(|tool| tool.spec().clone()).collect();
-        Tools { tools, specs }
+        Tools { tools, unlisted: Vec::new(), specs, maps: Arc::default() }
+    }
+
+    /// This table with further tools at its end, and unlisted tools.
+    pub(crate) fn with(&self, extra: &[Arc<dyn AnyTool>], unlisted: &[Arc<dyn AnyTool>]) -> Tools {
+        let all = Tools::of(self.tools.iter().chain(extra).cloned().collect());
+        Tools { maps: self.maps.clone(), unlisted: unlisted.to_vec(), ..all }
+    }
+
+    /// This table with `tool` in the place of the tool with the same name.
+    pub(crate) fn replacing(&self, tool: &Arc<dyn AnyTool>) -> Tools {
+        let chosen = |known: &Arc<dyn AnyTool>| if known.name() == tool.name() { tool.clone() } else { known.clone() };
+        Tools::of(self.tools.iter().map(chosen).collect())
+    }
+
+    /// This table with only the named tools.
+    pub(crate) fn only(&self, names: &[String]) -> Tools {
+        Tools::of(self.tools.iter().filter(|tool| names.iter().any(|name| name == tool.name())).cloned().collect())
+    }
+
+    /// The tools of this table whose names match one of the patterns.
+    pub(crate) fn matching(&self, patterns: &[String]) -> Tools {
+        let globs: Vec<_> = patterns.iter().filter_map(|pattern| Some(Glob::new(pattern).ok()?.compile_matcher())).collect();
+        let matches = |tool: &&Arc<dyn AnyTool>| globs.iter().any(|glob| glob.is_match(tool.name()));
+        let unlisted = self.unlisted.iter().filter(matches).cloned().collect();
+        Tools { unlisted, ..Tools::of(self.tools.iter().filter(matches).cloned().collect()) }
     }
 
     /// The tool with this name or alias.
     pub fn get(&self, name: &str) -> Option<&Arc<dyn AnyTool>> {
         let named = |tool: &&Arc<dyn AnyTool>| tool.name() == name;
-        self.tools.iter().find(named).or_else(|| self.tools.iter().find(|tool| tool.aliases().contains(&name)))
+        let listed = self.tools.iter().find(named).or_else(|| self.tools.iter().find(|tool| tool.aliases().contains(&name)));
+        listed.or_else(|| self.unlisted.iter().find(named))
     }
 
     /// Looks up the tool and parses its input. Permission rules evaluate the prepared call, which
@@ -82,6 +123,12 @@ impl Tools {
             Some(tool) => tool.clone().prepare(input, context),
             None => Err(ToolError(format!("there is no tool {name}; available: {}", self.names().collect::<Vec<_>>().join(", ")))),
         }
+    }
+
+    /// Surveys the files below the session's directory until `until`. Returns at most `count` files
+    /// that fit `prompt`.
+    pub(crate) fn survey(&self, prompt: &str, context: &ToolContext, until: Instant, count: usize) -> Survey {
+        repo_map::survey(&context.workspace.cwd, prompt, &self.maps, context, until, count)
     }
 
     /// The specifications of all tools, as sent to models.

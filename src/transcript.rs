@@ -4,6 +4,8 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
+use serde_json::Value;
+
 use crate::content::{Part, PermissionOption, PlanEntry, Role, StopReason, ToolContent, ToolKind, ToolStatus, Usage, plain_text};
 use crate::event::{Body, Event, PermissionOutcome, Severity};
 use crate::id::{MessageId, PermissionId, ToolCallId};
@@ -122,19 +124,24 @@ impl Transcript {
     pub fn on<'a>(&mut self, event: &'a Event) -> Vec<TranscriptBlock<'a>> {
         let block = match &event.body {
             Body::MessageDelta { message_id, role, offset, text } => self.delta(message_id, *role, *offset as usize, text),
+            Body::MessageCompleted { role: Role::Custom, parts, extra, .. } => {
+                let text = parts.iter().find_map(|part| if let Part::Text { text } = part { Some(text.as_str()) } else { None });
+                let title = extra.custom_type.as_deref().unwrap_or("custom");
+                Some(TranscriptBlock::Notice { severity: Severity::Info, title, description: text })
+            }
             Body::MessageCompleted { message_id, role, parts, discarded, .. } => {
                 return self.message(message_id, *role, parts, *discarded);
             }
             Body::ToolStarted { tool_call_id, name, title, kind, .. } => self.tool_started(tool_call_id, name, title, *kind),
             Body::ToolCompleted { tool_call_id, status, content, details, .. } => {
-                let code = details.as_ref().and_then(|details| details["exitCode"].as_i64());
-                Some(self.tool_completed(tool_call_id, *status, code, content))
+                Some(self.tool_completed(tool_call_id, *status, exit_code(details.as_ref()), content))
             }
-            Body::PermissionRequested { permission_id, tool_call_id, content, options, .. } => {
+            Body::PermissionRequested { permission_id, tool_call_id, tool, content, options, .. } => {
                 if content.iter().any(|content| matches!(content, ToolContent::Diff { .. })) {
                     self.shown.insert(tool_call_id.clone());
                 }
-                let title = self.titles.get(tool_call_id).cloned();
+                // The title of a call of a subagent names the subagent.
+                let title = tool.as_ref().map(|tool| tool.title.clone()).or_else(|| self.titles.get(tool_call_id).cloned());
                 Some(TranscriptBlock::Question(PermissionQuestion { id: permission_id, title, content, options }))
             }
             Body::PermissionResolved { outcome, by, reason, .. } => (!outcome.allows()).then(|| TranscriptBlock::Denied {
@@ -142,6 +149,7 @@ impl Transcript {
                 reason: reason.as_deref().map_or_else(|| format!("by {by}").into(), Cow::from),
             }),
             Body::PlanUpdated { entries } => Some(TranscriptBlock::Plan(entries)),
+            body if body.is_context() => None,
             Body::Notice { severity, title, description, .. } => {
                 Some(TranscriptBlock::Notice { severity: *severity, title, description: description.as_deref() })
             }
@@ -157,14 +165,32 @@ impl Transcript {
             Body::TurnFailed { message, hint, .. } => Some(self.turn_end(TurnEndReason::Failed { message, hint: hint.as_deref() })),
             Body::TurnCancelled {} => Some(self.turn_end(TurnEndReason::Cancelled)),
             Body::TurnInterrupted {} => Some(self.turn_end(TurnEndReason::Interrupted)),
-            Body::SessionCreated { .. }
+            Body::HookCompleted { tool_call_id: Some(id), changed: Some(changed), .. } => {
+                if let Some(title) = self.titles.get_mut(id) {
+                    title.clone_from(&changed.title);
+                }
+                None
+            }
+            Body::MessagesReplaced { .. }
+            | Body::SessionCreated { .. }
             | Body::SessionUpdated { .. }
             | Body::SessionClosed {}
             | Body::SessionDeleted {}
+            | Body::BudgetRaised { .. }
             | Body::StepStarted { .. }
             | Body::StepCompleted { .. }
+            | Body::MessageEdited { .. }
+            | Body::MessageRemoved { .. }
             | Body::MessageQueued { .. }
             | Body::ToolUpdated { .. }
+            | Body::ContextPruned { .. }
+            | Body::CompactionStarted { .. }
+            | Body::CompactionCompleted { .. }
+            | Body::VerifyStarted { .. }
+            | Body::VerifyCompleted { .. }
+            | Body::ChildStarted { .. }
+            | Body::ChildCompleted { .. }
+            | Body::HookCompleted { .. }
             | Body::ModeChanged { .. }
             | Body::Unknown(_) => None,
         };
@@ -227,11 +253,16 @@ impl Transcript {
     }
 }
 
+/// The exit code in the details of a call's result.
+fn exit_code(details: Option<&Value>) -> Option<i64> {
+    details.and_then(|details| details["exitCode"].as_i64())
+}
+
 /// Returns whether a message from the model is a thought, or `None` for a message to the model.
 fn is_thought(role: Role) -> Option<bool> {
     match role {
         Role::Assistant => Some(false),
         Role::Thought => Some(true),
-        Role::User | Role::System => None,
+        Role::User | Role::System | Role::Custom => None,
     }
 }

@@ -3,9 +3,12 @@
 mod address;
 mod client;
 mod get;
+mod streamable_http;
 
 pub(crate) use address::Address;
+pub(crate) use address::is_loopback;
 pub use address::is_public;
 pub use client::{ClientOptions, HttpClients};
 pub(crate) use client::{Destination, causes};
 pub(crate) use get::WebResponse;
+pub(crate) use streamable_http::request_error;

@@ -3,6 +3,7 @@
 
 mod file;
 mod ignores;
+mod linked;
 mod media;
 mod private;
 mod roots;
@@ -13,11 +14,12 @@ use std::path::{Path, PathBuf};
 
 pub use file::open;
 pub(crate) use file::{read_small, read_small_text};
+pub(crate) use linked::linked_git_dirs;
 pub(crate) use media::{image_type, media_type};
 pub(crate) use private::{create_private, create_private_dir, replace_private, write_private};
 pub use transaction::{FileChange, commit};
 pub(crate) use transaction::{NotChanged, create_parents};
-pub(crate) use walk::{PathFilter, Walk, WalkEntry};
+pub(crate) use walk::{PathFilter, Walk};
 
 /// The directories of a session, free of symlinks.
 #[derive(Clone, Debug)]
@@ -30,6 +32,8 @@ pub struct Workspace {
     pub artifacts: PathBuf,
     /// The session's attachments: readable, although not a root.
     pub attachments: Option<PathBuf>,
+    /// Directories of the user's skills: readable, although no roots.
+    pub skills: Vec<PathBuf>,
     /// nuncio's own files. Writing them requires permission even inside a root.
     pub protected: Vec<PathBuf>,
     /// nuncio's own directories, which sandboxed commands cannot read.
@@ -51,7 +55,7 @@ pub struct ResolvedPath {
     pub real: PathBuf,
     /// `real` is a root or below a root.
     pub inside: bool,
-    /// `real` is in the session's artifacts or attachments.
+    /// `real` is in the session's artifacts or attachments, or in a skill of the user.
     pub artifact: bool,
 }
 
@@ -72,6 +76,7 @@ impl Workspace {
             roots: all,
             artifacts: roots::real(artifacts),
             attachments: None,
+            skills: Vec::new(),
             protected: Vec::new(),
             private: Vec::new(),
             excludes: None,
@@ -88,6 +93,12 @@ impl Workspace {
     /// Sets the directory of the session's attachments.
     pub(crate) fn attachments(mut self, directory: &Path) -> Workspace {
         self.attachments = Some(roots::real(directory));
+        self
+    }
+
+    /// Adds directories whose files tools may read.
+    pub(crate) fn readable(mut self, directories: Vec<PathBuf>) -> Workspace {
+        self.skills.extend(directories.into_iter().map(|directory| roots::real(&directory)));
         self
     }
 
@@ -145,7 +156,7 @@ impl Workspace {
         let roots::Followed { path, real, complete } = roots::follow(&written);
         let inside = complete && self.roots.iter().any(|root| real.starts_with(root));
         let own = |directory: &PathBuf| real.starts_with(directory);
-        let artifact = complete && (own(&self.artifacts) || self.attachments.as_ref().is_some_and(own));
+        let artifact = complete && (own(&self.artifacts) || self.attachments.iter().chain(&self.skills).any(own));
         ResolvedPath { path, real, inside, artifact }
     }
 

@@ -1,18 +1,32 @@
 //! The environment of a session's tool calls: directories, settings, shell, language servers.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::Value;
 
 use super::models::Models;
 use super::services::Services;
-use crate::config::{self, Loaded, Rule, SandboxMode};
+use super::session_tools::SessionTools;
+use super::task_agents::task_agents;
+use crate::config::{self, HookSettings, Loaded, Rule, SandboxMode, SessionVariables, Trust};
 use crate::error::Result;
+use crate::event::SessionParent;
+use crate::hooks::{CommandHook, Hooks};
+use crate::id::SessionId;
 use crate::lsp::{LanguageConfig, Languages};
+use crate::model::Model;
 use crate::options::Mode;
 use crate::permission::rules::Rules;
 use crate::process::Sandbox;
-use crate::toolkit::{FilesSeen, Shell, ToolContext};
-use crate::workspace::Workspace;
+use crate::toolkit::{CheckSettings, FilesSeen, PreparedCall, Shell, ToolContext, ToolError, TurnChanges};
+use crate::tools::task;
+use crate::workspace::{Workspace, linked_git_dirs};
+
+/// The name of the artifact directory outside of a session.
+const NO_SESSION: &str = "tool";
 
 /// The environment of one session. It is built again when the session's directories change.
 pub(crate) struct SessionEnvironment {
@@ -20,6 +34,13 @@ pub(crate) struct SessionEnvironment {
     pub(super) loaded: Loaded,
     pub(super) workspace: Arc<Workspace>,
     pub(super) shell: Arc<Shell>,
+    /// The tools that models can call in this session.
+    pub(crate) tools: SessionTools,
+    /// Number of sessions above this one, including those of the processes that started nuncio.
+    depth: u32,
+    pub(super) hooks: Hooks,
+    /// The environment variables of commands, with which they find the session.
+    variables: Arc<SessionVariables>,
     cwd: PathBuf,
     /// Directories besides `cwd` that the client named, as the client wrote them.
     directories: Vec<PathBuf>,
@@ -28,24 +49,34 @@ pub(crate) struct SessionEnvironment {
     /// Directories that a sandboxed command may write to, unless the sandbox is read-only.
     writable: Vec<PathBuf>,
     files: Arc<FilesSeen>,
+    checks: CheckSettings,
+    /// The files that the running turn changed.
+    pub(super) changes: Arc<TurnChanges>,
     languages: Arc<Languages>,
+    /// Instruction files that a call of the current answer of the model adds to its result.
+    instructions: Mutex<HashSet<String>>,
+    /// The model of the running turn.
+    model: Mutex<Option<Arc<dyn Model>>>,
 }
 
 impl SessionEnvironment {
     /// Builds the environment of `cwd` and `directories` from the current settings. `session` is
-    /// the name of the session's artifact directory. The shell of `before`, with its variables and
-    /// jobs, is kept.
+    /// `None` outside of a session; `parent` is set for a subagent. The shell of `before`, with its
+    /// variables and jobs, is kept, and so is its list of tools.
     pub(crate) fn new(
         services: Arc<Services>,
-        session: &str,
+        session: Option<&SessionId>,
+        parent: Option<&SessionParent>,
         cwd: PathBuf,
         directories: Vec<PathBuf>,
         before: Option<&SessionEnvironment>,
     ) -> Result<SessionEnvironment> {
         let (places, loaded) = (&services.places, services.settings(&cwd)?);
+        let artifacts = session.map_or(NO_SESSION, SessionId::as_str);
         let roots = directories.iter().chain(&services.overrides.roots).chain(&loaded.settings.allowed_paths).cloned();
-        let workspace = Workspace::new(&cwd, roots, &places.artifacts(session))
-            .attachments(&places.attachments(session))
+        let workspace = Workspace::new(&cwd, roots, &places.artifacts(artifacts))
+            .attachments(&places.attachments(artifacts))
+            .readable(services.skill_dirs(&cwd))
             .home(places.home.clone())
             .protect(places.own_files())
             .private(places.private())
@@ -57,13 +88,39 @@ impl SessionEnvironment {
             roots: workspace.roots.clone(),
         };
         let writable = loaded.settings.sandbox.writable.iter().filter_map(|path| workspace.cwd.join(path).canonicalize().ok());
+        let git_dirs = workspace.roots.iter().flat_map(|root| linked_git_dirs(root));
         let shell = before.map_or_else(|| Arc::new(Shell::new(&workspace)), |before| before.shell.clone());
         if before.is_some_and(|before| before.cwd != cwd) {
             shell.set_cwd(workspace.cwd.clone());
         }
+        let tools = match before {
+            Some(before) => before.tools.copy(),
+            None => {
+                let agents = task_agents(&services, &cwd);
+                let native = services.tools.replacing(&task::with_agents(agents.into()));
+                SessionTools::new(&native, parent.and_then(|parent| parent.tools.clone()))
+            }
+        };
+        let verify = &loaded.settings.verify;
+        let secrets = Models::secret_names(&loaded.settings);
+        let variables = services.session_variables(session, &workspace.cwd);
+        let hook = |settings: &HookSettings| {
+            CommandHook::new(settings, workspace.cwd.clone(), &secrets, services.launcher.clone()).variables(&variables)
+        };
+        let hooks = Hooks::new(loaded.settings.hooks.iter().map(hook), &services.registered_hooks());
         Ok(SessionEnvironment {
-            writable: workspace.roots.iter().cloned().chain(writable).collect(),
+            tools,
+            depth: services.depth_of(session, parent),
+            hooks,
+            variables: Arc::new(variables),
+            writable: workspace.roots.iter().cloned().chain(writable).chain(git_dirs).collect(),
             client_roots: workspace.roots_of(&directories).into(),
+            checks: CheckSettings {
+                commands: verify.commands.as_slice().into(),
+                trusted: Trust::load(places).covers(&workspace.cwd),
+                timeout: Duration::from_secs(verify.timeout_s.max(1)),
+            },
+            changes: Arc::default(),
             files: Arc::new(FilesSeen::new(services.writing.clone())),
             languages: Arc::new(Languages::new(services.servers.clone(), terms)),
             workspace: Arc::new(workspace),
@@ -72,7 +129,35 @@ impl SessionEnvironment {
             shell,
             cwd,
             directories,
+            instructions: Mutex::default(),
+            model: Mutex::default(),
         })
+    }
+
+    /// Sets an environment variable of the commands.
+    pub(crate) fn set_variable(&mut self, name: &'static str, value: String) {
+        Arc::make_mut(&mut self.variables).set(name, value);
+    }
+
+    /// Returns whether the caller is the first call of the model's answer that adds this
+    /// instruction file to its result.
+    pub(super) fn claim_instructions(&self, file: &str) -> bool {
+        self.instructions.lock().unwrap_or_else(PoisonError::into_inner).insert(file.into())
+    }
+
+    /// Called before the calls of an answer run.
+    pub(super) fn release_instructions(&self) {
+        self.instructions.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// Sets the model that answers requests of MCP servers.
+    pub(super) fn set_model(&self, model: Arc<dyn Model>) {
+        *self.model.lock().unwrap_or_else(PoisonError::into_inner) = Some(model);
+    }
+
+    /// The model of the running turn.
+    pub(super) fn model(&self) -> Option<Arc<dyn Model>> {
+        self.model.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(super) fn cwd(&self) -> &Path {
@@ -84,11 +169,28 @@ impl SessionEnvironment {
         self.cwd == cwd && self.directories == directories
     }
 
+    /// Parses the input of a call. A call that nuncio makes by itself does not depend on the
+    /// session's selection of tools.
+    pub(super) fn prepare_call(
+        &self,
+        name: &str,
+        input: Value,
+        context: &ToolContext,
+        automatic: bool,
+    ) -> Result<PreparedCall, ToolError> {
+        match automatic {
+            true => self.services.tools.prepare(name, input, context),
+            false => self.tools.table().prepare(name, input, context),
+        }
+    }
+
     /// Builds the context of a tool call. The caller sets the call id, the cancel token, the
     /// progress callback and the permission filters.
     pub(super) fn tool_context(&self) -> ToolContext {
         let settings = &self.loaded.settings;
         let mut context = ToolContext::new(self.workspace.clone(), self.shell.clone(), self.services.launcher.clone());
+        context.depth = self.depth;
+        context.variables = self.variables.clone();
         context.files = self.files.clone();
         context.web = self.services.models.clients.clone();
         context.searches = self.services.searches.clone();
@@ -99,7 +201,14 @@ impl SessionEnvironment {
             context.client_roots = self.client_roots.clone();
         }
         context.client_terminal = settings.tools.client_terminal;
+        context.checks = self.checks.clone();
+        context.changes = self.changes.clone();
         context
+    }
+
+    /// The check commands and how they run.
+    pub(super) fn checks(&self) -> &CheckSettings {
+        &self.checks
     }
 
     /// Returns the sandbox for a command in the given permission mode; `None` means no sandbox.

@@ -9,59 +9,24 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
+use super::call_host::{CallHost, CallOutcome, CallResult, ServedCall};
 use super::environment::SessionEnvironment;
+use super::hooks::CallHooks;
+use super::nested_instructions;
 use super::permission;
+use super::permission_check::Check;
 use super::repetition::EndedCall;
-use crate::config::{AccessKind, Policy, Rule};
-use crate::content::{Part, PermissionOption, ProviderState, ToolCategory, ToolContent, ToolKind, ToolLabel, ToolStatus};
+use crate::config::AccessKind;
+use crate::content::{Part, ProviderState, ToolCategory, ToolContent, ToolKind, ToolLabel, ToolStatus};
 use crate::error::Result;
-use crate::event::{Body, PermissionOutcome};
-use crate::id::{PermissionId, ToolCallId};
+use crate::event::{Body, ToolChange};
+use crate::id::ToolCallId;
 use crate::options::Mode;
-use crate::permission::rules::{self, PermissionRequest, Rules};
-use crate::session::PermissionAnswer;
+use crate::process::Sandbox;
 use crate::session::turn::panic_message;
-use crate::toolkit::{self, ClientAccess, PreparedCall, Progress, ToolContext, ToolError, ToolOutput, ToolProperties};
-
-/// Where a tool call comes from: a turn, or the command `nuncio tool`.
-pub(crate) trait CallHost: Send + Sync {
-    /// Returns the token that cancels the call.
-    fn cancel(&self) -> &CancellationToken;
-
-    /// The permission mode, and the rules remembered from earlier permission answers.
-    fn permissions(&self) -> (Mode, Vec<Rule>);
-
-    /// Returns the callback that receives live output of the call.
-    fn progress(&self, id: &ToolCallId) -> Progress;
-
-    /// The client's files and terminals, if it provides any.
-    fn client(&self) -> Option<Arc<dyn ClientAccess>>;
-
-    /// Records an event, in order with the other events, without waiting for the log.
-    fn emit(&self, body: Body) -> BoxFuture<'_, ()>;
-
-    /// Records an event and waits until it is written; with `durably`, waits until the event would
-    /// survive a machine crash.
-    fn commit(&self, body: Body, durably: bool) -> BoxFuture<'_, Result<()>>;
-
-    /// Requests permission and waits for the answer. The permission id is `None` if the request was
-    /// not recorded.
-    fn ask(&self, question: Question) -> BoxFuture<'_, (Option<PermissionId>, PermissionAnswer)>;
-}
-
-/// A permission request.
-pub(crate) struct Question {
-    pub tool_call_id: ToolCallId,
-    pub label: ToolLabel,
-    /// The effect of the call, for example a diff.
-    pub content: Vec<ToolContent>,
-    pub options: Vec<PermissionOption>,
-    /// Time limit for the answer. After it, the call is denied.
-    pub timeout: Duration,
-}
+use crate::toolkit::{self, CallRequests, PreparedCall, ToolContext, ToolError, ToolOutput, ToolProperties, change_scan};
 
 /// A tool call as the model wrote it, with its id in this session. `input` is JSON.
 pub(crate) struct ToolUse {
@@ -71,30 +36,17 @@ pub(crate) struct ToolUse {
     pub state: Option<ProviderState>,
 }
 
-/// How a call ended. The texts are results for the model.
-pub(crate) enum CallOutcome {
-    Completed(ToolOutput),
-    Failed(String),
-    InvalidInput(String),
-    Denied(String),
-    /// Cancelled before the tool ran.
-    Cancelled,
-}
-
-impl From<Result<ToolOutput, ToolError>> for CallOutcome {
-    fn from(result: Result<ToolOutput, ToolError>) -> CallOutcome {
-        result.map_or_else(|ToolError(message)| CallOutcome::Failed(message), CallOutcome::Completed)
-    }
-}
-
 /// An announced call: the prepared tool, or the error that the input caused.
 pub(crate) struct ToolCall {
     id: ToolCallId,
     label: ToolLabel,
     /// Hash of the name and the input.
     hasher: DefaultHasher,
+    /// nuncio makes the call, not the model.
+    automatic: bool,
     context: ToolContext,
     environment: Arc<SessionEnvironment>,
+    input: Value,
     prepared: Result<PreparedCall, ToolError>,
 }
 
@@ -102,17 +54,34 @@ impl ToolCall {
     /// Parses the input once, so that the checked call is the one that runs, and emits
     /// `tool.started`.
     pub(crate) async fn announce(host: &dyn CallHost, environment: &Arc<SessionEnvironment>, tool_use: ToolUse) -> ToolCall {
+        Self::announced(host, environment, tool_use, false).await
+    }
+
+    /// Announces a call that nuncio makes by itself. Its commands run in the sandbox of the mode
+    /// `auto`, and then it is allowed unless a rule denies it. Without a sandbox, permission is
+    /// decided as for a call of the model.
+    pub(super) async fn announce_automatic(
+        host: &dyn CallHost,
+        environment: &Arc<SessionEnvironment>,
+        tool_use: ToolUse,
+    ) -> ToolCall {
+        Self::announced(host, environment, tool_use, true).await
+    }
+
+    async fn announced(host: &dyn CallHost, environment: &Arc<SessionEnvironment>, tool_use: ToolUse, automatic: bool) -> ToolCall {
         let ToolUse { id, name, input, state } = tool_use;
         let mut context = environment.tool_context();
         context.call_id = id.clone();
         context.cancel = host.cancel().child_token();
         context.progress = host.progress(&id);
         context.client = host.client();
+        context.subagents = host.subagents();
         let (input, input_text, prepared) = match parse(&input) {
             Ok(value) => {
                 let serialized = value.to_string();
                 let differs = value.is_object() && serialized != input;
-                (value.clone(), differs.then_some(input), environment.services.tools.prepare(&name, value, &context))
+                let prepared = environment.prepare_call(&name, value.clone(), &context, automatic);
+                (value, differs.then_some(input), prepared)
             }
             Err(error) => (Value::String(input), None, Err(error)),
         };
@@ -124,58 +93,104 @@ impl ToolCall {
         (&name, input.to_string()).hash(&mut hasher);
         let category = Some(category);
         let label = ToolLabel { name: name.clone(), title: title.clone(), category };
-        let tool_call_id = id.clone();
-        let provider_state = state;
-        let body = Body::ToolStarted { tool_call_id, name, title, kind, category, input, input_text, locations, provider_state };
+        let (tool_call_id, provider_state, announced) = (id.clone(), state, input.clone());
+        let body = Body::ToolStarted {
+            tool_call_id,
+            name,
+            title,
+            kind,
+            category,
+            input,
+            input_text,
+            locations,
+            provider_state,
+            automatic,
+        };
         host.emit(body).await;
-        ToolCall { id, label, hasher, context, environment: environment.clone(), prepared }
+        ToolCall { id, label, hasher, automatic, context, environment: environment.clone(), input: announced, prepared }
     }
 
     /// Runs the call and records its result.
     pub(crate) async fn finish(self, host: &dyn CallHost) -> Result<EndedCall> {
-        let (id, label, mut hasher) = (self.id.clone(), self.label.clone(), self.hasher.clone());
+        let (id, mut hasher) = (self.id.clone(), self.hasher.clone());
+        let CallResult { outcome, label, messages } = self.run(host).await?;
         let name = label.name.clone();
-        let outcome = self.run(host).await?;
         let polls = matches!(&outcome, CallOutcome::Completed(output) if output.polls);
         let body = completed(id, label, outcome);
         if let Body::ToolCompleted { status, output, .. } = &body {
             (*status == ToolStatus::Failed, json!(output).to_string()).hash(&mut hasher);
         }
         host.commit(body, false).await?;
-        Ok(EndedCall { name, fingerprint: hasher.finish(), polls })
+        Ok(EndedCall { name, fingerprint: hasher.finish(), polls, messages })
     }
 
-    /// Checks permissions, and runs the tool if they allow it. Returns an error only if the log
-    /// cannot be written.
-    pub(crate) async fn run(self, host: &dyn CallHost) -> Result<CallOutcome> {
-        let ToolCall { id, label, hasher: _, mut context, environment, prepared } = self;
-        let prepared = match prepared {
+    /// Runs the call, records its `tool.completed`, and returns it.
+    pub(crate) async fn finish_recorded(self, host: &dyn CallHost) -> Result<Body> {
+        let id = self.id.clone();
+        let CallResult { outcome, label, .. } = self.run(host).await?;
+        let body = completed(id, label, outcome);
+        host.commit(body.clone(), false).await?;
+        Ok(body)
+    }
+
+    /// Runs the call between its hooks. Returns an error only if the log cannot be written.
+    pub(crate) async fn run(mut self, host: &dyn CallHost) -> Result<CallResult> {
+        let (mut label, input) = (self.label.clone(), std::mem::take(&mut self.input));
+        let ended = |outcome, label| Ok(CallResult { outcome, label, messages: Vec::new() });
+        let mut prepared = match std::mem::replace(&mut self.prepared, Err(ToolError::cancelled())) {
             Ok(prepared) => prepared,
-            Err(ToolError(message)) => return Ok(CallOutcome::InvalidInput(message)),
+            Err(ToolError(message)) => return ended(CallOutcome::InvalidInput(message), label),
         };
-        let (mode, remembered) = host.permissions();
+        let environment = self.environment.clone();
+        let mut hooks = CallHooks::new(host, &environment, self.id.clone(), &mut prepared, input, self.automatic);
+        let prepared = match hooks.before(prepared, &mut label, &self.context).await {
+            Ok(prepared) => prepared,
+            Err(outcome) => return ended(outcome, label),
+        };
+        self.label = label.clone();
+        match self.run_prepared(prepared, host).await? {
+            Ok(result) => {
+                let (result, messages) = hooks.after(result).await;
+                Ok(CallResult { outcome: result.into(), label, messages })
+            }
+            Err(outcome) => ended(outcome, label),
+        }
+    }
+
+    /// Checks permissions, and runs the tool if they allow it; else returns how the call ends.
+    async fn run_prepared(
+        self,
+        prepared: PreparedCall,
+        host: &dyn CallHost,
+    ) -> Result<Result<Result<ToolOutput, ToolError>, CallOutcome>> {
+        let ToolCall { id, label, automatic, mut context, environment, .. } = self;
+        let default = environment.loaded.settings.permissions.default;
+        let (mode, remembered) = host.permissions(default);
         // Use the sandbox for the mode at the time of the check, even if the mode changes before
         // approval.
-        context.sandbox = environment.sandbox(mode);
+        let confined = environment.sandbox(Mode::Auto).filter(|_| automatic && Sandbox::is_available());
+        let automatic = confined.is_some();
+        context.sandbox = confined.or_else(|| environment.sandbox(mode));
         context.start = context.shell.start(&context.workspace);
         let check = Check {
             host,
             id: &id,
             label: &label,
+            automatic,
             context: &context,
             prepared: &prepared,
             mode,
             rules: &environment.rules(&remembered),
-            default: environment.loaded.settings.permissions.default,
+            default,
             timeout: Duration::from_secs(environment.loaded.settings.permissions.timeout_s),
         };
         if let Some(refused) = check.decide().await {
-            return Ok(refused);
+            return Ok(Err(refused));
         }
         if host.cancel().is_cancelled() {
-            return Ok(CallOutcome::Cancelled);
+            return Ok(Err(CallOutcome::Cancelled));
         }
-        let running = Body::ToolUpdated { tool_call_id: id.clone(), status: Some(ToolStatus::InProgress), content: None };
+        let running = running(&id);
         match prepared.access.kind {
             AccessKind::Read => host.emit(running).await,
             // The log records the start durably before the tool can have an effect.
@@ -183,22 +198,36 @@ impl ToolCall {
         }
         // The turn may have been cancelled while the log was written.
         if host.cancel().is_cancelled() {
-            return Ok(CallOutcome::Cancelled);
+            return Ok(Err(CallOutcome::Cancelled));
         }
         // An answer to another request may have added rules since the check.
-        let rules = environment.rules(&host.permissions().1);
+        let rules = environment.rules(&host.permissions(default).1);
         context.path_filter = permission::path_filter(&rules, &prepared, &context);
-        context.redirect_policy =
-            permission::redirect_policy(&rules, mode, environment.loaded.settings.permissions.default, &prepared);
+        context.redirect_policy = permission::redirect_policy(&rules, mode, default, &prepared);
         let properties = prepared.properties;
-        let mut result = run(prepared, &context).await;
+        let runs_commands = matches!(prepared.access.kind, AccessKind::Exec | AccessKind::Mcp);
+        if runs_commands {
+            change_scan::before_command(&context).await;
+        }
+        let touched = prepared.resolved.iter().filter(|path| path.inside).map(|path| path.real.clone()).collect();
+        let mut result = run(prepared, &mut context, host, &environment).await;
+        if runs_commands {
+            change_scan::after_command(&context).await;
+        }
         if let Ok(output) = &mut result {
             for step in AFTER_RUN {
                 step(output, Ran { host, context: &context, properties }).await;
             }
+            nested_instructions::add(output, host, &environment, touched).await;
         }
-        Ok(result.into())
+        Ok(Ok(result))
     }
+}
+
+/// The event that a call starts to run.
+fn running(tool_call_id: &ToolCallId) -> Body {
+    let (tool_call_id, status) = (tool_call_id.clone(), Some(ToolStatus::InProgress));
+    Body::ToolUpdated { tool_call_id, status, content: None, change: ToolChange::default() }
 }
 
 /// Parses the arguments. Some models send an empty string for a call without arguments.
@@ -209,11 +238,23 @@ fn parse(input: &str) -> Result<Value, ToolError> {
     serde_json::from_str(input).map_err(|error| ToolError::new(format!("the arguments are not valid JSON: {error}")))
 }
 
-/// Runs an allowed call. A panic in the tool becomes an error of the call.
-async fn run(prepared: PreparedCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+/// Runs an allowed call, and serves its requests to the user and to the model. A panic in the tool
+/// becomes an error of the call.
+async fn run(
+    prepared: PreparedCall,
+    context: &mut ToolContext,
+    host: &dyn CallHost,
+    environment: &SessionEnvironment,
+) -> Result<ToolOutput, ToolError> {
+    let (requests, received) = CallRequests::new(host.origin().session);
+    context.requests = Some(requests);
+    let context = &*context;
+    let timeout = Duration::from_secs(environment.loaded.settings.permissions.timeout_s);
+    let served = ServedCall { host, id: &context.call_id, environment, context, timeout };
     let name = prepared.name.clone();
     let span = tracing::info_span!("tool", tool = name, call = %context.call_id);
-    let ran = AssertUnwindSafe(prepared.run(context)).catch_unwind().instrument(span).await;
+    let ran = AssertUnwindSafe(prepared.run(context)).catch_unwind().instrument(span);
+    let ran = served.serve(ran, received).await;
     ran.unwrap_or_else(|panic| Err(ToolError::new(format!("internal error: tool {name} panicked: {}", panic_message(&*panic)))))
 }
 
@@ -251,101 +292,6 @@ fn publish_plan<'a>(output: &'a mut ToolOutput, ran: Ran<'a>) -> BoxFuture<'a, (
             ran.host.emit(Body::PlanUpdated { entries }).await;
         }
     })
-}
-
-/// The permission check of one call.
-struct Check<'a> {
-    host: &'a dyn CallHost,
-    id: &'a ToolCallId,
-    label: &'a ToolLabel,
-    context: &'a ToolContext,
-    prepared: &'a PreparedCall,
-    mode: Mode,
-    rules: &'a Rules,
-    default: Policy,
-    timeout: Duration,
-}
-
-impl Check<'_> {
-    /// Evaluates the rules and the mode, and requests permission if they require it. Returns `None`
-    /// if the call is allowed.
-    async fn decide(&self) -> Option<CallOutcome> {
-        let request = permission::request(self.prepared, self.context);
-        let decision = permission::evaluate(self.rules, self.mode, self.default, self.prepared, &request);
-        match decision.policy {
-            Policy::Allow => {
-                if let Some(rule) = decision.rule {
-                    self.record(PermissionOutcome::AllowOnce, "rule", Some(json!(rule))).await;
-                }
-                None
-            }
-            Policy::Deny => {
-                let why = permission::denial(&decision, self.mode);
-                let by = if decision.rule.is_some() { "rule" } else { "mode" };
-                self.record(PermissionOutcome::Denied, by, decision.rule.map(|rule| json!(rule))).await;
-                Some(CallOutcome::Denied(why))
-            }
-            Policy::Ask => {
-                let content = match self.prepared.preview(self.context).await {
-                    Ok(content) => content,
-                    // Return the error without asking: the call would fail, and the model is
-                    // allowed to see the cause.
-                    Err(error) if permission::may_read(self.rules, self.mode, self.default, &request) => {
-                        return Some(CallOutcome::Failed(error.0));
-                    }
-                    Err(error) => vec![ToolContent::text(error.0)],
-                };
-                self.ask(content, &request).await
-            }
-        }
-    }
-
-    /// Records a decision of a rule or of the mode.
-    async fn record(&self, outcome: PermissionOutcome, by: &str, rule: Option<Value>) {
-        self.resolve(None, PermissionAnswer::without_choice(outcome, by, None), rule).await;
-    }
-
-    /// Records how the permission was decided. No need to wait: events are committed in order, and
-    /// the next commit of the call is awaited.
-    async fn resolve(&self, permission_id: Option<PermissionId>, answer: PermissionAnswer, rule: Option<Value>) {
-        self.host
-            .emit(Body::PermissionResolved {
-                permission_id,
-                tool_call_id: self.id.clone(),
-                tool: Some(self.label.clone()),
-                outcome: answer.outcome,
-                reason: answer.reason,
-                by: answer.by,
-                rule,
-            })
-            .await;
-    }
-
-    async fn ask(&self, content: Vec<ToolContent>, request: &PermissionRequest<'_>) -> Option<CallOutcome> {
-        let question = Question {
-            tool_call_id: self.id.clone(),
-            label: self.label.clone(),
-            content,
-            options: permission::options(request),
-            timeout: self.timeout,
-        };
-        let (permission_id, answer) = self.host.ask(question).await;
-        let rule = match answer.outcome {
-            PermissionOutcome::AllowAlways => Some(rules::remembered(Policy::Allow, request)),
-            PermissionOutcome::RejectAlways => Some(rules::remembered(Policy::Deny, request)),
-            _ => None,
-        };
-        self.resolve(permission_id, answer.clone(), rule.map(|rule| json!(rule))).await;
-        let because = answer.reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-        match answer.outcome {
-            PermissionOutcome::AllowOnce | PermissionOutcome::AllowAlways => None,
-            PermissionOutcome::RejectOnce | PermissionOutcome::RejectAlways => {
-                Some(CallOutcome::Denied(format!("denied by the user{because}")))
-            }
-            PermissionOutcome::Denied => Some(CallOutcome::Denied(format!("denied{because}"))),
-            PermissionOutcome::Cancelled => Some(CallOutcome::Cancelled),
-        }
-    }
 }
 
 /// The event that records the result of a call.

@@ -4,15 +4,14 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::models::Models;
-use super::services::model_error;
-use crate::config::{Settings, model_settings};
+use super::services::{Services, model_error};
+use crate::config::{Price, Settings, model_settings};
 use crate::error::{Error, Result};
 use crate::model::Model;
 
 /// The models of one turn that can replace the session's model.
 pub(super) struct Fallback<'a> {
-    models: &'a Models,
+    services: &'a Services,
     settings: &'a Settings,
     /// Ids of the models that were not used yet, in order.
     left: VecDeque<String>,
@@ -20,9 +19,9 @@ pub(super) struct Fallback<'a> {
 
 impl<'a> Fallback<'a> {
     /// The fallback models of the model `id`.
-    pub(super) fn new(models: &'a Models, settings: &'a Settings, id: &str) -> Fallback<'a> {
+    pub(super) fn new(services: &'a Services, settings: &'a Settings, id: &str) -> Fallback<'a> {
         let left = model_settings(&settings.models, id).fallback.unwrap_or_default().into();
-        Fallback { models, settings, left }
+        Fallback { services, settings, left }
     }
 
     /// Returns whether another model gets the request after this error.
@@ -35,9 +34,14 @@ impl<'a> Fallback<'a> {
         }
     }
 
+    /// The price of the model `id`, if it is known.
+    pub(super) async fn price(&self, id: &str) -> Option<Price> {
+        self.services.price(id, self.settings).await
+    }
+
     /// Opens the next model.
     pub(super) async fn next(&mut self) -> Option<Result<Arc<dyn Model>>> {
         let id = self.left.pop_front()?;
-        Some(self.models.open_fallback(&id, self.settings, self.left.is_empty()).await.map_err(model_error))
+        Some(self.services.models.open_fallback(&id, self.settings, self.left.is_empty()).await.map_err(model_error))
     }
 }

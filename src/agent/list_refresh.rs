@@ -9,10 +9,10 @@ use super::services::Services;
 use crate::config::Settings;
 use crate::limits;
 use crate::model::ModelError;
-use crate::model::endpoint::is_loopback;
 use crate::model::list_cache::{CachedList, CachedLists};
 use crate::model::listing;
 use crate::session::now_ms;
+use crate::web::is_loopback;
 
 /// Which lists are requested from their providers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -34,6 +34,9 @@ impl ModelLists {
 
     /// The cached lists. They may be out of date.
     pub(super) async fn cached(&self) -> CachedLists {
+        if let Some(lists) = self.cache.unchanged_lists() {
+            return lists;
+        }
         let cache = self.cache.clone();
         tokio::task::spawn_blocking(move || cache.lists()).await.unwrap_or_default()
     }

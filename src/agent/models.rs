@@ -1,14 +1,15 @@
 //! Resolves `PROVIDER/NAME` to a model: combines the settings with the provider catalog and reads
 //! the API key.
 
+use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use crate::config::{
-    Ability, CREDENTIALS_HINT, Effort, Environment, ModelSettings, Protocol, Provider, SecretText, Settings, has_credentials,
-    model_settings,
+    Ability, CREDENTIALS_HINT, Effort, Environment, HostedAgent, McpServer, ModelSettings, Protocol, Provider, SecretText,
+    Settings, has_credentials, model_settings,
 };
 use crate::limits;
 use crate::model::catalog::Index;
@@ -17,8 +18,8 @@ use crate::model::endpoint::{ApiKey, Endpoint};
 use crate::model::local::{self, Candidate, LocalServer, LocalServers};
 use crate::model::providers::{self, KnownProvider};
 use crate::model::scripted::{self, Script};
-use crate::model::{self, Model, ModelError, Retry};
-use crate::process::{Command, ProcessLauncher};
+use crate::model::{self, Media, Model, ModelError, ModelProvider, Retry};
+use crate::process::ProcessLauncher;
 use crate::web::{ClientOptions, HttpClients};
 use crate::workspace;
 
@@ -40,6 +41,8 @@ pub struct Models {
     pub(super) found: tokio::sync::OnceCell<LocalServer>,
     /// The index of the catalogue, once it was used.
     catalog: OnceLock<Index>,
+    /// Providers of the embedder, by name.
+    registered: Mutex<BTreeMap<String, Arc<dyn ModelProvider>>>,
 }
 
 /// A parsed model id with its provider: `own` from the settings, `known` from the catalog.
@@ -69,7 +72,18 @@ impl Models {
             servers,
             found,
             catalog: OnceLock::new(),
+            registered: Mutex::default(),
         }
+    }
+
+    /// Registers a provider, which precedes those of the settings and of the catalog.
+    pub(crate) fn register(&self, name: String, provider: Arc<dyn ModelProvider>) {
+        self.registered.lock().unwrap_or_else(PoisonError::into_inner).insert(name, provider);
+    }
+
+    fn registered(&self, id: &str) -> Option<Arc<dyn ModelProvider>> {
+        let (provider, _) = id.split_once('/')?;
+        self.registered.lock().unwrap_or_else(PoisonError::into_inner).get(provider).cloned()
     }
 
     /// The index of the catalogue.
@@ -126,7 +140,7 @@ impl Models {
 
     /// Checks that the provider of `id` is in the catalog or in the settings.
     pub(crate) fn check(&self, id: &str, settings: &Settings) -> Result<(), ModelError> {
-        if id.starts_with("scripted:") { Ok(()) } else { self.split(id, settings).map(drop) }
+        if id.starts_with("scripted:") || self.registered(id).is_some() { Ok(()) } else { self.split(id, settings).map(drop) }
     }
 
     fn split<'a>(&self, id: &'a str, settings: &'a Settings) -> Result<ParsedId<'a>, ModelError> {
@@ -168,6 +182,9 @@ impl Models {
             let script =
                 Script::parse(&text).map_err(|error| permanent(format!("reading script {}: {}", path.display(), error.message)))?;
             return Ok(scripted::open(id, script));
+        }
+        if let Some(provider) = self.registered(id) {
+            return provider.open(id);
         }
         let mut endpoint = self.endpoint(id, settings).await?;
         if !last {
@@ -242,41 +259,27 @@ impl Models {
 
     async fn key_of_command(&self, provider: &str, command: &[String]) -> Result<ApiKey, ModelError> {
         let origin = format!("providers.{provider}.api_key_command");
-        let failed = |why: String| permanent(format!("{origin}: {why}")).unreachable();
-        let run = async {
-            // Discard standard error, so that the output is only the key.
-            let quiet = ["sh", "-c", "exec \"$@\" 2>/dev/null", "key"].into_iter().chain(command.iter().map(String::as_str));
-            let mut child = self.launcher.spawn(&Command::program(quiet, &self.cwd))?;
-            let mut output = Vec::new();
-            while output.len() < limits::KEY_BYTES_MAX && child.output.read(&mut output).await.unwrap_or(0) > 0 {}
-            let status = child.wait().await?;
-            Ok::<_, crate::error::Error>((status.code, output))
-        };
-        let ran = tokio::time::timeout(limits::KEY_COMMAND, run).await;
-        let (code, output) = ran.map_err(|_| failed("timed out".into()))?.map_err(|error| failed(error.message))?;
-        let key = String::from_utf8_lossy(&output).trim().to_string();
-        match (code, key.is_empty()) {
-            (0, false) => Ok(ApiKey::new(key, origin)),
-            (0, true) => Err(failed("printed nothing".into())),
-            (code, _) => Err(failed(format!("exited with status {code}"))),
-        }
+        let printed = self.launcher.printed(command, &self.cwd).await;
+        printed.map(|key| ApiKey::new(key, origin.clone())).map_err(|why| permanent(format!("{origin}: {why}")).unreachable())
     }
 
     /// Names of the environment variables that hold API keys or tokens.
     pub(crate) fn secret_names(settings: &Settings) -> Vec<String> {
         let known = providers::PROVIDERS.iter().flat_map(|provider| provider.key_env.iter().map(|name| name.to_string()));
         let own = settings.providers.values().filter_map(|provider| provider.api_key_env.clone());
+        let of_mcp = settings.mcp.values().flat_map(McpServer::secret_names);
+        let of_agents = settings.agents.agents.values().flat_map(HostedAgent::secret_names);
         let of_provider = |provider: &Provider| provider.headers.values().chain(provider.query.values()).cloned().collect();
         let set: Vec<SecretText> = settings.providers.values().flat_map::<Vec<_>, _>(of_provider).collect();
         let set = set.iter().filter_map(|text| text.variable().map(str::to_owned));
-        known.chain(own).chain(set).chain(["NUNCIO_TOKEN".into()]).collect()
+        known.chain(own).chain(set).chain(of_mcp).chain(of_agents).chain(["NUNCIO_TOKEN".into()]).collect()
     }
 }
 
 /// Applies the settings of the provider.
 fn apply_provider(endpoint: &mut Endpoint, own: Provider, variable: &dyn Fn(&str) -> Option<String>) -> Result<(), ModelError> {
     let value = |kind: &str, name: &str, text: SecretText| match text.variable() {
-        None => Ok(text.0),
+        None => Ok(text.plain().to_owned()),
         Some(variable_name) => variable(variable_name).ok_or_else(|| {
             permanent(format!("model {}: the {kind} {name} needs the environment variable {variable_name}", endpoint.id))
                 .hint(format!("set {variable_name}"))
@@ -326,6 +329,9 @@ fn apply_model(endpoint: &mut Endpoint, own: ModelSettings) -> Result<(), ModelE
             endpoint.id
         ))
         .hint("set the name of an effort in [models], such as high = \"high\""));
+    }
+    if let Some(abilities) = &own.abilities {
+        endpoint.media = Media::of(abilities, endpoint.protocol);
     }
     endpoint.tools = own.abilities.map(|abilities| abilities.contains(&Ability::Tools));
     endpoint.efforts = own.thinking;

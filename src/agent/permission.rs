@@ -73,8 +73,9 @@ pub(crate) fn redirect_policy(rules: &Rules, mode: Mode, default: Policy, prepar
     }))
 }
 
-/// Evaluates the rules for a call. If the call's result reveals file contents, rules that restrict
-/// reading those files apply too.
+/// Evaluates the rules for a call. If the call runs commands, rules for `bash` apply too, and
+/// denials and questions take precedence; a rule without a pattern does not allow its commands. If
+/// the call's result reveals file contents, rules that restrict reading those files apply too.
 pub(crate) fn evaluate(
     rules: &Rules,
     mode: Mode,
@@ -82,7 +83,18 @@ pub(crate) fn evaluate(
     prepared: &PreparedCall,
     request: &PermissionRequest<'_>,
 ) -> Decision {
-    let decision = decide(rules, mode, default, request);
+    let mut decision = decide(rules, mode, default, request);
+    if prepared.properties.runs_commands {
+        let as_bash = decide(rules, mode, default, &PermissionRequest { tool: "bash", ..request.clone() });
+        decision = match (decision.policy, as_bash.policy) {
+            (Policy::Deny, _) => decision,
+            (_, Policy::Deny) => as_bash,
+            (_, Policy::Ask) if as_bash.rule.is_some() => as_bash,
+            (Policy::Allow, Policy::Ask) if decision.rule.as_ref().is_some_and(|rule| rule.pattern.is_none()) => as_bash,
+            _ if decision.rule.is_some() => decision,
+            _ => as_bash,
+        };
+    }
     if !prepared.properties.shows_content {
         return decision;
     }

@@ -25,6 +25,8 @@ pub(crate) struct EndedCall {
     pub fingerprint: u64,
     /// The call reports on work that still runs.
     pub polls: bool,
+    /// Messages of hooks for the next model request.
+    pub messages: Vec<String>,
 }
 
 /// The tool calls of one answer.
@@ -38,7 +40,7 @@ impl Round {
     /// The round of calls in order; `None` if one of them polls and may therefore be repeated.
     pub(crate) fn of(calls: impl Iterator<Item = EndedCall>) -> Option<Round> {
         let (mut hasher, mut names) = (DefaultHasher::new(), Vec::new());
-        for EndedCall { name, fingerprint, polls } in calls {
+        for EndedCall { name, fingerprint, polls, messages: _ } in calls {
             if polls {
                 return None;
             }

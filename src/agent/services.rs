@@ -1,18 +1,24 @@
 //! Services of this process that all native agents share: settings, models, tools, language
 //! servers.
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde_json::json;
 use tokio::sync::Semaphore;
 
+use super::mcp_access::AgentTokens;
 use super::model_lists::ModelLists;
 use super::models::Models;
-use crate::config::{DataPaths, Environment, Loaded, Overrides, load_project};
+use crate::config::{DataPaths, Environment, Loaded, Overrides, SessionVariables, load_project};
 use crate::error::{Error, Kind, Result};
+use crate::event::SessionParent;
+use crate::hooks::Hook;
+use crate::id::SessionId;
 use crate::limits;
 use crate::lsp::Servers;
+use crate::mcp::{McpServers, McpTokens};
 use crate::model::{Cause, ModelError};
 use crate::process::ProcessLauncher;
 use crate::toolkit::PathLocks;
@@ -29,11 +35,25 @@ pub struct Services {
     pub(crate) lists: ModelLists,
     pub launcher: ProcessLauncher,
     pub servers: Arc<Servers>,
+    pub(crate) mcp: McpServers,
     pub tools: Tools,
+    /// Hooks of the embedder.
+    hooks: Mutex<Vec<Arc<dyn Hook>>>,
     /// Permits for concurrent directory searches.
     pub(super) searches: Arc<Semaphore>,
     /// Locks on the files that tool calls write, shared by all sessions.
     pub(super) writing: Arc<PathLocks>,
+    /// The tokens with which hosted agents use the MCP server of this process.
+    pub(crate) agent_tokens: Arc<AgentTokens>,
+    /// The HTTP server of this process.
+    http: OnceLock<HttpAddress>,
+}
+
+/// The address of the HTTP server of this process.
+struct HttpAddress {
+    url: String,
+    /// True if programs of this machine can connect without a certificate or a host name.
+    local: bool,
 }
 
 impl Services {
@@ -49,6 +69,7 @@ impl Services {
     ) -> Services {
         Services {
             servers: Arc::new(Servers::new(launcher.clone())),
+            mcp: McpServers::new(launcher.clone(), models.clients.clone(), McpTokens::new(&places.mcp_tokens())),
             user,
             lists: ModelLists::new(&places.data),
             places,
@@ -57,9 +78,62 @@ impl Services {
             models,
             launcher,
             tools,
+            hooks: Mutex::default(),
             searches: Arc::new(Semaphore::new(limits::WALKS_MAX)),
             writing: Arc::default(),
+            agent_tokens: Arc::default(),
+            http: OnceLock::new(),
         }
+    }
+
+    /// Number of sessions of the processes that started this one, each by a tool call of the one
+    /// above.
+    pub(crate) fn depth(&self) -> u32 {
+        self.environment.depth()
+    }
+
+    /// Returns an error if the processes above this one are nested as deeply as subagents may be.
+    pub(crate) fn check_depth(&self) -> Result<()> {
+        check_depth(self.depth())
+    }
+
+    /// Number of sessions above a session, including those of the processes that started nuncio.
+    pub(crate) fn depth_of(&self, session: Option<&SessionId>, parent: Option<&SessionParent>) -> u32 {
+        let delegated = session.map_or(0, |session| self.agent_tokens.depth_of(session));
+        parent.map_or(0, |parent| parent.depth).max(self.depth()).max(delegated)
+    }
+
+    /// Records that this process serves HTTP at `address`.
+    pub(crate) fn listens_at(&self, address: SocketAddr, tls: bool) {
+        let ip = match address.ip() {
+            IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+            ip => ip,
+        };
+        let url = format!("{}://{}", if tls { "https" } else { "http" }, SocketAddr::new(ip, address.port()));
+        // A process has one HTTP server.
+        let _ = self.http.set(HttpAddress { url, local: !tls && ip.is_loopback() });
+    }
+
+    /// The URL of this process's HTTP server for programs of this machine.
+    pub(crate) fn local_url(&self) -> Option<&str> {
+        self.http.get().filter(|http| http.local).map(|http| http.url.as_str())
+    }
+
+    /// The environment variables of the programs of a session.
+    pub(crate) fn session_variables(&self, session: Option<&SessionId>, cwd: &Path) -> SessionVariables {
+        SessionVariables::new(session.map(SessionId::as_str), cwd, self.http.get().map(|http| http.url.as_str()))
+    }
+
+    /// Adds a hook, which runs after those of the settings, in sessions whose first turn starts
+    /// later.
+    pub fn add_hook(&self, hook: Arc<dyn Hook>) {
+        self.hooks.lock().unwrap_or_else(PoisonError::into_inner).push(hook);
+    }
+
+    /// The hooks added by [`Services::add_hook`], in order.
+    pub(super) fn registered_hooks(&self) -> Vec<Arc<dyn Hook>> {
+        self.hooks.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Loads the settings in effect in `cwd`.
@@ -74,6 +148,17 @@ impl Services {
         let loaded = self.settings(cwd)?;
         self.models.check(model, &loaded.settings).map_err(|error| Error { kind: Kind::InvalidParams, ..model_error(error) })
     }
+}
+
+/// Returns an error if an agent with `depth` sessions above it would be nested deeper than
+/// subagents may be.
+pub(crate) fn check_depth(depth: u32) -> Result<()> {
+    let most = limits::SUBAGENT_DEPTH_MAX;
+    if depth <= most {
+        return Ok(());
+    }
+    let message = format!("at most {most} levels of subagents are possible: nuncio was started by a tool call of level {most}");
+    Err(Error::invalid_params(message).hint("do the task without another nuncio"))
 }
 
 /// Converts an error from a model request. The details name the cause.

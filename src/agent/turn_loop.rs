@@ -1,50 +1,99 @@
 //! The turn loop of the native agent: request an answer from the model, run its tool calls, repeat.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use futures_util::future::BoxFuture;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use tokio_util::sync::CancellationToken;
 
+use super::answer::{AnswerPart, ModelAnswer};
+use super::budget::TurnBudget;
+use super::bundle;
+use super::context_report::{overhead, report};
+use super::context_window::ContextWindow;
 use super::environment::SessionEnvironment;
-use super::execute::{CallHost, Question, ToolCall};
+use super::execute::ToolCall;
 use super::fallback::Fallback;
+use super::hooks;
+use super::local_commands;
+use super::mcp::SessionMcp;
+use super::mcp_prompts;
+use super::messages;
+use super::prompt::SystemPrompt;
 use super::repetition::{EndedCall, Repetition, RepetitionGuard, Round};
+use super::review;
 use super::services::{Services, model_error};
-use super::step::{AnswerPart, EMPTY, ModelAnswer, REPEATED, Steps};
-use crate::config::Rule;
+use super::step::{EMPTY, REPEATED, Steps};
+use super::verify::{self, Verification};
+use crate::config::McpServer;
 use crate::content::{StepOutcome, StopReason};
-use crate::context::instructions::{self, FoundInstructions};
-use crate::context::system_prompt;
+use crate::context::commands::SlashCommand;
 use crate::error::{Error, Kind, Result};
-use crate::event::{Body, Severity};
-use crate::id::{PermissionId, SessionId, ToolCallId};
+use crate::event::{Body, SessionParent, Severity};
+use crate::id::SessionId;
 use crate::limits;
 use crate::model::{Model, Request};
-use crate::options::{Mode, OptionValue};
-use crate::session::{Agent, PermissionAnswer, Turn};
-use crate::toolkit::{ClientAccess, Progress};
-use crate::workspace::one_line;
+use crate::options::OptionValue;
+use crate::session::context_report::ContextReport;
+use crate::session::message::IncomingMessage;
+use crate::session::{Agent, SessionLog, Turn};
 
 /// The native agent of one session.
 pub(crate) struct NativeAgent {
     services: Arc<Services>,
     session: SessionId,
+    /// Set for a subagent.
+    parent: Option<SessionParent>,
     /// Built by the first turn and rebuilt when the session's directories change.
     environment: Mutex<Option<Arc<SessionEnvironment>>>,
     /// The last used model, kept because a scripted model counts its steps.
     model: Mutex<Option<(String, Arc<dyn Model>)>>,
     /// The model of the last turn cannot call tools, which was reported in a notice.
     without_tools: Mutex<bool>,
-    /// Files owned by other users that were already reported in a notice.
-    reported: Mutex<Vec<PathBuf>>,
+    mcp: SessionMcp,
+    prompt: SystemPrompt,
 }
 
 impl Agent for NativeAgent {
     fn run<'a>(&'a self, turn: &'a Turn) -> BoxFuture<'a, Result<StopReason>> {
-        Box::pin(self.work(turn))
+        Box::pin(async move {
+            self.services.check_depth()?;
+            let environment = self.current_environment(turn).await?;
+            let budget = TurnBudget::new(turn, &environment, self.parent.is_some());
+            budget.limit_time(self.work(turn, &environment, &budget)).await
+        })
+    }
+
+    fn context<'a>(&'a self, log: &'a SessionLog) -> BoxFuture<'a, Result<ContextReport>> {
+        Box::pin(self.report(log))
+    }
+
+    fn set_mcp_servers(&self, servers: BTreeMap<String, McpServer>) {
+        self.mcp.give(servers);
+    }
+
+    fn prepare<'a>(&'a self, turn: &'a Turn, message: &'a mut IncomingMessage, opens: bool) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let has_media = messages::has_media(message);
+            tokio::select! {
+                biased;
+                prepared = self.complete(turn, message, opens) => prepared,
+                // No model may get media that it may not read. Other messages need no facts in a
+                // turn that sends no request.
+                () = turn.cancel.cancelled(), if has_media => Err(Error::new(Kind::Cancelled, "the turn was cancelled")),
+                () = turn.cancel.cancelled() => Ok(()),
+            }
+        })
+    }
+
+    fn commands<'a>(&'a self, cwd: &'a Path) -> BoxFuture<'a, Vec<SlashCommand>> {
+        Box::pin(async {
+            let mut commands = messages::list(&self.services, cwd).await.unwrap_or_default();
+            commands.extend(mcp_prompts::commands(&self.mcp));
+            commands
+        })
     }
 
     fn has_background_work(&self) -> bool {
@@ -55,6 +104,7 @@ impl Agent for NativeAgent {
 
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
+            self.mcp.close();
             let environment = self.environment.lock().unwrap_or_else(PoisonError::into_inner).take();
             if let Some(environment) = environment {
                 environment.shell.jobs.close().await;
@@ -67,34 +117,85 @@ impl Agent for NativeAgent {
 
 impl NativeAgent {
     /// Creates the agent of `session`, which loads nothing before its first turn.
-    pub(crate) fn new(services: Arc<Services>, session: SessionId) -> NativeAgent {
-        let (environment, model, without_tools, reported) =
-            (Mutex::default(), Mutex::default(), Mutex::default(), Mutex::default());
-        NativeAgent { services, session, environment, model, without_tools, reported }
+    pub(crate) fn new(services: Arc<Services>, session: SessionId, parent: Option<SessionParent>) -> NativeAgent {
+        let (environment, model, without_tools) = (Mutex::default(), Mutex::default(), Mutex::default());
+        NativeAgent {
+            services,
+            session,
+            parent,
+            environment,
+            model,
+            without_tools,
+            prompt: SystemPrompt::default(),
+            mcp: SessionMcp::default(),
+        }
     }
 
-    async fn work(&self, turn: &Turn) -> Result<StopReason> {
-        let environment = self.current_environment(turn).await?;
+    /// Adds texts of documents, the facts of the first message, the text of a slash command, and
+    /// resources of MCP servers. The prompt of a subagent, which a model writes, uses no server.
+    async fn complete(&self, turn: &Turn, message: &mut IncomingMessage, opens: bool) -> Result<()> {
+        if messages::has_media(message) {
+            let environment = self.current_environment(turn).await?;
+            let model = self.current_model(turn, &environment).await?;
+            messages::add_texts(&*model, message).await?;
+        }
+        messages::complete(&self.services, turn, message, opens).await?;
+        if self.parent.is_some() || !mcp_prompts::may_use_servers(message) {
+            return Ok(());
+        }
+        if self.mcp.ready().is_empty() {
+            let environment = self.current_environment(turn).await?;
+            for notice in self.mcp.update(&environment, &turn.cancel).await {
+                turn.commit(notice).await?;
+            }
+        }
+        mcp_prompts::complete(&self.mcp, turn, message).await
+    }
+
+    async fn work(&self, turn: &Turn, environment: &Arc<SessionEnvironment>, budget: &TurnBudget<'_>) -> Result<StopReason> {
+        for notice in self.mcp.update(environment, &turn.cancel).await {
+            turn.commit(notice).await?;
+        }
+        verify::check_clean(turn, environment).await?;
+        environment.changes.begin(review::is_on(environment), verify::is_active(environment));
+        let ended = self.answer(turn, environment, budget).await;
+        review::hold(turn, environment, budget.stops_work()).await?;
+        ended
+    }
+
+    /// Requests answers and runs their tool calls until the model ends the turn.
+    async fn answer(&self, turn: &Turn, environment: &Arc<SessionEnvironment>, budget: &TurnBudget<'_>) -> Result<StopReason> {
         let model = tokio::select! {
             biased;
             () = turn.cancel.cancelled() => return Ok(StopReason::Cancelled),
-            model = self.current_model(turn, &environment) => model?,
+            model = self.current_model(turn, environment) => model?,
         };
-        let system = self.system_prompt(turn, &environment, model.id()).await?;
-        let fallback = Fallback::new(&self.services.models, &environment.loaded.settings, model.id());
-        let (mut steps, mut worked) = (Steps::new(turn, model, fallback), false);
-        let mut guard = RepetitionGuard::default();
-        for _ in 0..limits::TURN_REQUESTS_MAX {
-            if turn.take_steered().await? {
+        environment.set_model(model.clone());
+        let system = self.prompt.text(turn, environment, model.id()).await?;
+        let fallback = Fallback::new(&self.services, &environment.loaded.settings, model.id());
+        let (mut steps, mut worked) = (Steps::new(turn, model, fallback).await, false);
+        let (mut guard, mut verification) = (RepetitionGuard::default(), Verification::default());
+        let overhead = overhead(&system, &environment.tools.table().specs());
+        let mut window = ContextWindow::new(turn, environment, overhead);
+        let request = || self.request(&turn.log, environment, &system);
+        if let Some(command) = turn.log.state(|state| state.history.local_command().cloned()) {
+            return local_commands::run(command, turn, &window, &mut steps, request()).await;
+        }
+        bundle::add(turn, environment).await?;
+        loop {
+            if messages::take_steered(self, turn).await? {
                 guard = RepetitionGuard::default();
             }
-            let answer = steps.ask(self.request(turn, &system)).await?;
+            if !budget.allows_request().await? {
+                return Ok(StopReason::MaxTurnRequests);
+            }
+            let answer = window.ask(&mut steps, request).await?;
             let (stop, outcome, empty, repeated) = (answer.stop, answer.outcome(), answer.is_empty(), answer.repeated);
             let calls = outcome == StepOutcome::ToolCalls;
-            let announced = self.record(turn, &environment, answer, calls).await;
+            let announced = self.record(turn, environment, answer, calls).await;
             steps.end(outcome, repeated.map(|_| REPEATED.into())).await;
             let started = Instant::now();
-            let round = self.run_tools(turn, &environment, announced).await?;
+            let round = self.run_tools(turn, environment, announced).await?;
             // A call that waits, such as for another machine, may be repeated.
             let round = round.filter(|_| started.elapsed() < limits::REPEATED_ROUND_TIME);
             if turn.cancel.is_cancelled() {
@@ -117,33 +218,45 @@ impl NativeAgent {
                 }
                 None => {}
             }
-            if empty && !worked {
-                let message = format!("{}: the model answered twice without text", steps.model_id());
-                return Err(Error::new(Kind::ModelError, message).hint("choose another model with --model"));
-            }
             if empty {
-                turn.emit(Body::notice(Severity::Warning, EMPTY, "the turn ends after its last tool call")).await;
+                report_empty(turn, steps.model_id(), worked).await?;
             }
             worked |= calls;
-            // A steering message that arrives before the turn ends continues the turn.
-            let continues = calls || stop == StopReason::EndTurn && turn.take_steered().await?;
-            if !continues {
+            // A steering message that arrives before the turn ends continues the turn, and so do
+            // failed checks.
+            let ends = !calls && (stop != StopReason::EndTurn || !messages::take_steered(self, turn).await?);
+            let checks_failed = ends && stop == StopReason::EndTurn && verification.continues_turn(turn, environment).await?;
+            if ends && !checks_failed {
                 return Ok(stop);
             }
             if !calls {
                 guard = RepetitionGuard::default();
             }
         }
-        Ok(StopReason::MaxTurnRequests)
+    }
+
+    async fn report(&self, log: &SessionLog) -> Result<ContextReport> {
+        let (cwd, directories) = log.state(|state| (state.cwd.clone(), state.additional_directories.clone()));
+        let kept = self.environment.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let environment = match kept.filter(|environment| environment.is_for(&cwd, &directories)) {
+            Some(environment) => environment,
+            None => self.new_environment(cwd, directories, None).await?,
+        };
+        environment.tools.set_subset(log.state(|state| state.tools.clone()));
+        let settings = &environment.loaded.settings;
+        let (_, model, _) = self.open_model(log, &environment).await?;
+        let system = self.prompt.preview(log, &environment, model.id())?;
+        Ok(report(log, &settings.context, &*model, &self.request(log, &environment, &system)))
     }
 
     /// Records the messages of an answer and announces its calls, in order. `run` is false for a
     /// truncated answer, whose calls are dropped.
     async fn record(&self, turn: &Turn, environment: &Arc<SessionEnvironment>, answer: ModelAnswer, run: bool) -> Vec<ToolCall> {
         let mut announced = Vec::new();
+        environment.release_instructions();
         for part in answer.parts {
             match part {
-                AnswerPart::Message(body) => turn.emit(body).await,
+                AnswerPart::Message(body) => turn.emit(*body).await,
                 AnswerPart::Call(tool_use) if run => announced.push(ToolCall::announce(turn, environment, tool_use).await),
                 AnswerPart::Call(_) => {}
             }
@@ -158,6 +271,9 @@ impl NativeAgent {
         let calls = announced.into_iter().enumerate().map(async |(index, call)| Ok((index, call.finish(turn).await?)));
         let mut ended: Vec<(usize, EndedCall)> = stream::iter(calls).buffer_unordered(at_once).try_collect().await?;
         ended.sort_by_key(|(index, _)| *index);
+        for message in ended.iter_mut().flat_map(|(_, call)| std::mem::take(&mut call.messages)) {
+            turn.commit(hooks::message_notice(message)).await?;
+        }
         Ok(Round::of(ended.into_iter().map(|(_, call)| call)))
     }
 
@@ -165,17 +281,16 @@ impl NativeAgent {
     /// Reports ignored project settings when the environment is built.
     async fn current_environment(&self, turn: &Turn) -> Result<Arc<SessionEnvironment>> {
         let (cwd, directories) = turn.log.state(|state| (state.cwd.clone(), state.additional_directories.clone()));
-        let (environment, built) = {
-            let mut kept = self.environment.lock().unwrap_or_else(PoisonError::into_inner);
-            match kept.as_ref().filter(|environment| environment.is_for(&cwd, &directories)) {
-                Some(environment) => (environment.clone(), false),
-                None => {
-                    let (services, session) = (self.services.clone(), self.session.as_str());
-                    let environment = SessionEnvironment::new(services, session, cwd, directories, kept.as_deref())?;
-                    (kept.insert(Arc::new(environment)).clone(), true)
-                }
+        let kept = self.environment.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let (environment, built) = match kept {
+            Some(environment) if environment.is_for(&cwd, &directories) => (environment, false),
+            before => {
+                let environment = self.new_environment(cwd, directories, before).await?;
+                *self.environment.lock().unwrap_or_else(PoisonError::into_inner) = Some(environment.clone());
+                (environment, true)
             }
         };
+        environment.tools.set_subset(turn.log.state(|state| state.tools.clone()));
         let ignored = &environment.loaded.ignored;
         if !ignored.is_empty() && built {
             let changed = environment.loaded.distrusted.map(|why| format!(" ({why})")).unwrap_or_default();
@@ -189,9 +304,29 @@ impl NativeAgent {
         Ok(environment)
     }
 
+    /// Builds the environment for these directories, which reads files.
+    async fn new_environment(
+        &self,
+        cwd: PathBuf,
+        directories: Vec<PathBuf>,
+        before: Option<Arc<SessionEnvironment>>,
+    ) -> Result<Arc<SessionEnvironment>> {
+        let (services, session, parent) = (self.services.clone(), self.session.clone(), self.parent.clone());
+        let build = move || {
+            SessionEnvironment::new(services, Some(&session), parent.as_ref(), cwd, directories, before.as_deref()).map(Arc::new)
+        };
+        tokio::task::spawn_blocking(build).await.map_err(|_| Error::internal("building the environment panicked"))?
+    }
+
     /// Returns the model of the turn. Reports once if the model's server offers no tools.
     async fn current_model(&self, turn: &Turn, environment: &SessionEnvironment) -> Result<Arc<dyn Model>> {
-        let model = self.open_model(turn, environment).await?;
+        let (id, model, known) = self.open_model(&turn.log, environment).await?;
+        if let Some(base_url) = self.services.models.found_at(&id).filter(|_| !known) {
+            let description =
+                format!("no model is set and no API key was found; the local server at {base_url} provides this model");
+            turn.emit(Body::notice(Severity::Info, format!("Using {id}"), description)).await;
+        }
+        *self.model.lock().unwrap_or_else(PoisonError::into_inner) = Some((id, model.clone()));
         model.prepare().await;
         let reported =
             std::mem::replace(&mut *self.without_tools.lock().unwrap_or_else(PoisonError::into_inner), !model.supports_tools());
@@ -203,110 +338,42 @@ impl NativeAgent {
         Ok(model)
     }
 
-    async fn open_model(&self, turn: &Turn, environment: &SessionEnvironment) -> Result<Arc<dyn Model>> {
-        let chosen = turn.log.state(|state| state.model.clone());
+    /// Returns the session's model with its id in the settings, and whether it is the last used
+    /// one.
+    async fn open_model(&self, log: &SessionLog, environment: &SessionEnvironment) -> Result<(String, Arc<dyn Model>, bool)> {
+        let chosen = log.state(|state| state.model.clone());
         let id = match chosen {
             Some(id) => id,
             None => self.services.models.default_id(&environment.loaded.settings).await.map_err(model_error)?,
         };
-        if let Some((known, model)) = &*self.model.lock().unwrap_or_else(PoisonError::into_inner)
-            && *known == id
-        {
-            return Ok(model.clone());
+        let last = self.model.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(model) = last.and_then(|(last, model)| (last == id).then_some(model)) {
+            return Ok((id, model, true));
         }
         let model = self.services.models.open(&id, &environment.loaded.settings).await.map_err(model_error)?;
-        if let Some(base_url) = self.services.models.found_at(&id) {
-            let description =
-                format!("no model is set and no API key was found; the local server at {base_url} provides this model");
-            turn.emit(Body::notice(Severity::Info, format!("Using {id}"), description)).await;
-        }
-        *self.model.lock().unwrap_or_else(PoisonError::into_inner) = Some((id, model.clone()));
-        Ok(model)
+        Ok((id, model, false))
     }
 
-    async fn system_prompt(&self, turn: &Turn, environment: &SessionEnvironment, model: &str) -> Result<String> {
-        let settings = &environment.loaded.settings;
-        let (own, append) = turn.log.state(|state| (state.system_prompt.clone(), state.system_prompt_append.clone()));
-        let mut base = match own.or(self.services.overrides.system_prompt.clone()) {
-            Some(prompt) => prompt,
-            None => system_prompt::base(&settings.prompts, model)?,
-        };
-        if let Some(append) = append {
-            base = format!("{}\n\n{append}", base.trim_end());
-        }
-        let found = if settings.instructions.auto_inject {
-            instructions::find(&environment.workspace.cwd, &settings.instructions.patterns)
-        } else {
-            FoundInstructions::default()
-        };
-        self.report_skipped(turn, found.foreign).await;
-        Ok(system_prompt::whole(&base, &environment.workspace, &found.taken))
-    }
-
-    /// Emits one notice for the files that were skipped because another user owns them.
-    async fn report_skipped(&self, turn: &Turn, mut skipped: Vec<PathBuf>) {
-        {
-            let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
-            skipped.retain(|path| !reported.contains(path));
-            reported.extend(skipped.iter().cloned());
-        }
-        if !skipped.is_empty() {
-            let names: Vec<String> = skipped.iter().map(|path| one_line(path.display().to_string())).collect();
-            let description = format!("{}: owned by another user, in a world-writable directory", names.join(", "));
-            turn.emit(Body::notice(Severity::Warning, "Project files owned by another user are ignored", description)).await;
-        }
-    }
-
-    fn request(&self, turn: &Turn, system: &str) -> Request {
-        let log = &turn.log;
+    fn request(&self, log: &SessionLog, environment: &SessionEnvironment, system: &str) -> Request {
         let (messages, thinking) = log.state(|state| (state.history.messages(), state.thinking.clone()));
         let thinking = thinking.or(self.services.overrides.thinking.map(OptionValue::Known));
         Request {
             system: system.into(),
             messages,
-            tools: self.services.tools.specs(),
+            tools: environment.tools.table().specs(),
             thinking: thinking.and_then(|level| level.known()).unwrap_or_default(),
             cache_key: log.id.to_string(),
         }
     }
 }
 
-impl CallHost for Turn {
-    fn cancel(&self) -> &CancellationToken {
-        &self.cancel
+/// Reports an answer without text and calls. Such an answer is an error, unless the turn has
+/// `worked` before.
+async fn report_empty(turn: &Turn, model: &str, worked: bool) -> Result<()> {
+    if !worked {
+        let message = format!("{model}: the model answered twice without text");
+        return Err(Error::new(Kind::ModelError, message).hint("choose another model with --model"));
     }
-
-    fn permissions(&self) -> (Mode, Vec<Rule>) {
-        self.log.state(|state| (state.mode.known().unwrap_or_default(), state.rules.clone()))
-    }
-
-    /// Returns a callback that emits updates of a call. Updates are dropped while the log's queue
-    /// is full; the call's result contains all output.
-    fn progress(&self, id: &ToolCallId) -> Progress {
-        let (log, turn_id, id) = (self.log.clone(), self.id.clone(), id.clone());
-        Arc::new(move |content| {
-            let update = Body::ToolUpdated { tool_call_id: id.clone(), status: None, content: Some(content) };
-            log.try_emit(Some(turn_id.clone()), update);
-        })
-    }
-
-    fn client(&self) -> Option<Arc<dyn ClientAccess>> {
-        self.clients.latest()
-    }
-
-    fn emit(&self, body: Body) -> BoxFuture<'_, ()> {
-        Box::pin(Turn::emit(self, body))
-    }
-
-    fn commit(&self, body: Body, durably: bool) -> BoxFuture<'_, Result<()>> {
-        Box::pin(async move {
-            let committed = if durably { self.commit_durably(body).await } else { Turn::commit(self, body).await };
-            committed.map(drop)
-        })
-    }
-
-    fn ask(&self, question: Question) -> BoxFuture<'_, (Option<PermissionId>, PermissionAnswer)> {
-        let Question { tool_call_id, label, content, options, timeout } = question;
-        Box::pin(Turn::ask(self, tool_call_id, label, content, options, timeout))
-    }
+    turn.emit(Body::notice(Severity::Warning, EMPTY, "the turn ends after its last tool call")).await;
+    Ok(())
 }

@@ -11,6 +11,7 @@ use tokio::sync::{Mutex, OnceCell};
 use crate::agent::Services;
 use crate::config::{DataPaths, Durability};
 use crate::error::{Error, Result};
+use crate::hub::TerminalSessions;
 use crate::id::SessionId;
 use crate::limits;
 use crate::local_socket::ServePeers;
@@ -36,6 +37,8 @@ pub struct App {
     /// When the application was created.
     pub started: std::time::Instant,
     sessions: OnceCell<Arc<Sessions>>,
+    /// The agents in terminals that users started themselves and that report their status.
+    pub(crate) terminals: Arc<TerminalSessions>,
     /// Serves the calls of other processes for an application. See [`Peers`].
     ///
     /// [`Peers`]: crate::local_socket::Peers
@@ -68,6 +71,7 @@ impl App {
             refusing: AtomicBool::new(false),
             started: std::time::Instant::now(),
             sessions: OnceCell::new(),
+            terminals: Arc::default(),
             serve_peers,
             this: this.clone(),
             routing: std::sync::Mutex::default(),
@@ -131,7 +135,7 @@ impl App {
     }
 
     /// Cancels all turns, waits up to [`limits::DRAIN`] for them to end, then stops the requests
-    /// for lists of models and the language servers.
+    /// for lists of models, the language servers and all commands.
     pub(crate) async fn shut_down(&self) {
         if let Some(sessions) = self.sessions.get()
             && tokio::time::timeout(limits::DRAIN, sessions.shut_down()).await.is_err()
@@ -143,5 +147,7 @@ impl App {
         }
         self.services.lists.shut_down().await;
         self.services.servers.shut_down().await;
+        self.services.mcp.shut_down().await;
+        self.services.launcher.shut_down().await;
     }
 }

@@ -13,7 +13,7 @@ use super::files::{FileParams, FileView, FilesParams, blocking};
 use super::method::{Method, Reply};
 use super::route::Route;
 use super::{CallContext, ClientRole};
-use crate::content::Part;
+use crate::content::{PDF, Part};
 use crate::error::{Error, Kind, Result};
 use crate::id::SessionId;
 use crate::limits;
@@ -102,6 +102,11 @@ fn content(uri: &str, bytes: Vec<u8>) -> Option<Part> {
         kind if kind.starts_with("image/") && bytes.len() <= limits::IMAGE_BYTES_MAX => {
             Some(Part::Image { mime_type: kind.into(), data: STANDARD.encode(bytes) })
         }
+        kind @ PDF if bytes.len() <= limits::MESSAGE_ATTACHMENTS_BYTES_MAX => {
+            let name = uri.rsplit('/').next().map(|name| percent_decode_str(name).decode_utf8_lossy().into_owned());
+            Some(Part::Document { mime_type: kind.into(), name, data: STANDARD.encode(bytes), text: None })
+        }
+        kind if kind.starts_with("audio/") => Some(Part::Audio { mime_type: kind.into(), data: STANDARD.encode(bytes) }),
         kind @ "text/plain" if bytes.len() <= limits::READ_BYTES_MAX => {
             Some(Part::Resource { uri: uri.into(), mime_type: Some(kind.into()), text: String::from_utf8(bytes).ok()? })
         }

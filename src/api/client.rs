@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::config::{worktree_origin, worktrees_in};
 use crate::error::{Error, Kind, Result};
 use crate::id::{Seq, SessionId};
 use crate::protocol::acp;
@@ -57,6 +58,8 @@ pub(crate) struct ClientDescription {
     role: ClientRole,
     local: Option<PathBuf>,
     roots: Option<Vec<PathBuf>>,
+    #[serde(default)]
+    data: PathBuf,
     logged_out: bool,
 }
 
@@ -80,6 +83,9 @@ pub struct Client {
     /// Canonical root directories: the client has access to the sessions inside them. None gives
     /// access to every directory.
     roots: Option<Arc<[PathBuf]>>,
+    /// nuncio's data directory. A client with access to a repository has access to the worktrees
+    /// that nuncio created for it there.
+    pub data: PathBuf,
     capabilities: RwLock<acp::ClientCapabilities>,
     logged_out: AtomicBool,
     show: OnceLock<ShowSession>,
@@ -103,6 +109,7 @@ impl Client {
             needs_own_process: false,
             sees_all: true,
             roots,
+            data: PathBuf::new(),
             capabilities: RwLock::default(),
             logged_out: AtomicBool::new(false),
             show: OnceLock::new(),
@@ -111,7 +118,11 @@ impl Client {
 
     /// Creates a client with the same principal and access rights, for one call.
     pub(crate) fn for_call(&self) -> Client {
-        Client { sees_all: self.sees_all, ..Client::limited(&self.principal, self.role, self.roots.clone()) }
+        Client {
+            sees_all: self.sees_all,
+            data: self.data.clone(),
+            ..Client::limited(&self.principal, self.role, self.roots.clone())
+        }
     }
 
     /// Describes the client for the process that owns a session.
@@ -122,14 +133,15 @@ impl Client {
             role: self.role,
             local: self.local.clone(),
             roots: self.roots.as_deref().map(<[PathBuf]>::to_vec),
+            data: self.data.clone(),
             logged_out: self.logged_out.load(Ordering::Acquire),
         }
     }
 
     /// Creates the client that another process described.
     pub(crate) fn described(description: ClientDescription) -> Client {
-        let ClientDescription { principal, id, role, local, roots, logged_out } = description;
-        let client = Client { id, local, ..Client::limited(&principal, role, roots.map(Arc::from)) };
+        let ClientDescription { principal, id, role, local, roots, data, logged_out } = description;
+        let client = Client { id, local, data, ..Client::limited(&principal, role, roots.map(Arc::from)) };
         client.log_out(logged_out);
         client
     }
@@ -183,11 +195,15 @@ impl Client {
     /// Returns whether the client has access to sessions in `dir`.
     pub(crate) fn has_access_to(&self, dir: &Path) -> bool {
         let Some(roots) = &self.roots else { return true };
-        match std::fs::canonicalize(dir) {
-            Ok(real) => roots.iter().any(|root| real.starts_with(root)),
-            // The directory no longer exists: compare the recorded path.
-            Err(_) => !dir.components().any(|part| part == Component::ParentDir) && roots.iter().any(|root| dir.starts_with(root)),
+        let inside = |dir: &Path| roots.iter().any(|root| dir.starts_with(root));
+        // If the directory no longer exists, compare the recorded path.
+        let exists = std::fs::canonicalize(dir);
+        if exists.is_err() && dir.components().any(|part| part == Component::ParentDir) {
+            return false;
         }
+        let real = exists.unwrap_or_else(|_| dir.into());
+        inside(&real)
+            || worktree_origin(&worktrees_in(&self.data), &real).is_some_and(|origin| inside(&origin.repository.join(origin.rest)))
     }
 
     /// Returns [`Kind::Forbidden`] if `cwd` of session `id` is outside of the roots. The message

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
+use super::agent_status::{AGENT_STATUS, StatusChange, StatusFollow};
 use super::app::App;
 use super::call_context::CallContext;
 use super::client::{Client, ClientRole};
@@ -41,6 +42,8 @@ pub(crate) enum StreamItem {
     Events(Vec<(u64, Arc<Event>)>),
     /// The history is complete up to this cursor.
     Synced(u64),
+    /// The status of agents changed. Only in the stream of all sessions.
+    Status(Box<StatusChange>),
 }
 
 /// A stream of events for one client.
@@ -58,7 +61,8 @@ pub struct EventStream {
 
 enum EventSource {
     Session(Box<SessionSource>),
-    All(FollowAll),
+    /// The events of all sessions, and the status of agents if the client wants it.
+    All(FollowAll, Option<Box<StatusFollow>>),
 }
 
 /// The events of one open session. While a client with the controller role follows the session, the
@@ -94,6 +98,7 @@ impl EventStream {
     /// Opens a stream. Returns [`Kind::InvalidParams`] if the cursor is beyond the end.
     pub(crate) async fn open(cx: &CallContext, params: FollowParams) -> Result<EventStream> {
         let sessions = cx.app.sessions().await?;
+        let types: Option<Vec<String>> = params.types.map(|types| types.split(',').map(|name| name.trim().to_string()).collect());
         let (source, head) = match &params.session_id {
             Some(id) => {
                 let session = cx.open_read_only(id).await?;
@@ -105,13 +110,16 @@ impl EventStream {
                 }
                 (EventSource::Session(Box::new(source)), head)
             }
-            None => (EventSource::All(sessions.follow_all(params.after)), sessions.head_of_all()?),
+            None => {
+                let wanted = params.turn.is_none() && is_wanted(types.as_deref(), AGENT_STATUS);
+                let status = wanted.then(|| Box::new(StatusFollow::new(&cx.app, sessions)));
+                (EventSource::All(sessions.follow_all(params.after), status), sessions.head_of_all()?)
+            }
         };
         if params.after > head {
             return Err(Error::invalid_params(format!("after: invalid cursor {}: the stream ends at {head}", params.after))
                 .hint("start again with after=0"));
         }
-        let types = params.types.map(|types| types.split(',').map(|name| name.trim().to_string()).collect());
         Ok(EventStream {
             app: cx.app.clone(),
             client: cx.client.clone(),
@@ -127,6 +135,13 @@ impl EventStream {
     /// session was deleted, or when `ending` was cancelled and all committed events were returned.
     pub(crate) async fn next(&mut self, ending: &CancellationToken) -> Result<Option<StreamItem>> {
         loop {
+            if let EventSource::All(_, Some(status)) = &mut self.source {
+                let (client, access) = (&self.client, &mut self.access);
+                let change = status.next(&self.app, |cwd| client.sees_all || has_access(client, access, cwd)).await?;
+                if let Some(change) = change {
+                    return Ok(Some(StreamItem::Status(Box::new(change))));
+                }
+            }
             if let Some(history) = self.history.filter(|history| self.cursor() >= *history) {
                 self.history = None;
                 return Ok(Some(StreamItem::Synced(history)));
@@ -157,7 +172,7 @@ impl EventStream {
     fn cursor(&self) -> u64 {
         match &self.source {
             EventSource::Session(one) => one.follow.cursor(),
-            EventSource::All(all) => all.cursor(),
+            EventSource::All(all, _) => all.cursor(),
         }
     }
 
@@ -170,7 +185,7 @@ impl EventStream {
                 one.check(&self.client)?;
                 page.into_iter().map(|event| (event.seq, event)).collect()
             }
-            EventSource::All(all) => {
+            EventSource::All(all, _) => {
                 let page = all.read().await?;
                 let read = !page.is_empty();
                 let (client, access) = (&self.client, &mut self.access);
@@ -186,7 +201,7 @@ impl EventStream {
     /// Keeps the events of the requested types and turn.
     fn filter(&self, mut page: Vec<(u64, Arc<Event>)>) -> Vec<(u64, Arc<Event>)> {
         if let Some(types) = &self.types {
-            page.retain(|(_, event)| types.iter().any(|pattern| matches_type(event.body.name(), pattern)));
+            page.retain(|(_, event)| is_wanted(Some(types), event.body.name()));
         }
         if let Some(turn) = &self.turn {
             page.retain(|(_, event)| event.turn_id.as_ref() == Some(turn));
@@ -197,10 +212,17 @@ impl EventStream {
     /// Waits for more events. Returns false if no more events will follow.
     async fn wait(&mut self, ending: &CancellationToken) -> Result<bool> {
         let one = match &mut self.source {
-            EventSource::All(all) => {
+            EventSource::All(all, status) => {
+                let status_is_due = async {
+                    match status {
+                        Some(status) => status.due().await,
+                        None => std::future::pending().await,
+                    }
+                };
                 return Ok(tokio::select! {
                     biased;
                     () = all.moved() => true,
+                    () = status_is_due => true,
                     () = ending.cancelled() => false,
                 });
             }
@@ -244,6 +266,11 @@ fn has_access(client: &Client, cache: &mut HashMap<PathBuf, bool>, cwd: &Path) -
     let may = client.has_access_to(cwd);
     cache.insert(cwd.into(), may);
     may
+}
+
+/// Returns whether one of the patterns matches an event type. Without patterns, all types match.
+fn is_wanted(types: Option<&[String]>, name: &str) -> bool {
+    types.is_none_or(|types| types.iter().any(|pattern| matches_type(name, pattern)))
 }
 
 /// Returns whether an event type matches a pattern: a type, or a prefix followed by `*`.

@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use super::CallContext;
 use super::directories::{directories, directory};
+use super::mcp_servers::mcp_servers;
 use super::method::{FollowChange, Method, Reply};
 use super::options::{config_options, modes};
 use super::route::Route;
-use super::session::note_mcp_servers;
 use crate::error::{Error, Result};
 use crate::event::SessionChange;
 use crate::id::SessionId;
@@ -64,12 +64,13 @@ impl Method for ForkSession {
         let meta: ForkMeta = ours
             .map_or(Ok(ForkMeta::default()), serde_path_to_error::deserialize)
             .map_err(|error| Error::invalid_params(format!("_meta.nuncio.{}: {}", error.path(), error.inner())))?;
+        let servers = mcp_servers(&cx, params.mcp_servers.unwrap_or_default())?;
         let sessions = cx.authorize(&params.session_id).await?;
         let cwd = params.cwd.map(|cwd| directory(&cx, "cwd", &cwd)).transpose()?;
         let additional = directories(&cx, &params.additional_directories.unwrap_or_default())?;
         let change = SessionChange { title: meta.title, cwd, additional_directories: Some(additional), ..SessionChange::default() };
         let session = sessions.fork(&params.session_id, change).await?;
-        note_mcp_servers(&session, &params.mcp_servers.unwrap_or_default()).await?;
+        session.set_mcp_servers(servers);
         let id = session.log.id.clone();
         let forked = Forked {
             session_id: id.clone(),

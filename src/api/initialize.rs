@@ -92,7 +92,8 @@ impl Method for Initialize {
             .close(acp::SessionCloseCapabilities::new());
         let capabilities = acp::AgentCapabilities::new()
             .load_session(true)
-            .prompt_capabilities(acp::PromptCapabilities::new().image(true).embedded_context(true))
+            .prompt_capabilities(acp::PromptCapabilities::new().image(true).audio(true).embedded_context(true))
+            .mcp_capabilities(acp::McpCapabilities::new().http(true))
             .session_capabilities(session)
             .auth(acp::AgentAuthCapabilities::new().logout(acp::LogoutCapabilities::new()));
         // Return the only supported version. A client that requested another version decides

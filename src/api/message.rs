@@ -2,14 +2,15 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::CallContext;
 use super::attachment::with_attachments;
 use super::method::{Method, Reply, Scope};
 use super::route::Route;
 use crate::content::{Part, Role};
-use crate::error::{Error, Result};
-use crate::event::{Body, Delivery};
+use crate::error::{Error, Kind, Result};
+use crate::event::{Body, Delivery, MessageExtra};
 use crate::id::{MessageId, Seq, SessionId, TurnId};
 use crate::limits;
 use crate::session::Session;
@@ -23,6 +24,8 @@ enum SenderRole {
     #[default]
     User,
     System,
+    /// A message between clients, which no model receives. It starts no turn.
+    Custom,
 }
 
 /// A message and how it is delivered.
@@ -32,6 +35,10 @@ pub(crate) struct MessageParams {
     session_id: SessionId,
     #[serde(default)]
     role: SenderRole,
+    /// The type of a message of role `custom`, which requires it.
+    custom_type: Option<String>,
+    /// Data of a message of role `custom`.
+    details: Option<Value>,
     #[schemars(length(min = 1))]
     parts: Vec<Part>,
     /// If true, the message starts a turn, now or after the running turn. If false, it is only
@@ -71,21 +78,29 @@ impl Method for SendMessage {
     const ADDS_MESSAGE: bool = true;
     const DOC: &'static str = "Adds a message and answers as soon as it is in the log. In an idle session it starts a turn. In a busy session it \
          waits for the end of the running turn (queue), or joins that turn at its next step (steer). Messages that still wait when a turn is cancelled, fails \
-         or is interrupted, or when nuncio ends, are delivered first in the next turn.";
+         or is interrupted, or when nuncio ends, are delivered first in the next turn. A message of role custom is only stored and shown to clients.";
 
     async fn call(cx: CallContext, params: MessageParams) -> Result<Reply<SentMessage>> {
         cx.client.authorized()?;
-        let MessageParams { session_id: id, role, parts, auto_run, delivery } = params;
+        let MessageParams { session_id: id, role, custom_type, details, parts, auto_run, delivery } = params;
         if parts.is_empty() {
             return Err(Error::invalid_params("parts: is empty"));
         }
+        check_custom(role, custom_type.as_deref(), details.is_some())?;
+        let auto_run = auto_run && !matches!(role, SenderRole::Custom);
         let role = match role {
             SenderRole::User => Role::User,
             SenderRole::System => Role::System,
+            SenderRole::Custom => Role::Custom,
         };
         let parts = with_attachments(&cx, &id, parts)?;
         let message_id = cx.message_id.clone();
-        let message = IncomingMessage { id: message_id.clone(), role, parts };
+        let message = IncomingMessage {
+            id: message_id.clone(),
+            role,
+            parts,
+            extra: MessageExtra { custom_type, details, ..MessageExtra::default() },
+        };
         let queued = QueuedMessage { message, delivery, auto_run, by: Some(cx.client.id.clone()), seq: 0 };
         // The message is queued before the first `.await`, so that messages are queued in the order
         // of the requests.
@@ -95,6 +110,24 @@ impl Method for SendMessage {
         cx.client.show(&session, after);
         let turn_id = session.arrived(placement, &queued).await?;
         Ok(Reply::new(SentMessage { message_id, turn_id }))
+    }
+}
+
+/// Starts a turn with a prompt, like [`SendMessage`].
+pub(super) async fn send_prompt(cx: CallContext, session_id: SessionId, parts: Vec<Part>) -> Result<Option<TurnId>> {
+    let (role, delivery) = (SenderRole::User, Delivery::default());
+    let params = MessageParams { session_id, role, custom_type: None, details: None, parts, auto_run: true, delivery };
+    SendMessage::call(cx, params).await?.result.map(|sent| sent.turn_id)
+}
+
+/// Fails unless a type is given exactly for a custom message.
+fn check_custom(role: SenderRole, custom_type: Option<&str>, details: bool) -> Result<()> {
+    let valid = |name: &str| !name.is_empty() && name.chars().count() <= limits::CUSTOM_TYPE_CHARS_MAX;
+    match (role, custom_type) {
+        (SenderRole::Custom, Some(name)) if valid(name) => Ok(()),
+        (SenderRole::Custom, _) => Err(Error::invalid_params("customType: required for the role custom, at most 100 characters")),
+        (_, None) if !details => Ok(()),
+        (_, _) => Err(Error::invalid_params("customType and details: only for the role custom")),
     }
 }
 
@@ -126,13 +159,21 @@ impl Method for RetryTurn {
     const SCOPE: Scope = Scope::Owner;
     const ADDS_MESSAGE: bool = true;
     const DOC: &'static str = "Starts a new turn with the prompt of an earlier turn, in the context of that turn: the model no longer sees the \
-         earlier turn and the turns after it.";
+         earlier turn and the turns after it. Queued messages run after the new turn.";
 
     async fn call(cx: CallContext, params: RetryParams) -> Result<Reply<Retried>> {
         cx.client.authorized()?;
         let session = cx.owned(&params.session_id)?;
+        if let Some(agent) = session.log.state(|state| state.agent.clone()) {
+            let message = format!("turns of the agent {agent} cannot be retried: their conversation is in the agent");
+            return Err(Error::new(Kind::Unsupported, message).hint("send the prompt again as a new message"));
+        }
         let first = session.log.state(|state| state.turns.get(&params.turn_id).map(|turn| turn.first_seq));
         let first = first.ok_or_else(|| Error::not_found(format!("no turn {}", params.turn_id)))?;
+        if !session.log.state(|state| state.history.has_start_of(&params.turn_id)) {
+            let message = format!("turn {} cannot be retried: the conversation before it was summarized", params.turn_id);
+            return Err(Error::invalid_params(message).hint("send the prompt again as a new message"));
+        }
         let reading = session.clone();
         let retried = params.turn_id.clone();
         let read = tokio::task::spawn_blocking(move || prompt_of(&reading, &retried, first)).await;
@@ -145,17 +186,21 @@ impl Method for RetryTurn {
     }
 }
 
-/// Returns the parts of all messages that started a turn.
+/// Returns the parts of all messages that started a turn. Rejected messages count only if the turn
+/// has no others.
 fn prompt_of(session: &Session, turn: &TurnId, first: Seq) -> Result<Vec<Part>> {
-    let mut prompt = Vec::new();
+    let (mut accepted, mut rejected) = (Vec::new(), Vec::new());
     for event in session.log.page(first - 1, limits::PAGE_EVENTS, false)? {
         match &event.body {
             _ if event.turn_id.as_ref() != Some(turn) => {}
-            Body::MessageCompleted { role: Role::User | Role::System, parts, .. } => prompt.extend(parts.iter().cloned()),
-            Body::TurnStarted { .. } | Body::SessionUpdated { .. } => {}
+            Body::MessageCompleted { role: Role::User | Role::System, parts, discarded, .. } => {
+                if *discarded { &mut rejected } else { &mut accepted }.extend(parts.iter().cloned());
+            }
+            Body::TurnStarted { .. } | Body::SessionUpdated { .. } | Body::Notice { .. } | Body::HookCompleted { .. } => {}
             _ => break,
         }
     }
+    let prompt = if accepted.is_empty() { rejected } else { accepted };
     if prompt.is_empty() {
         return Err(Error::not_found(format!("turn {turn} has no prompt")));
     }

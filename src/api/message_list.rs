@@ -13,7 +13,7 @@ use super::view::PageParams;
 use super::{CallContext, ClientRole};
 use crate::content::{Location, Part, Role, ToolKind, ToolLabel, ToolStatus};
 use crate::error::{Error, Result};
-use crate::event::{Body, Event};
+use crate::event::{Body, Event, MessageExtra};
 use crate::id::{MessageId, Seq, ToolCallId, TurnId};
 use crate::limits;
 use crate::session::Session;
@@ -27,6 +27,8 @@ enum ListedRole {
     /// The model's reasoning, if its provider returns it.
     Thought,
     System,
+    /// A message between clients, which no model receives.
+    Custom,
     /// A tool call with its result.
     Tool,
 }
@@ -53,6 +55,8 @@ pub(crate) struct MessageView {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schemars(default)]
     discarded: bool,
+    #[serde(flatten)]
+    extra: MessageExtra,
     /// Present for role `tool`.
     #[serde(flatten)]
     tool: Option<ToolCallView>,
@@ -150,8 +154,10 @@ impl Reader<'_> {
 
     /// Returns the message that an event completes.
     fn message(&mut self, event: Arc<Event>) -> Result<Option<MessageView>> {
+        let mut more = MessageExtra::default();
         let (message_id, role, parts, discarded, tool) = match &event.body {
-            Body::MessageCompleted { message_id, role, parts, discarded, .. } => {
+            Body::MessageCompleted { message_id, role, parts, discarded, extra, .. } => {
+                more = extra.clone();
                 (message_id.clone(), listed(*role), parts, *discarded, None)
             }
             Body::ToolStarted { tool_call_id, .. } => {
@@ -166,7 +172,7 @@ impl Reader<'_> {
         };
         let model = match role {
             ListedRole::Assistant | ListedRole::Thought => self.model(event.turn_id.as_ref()),
-            ListedRole::User | ListedRole::System | ListedRole::Tool => None,
+            ListedRole::User | ListedRole::System | ListedRole::Custom | ListedRole::Tool => None,
         };
         Ok(Some(MessageView {
             message_id,
@@ -177,6 +183,7 @@ impl Reader<'_> {
             parts: parts.clone(),
             model,
             discarded,
+            extra: more,
             tool,
         }))
     }
@@ -204,6 +211,7 @@ fn listed(role: Role) -> ListedRole {
         Role::Assistant => ListedRole::Assistant,
         Role::Thought => ListedRole::Thought,
         Role::System => ListedRole::System,
+        Role::Custom => ListedRole::Custom,
     }
 }
 

@@ -3,13 +3,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::convert::timestamp;
 use super::method::{Method, Reply};
 use super::route::Route;
 use super::{CallContext, ClientRole};
 use crate::agent::{ModelSource, OfferedModel, Refresh, RefreshedList};
 use crate::config::{Ability, Price};
 use crate::error::Result;
+use crate::event::timestamp;
 
 /// Prices in US dollars per million tokens. `cacheRead` and `cacheWrite` default to `input`.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

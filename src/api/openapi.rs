@@ -7,6 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::agent_status::StatusChange;
 use super::method::{MethodKind, MethodRow};
 use super::route::Route;
 use super::schemas::optional;
@@ -38,9 +39,11 @@ pub(crate) struct ErrorBody {
 }
 
 /// The operation groups, each with its tag and description.
-const TAGS: [(&str, &str); 9] = [
+const TAGS: [(&str, &str); 11] = [
     ("info", "Version and capabilities of the server."),
     ("sessions", "Sessions, their prompts, messages, turns and files."),
+    ("comparisons", "Several agents with the same prompt."),
+    ("workspaces", "Git worktrees for sessions."),
     ("permissions", "Open permission requests and their answers."),
     ("tools", "Tools that models can call."),
     ("agents", "Agents that a session can run."),
@@ -66,6 +69,7 @@ pub(crate) fn openapi() -> Value {
     add(&mut paths, Route::get("/metrics"), metrics());
     let envelope = generator.subschema_for::<Envelope>();
     generator.subschema_for::<Event>();
+    generator.subschema_for::<StatusChange>();
     let schemas = generator.take_definitions(true);
     let mut document = json!({
         "openapi": "3.1.0",
@@ -136,7 +140,7 @@ fn operation(row: &MethodRow, route: Route, generator: &mut SchemaGenerator) -> 
         // No query parameter for the session: it is part of the path.
         fields.without("sessionId");
     }
-    if matches!(route.verb, "POST" | "PUT") {
+    if matches!(route.verb, "POST" | "PUT" | "PATCH") {
         parameters.extend(headers(row));
         operation.insert("requestBody".into(), request_body(fields, route));
     } else {
@@ -204,7 +208,9 @@ fn call_responses(row: &MethodRow, route: Route, mut result: Schema) -> Map<Stri
 
 /// The successful response of a stream.
 fn stream_responses() -> Map<String, Value> {
-    let doc = "Frames `id: CURSOR`, `data: Event`; one `event: synced` at the end of the history; comments as heartbeats.";
+    let doc = "Frames `id: CURSOR`, `data: Event`; one `event: synced` at the end of the history; comments as heartbeats. \
+               In the stream of all sessions also `event: agent.status`, `data: AgentStatusEvent`, without an id: all rows first, then \
+               the rows that change.";
     let schema = json!({ "type": "string", "contentMediaType": "application/json", "contentSchema": { "$ref": "#/components/schemas/Event" } });
     Map::from_iter([("200".to_string(), json!({ "description": doc, "content": { "text/event-stream": { "schema": schema } } }))])
 }

@@ -1,6 +1,8 @@
 //! Session settings that clients can change: mode, model and thinking. ACP's `modes` and the option
 //! `mode` set the same value.
 
+use std::collections::BTreeMap;
+
 use schemars::Schema;
 use serde_json::{Value, json};
 
@@ -12,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::event::{Body, SessionChange};
 use crate::options::{MODES, Mode, OptionValue, Thinking};
 use crate::protocol::acp;
-use crate::session::{Session, SessionState};
+use crate::session::{AgentOption, Session, SessionState};
 
 /// All modes, with the current mode of a session.
 pub(crate) fn modes(state: &SessionState) -> acp::SessionModeState {
@@ -29,6 +31,9 @@ pub(crate) fn modes_with(current: &str) -> acp::SessionModeState {
 /// from the cached lists, and a local server's model is listed only after a turn has found it.
 pub(crate) async fn config_options(app: &App, session: &Session) -> Vec<acp::SessionConfigOption> {
     let (mode, model, thinking) = session.log.state(|state| (state.mode.clone(), state.model.clone(), state.thinking.clone()));
+    if session.log.state(|state| state.agent.is_some()) {
+        return std::iter::once(mode_option(&mode.to_string())).chain(agent_options(session)).collect();
+    }
     let loaded = app.services.settings(&session.log.state(|state| state.cwd.clone()));
     // Invalid project settings are replaced by the user settings here; the error is reported when a
     // turn starts.
@@ -39,18 +44,12 @@ pub(crate) async fn config_options(app: &App, session: &Session) -> Vec<acp::Ses
         None => models.known_default(settings).unwrap_or_default(),
     };
     let thinking = thinking.or(app.services.overrides.thinking.map(OptionValue::Known)).unwrap_or_default();
-    let mode_choices =
-        MODES.iter().map(|row| acp::SessionConfigSelectOption::new(row.id, row.name).description(row.description.to_string()));
     let model_choices = app.services.model_choices(settings, &model).await.into_iter().map(|choice| {
         let name = choice.name().to_owned();
         acp::SessionConfigSelectOption::new(choice.id, name)
     });
     let levels = Thinking::ALL.map(|level| acp::SessionConfigSelectOption::new(level.as_str(), level.name()));
-    let mut options = vec![
-        acp::SessionConfigOption::select("mode", "Mode", mode.to_string(), mode_choices.collect::<Vec<_>>())
-            .description("What the agent may do without asking".to_string())
-            .category(acp::SessionConfigOptionCategory::Mode),
-    ];
+    let mut options = vec![mode_option(&mode.to_string())];
     if !model.is_empty() {
         options.push(
             acp::SessionConfigOption::select("model", "Model", model, model_choices.collect::<Vec<_>>())
@@ -63,6 +62,53 @@ pub(crate) async fn config_options(app: &App, session: &Session) -> Vec<acp::Ses
             .category(acp::SessionConfigOptionCategory::ThoughtLevel),
     );
     options
+}
+
+fn mode_option(current: &str) -> acp::SessionConfigOption {
+    let choices =
+        MODES.iter().map(|row| acp::SessionConfigSelectOption::new(row.id, row.name).description(row.description.to_string()));
+    acp::SessionConfigOption::select("mode", "Mode", current.to_string(), choices.collect::<Vec<_>>())
+        .description("What the agent may do without asking".to_string())
+        .category(acp::SessionConfigOptionCategory::Mode)
+}
+
+/// Prefix of the ids of a hosted agent's options.
+const AGENT_PREFIX: &str = "agent.";
+
+/// The options of the session's hosted agent, if it is running. Its mode besides nuncio's has no
+/// category, so that clients do not confuse the two.
+fn agent_options(session: &Session) -> Vec<acp::SessionConfigOption> {
+    let option = |option: AgentOption| {
+        let choices = option.choices.iter().map(|choice| {
+            acp::SessionConfigSelectOption::new(choice.value.clone(), choice.name.clone()).description(choice.description.clone())
+        });
+        let (id, name) = (format!("{AGENT_PREFIX}{}", option.id), format!("Agent: {}", option.name));
+        let shown = acp::SessionConfigOption::select(id, name, option.current.clone(), choices.collect::<Vec<_>>());
+        match option.category.as_deref() {
+            Some("model") => shown.category(acp::SessionConfigOptionCategory::Model),
+            Some("thought_level") => shown.category(acp::SessionConfigOptionCategory::ThoughtLevel),
+            _ => shown,
+        }
+    };
+    session.agent_options().into_iter().map(option).collect()
+}
+
+/// The event that sets an option of a hosted agent, from its next turn on.
+fn agent_option_event(session: &Session, id: &str, value: String) -> Result<Body> {
+    let options = session.agent_options();
+    let Some(option) = options.iter().find(|option| option.id == id) else {
+        let hint = match options.is_empty() {
+            true => "the options are known after the agent's first turn has started".into(),
+            false => format!("options: {}", options.iter().map(|option| option.id.as_str()).collect::<Vec<_>>().join(", ")),
+        };
+        return Err(Error::invalid_params(format!("configId: unknown option {AGENT_PREFIX}{id}")).hint(hint));
+    };
+    if !option.choices.iter().any(|choice| choice.value == value) {
+        let choices: Vec<&str> = option.choices.iter().map(|choice| choice.value.as_str()).collect();
+        return Err(Error::invalid_params(format!("value: unknown value {value}")).hint(format!("values: {}", choices.join(", "))));
+    }
+    let agent_options = BTreeMap::from([(id.to_owned(), value)]);
+    Ok(Body::SessionUpdated { change: SessionChange { agent_options, ..SessionChange::default() } })
 }
 
 fn mode_event(mode: &str, field: &str) -> Result<Body> {
@@ -136,11 +182,13 @@ impl Method for SetConfigOption {
                     change: SessionChange { thinking: Some(OptionValue::Known(level)), ..SessionChange::default() },
                 }
             }
-            other => {
-                return Err(
-                    Error::invalid_params(format!("configId: unknown option {other}")).hint("options: mode, model, thinking")
-                );
-            }
+            other => match other.strip_prefix(AGENT_PREFIX) {
+                Some(id) => agent_option_event(&session, id, value)?,
+                None => {
+                    let unknown = Error::invalid_params(format!("configId: unknown option {other}"));
+                    return Err(unknown.hint("options: mode, model, thinking"));
+                }
+            },
         };
         let seq = session.append(body).await?;
         let response = acp::SetSessionConfigOptionResponse::new(config_options(&cx.app, &session).await);

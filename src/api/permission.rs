@@ -9,13 +9,17 @@ use super::forward::call_owner;
 use super::method::{Method, MethodRow, Reply};
 use super::route::Route;
 use super::{CallContext, ClientRole};
-use crate::content::{Location, PermissionOption, PermissionOptionKind, ToolContent, ToolKind, ToolLabel};
+use crate::content::{
+    HunkDecision, Location, PermissionOption, PermissionOptionKind, ReviewAnswer, ReviewEdit, ReviewOffer, ToolContent, ToolKind,
+    ToolLabel,
+};
 use crate::error::{Error, Kind, Result};
 use crate::id::{PermissionId, Seq, SessionId, ToolCallId, TurnId};
 use crate::limits;
+use crate::session::open_items::OpenPermission;
 use crate::session::state::ResolvedPermission;
 use crate::session::summary::SessionSummary;
-use crate::session::{Session, SessionState};
+use crate::session::{ChoiceDetails, Session, SessionState};
 use crate::store::SessionRow;
 
 /// Selects permission requests.
@@ -39,6 +43,9 @@ pub(crate) struct PermissionView {
     pub options: Vec<PermissionOption>,
     /// Time at which the request is denied, in milliseconds since the Unix epoch.
     deadline_ms: u64,
+    /// For a review of changes: the files and hunks that the answer may decide about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    review: Option<ReviewOffer>,
 }
 
 /// The tool call that needs the permission. `content` shows its effect: a diff or a command.
@@ -101,24 +108,27 @@ fn requests(session: &Session) -> Vec<PermissionView> {
                 permission_id: open.id.clone(),
                 session_id: session.log.id.clone(),
                 turn_id: state.turn.clone(),
-                tool_call: asked_call(state, &open.tool_call_id, &open.content)?,
+                tool_call: asked_call(state, open)?,
                 options: open.options.clone(),
                 deadline_ms: open.deadline_ms,
+                review: open.review.clone(),
             })
         })
         .collect()
     })
 }
 
-fn asked_call(state: &SessionState, id: &ToolCallId, content: &[ToolContent]) -> Option<PendingToolCall> {
-    let call = state.open_tools.iter().find(|call| call.id == *id)?;
+/// The call that needs the permission. A question about a budget has no call, and the call of a
+/// background subagent has ended: only their label is known.
+fn asked_call(state: &SessionState, open: &OpenPermission) -> Option<PendingToolCall> {
+    let call = state.open_tools.iter().find(|call| call.id == open.tool_call_id);
     Some(PendingToolCall {
-        tool_call_id: id.clone(),
-        tool: call.label.clone(),
-        kind: call.kind,
-        input: call.input.clone(),
-        locations: call.locations.clone(),
-        content: content.to_vec(),
+        tool_call_id: open.tool_call_id.clone(),
+        tool: open.label.as_ref().or(call.map(|call| &call.label))?.clone(),
+        kind: call.map_or(ToolKind::Other, |call| call.kind),
+        input: call.map_or(Value::Null, |call| call.input.clone()),
+        locations: call.map(|call| call.locations.clone()).unwrap_or_default(),
+        content: open.content.clone(),
     })
 }
 
@@ -131,6 +141,24 @@ pub(crate) struct AnswerPermissionParams {
     pub outcome: Option<PermissionOptionKind>,
     /// Reason of the decision; the model receives it.
     pub reason: Option<String>,
+    /// For a review of changes: decisions that differ from the option, about hunks or files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hunks: Vec<HunkDecision>,
+    /// For a review of changes: the user's own text in place of hunks or files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub edits: Vec<ReviewEdit>,
+}
+
+impl AnswerPermissionParams {
+    /// An answer that does not decide about parts of a review.
+    pub(crate) fn new(
+        permission_id: PermissionId,
+        option_id: Option<String>,
+        outcome: Option<PermissionOptionKind>,
+        reason: Option<String>,
+    ) -> AnswerPermissionParams {
+        AnswerPermissionParams { permission_id, option_id, outcome, reason, hunks: Vec::new(), edits: Vec::new() }
+    }
 }
 
 /// The answer was accepted.
@@ -152,11 +180,12 @@ impl Method for AnswerPermission {
     async fn call(cx: CallContext, params: AnswerPermissionParams) -> Result<Reply<Answered>> {
         let asks = |session: &Session| session.broker.is_open(&params.permission_id);
         let Some(session) = accessible(&cx).into_iter().find(asks) else { return answer_elsewhere(cx, params).await };
-        let AnswerPermissionParams { permission_id: id, option_id, outcome, reason } = params;
+        let AnswerPermissionParams { permission_id: id, option_id, outcome, reason, hunks, edits } = params;
+        let choice = ChoiceDetails { reason, review: ReviewAnswer { hunks, edits } };
         let by = &cx.client.principal;
         match (option_id, outcome) {
-            (Some(option), None) => session.broker.answer(&id, &option, by, reason)?,
-            (None, Some(kind)) => session.broker.answer_kind(&id, kind, by, reason)?,
+            (Some(option), None) => session.broker.answer(&id, &option, by, choice)?,
+            (None, Some(kind)) => session.broker.answer_kind(&id, kind, by, choice)?,
             _ => return Err(Error::invalid_params("optionId: give either optionId or outcome")),
         }
         Ok(Reply::new(Answered {}))

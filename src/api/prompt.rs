@@ -2,17 +2,20 @@
 
 use super::attachment::with_attachments;
 use schemars::Schema;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::convert::session_id;
+use super::budget;
+use super::convert::{into_meta, session_id};
 use super::method::{Method, MethodKind, Reply, Scope};
 use super::route::Route;
 use super::{CallContext, TurnStarted};
-use crate::content::{Part, StopReason, Usage};
+use crate::content::{BudgetLimits, Part};
 use crate::error::{Error, Result};
+use crate::id::SessionId;
 use crate::protocol::{acp, content};
 use crate::session::message::IncomingMessage;
 use crate::session::prompts::{PromptRequest, Prompted};
+use crate::session::turn::TurnEnd;
 
 /// The method `session/prompt`.
 pub(crate) struct Prompt;
@@ -22,14 +25,19 @@ impl Method for Prompt {
     type Result = acp::PromptResponse;
     const NAME: &'static str = "session/prompt";
     const DOC: &'static str = "Starts a turn and answers when it ends (ACP prompt turn). On stdio a prompt to a busy session waits and then runs in its own turn; \
-         other transports return session_busy.";
+         other transports return session_busy. `_meta.nuncio.budget`: limits of the turn.";
     const ROUTES: &'static [Route] = &[Route::post("/v1/sessions/{sessionId}/prompt")];
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "prompt": [{"type": "text", "text": "What does this project do?"}]}"#;
     const KIND: MethodKind = MethodKind::Turn;
     const SCOPE: Scope = Scope::Owner;
     const ADDS_MESSAGE: bool = true;
 
+    fn from_rest(_: &CallContext, params: &mut Map<String, Value>) {
+        into_meta(params, &["budget"]);
+    }
+
     fn rest_schema(params: &mut Schema, result: &mut Schema) {
+        budget::add_to_schema(params);
         if let Some(prompt) = params.pointer_mut("/properties/prompt") {
             prompt["minItems"] = 1.into();
         }
@@ -42,52 +50,70 @@ impl Method for Prompt {
 
     async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
         cx.client.authorized()?;
-        let (id, client) = (session_id(&params.session_id), cx.client.clone());
+        let id = session_id(&params.session_id);
+        let budget = budget::of_prompt(params.meta.as_ref())?;
         let prompt = with_attachments(&cx, &id, parts(params.prompt)?)?;
-        // The turn is claimed before the first `.await`, so that a later `session/cancel` applies
-        // to this turn.
-        let session = cx.owned(&id)?;
-        let after = session.log.head();
-        let message = IncomingMessage::user(cx.message_id.clone(), prompt);
-        let prompted = if client.local.is_some() {
-            let (by, forwarded) = (client.id.clone(), cx.forwarded);
-            let (cancel, answered) = (cx.cancel.clone(), cx.answered.clone());
-            session.prompt(message, PromptRequest { by, forwarded, cancel, answered })?
-        } else {
-            Prompted::Started(session.start_turn(message, &client.id)?)
-        };
-        client.show(&session, after);
-        drop(session);
-        let started = match prompted {
-            Prompted::Started(turn) => Some(turn),
-            Prompted::Waits(waiting) => waiting.started(&cx.cancel).await?,
-        };
-        let Some(mut turn) = started else {
-            return Ok(Reply::new(acp::PromptResponse::new(acp::StopReason::Cancelled)));
-        };
-        if cx.turn_started.is_some() {
-            turn.opened().await?;
-            cx.report_started(TurnStarted { session: id.clone(), turn: turn.id.clone(), after });
-        }
-        let end = tokio::select! {
-            biased;
-            end = turn.end() => end,
-            () = cx.cancel.cancelled() => {
-                turn.cancel();
-                turn.end().await
-            }
-        };
-        let response = end.result.map(|stop| response(stop, end.usage.as_ref()));
-        Ok(Reply::of(response).after(id, end.seq))
+        prompt_session(cx, id, prompt, budget).await
     }
 }
 
+/// Starts a turn with `prompt` and answers when it ends. The code before the first `.await` claims
+/// the turn, so that a later `session/cancel` applies to it.
+pub(super) async fn prompt_session(
+    cx: CallContext,
+    id: SessionId,
+    prompt: Vec<Part>,
+    budget: Option<BudgetLimits>,
+) -> Result<Reply<acp::PromptResponse>> {
+    let client = cx.client.clone();
+    let session = cx.owned(&id)?;
+    let after = session.log.head();
+    let message = IncomingMessage::user(cx.message_id.clone(), prompt);
+    let prompted = if client.local.is_some() {
+        let (by, forwarded) = (client.id.clone(), cx.forwarded);
+        let (cancel, answered) = (cx.cancel.clone(), cx.answered.clone());
+        session.prompt(message, PromptRequest { by, forwarded, budget, cancel, answered })?
+    } else {
+        Prompted::Started(session.start_turn(message, &client.id, budget)?)
+    };
+    client.show(&session, after);
+    drop(session);
+    let started = match prompted {
+        Prompted::Started(turn) => Some(turn),
+        Prompted::Waits(waiting) => waiting.started(&cx.cancel).await?,
+    };
+    let Some(mut turn) = started else {
+        return Ok(Reply::new(acp::PromptResponse::new(acp::StopReason::Cancelled)));
+    };
+    if cx.turn_started.is_some() {
+        turn.opened().await?;
+        cx.report_started(TurnStarted { session: id.clone(), turn: turn.id.clone(), after });
+    }
+    let end = tokio::select! {
+        biased;
+        end = turn.end() => end,
+        () = cx.cancel.cancelled() => {
+            turn.cancel();
+            turn.end().await
+        }
+    };
+    let seq = end.seq;
+    Ok(Reply::of(response(end)).after(id, seq))
+}
+
 /// ACP's response to a prompt, with the token counts of the turn in `usage` (unstable in ACP v1)
-/// and in `_meta.nuncio`.
-fn response(stop: StopReason, usage: Option<&Usage>) -> acp::PromptResponse {
-    let usage = usage.map(content::usage);
-    let meta = usage.as_ref().map(|usage| acp::Meta::from_iter([("nuncio".to_string(), json!({ "usage": usage }))]));
-    acp::PromptResponse::new(content::stop_reason(stop)).usage(usage).meta(meta)
+/// and in `_meta.nuncio`, which also has the cost in US dollars.
+fn response(end: TurnEnd) -> Result<acp::PromptResponse> {
+    let TurnEnd { result, usage, cost, seq: _ } = end;
+    let usage = usage.as_ref().map(content::usage);
+    let meta = usage.as_ref().map(|usage| {
+        let mut ours = json!({ "usage": usage });
+        if let Some(cost) = cost {
+            ours["cost"] = json!(cost);
+        }
+        acp::Meta::from_iter([("nuncio".to_string(), ours)])
+    });
+    Ok(acp::PromptResponse::new(content::stop_reason(result?)).usage(usage).meta(meta))
 }
 
 fn parts(blocks: Vec<acp::ContentBlock>) -> Result<Vec<Part>> {

@@ -3,7 +3,7 @@
 /// The REST route of a method. `path` may contain placeholders for params, as in `{field}`.
 #[derive(Clone, Copy, Debug)]
 pub struct Route {
-    /// HTTP method: `GET`, `POST`, `PUT` or `DELETE`.
+    /// HTTP method: `GET`, `POST`, `PUT`, `PATCH` or `DELETE`.
     pub verb: &'static str,
     /// URL path, for example `/v1/sessions/{sessionId}`.
     pub path: &'static str,
@@ -36,6 +36,11 @@ impl Route {
     /// `PUT path`.
     pub(crate) const fn put(path: &'static str) -> Route {
         Route::new("PUT", path)
+    }
+
+    /// `PATCH path`.
+    pub(crate) const fn patch(path: &'static str) -> Route {
+        Route::new("PATCH", path)
     }
 
     /// `DELETE path`.

@@ -4,11 +4,13 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use schemars::{JsonSchema, Schema};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::convert::{acp_id, into_meta, session_id, timestamp};
+use super::budget;
+use super::convert::{acp_id, into_meta, session_id};
 use super::directories::{absolute, directories, directory};
+use super::mcp_servers::mcp_servers;
 use super::method::{FollowChange, Method, Reply, Scope};
 use super::options::{config_options, modes};
 use super::route::Route;
@@ -16,8 +18,10 @@ use super::schemas::{inlined, optional};
 
 use super::view::Activity;
 use super::{CallContext, ClientRole};
+use crate::config::NATIVE;
+use crate::content::BudgetLimits;
 use crate::error::{Error, Result};
-use crate::event::{Body, SessionChange, Severity};
+use crate::event::{Body, SessionChange, timestamp};
 use crate::id::SessionId;
 use crate::limits;
 use crate::options::{Mode, OptionValue, Thinking};
@@ -36,10 +40,15 @@ struct NewSessionMeta {
     thinking: Option<Thinking>,
     system_prompt: Option<String>,
     title: Option<String>,
+    /// Name of a hosted agent; without it, nuncio's own agent works in the session.
+    agent: Option<String>,
+    /// Limits of the session and of its turns.
+    #[schemars(with = "Option<BudgetLimits>")]
+    budget: Option<Value>,
 }
 
 impl NewSessionMeta {
-    const FIELDS: &[&str] = &["model", "mode", "thinking", "systemPrompt", "title"];
+    const FIELDS: &[&str] = &["model", "mode", "thinking", "systemPrompt", "title", "agent", "budget"];
 
     fn read(meta: Option<&acp::Meta>) -> Result<NewSessionMeta> {
         let Some(ours) = meta.and_then(|meta| meta.get("nuncio")) else { return Ok(NewSessionMeta::default()) };
@@ -57,23 +66,25 @@ impl NewSessionMeta {
     }
 }
 
+/// `_meta.nuncio` of `session/list`.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct ListSessionsMeta {
+    /// List the sessions of subagents, too.
+    children: bool,
+}
+
+impl ListSessionsMeta {
+    fn read(meta: Option<&acp::Meta>) -> Result<ListSessionsMeta> {
+        let Some(ours) = meta.and_then(|meta| meta.get("nuncio")) else { return Ok(ListSessionsMeta::default()) };
+        serde_path_to_error::deserialize(ours.clone())
+            .map_err(|error| Error::invalid_params(format!("_meta.nuncio.{}: {}", error.path(), error.inner())))
+    }
+}
+
 /// Adds an empty `mcpServers`, which clients may omit but ACP's type requires.
 fn default_mcp_servers(params: &mut Map<String, Value>) {
     params.entry("mcpServers").or_insert_with(|| Value::Array(Vec::new()));
-}
-
-/// Emits a notice if the client gave MCP servers, which are not supported.
-pub(crate) async fn note_mcp_servers(session: &Session, servers: &[acp::McpServer]) -> Result<()> {
-    if servers.is_empty() {
-        return Ok(());
-    }
-    let notice = Body::notice(
-        Severity::Warning,
-        "MCP servers are not supported",
-        format!("{} MCP servers of this session are not started", servers.len()),
-    );
-    session.log.emit(None, notice).await;
-    Ok(())
 }
 
 /// The method `session/new`.
@@ -85,7 +96,7 @@ impl Method for NewSession {
     const NAME: &'static str = "session/new";
     const EXAMPLE: &'static str = r#"{"cwd": "/home/me/project", "title": "Overview", "mode": "ask"}"#;
     const ROUTES: &'static [Route] = &[Route::post("/v1/sessions").status(201)];
-    const DOC: &'static str = "Creates a session in a directory (ACP session setup). `_meta.nuncio`: model, mode, thinking, systemPrompt, title. \
+    const DOC: &'static str = "Creates a session in a directory (ACP session setup). `_meta.nuncio`: model, mode, thinking, systemPrompt, title, agent, budget. \
          `_meta.systemPrompt`: a text that replaces the system prompt, or `{append}`, which adds to it.";
 
     fn complete(params: &mut Map<String, Value>) {
@@ -108,6 +119,7 @@ impl Method for NewSession {
     async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
         cx.client.authorized()?;
         let meta = NewSessionMeta::read(params.meta.as_ref())?;
+        let servers = mcp_servers(&cx, params.mcp_servers)?;
         let cwd = directory(&cx, "cwd", &params.cwd)?;
         let mode = meta.mode.unwrap_or(cx.app.mode);
         let additional = directories(&cx, &params.additional_directories)?;
@@ -123,10 +135,12 @@ impl Method for NewSession {
             system_prompt: meta.system_prompt.or(system_prompt),
             system_prompt_append,
             additional_directories: (!additional.is_empty()).then_some(additional),
-            cwd: None,
+            budget: meta.budget.map(|budget| budget::read("_meta.nuncio.budget", budget)).transpose()?,
+            agent: meta.agent.or_else(|| cx.app.services.overrides.agents.first().cloned()).filter(|name| name != NATIVE),
+            ..SessionChange::default()
         };
         let session = cx.app.sessions().await?.create(cwd, mode, change).await?;
-        note_mcp_servers(&session, &params.mcp_servers).await?;
+        session.set_mcp_servers(servers);
         let id = session.log.id.clone();
         let response = acp::NewSessionResponse::new(acp_id(&id))
             .modes(session.log.state(modes))
@@ -143,10 +157,14 @@ async fn reopen(
     id: &acp::SessionId,
     cwd: &Path,
     additional: &[PathBuf],
-    servers: &[acp::McpServer],
+    servers: Vec<acp::McpServer>,
 ) -> Result<Session> {
     cx.client.authorized()?;
+    let servers = mcp_servers(cx, servers)?;
     let session = cx.owned(&session_id(id))?;
+    if session.is_owned() {
+        session.set_mcp_servers(servers);
+    }
     if cwd.as_os_str().is_empty() && additional.is_empty() {
         return Ok(session);
     }
@@ -161,7 +179,6 @@ async fn reopen(
         let change = SessionChange { cwd: Some(cwd), additional_directories: Some(additional), ..SessionChange::default() };
         session.append(Body::SessionUpdated { change }).await?;
     }
-    note_mcp_servers(&session, servers).await?;
     Ok(session)
 }
 
@@ -181,7 +198,7 @@ impl Method for LoadSession {
     }
 
     async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
-        let session = reopen(&cx, &params.session_id, &params.cwd, &params.additional_directories, &params.mcp_servers).await?;
+        let session = reopen(&cx, &params.session_id, &params.cwd, &params.additional_directories, params.mcp_servers).await?;
         let response =
             acp::LoadSessionResponse::new().modes(session.log.state(modes)).config_options(config_options(&cx.app, &session).await);
         Ok(Reply::new(response).follow(FollowChange::Replayed(session.log.id.clone())))
@@ -210,7 +227,7 @@ impl Method for ResumeSession {
     }
 
     async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
-        let session = reopen(&cx, &params.session_id, &params.cwd, &params.additional_directories, &params.mcp_servers).await?;
+        let session = reopen(&cx, &params.session_id, &params.cwd, &params.additional_directories, params.mcp_servers).await?;
         let response = acp::ResumeSessionResponse::new()
             .modes(session.log.state(modes))
             .config_options(config_options(&cx.app, &session).await);
@@ -229,26 +246,36 @@ impl Method for ListSessions {
     const ROUTES: &'static [Route] = &[Route::get("/v1/sessions")];
     const ROLE: ClientRole = ClientRole::Observer;
     const DOC: &'static str = "Lists sessions, most recently updated first. `cwd` selects the sessions of one directory, `cursor` the next page. \
-         `_meta.nuncio` of each session: status, waiting, lastTurn, pendingToolCalls.";
+         `_meta.nuncio`: children, true to list the sessions of subagents, too. \
+         `_meta.nuncio` of each session: status, waiting, lastTurn, pendingToolCalls, cost (US dollars), parentSessionId.";
 
-    fn rest_schema(_: &mut Schema, result: &mut Schema) {
-        let plain = inlined::<Activity>();
+    fn from_rest(_: &CallContext, params: &mut Map<String, Value>) {
+        into_meta(params, &["children"]);
+    }
+
+    fn rest_schema(params: &mut Schema, result: &mut Schema) {
+        let ours = inlined::<ListSessionsMeta>();
+        if let (Some(Value::Object(all)), Some(Value::Object(ours))) = (params.get_mut("properties"), ours.get("properties")) {
+            all.extend(ours.clone());
+        }
+        let plain = inlined::<ListedSession>();
         if let Some(items) = result.pointer_mut("/properties/sessions/items") {
             *items = json!({ "allOf": [items.take(), { "type": "object", "properties": plain.get("properties") }] });
         }
     }
 
     async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
+        let children = ListSessionsMeta::read(params.meta.as_ref())?.children;
         let after = match params.cursor.as_deref() {
             None => None,
             Some(cursor) => Some(parse_cursor(cursor).ok_or_else(|| Error::invalid_params("cursor: invalid"))?),
         };
         let cwd = params.cwd.as_deref().map(|cwd| absolute(&cx, cwd));
-        let (rows, next) = accessible(&cx, cwd.as_deref(), after).await?;
+        let (rows, next) = accessible(&cx, cwd.as_deref(), children, after).await?;
         let sessions = cx.app.sessions().await?;
         let mut owners = sessions.owners();
         let infos = rows.into_iter().map(|row| {
-            let activity = Activity::listed(sessions, &mut owners, &row);
+            let activity = ListedSession { activity: Activity::listed(sessions, &mut owners, &row), parent_session_id: row.parent };
             acp::SessionInfo::new(acp_id(&row.id), row.cwd)
                 .additional_directories(row.additional_directories)
                 .title(row.title)
@@ -260,17 +287,29 @@ impl Method for ListSessions {
     }
 }
 
+/// `_meta.nuncio` of a listed session.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct ListedSession {
+    #[serde(flatten)]
+    activity: Activity,
+    /// The session whose subagent works in this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent_session_id: Option<SessionId>,
+}
+
 /// Returns the next sessions that the client has access to, and where the next page starts. Reads a
 /// bounded number of pages from the store, so the result can be short or empty even if more
 /// sessions follow.
 async fn accessible(
     cx: &CallContext,
     cwd: Option<&Path>,
+    children: bool,
     mut after: Option<PageEnd>,
 ) -> Result<(Vec<SessionRow>, Option<PageEnd>)> {
     let (mut rows, mut access) = (Vec::new(), HashMap::new());
     for _ in 0..limits::SESSIONS_PAGES_MAX {
-        let page = cx.app.sessions().await?.list(cwd, after)?;
+        let page = cx.app.sessions().await?.list(cwd, children, after)?;
         let mut may = |row: &SessionRow| *access.entry(row.cwd.clone()).or_insert_with(|| cx.client.has_access_to(&row.cwd));
         rows.extend(page.sessions.into_iter().filter(|row| may(row)));
         after = page.next;

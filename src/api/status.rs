@@ -1,19 +1,25 @@
 //! Lists of tools and agents, and the status of the process.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::agent_status::StatusSnapshot;
+use super::directories::directory;
 use super::method::{Method, Reply};
 use super::options::modes_with;
 use super::route::Route;
 use super::{CallContext, ClientRole};
-use crate::content::ToolKind;
+use crate::agent::task_agents;
+use crate::content::{AgentStatus, ToolKind};
 use crate::error::Result;
+use crate::hub::TerminalSession;
 use crate::protocol::acp;
 use crate::session::AgentInfo;
+use crate::tools::task::TaskAgent;
 
 /// No params.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -65,29 +71,82 @@ impl Method for ListTools {
 pub(crate) struct AgentView {
     name: String,
     kind: String,
-    version: String,
+    /// Missing for hosted agents: their programs are not started for this list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
+    /// Why sessions cannot use the agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
 }
 
-/// Agents that can work in a session.
+/// Selects the directory whose agent definitions are listed.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ListAgentsParams {
+    /// Directory of a session; the server's directory when it is missing.
+    cwd: Option<PathBuf>,
+}
+
+/// An agent that the tool `task` can start, from an agent definition.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct SubagentView {
+    name: String,
+    description: String,
+    /// `PROVIDER/NAME`; missing: the model of the parent session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mode: Option<String>,
+    /// Names of the tools that it may use; missing: all tools.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<Vec<String>>,
+}
+
+impl SubagentView {
+    fn of(agent: TaskAgent) -> SubagentView {
+        SubagentView {
+            name: agent.name,
+            description: agent.description,
+            model: agent.profile.model,
+            mode: agent.mode.map(|mode| mode.id().into()),
+            tools: agent.profile.tools,
+        }
+    }
+}
+
+/// Agents that can work in a session, and the agents that `task` can start.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct AgentList {
     agents: Vec<AgentView>,
+    subagents: Vec<SubagentView>,
 }
 
 /// The method `_nuncio/agent/list`.
 pub(crate) struct ListAgents;
 
 impl Method for ListAgents {
-    type Params = NoParams;
+    type Params = ListAgentsParams;
     type Result = AgentList;
     const NAME: &'static str = "_nuncio/agent/list";
     const ROUTES: &'static [Route] = &[Route::get("/v1/agents")];
     const ROLE: ClientRole = ClientRole::Observer;
-    const DOC: &'static str = "Lists the agents that can work in a session.";
+    const DOC: &'static str = "Lists the agents that can work in a session, and the agent definitions of a directory.";
 
-    async fn call(cx: CallContext, _params: NoParams) -> Result<Reply<AgentList>> {
-        let agent = |info: AgentInfo| AgentView { name: info.name.into(), kind: info.kind.into(), version: info.version.into() };
-        Ok(Reply::new(AgentList { agents: cx.app.agents.list().into_iter().map(agent).collect() }))
+    async fn call(cx: CallContext, params: ListAgentsParams) -> Result<Reply<AgentList>> {
+        let agent = |info: AgentInfo| AgentView {
+            name: info.name,
+            kind: info.kind.into(),
+            version: Some(info.version).filter(|version| !version.is_empty()),
+            problem: info.problem,
+        };
+        let cwd = match &params.cwd {
+            Some(cwd) => directory(&cx, "cwd", cwd)?,
+            None => cx.app.cwd.clone(),
+        };
+        let visible = cx.client.has_access_to(&cwd);
+        let subagents = if visible { task_agents(&cx.app.services, &cwd) } else { Vec::new() };
+        let agents = cx.app.agents.list().into_iter().map(agent).collect();
+        Ok(Reply::new(AgentList { agents, subagents: subagents.into_iter().map(SubagentView::of).collect() }))
     }
 }
 
@@ -101,6 +160,20 @@ struct SessionCounts {
     waiting: usize,
 }
 
+/// The sessions of one directory. `open`, `busy` and `waiting` describe the sessions that are open
+/// in this process: busy if a turn runs in one of them, waiting if a permission request of one of
+/// them is open.
+#[derive(Debug, Serialize, JsonSchema)]
+struct DirectoryStatus {
+    cwd: PathBuf,
+    /// The most urgent status of the directory's sessions in all processes, and of its terminal
+    /// clients.
+    status: AgentStatus,
+    open: usize,
+    busy: bool,
+    waiting: bool,
+}
+
 /// Status of the process.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -108,7 +181,14 @@ pub(crate) struct StatusView {
     version: String,
     /// Milliseconds since the process started.
     uptime_ms: u64,
+    /// The most urgent status of all sessions in all processes, and of the terminal clients.
+    status: AgentStatus,
     sessions: SessionCounts,
+    /// Status by directory, for directories with an open session or a terminal client.
+    directories: Vec<DirectoryStatus>,
+    /// Agents in terminals that users started themselves and that report their status to this
+    /// process.
+    terminals: Vec<TerminalSession>,
     /// Current cursor of the stream of all sessions: later events come after it.
     cursor: u64,
     /// Identity of the calling client; `role` is its role.
@@ -136,21 +216,36 @@ impl Method for GetStatus {
     const DOC: &'static str = "Returns the status of this process.";
 
     async fn call(cx: CallContext, _params: NoParams) -> Result<Reply<StatusView>> {
+        let cursor = cx.app.sessions().await?.head_of_all()?;
+        let snapshot = StatusSnapshot::read(&cx.app, |cwd| cx.client.sees_all || cx.client.has_access_to(cwd)).await?;
         let mut open = cx.app.sessions_now().map(|sessions| sessions.all_open()).unwrap_or_default();
         if !cx.client.sees_all {
             open.retain(|session| cx.client.has_access_to(&session.log.state(|state| state.cwd.clone())));
         }
         let mut sessions = SessionCounts { open: open.len(), ..SessionCounts::default() };
+        let new = |cwd, status| DirectoryStatus { cwd, status, open: 0, busy: false, waiting: false };
+        let known = snapshot.directories().into_iter();
+        let mut directories: BTreeMap<PathBuf, DirectoryStatus> =
+            known.map(|(cwd, status)| (cwd.clone(), new(cwd, status))).collect();
         for session in &open {
-            let (busy, waiting) = session.log.state(|state| (state.turn.is_some(), !state.open_permissions.is_empty()));
-            sessions.busy += usize::from(busy || session.turn().is_some());
+            let (running, waiting, cwd) =
+                session.log.state(|state| (state.turn.is_some(), !state.open_permissions.is_empty(), state.cwd.clone()));
+            let busy = running || session.turn().is_some();
+            sessions.busy += usize::from(busy);
             sessions.waiting += usize::from(waiting);
+            let directory = directories.entry(cwd.clone()).or_insert_with(|| new(cwd, AgentStatus::None));
+            directory.open += 1;
+            directory.busy |= busy;
+            directory.waiting |= waiting;
         }
         Ok(Reply::new(StatusView {
             version: env!("CARGO_PKG_VERSION").into(),
             uptime_ms: cx.app.started.elapsed().as_millis() as u64,
+            status: snapshot.status(),
             sessions,
-            cursor: cx.app.sessions().await?.head_of_all()?,
+            directories: directories.into_values().collect(),
+            terminals: snapshot.into_terminals(),
+            cursor,
             principal: cx.client.principal.clone(),
             role: cx.client.role,
             model: cx.app.services.user.settings.model.clone(),

@@ -2,8 +2,8 @@
 
 use super::method::MethodRow;
 use super::{
-    artifact, attachment, events, fork, initialize, message, message_list, model_list, options, permission, prompt, session,
-    status, turn, view,
+    artifact, attachment, comparison, configure, context, events, execute, fork, initialize, message, message_list, model_list,
+    options, permission, prompt, queue, result, session, status, turn, view, workspace,
 };
 
 /// All methods.
@@ -24,9 +24,18 @@ pub const METHODS: &[MethodRow] = &[
     MethodRow::of::<prompt::CancelTurn>(),
     MethodRow::of::<view::GetSession>(),
     MethodRow::of::<message_list::ListMessages>(),
+    MethodRow::of::<configure::ConfigureSession>(),
+    MethodRow::of::<configure::ReplaceMessages>(),
     MethodRow::of::<turn::ListTurns>(),
+    MethodRow::of::<result::GetResult>(),
     MethodRow::of::<message::SendMessage>(),
+    MethodRow::of::<queue::ListQueue>(),
+    MethodRow::of::<queue::EditQueued>(),
+    MethodRow::of::<queue::RemoveQueued>(),
     MethodRow::of::<message::RetryTurn>(),
+    MethodRow::of::<execute::ExecuteCommand>(),
+    MethodRow::of::<context::GetContext>(),
+    MethodRow::of::<context::CompactSession>(),
     MethodRow::of::<permission::ListPermissions>(),
     MethodRow::of::<permission::AnswerPermission>(),
     MethodRow::of::<status::ListTools>(),
@@ -38,6 +47,12 @@ pub const METHODS: &[MethodRow] = &[
     MethodRow::of::<attachment::ListAttachments>(),
     MethodRow::of::<artifact::ListArtifacts>(),
     MethodRow::of::<artifact::GetArtifact>(),
+    MethodRow::of::<workspace::CreateWorkspace>(),
+    MethodRow::of::<workspace::ListWorkspaces>(),
+    MethodRow::of::<workspace::GetWorkspace>(),
+    MethodRow::of::<workspace::SetWorkspaceMetadata>(),
+    MethodRow::of::<workspace::DeleteWorkspace>(),
+    MethodRow::of::<comparison::StartComparison>(),
     MethodRow::of::<events::FollowEvents>(),
 ];
 

@@ -7,7 +7,7 @@ use super::method::{Method, Reply};
 use super::route::Route;
 use super::view::PageParams;
 use super::{CallContext, ClientRole};
-use crate::content::StopReason;
+use crate::content::{Cost, StopReason, Usage};
 use crate::error::Result;
 use crate::id::{Seq, TurnId};
 use crate::session::turns::{TurnFailure, TurnRecord, TurnStatus};
@@ -30,6 +30,12 @@ pub(crate) struct TurnView {
     /// `PROVIDER/NAME` of the model; missing before the turn's first model request.
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
+    /// Total usage of the turn's model requests; missing if the provider reported none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<Usage>,
+    /// Total cost of the turn's model requests in US dollars; missing if no price is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<Cost>,
     started_at_ms: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     ended_at_ms: Option<u64>,
@@ -50,6 +56,8 @@ impl TurnView {
             error: turn.error.as_deref().cloned(),
             by: turn.by.as_deref().map(String::from),
             model: turn.model.as_deref().map(String::from),
+            usage: turn.usage,
+            cost: turn.cost,
             started_at_ms: turn.started_ms,
             ended_at_ms: ended.then_some(turn.ended_ms),
             first_seq: turn.first_seq,

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::convert::timestamp;
 use super::method::{Method, Reply};
 use super::options::modes;
 use super::route::Route;
 use super::{CallContext, ClientRole};
-use crate::content::PlanEntry;
+use crate::content::{Cost, PlanEntry, Usage};
 use crate::error::{Error, Result};
-use crate::id::{Seq, SessionId, TurnId};
+use crate::event::{SessionParent, timestamp};
+use crate::id::{Seq, SessionId, ToolCallId, TurnId};
 use crate::limits;
 use crate::options::{Mode, OptionValue, Thinking};
 use crate::protocol::acp;
@@ -21,7 +21,7 @@ use crate::session::{Owners, Sessions};
 use crate::store::SessionRow;
 
 /// Status of a session in all processes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum SessionStatus {
     /// No process owns the session.
@@ -33,7 +33,7 @@ pub(crate) enum SessionStatus {
 }
 
 /// Activity of a session, in whichever process it is. `waiting`: a permission request is open.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Activity {
     status: SessionStatus,
@@ -44,6 +44,9 @@ pub(crate) struct Activity {
     last_turn: Option<LastTurn>,
     /// Tool calls without a result, oldest first.
     pending_tool_calls: Vec<PendingCall>,
+    /// Total cost of the session's model requests in US dollars; missing if no price is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<Cost>,
 }
 
 impl Activity {
@@ -62,6 +65,16 @@ impl Activity {
         Activity::unowned(read_again.as_ref().map_or(summary, SessionSummary::stored))
     }
 
+    /// Total cost of the session's model requests.
+    pub(crate) fn cost(&self) -> Option<Cost> {
+        self.cost
+    }
+
+    /// The status of the session.
+    pub(crate) fn status(&self) -> SessionStatus {
+        self.status
+    }
+
     /// Activity of a session with a live owner. `claimed`: a turn is about to start.
     fn owned(summary: SessionSummary, claimed: bool) -> Activity {
         let busy = claimed || summary.turn().is_some();
@@ -75,8 +88,8 @@ impl Activity {
     }
 
     fn new(status: SessionStatus, summary: SessionSummary) -> Activity {
-        let SessionSummary { last_turn, pending_tool_calls, open_permissions } = summary;
-        Activity { status, waiting: !open_permissions.is_empty(), last_turn, pending_tool_calls }
+        let SessionSummary { last_turn, pending_tool_calls, open_permissions, cost } = summary;
+        Activity { status, waiting: !open_permissions.is_empty(), last_turn, pending_tool_calls, cost }
     }
 }
 
@@ -84,7 +97,7 @@ impl Activity {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct GetSessionParams {
-    session_id: SessionId,
+    pub session_id: SessionId,
 }
 
 /// Current state of a session.
@@ -104,6 +117,18 @@ pub(crate) struct SessionView {
     model: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     thinking: Option<OptionValue<Thinking>>,
+    /// The hosted agent that works in the session; missing for nuncio's own agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent: Option<String>,
+    /// The id of the session in the hosted agent, from its first turn on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent_session: Option<String>,
+    /// The tool call of another session that created this session of a subagent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent: Option<ParentView>,
+    /// The sessions of the subagents, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    children: Vec<ChildView>,
     /// RFC 3339, as is `updatedAt`.
     created_at: String,
     updated_at: String,
@@ -114,10 +139,46 @@ pub(crate) struct SessionView {
     head: Seq,
     /// Tokens of the model's context window that the conversation uses.
     context_tokens: u64,
+    /// Total usage of the session's model requests.
+    usage: Usage,
     plan: Vec<PlanEntry>,
     /// Number of queued messages.
     queued: usize,
     modes: acp::SessionModeState,
+}
+
+/// The tool call that created the session of a subagent.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct ParentView {
+    session_id: SessionId,
+    turn_id: TurnId,
+    tool_call_id: ToolCallId,
+    /// Name of the agent definition.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent: Option<String>,
+}
+
+impl ParentView {
+    fn of(parent: &SessionParent) -> ParentView {
+        ParentView {
+            session_id: parent.session_id.clone(),
+            turn_id: parent.turn_id.clone(),
+            tool_call_id: parent.tool_call_id.clone(),
+            agent: parent.agent.clone(),
+        }
+    }
+}
+
+/// The session of a subagent.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct ChildView {
+    session_id: SessionId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    #[serde(flatten)]
+    activity: Activity,
 }
 
 /// The method `_nuncio/session/get`.
@@ -140,6 +201,7 @@ impl Method for GetSession {
             // The owner may have ended the turn and released the session since the read.
             session = sessions.open_read_only(id).await?;
         }
+        let children = children(sessions, id)?;
         let claimed = session.turn().is_some();
         let activity = |summary| if owned { Activity::owned(summary, claimed) } else { Activity::unowned(summary) };
         let view = session.log.state_at_head(|state, head| SessionView {
@@ -151,17 +213,34 @@ impl Method for GetSession {
             mode: state.mode.clone(),
             model: state.model.clone(),
             thinking: state.thinking.clone(),
+            agent: state.agent.clone(),
+            agent_session: state.agent_session.clone(),
+            parent: state.parent.as_deref().map(ParentView::of),
+            children,
             created_at: timestamp(state.created_ms),
             updated_at: timestamp(state.updated_ms),
             turn_id: state.turn.clone().filter(|_| owned),
             head,
             context_tokens: state.context_tokens,
+            usage: state.usage,
             plan: state.plan.clone(),
             queued: state.queue.len(),
             modes: modes(state),
         });
         Ok(Reply::new(view))
     }
+}
+
+/// The sessions of the subagents of a session.
+fn children(sessions: &Sessions, id: &SessionId) -> Result<Vec<ChildView>> {
+    let mut owners = sessions.owners();
+    let rows = sessions.store().children(id, limits::CHILDREN_LISTED_MAX)?.into_iter();
+    let view = |row: SessionRow| ChildView {
+        activity: Activity::listed(sessions, &mut owners, &row),
+        session_id: row.id,
+        title: row.title,
+    };
+    Ok(rows.map(view).collect())
 }
 
 /// Selects a page of a session.

@@ -26,6 +26,8 @@ pub(crate) async fn run(client: &LocalClient, id: &str, option: Option<String>) 
         outcome: kind,
         option_id: kind.is_none().then_some(option),
         reason: None,
+        hunks: Vec::new(),
+        edits: Vec::new(),
     };
     let answered = client.call::<AnswerPermission>(params).await;
     answered.map(drop).map_err(|error| match error.hint {

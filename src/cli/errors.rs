@@ -3,6 +3,7 @@
 use clap::error::{ContextKind, ContextValue};
 
 use crate::error::{Error, Kind};
+use crate::protocol::acp;
 use crate::terminal_text::{output, output_line};
 
 /// The exit code of a command that failed: 1 failure, 2 usage or settings error, 3 the model cannot
@@ -10,6 +11,18 @@ use crate::terminal_text::{output, output_line};
 pub(crate) fn exit_code(error: &Error) -> u8 {
     let unreachable = error.details.as_ref().is_some_and(|details| details["unreachable"] == true);
     if error.kind == Kind::ModelError && unreachable { 3 } else { error.kind.row().exit }
+}
+
+/// The exit code of a command in which a tool call was denied.
+pub(crate) const DENIED: u8 = 4;
+
+/// The exit code of a command whose turn stopped for this reason.
+pub(crate) fn stop_code(reason: acp::StopReason) -> u8 {
+    match reason {
+        acp::StopReason::EndTurn => 0,
+        acp::StopReason::Cancelled => 130,
+        _ => 1,
+    }
 }
 
 /// Prints an error and its hint to standard error.

@@ -9,9 +9,9 @@ use serde_json::json;
 use super::export_line::ExportLine;
 use super::output::{event_line, print_json};
 use super::stored::each_event;
-use crate::api::{App, timestamp};
+use crate::api::App;
 use crate::error::{Error, Result};
-use crate::event::Body;
+use crate::event::{Body, timestamp};
 use crate::id::SessionId;
 use crate::session::{SessionState, Sessions};
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::content::{Location, Part, ProviderState, Role, ToolCategory, ToolContent, ToolKind, ToolLabel, ToolStatus};
-use crate::event::{Body, Event, SessionChange};
+use crate::event::{Body, Event, MessageExtra, SessionChange};
 use crate::id::{MessageId, SessionId, ToolCallId, TurnId};
 use crate::options::{Mode, OptionValue};
 use crate::session::SessionState;
@@ -30,6 +30,8 @@ pub(crate) enum ExportLine {
         parts: Vec<Part>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         provider_state: Option<ProviderState>,
+        #[serde(flatten)]
+        extra: MessageExtra,
         created_at_ms: u64,
     },
     ToolCall {
@@ -47,6 +49,8 @@ pub(crate) enum ExportLine {
         locations: Vec<Location>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         provider_state: Option<ProviderState>,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        automatic: bool,
         created_at_ms: u64,
     },
     ToolResult {
@@ -74,7 +78,8 @@ impl ExportLine {
             system_prompt: state.system_prompt.clone(),
             system_prompt_append: state.system_prompt_append.clone(),
             additional_directories: Some(state.additional_directories.clone()).filter(|list| !list.is_empty()),
-            cwd: None,
+            tools: state.tools.clone(),
+            ..SessionChange::default()
         };
         ExportLine::Session { id: id.clone(), cwd: state.cwd.clone(), mode: state.mode.clone(), change, created_at_ms }
     }
@@ -83,24 +88,34 @@ impl ExportLine {
     pub(crate) fn of(event: &Event) -> Option<ExportLine> {
         let (turn_id, created_at_ms) = (event.turn_id.clone(), event.at_ms);
         match event.body.clone() {
-            Body::MessageCompleted { message_id: id, role, parts, discarded: false, provider_state } => {
-                Some(ExportLine::Message { id, turn_id, role, parts, provider_state, created_at_ms })
+            Body::MessageCompleted { message_id: id, role, parts, discarded: false, provider_state, extra } => {
+                Some(ExportLine::Message { id, turn_id, role, parts, provider_state, extra, created_at_ms })
             }
-            Body::ToolStarted { tool_call_id: id, name, title, kind, category, input, input_text, locations, provider_state } => {
-                Some(ExportLine::ToolCall {
-                    id,
-                    turn_id,
-                    name,
-                    title,
-                    kind,
-                    category,
-                    input,
-                    input_text,
-                    locations,
-                    provider_state,
-                    created_at_ms,
-                })
-            }
+            Body::ToolStarted {
+                tool_call_id: id,
+                name,
+                title,
+                kind,
+                category,
+                input,
+                input_text,
+                locations,
+                provider_state,
+                automatic,
+            } => Some(ExportLine::ToolCall {
+                id,
+                turn_id,
+                name,
+                title,
+                kind,
+                category,
+                input,
+                input_text,
+                locations,
+                provider_state,
+                automatic,
+                created_at_ms,
+            }),
             Body::ToolCompleted { tool_call_id: id, tool, status, output: parts, content, details, .. } => {
                 let ok = status == ToolStatus::Completed;
                 Some(ExportLine::ToolResult { id, turn_id, tool, ok, parts, content, details, created_at_ms })
@@ -113,14 +128,36 @@ impl ExportLine {
     pub(crate) fn into_event(self) -> Option<(Option<TurnId>, Body)> {
         match self {
             ExportLine::Session { .. } => None,
-            ExportLine::Message { id, turn_id, role, parts, provider_state, .. } => {
-                Some((turn_id, Body::MessageCompleted { message_id: id, role, parts, discarded: false, provider_state }))
+            ExportLine::Message { id, turn_id, role, parts, provider_state, extra, .. } => {
+                Some((turn_id, Body::MessageCompleted { message_id: id, role, parts, discarded: false, provider_state, extra }))
             }
             ExportLine::ToolCall {
-                id, turn_id, name, title, kind, category, input, input_text, locations, provider_state, ..
+                id,
+                turn_id,
+                name,
+                title,
+                kind,
+                category,
+                input,
+                input_text,
+                locations,
+                provider_state,
+                automatic,
+                ..
             } => Some((
                 turn_id,
-                Body::ToolStarted { tool_call_id: id, name, title, kind, category, input, input_text, locations, provider_state },
+                Body::ToolStarted {
+                    tool_call_id: id,
+                    name,
+                    title,
+                    kind,
+                    category,
+                    input,
+                    input_text,
+                    locations,
+                    provider_state,
+                    automatic,
+                },
             )),
             ExportLine::ToolResult { id, turn_id, tool, ok, parts, content, details, .. } => {
                 let status = if ok { ToolStatus::Completed } else { ToolStatus::Failed };

@@ -5,8 +5,12 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use super::agents::AgentsCommand;
+use super::mcp_flags::McpCommand;
+use super::workspace_flags::WorkspacesCommand;
 use crate::app::CommonArgs;
 use crate::config::Overrides;
+use crate::content::{BudgetLimits, Cost};
 use crate::error::Result;
 use crate::options::Thinking;
 
@@ -28,6 +32,9 @@ pub(super) struct CommonFlags {
     /// Use a model: PROVIDER/NAME or scripted:FILE
     #[arg(long, global = true, value_name = "MODEL", help_heading = "Common options")]
     model: Option<String>,
+    /// Use a hosted agent in new sessions; several: run compares them (repeatable)
+    #[arg(long = "agent", global = true, value_name = "NAME", help_heading = "Common options")]
+    agents: Vec<String>,
     /// Replace the base URL of the model's provider
     #[arg(long, global = true, value_name = "URL", help_heading = "Common options")]
     base_url: Option<String>,
@@ -70,6 +77,7 @@ impl CommonFlags {
         Ok(CommonArgs {
             overrides: Overrides {
                 model: self.model,
+                agents: self.agents,
                 base_url: self.base_url,
                 mode: self.mode.as_deref().map(str::parse).transpose()?,
                 thinking: self.thinking,
@@ -125,6 +133,11 @@ pub(super) enum CliCommand {
         #[command(subcommand)]
         command: SessionsCommand,
     },
+    /// Create, list and delete workspaces: git worktrees for sessions
+    Workspaces {
+        #[command(subcommand)]
+        command: WorkspacesCommand,
+    },
     /// Print a generated schema, or list the schemas
     Schema {
         /// Schema to print; without a name, the schemas are listed
@@ -137,6 +150,16 @@ pub(super) enum CliCommand {
     },
     /// List the models that the configured providers offer
     Models(ModelsOptions),
+    /// List and check the agents that nuncio can host
+    Agents {
+        #[command(subcommand)]
+        command: AgentsCommand,
+    },
+    /// List, check, add and remove MCP servers; serve nuncio as an MCP server
+    Mcp {
+        #[command(subcommand)]
+        command: McpCommand,
+    },
     /// Trust a directory: apply all of its .nuncio/config.toml
     Trust {
         /// Directory to trust
@@ -196,12 +219,40 @@ pub(super) struct RunOptions {
     /// Print without colours
     #[arg(long)]
     pub plain: bool,
+    /// Stop after N model requests per prompt; 0 is no limit
+    #[arg(long, value_name = "N")]
+    pub max_requests: Option<u64>,
+    /// Stop after N input and output tokens per prompt
+    #[arg(long, value_name = "N")]
+    pub max_tokens: Option<u64>,
+    /// Stop when a prompt has cost this many US dollars
+    #[arg(long, value_name = "USD", value_parser = dollars)]
+    pub max_cost: Option<f64>,
     /// Continue the most recent session of this directory
     #[arg(long = "continue", conflicts_with = "resume")]
     pub last: bool,
     /// Continue session ID
     #[arg(long, value_name = "ID")]
     pub resume: Option<String>,
+}
+
+/// Parses an amount of dollars.
+fn dollars(text: &str) -> std::result::Result<f64, String> {
+    let amount: Option<f64> = text.trim_start_matches('$').parse().ok();
+    amount.filter(|amount| *amount >= 0.0 && amount.is_finite()).ok_or_else(|| "expected a number of US dollars".to_owned())
+}
+
+impl RunOptions {
+    /// The limits of the turn of each prompt.
+    pub(super) fn budget(&self) -> BudgetLimits {
+        let RunOptions { max_requests, max_tokens, max_cost, .. } = self;
+        BudgetLimits {
+            max_requests: *max_requests,
+            max_tokens: *max_tokens,
+            max_cost: max_cost.map(Cost::from),
+            ..BudgetLimits::default()
+        }
+    }
 }
 
 #[derive(Debug, Args)]

@@ -38,7 +38,7 @@ pub(crate) async fn import(app: &App, sessions: &Sessions, file: &Path) -> Resul
         if turn != of_turn {
             end_turn(&session, turn.take()).await;
             if of_turn.is_some() {
-                session.log.emit(of_turn.clone(), Body::TurnStarted { by: None, retries: None }).await;
+                session.log.emit(of_turn.clone(), Body::TurnStarted { by: None, retries: None, budget: None }).await;
             }
             turn = of_turn;
         }
@@ -78,7 +78,8 @@ fn read(file: &Path) -> Result<Vec<ExportLine>> {
 }
 
 /// Drops metadata that would widen the access of an imported session: a directory outside this
-/// command's directory, additional directories, a scripted model. Also returns descriptions of what
+/// command's directory, additional directories, a scripted model, a hosted
+/// agent. Also returns descriptions of what
 /// was dropped.
 fn confined(app: &App, cwd: PathBuf, mut change: SessionChange) -> (PathBuf, SessionChange, Vec<String>) {
     let mut dropped = Vec::new();
@@ -96,6 +97,10 @@ fn confined(app: &App, cwd: PathBuf, mut change: SessionChange) -> (PathBuf, Ses
     if let Some(model) = change.model.take_if(|model| model.starts_with("scripted:")) {
         dropped.push(format!("scripted model {model:?}"));
     }
+    if let Some(agent) = change.agent.take() {
+        dropped.push(format!("hosted agent {agent:?}: nuncio's own agent works in the session"));
+    }
+    (change.agent_session, change.agent_options) = (None, Default::default());
     change.cwd = None;
     (cwd, change, dropped)
 }

@@ -53,7 +53,7 @@ pub(crate) fn config(bootstrap: &Bootstrap, command: Option<ConfigCommand>) -> R
 pub(crate) fn trust(bootstrap: &Bootstrap, dir: &Path) -> Result<u8> {
     let trusted = Trust::add(&bootstrap.places, &bootstrap.cwd.join(dir))?;
     print(format!(
-        "{} is trusted: its .nuncio/config.toml applies in full until the file changes, and language servers may run\n",
+        "{} is trusted: its .nuncio/config.toml applies in full until the file changes, and language servers and hosted agents may run\n",
         trusted.display()
     ))?;
     Ok(0)

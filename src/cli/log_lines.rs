@@ -8,7 +8,7 @@ use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::api::timestamp;
+use crate::event::timestamp;
 use crate::session::now_ms;
 use crate::terminal_text::output_line;
 

@@ -13,12 +13,15 @@ use crate::error::Result;
 
 /// Starts logging and tracing. `NUNCIO_LOG` is a level or a list of `module=level`. A server logs
 /// every request. Libraries log at `info` and above only, whatever `NUNCIO_LOG` asks for: below
-/// that they print request headers and message contents.
+/// that they print request headers and message contents; rmcp does so at `info`.
 pub(crate) fn start(environment: &Environment, serves: bool, telemetry: &Telemetry) -> Result<Traces> {
     let usual = if serves { LevelFilter::INFO } else { LevelFilter::WARN };
     let wanted = environment.get("NUNCIO_LOG").and_then(|wanted| wanted.parse::<Targets>().ok());
     let targets = wanted.unwrap_or_else(|| Targets::new().with_default(usual));
-    let ours = Targets::new().with_default(LevelFilter::INFO).with_target("nuncio", LevelFilter::TRACE);
+    let ours = Targets::new()
+        .with_default(LevelFilter::INFO)
+        .with_target("nuncio", LevelFilter::TRACE)
+        .with_target("rmcp", LevelFilter::WARN);
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     let lines = match std::io::stderr().is_terminal() {
         true => lines.event_format(LogLines).boxed(),

@@ -3,16 +3,18 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::ask::{self, Approver};
 use super::countdown::Countdown;
-use super::errors::{exit_code, report};
+use super::errors::{DENIED, exit_code, report, stop_code};
 use super::input_queue::{InputLine, InputQueue};
 use super::output::{print_event, print_question, print_rendered};
 use super::renderer::TerminalRenderer;
 use crate::api::Prompt;
 use crate::app::on_signal;
+use crate::content::BudgetLimits;
 use crate::error::Result;
 use crate::event::{Body, Event};
 use crate::id::{PermissionId, Seq, SessionId};
@@ -44,9 +46,16 @@ pub(crate) struct PromptRunner {
     /// Events that arrived since that question was asked; shown when it is resolved.
     deferred: VecDeque<Arc<Event>>,
     countdown: Countdown,
+    /// Limits of the turn of each prompt.
+    budget: BudgetLimits,
 }
 
 impl PromptRunner {
+    /// Sets limits of the turn of each prompt.
+    pub(crate) fn with_budget(self, budget: BudgetLimits) -> PromptRunner {
+        PromptRunner { budget, ..self }
+    }
+
     /// Creates a runner that shows the session's events after sequence number `after`.
     pub(crate) async fn new(
         client: LocalClient,
@@ -70,6 +79,7 @@ impl PromptRunner {
             open_question: None,
             deferred: VecDeque::new(),
             countdown,
+            budget: BudgetLimits::default(),
         })
     }
 
@@ -81,14 +91,13 @@ impl PromptRunner {
     /// Runs prompts in order and stops at the first failure. Returns the exit code.
     pub(crate) async fn prompts(&mut self, prompts: VecDeque<String>) -> Result<u8> {
         for prompt in prompts {
-            match self.prompt(prompt, &mut InputQueue::closed()).await? {
-                acp::StopReason::EndTurn => {}
-                acp::StopReason::Cancelled => return Ok(130),
-                // Stop: the next prompt may depend on this prompt, which did not complete.
-                _ => return Ok(1),
+            let code = stop_code(self.prompt(prompt, &mut InputQueue::closed()).await?);
+            if code != 0 {
+                // The next prompt may depend on this prompt, which did not complete.
+                return Ok(code);
             }
         }
-        Ok(if self.denied { 4 } else { 0 })
+        Ok(if self.denied { DENIED } else { 0 })
     }
 
     /// Handles messages and interrupts from standard input. A message that arrives during a turn is
@@ -113,7 +122,7 @@ impl PromptRunner {
     async fn prompt(&mut self, prompt: String, input: &mut InputQueue) -> Result<acp::StopReason> {
         let (client, cancel) = (self.client.clone(), self.interrupted.child_token());
         let content = vec![acp::ContentBlock::Text(acp::TextContent::new(prompt))];
-        let params = acp::PromptRequest::new(acp::SessionId::new(self.session.as_str()), content);
+        let params = acp::PromptRequest::new(acp::SessionId::new(self.session.as_str()), content).meta(self.meta());
         let mut turn = Box::pin(client.call_until::<Prompt>(params, cancel.clone()));
         let end = loop {
             tokio::select! {
@@ -136,6 +145,12 @@ impl PromptRunner {
         self.open_question = None;
         self.show_deferred().await?;
         Ok(end?.stop_reason)
+    }
+
+    /// `_meta` of a prompt: the budget, if there is one.
+    fn meta(&self) -> Option<acp::Meta> {
+        let given = self.budget != BudgetLimits::default();
+        given.then(|| acp::Meta::from_iter([("nuncio".to_owned(), json!({ "budget": self.budget }))]))
     }
 
     /// Shows an event, or defers it while a question is open at the terminal.

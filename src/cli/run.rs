@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::sync::Arc;
 
 use super::ask::Approver;
+use super::compare;
 use super::flags::RunOptions;
 use super::input::{self, RunInput};
 use super::input_queue::InputQueue;
@@ -19,7 +20,14 @@ use crate::protocol::acp;
 
 /// Runs `nuncio run`. Returns the exit code.
 pub(crate) async fn run(app: Arc<App>, options: RunOptions, colours: Colours) -> Result<u8> {
-    let input = input::read(&options).await?;
+    let (input, budget) = (input::read(&options).await?, options.budget());
+    let agents = app.services.overrides.agents.clone();
+    if agents.len() > 1 {
+        let RunInput::Prompts(prompts) = input else {
+            return Err(Error::invalid_params("--agent: a comparison needs a prompt, not JSON lines"));
+        };
+        return compare::run(app, &agents, &Vec::from(prompts), options.json).await;
+    }
     let client = LocalClient::new(app.clone(), "terminal");
     let session = open(&app, &client, &options).await?;
     let rendering = match options.json {
@@ -34,7 +42,7 @@ pub(crate) async fn run(app: Arc<App>, options: RunOptions, colours: Colours) ->
     let renderer = TerminalRenderer::new(rendering, &app.cwd);
     let output = RunnerOutput { json: options.json, renderer, countdown: rendering.colour };
     let approver = if matches!(input, RunInput::Lines) { Approver::None } else { Approver::for_terminal() };
-    let mut runner = PromptRunner::new(client, session, output, approver).await?;
+    let mut runner = PromptRunner::new(client, session, output, approver).await?.with_budget(budget);
     let code = match input {
         RunInput::Lines => runner.lines(InputQueue::open()).await,
         RunInput::Prompts(prompts) => runner.prompts(prompts).await,

@@ -9,6 +9,7 @@ use crate::api::{METHODS, MethodKind, openapi};
 use crate::config::Settings;
 use crate::error::{Error, Result};
 use crate::event::Event;
+use crate::hooks::{CompactionAnswer, HookRequest, InputAnswer, MessagesAnswer, OutputAnswer, SystemAnswer, ValidationAnswer};
 use crate::tools::Tools;
 
 /// Names of the schemas, with descriptions.
@@ -18,6 +19,7 @@ pub(crate) const SCHEMAS: &[(&str, &str)] = &[
     ("tools", "all tools, with the schemas of their inputs and result details"),
     ("event", "an event of a session's log"),
     ("config", "settings in config.toml"),
+    ("hooks", "requests to hooks and their answers, by event"),
 ];
 
 /// Returns the text of a schema, as committed under schema/, or `None` if no schema has this name.
@@ -27,6 +29,7 @@ pub(crate) fn schema(name: &str) -> Option<String> {
         "openapi" => openapi(),
         "tools" => tools(),
         "event" => root::<Event>().to_value(),
+        "hooks" => hooks(),
         "config" => root::<Settings>().to_value(),
         _ => return None,
     };
@@ -49,6 +52,21 @@ fn methods() -> Value {
         (row.name.to_string(), schema)
     });
     Value::Object(rows.collect::<Map<_, _>>())
+}
+
+/// The request to a hook, and the answers by event.
+fn hooks() -> Value {
+    json!({
+        "request": SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<HookRequest>(),
+        "answers": {
+            "tool.execute.before": root::<InputAnswer>(),
+            "tool.execute.after": root::<OutputAnswer>(),
+            "tool.result.validate": root::<ValidationAnswer>(),
+            "prompt.system.transform": root::<SystemAnswer>(),
+            "prompt.messages.transform": root::<MessagesAnswer>(),
+            "session.compacting": root::<CompactionAnswer>(),
+        },
+    })
 }
 
 fn tools() -> Value {

@@ -4,17 +4,19 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::flags::SessionsCommand;
 use super::output::{Colours, print, print_event, print_json, print_replay};
-use super::renderer::{RenderOptions, TerminalRenderer};
+use super::renderer::{RenderOptions, RenderedText, TerminalRenderer};
 use super::stored::each_event;
 use super::{answer, export, import};
 use crate::api::{App, CancelTurn, CloseSession, DeleteSession, ListSessions};
 use crate::app::on_signal;
+use crate::content::{Cost, Usage};
 use crate::error::{Error, Kind, Result};
-use crate::event::Body;
+use crate::event::{Body, Event};
 use crate::id::SessionId;
 use crate::local::LocalClient;
 use crate::protocol::acp;
@@ -67,9 +69,11 @@ async fn list(client: &LocalClient, sessions: &Sessions, mut request: acp::ListS
                 let state = match (activity["waiting"].as_bool(), activity["status"].as_str()) {
                     (Some(true), _) => "[waiting] ",
                     (_, Some("busy")) => "[busy] ",
+                    (_, Some("idle")) => "[idle] ",
                     _ => "",
                 };
-                print(format!("{id}  {updated}  {cwd}  {state}{title}\n"))?;
+                let cost = Cost::deserialize(&activity["cost"]).map(|cost| format!("  {cost}")).unwrap_or_default();
+                print(format!("{id}  {updated}  {cwd}  {state}{title}{cost}\n"))?;
             }
         }
         if page.next_cursor.is_none() {
@@ -85,9 +89,36 @@ fn show(sessions: &Sessions, id: &SessionId, json: bool, colours: Colours) -> Re
     if json {
         return each_event(sessions, id, print_event);
     }
-    let mut transcript = Transcript::default();
-    each_event(sessions, id, |event| transcript.on(event).iter().try_for_each(|block| print_replay(renderer.render(block))))?;
-    print_replay(renderer.incomplete())
+    let (mut transcript, mut spent) = (Transcript::default(), Spent::default());
+    each_event(sessions, id, |event| {
+        spent.on(event);
+        transcript.on(event).iter().try_for_each(|block| print_replay(renderer.render(block)))
+    })?;
+    print_replay(renderer.incomplete())?;
+    print_replay(spent.line().map(RenderedText::Progress).into_iter().collect())
+}
+
+/// The usage and the cost of all model requests of a session.
+#[derive(Default)]
+struct Spent {
+    usage: Option<Usage>,
+    cost: Option<Cost>,
+}
+
+impl Spent {
+    fn on(&mut self, event: &Event) {
+        if let Body::UsageUpdated { usage, cost, .. } = &event.body {
+            *self.usage.get_or_insert_default() += *usage;
+            self.cost = Cost::sum(self.cost, *cost);
+        }
+    }
+
+    /// A line with the totals, unless there are none.
+    fn line(&self) -> Option<String> {
+        let usage = self.usage?;
+        let cost = self.cost.map(|cost| format!(", {cost}")).unwrap_or_default();
+        Some(format!("Tokens: {} in, {} out{cost}\n", usage.input_tokens, usage.output_tokens))
+    }
 }
 
 /// Shows the history of a session and then its live events, until the session is deleted or a

@@ -2,9 +2,9 @@
 
 use super::flags::TokenCommand;
 use super::output::print;
-use crate::api::timestamp;
 use crate::app::Bootstrap;
 use crate::error::Result;
+use crate::event::timestamp;
 use crate::http::Tokens;
 use crate::session::now_ms;
 

@@ -9,14 +9,14 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::ask::{self, Approver};
+use super::ask::{self, Approver, Chosen};
 use super::flags::ToolOptions;
 use super::output::{Colours, print, print_json, print_question};
 use super::renderer::{RenderOptions, TerminalRenderer};
-use crate::agent::{CallHost, CallOutcome, Question, SessionEnvironment, ToolCall, ToolUse};
+use crate::agent::{CallHost, CallOrigin, CallOutcome, CallResult, Question, SessionEnvironment, SessionMcp, ToolCall, ToolUse};
 use crate::api::App;
 use crate::app::on_signal;
-use crate::config::Rule;
+use crate::config::{Policy, Rule};
 use crate::content::{PermissionOptionKind, ToolLabel, plain_text};
 use crate::error::{Error, Result};
 use crate::event::{Body, PermissionOutcome};
@@ -24,10 +24,11 @@ use crate::id::{PermissionId, ToolCallId};
 use crate::limits;
 use crate::options::Mode;
 use crate::session::PermissionAnswer;
-use crate::toolkit::{ClientAccess, Progress, ToolError};
+use crate::terminal_text::output_line;
+use crate::toolkit::{ClientAccess, Progress, Subagents, ToolError};
 
-/// Prints `{"ok","output","details"}`, or lists the tools if no name is given. Exit codes: 0
-/// success, 1 the tool failed, 2 usage, 4 denied.
+/// Prints `{"ok","output","details"}`, with `messages` if hooks added any, or lists the tools if no
+/// name is given. Exit codes: 0 success, 1 the tool failed, 2 usage, 4 denied.
 pub(crate) async fn run(app: Arc<App>, options: ToolOptions, colours: Colours) -> Result<u8> {
     let Some(name) = &options.name else { return list(&app) };
     let text = match options.input.as_str() {
@@ -36,28 +37,43 @@ pub(crate) async fn run(app: Arc<App>, options: ToolOptions, colours: Colours) -
     };
     let parsed = serde_json::from_str::<Value>(&text);
     parsed.map_err(|error| Error::invalid_params(format!("the input is not JSON: {error}")))?;
-    if let Some(error) = unknown(&app, name) {
+    let environment = SessionEnvironment::new(app.services.clone(), None, None, app.cwd.clone(), Vec::new(), None)?;
+    let environment = Arc::new(environment);
+    // The servers live until the call has ended.
+    let mcp = SessionMcp::default();
+    if name.starts_with("mcp") {
+        for notice in mcp.update(&environment, &CancellationToken::new()).await {
+            report_notice(&notice);
+        }
+    }
+    if let Some(error) = unknown(&environment, name) {
         return Err(error);
     }
-    let environment = SessionEnvironment::new(app.services.clone(), "tool", app.cwd.clone(), Vec::new(), None)?;
     let host = Terminal { cancel: CancellationToken::new(), mode: app.mode, cwd: app.cwd.clone(), colour: colours.stderr };
     tokio::spawn(on_signal(host.cancel.clone()));
     let tool_use = ToolUse { id: ToolCallId::new(), name: name.clone(), input: text, state: None };
-    let outcome = ToolCall::announce(&host, &Arc::new(environment), tool_use).await.run(&host).await?;
+    let result = ToolCall::announce(&host, &environment, tool_use).await.run(&host).await?;
     app.shut_down().await;
-    let code = match &outcome {
+    let code = match &result.outcome {
         _ if host.cancel.is_cancelled() => 130,
         CallOutcome::Completed(_) => 0,
         CallOutcome::Failed(_) | CallOutcome::Cancelled => 1,
         CallOutcome::InvalidInput(_) => 2,
         CallOutcome::Denied(_) => 4,
     };
-    print_json(format!("{}\n", json(outcome))).map(|()| code)
+    print_json(format!("{}\n", json(result))).map(|()| code)
+}
+
+/// Prints a notice about an MCP server that cannot be used.
+fn report_notice(notice: &Body) {
+    if let Body::Notice { title, description, .. } = notice {
+        eprintln!("nuncio: {}", output_line(&format!("{title}: {}", description.as_deref().unwrap_or_default())));
+    }
 }
 
 /// Returns an error if no tool has this name.
-fn unknown(app: &App, name: &str) -> Option<Error> {
-    let tools = &app.services.tools;
+fn unknown(environment: &SessionEnvironment, name: &str) -> Option<Error> {
+    let tools = environment.tools.table();
     if tools.get(name).is_some() {
         return None;
     }
@@ -66,8 +82,8 @@ fn unknown(app: &App, name: &str) -> Option<Error> {
 }
 
 /// Converts the result to JSON.
-fn json(outcome: CallOutcome) -> Value {
-    match outcome {
+fn json(CallResult { outcome, messages, .. }: CallResult) -> Value {
+    let mut json = match outcome {
         CallOutcome::Completed(output) => {
             json!({ "ok": true, "output": plain_text(&output.parts), "details": output.details })
         }
@@ -75,7 +91,11 @@ fn json(outcome: CallOutcome) -> Value {
             json!({ "ok": false, "output": message, "details": null })
         }
         CallOutcome::Cancelled => json!({ "ok": false, "output": ToolError::cancelled().0, "details": null }),
+    };
+    if !messages.is_empty() {
+        json["messages"] = messages.into();
     }
+    json
 }
 
 /// Hosts a call without a session: events are not recorded, and permission questions are asked on
@@ -93,8 +113,12 @@ impl CallHost for Terminal {
         &self.cancel
     }
 
-    fn permissions(&self) -> (Mode, Vec<Rule>) {
+    fn permissions(&self, _: Policy) -> (Mode, Vec<Rule>) {
         (self.mode, Vec::new())
+    }
+
+    fn origin(&self) -> CallOrigin {
+        CallOrigin::default()
     }
 
     fn progress(&self, _: &ToolCallId) -> Progress {
@@ -102,6 +126,10 @@ impl CallHost for Terminal {
     }
 
     fn client(&self) -> Option<Arc<dyn ClientAccess>> {
+        None
+    }
+
+    fn subagents(&self) -> Option<Subagents> {
         None
     }
 
@@ -127,9 +155,12 @@ impl Terminal {
         }
         let rendering = RenderOptions { colour: self.colour, ..RenderOptions::default() };
         print_question(TerminalRenderer::new(rendering, &self.cwd).question(&title, &content));
-        let kind = tokio::task::spawn_blocking(move || ask::ask(&title, &options)).await;
-        match kind {
-            Ok(PermissionOptionKind::AllowOnce | PermissionOptionKind::AllowAlways) => answer(PermissionOutcome::AllowOnce, None),
+        let chosen = tokio::task::spawn_blocking(move || ask::ask(&title, &options)).await;
+        match chosen {
+            Ok(Chosen::Kind(PermissionOptionKind::AllowOnce | PermissionOptionKind::AllowAlways)) => {
+                answer(PermissionOutcome::AllowOnce, None)
+            }
+            Ok(Chosen::Option(id)) => PermissionAnswer { option_id: Some(id), ..answer(PermissionOutcome::AllowOnce, None) },
             _ => answer(PermissionOutcome::RejectOnce, None),
         }
     }

@@ -1,11 +1,60 @@
 //! Paths of nuncio's files, and a copy of the environment at startup.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy;
 
+use super::worktree_origin::worktrees_in;
 use crate::error::{Error, Result};
+
+/// The environment variable with the nesting depth of a process; see [`Environment::depth`].
+pub(crate) const DEPTH_VARIABLE: &str = "NUNCIO_DEPTH";
+
+/// The environment variable with the id of the session of a command or of a hosted agent.
+pub(crate) const SESSION_VARIABLE: &str = "NUNCIO_SESSION";
+/// The environment variable with the directory of the session.
+const WORKSPACE_VARIABLE: &str = "NUNCIO_WORKSPACE";
+/// The environment variable with the base URL of this process, if it serves HTTP.
+const HTTP_VARIABLE: &str = "NUNCIO_HTTP";
+/// The environment variables with the port of a hosted agent's own server on 127.0.0.1, and with
+/// the id of the session in the agent.
+pub(crate) const AGENT_PORT_VARIABLE: &str = "NUNCIO_AGENT_PORT";
+pub(crate) const AGENT_SESSION_VARIABLE: &str = "NUNCIO_AGENT_SESSION";
+
+/// Environment variables with which the programs of a session find it. A variable without a value
+/// is unset.
+#[derive(Clone, Debug, Default)]
+pub struct SessionVariables(Vec<(&'static str, Option<OsString>)>);
+
+impl SessionVariables {
+    /// The variables of a session in `cwd`. `url` is the base URL of this process.
+    pub(crate) fn new(session: Option<&str>, cwd: &Path, url: Option<&str>) -> SessionVariables {
+        SessionVariables(vec![
+            (SESSION_VARIABLE, session.map(OsString::from)),
+            (WORKSPACE_VARIABLE, Some(cwd.into())),
+            (HTTP_VARIABLE, url.map(OsString::from)),
+            (AGENT_PORT_VARIABLE, None),
+            (AGENT_SESSION_VARIABLE, None),
+        ])
+    }
+
+    /// Sets a variable.
+    pub(crate) fn set(&mut self, name: &'static str, value: impl Into<OsString>) {
+        self.0.retain(|(other, _)| *other != name);
+        self.0.push((name, Some(value.into())));
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &(&'static str, Option<OsString>)> {
+        self.0.iter()
+    }
+
+    /// Returns whether `name` is one of the variables.
+    pub(crate) fn contains(&self, name: &str) -> bool {
+        self.0.iter().any(|(other, _)| *other == name)
+    }
+}
 
 /// The environment variables of this process, read once.
 #[derive(Clone, Debug, Default)]
@@ -41,6 +90,12 @@ impl Environment {
         }
     }
 
+    /// Number of sessions above the sessions of this process. A nuncio sets the variable for the
+    /// commands that its tools start.
+    pub(crate) fn depth(&self) -> u32 {
+        self.get(DEPTH_VARIABLE).and_then(|depth| depth.trim().parse().ok()).unwrap_or(0)
+    }
+
     /// The value of a variable; `None` if it is unset or empty.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
@@ -59,7 +114,7 @@ pub struct DataPaths {
     /// `config.toml`, or the file given with `--config`.
     pub file: PathBuf,
     /// Holds `nuncio.db`, `locks/`, `artifacts/`, `attachments/`, `token`, `tokens.json`,
-    /// `trusted`, `models.json`.
+    /// `trusted`, `models.json`, `mcp-tokens/`, `worktrees/`.
     pub data: PathBuf,
     /// The default directory of `config.toml`, regardless of `--config`.
     pub config: PathBuf,
@@ -104,6 +159,7 @@ impl DataPaths {
             "locks",
             "artifacts",
             "attachments",
+            "mcp-tokens",
         ];
         names.iter().map(|name| self.data.join(name)).chain([self.file.clone()]).collect()
     }
@@ -121,6 +177,16 @@ impl DataPaths {
     /// Directory of the files attached to a session's messages.
     pub(crate) fn attachments(&self, session: &str) -> PathBuf {
         self.data.join("attachments").join(session)
+    }
+
+    /// Directory of the OAuth tokens of MCP servers.
+    pub(crate) fn mcp_tokens(&self) -> PathBuf {
+        self.data.join("mcp-tokens")
+    }
+
+    /// Directory of the git worktrees that nuncio creates, `PROJECT/NAME` each, free of symlinks.
+    pub(crate) fn worktrees(&self) -> PathBuf {
+        worktrees_in(&self.data)
     }
 }
 

@@ -40,6 +40,8 @@ impl fmt::Display for Origin {
 #[derive(Clone, Debug, Default)]
 pub struct Overrides {
     pub model: Option<String>,
+    /// The hosted agent of new sessions; several only for a comparison.
+    pub agents: Vec<String>,
     /// Replaces the base URL of the model's provider.
     pub base_url: Option<String>,
     pub mode: Option<Mode>,
@@ -54,7 +56,7 @@ impl Overrides {
     /// Returns whether an override applies only to turns in this process. The others can be set for
     /// a session.
     pub(crate) fn apply_to_process(&self) -> bool {
-        let Overrides { base_url, system_prompt, sandbox, roots, model: _, mode: _, thinking: _ } = self;
+        let Overrides { base_url, system_prompt, sandbox, roots, model: _, agents: _, mode: _, thinking: _ } = self;
         base_url.is_some() || system_prompt.is_some() || sandbox.is_some() || !roots.is_empty()
     }
 }
@@ -116,6 +118,7 @@ pub(crate) fn load_project(
         permissions.remove("rules");
     }
     make_paths_absolute(&mut table, cwd);
+    prepend_hooks(&mut table, &user.table);
     loaded.merge(table, &Origin::Project(path.clone()));
     loaded.apply_overrides(environment, overrides);
     loaded.settings = parse(&loaded.table, &path)?;
@@ -146,13 +149,22 @@ impl Loaded {
         join(&mut self.table, table, "", &mut self.origins, origin);
     }
 
-    /// Fails if a rule names an unknown tool, because it would never match. `tools` lists each name
-    /// with its aliases; rules must use the name. Globs and the tools of MCP servers are not
-    /// checked.
+    /// Fails if a rule or a hook names an unknown tool, because it would never match. `tools` lists
+    /// each name with its aliases; rules and hooks must use the name. Globs and the tools of MCP
+    /// servers are not checked.
     pub(crate) fn check_tools(&self, tools: &[(&str, &[&str])], places: &DataPaths, cwd: &Path) -> Result<()> {
         let project = project_file(cwd);
         let rules = [(&self.settings.permissions.rules, &places.file), (&self.project_rules, &project)];
-        for (name, file) in rules.into_iter().flat_map(|(rules, file)| rules.iter().map(move |rule| (rule.tool.as_deref(), file))) {
+        let rules = rules
+            .into_iter()
+            .flat_map(|(rules, file)| rules.iter().map(move |rule| (rule.tool.as_deref(), file, "permissions.rules")));
+        let hooks = self.settings.hooks.iter().filter(|hook| hook.event.is_about_tools());
+        let file = match self.origins.get("hooks") {
+            Some(Origin::Project(file)) => file,
+            _ => &places.file,
+        };
+        let hooks = hooks.map(|hook| (hook.r#match.as_deref(), file, "hooks"));
+        for (name, file, setting) in rules.chain(hooks) {
             let Some(name) = name else { continue };
             if name.contains(['*', '?', '[', '{']) || name.starts_with("mcp__") || tools.iter().any(|(tool, _)| *tool == name) {
                 continue;
@@ -160,7 +172,7 @@ impl Loaded {
             let aliased =
                 tools.iter().find(|(_, aliases)| aliases.contains(&name)).map(|(tool, _)| format!("did you mean `{tool}`?"));
             let names: Vec<&str> = tools.iter().map(|(tool, _)| *tool).collect();
-            let mut error = invalid(file, format!("permissions.rules: unknown tool `{name}`"));
+            let mut error = invalid(file, format!("{setting}: unknown tool `{name}`"));
             error.hint = aliased.or_else(|| closest(name, &names)).or_else(|| Some(format!("the tools are {}", names.join(", "))));
             return Err(error);
         }
@@ -182,7 +194,15 @@ impl Loaded {
     }
 }
 
-/// Makes the paths of prompt files and certificates absolute.
+/// Puts the user's hooks before those of the project, because a list replaces the list below it.
+fn prepend_hooks(project: &mut Table, user: &Table) {
+    if let (Some(Value::Array(hooks)), Some(Value::Array(before))) = (project.get_mut("hooks"), user.get("hooks")) {
+        hooks.splice(..0, before.iter().cloned());
+    }
+}
+
+/// Makes the paths of prompt files, certificates and hooks absolute. A word of a hook's command is
+/// a path if `dir` has a file of this name.
 fn make_paths_absolute(table: &mut Table, dir: &Path) {
     let absolute = |file: &mut Value| {
         if let Value::String(file) = file {
@@ -191,6 +211,10 @@ fn make_paths_absolute(table: &mut Table, dir: &Path) {
     };
     if let Some(Value::Table(prompts)) = table.get_mut("prompts") {
         prompts.iter_mut().for_each(|(_, file)| absolute(file));
+    }
+    if let Some(Value::Array(hooks)) = table.get_mut("hooks") {
+        let words = hooks.iter_mut().filter_map(|hook| hook.get_mut("command")?.as_array_mut()).flatten();
+        words.filter(|word| word.as_str().is_some_and(|word| dir.join(word).is_file())).for_each(absolute);
     }
     if let Some(Value::Table(providers)) = table.get_mut("providers") {
         providers.iter_mut().filter_map(|(_, provider)| provider.get_mut("ca_file")).for_each(absolute);

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use toml::Table;
 
+use super::price::Price;
 use super::secret::MASK;
 use crate::limits::MODEL_WAIT;
 use crate::options::Thinking;
@@ -69,7 +70,7 @@ pub struct Provider {
 }
 
 /// The value of an HTTP header or a query parameter, which may be secret. Serialized masked, unless
-/// it names an environment variable.
+/// it names an environment variable: `$NAME`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct SecretText(pub String);
@@ -77,13 +78,23 @@ pub struct SecretText(pub String);
 impl SecretText {
     /// The environment variable that contains the value.
     pub(crate) fn variable(&self) -> Option<&str> {
-        self.0.strip_prefix('$')
+        self.0.strip_prefix('$').filter(|name| !name.starts_with('$'))
+    }
+
+    /// The value itself, if no variable contains it. `$$` at the start stands for `$`.
+    pub(crate) fn plain(&self) -> &str {
+        if self.0.starts_with("$$") { &self.0[1..] } else { &self.0 }
+    }
+
+    /// Creates a text whose value is `value`, also if that starts with `$`.
+    pub(crate) fn literal(value: String) -> SecretText {
+        SecretText(if value.starts_with('$') { format!("${value}") } else { value })
     }
 }
 
 impl Serialize for SecretText {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(if self.0.starts_with('$') { &self.0 } else { MASK })
+        serializer.serialize_str(if self.variable().is_some() { &self.0 } else { MASK })
     }
 }
 
@@ -240,59 +251,6 @@ impl<'a> ModelPatterns<'a> {
         let all = self.models.get(id).into_iter().chain(matching.map(|(.., settings)| *settings));
         all.fold(ModelSettings::default(), ModelSettings::or)
     }
-}
-
-/// Price of a model in US dollars per million tokens.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Price {
-    pub input: f64,
-    pub output: f64,
-    /// Input that is read from the provider's cache. Default: as `input`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache_read: Option<f64>,
-    /// Input that is written to the provider's cache. Default: as `input`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache_write: Option<f64>,
-    /// The prices of a request with a larger input.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub above: Option<PriceAbove>,
-}
-
-impl Price {
-    /// Rejects prices that are negative or not finite. `setting` is the name of the price in the
-    /// settings.
-    fn check(&self, setting: &str) -> Result<(), String> {
-        let Price { input, output, cache_read, cache_write, above } = self;
-        let own = [("input", Some(*input)), ("output", Some(*output)), ("cache_read", *cache_read), ("cache_write", *cache_write)];
-        let above = above.iter().flat_map(|above| {
-            let PriceAbove { tokens: _, input, output, cache_read, cache_write } = above;
-            [
-                ("above.input", Some(*input)),
-                ("above.output", Some(*output)),
-                ("above.cache_read", *cache_read),
-                ("above.cache_write", *cache_write),
-            ]
-        });
-        let is_valid = |price: f64| price >= 0.0 && price.is_finite();
-        match own.into_iter().chain(above).find(|(_, price)| price.is_some_and(|price| !is_valid(price))) {
-            Some((name, _)) => Err(format!("{setting}.{name}: must be 0 or more")),
-            None => Ok(()),
-        }
-    }
-}
-
-/// The prices of requests whose input is larger than `tokens`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct PriceAbove {
-    pub tokens: u64,
-    pub input: f64,
-    pub output: f64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache_read: Option<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache_write: Option<f64>,
 }
 
 /// An ability of a model besides reading and writing text.

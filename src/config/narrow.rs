@@ -64,7 +64,7 @@ fn narrow_value(path: &str, value: &mut Value, user: &Settings, ignored: &mut Ve
             }
             true
         }
-        _ => false,
+        _ => path.strip_prefix("budget.").is_some_and(|name| user.budget.allows(name, value)),
     }
 }
 
@@ -152,7 +152,8 @@ mod tests {
     #[test]
     fn each_right_to_narrow_is_implemented() {
         let user = Settings::default();
-        let narrower = "[permissions]\ndefault = \"deny\"\ntimeout_s = 1\nrules = [{ policy = \"deny\" }]\n\
+        let narrower = "[budget]\nmax_requests = 1\nmax_tokens = 1\nmax_cost = 0.5\nmax_wall_s = 1\nsession_max_requests = 1\n\
+                        session_max_tokens = 1\nsession_max_cost = 0.5\nsession_max_wall_s = 1\n[permissions]\ndefault = \"deny\"\ntimeout_s = 1\nrules = [{ policy = \"deny\" }]\n\
                         [sandbox]\nmode = \"read-only\"\nnetwork = false\n[lsp.x]\ncommand = []\n";
         let mut table: Table = toml::from_str(narrower).expect("settings");
         let expected = table.clone();

@@ -5,6 +5,9 @@ use std::path::Path;
 
 use toml::{Table, Value};
 
+use super::agent_settings::NATIVE;
+use super::context_settings;
+use super::hook_settings;
 use super::model_settings::{self, Provider};
 use super::secret::{CREDENTIALS_HINT, has_credentials, mask_urls};
 use super::settings::Settings;
@@ -34,6 +37,9 @@ pub(super) fn parse(table: &Table, path: &Path) -> Result<Settings> {
         error
     })?;
     check_servers(&settings).map_err(|problem| invalid(path, problem))?;
+    context_settings::check(&settings.context).map_err(|problem| invalid(path, problem))?;
+    hook_settings::check(&settings.hooks).map_err(|problem| invalid(path, problem))?;
+    settings.budget.check().map_err(|problem| invalid(path, problem))?;
     model_settings::check(&settings.providers, &settings.models).map_err(|problem| invalid(path, problem))?;
     let has_credentials = |provider: &Provider| provider.base_url.as_deref().is_some_and(has_credentials);
     if let Some((name, _)) = settings.providers.iter().find(|(_, provider)| has_credentials(provider)) {
@@ -42,8 +48,18 @@ pub(super) fn parse(table: &Table, path: &Path) -> Result<Settings> {
     Ok(settings)
 }
 
-/// Rejects a language server that has a command but no files, and invalid globs.
+/// Rejects invalid agents and MCP servers, a language server that has a command but no files, and
+/// invalid globs.
 fn check_servers(settings: &Settings) -> Result<(), String> {
+    for (name, agent) in &settings.agents.agents {
+        if name == NATIVE {
+            return Err(format!("agents.{name}: the name is that of nuncio's own agent"));
+        }
+        agent.check().map_err(|why| format!("agents.{name}: {why}"))?;
+    }
+    for (name, server) in &settings.mcp {
+        server.check().map_err(|why| format!("mcp.{name}: {why}"))?;
+    }
     for (name, server) in &settings.lsp {
         if !server.command.is_empty() && server.files.is_empty() {
             return Err(format!("lsp.{name}.files: set file patterns, e.g. files = [\"*.rs\"]"));

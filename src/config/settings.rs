@@ -6,7 +6,15 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::agent_settings::AgentSettings;
+use super::budget::Budget;
+use super::context_settings::ContextSettings;
+use super::hook_settings::HookSettings;
+use super::mcp_settings::McpServer;
 use super::model_settings::{ModelSettings, Provider, RetrySettings};
+use super::verify_settings::{ReviewSettings, VerifySettings};
+use super::worktree_settings::WorktreeSettings;
+use crate::limits;
 
 /// Settings of nuncio (`config.toml`, and `.nuncio/config.toml` of a project).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -26,15 +34,26 @@ pub struct Settings {
     /// Settings of models, by a pattern of `PROVIDER/NAME`: `openai/*`.
     pub models: BTreeMap<String, ModelSettings>,
     pub retry: RetrySettings,
+    pub budget: Budget,
     pub permissions: Permissions,
     pub tools: ToolSettings,
     pub sandbox: SandboxSettings,
     /// Language servers, by name. Without an entry for `rust`, `python`, `typescript`, `go` or `c`,
     /// the usual server is searched on PATH and started in trusted directories only.
     pub lsp: BTreeMap<String, LanguageServer>,
+    /// MCP servers, by name. Their tools are `mcp__NAME__TOOL`.
+    pub mcp: BTreeMap<String, McpServer>,
+    /// Commands that run at events of tool calls and model requests.
+    pub hooks: Vec<HookSettings>,
+    /// Hosted agents: other agents that can work in sessions, by name.
+    pub agents: AgentSettings,
     pub http: HttpSettings,
     pub telemetry: Telemetry,
     pub instructions: Instructions,
+    pub context: ContextSettings,
+    pub verify: VerifySettings,
+    pub review: ReviewSettings,
+    pub worktree: WorktreeSettings,
     /// Files that replace the built-in system prompt, by a pattern of `PROVIDER/NAME`; `*` is the
     /// default. User file: relative to the file; project file: relative to the project directory.
     pub prompts: BTreeMap<String, PathBuf>,
@@ -61,6 +80,14 @@ pub(super) const PROJECT_RIGHTS: &[(&str, ProjectRight)] = &[
     ("providers", ProjectRight::Nothing),
     ("models", ProjectRight::Nothing),
     ("retry", ProjectRight::Nothing),
+    ("budget.max_requests", ProjectRight::Narrow),
+    ("budget.max_tokens", ProjectRight::Narrow),
+    ("budget.max_cost", ProjectRight::Narrow),
+    ("budget.max_wall_s", ProjectRight::Narrow),
+    ("budget.session_max_requests", ProjectRight::Narrow),
+    ("budget.session_max_tokens", ProjectRight::Narrow),
+    ("budget.session_max_cost", ProjectRight::Narrow),
+    ("budget.session_max_wall_s", ProjectRight::Narrow),
     ("permissions.default", ProjectRight::Narrow),
     ("permissions.timeout_s", ProjectRight::Narrow),
     ("permissions.rules", ProjectRight::Narrow),
@@ -68,14 +95,27 @@ pub(super) const PROJECT_RIGHTS: &[(&str, ProjectRight)] = &[
     ("tools.client_files", ProjectRight::Nothing),
     ("tools.client_terminal", ProjectRight::Nothing),
     ("tools.fetch_allowed_hosts", ProjectRight::Nothing),
+    ("tools.mcp_tokens", ProjectRight::Set),
+    ("tools.mcp_wait_s", ProjectRight::Nothing),
     ("sandbox.mode", ProjectRight::Narrow),
     ("sandbox.network", ProjectRight::Narrow),
     ("sandbox.writable", ProjectRight::Nothing),
     ("lsp", ProjectRight::Narrow),
+    ("mcp", ProjectRight::Nothing),
+    ("context.bundle_tokens", ProjectRight::Set),
+    ("context.compact_at", ProjectRight::Nothing),
+    ("context.prune_minimum_tokens", ProjectRight::Nothing),
+    ("context.prune_protect_tokens", ProjectRight::Nothing),
+    ("context.prune_protected_tools", ProjectRight::Nothing),
+    ("hooks", ProjectRight::Nothing),
+    ("agents", ProjectRight::Nothing),
     ("http", ProjectRight::Nothing),
     ("telemetry", ProjectRight::Nothing),
     ("instructions.patterns", ProjectRight::Set),
     ("instructions.auto_inject", ProjectRight::Set),
+    ("verify", ProjectRight::Nothing),
+    ("review", ProjectRight::Nothing),
+    ("worktree", ProjectRight::Nothing),
     ("prompts", ProjectRight::Nothing),
 ];
 
@@ -166,11 +206,23 @@ pub struct ToolSettings {
     pub client_terminal: bool,
     /// Non-public hosts that `fetch` may access: `host` or `host:port`.
     pub fetch_allowed_hosts: Vec<String>,
+    /// Maximum size of the specifications of all MCP tools in a request, in tokens. If they are
+    /// larger, models find the tools with the tool `mcp_search`.
+    pub mcp_tokens: usize,
+    /// Maximum seconds that the first turn of a session waits for MCP servers that are starting.
+    pub mcp_wait_s: u64,
 }
 
 impl Default for ToolSettings {
     fn default() -> Self {
-        Self { max_concurrency: 8, client_files: true, client_terminal: false, fetch_allowed_hosts: Vec::new() }
+        Self {
+            max_concurrency: 8,
+            client_files: true,
+            client_terminal: false,
+            fetch_allowed_hosts: Vec::new(),
+            mcp_tokens: limits::MCP_SPECS_TOKENS,
+            mcp_wait_s: limits::MCP_START_WAIT.as_secs(),
+        }
     }
 }
 

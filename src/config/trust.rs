@@ -11,6 +11,7 @@ use ring::digest::{Context, SHA256};
 use toml::{Table, Value};
 
 use super::data_paths::{DataPaths, project_file};
+use super::worktree_origin::worktree_origin;
 use crate::error::{Error, Result};
 use crate::workspace::{read_small, read_small_text, replace_private};
 
@@ -19,6 +20,8 @@ use crate::workspace::{read_small, read_small_text, replace_private};
 pub(crate) struct Trust {
     /// Digests by canonical directory. `None`: an earlier version of nuncio recorded no digest.
     digests: BTreeMap<PathBuf, Option<String>>,
+    /// The directory of nuncio's worktrees.
+    worktrees: PathBuf,
 }
 
 /// The trust status of a directory.
@@ -55,29 +58,49 @@ impl Trust {
                 None => digests.insert(PathBuf::from(line), None),
             };
         }
-        Trust { digests }
+        Trust { digests, worktrees: places.worktrees() }
     }
 
     /// The trust status of the settings of `directory`. `content` is the content of its settings
-    /// file, `None` if there is no file. Parent directories have no influence.
+    /// file, `None` if there is no file. Parent directories have no influence. In a worktree of
+    /// nuncio, settings that equal the trusted settings of its repository are trusted, too.
     pub(crate) fn settings(&self, directory: &Path, content: Option<&[u8]>) -> Trusted {
         let directory = canonical(directory);
-        match self.digests.get(&directory) {
+        let recorded = match worktree_origin(&self.worktrees, &directory) {
+            Some(origin) if !self.digests.contains_key(&directory) => origin.repository.join(origin.rest),
+            _ => directory.clone(),
+        };
+        self.compared(&recorded, &directory, content)
+    }
+
+    /// Compares the settings of `directory` with the digest that is recorded for `recorded`.
+    fn compared(&self, recorded: &Path, directory: &Path, content: Option<&[u8]>) -> Trusted {
+        match self.digests.get(recorded) {
             None => Trusted::No,
             Some(None) => Trusted::NoDigest,
-            Some(Some(trusted)) if *trusted == digest(&directory, content) => Trusted::Yes,
+            Some(Some(trusted)) if *trusted == digest(directory, content) => Trusted::Yes,
             Some(Some(_)) => Trusted::Changed,
         }
     }
 
     /// Returns whether `directory` or a parent directory is trusted and unchanged. Only then may
-    /// programs that no setting names run code in `directory`.
+    /// programs that no setting names run code in `directory`. A worktree of nuncio counts as a
+    /// directory at the place of its repository.
     pub(crate) fn covers(&self, directory: &Path) -> bool {
         let directory = canonical(directory);
-        let content = |above: &Path| read_small(&project_file(above));
-        directory.ancestors().filter(|above| self.digests.contains_key(*above)).any(|above| match content(above) {
-            Ok(content) => self.settings(above, Some(&content)) == Trusted::Yes,
-            Err(error) => error.kind() == std::io::ErrorKind::NotFound && self.settings(above, None) == Trusted::Yes,
+        let above = directory.ancestors().map(|above| (above.to_owned(), above.to_owned()));
+        let mut pairs: Vec<(PathBuf, PathBuf)> = above.collect();
+        if let Some(origin) = worktree_origin(&self.worktrees, &directory) {
+            let place = origin.repository.join(&origin.rest);
+            pairs.extend(place.ancestors().map(|recorded| match recorded.strip_prefix(&origin.repository) {
+                Ok(rest) => (recorded.to_owned(), origin.worktree.join(rest)),
+                Err(_) => (recorded.to_owned(), recorded.to_owned()),
+            }));
+        }
+        pairs.retain(|(recorded, _)| self.digests.contains_key(recorded));
+        pairs.iter().any(|(recorded, actual)| match read_small(&project_file(actual)) {
+            Ok(content) => self.compared(recorded, actual, Some(&content)) == Trusted::Yes,
+            Err(error) => error.kind() == std::io::ErrorKind::NotFound && self.compared(recorded, actual, None) == Trusted::Yes,
         })
     }
 
@@ -157,11 +180,23 @@ fn digest(directory: &Path, content: Option<&[u8]>) -> String {
 fn referenced_files(settings: &Table) -> Vec<String> {
     let tables = |name: &str| settings.get(name).and_then(Value::as_table);
     let prompts = tables("prompts").into_iter().flat_map(Table::values).cloned();
-    let commands = [("lsp", "command"), ("providers", "api_key_command")].into_iter().flat_map(|(name, key)| {
-        let inner = tables(name).into_iter().flat_map(Table::values);
-        inner.filter_map(move |one| one.get(key)?.as_array().cloned()).flatten()
+    let commands = [("lsp", "command"), ("mcp", "command"), ("mcp", "bearer_token_command"), ("providers", "api_key_command")]
+        .into_iter()
+        .flat_map(|(name, key)| {
+            let inner = tables(name).into_iter().flat_map(Table::values);
+            inner.filter_map(move |one| one.get(key)?.as_array().cloned()).flatten()
+        });
+    // The program of an MCP server runs in the directory `cwd`.
+    let servers = tables("mcp").into_iter().flat_map(Table::values);
+    let of_servers = servers.flat_map(|server| {
+        let cwd = server.get("cwd").and_then(Value::as_str).map(PathBuf::from);
+        let words = server.get("command").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+        words.filter_map(move |word| cwd.as_ref()?.join(word).to_str().map(Value::from))
     });
-    let mut names: Vec<String> = prompts.chain(commands).filter_map(|value| value.as_str().map(String::from)).collect();
+    let hooks = settings.get("hooks").and_then(Value::as_array).into_iter().flatten();
+    let hooks = hooks.filter_map(|hook| hook.get("command")?.as_array().cloned()).flatten();
+    let mut names: Vec<String> =
+        prompts.chain(commands).chain(of_servers).chain(hooks).filter_map(|value| value.as_str().map(String::from)).collect();
     names.sort();
     names.dedup();
     names

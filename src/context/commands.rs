@@ -1,46 +1,162 @@
-//! Slash commands: named prompts. Clients list them; `/name rest` in a prompt expands to the
-//! command's text, followed by `rest`.
+//! Slash commands: named prompts. Clients list them; `/name rest` in a prompt is sent to the model
+//! as the command's text. The text is stored with the message, so that a later change of a
+//! command's file does not change the conversation.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use regex::{Captures, Regex};
+
+use super::local_command::LOCAL_COMMANDS;
+use super::prompt_files::{PromptDirs, PromptFile, PromptFiles};
 use crate::content::Part;
+use crate::limits;
 
 /// A slash command.
-pub(crate) struct SlashCommand {
-    pub name: &'static str,
-    pub description: &'static str,
-    /// Describes the input that may follow the command's name.
-    pub hint: &'static str,
-    text: &'static str,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SlashCommand {
+    pub name: Cow<'static, str>,
+    pub description: Cow<'static, str>,
+    /// Describes the input that may follow the command's name. Empty for a command without input.
+    pub hint: Cow<'static, str>,
+    /// The prompt. `None` for a command that nuncio runs itself, and for a prompt of an MCP server.
+    pub text: Option<Arc<str>>,
 }
 
-pub(crate) const COMMANDS: &[SlashCommand] = &[
-    SlashCommand {
-        name: "init",
-        description: "Write an AGENTS.md for this repository",
-        hint: "what to emphasize",
-        text: "Study this repository and write AGENTS.md at its root (or improve the existing one): how to build it, run it and test it \
-               (including a single test), how the code is organized, and the conventions that a newcomer would get wrong. Write at most 60 \
-               lines. Include only facts about this repository, and leave out general practice.",
-    },
-    SlashCommand {
-        name: "review",
-        description: "Review the uncommitted changes",
-        hint: "what to focus on",
-        text: "Review the uncommitted changes of this repository (git status, git diff, git diff --staged). Look for defects first: wrong \
-               logic, missed cases, broken callers, swallowed errors, missing tests. Then look for code that could be simpler. For each \
-               finding give file:line, why it is a problem, and how to fix it, the most severe first. Do not change anything.",
-    },
+/// The commands of nuncio: name, description, hint, text.
+const BUILT_IN: &[(&str, &str, &str, &str)] = &[
+    (
+        "init",
+        "Write an AGENTS.md for this repository",
+        "what to emphasize",
+        "Study this repository and write AGENTS.md at its root (or improve the existing one): how to build it, run it and test it \
+         (including a single test), how the code is organized, and the conventions that a newcomer would get wrong. Write at most 60 \
+         lines. Include only facts about this repository, and leave out general practice.",
+    ),
+    (
+        "review",
+        "Review the uncommitted changes",
+        "what to focus on",
+        "Review the uncommitted changes of this repository (git status, git diff, git diff --staged). Look for defects first: wrong \
+         logic, missed cases, broken callers, swallowed errors, missing tests. Then look for code that could be simpler. For each \
+         finding give file:line, why it is a problem, and how to fix it, the most severe first. Do not change anything.",
+    ),
 ];
 
-/// Replaces a leading `/name` with the command's text. Other prompts are returned unchanged.
-pub(crate) fn expand(parts: &[Part]) -> Vec<Part> {
-    let mut expanded = parts.to_vec();
-    if let Some(Part::Text { text }) = expanded.first_mut() {
-        let (name, rest) = text.split_once(char::is_whitespace).unwrap_or((text.as_str(), ""));
-        let command = COMMANDS.iter().find(|command| name.strip_prefix('/') == Some(command.name));
-        if let Some(command) = command {
-            let rest = rest.trim();
-            *text = if rest.is_empty() { command.text.into() } else { format!("{}\n\n{rest}", command.text) };
+/// A source of commands.
+type Source = fn(&PromptDirs<'_>) -> Vec<SlashCommand>;
+
+/// The sources of commands. If two commands have the same name, that of the earlier source applies.
+const SOURCES: &[Source] = &[local, command_files, skill_files, built_in];
+
+/// Returns the commands of all sources, sorted by name.
+pub(crate) fn list(dirs: &PromptDirs<'_>) -> Vec<SlashCommand> {
+    let mut commands: Vec<SlashCommand> = Vec::new();
+    for command in SOURCES.iter().flat_map(|source| source(dirs)) {
+        if !commands.iter().any(|known| known.name == command.name) {
+            commands.push(command);
         }
     }
-    expanded
+    commands.sort_by(|one, other| one.name.cmp(&other.name));
+    commands
+}
+
+/// The commands that nuncio runs itself.
+fn local(_: &PromptDirs<'_>) -> Vec<SlashCommand> {
+    let command = |(name, description, hint): &(&'static str, &'static str, &'static str)| SlashCommand {
+        name: Cow::Borrowed(name),
+        description: Cow::Borrowed(description),
+        hint: Cow::Borrowed(hint),
+        text: None,
+    };
+    LOCAL_COMMANDS.iter().map(command).collect()
+}
+
+fn built_in(_: &PromptDirs<'_>) -> Vec<SlashCommand> {
+    let command = |(name, description, hint, text): &(&'static str, &'static str, &'static str, &'static str)| SlashCommand {
+        name: Cow::Borrowed(name),
+        description: Cow::Borrowed(description),
+        hint: Cow::Borrowed(hint),
+        text: Some((*text).into()),
+    };
+    BUILT_IN.iter().map(command).collect()
+}
+
+fn command_files(dirs: &PromptDirs<'_>) -> Vec<SlashCommand> {
+    dirs.files(PromptFiles::Commands).into_iter().map(|file| from_file(file, "")).collect()
+}
+
+fn skill_files(dirs: &PromptDirs<'_>) -> Vec<SlashCommand> {
+    let skill = |file: PromptFile| {
+        let about = format!("Instructions of the skill in {}:\n\n", file.path.display());
+        from_file(file, &about)
+    };
+    dirs.files(PromptFiles::Skills).into_iter().map(skill).collect()
+}
+
+fn from_file(file: PromptFile, about: &str) -> SlashCommand {
+    let first_line =
+        || file.content.body.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim_start_matches('#').trim();
+    let description = file.content.get("description").unwrap_or_else(|| first_line().into());
+    SlashCommand {
+        description: description.chars().take(limits::SKILL_DESCRIPTION_CHARS_MAX).collect::<String>().into(),
+        hint: file.content.get("argument-hint").unwrap_or_else(|| "arguments".into()).into(),
+        text: Some(format!("{about}{}", file.content.body.trim_end()).into()),
+        name: file.name.into(),
+    }
+}
+
+/// Splits `/name arguments`. Returns `None` for a message that does not begin with `/` and a name.
+pub(crate) fn parse(parts: &[Part]) -> Option<(&str, &str)> {
+    let Some(Part::Text { text }) = parts.first() else { return None };
+    let (name, arguments) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    Some((name.strip_prefix('/')?, arguments.trim())).filter(|(name, _)| !name.is_empty())
+}
+
+/// Returns the text that the model gets instead of the first part of a message, if the part is a
+/// command with a text.
+pub(crate) fn expand(commands: &[SlashCommand], parts: &[Part]) -> Option<String> {
+    let (name, arguments) = parse(parts)?;
+    let text = commands.iter().find(|command| command.name == name)?.text.as_deref()?;
+    Some(with_arguments(text, arguments))
+}
+
+/// Replaces `$ARGUMENTS` by all arguments and `$1`, `$2`, … by single ones. If the text has none of
+/// these, the arguments follow the text.
+fn with_arguments(text: &str, arguments: &str) -> String {
+    let Ok(placeholder) = Regex::new(r"\$(?:ARGUMENTS|([1-9][0-9]*))") else { return text.into() };
+    if !placeholder.is_match(text) {
+        return if arguments.is_empty() { text.into() } else { format!("{text}\n\n{arguments}") };
+    }
+    let single = words(arguments);
+    let replace = |found: &Captures<'_>| match found.get(1).map(|number| number.as_str().parse::<usize>()) {
+        None => arguments.to_string(),
+        Some(number) => number.ok().and_then(|number| single.get(number - 1).cloned()).unwrap_or_default(),
+    };
+    placeholder.replace_all(text, replace).into_owned()
+}
+
+/// Splits at white space, except in quotes.
+pub(crate) fn words(text: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    for letter in text.chars() {
+        match (quote, letter) {
+            (Some(open), _) if letter == open => quote = None,
+            (None, '"' | '\'') => {
+                quote = Some(letter);
+                word.get_or_insert_default();
+            }
+            (None, _) if letter.is_whitespace() => words.extend(word.take()),
+            _ => word.get_or_insert_default().push(letter),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+/// Expands a built-in command. Older versions stored messages without the text of their command.
+pub(crate) fn expand_built_in(parts: &[Part]) -> Option<String> {
+    let (name, arguments) = parse(parts)?;
+    let (.., text) = BUILT_IN.iter().find(|(known, ..)| *known == name)?;
+    Some(with_arguments(text, arguments))
 }

@@ -6,33 +6,44 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::commands;
-use crate::content::{Part, Role, StopReason, ToolStatus, plain_text};
-use crate::event::{Body, Event};
+use super::conversation::{Conversation, LinkedMessage, MessageOrigin, PrunableOutput};
+use super::local_command::LocalCommand;
+use super::notes::{
+    CANCELLED, CANCELLED_CUT, FAILED_CUT, INTERRUPTED, INTERRUPTED_CUT, LIMIT, LIMIT_CUT, OVERFLOW, OVERFLOW_OLDEST, PLAN,
+    PLAN_ENDED, REFUSED, REFUSED_CUT, plan_told,
+};
+use super::open_answer::{OpenAnswer, text_of};
+use super::size::message_bytes;
+use super::usage_mark::UsageMark;
+use super::{commands, summary, system_prompt};
+use crate::content::{Part, Role, StopReason};
+use crate::event::{Body, CompactionOutcome, Event, MessageExtra, ReplacedMessage};
 use crate::id::{Seq, ToolCallId, TurnId};
-use crate::model::{Block, CONTENT_FILTER, CONTEXT_OVERFLOW, Message, ToolResult};
+use crate::model::{Block, CONTENT_FILTER, CONTEXT_OVERFLOW, Message};
 use crate::options::Mode;
 
 /// The messages of the conversation so far. Only complete messages are included; deltas are
 /// ignored.
 #[derive(Clone, Debug, Default)]
 pub struct History {
-    /// All messages, each linked to the previous message. The links form a tree, because a retry
-    /// continues from the messages before the original turn.
-    all: Vec<LinkedMessage>,
+    all: Conversation,
     end: Position,
-    /// The model's incomplete answer. `calls` has the answer's tool calls and their results, in
-    /// order.
-    answer: Vec<Block>,
-    calls: Vec<AnnouncedCall>,
+    answer: OpenAnswer,
     /// The seq of the `tool.started` of each call.
     started: HashMap<ToolCallId, Seq>,
     /// The position at the start of each turn.
     turns: HashMap<TurnId, Position>,
     /// The position at the start of the running turn.
     turn_start: Position,
+    /// The number of turns so far.
+    turn: u32,
+    /// A turn runs.
+    running: bool,
+    /// The local command that the running turn consists of. Its messages are left out.
+    local: Option<LocalCommand>,
     /// The session is in the mode `plan`.
     plan: bool,
+    usage: UsageMark,
 }
 
 /// A position in the conversation.
@@ -44,66 +55,28 @@ struct Position {
     note: Option<&'static str>,
     /// The last note about the mode says that it is `plan`.
     plan: bool,
+    /// A message before the position has the facts of its `context`.
+    context: bool,
 }
-
-#[derive(Clone, Debug)]
-struct LinkedMessage {
-    before: Option<usize>,
-    message: Arc<Message>,
-}
-
-#[derive(Clone, Debug)]
-struct AnnouncedCall {
-    id: ToolCallId,
-    name: String,
-    result: Option<ToolResult>,
-}
-
-const CANCELLED: &str = "[the previous request was cancelled by the user]";
-const CANCELLED_CUT: &str = "[the previous request was cancelled by the user; the answer above is cut off]";
-const INTERRUPTED: &str = "[the previous request was interrupted]";
-const INTERRUPTED_CUT: &str = "[the previous request was interrupted; the answer above is cut off]";
-const FAILED_CUT: &str = "[the previous request failed; the answer above is cut off]";
-const REFUSED: &str = "[the provider refused the previous request]";
-const REFUSED_CUT: &str = "[the answer above is cut off: the provider refused the request]";
-const LIMIT: &str = "[the previous request ended without an answer: the output token limit was reached]";
-const LIMIT_CUT: &str = "[the answer above is cut off: the output token limit was reached]";
-
-const OVERFLOW: &str = "[the previous request and the work on it are left out of this conversation, because it exceeded your context window; changes to files remain]";
-const OVERFLOW_OLDEST: &str = "[the oldest messages and the previous request are left out of this conversation, because it exceeded your context window; changes to files remain]";
 
 /// The part of a conversation that is left out to make room: one of this number.
 const OVERFLOW_SHARE: usize = 4;
-
-/// Notes about the mode stand in the user message after the change, not in the system prompt: a
-/// change must not alter the start of later requests, which providers cache.
-const PLAN: &str = "[mode: plan. You have read-only access: investigate, then answer with a plan of the changes you propose.]";
-const PLAN_ENDED: &str = "[the mode is no longer plan: you may make changes.]";
 
 impl History {
     /// Adds an event. Events must be added in the order of the log.
     pub fn on(&mut self, event: &Event) {
         match &event.body {
-            Body::TurnStarted { retries, .. } => {
-                self.close();
-                if let Some(start) = retries.as_ref().and_then(|turn| self.turns.get(turn)) {
-                    self.end = *start;
-                }
-                self.turn_start = self.end;
-                if let Some(turn) = &event.turn_id {
-                    self.turns.insert(turn.clone(), self.end);
-                }
-            }
-            Body::MessageCompleted { role, parts, discarded: false, provider_state, .. } => match role {
-                Role::User | Role::System => {
-                    self.close();
-                    let notes = [self.end.note.take(), self.mode_note()];
-                    let notes = notes.into_iter().flatten().map(Part::text);
-                    self.push(Message::User(notes.chain(commands::expand(parts)).collect()));
-                }
+            Body::TurnStarted { retries, .. } => self.start_turn(event.turn_id.as_ref(), retries.as_ref()),
+            Body::MessageCompleted { role, parts, discarded: false, provider_state, extra, .. } => match role {
+                Role::User | Role::System => self.user(parts, extra),
+                Role::Custom => {}
+                Role::Assistant | Role::Thought if self.local.is_some() => {}
                 Role::Assistant => self.add(Block::Text { text: text_of(parts), state: provider_state.clone() }),
                 Role::Thought => self.add(Block::Thinking { text: text_of(parts), state: provider_state.clone() }),
             },
+            Body::ToolStarted { tool_call_id, automatic: true, .. } => {
+                self.started.insert(tool_call_id.clone(), event.seq);
+            }
             Body::ToolStarted { tool_call_id, name, input, input_text, provider_state, .. } => {
                 self.add(Block::ToolCall {
                     id: tool_call_id.clone(),
@@ -113,41 +86,105 @@ impl History {
                     state: provider_state.clone(),
                 });
                 self.started.insert(tool_call_id.clone(), event.seq);
-                self.calls.push(AnnouncedCall { id: tool_call_id.clone(), name: name.clone(), result: None });
             }
-            Body::ToolCompleted { tool_call_id, status, output, .. } => self.finish(tool_call_id, *status, output),
-            Body::Notice { note: Some(note), .. } => {
-                self.close();
-                self.push(Message::User(vec![Part::text(note)]));
+            Body::ToolCompleted { tool_call_id, status, output, .. } => self.answer.finish(tool_call_id, *status, output),
+            Body::Notice { note: Some(note), .. } => self.add_note(note),
+            Body::ContextPruned { outputs, .. } => self.all.prune(outputs),
+            Body::CompactionStarted { .. } => self.usage.started(),
+            Body::CompactionCompleted { outcome, summary, .. } => {
+                if let (CompactionOutcome::Completed, Some(summary)) = (outcome, summary) {
+                    self.replace_by_summary(summary);
+                }
+                self.usage.compacted();
             }
+            Body::UsageUpdated { context_tokens, .. } => self.usage.reported(*context_tokens),
+            Body::StepCompleted { outcome, .. } => self.usage.step_completed(*outcome, self.bytes()),
+            Body::MessagesReplaced { messages } => self.replace(messages),
             Body::TurnCompleted { stop_reason: StopReason::Refusal } => self.end_turn(Some(REFUSED_CUT), Some(REFUSED)),
             Body::TurnCompleted { stop_reason: StopReason::MaxTokens } => self.end_turn(Some(LIMIT_CUT), Some(LIMIT)),
-            Body::TurnCompleted { stop_reason: StopReason::EndTurn | StopReason::MaxTurnRequests | StopReason::Cancelled } => {
-                self.end_turn(None, None)
-            }
-            Body::TurnFailed { info, .. } => match info.as_ref().and_then(|info| info["cause"].as_str()) {
-                Some(CONTEXT_OVERFLOW) => self.leave_out_overflow(info.as_ref()),
-                Some(CONTENT_FILTER) => self.end_turn(Some(REFUSED_CUT), Some(REFUSED)),
-                _ => self.end_turn(Some(FAILED_CUT), None),
-            },
+            Body::TurnCompleted { .. } => self.end_turn(None, None),
+            Body::TurnFailed { info, .. } => self.turn_failed(info.as_ref()),
             Body::TurnCancelled {} => self.end_turn(Some(CANCELLED_CUT), Some(CANCELLED)),
             Body::TurnInterrupted {} => self.end_turn(Some(INTERRUPTED_CUT), Some(INTERRUPTED)),
             Body::SessionCreated { mode, .. } | Body::ModeChanged { mode } => self.plan = mode.known() == Some(Mode::Plan),
             Body::SessionUpdated { .. }
             | Body::SessionClosed {}
             | Body::SessionDeleted {}
+            | Body::BudgetRaised { .. }
             | Body::MessageDelta { .. }
             | Body::MessageCompleted { discarded: true, .. }
             | Body::StepStarted { .. }
-            | Body::StepCompleted { .. }
+            | Body::MessageEdited { .. }
+            | Body::MessageRemoved { .. }
             | Body::MessageQueued { .. }
             | Body::ToolUpdated { .. }
             | Body::PermissionRequested { .. }
             | Body::PermissionResolved { .. }
+            | Body::VerifyStarted { .. }
+            | Body::VerifyCompleted { .. }
             | Body::PlanUpdated { .. }
-            | Body::UsageUpdated { .. }
+            | Body::ChildStarted { .. }
+            | Body::ChildCompleted { .. }
+            | Body::HookCompleted { .. }
             | Body::Notice { note: None, .. }
             | Body::Unknown(_) => {}
+        }
+    }
+
+    fn turn_failed(&mut self, info: Option<&Value>) {
+        match info.and_then(|info| info["cause"].as_str()) {
+            Some(CONTEXT_OVERFLOW) => self.leave_out_overflow(info),
+            Some(CONTENT_FILTER) => self.end_turn(Some(REFUSED_CUT), Some(REFUSED)),
+            _ => self.end_turn(Some(FAILED_CUT), None),
+        }
+    }
+
+    /// Starts a turn; a retry continues from the start of the turn `retries`.
+    fn start_turn(&mut self, turn: Option<&TurnId>, retries: Option<&TurnId>) {
+        self.close();
+        self.turn += 1;
+        (self.running, self.local) = (true, None);
+        if let Some(start) = retries.and_then(|turn| self.turns.get(turn)) {
+            self.end = *start;
+        }
+        self.turn_start = self.end;
+        if let Some(turn) = turn {
+            self.turns.insert(turn.clone(), self.end);
+        }
+    }
+
+    /// Adds a message to the model, after its context and the notes about earlier events. A local
+    /// command is left out.
+    fn user(&mut self, parts: &[Part], extra: &MessageExtra) {
+        self.close();
+        if self.running && self.end.last == self.turn_start.last {
+            self.local = LocalCommand::of(parts);
+        }
+        if self.local.is_some() {
+            return;
+        }
+        let notes = [self.end.note.take(), self.mode_note()];
+        let notes = notes.into_iter().flatten().map(Part::text);
+        let mut parts = parts.to_vec();
+        if let Some(text) = extra.expansion.clone().or_else(|| commands::expand_built_in(&parts)) {
+            parts[0] = Part::text(text);
+        }
+        self.end.context |= !extra.context.is_empty();
+        self.push(Message::User(notes.chain(extra.context.iter().cloned()).chain(parts).collect()), MessageOrigin::Prompt);
+    }
+
+    fn add_note(&mut self, note: &str) {
+        self.close();
+        let last = self.end.last.map(|last| self.all.linked(last).clone());
+        let joined = last.as_ref().and_then(|last| match &*last.message {
+            Message::User(parts) => Some(Message::User(parts.iter().cloned().chain([Part::text(note)]).collect())),
+            Message::Assistant(_) | Message::ToolResults(_) => None,
+        });
+        match (last, joined) {
+            (Some(LinkedMessage { before, origin, turn, .. }), Some(joined)) => {
+                self.end.last = Some(self.all.add(before, Arc::new(joined), origin, turn));
+            }
+            _ => self.push(Message::User(vec![Part::text(note)]), MessageOrigin::Note),
         }
     }
 
@@ -155,8 +192,13 @@ impl History {
     /// model, otherwise `uncut`.
     fn end_turn(&mut self, cut: Option<&'static str>, uncut: Option<&'static str>) {
         self.close();
-        let last = self.end.last.filter(|last| self.turn_start.last != Some(*last));
-        let answered = last.is_some_and(|last| matches!(*self.all[last].message, Message::Assistant(_)));
+        self.running = false;
+        if self.local.take().is_some() {
+            return;
+        }
+        let mut of_turn = self.all.backwards(self.end.last).take_while(|linked| linked.turn == self.turn);
+        let last = of_turn.find(|linked| linked.origin != MessageOrigin::Note);
+        let answered = last.is_some_and(|linked| matches!(*linked.message, Message::Assistant(_)));
         self.end.note = if answered { cut } else { uncut };
     }
 
@@ -172,27 +214,60 @@ impl History {
     /// then the oldest messages are left out too.
     fn leave_out_overflow(&mut self, info: Option<&Value>) {
         self.close();
-        let whole = self.messages();
+        self.running = false;
+        let whole = self.all.bytes(self.end.last);
         self.end = self.turn_start;
-        let before = self.messages();
-        let (turn, kept) = (size(&whole).saturating_sub(size(&before)), size(&before));
+        let before: Vec<LinkedMessage> = self.all.backwards(self.end.last).cloned().collect();
+        let kept = self.all.bytes(self.end.last);
+        let turn = whole.saturating_sub(kept);
         self.end.note = Some(OVERFLOW);
         let number = |name: &str| info?[name].as_u64();
         let fits_in_half = number("requestTokens").zip(number("contextWindow")).is_some_and(|(request, window)| {
             // The request also contains the instructions and the tools.
-            request.saturating_mul(turn as u64) <= (window / 2).saturating_mul(size(&whole) as u64)
+            request.saturating_mul(turn as u64) <= (window / 2).saturating_mul(whole as u64)
         });
         if turn < kept / OVERFLOW_SHARE || fits_in_half {
             // A message of the user starts the rest, so that every tool result has its call.
-            let user = |at: &usize| matches!(*before[*at], Message::User(_));
-            let starts = (1..before.len()).filter(user);
-            let rest = starts.into_iter().find(|at| size(&before[..*at]) >= kept / OVERFLOW_SHARE).unwrap_or(before.len());
-            let plan = before[rest..].iter().rev().find_map(|message| plan_told(message)).unwrap_or_default();
-            self.end = Position { last: None, note: Some(OVERFLOW_OLDEST), plan };
-            for message in &before[rest..] {
-                self.link(message.clone());
+            let mut rest: Vec<LinkedMessage> = Vec::new();
+            let mut rest_start = 0;
+            let mut bytes = 0;
+            for (count, linked) in before.into_iter().enumerate() {
+                bytes += message_bytes(&linked.message);
+                if matches!(*linked.message, Message::User(_)) && kept.saturating_sub(bytes) >= kept / OVERFLOW_SHARE {
+                    rest_start = count + 1;
+                }
+                rest.push(linked);
+            }
+            rest.truncate(rest_start);
+            let plan = rest.iter().find_map(|linked| plan_told(&linked.message)).unwrap_or_default();
+            self.end = Position { last: None, note: Some(OVERFLOW_OLDEST), plan, context: false };
+            for linked in rest.into_iter().rev() {
+                self.end.last = Some(self.all.add(self.end.last, linked.message, linked.origin, linked.turn));
             }
         }
+    }
+
+    /// Returns whether the conversation can continue from the start of a turn. It cannot if the
+    /// messages before the turn are no longer known.
+    pub(crate) fn has_start_of(&self, turn: &TurnId) -> bool {
+        self.turns.contains_key(turn)
+    }
+
+    /// Returns whether no message has the facts that the first message of a conversation carries. A
+    /// retry continues from the messages before the turn `retries`.
+    pub(crate) fn lacks_context(&self, retries: Option<&TurnId>) -> bool {
+        !retries.and_then(|turn| self.turns.get(turn)).unwrap_or(&self.end).context
+    }
+
+    /// Returns whether a tool result of the conversation has the text of an instruction file.
+    pub(crate) fn has_instructions(&self, file: &str) -> bool {
+        let start = system_prompt::instructions_start(file);
+        let shows = |part: &Part| matches!(part, Part::Text { text } if text.starts_with(&start));
+        let recorded = self.all.backwards(self.end.last).flat_map(|linked| match &*linked.message {
+            Message::ToolResults(results) => results.as_slice(),
+            Message::User(_) | Message::Assistant(_) => &[],
+        });
+        self.answer.results().chain(recorded).any(|result| result.output.iter().any(shows))
     }
 
     /// Returns whether an earlier tool call has this id.
@@ -207,94 +282,118 @@ impl History {
 
     /// Returns the messages of the next request.
     pub fn messages(&self) -> Vec<Arc<Message>> {
-        let mut messages: Vec<Arc<Message>> = std::iter::successors(self.end.last, |last| self.all[*last].before)
-            .map(|index| self.all[index].message.clone())
-            .collect();
-        messages.reverse();
-        messages.extend(closed(self.answer.clone(), self.calls.clone()).map(Arc::new));
+        let mut messages = self.all.messages(self.end.last);
+        messages.extend(self.answer.clone().messages().map(Arc::new));
         messages
     }
 
-    fn push(&mut self, message: Message) {
-        self.link(Arc::new(message));
+    /// Returns whether the conversation has only messages of the user, none of which has a part
+    /// that starts with `text`.
+    pub(crate) fn is_unanswered_without(&self, text: &str) -> bool {
+        let starts = |part: &Part| matches!(part, Part::Text { text: found } if found.starts_with(text));
+        self.messages().iter().all(|message| matches!(&**message, Message::User(parts) if !parts.iter().any(starts)))
     }
 
-    fn link(&mut self, message: Arc<Message>) {
-        self.all.push(LinkedMessage { before: self.end.last, message });
-        self.end.last = Some(self.all.len() - 1);
+    /// The size of the messages of the next request, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.all.bytes(self.end.last) + self.answer.bytes()
+    }
+
+    /// The provider's report about the size of the last request.
+    pub(crate) fn usage(&self) -> &UsageMark {
+        &self.usage
+    }
+
+    /// The local command that the running turn consists of.
+    pub(crate) fn local_command(&self) -> Option<&LocalCommand> {
+        self.local.as_ref()
+    }
+
+    /// The emphasis that the user asked for with the local command `/compact`.
+    pub(crate) fn focus(&self) -> Option<&str> {
+        match &self.local {
+            Some(LocalCommand::Compact { focus }) => focus.as_deref(),
+            Some(LocalCommand::Context) | None => None,
+        }
+    }
+
+    /// Returns the tool outputs that can be pruned; see [`Conversation::prunable`].
+    pub(crate) fn prunable(&self, protect: usize, protected: &dyn Fn(&str) -> bool) -> Vec<PrunableOutput> {
+        self.all.prunable(self.end.last, protect, protected)
+    }
+
+    /// Returns the size of the prompts of the running turn, which follow the summary of a
+    /// compaction, and the size of the last summary. A compaction replaces everything else.
+    pub(crate) fn kept_bytes(&self) -> (usize, usize) {
+        let bytes = |linked: &LinkedMessage| message_bytes(&linked.message);
+        let prompts = self.all.backwards(self.end.last).take_while(|linked| linked.turn == self.turn && self.local.is_none());
+        let prompts = prompts.filter(|linked| linked.origin == MessageOrigin::Prompt).map(bytes).sum();
+        let summary = self.all.backwards(self.end.last).find(|linked| linked.origin == MessageOrigin::Summary).map_or(0, bytes);
+        (prompts, summary)
+    }
+
+    /// Replaces the conversation by its summary and the prompts of the running turn.
+    fn replace_by_summary(&mut self, text: &str) {
+        self.close();
+        let of_turn: Vec<LinkedMessage> =
+            self.all.backwards(self.end.last).take_while(|linked| linked.turn == self.turn).cloned().collect();
+        let worked = of_turn.iter().any(|linked| linked.origin == MessageOrigin::Work);
+        let mut parts = summary::message(text);
+        if self.plan {
+            parts.push(Part::text(PLAN));
+        }
+        let note = self.end.note.take();
+        self.end = Position { last: None, note, plan: self.plan, context: false };
+        self.push(Message::User(parts), MessageOrigin::Summary);
+        // Only the running turn can be run again, because the starts of the others are replaced.
+        self.turns.retain(|_, start| start.last == self.turn_start.last);
+        if !worked {
+            self.turns.values_mut().for_each(|start| *start = self.end);
+        }
+        self.turn_start = self.end;
+        let prompts = of_turn.into_iter().rev().filter(|linked| linked.origin == MessageOrigin::Prompt && self.local.is_none());
+        let mut any = false;
+        for linked in prompts {
+            any = true;
+            self.end.plan = plan_told(&linked.message).unwrap_or(self.end.plan);
+            self.end.last = Some(self.all.add(self.end.last, linked.message, linked.origin, linked.turn));
+        }
+        if any && worked {
+            self.push(Message::User(vec![Part::text(summary::CONTINUE)]), MessageOrigin::Note);
+        }
+    }
+
+    /// Starts a new conversation. No earlier turn can be run again.
+    fn replace(&mut self, messages: &[ReplacedMessage]) {
+        self.close();
+        self.end = Position::default();
+        self.turns.clear();
+        for ReplacedMessage { role, parts } in messages {
+            match role {
+                Role::Assistant => self.add(Block::Text { text: text_of(parts), state: None }),
+                _ => self.user(parts, &MessageExtra::default()),
+            }
+        }
+        self.close();
+        self.turn_start = self.end;
+    }
+
+    fn push(&mut self, message: Message, origin: MessageOrigin) {
+        self.end.last = Some(self.all.add(self.end.last, Arc::new(message), origin, self.turn));
     }
 
     /// Adds a block to the current answer. If all tool calls of the current answer have completed,
     /// the block starts the next answer.
     fn add(&mut self, block: Block) {
-        if !self.calls.is_empty() && self.calls.iter().all(|call| call.result.is_some()) {
+        if self.answer.is_complete() {
             self.close();
         }
-        self.answer.push(block);
-    }
-
-    fn finish(&mut self, id: &ToolCallId, status: ToolStatus, output: &[Part]) {
-        if let Some(call) = self.calls.iter_mut().find(|call| call.id == *id) {
-            let failed = status == ToolStatus::Failed;
-            call.result = Some(ToolResult { id: id.clone(), name: call.name.clone(), output: output.to_vec(), failed });
-        }
+        self.answer.add(block);
     }
 
     fn close(&mut self) {
-        for message in closed(std::mem::take(&mut self.answer), std::mem::take(&mut self.calls)) {
-            self.push(message);
+        for message in std::mem::take(&mut self.answer).messages() {
+            self.push(message, MessageOrigin::Work);
         }
-    }
-}
-
-/// Converts an answer and the results of its calls to messages.
-fn closed(mut answer: Vec<Block>, calls: Vec<AnnouncedCall>) -> impl Iterator<Item = Message> {
-    // Providers reject an answer that ends with thinking.
-    while let Some(Block::Thinking { .. }) = answer.last() {
-        answer.pop();
-    }
-    let results: Vec<ToolResult> = calls
-        .into_iter()
-        .map(|call| {
-            call.result.unwrap_or_else(|| ToolResult {
-                id: call.id,
-                name: call.name,
-                output: vec![Part::text("no result: the turn ended before the call completed")],
-                failed: true,
-            })
-        })
-        .collect();
-    let answer = (!answer.is_empty()).then_some(Message::Assistant(answer));
-    answer.into_iter().chain((!results.is_empty()).then_some(Message::ToolResults(results)))
-}
-
-/// Returns whether the mode is `plan` according to the note about it in a message, if any.
-fn plan_told(message: &Message) -> Option<bool> {
-    let Message::User(parts) = message else { return None };
-    parts.iter().find_map(|part| match part {
-        Part::Text { text } if text == PLAN => Some(true),
-        Part::Text { text } if text == PLAN_ENDED => Some(false),
-        _ => None,
-    })
-}
-
-/// Approximate size of messages in bytes, without images.
-fn size(messages: &[Arc<Message>]) -> usize {
-    let block = |block: &Block| match block {
-        Block::Thinking { text, .. } | Block::Text { text, .. } => text.len(),
-        Block::ToolCall { input, .. } => input.to_string().len(),
-    };
-    let message = |message: &Arc<Message>| match &**message {
-        Message::User(parts) => plain_text(parts).len(),
-        Message::Assistant(blocks) => blocks.iter().map(block).sum(),
-        Message::ToolResults(results) => results.iter().map(|result| plain_text(&result.output).len()).sum::<usize>(),
-    };
-    messages.iter().map(message).sum()
-}
-
-fn text_of(parts: &[Part]) -> String {
-    match parts {
-        [Part::Text { text }] => text.clone(),
-        parts => plain_text(parts),
     }
 }

@@ -1,14 +1,11 @@
-//! Finds the instruction files of a project, such as AGENTS.md, from the repository root down to
-//! the session's directory.
+//! Finds instruction files, such as AGENTS.md: the user's own file, the files of the project from
+//! the repository root down to the session's directory, and those of directories below it.
 
-use std::io::Read;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rustix::process::geteuid;
-
+use super::project_dirs::{ProjectDirs, read};
+use crate::config::{DataPaths, Trust};
 use crate::limits;
-use crate::workspace;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Instruction {
@@ -24,62 +21,158 @@ pub(crate) struct FoundInstructions {
     pub foreign: Vec<PathBuf>,
 }
 
-/// Finds the files named by `patterns` in `cwd` and its ancestors, up to the directory that
-/// contains `.git`; without such a directory, only in `cwd`. The outermost files come first, so
-/// that the nearest files take precedence. A file that exceeds the size limits is truncated, and a
-/// note in its text says so. Only regular files count, and symlinks that lead out of the repository
-/// are not followed. Files that another user owns in a world-writable directory, such as /tmp, are
-/// ignored.
-pub(crate) fn find(cwd: &Path, patterns: &[String]) -> FoundInstructions {
-    let mut all = FoundInstructions::default();
-    let root = cwd.ancestors().find(|dir| {
-        let git = dir.join(".git");
-        let foreign = git.exists() && is_foreign(dir, &git);
-        if foreign {
-            all.foreign.push(git.clone());
+/// Where instruction files are searched.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InstructionSearch<'a> {
+    pub cwd: &'a Path,
+    /// Names of the project's files, relative to each directory.
+    pub patterns: &'a [String],
+    /// The directory of the user's AGENTS.md; `None` leaves it out.
+    pub config: Option<&'a Path>,
+    pub home: Option<&'a Path>,
+    /// Where the list of trusted directories is; `None`: the project is trusted. The files of a
+    /// trusted project may import files of the user.
+    pub trust: Option<&'a DataPaths>,
+}
+
+/// The name of the user's own instruction file.
+const USER_FILE: &str = "AGENTS.md";
+
+impl InstructionSearch<'_> {
+    /// Finds the user's own file, then the files named by the patterns in `cwd` and its ancestors,
+    /// up to the directory that contains `.git`; without such a directory, only in `cwd`. The
+    /// outermost files come first, so that the nearest files take precedence. Each file is followed
+    /// by the files that it imports. A file that exceeds the size limits is truncated. Only regular
+    /// files count, and symlinks that lead out of the repository are not followed. Files that
+    /// another user owns in a world-writable directory, such as /tmp, are ignored.
+    pub(crate) fn find(&self) -> FoundInstructions {
+        self.read().found
+    }
+
+    fn read(&self) -> Reader<'_> {
+        let project = ProjectDirs::of(self.cwd);
+        let found = FoundInstructions { taken: Vec::new(), foreign: project.foreign.clone() };
+        let left = limits::INSTRUCTIONS_BYTES_MAX;
+        let mut reader = Reader { search: self, dirs: project.dirs.clone(), project, seen: Vec::new(), left, found };
+        let own = self.config.map(|config| config.join(USER_FILE));
+        if let Some((own, real)) = own.and_then(|own| own.canonicalize().ok().map(|real| (own, real))) {
+            reader.take(own, real, Importer::User, 0);
         }
-        git.exists() && !foreign
-    });
-    let root = root.unwrap_or(cwd);
-    let Ok(real_root) = root.canonicalize() else { return all };
-    let mut directories: Vec<&Path> = cwd.ancestors().take_while(|dir| dir.starts_with(root)).collect();
-    directories.reverse();
-    let mut seen: Vec<PathBuf> = Vec::new();
-    let mut left = limits::INSTRUCTIONS_BYTES_MAX;
-    for (dir, path) in directories.iter().flat_map(|dir| patterns.iter().map(move |pattern| (dir, dir.join(pattern)))) {
-        // One file under two names (CLAUDE.md as a link to AGENTS.md) is read once.
-        let real = path.canonicalize().ok().filter(|real| real.starts_with(&real_root) && !seen.contains(real));
-        let Some(real) = real else { continue };
-        if is_foreign(dir, &path) || is_foreign(&real_root, &real) {
-            all.foreign.push(path);
+        reader.take_dirs();
+        reader
+    }
+
+    /// Finds the files of the directories below `cwd` that lead to `dir`, except those that
+    /// [`InstructionSearch::find`] returns.
+    pub(crate) fn below(&self, dir: &Path) -> FoundInstructions {
+        let below = dir.ancestors().take_while(|dir| dir.starts_with(self.cwd) && *dir != self.cwd);
+        let mut dirs: Vec<PathBuf> = below.map(PathBuf::from).collect();
+        dirs.reverse();
+        let has_files = |dir: &PathBuf| self.patterns.iter().any(|pattern| dir.join(pattern).exists());
+        if !dirs.iter().any(has_files) {
+            return FoundInstructions::default();
+        }
+        let mut reader = self.read();
+        (reader.dirs, reader.left, reader.found) = (dirs, limits::INSTRUCTIONS_BYTES_MAX, FoundInstructions::default());
+        reader.take_dirs();
+        reader.found
+    }
+}
+
+/// The owner of a file that imports others.
+#[derive(Clone, Copy, PartialEq)]
+enum Importer {
+    User,
+    Project,
+}
+
+/// Reads instruction files within the size limits.
+struct Reader<'a> {
+    search: &'a InstructionSearch<'a>,
+    project: ProjectDirs,
+    /// The directories to search.
+    dirs: Vec<PathBuf>,
+    /// Real paths of the files that were read. One file under two names (CLAUDE.md as a link to
+    /// AGENTS.md) is read once.
+    seen: Vec<PathBuf>,
+    /// The number of bytes that may still be read.
+    left: usize,
+    found: FoundInstructions,
+}
+
+impl Reader<'_> {
+    fn take_dirs(&mut self) {
+        for dir in std::mem::take(&mut self.dirs) {
+            for path in self.search.patterns.iter().map(|pattern| dir.join(pattern)) {
+                let Some(real) = self.project.inside(&path) else { continue };
+                if self.project.is_foreign(&dir, &path, &real) {
+                    self.found.foreign.push(path);
+                } else {
+                    self.take(path, real, Importer::Project, 0);
+                }
+            }
+        }
+    }
+
+    /// Adds a file and the files that it imports.
+    fn take(&mut self, path: PathBuf, real: PathBuf, importer: Importer, depth: usize) {
+        if self.seen.contains(&real) || self.seen.len() >= limits::INSTRUCTION_FILES_MAX {
+            return;
+        }
+        let Some(text) = read(&real, self.left.min(limits::INSTRUCTION_BYTES_MAX)) else { return };
+        self.left -= text.len().min(self.left);
+        let dir = real.parent().map(PathBuf::from).unwrap_or_default();
+        self.seen.push(real);
+        let imports: Vec<String> = if depth < limits::IMPORT_DEPTH_MAX { imports(&text) } else { Vec::new() };
+        self.found.taken.push(Instruction { path, text });
+        for name in imports {
+            let path = match (name.strip_prefix("~/"), self.search.home) {
+                (Some(rest), Some(home)) => home.join(rest),
+                _ => dir.join(&name),
+            };
+            if let Some((real, owner)) = self.importable(&path, importer) {
+                self.take(real.clone(), real, owner, depth + 1);
+            }
+        }
+    }
+
+    /// Returns the real path of a file that may be imported: one of the repository, or a Markdown
+    /// file of the user's configuration. The latter only if the user imports it or trusts the
+    /// project.
+    fn importable(&self, path: &Path, importer: Importer) -> Option<(PathBuf, Importer)> {
+        let real = path.canonicalize().ok().filter(|real| real.is_file())?;
+        if importer == Importer::Project && real.starts_with(&self.project.root) {
+            return (!self.project.is_foreign(&self.project.root, &real, &real)).then_some((real, Importer::Project));
+        }
+        let home = self.search.home.into_iter().flat_map(|home| [home.join(".claude"), home.join(".agents")]);
+        let mut own = home.chain(self.search.config.map(Into::into)).filter_map(|dir| dir.canonicalize().ok());
+        let readable = real.extension().is_some_and(|extension| extension == "md") && own.any(|dir| real.starts_with(dir));
+        let is_trusted = || self.search.trust.is_none_or(|places| Trust::load(places).covers(self.search.cwd));
+        (readable && (importer == Importer::User || is_trusted())).then_some((real, Importer::User))
+    }
+}
+
+/// Returns the paths after `@` in the text, except in code: `@docs/style.md`.
+fn imports(text: &str) -> Vec<String> {
+    let mut fenced = false;
+    let mut paths = Vec::new();
+    for line in text.lines() {
+        if line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~") {
+            fenced = !fenced;
+        }
+        if fenced {
             continue;
         }
-        let Some(text) = read(&real, left.min(limits::INSTRUCTION_BYTES_MAX)) else { continue };
-        left -= text.len().min(left);
-        seen.push(real);
-        all.taken.push(Instruction { path, text });
+        // The text outside of `code`.
+        for piece in line.split('`').step_by(2) {
+            let names = piece.split_whitespace().filter_map(|word| word.strip_prefix('@'));
+            paths.extend(
+                names
+                    .map(|name| name.trim_end_matches(['.', ',', ';', ':', ')']))
+                    .filter(|name| !name.is_empty())
+                    .map(String::from),
+            );
+        }
     }
-    all
-}
-
-/// Returns whether `path`, or a directory between it and `top`, is owned by another user (not root)
-/// and lies in a world-writable directory.
-fn is_foreign(top: &Path, path: &Path) -> bool {
-    let below = path.ancestors().take_while(|part| part.starts_with(top) && *part != top);
-    let pairs = below.filter_map(|part| Some((part.symlink_metadata().ok()?, part.parent()?.metadata().ok()?)));
-    let known = [0, geteuid().as_raw()];
-    pairs.into_iter().any(|(part, parent)| !known.contains(&part.uid()) && parent.mode() & 0o002 != 0)
-}
-
-fn read(real: &Path, bytes_max: usize) -> Option<String> {
-    let file = workspace::open(real).ok()?;
-    let mut bytes = Vec::new();
-    file.take(bytes_max as u64 + 1).read_to_end(&mut bytes).ok()?;
-    let cut = bytes.len() > bytes_max;
-    bytes.truncate(bytes_max);
-    let mut text = String::from_utf8_lossy(&bytes).into_owned();
-    if cut {
-        text.push_str("\n[truncated: the file exceeds the size limit of instruction files]");
-    }
-    (!text.trim().is_empty()).then_some(text)
+    paths
 }

@@ -1,5 +1,5 @@
 //! The system prompt: nuncio's own text or a prompt file from the settings, then the session's
-//! environment, then the instruction files of the project.
+//! environment, then the instruction files of the project, then the list of skills.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -8,8 +8,12 @@ use std::path::PathBuf;
 use globset::Glob;
 
 use super::instructions::Instruction;
+use super::skills::{self, Skill};
 use crate::error::{Error, Result};
 use crate::workspace::{Workspace, read_small_text};
+
+/// Starts the text of an instruction file.
+const INSTRUCTIONS: &str = "<instructions file=\"";
 
 const OWN: &str = include_str!("system_prompt.md");
 
@@ -22,16 +26,31 @@ pub(crate) fn base(prompts: &BTreeMap<String, PathBuf>, model: &str) -> Result<S
     read_small_text(path).map_err(|error| Error::io(format_args!("reading prompt {}", path.display()), error))
 }
 
-/// Assembles the system prompt from `base`, the workspace and the instruction files.
-pub(crate) fn whole(base: &str, workspace: &Workspace, instructions: &[Instruction]) -> String {
+/// Assembles the system prompt from `base`, the workspace, the instruction files and the skills.
+pub(crate) fn whole(base: &str, workspace: &Workspace, instructions: &[Instruction], skills: &[Skill]) -> String {
     let mut prompt = base.trim_end().to_string();
     let _ = write!(prompt, "\n\nWorking directory: {}\nPlatform: {}\n", workspace.cwd.display(), std::env::consts::OS);
     for root in workspace.roots.iter().filter(|root| **root != workspace.cwd) {
         let _ = writeln!(prompt, "Additional working directory: {}", root.display());
     }
-    for instruction in instructions {
-        let path = workspace.show(&instruction.path);
-        let _ = write!(prompt, "\n<instructions file=\"{path}\">\n{}\n</instructions>\n", instruction.text.trim_end());
+    for Instruction { path, text } in instructions {
+        let _ = writeln!(prompt, "\n{}", self::instructions(&workspace.show(path), text));
     }
+    prompt.push_str(&skills::section(skills, workspace));
     prompt
+}
+
+/// The size of the instruction files in a system prompt, in bytes.
+pub(crate) fn instructions_bytes(prompt: &str) -> usize {
+    prompt.find(INSTRUCTIONS).map_or(0, |start| prompt.len() - start)
+}
+
+/// The start of the text that a model gets of the instruction file `file`.
+pub(crate) fn instructions_start(file: &str) -> String {
+    format!("{INSTRUCTIONS}{file}\">\n")
+}
+
+/// Returns the text that a model gets of the instruction file `file`.
+pub(crate) fn instructions(file: &str, text: &str) -> String {
+    format!("{}{}\n</instructions>", instructions_start(file), text.trim_end())
 }

@@ -1,6 +1,8 @@
 //! Authentication of requests. Checks the host, the origin and the token, in this order.
 
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -9,9 +11,13 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderValue, Uri};
 
 use super::tokens::Tokens;
-use crate::api::Client;
+use crate::agent::{AgentTokens, McpAccess};
+use crate::api::{Client, ClientRole};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
+
+/// The directory of the session to which a request of a hosted agent belongs.
+const WORKSPACE_PATH: &str = "x-workspace-path";
 
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
@@ -99,6 +105,29 @@ impl Auth {
             None => None,
         };
         client.map_or_else(|| Err(self.failed(token.is_some())), Ok)
+    }
+
+    /// Returns the access of the hosted agent that the request's token belongs to. If the request
+    /// names a workspace, it must be the directory of the agent's session.
+    pub(crate) fn agent(&self, tokens: &AgentTokens, headers: &HeaderMap) -> Result<Arc<McpAccess>> {
+        let token = token(headers);
+        let access = token.and_then(|token| tokens.find(token)).ok_or_else(|| self.failed(token.is_some()))?;
+        let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.into());
+        for named in headers.get_all(WORKSPACE_PATH) {
+            if real(Path::new(OsStr::from_bytes(named.as_bytes()))) != real(&access.cwd) {
+                let message = "x-workspace-path: is not the directory of the token's session";
+                return Err(Error::new(Kind::Forbidden, message));
+            }
+        }
+        Ok(access)
+    }
+
+    /// Like [`Auth::client`], for the route of hooks, which also accepts the hook token.
+    pub(crate) fn hook_client(&self, headers: &HeaderMap) -> Result<Client> {
+        match token(headers).is_some_and(|token| self.tokens.is_hook_token(token)) {
+            true => Ok(Client::limited("hook", ClientRole::Controller, None)),
+            false => self.client(headers),
+        }
     }
 
     fn failed(&self, wrong: bool) -> Error {

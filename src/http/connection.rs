@@ -18,11 +18,14 @@ use tower::ServiceExt;
 use tracing::Instrument;
 
 use super::auth::CrossOrigin;
+use super::hook;
+use super::mcp;
 use super::pending_connections::PendingConnection;
 use super::response::{self, ApiError};
 use super::routes;
 use super::state::{AppState, ConnectionSlot};
 use super::write_timeout::WriteTimeout;
+use crate::error::Result;
 use crate::limits;
 
 /// The state that a connection needs to serve its requests.
@@ -93,20 +96,31 @@ impl Transport {
         response
     }
 
+    /// Adds the client of the request's token to the request.
+    fn authenticate(&self, request: &mut Request) -> Result<()> {
+        let AppState { auth, app, .. } = &*self.state;
+        if request.uri().path() == mcp::PATH {
+            let access = auth.agent(&app.services.agent_tokens, request.headers())?;
+            request.extensions_mut().insert(access);
+        } else {
+            let is_hook = request.uri().path() == hook::PATH;
+            let client = if is_hook { auth.hook_client(request.headers()) } else { auth.client(request.headers()) }?;
+            request.extensions_mut().insert(Arc::new(client));
+        }
+        Ok(())
+    }
+
     /// Authenticates a request and routes it.
     async fn dispatch(&self, mut request: Request, cross_origin: &CrossOrigin, id: &str) -> Response {
         if cross_origin.is_some() && request.method() == Method::OPTIONS {
             return response::preflight();
         }
         if !routes::is_open(&request) {
-            match self.state.auth.client(request.headers()) {
-                Ok(client) => {
-                    if let Some(pending) = request.extensions_mut().remove::<Arc<PendingConnection>>() {
-                        pending.admit();
-                    }
-                    request.extensions_mut().insert(Arc::new(client));
-                }
-                Err(error) => return ApiError(error).into_response(),
+            if let Err(error) = self.authenticate(&mut request) {
+                return ApiError(error).into_response();
+            }
+            if let Some(pending) = request.extensions_mut().remove::<Arc<PendingConnection>>() {
+                pending.admit();
             }
         }
         request.extensions_mut().insert(self.state.clone());

@@ -10,6 +10,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
+use crate::api::StatusSnapshot;
+use crate::content::AgentStatus;
 use crate::error::{Error, Result};
 use crate::session::Sessions;
 
@@ -43,7 +45,7 @@ impl RequestMetrics {
     /// Counts a request. `route` is a route pattern; `None` stands for all unknown paths, so that
     /// clients cannot create new labels.
     pub(crate) fn count(&self, method: &str, route: Option<&str>, status: u16, took: Duration) {
-        let known = ["GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS"];
+        let known = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
         let method = if known.contains(&method) { method } else { "other" };
         let request = RequestLabels { method: method.into(), route: route.unwrap_or("none").into(), status };
         self.count.get_or_create(&request).inc();
@@ -68,13 +70,23 @@ impl Drop for GaugeGuard {
     }
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StatusLabels {
+    status: &'static str,
+}
+
 /// All metrics in Prometheus' text format. `sessions` is absent while the store is closed.
-pub(crate) fn text(requests: &RequestMetrics, sessions: Option<&Sessions>) -> Result<String> {
+pub(crate) fn text(requests: &RequestMetrics, sessions: Option<&Sessions>, status: &StatusSnapshot) -> Result<String> {
     let mut registry = Registry::with_prefix("nuncio");
     registry.register("http_requests", "Requests, by method, route and status", requests.count.clone());
     registry.register_with_unit("http_request", "Time until the response headers", Unit::Seconds, requests.seconds.clone());
     registry.register("http_connections", "Open connections", requests.connections.clone());
     registry.register("http_streams", "Open event streams", requests.streams.clone());
+    let agents: Family<StatusLabels, Gauge> = Family::default();
+    for one in [AgentStatus::Idle, AgentStatus::Busy, AgentStatus::Waiting] {
+        agents.get_or_create(&StatusLabels { status: one.as_str() }).set(status.count(one) as i64);
+    }
+    registry.register("agents", "Sessions with a live process, and terminal clients of agents, by status", agents);
     if let Some(sessions) = sessions {
         of_sessions(&mut registry, sessions);
     }

@@ -5,21 +5,23 @@ use std::sync::{Arc, OnceLock};
 use axum::extract::Request;
 use axum::http::{Method, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodFilter, get, on};
+use axum::routing::{MethodFilter, get, on, post};
 use axum::{Extension, Router, middleware};
 use tower_http::compression::CompressionLayer;
 
 use super::params::RestFields;
 use super::response::{self, ApiError};
 use super::state::{ClientExtension, StateExtension};
-use super::{call, metrics, rpc, sse, turn, web};
-use crate::api::{METHODS, MethodKind, MethodRow, Route, openapi};
+use super::{call, hook, mcp, metrics, rpc, sse, turn, web};
+use crate::api::{METHODS, MethodKind, MethodRow, Route, StatusSnapshot, openapi};
 use crate::error::{Error, Kind};
 
-/// Returns true for requests that need no token: `/health` and the console's files.
+/// Returns true for requests that need no token: `/health`, the console's files, and the documents
+/// with which MCP clients look for an OAuth server (RFC 8615), which do not exist.
 pub(crate) fn is_open(request: &Request) -> bool {
-    let reads = request.method() == Method::GET || request.method() == Method::HEAD;
-    reads && (request.uri().path() == "/health" || web::is_file(request.uri().path()))
+    let (path, method) = (request.uri().path(), request.method());
+    let reads = method == Method::GET || method == Method::HEAD;
+    reads && (path == "/health" || web::is_file(path) || path.starts_with("/.well-known/"))
 }
 
 /// Creates the router with all routes.
@@ -32,7 +34,9 @@ pub(crate) fn router() -> Router {
     router
         .route("/v1/openapi.json", get(openapi_json))
         .route("/metrics", get(metrics_text))
+        .route(hook::PATH, post(hook::answer))
         .route("/rpc", get(rpc::serve).post(rpc::serve))
+        .route(mcp::PATH, post(mcp::serve))
         .fallback(|| async { ApiError(Error::not_found("unknown route").hint("see /v1/openapi.json")) })
         .method_not_allowed_fallback(|| async {
             ApiError(Error::new(Kind::MethodNotAllowed, "the route does not support this method").hint("see /v1/openapi.json"))
@@ -52,7 +56,9 @@ async fn metrics_text(Extension(state): StateExtension, Extension(client): Clien
         let message = "this token is limited to some sessions; metrics require a token for all sessions";
         return ApiError(Error::new(Kind::Forbidden, message)).into_response();
     }
-    match metrics::text(&state.requests, state.app.sessions_now().map(|sessions| &**sessions)) {
+    let sessions = state.app.sessions_now().map(|sessions| &**sessions);
+    let text = StatusSnapshot::read(&state.app, |_| true).await;
+    match text.and_then(|status| metrics::text(&state.requests, sessions, &status)) {
         Ok(text) => {
             let media = "application/openmetrics-text; version=1.0.0; charset=utf-8";
             ([(header::CONTENT_TYPE, media)], text).into_response()
@@ -65,6 +71,7 @@ fn filter(route: Route) -> MethodFilter {
     match route.verb {
         "POST" => MethodFilter::POST,
         "PUT" => MethodFilter::PUT,
+        "PATCH" => MethodFilter::PATCH,
         "DELETE" => MethodFilter::DELETE,
         _ => MethodFilter::GET,
     }

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::metrics::GaugeGuard;
 use super::params::{self, RestFields};
 use super::state::AppState;
-use crate::api::{CallContext, Client, EventStream, MethodRow, StreamItem};
+use crate::api::{AGENT_STATUS, CallContext, Client, EventStream, MethodRow, StreamItem};
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::limits;
@@ -97,6 +97,9 @@ pub(crate) fn respond(
         let bytes = match next {
             Err(_) => Bytes::from_static(b": alive\n\n"),
             Ok(Ok(Some(StreamItem::Synced(cursor)))) => format!("event: synced\ndata: {{\"cursor\":{cursor}}}\n\n").into(),
+            Ok(Ok(Some(StreamItem::Status(change)))) => {
+                format!("event: {AGENT_STATUS}\ndata: {}\n\n", serde_json::json!(change)).into()
+            }
             Ok(Ok(Some(StreamItem::Events(events)))) => {
                 let mut bytes = Vec::with_capacity(256 * events.len());
                 for (cursor, event) in &events {

@@ -34,6 +34,7 @@ pub(crate) struct NamedToken {
 /// The tokens in a data directory (files `token` and `tokens.json`), reloaded when one of the files
 /// changes.
 pub(crate) struct Tokens {
+    data: PathBuf,
     owner: PathBuf,
     named: PathBuf,
     known: Mutex<Known>,
@@ -43,13 +44,15 @@ pub(crate) struct Tokens {
 struct Known {
     read: Option<[Option<(SystemTime, u64)>; 2]>,
     owner: Option<[u8; 32]>,
+    /// Digest of the hook token.
+    hook: Option<[u8; 32]>,
     named: Vec<(NamedToken, [u8; 32])>,
 }
 
 impl Tokens {
     /// Creates the collection of tokens for this data directory, without reading its files.
     pub(crate) fn new(data: &Path) -> Tokens {
-        Tokens { owner: data.join("token"), named: data.join("tokens.json"), known: Mutex::default() }
+        Tokens { data: data.into(), owner: data.join("token"), named: data.join("tokens.json"), known: Mutex::default() }
     }
 
     /// The file with the owner token.
@@ -98,7 +101,23 @@ impl Tokens {
         if known.owner.is_some_and(|owner| owner.ct_eq(&given).into()) {
             found = Some(Client::limited(OWNER, ClientRole::Controller, Some(roots.clone())));
         }
+        if let Some(client) = &mut found {
+            client.data.clone_from(&self.data);
+        }
         found
+    }
+
+    /// The token for the route of hooks: agents in terminals get it instead of the owner token,
+    /// from which it is derived.
+    pub(crate) fn hook_token(&self) -> Result<String> {
+        self.owner().map(|owner| hook_token(&owner))
+    }
+
+    /// Returns whether this is the hook token.
+    pub(crate) fn is_hook_token(&self, token: &str) -> bool {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        self.refresh(&mut known);
+        known.hook.is_some_and(|hook| hook.ct_eq(&sha256(token)).into())
     }
 
     fn refresh(&self, known: &mut Known) {
@@ -113,6 +132,7 @@ impl Tokens {
         let owner = std::fs::read_to_string(&self.owner).ok();
         let owner = owner.as_deref().map(str::trim).filter(|token| token.len() >= limits::TOKEN_CHARS_MIN);
         known.owner = owner.map(sha256);
+        known.hook = owner.map(|owner| sha256(&hook_token(owner)));
         // An invalid `tokens.json` disables only the named tokens. The error is logged; clients do
         // not see it.
         let named = self.list().unwrap_or_else(|error| {
@@ -192,6 +212,10 @@ fn new_token() -> Result<String> {
     let mut bytes = [0; 32];
     SystemRandom::new().fill(&mut bytes).map_err(|_| Error::internal("the system's random number generator failed"))?;
     Ok(hex(&bytes))
+}
+
+fn hook_token(owner: &str) -> String {
+    hex(&sha256(&format!("hook {owner}")))
 }
 
 fn sha256(token: &str) -> [u8; 32] {

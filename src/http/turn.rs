@@ -36,8 +36,10 @@ pub(crate) async fn answer(
     fields: &RestFields,
 ) -> Result<Response> {
     let (form, key, recheck) = (form(&request), idempotency::key(&request, &client)?, sse::TokenRecheck::of(&request));
-    let params = Value::Object(params::gather(state, request, fields, false).await?);
+    let mut params = params::gather(state, request, fields, false).await?;
     let cx = CallContext::new(state.app.clone(), client, CancellationToken::new());
+    (row.from_rest)(&cx, &mut params);
+    let params = Value::Object(params);
     let started = match key {
         None => start(row, state, &cx, params).await?,
         Some(key) => {

@@ -1,11 +1,13 @@
 //! The answer to a request as a stream of chunks, and the trait of the models that produce it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 
 use super::error::ModelError;
+use super::media::Media;
 use super::request::Request;
 use crate::content::{ProviderState, StopReason, Usage};
 
@@ -39,8 +41,8 @@ pub enum Chunk {
     Stop(StopReason),
 }
 
-/// The chunks of one answer.
-pub(crate) type ChunkStream = BoxStream<'static, Result<Chunk, ModelError>>;
+/// The chunks of one answer, or the error that ends it.
+pub type ChunkStream = BoxStream<'static, Result<Chunk, ModelError>>;
 
 /// A model that accepts requests.
 pub trait Model: Send + Sync + 'static {
@@ -56,6 +58,11 @@ pub trait Model: Send + Sync + 'static {
         true
     }
 
+    /// The documents and audio that the model reads.
+    fn media(&self) -> Media {
+        Media::default()
+    }
+
     /// Asks a local server for the properties of the model, unless they are known.
     fn prepare(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {})
@@ -64,4 +71,11 @@ pub trait Model: Send + Sync + 'static {
     /// Sends the request when the stream is first polled. Dropping the stream closes the
     /// connection.
     fn stream(&self, request: Request) -> ChunkStream;
+}
+
+/// Opens the models of one provider. A program that embeds nuncio implements it, together with
+/// [`Model`], for a wire format of its own.
+pub trait ModelProvider: Send + Sync + 'static {
+    /// Opens a model. `id` is `PROVIDER/NAME`. Must not block or use the network.
+    fn open(&self, id: &str) -> Result<Arc<dyn Model>, ModelError>;
 }

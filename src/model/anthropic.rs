@@ -68,6 +68,13 @@ enum Content<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         cache_control: Option<CacheControl>,
     },
+    Document {
+        source: Source<'a>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        title: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cache_control: Option<CacheControl>,
+    },
     Thinking {
         thinking: &'a str,
         signature: &'a str,
@@ -206,6 +213,7 @@ fn turns(request: &Request, ids: CallIds, breakpoint: CacheControl) -> Vec<Turn<
             Some(
                 Content::Text { cache_control, .. }
                 | Content::Image { cache_control, .. }
+                | Content::Document { cache_control, .. }
                 | Content::ToolResult { cache_control, .. },
             ) => *cache_control = Some(breakpoint),
             Some(Content::Thinking { .. } | Content::RedactedThinking { .. } | Content::ToolUse { .. }) | None => {}
@@ -226,7 +234,11 @@ fn part(part: &Part) -> Option<Content<'_>> {
             let source = Source { r#type: "base64", media_type: mime_type, data };
             Some(Content::Image { source, cache_control: None })
         }
-        Part::Resource { .. } | Part::ResourceLink { .. } => {
+        Part::Document { mime_type, name, data, text: _ } => {
+            let source = Source { r#type: "base64", media_type: mime_type, data };
+            Some(Content::Document { source, title: name.as_deref(), cache_control: None })
+        }
+        Part::Audio { .. } | Part::Resource { .. } | Part::ResourceLink { .. } => {
             text(part.as_text()).map(|text| Content::Text { text, cache_control: None })
         }
     }

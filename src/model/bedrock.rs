@@ -56,6 +56,11 @@ enum Content<'a> {
         format: &'a str,
         source: Source<'a>,
     },
+    Document {
+        format: &'static str,
+        name: String,
+        source: Source<'a>,
+    },
     #[serde(rename = "reasoningContent")]
     Reasoning(Reasoning<'a>),
     ToolUse {
@@ -223,8 +228,21 @@ fn part(part: &Part) -> Option<Content<'_>> {
             let format = mime_type.strip_prefix("image/").unwrap_or(mime_type);
             Some(Content::Image { format, source: Source { bytes: data } })
         }
-        Part::Resource { .. } | Part::ResourceLink { .. } => text(part.as_text()),
+        Part::Document { name, data, .. } => {
+            let name = document_name(name.as_deref().unwrap_or_default());
+            Some(Content::Document { format: "pdf", name, source: Source { bytes: data } })
+        }
+        Part::Audio { .. } | Part::Resource { .. } | Part::ResourceLink { .. } => text(part.as_text()),
     }
+}
+
+/// A name that the API accepts: letters, digits, and single spaces, hyphens, parentheses and
+/// brackets (DocumentBlock).
+fn document_name(name: &str) -> String {
+    let allowed = |letter: char| letter.is_ascii_alphanumeric() || "-()[]".contains(letter);
+    let name: String = name.chars().map(|letter| if allowed(letter) { letter } else { ' ' }).take(200).collect();
+    let words: Vec<&str> = name.split_whitespace().collect();
+    if words.is_empty() { "document".into() } else { words.join(" ") }
 }
 
 fn block(block: &Block, ids: CallIds) -> Option<Content<'_>> {

@@ -3,10 +3,9 @@
 use std::error::Error;
 use std::io;
 
-use super::endpoint::is_loopback;
 use super::error::{Cause, ModelError, Retry};
 use super::wire::interrupted;
-use crate::web::{causes, is_public};
+use crate::web::{causes, is_loopback, is_public};
 
 /// The error for a request without a response: the connection failed or timed out.
 pub(super) fn send_error(url: &str, error: &reqwest::Error) -> ModelError {

@@ -12,11 +12,12 @@ use serde_json::{Map, Value};
 use super::catalog::{self, CONTEXT_WINDOW, LOCAL_CONTEXT_WINDOW};
 pub use super::credentials::{ApiKey, Credentials};
 use super::error::{ModelError, Retry};
+use super::media::Media;
 use crate::config::mask_urls;
 pub use crate::config::{CacheTtl, Effort, Protocol};
 use crate::limits::MODEL_WAIT;
 use crate::options::Thinking;
-use crate::web::{ClientOptions, Destination, HttpClients};
+use crate::web::{ClientOptions, Destination, HttpClients, is_loopback};
 
 /// Everything that is needed to send requests to a model.
 #[derive(Clone, PartialEq)]
@@ -35,6 +36,8 @@ pub struct Endpoint {
     pub window_is_setting: bool,
     /// The user has set whether the model can call tools.
     pub tools: Option<bool>,
+    /// The documents and audio that the model reads.
+    pub media: Media,
     /// Maximum size of one answer that the user set, in tokens.
     pub max_output_tokens: Option<u32>,
     /// Maximum size of one answer that the model supports, in tokens.
@@ -74,6 +77,7 @@ impl Endpoint {
             context_window: properties.context_window.unwrap_or(CONTEXT_WINDOW),
             window_is_setting: false,
             tools: None,
+            media: Media::of(properties.abilities.as_deref().unwrap_or_default(), protocol),
             max_output_tokens: None,
             output_limit: properties.max_output_tokens,
             thinking: properties.thinking,
@@ -220,14 +224,4 @@ pub fn client(clients: &HttpClients, url: &str) -> Result<reqwest::Client, Model
 
 fn destination(url: &str) -> Destination {
     if is_loopback(url) { Destination::LocalModel } else { Destination::ModelProvider }
-}
-
-/// True if the URL's host is this machine.
-pub(crate) fn is_loopback(url: &str) -> bool {
-    let Ok(url) = reqwest::Url::parse(url) else { return false };
-    let Some(host) = url.host_str() else { return false };
-    let address = host.trim_start_matches('[').trim_end_matches(']');
-    host == "localhost"
-        || host.ends_with(".localhost")
-        || address.parse().is_ok_and(|address: std::net::IpAddr| address.is_loopback())
 }

@@ -114,7 +114,7 @@ pub struct ModelError {
 
 impl ModelError {
     /// Creates an error without a known cause and without a hint. The provider counts as reachable.
-    pub(crate) fn new(retry: Retry, message: impl Into<String>) -> Self {
+    pub fn new(retry: Retry, message: impl Into<String>) -> Self {
         Self { cause: Cause::Other, message: message.into(), hint: None, retry, unreachable: false }
     }
 

@@ -216,7 +216,9 @@ fn text<'a>(text: impl Into<Cow<'a, str>>) -> Option<Part<'a>> {
 fn part(part: &content::Part) -> Option<Part<'_>> {
     match part {
         content::Part::Text { text: plain } => text(plain),
-        content::Part::Image { mime_type, data } => {
+        content::Part::Image { mime_type, data }
+        | content::Part::Audio { mime_type, data }
+        | content::Part::Document { mime_type, data, .. } => {
             Some(Part { inline_data: Some(InlineData { mime_type, data }), ..Part::default() })
         }
         content::Part::Resource { .. } | content::Part::ResourceLink { .. } => text(part.as_text()),

@@ -21,6 +21,7 @@ use super::endpoint::{Endpoint, Protocol};
 use super::error::{Cause, ModelError, Retry};
 use super::frames::Frames;
 use super::local::{LocalServers, Properties};
+use super::media::Media;
 use super::provider_error::response_error;
 use super::request::Request;
 use super::retry::Retrying;
@@ -76,6 +77,10 @@ impl Model for HttpModel {
         self.endpoint.tools.or(self.servers.properties(&self.endpoint).tools) != Some(false)
     }
 
+    fn media(&self) -> Media {
+        self.endpoint.media
+    }
+
     fn prepare(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
             self.servers.ask(&self.clients, &self.endpoint, true).await;
@@ -86,6 +91,7 @@ impl Model for HttpModel {
         let (endpoint, clients, servers) = (self.endpoint.clone(), self.clients.clone(), self.servers.clone());
         let masking = endpoint.clone();
         let (single_calls, unlimited) = (self.single_calls.clone(), self.unlimited.clone());
+        endpoint.media.fit(&mut request.messages);
         let answer = async move {
             let reported = servers.ask(&clients, &endpoint, false).await;
             if endpoint.tools.or(reported.tools) == Some(false) {

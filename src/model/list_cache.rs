@@ -57,10 +57,26 @@ impl CachedLists {
 /// Differs between versions of a file.
 type Stamp = (u64, u64, i64, i64);
 
+fn stamp(metadata: &Metadata) -> Stamp {
+    (metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec())
+}
+
 impl ListCache {
     /// Creates the cache of this data directory without reading its file.
     pub(crate) fn new(data: &Path) -> ListCache {
         ListCache { file: data.join("models.json"), read: Mutex::default() }
+    }
+
+    /// The cached lists if no file has to be read for them: the file is absent, or did not change
+    /// since it was read.
+    pub(crate) fn unchanged_lists(&self) -> Option<CachedLists> {
+        match std::fs::metadata(&self.file) {
+            Ok(metadata) => {
+                let read = self.read.try_lock().ok()?;
+                read.as_ref().filter(|(before, _)| *before == stamp(&metadata)).map(|(_, lists)| lists.clone())
+            }
+            Err(error) => (error.kind() == io::ErrorKind::NotFound).then(CachedLists::default),
+        }
     }
 
     /// The cached lists; none if the file is absent or damaged. Blocks while the file is read.
@@ -68,7 +84,7 @@ impl ListCache {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         let Ok(mut file) = File::open(&self.file) else { return CachedLists::default() };
         let Some(metadata) = file.metadata().ok().filter(Metadata::is_file) else { return CachedLists::default() };
-        let stamp = (metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec());
+        let stamp = stamp(&metadata);
         if let Some((_, lists)) = read.as_ref().filter(|(before, _)| *before == stamp) {
             return lists.clone();
         }

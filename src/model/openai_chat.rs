@@ -17,6 +17,7 @@ pub(crate) use read::OpenaiChatReader;
 use super::call_ids::CallIds;
 use super::endpoint::{Effort, Endpoint, Protocol};
 use super::error::ModelError;
+use super::media;
 use super::message::{Block, Message};
 use super::request::Request;
 use super::wire::{self, EncodedRequest};
@@ -91,11 +92,25 @@ enum Content<'a> {
 enum Piece<'a> {
     Text { text: Cow<'a, str> },
     ImageUrl { image_url: ImageUrl },
+    InputAudio { input_audio: InputAudio<'a> },
+    File { file: File<'a> },
 }
 
 #[derive(Serialize)]
 struct ImageUrl {
     url: String,
+}
+
+#[derive(Serialize)]
+struct InputAudio<'a> {
+    data: Cow<'a, str>,
+    format: Cow<'a, str>,
+}
+
+#[derive(Serialize)]
+struct File<'a> {
+    filename: Cow<'a, str>,
+    file_data: String,
 }
 
 #[derive(Serialize)]
@@ -200,12 +215,20 @@ fn user<'a>(parts: Vec<Cow<'a, Part>>) -> Option<Turn<'a>> {
     if parts.is_empty() {
         return None;
     }
-    if !parts.iter().any(|part| wire::is_image(part)) {
+    if !parts.iter().any(|part| matches!(part.as_ref(), Part::Image { .. } | Part::Audio { .. } | Part::Document { .. })) {
         let parts: Vec<Part> = parts.into_iter().map(Cow::into_owned).collect();
         return Some(Turn::User { content: Content::Text(plain_text(&parts)) });
     }
     let pieces = parts.into_iter().map(|part| match part.as_ref() {
         Part::Image { mime_type, data } => Piece::ImageUrl { image_url: ImageUrl { url: wire::data_url(mime_type, data) } },
+        Part::Audio { mime_type, data } => {
+            let (data, format) = (data.clone().into(), media::audio_format(mime_type).to_owned().into());
+            Piece::InputAudio { input_audio: InputAudio { data, format } }
+        }
+        Part::Document { mime_type, name, data, .. } => {
+            let filename = name.clone().unwrap_or_else(|| "document.pdf".into()).into();
+            Piece::File { file: File { filename, file_data: wire::data_url(mime_type, data) } }
+        }
         Part::Text { .. } | Part::Resource { .. } | Part::ResourceLink { .. } => Piece::Text { text: part.as_text().into() },
     });
     Some(Turn::User { content: Content::Parts(pieces.collect()) })

@@ -1,9 +1,10 @@
 //! The default output limit of servers on this machine, which may have none: a model that does not
 //! stop would answer until its context window is full.
 
-use super::endpoint::{Endpoint, Protocol, is_loopback};
+use super::endpoint::{Endpoint, Protocol};
 use super::error::{Cause, ModelError};
 use crate::limits::MODEL_LOCAL_OUTPUT_TOKENS_MAX;
+use crate::web::is_loopback;
 
 /// Names of the limit in requests and errors of servers.
 const FIELDS: &[&str] = &["max_tokens", "max_completion_tokens", "max_new_tokens"];

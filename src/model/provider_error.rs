@@ -7,10 +7,11 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::classify::classify;
-use super::endpoint::{Endpoint, is_loopback};
+use super::endpoint::Endpoint;
 use super::error::{Cause, ModelError, Retry};
 use super::providers::provider;
 use crate::limits::MODEL_ERROR_CHARS_MAX;
+use crate::web::is_loopback;
 
 /// The common fields of the error objects of all providers.
 #[derive(Debug, Default, Deserialize)]

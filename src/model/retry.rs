@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use super::answer::{Chunk, ChunkStream, Model};
 use super::error::{ModelError, Retry};
+use super::media::Media;
 use super::request::Request;
 use super::wire::{interrupted, jittered};
 use crate::limits::{
@@ -51,6 +52,10 @@ impl<M: Model> Model for Retrying<M> {
 
     fn supports_tools(&self) -> bool {
         self.shared.model.supports_tools()
+    }
+
+    fn media(&self) -> Media {
+        self.shared.model.media()
     }
 
     fn prepare(&self) -> BoxFuture<'_, ()> {

@@ -9,6 +9,7 @@ use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue, InvalidHeaderValue
 use ring::{digest, hmac};
 
 use super::aws::AwsKeys;
+use crate::event::timestamp;
 
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 
@@ -17,7 +18,7 @@ const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_')
 
 /// Adds the headers of the signature to `request`. Headers that are added later are not signed.
 pub(crate) fn sign(keys: &AwsKeys, service: &str, time: SystemTime, request: &mut Request) -> Result<(), InvalidHeaderValue> {
-    let time = timestamp(time);
+    let time = compact(time);
     let date = &time[..8];
     request.headers_mut().insert("x-amz-date", HeaderValue::from_str(&time)?);
     if let Some(token) = &keys.session_token {
@@ -86,19 +87,11 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// A time as `YYYYMMDDTHHMMSSZ` (ISO 8601).
-fn timestamp(time: SystemTime) -> String {
-    let seconds = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    let (days, second) = (seconds / 86_400, seconds % 86_400);
-    // The year starts in March, so that the leap day is its last day.
-    let days = days + 719_468;
-    let (era, day) = (days / 146_097, days % 146_097);
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = year + era * 400 + u64::from(month <= 2);
-    format!("{year:04}{month:02}{day:02}T{:02}{:02}{:02}Z", second / 3600, second / 60 % 60, second % 60)
+fn compact(time: SystemTime) -> String {
+    let ms = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
+    let extended = timestamp(ms);
+    let seconds = extended.split('.').next().unwrap_or_default();
+    seconds.replace(['-', ':'], "") + "Z"
 }
 
 #[cfg(test)]
@@ -162,7 +155,7 @@ mod tests {
 
     #[test]
     fn leap_days_are_dates() {
-        let at = |seconds| timestamp(UNIX_EPOCH + Duration::from_secs(seconds));
+        let at = |seconds| compact(UNIX_EPOCH + Duration::from_secs(seconds));
         assert_eq!(at(0), "19700101T000000Z");
         assert_eq!(at(1_709_210_096), "20240229T123456Z");
         assert_eq!(at(4_102_444_799), "20991231T235959Z");

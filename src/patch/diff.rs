@@ -25,7 +25,7 @@ impl<'a> Side<'a> {
 }
 
 /// Number of unchanged lines shown before and after each change.
-const CONTEXT_LINES: usize = 3;
+pub(super) const CONTEXT_LINES: usize = 3;
 
 /// A unified diff.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -62,6 +62,20 @@ pub struct Decision {
     pub rule: Option<Rule>,
 }
 
+/// Returns the stricter of two modes: the one that allows less without asking. `default` is the
+/// policy of the mode `ask`.
+pub(crate) fn stricter(one: Mode, other: Mode, default: Policy) -> Mode {
+    let allows = |mode: Mode| match (mode, default) {
+        (Mode::Plan, _) => 0,
+        (Mode::Ask, Policy::Deny) => 1,
+        (Mode::Ask, Policy::Ask) => 2,
+        (Mode::AcceptEdits, _) => 3,
+        (Mode::Auto, _) => 4,
+        (Mode::Ask, Policy::Allow) => 5,
+    };
+    if allows(other) < allows(one) { other } else { one }
+}
+
 /// Decides about a tool call. In order of precedence: a deny rule in any scope, the mode `plan`,
 /// the last allow or ask rule, the session mode. In the mode `ask`, `default` applies to calls that
 /// no rule matches, except reads inside the roots. Each command in a command line is decided

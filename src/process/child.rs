@@ -2,6 +2,8 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
@@ -10,6 +12,7 @@ use tokio::net::unix::pipe::Receiver;
 
 use super::fork_server_handle::ForkServer;
 use super::report::{self, ExitStatus};
+use super::tree::{self, StartTime};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 
@@ -28,6 +31,10 @@ pub struct Child {
 pub struct Output(Receiver);
 
 impl Output {
+    pub(super) fn new(receiver: Receiver) -> Output {
+        Output(receiver)
+    }
+
     /// Waits for output and appends it to `buffer`. Returns the number of bytes read, or 0 at the
     /// end of the output, when no process holds the pipe open. Cancel-safe.
     pub async fn read(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
@@ -47,6 +54,7 @@ impl AsyncRead for Output {
 pub struct Ending {
     lifeline: UnixStream,
     report: Vec<u8>,
+    processes: ProcessTree,
     server: ForkServer,
     /// The number of the command in orders to the fork server.
     number: u64,
@@ -54,10 +62,27 @@ pub struct Ending {
     active: bool,
 }
 
+/// The processes of a running command, known while the [`Ending`] is awaited.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ProcessTree {
+    /// The process id of the supervisor, or 0.
+    supervisor: Arc<AtomicU32>,
+}
+
+impl ProcessTree {
+    /// Returns whether a process of the command that started at `time` or later still runs.
+    pub(crate) async fn runs_since(&self, time: StartTime) -> bool {
+        match self.supervisor.load(Ordering::Relaxed) {
+            0 => false,
+            supervisor => tokio::task::spawn_blocking(move || tree::runs_since(supervisor, time)).await.unwrap_or(false),
+        }
+    }
+}
+
 impl Child {
     pub(super) fn new(lifeline: UnixStream, output: Receiver, server: ForkServer, number: u64) -> Child {
-        let ending = Ending { lifeline, report: Vec::new(), server, number, active: true };
-        Child { output: Output(output), ending }
+        let ending = Ending { lifeline, report: Vec::new(), processes: ProcessTree::default(), server, number, active: true };
+        Child { output: Output::new(output), ending }
     }
 
     /// Waits until the command and its descendants have ended. Cancel-safe.
@@ -82,8 +107,12 @@ impl Ending {
     pub(crate) async fn wait(&mut self) -> Result<ExitStatus> {
         // If a supervisor is killed while it has unread input, the kernel resets the socket. Treat
         // the resulting error as end of file.
-        while self.lifeline.read_buf(&mut self.report).await.unwrap_or(0) > 0 {}
+        while self.lifeline.read_buf(&mut self.report).await.unwrap_or(0) > 0 {
+            let supervisor = report::supervisor(&self.report).unwrap_or(0);
+            self.processes.supervisor.store(supervisor, Ordering::Relaxed);
+        }
         self.active = false;
+        self.processes.supervisor.store(0, Ordering::Relaxed);
         match report::read(&self.report) {
             Some(ended) => ended,
             None => {
@@ -98,6 +127,11 @@ impl Ending {
                 Ok(ExitStatus { code: 128 + libc::SIGKILL, ..ExitStatus::default() })
             }
         }
+    }
+
+    /// The processes of the command.
+    pub(crate) fn processes(&self) -> ProcessTree {
+        self.processes.clone()
     }
 
     /// Closes the lifeline, so that the supervisor starts to terminate the command.

@@ -46,10 +46,28 @@ impl Command {
         Command { kind, cwd, env_set: Vec::new(), env_removed: Vec::new(), sandbox: None }
     }
 
+    /// Adds arguments to a program. A shell gets none.
+    pub fn arguments(mut self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Command {
+        if let CommandKind::Program(line) = &mut self.kind {
+            line.extend(arguments.into_iter().map(Into::into));
+        }
+        self
+    }
+
     /// Adds a variable to the command's environment.
     pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Command {
-        self.env_set.push((name.into(), value.into()));
+        let name = name.into();
+        self.env_removed.retain(|removed| *removed != name);
+        self.env_set.push((name, value.into()));
         self
+    }
+
+    /// Sets or removes variables.
+    pub fn variables<'a>(self, variables: impl IntoIterator<Item = &'a (&'static str, Option<OsString>)>) -> Command {
+        variables.into_iter().fold(self, |command, (name, value)| match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        })
     }
 
     /// Removes a variable from the command's environment.

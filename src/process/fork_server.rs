@@ -131,9 +131,8 @@ impl Supervisors {
 /// Forks a supervisor and returns its process id. Does not return in the supervisor itself.
 fn fork(command: Command, descriptors: Vec<OwnedFd>, open_files: u64) -> Option<u32> {
     let mut descriptors = descriptors.into_iter();
-    let (Some(lifeline), Some(output), input) = (descriptors.next(), descriptors.next(), descriptors.next()) else {
-        return None;
-    };
+    let (Some(lifeline), Some(output)) = (descriptors.next(), descriptors.next()) else { return None };
+    let (input, errors) = (descriptors.next(), descriptors.next());
     // SAFETY: this process has one thread, so the child may do anything that the parent may.
     match unsafe { libc::fork() } {
         -1 => {
@@ -143,7 +142,7 @@ fn fork(command: Command, descriptors: Vec<OwnedFd>, open_files: u64) -> Option<
             let _ = rustix::io::write(&output, message.as_bytes());
             None
         }
-        0 => supervisor::supervisor_main(command, Pipes { lifeline, output, input }, open_files),
+        0 => supervisor::supervisor_main(command, Pipes { lifeline, output, input, errors }, open_files),
         pid => Some(pid.unsigned_abs()),
     }
 }

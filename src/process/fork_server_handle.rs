@@ -4,7 +4,7 @@
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -29,6 +29,8 @@ pub(super) struct ForkServer {
     pub open_files: u64,
     /// Names of the environment variables that commands do not receive.
     pub hidden: Arc<[String]>,
+    /// An environment variable of all commands.
+    pub variable: Option<(&'static str, String)>,
     running: Arc<Mutex<Option<ServerProcess>>>,
     /// The number of commands started so far.
     started: Arc<AtomicU64>,
@@ -41,6 +43,7 @@ impl ForkServer {
             exe,
             open_files: limits::CHILD_OPEN_FILES,
             hidden: Arc::default(),
+            variable: None,
             running: Arc::default(),
             started: Arc::default(),
         }
@@ -63,7 +66,7 @@ impl ForkServer {
                 sent => return sent,
             }
         }
-        let fresh = process.insert(ServerProcess::start(&self.exe, self.open_files, &self.hidden)?);
+        let fresh = process.insert(ServerProcess::start(self)?);
         order.send(&fresh.orders, descriptors)
     }
 
@@ -91,6 +94,13 @@ impl ForkServer {
         }) && answer == [SWEPT]
     }
 
+    /// Ends the fork server and all commands. Blocks until they have ended. A later command starts
+    /// a new server.
+    pub(crate) fn end(&self) {
+        let running = self.process().take();
+        drop(running);
+    }
+
     fn process(&self) -> MutexGuard<'_, Option<ServerProcess>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -104,13 +114,15 @@ struct ServerProcess {
 }
 
 impl ServerProcess {
-    fn start(exe: &Path, open_files: u64, hidden: &[String]) -> io::Result<ServerProcess> {
+    fn start(server: &ForkServer) -> io::Result<ServerProcess> {
+        let ForkServer { exe, open_files, hidden, variable, .. } = server;
         let (orders, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
         sockopt::set_socket_timeout(&orders, sockopt::Timeout::Recv, Some(limits::SWEEP_WAIT))?;
         let mut process = std::process::Command::new(exe);
-        for name in hidden {
+        for name in hidden.iter() {
             process.env_remove(name);
         }
+        process.envs(variable.iter().map(|(name, value)| (name, value)));
         process.arg0("nuncio").arg(HELPER).arg(open_files.to_string());
         process.stdin(theirs).stdout(Stdio::null()).current_dir("/");
         Ok(ServerProcess { orders, process: process.spawn()? })

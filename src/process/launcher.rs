@@ -3,14 +3,15 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tokio::net::unix::pipe;
 
-use super::child::Child;
+use super::child::{Child, Output};
 use super::command::{Command, CommandKind};
 use super::fork_server_handle::ForkServer;
 use crate::error::{Error, Result};
+use crate::limits;
 
 /// Starts commands. Create one `ProcessLauncher` per process: its clones share one fork server.
 #[derive(Clone, Debug)]
@@ -36,16 +37,29 @@ impl ProcessLauncher {
         self
     }
 
+    /// Sets an environment variable of the fork server and all commands.
+    pub(crate) fn with_variable(mut self, name: &'static str, value: String) -> ProcessLauncher {
+        self.server.variable = Some((name, value));
+        self
+    }
+
     /// Removes these environment variables from the fork server and all commands.
     pub(crate) fn without(mut self, names: Vec<String>) -> ProcessLauncher {
         self.server.hidden = names.into();
         self
     }
 
+    /// The environment of commands: the soft limit on open files, the names of the removed
+    /// variables, and an added variable.
+    pub(super) fn environment(&self) -> (u64, &[String], Option<&(&'static str, String)>) {
+        let ForkServer { open_files, hidden, variable, .. } = &self.server;
+        (*open_files, hidden, variable.as_ref())
+    }
+
     /// Starts `command`, which runs until it exits or until the [`Child`] is ended or dropped. Must
     /// be called within a tokio runtime.
     pub fn spawn(&self, command: &Command) -> Result<Child> {
-        self.start(command, None)
+        self.start(command, &[])
     }
 
     /// Starts a program, not a shell, with a piped stdin. Also returns the write end of the pipe;
@@ -53,10 +67,49 @@ impl ProcessLauncher {
     pub fn spawn_piped(&self, command: &Command) -> Result<(Child, pipe::Sender)> {
         let (reader, writer) = io::pipe().map_err(|error| Error::io("creating a pipe", error))?;
         let input = pipe::Sender::from_owned_fd(writer.into()).map_err(|error| Error::io("creating a pipe", error))?;
-        Ok((self.start(command, Some(reader.as_fd()))?, input))
+        Ok((self.start(command, &[reader.as_fd()])?, input))
     }
 
-    fn start(&self, command: &Command, input: Option<BorrowedFd<'_>>) -> Result<Child> {
+    /// Like [`ProcessLauncher::spawn_piped`], but also returns the program's stderr.
+    pub fn spawn_captured(&self, command: &Command) -> Result<(Child, pipe::Sender, Output)> {
+        let fail = |error| Error::io("creating a pipe", error);
+        let (reader, writer) = io::pipe().map_err(fail)?;
+        let input = pipe::Sender::from_owned_fd(writer.into()).map_err(fail)?;
+        let (errors, error_writer) = io::pipe().map_err(fail)?;
+        let errors = Output::new(pipe::Receiver::from_owned_fd(errors.into()).map_err(fail)?);
+        Ok((self.start(command, &[reader.as_fd(), error_writer.as_fd()])?, input, errors))
+    }
+
+    /// Runs a program, whose stderr is discarded, and returns what it printed, without white space
+    /// at both ends. The error is a message: a failure, a timeout ([`limits::KEY_COMMAND`]), or
+    /// empty output.
+    pub(crate) async fn printed(&self, command: &[String], cwd: &Path) -> std::result::Result<String, String> {
+        let run = async {
+            let quiet = ["sh", "-c", "exec \"$@\" 2>/dev/null", "key"].into_iter().chain(command.iter().map(String::as_str));
+            let mut child = self.spawn(&Command::program(quiet, cwd))?;
+            let mut output = Vec::new();
+            while output.len() < limits::KEY_BYTES_MAX && child.output.read(&mut output).await.unwrap_or(0) > 0 {}
+            let status = child.wait().await?;
+            Ok::<_, Error>((status.code, output))
+        };
+        let ran = tokio::time::timeout(limits::KEY_COMMAND, run).await;
+        let (code, output) = ran.map_err(|_| "timed out".to_owned())?.map_err(|error| error.message)?;
+        let printed = String::from_utf8_lossy(&output).trim().to_string();
+        match (code, printed.is_empty()) {
+            (0, false) => Ok(printed),
+            (0, true) => Err("printed nothing".into()),
+            (code, _) => Err(format!("exited with status {code}")),
+        }
+    }
+
+    /// Ends all commands, and waits until they have ended.
+    pub(crate) async fn shut_down(&self) {
+        let server = self.server.clone();
+        // Fails only if the runtime is shutting down, which also ends the commands.
+        let _ = tokio::task::spawn_blocking(move || server.end()).await;
+    }
+
+    fn start(&self, command: &Command, pipes: &[BorrowedFd<'_>]) -> Result<Child> {
         let fail = |error: io::Error| match &command.kind {
             CommandKind::Shell(_) => Error::io("starting a shell", error),
             CommandKind::Program(arguments) => {
@@ -73,7 +126,7 @@ impl ProcessLauncher {
         let lifeline = tokio::net::UnixStream::from_std(lifeline).map_err(fail)?;
         let (output, writer) = io::pipe().map_err(fail)?;
         let output = pipe::Receiver::from_owned_fd(OwnedFd::from(output)).map_err(fail)?;
-        let descriptors: Vec<BorrowedFd<'_>> = [theirs.as_fd(), writer.as_fd()].into_iter().chain(input).collect();
+        let descriptors: Vec<BorrowedFd<'_>> = [theirs.as_fd(), writer.as_fd()].into_iter().chain(pipes.iter().copied()).collect();
         let number = self.server.run(command, &descriptors).map_err(fail)?;
         Ok(Child::new(lifeline, output, self.server.clone(), number))
     }

@@ -79,13 +79,13 @@ impl Order {
 
     /// Sends the order in one message with its file descriptors: the command's end of the lifeline
     /// (closing the other end ends the command), the output pipe and, if stdin is piped, the input
-    /// pipe.
+    /// pipe, then the pipe for stderr, if it is not discarded.
     pub(super) fn send(&self, socket: impl AsFd, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
         let bytes = self.encode();
         if bytes.len() > limits::ORDER_BYTES_MAX {
             return Err(io::Error::new(io::ErrorKind::ArgumentListTooLong, "the command is too long"));
         }
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
         let mut control = SendAncillaryBuffer::new(&mut space);
         if !descriptors.is_empty() {
             control.push(SendAncillaryMessage::ScmRights(descriptors));
@@ -164,7 +164,7 @@ fn take(bytes: &mut &[u8]) -> Option<Vec<OsString>> {
 /// Receives the next order and its descriptors. Returns `None` when the other end is closed. The
 /// order is `None` if the message is malformed or truncated.
 pub(super) fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Option<(Option<Order>, Vec<OwnedFd>)>> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let received = recvmsg(socket, &mut [IoSliceMut::new(buffer)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
     if received.bytes == 0 {

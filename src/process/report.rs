@@ -1,5 +1,6 @@
-//! The report that a supervisor sends on its lifeline when its command has ended: exit code, note
-//! about the sandbox, and the final directory and variables of a shell.
+//! The report that a supervisor sends on its lifeline: at once its process id, and when its command
+//! has ended the exit code, a note about the sandbox, and the final directory and variables of a
+//! shell.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -33,8 +34,18 @@ impl ExitStatus {
 /// sandboxed.
 const REFUSED: i32 = i32::MIN;
 
-/// Encodes the report of an ended command. `note` names the unsupported restrictions of the
-/// sandbox; `shell` is what the shell's script wrote to the report file.
+/// Encodes the first part of a report: the process id of the supervisor.
+pub(super) fn started(pid: u32) -> [u8; 4] {
+    pid.to_ne_bytes()
+}
+
+/// Decodes the process id of the supervisor. `None` if it has not been received.
+pub(super) fn supervisor(report: &[u8]) -> Option<u32> {
+    report.first_chunk::<4>().map(|pid| u32::from_ne_bytes(*pid))
+}
+
+/// Encodes the second part of the report of an ended command. `note` names the unsupported
+/// restrictions of the sandbox; `shell` is what the shell's script wrote to the report file.
 pub(super) fn ended(code: i32, note: &str, shell: &[u8]) -> Vec<u8> {
     let mut report = code.to_ne_bytes().to_vec();
     report.extend_from_slice(&(note.len() as u32).to_ne_bytes());
@@ -43,14 +54,15 @@ pub(super) fn ended(code: i32, note: &str, shell: &[u8]) -> Vec<u8> {
     report
 }
 
-/// Encodes the report of a command that was not started.
+/// Encodes the second part of the report of a command that was not started.
 pub(super) fn refused(why: &str) -> Vec<u8> {
     ended(REFUSED, why, &[])
 }
 
 /// Decodes a report. `None` if it is incomplete because the supervisor was killed.
 pub(super) fn read(report: &[u8]) -> Option<Result<ExitStatus>> {
-    let (code, rest) = report.split_first_chunk::<4>()?;
+    let (_supervisor, rest) = report.split_first_chunk::<4>()?;
+    let (code, rest) = rest.split_first_chunk::<4>()?;
     let (length, rest) = rest.split_first_chunk::<4>()?;
     let (note, shell) = rest.split_at_checked(u32::from_ne_bytes(*length) as usize)?;
     let (code, note) = (i32::from_ne_bytes(*code), String::from_utf8_lossy(note).into_owned());

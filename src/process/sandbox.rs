@@ -6,8 +6,8 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, LandlockStatus, PathBeneath, Ruleset, RulesetAttr, RulesetCreatedAttr,
-    RulesetError, Scope, make_bitflags,
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus, PathBeneath, Ruleset, RulesetAttr,
+    RulesetCreatedAttr, RulesetError, Scope, make_bitflags,
 };
 use rustix::process::{Resource, Rlimit, geteuid, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, remove_capability_from_bounding_set, set_capabilities};
@@ -68,6 +68,12 @@ const UNSUPPORTED: [(ABI, &str); 3] =
     [(ABI::V3, "truncating files"), (ABI::V5, "control of devices"), (ABI::V6, "signals to other processes")];
 
 impl Sandbox {
+    /// Returns whether this system can restrict files.
+    pub(crate) fn is_available() -> bool {
+        let required = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+        required.handle_access(AccessFs::WriteFile).is_ok()
+    }
+
     /// Restricts this process, which must have one thread, and its descendants. Returns the
     /// restrictions that this kernel does not support; the error contains the reason why files are
     /// not restricted.

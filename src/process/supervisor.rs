@@ -40,9 +40,10 @@ const SCRIPT: &str = concat!(
 pub(super) struct Pipes {
     pub lifeline: OwnedFd,
     pub output: OwnedFd,
-    /// Stdin of the command, if piped; stderr is then discarded. If `None`, stdin is /dev/null and
-    /// stderr goes to `output`.
+    /// Stdin of the command, if piped. If `None`, stdin is /dev/null and stderr goes to `output`.
     pub input: Option<OwnedFd>,
+    /// Stderr of a command with a piped stdin; `None` discards it.
+    pub errors: Option<OwnedFd>,
 }
 
 /// Runs the command, reports on the lifeline how it ended, and exits.
@@ -54,15 +55,17 @@ pub(super) fn supervisor_main(command: command::Command, pipes: Pipes, open_file
     std::process::exit(code)
 }
 
-fn run(command: command::Command, Pipes { lifeline, output, input }: Pipes, open_files: u64) -> io::Result<i32> {
+fn run(command: command::Command, Pipes { lifeline, output, input, errors }: Pipes, open_files: u64) -> io::Result<i32> {
     rustix::process::setpgid(None, None)?;
     rustix::stdio::dup2_stdin(&lifeline)?;
+    send_report(&report::started(std::process::id()));
     rustix::stdio::dup2_stdout(&output)?;
-    match &input {
-        None => rustix::stdio::dup2_stderr(&output)?,
-        Some(_) => rustix::stdio::dup2_stderr(File::options().write(true).open("/dev/null")?)?,
+    match (&input, &errors) {
+        (_, Some(errors)) => rustix::stdio::dup2_stderr(errors)?,
+        (None, None) => rustix::stdio::dup2_stderr(&output)?,
+        (Some(_), None) => rustix::stdio::dup2_stderr(File::options().write(true).open("/dev/null")?)?,
     }
-    drop((lifeline, output));
+    drop((lifeline, output, errors));
     let input = keep_only(input);
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     let hard = getrlimit(Resource::Nofile).maximum;

@@ -30,12 +30,46 @@ pub(crate) fn descendants(root: u32) -> Vec<u32> {
     found.split_off(1)
 }
 
-/// Returns the parent of a process: the fourth field of /proc/PID/stat (proc(5)). The second field,
-/// the program's name, may contain any character, including parentheses.
-fn parent(pid: u32) -> Option<u32> {
+/// The time at which a process started, in clock ticks since the boot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct StartTime(u64);
+
+impl StartTime {
+    /// The start time of a process that starts now.
+    pub(crate) fn now() -> StartTime {
+        let uptime = fs::read_to_string("/proc/uptime").unwrap_or_default();
+        let seconds = uptime.split_ascii_whitespace().next().and_then(|seconds| seconds.parse::<f64>().ok());
+        let ticks = |seconds: f64| (seconds * rustix::param::clock_ticks_per_second() as f64) as u64;
+        StartTime(seconds.map_or(u64::MAX, ticks))
+    }
+}
+
+/// Returns whether a descendant of `root` that started at `time` or later still runs.
+pub(crate) fn runs_since(root: u32, time: StartTime) -> bool {
+    descendants(root).into_iter().filter_map(status).any(|process| !process.zombie && process.started >= time)
+}
+
+/// The status of a process.
+struct ProcessStatus {
+    zombie: bool,
+    parent: u32,
+    started: StartTime,
+}
+
+/// Reads fields 3, 4 and 22 of /proc/PID/stat (proc(5)). The second field, the program's name, may
+/// contain any character, including parentheses.
+fn status(pid: u32) -> Option<ProcessStatus> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
     let end = stat.iter().rposition(|byte| *byte == b')')?;
-    std::str::from_utf8(&stat[end + 1..]).ok()?.split_ascii_whitespace().nth(1)?.parse().ok()
+    let mut fields = std::str::from_utf8(&stat[end + 1..]).ok()?.split_ascii_whitespace();
+    let zombie = fields.next()? == "Z";
+    let parent = fields.next()?.parse().ok()?;
+    let started = StartTime(fields.nth(17)?.parse().ok()?);
+    Some(ProcessStatus { zombie, parent, started })
+}
+
+fn parent(pid: u32) -> Option<u32> {
+    Some(status(pid)?.parent)
 }
 
 fn signal(pid: u32, signal: Signal) {

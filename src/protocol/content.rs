@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
+use percent_encoding::percent_decode_str;
+
 use super::acp;
+use crate::content::PDF;
 use crate::content::{
     Location, Part, PermissionOption, PermissionOptionKind, PlanEntry, PlanPriority, PlanStatus, StopReason, ToolContent, ToolKind,
     ToolStatus, Usage,
@@ -22,11 +25,21 @@ pub(crate) fn part(block: acp::ContentBlock) -> Result<Part, &'static str> {
             }
             acp::EmbeddedResourceResource::BlobResourceContents(blob) => match blob.mime_type {
                 Some(mime_type) if mime_type.starts_with("image/") => Ok(Part::Image { mime_type, data: blob.blob }),
-                _ => Err("a binary resource must be an image"),
+                Some(mime_type) if mime_type.starts_with("audio/") => Ok(Part::Audio { mime_type, data: blob.blob }),
+                Some(mime_type) if mime_type == PDF => {
+                    let name = blob
+                        .uri
+                        .rsplit('/')
+                        .next()
+                        .filter(|name| !name.is_empty())
+                        .map(|name| percent_decode_str(name).decode_utf8_lossy().into_owned());
+                    Ok(Part::Document { mime_type, name, data: blob.blob, text: None })
+                }
+                _ => Err("a binary resource must be an image, audio or a PDF document"),
             },
             _ => Err("unknown kind of embedded resource"),
         },
-        acp::ContentBlock::Audio(_) => Err("audio is not supported"),
+        acp::ContentBlock::Audio(audio) => Ok(Part::Audio { mime_type: audio.mime_type, data: audio.data }),
         _ => Err("unknown kind of content block"),
     }
 }
@@ -36,6 +49,12 @@ pub(crate) fn block(part: &Part) -> acp::ContentBlock {
     match part {
         Part::Text { text } => acp::ContentBlock::Text(acp::TextContent::new(text.clone())),
         Part::Image { mime_type, data } => acp::ContentBlock::Image(acp::ImageContent::new(data.clone(), mime_type.clone())),
+        Part::Audio { mime_type, data } => acp::ContentBlock::Audio(acp::AudioContent::new(data.clone(), mime_type.clone())),
+        Part::Document { mime_type, name, data, .. } => {
+            let uri = format!("attachment:{}", name.as_deref().unwrap_or("document"));
+            let contents = acp::BlobResourceContents::new(data.clone(), uri).mime_type(mime_type.clone());
+            acp::ContentBlock::Resource(acp::EmbeddedResource::new(acp::EmbeddedResourceResource::BlobResourceContents(contents)))
+        }
         Part::Resource { uri, mime_type, text } => {
             let contents = acp::TextResourceContents::new(text.clone(), uri.clone()).mime_type(mime_type.clone());
             acp::ContentBlock::Resource(acp::EmbeddedResource::new(acp::EmbeddedResourceResource::TextResourceContents(contents)))

@@ -26,7 +26,7 @@ pub trait Feed: Send {
 
     /// Writes the feed messages that follow the queued message with this barrier. Called once the
     /// queued message is in the buffer.
-    fn after(&mut self, barrier: Self::Barrier, out: &mut FrameWriter);
+    fn after(&mut self, barrier: Self::Barrier, out: &mut FrameWriter) -> impl Future<Output = ()> + Send;
 
     /// Resolves when there is something to write. Cancel-safe.
     fn changed(&mut self) -> impl Future<Output = Self::Change> + Send;
@@ -46,7 +46,7 @@ impl Feed for () {
         Ok(())
     }
 
-    fn after(&mut self, (): (), _: &mut FrameWriter) {}
+    async fn after(&mut self, (): (), _: &mut FrameWriter) {}
 
     async fn changed(&mut self) {
         std::future::pending().await
@@ -90,7 +90,7 @@ impl<B: Send> MessageWriter<B> {
                     Some(Outgoing { message, barrier }) => {
                         feed.before(&barrier, &mut out).await?;
                         out.buffer.extend_from_slice(&message);
-                        feed.after(barrier, &mut out);
+                        feed.after(barrier, &mut out).await;
                         out.flush_if_full().await?;
                     }
                     None => break,

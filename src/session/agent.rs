@@ -1,14 +1,24 @@
 //! The interface between a session and its agent.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use super::context_report::ContextReport;
+use super::log::SessionLog;
+use super::message::IncomingMessage;
 use super::turn::Turn;
-use crate::content::StopReason;
-use crate::error::Result;
-use crate::id::SessionId;
+use crate::config::McpServer;
+use crate::content::{Part, StopReason};
+use crate::context::commands::SlashCommand;
+use crate::error::{Error, Result};
+use crate::event::SessionParent;
+use crate::id::{SessionId, ToolCallId};
 
 /// The agent of one session. It lives as long as the session is open.
 pub trait Agent: Send + Sync + 'static {
@@ -16,6 +26,38 @@ pub trait Agent: Send + Sync + 'static {
     /// ([`StopReason::Cancelled`]); an error is shown to the user. The future is never dropped
     /// before it completes, so it must watch `turn.cancel`.
     fn run<'a>(&'a self, turn: &'a Turn) -> BoxFuture<'a, Result<StopReason>>;
+
+    /// Reports what fills the context window of the model. `log` is the session's.
+    fn context<'a>(&'a self, log: &'a SessionLog) -> BoxFuture<'a, Result<ContextReport>>;
+
+    /// Replaces the MCP servers that the client gave for the session, by name. Must not wait for
+    /// them.
+    fn set_mcp_servers(&self, servers: BTreeMap<String, McpServer>);
+
+    /// Completes a message of the user before it is recorded, for example with the text of a slash
+    /// command. `opens`: the conversation has no message with such facts yet. An error rejects the
+    /// message, which is recorded outside the conversation. Must watch `turn.cancel`.
+    fn prepare<'a>(&'a self, _turn: &'a Turn, _message: &'a mut IncomingMessage, _opens: bool) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    /// Returns the slash commands of a session in `cwd`.
+    fn commands<'a>(&'a self, _cwd: &'a Path) -> BoxFuture<'a, Vec<SlashCommand>> {
+        Box::pin(async { Vec::new() })
+    }
+
+    /// Returns the options of a hosted agent that is running. nuncio's own agent returns an empty
+    /// list.
+    fn options(&self) -> Vec<AgentOption> {
+        Vec::new()
+    }
+
+    /// Runs a command line as a tool call of the running turn, for a hosted agent that asks for it
+    /// during its turn. Dropping the future cancels the call.
+    fn execute(&self, _command: CommandRequest) -> BoxFuture<'_, Result<CommandResult>> {
+        let message = "only a hosted agent can run commands during its turn";
+        Box::pin(async move { Err(Error::invalid_params(message).hint("prompt the session instead")) })
+    }
 
     /// Returns whether background work, such as a job, is running.
     fn has_background_work(&self) -> bool;
@@ -25,17 +67,44 @@ pub trait Agent: Send + Sync + 'static {
     fn close(&self) -> BoxFuture<'_, ()>;
 }
 
+/// Starts a turn of a session for a turn that another client of the agent has begun, with its
+/// prompt and the name of the client. Fails if the session is busy.
+pub type AdoptTurn = Arc<dyn Fn(Vec<Part>, &str) -> Result<()> + Send + Sync>;
+
 /// The agents that can work in sessions.
 pub trait Agents: Send + Sync + 'static {
     /// The names, kinds and versions of all agents.
     fn list(&self) -> Vec<AgentInfo>;
 
     /// Creates the agent of a session. Must not block or use the network; configuration errors
-    /// surface when the first turn runs.
-    fn open(&self, setup: SessionSetup) -> Arc<dyn Agent>;
+    /// surface when the first turn runs. The agent calls `adopt` for a turn that another client of
+    /// it has begun.
+    fn open(&self, setup: SessionSetup, adopt: AdoptTurn) -> Arc<dyn Agent>;
 
     /// Checks that a new session can run turns; on an error, the session is not created.
     fn check(&self, setup: &SessionSetup) -> Result<()>;
+}
+
+/// A command line of a hosted agent.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct CommandRequest {
+    pub command: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+}
+
+/// The result of a command line of a hosted agent.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CommandResult {
+    pub tool_call_id: ToolCallId,
+    /// False if the command was denied or could not run. A command that exits with an error is
+    /// completed.
+    pub completed: bool,
+    pub output: String,
+    /// The exit code, the duration and more, as in `details` of `tool.completed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub details: Option<Value>,
 }
 
 /// The properties of a session that its agent receives before the first turn.
@@ -45,12 +114,47 @@ pub struct SessionSetup {
     pub cwd: PathBuf,
     /// Directories besides `cwd`.
     pub directories: Vec<PathBuf>,
+    /// The tool call that created the session, for a subagent.
+    pub parent: Option<SessionParent>,
+    /// The name of a hosted agent; `None`: nuncio's own agent.
+    pub agent: Option<String>,
 }
 
 /// An entry in the list of agents. `kind` is `native` for nuncio's own agent.
 #[derive(Clone, Debug)]
 pub struct AgentInfo {
-    pub name: &'static str,
+    pub name: String,
     pub kind: &'static str,
-    pub version: &'static str,
+    /// Empty if it is unknown.
+    pub version: String,
+    /// The program of a hosted agent and its arguments.
+    pub command: Vec<String>,
+    /// Why sessions cannot use the agent.
+    pub problem: Option<String>,
+}
+
+/// An option of a hosted agent, such as its model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentOption {
+    pub id: String,
+    pub name: String,
+    /// `mode`, `model`, `thought_level` or a category of the agent.
+    pub category: Option<String>,
+    pub current: String,
+    pub choices: Vec<AgentChoice>,
+}
+
+impl AgentOption {
+    /// Returns whether the option sets what the agent may do.
+    pub(crate) fn is_mode(&self) -> bool {
+        self.id == "mode" || self.category.as_deref() == Some("mode")
+    }
+}
+
+/// A value of an option.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentChoice {
+    pub value: String,
+    pub name: String,
+    pub description: Option<String>,
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{oneshot, watch};
 
-use crate::content::{PermissionOption, PermissionOptionKind};
+use crate::content::{PermissionOption, PermissionOptionKind, ReviewAnswer, ReviewOffer};
 use crate::error::{Error, Result};
 use crate::event::PermissionOutcome;
 use crate::id::PermissionId;
@@ -15,20 +15,45 @@ use crate::id::PermissionId;
 #[derive(Clone, Debug)]
 pub(crate) struct PermissionAnswer {
     pub outcome: PermissionOutcome,
-    /// The chosen option, for agents with options of their own; `None` if the request ended without
-    /// a choice.
-    #[expect(dead_code, reason = "only agents other than the native one have options of their own")]
+    /// The chosen option; `None` if the request ended without a choice.
     pub option_id: Option<String>,
     pub by: String,
     pub reason: Option<String>,
+    /// Decisions about parts of a review.
+    pub review: ReviewAnswer,
 }
 
 impl PermissionAnswer {
     /// The answer to a request that ended without a choice.
     pub(crate) fn without_choice(outcome: PermissionOutcome, by: &str, reason: Option<&str>) -> PermissionAnswer {
-        PermissionAnswer { outcome, option_id: None, by: by.into(), reason: reason.map(String::from) }
+        PermissionAnswer {
+            outcome,
+            option_id: None,
+            by: by.into(),
+            reason: reason.map(String::from),
+            review: ReviewAnswer::default(),
+        }
+    }
+
+    /// Returns whether no client could answer the request.
+    pub(crate) fn is_unattended(&self) -> bool {
+        self.by == NOBODY || self.by == DISCONNECT
     }
 }
+
+/// The author of the denial of a request that no client could answer.
+pub(super) const NOBODY: &str = "nobody";
+
+/// The parts of an answer besides its option.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ChoiceDetails {
+    pub reason: Option<String>,
+    /// Decisions about parts of a review.
+    pub review: ReviewAnswer,
+}
+
+/// The author of the denial of a request whose last client disconnected.
+pub(super) const DISCONNECT: &str = "disconnect";
 
 /// The open permission requests of one session.
 #[derive(Default)]
@@ -40,6 +65,7 @@ pub struct Broker {
 
 struct PendingPermission {
     options: Vec<PermissionOption>,
+    review: Option<ReviewOffer>,
     answer: oneshot::Sender<PermissionAnswer>,
 }
 
@@ -76,15 +102,18 @@ impl Broker {
         let _ = self.responders.subscribe().wait_for(|responders| *responders == 0).await;
     }
 
-    /// Opens a request. Returns `None` if no client can answer it.
-    pub(crate) fn ask(&self, id: PermissionId, options: Vec<PermissionOption>) -> Option<oneshot::Receiver<PermissionAnswer>> {
+    /// Opens a request; with `review`, its answer may decide about parts of the changes. Also
+    /// returns whether a client can answer it now.
+    pub(crate) fn open(
+        &self,
+        id: PermissionId,
+        options: Vec<PermissionOption>,
+        review: Option<ReviewOffer>,
+    ) -> (oneshot::Receiver<PermissionAnswer>, bool) {
         let mut requests = self.requests();
-        if !self.has_responders() {
-            return None;
-        }
         let (answer, answered) = oneshot::channel();
-        requests.insert(id, PendingPermission { options, answer });
-        Some(answered)
+        requests.insert(id, PendingPermission { options, review, answer });
+        (answered, self.has_responders())
     }
 
     /// Returns whether the request can still be answered in this process.
@@ -94,20 +123,14 @@ impl Broker {
 
     /// Answers a request with one of its options. An option that was not offered is an error, and
     /// the request stays open.
-    pub(crate) fn answer(&self, id: &PermissionId, option_id: &str, by: &str, reason: Option<String>) -> Result<()> {
+    pub(crate) fn answer(&self, id: &PermissionId, option_id: &str, by: &str, choice: ChoiceDetails) -> Result<()> {
         let wrong = || format!("optionId: {option_id} was not offered");
-        self.answer_with(id, |option| option.option_id == option_id, wrong, by, reason)
+        self.answer_with(id, |option| option.option_id == option_id, wrong, by, choice)
     }
 
     /// Answers a request with its first option of `kind`.
-    pub(crate) fn answer_kind(
-        &self,
-        id: &PermissionId,
-        kind: PermissionOptionKind,
-        by: &str,
-        reason: Option<String>,
-    ) -> Result<()> {
-        self.answer_with(id, |option| option.kind == kind, || "outcome: no such option was offered".into(), by, reason)
+    pub(crate) fn answer_kind(&self, id: &PermissionId, kind: PermissionOptionKind, by: &str, choice: ChoiceDetails) -> Result<()> {
+        self.answer_with(id, |option| option.kind == kind, || "outcome: no such option was offered".into(), by, choice)
     }
 
     fn answer_with(
@@ -116,11 +139,16 @@ impl Broker {
         picked: impl Fn(&PermissionOption) -> bool,
         wrong: impl FnOnce() -> String,
         by: &str,
-        reason: Option<String>,
+        ChoiceDetails { reason, review }: ChoiceDetails,
     ) -> Result<()> {
         let mut requests = self.requests();
         let permission = requests.get(id).ok_or_else(|| Error::not_found(format!("no open permission {id}")))?;
         let option = permission.options.iter().find(|option| picked(option)).ok_or_else(|| Error::invalid_params(wrong()))?;
+        match &permission.review {
+            Some(offer) => review.check(offer).map_err(Error::invalid_params)?,
+            None if review == ReviewAnswer::default() => {}
+            None => return Err(Error::invalid_params("hunks and edits: the request is not a review of changes")),
+        }
         let outcome = match option.kind {
             PermissionOptionKind::AllowOnce => PermissionOutcome::AllowOnce,
             PermissionOptionKind::AllowAlways => PermissionOutcome::AllowAlways,
@@ -128,7 +156,7 @@ impl Broker {
             PermissionOptionKind::RejectAlways => PermissionOutcome::RejectAlways,
         };
         let option_id = Some(option.option_id.clone());
-        resolve(&mut requests, id, PermissionAnswer { outcome, option_id, by: by.into(), reason });
+        resolve(&mut requests, id, PermissionAnswer { outcome, option_id, by: by.into(), reason, review });
         Ok(())
     }
 
@@ -164,7 +192,7 @@ impl Drop for ResponderGuard {
         let open: Vec<PermissionId> = requests.keys().cloned().collect();
         for id in open {
             let reason = Some("the last client that could answer disconnected");
-            resolve(&mut requests, &id, PermissionAnswer::without_choice(PermissionOutcome::Denied, "disconnect", reason));
+            resolve(&mut requests, &id, PermissionAnswer::without_choice(PermissionOutcome::Denied, DISCONNECT, reason));
         }
     }
 }

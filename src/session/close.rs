@@ -1,9 +1,11 @@
 //! Closing sessions: on request, on deletion, at shutdown, and to free capacity.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
 
 use super::artifacts;
 use super::now_ms;
@@ -34,9 +36,9 @@ impl Sessions {
     /// Releases a session without a running turn and without background work of its agent. Clients
     /// continue to follow the session. Returns whether the session was released.
     pub(crate) async fn release_idle(&self, session: &Session) -> bool {
-        let released = !session.agent.has_background_work() && session.release_idle().await;
+        let background_work = session.agent.has_background_work() || session.children.any();
+        let released = !background_work && session.release_idle().await;
         if released {
-            session.agent.close().await;
             self.external.notify_one();
         }
         released
@@ -70,8 +72,8 @@ impl Sessions {
         session.gone.cancel();
     }
 
-    /// Deletes a session with its events and files. An unknown session is not an error. Returns
-    /// `session_busy` if another process owns the session.
+    /// Deletes a session with its events, files and child sessions. An unknown session is not an
+    /// error. Returns `session_busy` if another process owns the session.
     pub(crate) async fn delete(&self, id: &SessionId) -> Result<()> {
         match self.row(id) {
             Err(error) if error.kind == Kind::NotFound => return Ok(()),
@@ -80,6 +82,9 @@ impl Sessions {
         let session = self.get(id).await?;
         session.own().await?;
         session.drain().await;
+        for child in self.store.children(id, usize::MAX >> 1)? {
+            Box::pin(self.delete(&child.id)).await?;
+        }
         session.agent.close().await;
         let deleted = async {
             session.append(Body::SessionDeleted {}).await?;
@@ -180,18 +185,22 @@ impl Sessions {
         Ok(())
     }
 
-    /// Closes a session unless it was used since `before_ms`.
+    /// Closes a session unless it was used since `before_ms`. The next opening waits for the end.
     async fn close_unused(&self, id: &SessionId, before_ms: u64) {
         let removed = {
             let mut map = self.map();
             let unused = map.get(id).is_some_and(|session| session.is_unused(before_ms));
             let removed = if unused { map.remove(id) } else { None };
-            // Release ownership while the map is locked, so that the next opening finds the session
-            // lock free.
-            removed.map(|session| (session.is_owned(), session)).inspect(|(_, session)| session.ownership.release_now())
+            if let Some(session) = &removed {
+                self.closing().insert(id.clone(), session.gone.clone());
+            }
+            removed
         };
-        let Some((owned, session)) = removed else { return };
+        // The guard is dropped after the session, whose lock is then free.
+        let Some((_closed, session)) = removed.map(|session| (session.gone.clone().drop_guard(), session)) else { return };
         session.agent.close().await;
+        let owned = session.is_owned();
+        session.ownership.release().await;
         if !owned {
             return;
         }
@@ -200,6 +209,21 @@ impl Sessions {
         let pruned = tokio::task::spawn_blocking(move || session.log.prune()).await;
         if let Ok(Err(error)) = pruned {
             tracing::warn!(session = %id, error = %error, "removing message deltas failed");
+        }
+    }
+
+    /// The sessions that [`Sessions::close_unused`] is closing, with the tokens of their ends.
+    fn closing(&self) -> MutexGuard<'_, HashMap<SessionId, CancellationToken>> {
+        let mut closing = self.closing.lock().unwrap_or_else(PoisonError::into_inner);
+        closing.retain(|_, gone| !gone.is_cancelled());
+        closing
+    }
+
+    /// Waits until a session that was unused is closed.
+    pub(super) async fn closed_unused(&self, id: &SessionId) {
+        let gone = self.closing().get(id).cloned();
+        if let Some(gone) = gone {
+            gone.cancelled().await;
         }
     }
 }

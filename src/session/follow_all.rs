@@ -26,6 +26,11 @@ impl Sessions {
         FollowAll { store: self.store.clone(), cursor: after, commits, read: Instant::now() }
     }
 
+    /// Counts the commits of all processes, while a client follows all sessions.
+    pub(crate) fn commits(&self) -> watch::Receiver<u64> {
+        self.log.commits().subscribe()
+    }
+
     /// The cursor of the last event of the store.
     pub(crate) fn head_of_all(&self) -> Result<u64> {
         self.store.last_event()

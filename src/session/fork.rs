@@ -4,8 +4,8 @@ use super::agent::SessionSetup;
 use super::lock::SessionLock;
 use super::now_ms;
 use super::open::Session;
-use super::sessions::Sessions;
-use crate::error::{Error, Result};
+use super::sessions::{Lineage, Sessions};
+use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Event, SessionChange};
 use crate::id::SessionId;
 
@@ -17,8 +17,16 @@ impl Sessions {
         let (until, setup) = parent.log.state_at_head(|state, head| {
             let running = state.turn.as_ref().and_then(|turn| state.turns.get(turn));
             let cwd = change.cwd.as_ref().unwrap_or(&state.cwd).clone();
-            (running.map_or(head, |turn| turn.first_seq - 1), SessionSetup { id: id.clone(), cwd, directories: Vec::new() })
+            (
+                running.map_or(head, |turn| turn.first_seq - 1),
+                SessionSetup { id: id.clone(), cwd, directories: Vec::new(), parent: None, agent: state.agent.clone() },
+            )
         });
+        if let Some(agent) = &setup.agent {
+            let message =
+                format!("session {} of the agent {agent} cannot be forked: its conversation is in the agent", parent.log.id);
+            return Err(Error::new(Kind::Unsupported, message));
+        }
         self.agents.check(&setup)?;
         self.ensure_capacity().await?;
         let lock = SessionLock::take(&self.locks, &id, &self.peers.address())?;
@@ -28,12 +36,16 @@ impl Sessions {
             let created = first.filter(|first| matches!(first.body, Body::SessionCreated { .. }));
             let created = created
                 .ok_or_else(|| Error::internal(format!("the log of session {} does not start with session.created", parent.id)))?;
-            let created = Event { session_id: id, at_ms, ..created };
+            let mut created = Event { session_id: id, at_ms, ..created };
+            if let Body::SessionCreated { parent, .. } = &mut created.body {
+                // A fork of a subagent's session is an ordinary session.
+                *parent = None;
+            }
             let row = store.fork_session(parent.key, &created, until, std::process::id())?;
             log.session(&row)
         });
         let log = copied.await.map_err(|_| Error::internal("forking a session panicked"))??;
         log.commit(None, Body::SessionUpdated { change }).await?;
-        Ok(self.insert_owned(log, lock))
+        Ok(self.insert_owned(log, lock, Lineage::default()))
     }
 }

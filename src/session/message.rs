@@ -1,7 +1,7 @@
 //! Messages that are about to enter the conversation, and the events that record them.
 
 use crate::content::{Part, Role};
-use crate::event::{Body, Delivery};
+use crate::event::{Body, Delivery, MessageExtra};
 use crate::id::{MessageId, Seq};
 
 /// A message that is to become part of the conversation.
@@ -10,18 +10,25 @@ pub struct IncomingMessage {
     pub id: MessageId,
     pub role: Role,
     pub parts: Vec<Part>,
+    pub extra: MessageExtra,
 }
 
 impl IncomingMessage {
     /// Creates a user message.
     pub(crate) fn user(id: MessageId, parts: Vec<Part>) -> IncomingMessage {
-        IncomingMessage { id, role: Role::User, parts }
+        IncomingMessage { id, role: Role::User, parts, extra: MessageExtra::default() }
     }
 
     /// The event that adds the message to the conversation.
     pub(crate) fn completed(self) -> Body {
-        let IncomingMessage { id: message_id, role, parts } = self;
-        Body::MessageCompleted { message_id, role, parts, discarded: false, provider_state: None }
+        let IncomingMessage { id: message_id, role, parts, extra } = self;
+        Body::MessageCompleted { message_id, role, parts, discarded: false, provider_state: None, extra }
+    }
+
+    /// The event that records the message without adding it to the conversation.
+    pub(crate) fn rejected(self) -> Body {
+        let IncomingMessage { id: message_id, role, parts, extra } = self;
+        Body::MessageCompleted { message_id, role, parts, discarded: true, provider_state: None, extra }
     }
 }
 
@@ -41,7 +48,45 @@ pub struct QueuedMessage {
 impl QueuedMessage {
     /// The event that adds the message to the queue.
     pub(super) fn queued(self) -> Body {
-        let QueuedMessage { message: IncomingMessage { id: message_id, role, parts }, delivery, auto_run, by, seq: _ } = self;
+        let QueuedMessage { message: IncomingMessage { id: message_id, role, parts, extra: _ }, delivery, auto_run, by, seq: _ } =
+            self;
         Body::MessageQueued { message_id, role, parts, delivery, auto_run, by }
+    }
+}
+
+/// A change of a queued message.
+#[derive(Clone, Debug)]
+pub(crate) enum QueueChange {
+    /// An absent field does not change.
+    Edit {
+        parts: Option<Vec<Part>>,
+        delivery: Option<Delivery>,
+    },
+    Remove,
+}
+
+impl QueueChange {
+    /// Applies the change to the message in the queue.
+    pub(super) fn apply(self, id: &MessageId, queue: &mut Vec<QueuedMessage>) {
+        let Some(index) = queue.iter().position(|queued| queued.message.id == *id) else { return };
+        match self {
+            QueueChange::Remove => drop(queue.remove(index)),
+            QueueChange::Edit { parts, delivery } => {
+                let queued = &mut queue[index];
+                queued.delivery = delivery.unwrap_or(queued.delivery);
+                if let Some(parts) = parts {
+                    queued.message.parts = parts;
+                }
+            }
+        }
+    }
+
+    /// The event that records the change.
+    pub(super) fn event(self, message_id: MessageId, by: &str) -> Body {
+        let by = Some(by.to_owned());
+        match self {
+            QueueChange::Edit { parts, delivery } => Body::MessageEdited { message_id, parts, delivery, by },
+            QueueChange::Remove => Body::MessageRemoved { message_id, by },
+        }
     }
 }

@@ -83,18 +83,30 @@ impl SessionMetrics {
             | Body::SessionUpdated { .. }
             | Body::SessionClosed {}
             | Body::SessionDeleted {}
+            | Body::BudgetRaised { .. }
             | Body::TurnStarted { .. }
             | Body::MessageDelta { .. }
             | Body::MessageCompleted { .. }
             | Body::StepStarted { .. }
             | Body::StepCompleted { .. }
+            | Body::MessageEdited { .. }
+            | Body::MessageRemoved { .. }
             | Body::MessageQueued { .. }
             | Body::ToolStarted { .. }
             | Body::ToolUpdated { .. }
             | Body::PermissionRequested { .. }
             | Body::PermissionResolved { .. }
+            | Body::VerifyStarted { .. }
+            | Body::VerifyCompleted { .. }
             | Body::PlanUpdated { .. }
+            | Body::ContextPruned { .. }
+            | Body::CompactionStarted { .. }
+            | Body::CompactionCompleted { .. }
+            | Body::ChildStarted { .. }
+            | Body::ChildCompleted { .. }
+            | Body::HookCompleted { .. }
             | Body::ModeChanged { .. }
+            | Body::MessagesReplaced { .. }
             | Body::Notice { .. }
             | Body::Unknown(_) => {}
         }

@@ -1,29 +1,38 @@
 //! A session that is open in this process: its log, agent, ownership and running turn.
 
+use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::agent::Agent;
+use super::agent::{Agent, AgentOption, CommandRequest, CommandResult};
+use super::ancestor::Ancestor;
 use super::attached_clients::AttachedClients;
 use super::broker::Broker;
 use super::capacity::TurnSlots;
+use super::context_report::ContextReport;
 use super::lock;
 use super::log::SessionLog;
 use super::now_ms;
 use super::ownership::Ownership;
+use super::running_children::RunningChildren;
 use super::turn::TurnHandle;
 use super::turn_queue::TurnQueue;
+use crate::config::{McpServer, Policy};
+use crate::context::commands::SlashCommand;
 use crate::error::{Error, Kind, Result};
 use crate::event::Body;
 use crate::id::{PermissionId, Seq};
 use crate::limits;
 use crate::local_socket::{PeerConnection, Peers};
+use crate::options::Mode;
+use crate::permission::rules::stricter;
+use crate::toolkit::Spawner;
 
 /// The owner's knowledge that clients of this process can answer permission requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,6 +51,11 @@ pub struct OpenSession {
     /// Clients that provide files and terminals.
     pub clients: Arc<AttachedClients>,
     pub(super) agent: Arc<dyn Agent>,
+    /// The sessions above the session of a running subagent, nearest first.
+    pub(super) ancestors: Arc<[Ancestor]>,
+    /// The running subagents of the session.
+    pub(super) children: Arc<RunningChildren>,
+    pub(super) spawner: Weak<dyn Spawner>,
     pub(super) ownership: Ownership,
     pub(super) turn_queue: Mutex<TurnQueue>,
     pub(super) turn_slots: Arc<TurnSlots>,
@@ -106,6 +120,36 @@ impl Session {
 }
 
 impl Session {
+    /// Replaces the MCP servers that the client gave. An empty set changes nothing, because clients
+    /// that do not give servers send it, too.
+    pub(crate) fn set_mcp_servers(&self, servers: BTreeMap<String, McpServer>) {
+        if !servers.is_empty() {
+            self.agent.set_mcp_servers(servers);
+        }
+    }
+
+    /// Returns the options of the session's agent, if it is a hosted agent that is running.
+    pub(crate) fn agent_options(&self) -> Vec<AgentOption> {
+        self.agent.options()
+    }
+
+    /// Runs a command line of the session's hosted agent as a call of the running turn.
+    pub(crate) async fn execute(&self, command: CommandRequest) -> Result<CommandResult> {
+        self.agent.execute(command).await
+    }
+
+    /// The mode of the session, or that of a session above it, if it is stricter.
+    pub(crate) fn mode(&self) -> Mode {
+        let own = |log: &SessionLog| log.state(|state| state.mode.known().unwrap_or_default());
+        self.ancestors.iter().fold(own(&self.log), |mode, above| stricter(mode, own(&above.log), Policy::Ask))
+    }
+
+    /// Returns the slash commands of the session.
+    pub(crate) async fn commands(&self) -> Vec<SlashCommand> {
+        let cwd = self.log.state(|state| state.cwd.clone());
+        self.agent.commands(&cwd).await
+    }
+
     /// Counts a client as able to answer permission requests until no turn runs.
     pub(crate) fn respond_until_idle(&self) {
         let (responder, session) = (self.broker.register_responder(), self.clone());
@@ -162,9 +206,15 @@ impl OpenSession {
         self.turn_queue().turn().cloned()
     }
 
-    /// Cancels the running turn, if any, and the waiting prompts.
+    /// Reports what fills the context window of the session's model.
+    pub(crate) async fn context_report(&self) -> Result<ContextReport> {
+        self.agent.context(&self.log).await
+    }
+
+    /// Cancels the running turn, if any, the waiting prompts and the running subagents.
     pub(crate) fn cancel(&self) {
         self.turn_queue().cancel();
+        self.children.cancel();
     }
 
     /// Ensures that this process owns the session, as [`Ownership::acquire`] does. A session that
@@ -232,11 +282,12 @@ impl OpenSession {
         Ok(())
     }
 
-    /// Releases ownership if no turn runs and nothing waits. Returns whether it was released.
+    /// Closes the agent and releases ownership, if no turn runs and nothing waits. Returns whether
+    /// ownership was released.
     pub(super) async fn release_idle(&self) -> bool {
         // The end of the last turn may not be committed yet.
         let idle = |turn_queue: &MutexGuard<'_, TurnQueue>| turn_queue.is_idle() && !self.log.state(|state| state.turn.is_some());
-        self.ownership.release_if(|| Some(self.turn_queue()).filter(idle)).await
+        self.ownership.release_if(|| Some(self.turn_queue()).filter(idle), self.agent.close()).await
     }
 
     /// How long permission requests wait for clients of other processes, if the session was taken a
@@ -272,6 +323,21 @@ impl OpenSession {
         self.gone.is_cancelled()
     }
 
+    /// Appends an event while no turn runs and no message waits; otherwise fails with
+    /// `session_busy`.
+    pub(crate) async fn append_between_turns(&self, body: Body) -> Result<Seq> {
+        self.own().await?;
+        let committed = {
+            let turn_queue = self.turn_queue();
+            if !turn_queue.is_idle() {
+                let busy = format!("session {} is working", self.log.id);
+                return Err(Error::new(Kind::SessionBusy, busy).hint("wait for it to end, or cancel it"));
+            }
+            self.log.try_append(body)?
+        };
+        committed.await.map_err(|_| Error::internal("the log writer has ended"))?
+    }
+
     /// Appends an event outside of a turn, such as a mode change. Returns its seq once it is
     /// committed.
     pub(crate) async fn append(&self, body: Body) -> Result<Seq> {
@@ -283,13 +349,15 @@ impl OpenSession {
         self.log.commit(None, body).await
     }
 
-    /// Refuses new turns, cancels the running turn and the waiting prompts, and waits until the
-    /// turn ends.
+    /// Refuses new turns, cancels the running turn, the waiting prompts and the subagents, and
+    /// waits until they have ended.
     pub(super) async fn drain(&self) {
         let turn = self.turn_queue().close();
         if let Some(mut turn) = turn {
             turn.cancel();
             turn.end().await;
         }
+        self.children.cancel();
+        self.children.ended().await;
     }
 }

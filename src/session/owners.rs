@@ -51,4 +51,22 @@ impl Sessions {
         rows.retain(|row| !owned_here(&row.id) && owners.owns(&row.id));
         Ok(rows)
     }
+
+    /// Returns the rows of the sessions that other live processes own.
+    pub(crate) fn owned_elsewhere(&self) -> Result<Vec<SessionRow>> {
+        let mut owners = self.owners();
+        let mut rows = Vec::new();
+        // The directory does not exist before the first session.
+        for entry in std::fs::read_dir(&self.locks).into_iter().flatten().flatten() {
+            let Ok(id) = entry.file_name().into_string().map(SessionId::from) else { continue };
+            if self.opened(&id).is_some_and(|session| session.is_owned()) || !owners.owns(&id) {
+                continue;
+            }
+            rows.extend(self.store.session(&id)?.filter(|row| row.head > 0));
+            if rows.len() == limits::STATUS_EXTERNAL_MAX {
+                break;
+            }
+        }
+        Ok(rows)
+    }
 }

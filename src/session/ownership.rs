@@ -154,21 +154,17 @@ impl Ownership {
         self.lock.lock().await.take();
     }
 
-    /// Releases ownership if `unused` returns a guard, and holds the guard during the release.
-    /// Returns whether ownership was released.
-    pub(crate) async fn release_if<G>(&self, unused: impl FnOnce() -> Option<G>) -> bool {
+    /// Releases ownership if `unused` returns a guard, which is held until no call of this process
+    /// can use the session any more. Another process can take it after `last`. Returns whether
+    /// ownership was released.
+    pub(crate) async fn release_if<G>(&self, unused: impl FnOnce() -> Option<G>, last: impl Future<Output = ()>) -> bool {
         let mut lock = self.lock.lock().await;
-        let Some(_guard) = unused() else { return false };
-        self.held.send_replace(false);
+        {
+            let Some(_guard) = unused() else { return false };
+            self.held.send_replace(false);
+        }
+        last.await;
         lock.take();
         true
-    }
-
-    /// Releases ownership without waiting. The lock is kept if another task is using it.
-    pub(crate) fn release_now(&self) {
-        self.held.send_replace(false);
-        if let Ok(mut lock) = self.lock.try_lock() {
-            lock.take();
-        }
     }
 }

@@ -60,14 +60,22 @@ impl Session {
         self.check_owned()?;
         if turn_queue.is_idle() {
             let permit = self.turn_slots.enter()?;
-            let input = TurnInput { message, by: Some(request.by.clone()), waiting: true, retries: None };
+            let input = TurnInput {
+                message,
+                by: Some(request.by.clone()),
+                waiting: true,
+                retries: None,
+                budget: request.budget,
+                adopted: false,
+            };
             let turn = self.launch(&mut turn_queue, permit, input);
             self.answer_before_next(&mut turn_queue, request.answered);
             return Ok(Prompted::Started(turn));
         }
         let (started, receiver) = oneshot::channel();
         let id = message.id.clone();
-        turn_queue.push_prompt(&self.log.id, QueuedPrompt { message, request, after: self.log.head(), started })?;
+        let (after, after_messages) = (self.log.head(), turn_queue.being_enqueued());
+        turn_queue.push_prompt(&self.log.id, QueuedPrompt { message, request, after, after_messages, started })?;
         Ok(Prompted::Waits(WaitingPrompt { id, session: self.clone(), started: receiver }))
     }
 
@@ -81,7 +89,7 @@ impl Session {
         }
         let Some(permit) = self.turn_slots.enter_unlimited() else { return turn_queue.refuse_prompts(&shutting_down()) };
         let Some(QueuedPrompt { message, request, started, .. }) = turn_queue.pop_prompt() else { return };
-        let input = TurnInput { message, by: Some(request.by), waiting, retries: None };
+        let input = TurnInput { message, by: Some(request.by), waiting, retries: None, budget: request.budget, adopted: false };
         let turn = self.launch(turn_queue, permit, input);
         self.answer_before_next(turn_queue, request.answered);
         if let Err(Ok(turn)) = started.send(Ok(turn)) {

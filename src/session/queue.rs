@@ -5,15 +5,17 @@
 use tokio::sync::oneshot;
 
 use super::lock;
-use super::message::{IncomingMessage, QueuedMessage};
+use super::message::{QueueChange, QueuedMessage};
 use super::open::Session;
+use super::queued_messages::LeftQueue;
 use super::run::TurnInput;
 use super::turn::TurnHandle;
 use super::turn_queue::TurnQueue;
 use super::turns::TurnStatus;
+use crate::content::Role;
 use crate::error::{Error, Kind, Result};
 use crate::event::Delivery;
-use crate::id::{Seq, TurnId};
+use crate::id::{MessageId, Seq, TurnId};
 use crate::limits;
 
 /// The destination of a message.
@@ -35,12 +37,15 @@ impl Session {
             return Err(self.closing());
         }
         self.check_owned()?;
+        if queued.message.role == Role::Custom {
+            return Ok(Placement::Appended(self.log.try_append(queued.message.clone().completed())?));
+        }
         // No turn starts while the turn queue is locked, and the last event of the previous turn is
         // already in the log's queue. So an event appended here lies between the two turns.
         if turn_queue.is_idle() && queued.auto_run {
             let (message, by) = (queued.message.clone(), queued.by.clone());
             let permit = self.turn_slots.enter()?;
-            let input = TurnInput { message, by, waiting: true, retries: None };
+            let input = TurnInput { message, by, waiting: true, retries: None, budget: None, adopted: false };
             return Ok(Placement::Turn(self.launch(&mut turn_queue, permit, input)));
         }
         if turn_queue.is_idle() {
@@ -97,18 +102,29 @@ impl Session {
             // commit.
             return;
         }
+        if turn_queue.awaits_message() {
+            return;
+        }
         turn_queue.promoted();
         let continues =
             owned && self.log.state(|state| state.turns.last().is_some_and(|last| last.status == TurnStatus::Completed));
         if owned {
             self.append_silent(&mut turn_queue);
         }
-        let next = self.log.state(|state| state.runs_next().filter(|_| continues).cloned());
-        match next.filter(|next| turn_queue.precedes_prompts(next.seq)) {
+        let next = self.log.state(|state| turn_queue.waiting(&state.queue)).into_iter().find(|queued| queued.auto_run && continues);
+        match next.filter(|next| turn_queue.precedes_prompts(next)) {
             // The new turn replaces the ended one, so the limit on running turns does not apply.
             Some(next) => match self.turn_slots.enter_unlimited() {
                 Some(permit) => {
-                    let input = TurnInput { message: next.message, by: next.by, waiting: false, retries: None };
+                    turn_queue.dequeuing(next.message.id.clone());
+                    let input = TurnInput {
+                        message: next.message,
+                        by: next.by,
+                        waiting: false,
+                        retries: None,
+                        budget: None,
+                        adopted: false,
+                    };
                     self.launch(&mut turn_queue, permit, input);
                 }
                 None => self.start_waiting_prompt(&mut turn_queue, false),
@@ -119,13 +135,58 @@ impl Session {
 
     /// Appends the messages that do not start a turn.
     fn append_silent(&self, turn_queue: &mut TurnQueue) {
-        let silent: Vec<IncomingMessage> = self.log.state(|state| state.silent().cloned().collect());
-        for message in turn_queue.without_dequeuing(silent) {
-            let id = message.id.clone();
+        let waiting = self.log.state(|state| turn_queue.waiting(&state.queue));
+        for queued in waiting.into_iter().filter(|queued| !queued.auto_run) {
+            let id = queued.message.id.clone();
             // If the log's queue is full, the message is appended after the next turn.
-            if self.log.try_append(message.completed()).is_ok() {
+            if self.log.try_append(queued.message.completed()).is_ok() {
                 turn_queue.dequeuing(id);
             }
         }
+    }
+
+    /// Takes the waiting messages for which `takes` is true, to deliver them.
+    pub(super) fn take_queued(&self, takes: impl Fn(&QueuedMessage) -> bool) -> Vec<QueuedMessage> {
+        let mut turn_queue = self.turn_queue();
+        self.log.state(|state| turn_queue.take(&state.queue, takes))
+    }
+
+    /// Changes a queued message. Fails if the message is not queued, or is being delivered. Returns
+    /// the seq of the event that records the change.
+    pub(crate) async fn change_queued(&self, id: MessageId, change: QueueChange, by: &str) -> Result<Seq> {
+        let lost = || Error::internal("the log writer has ended");
+        let committed = {
+            let mut turn_queue = self.turn_queue();
+            if turn_queue.is_closing() {
+                return Err(self.closing());
+            }
+            self.check_owned()?;
+            let waiting = self.log.state(|state| turn_queue.waiting(&state.queue));
+            if !waiting.iter().any(|queued| queued.message.id == id) {
+                return Err(self.not_queued(&id));
+            }
+            let committed = self.log.try_append(change.clone().event(id.clone(), by))?;
+            turn_queue.changing(id.clone(), change);
+            committed
+        };
+        let session = self.clone();
+        // A separate task, because the client may disconnect.
+        let changed = self.tasks.spawn(async move {
+            let committed = committed.await;
+            session.turn_queue().changed(&id);
+            committed
+        });
+        changed.await.map_err(|_| lost())?.map_err(|_| lost())?
+    }
+
+    fn not_queued(&self, id: &MessageId) -> Error {
+        let (queued, left) =
+            self.log.state(|state| (state.queue.iter().any(|queued| queued.message.id == *id), state.queue.left(id)));
+        Error::not_found(match left {
+            Some(LeftQueue::Delivered) => format!("message {id} was already delivered"),
+            Some(LeftQueue::Removed) => format!("message {id} was already removed"),
+            None if queued => format!("message {id} is being delivered or removed"),
+            None => format!("no queued message {id}"),
+        })
     }
 }

@@ -1,20 +1,23 @@
 //! Runs each turn on its own task, and always records the end of the turn.
 
 use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex};
 
 use futures_util::FutureExt;
+use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use super::capacity::TurnPermit;
+use super::capacity::{TurnPermit, shutting_down};
 use super::message::IncomingMessage;
 use super::open::Session;
 use super::title::title_of;
 use super::turn::{Turn, TurnEnd, TurnHandle, TurnProgress, failed, panic_message};
 use super::turn_queue::TurnQueue;
-use crate::content::StopReason;
+use crate::content::{BudgetLimits, Part, StopReason, plain_text};
 use crate::error::{Error, Kind, Result};
-use crate::event::{Body, SessionChange, Severity};
-use crate::id::{Seq, TurnId};
+use crate::event::{Body, Delivery, SessionChange, Severity};
+use crate::id::{MessageId, Seq, TurnId};
+use crate::toolkit::Subagents;
 
 /// The input of a turn.
 pub(super) struct TurnInput {
@@ -25,24 +28,39 @@ pub(super) struct TurnInput {
     pub waiting: bool,
     /// The earlier turn whose prompt runs again.
     pub retries: Option<TurnId>,
+    /// Limits of the turn.
+    pub budget: Option<BudgetLimits>,
+    /// Another client of the agent has begun the turn.
+    pub adopted: bool,
 }
 
 impl Session {
     /// Starts a turn with the user's message; `by` is the client that sent it. The session is
     /// claimed when this function returns: another prompt gets `session_busy`, and a cancel applies
     /// to this turn. Messages queued since a stopped turn precede the message.
-    pub(crate) fn start_turn(&self, message: IncomingMessage, by: &str) -> Result<TurnHandle> {
-        self.start(message, by, None)
+    pub(crate) fn start_turn(&self, message: IncomingMessage, by: &str, budget: Option<BudgetLimits>) -> Result<TurnHandle> {
+        self.start(TurnInput { message, by: Some(by.into()), waiting: true, retries: None, budget, adopted: false })
     }
 
-    /// Runs the prompt of the turn `retries` again, as `message`, with the context of that turn;
-    /// otherwise like [`Session::start_turn`].
+    /// Runs the prompt of the turn `retries` again, as `message`, with the context of that turn.
+    /// Queued messages run after it. Otherwise like [`Session::start_turn`].
     pub(crate) fn retry_turn(&self, message: IncomingMessage, by: &str, retries: TurnId) -> Result<TurnHandle> {
-        self.start(message, by, Some(retries))
+        self.start(TurnInput { message, by: Some(by.into()), waiting: false, retries: Some(retries), budget: None, adopted: false })
     }
 
-    fn start(&self, message: IncomingMessage, by: &str, retries: Option<TurnId>) -> Result<TurnHandle> {
-        let permit = self.turn_slots.enter()?;
+    /// Starts a turn for a turn that another client of the agent has begun; `by` is that client.
+    /// Queued messages run after it.
+    pub(crate) fn adopt_turn(&self, prompt: Vec<Part>, by: &str) -> Result<()> {
+        let message = IncomingMessage::user(MessageId::new(), prompt);
+        self.start(TurnInput { message, by: Some(by.into()), waiting: false, retries: None, budget: None, adopted: true }).map(drop)
+    }
+
+    fn start(&self, input: TurnInput) -> Result<TurnHandle> {
+        // The limit on running turns does not apply to a turn that runs already.
+        let permit = match input.adopted {
+            true => self.turn_slots.enter_unlimited().ok_or_else(shutting_down)?,
+            false => self.turn_slots.enter()?,
+        };
         let mut turn_queue = self.turn_queue();
         if turn_queue.is_closing() {
             return Err(self.closing());
@@ -53,7 +71,6 @@ impl Session {
             return Err(Error::new(Kind::SessionBusy, busy).hint("wait for it to end, or cancel it"));
         }
         self.check_owned()?;
-        let input = TurnInput { message, by: Some(by.into()), waiting: true, retries };
         Ok(self.launch(&mut turn_queue, permit, input))
     }
 
@@ -64,8 +81,26 @@ impl Session {
         turn_queue.claim(handle.clone());
         self.used();
         let (log, clients, broker) = (self.log.clone(), self.clients.clone(), self.broker.clone());
-        let turn = Turn { id, log, clients, cancel, prompt: Vec::new(), broker, responders_wait_until: None };
-        let running = RunningTurn { turn, session: self.clone(), permit };
+        let (taking, returning) = (self.clone(), self.clone());
+        let cancelled = cancel.clone();
+        let cancel = cancel.child_token();
+        let turn = Turn {
+            id,
+            log,
+            clients,
+            cancel,
+            prompt: Vec::new(),
+            broker,
+            responders_wait_until: None,
+            adopted: input.adopted,
+            steered: Box::new(move || taking.take_queued(|queued| queued.delivery == Delivery::Steer)),
+            not_delivered: Box::new(move |id| returning.turn_queue().not_delivered(id)),
+            subagents: None,
+            children: self.children.clone(),
+            ancestors: self.ancestors.clone(),
+            asked_above: Mutex::default(),
+        };
+        let running = RunningTurn { turn, session: self.clone(), permit, cancelled };
         let span = tracing::info_span!("turn", session = %self.log.id, turn = %running.turn.id);
         let work = async move {
             let end = running.run(input, &progress).await;
@@ -81,6 +116,9 @@ struct RunningTurn {
     turn: Turn,
     session: Session,
     permit: TurnPermit,
+    /// Cancelled when the turn is cancelled. The turn's own token is also cancelled when the turn
+    /// must stop for another reason.
+    cancelled: CancellationToken,
 }
 
 impl RunningTurn {
@@ -113,21 +151,40 @@ impl RunningTurn {
     }
 
     /// Records the start of the turn and its prompt. The prompt is committed before the agent runs.
-    async fn open(&mut self, TurnInput { message, by, waiting, retries }: TurnInput, progress: &TurnProgress) -> Result<Seq> {
+    async fn open(
+        &mut self,
+        TurnInput { mut message, by, waiting, retries, budget, adopted: _ }: TurnInput,
+        progress: &TurnProgress,
+    ) -> Result<Seq> {
         let turn = &mut self.turn;
-        turn.emit(Body::TurnStarted { by, retries }).await;
-        let (untitled, queue) = turn.log.state(|state| {
-            let runs = state.queue.iter().filter(|queued| waiting && queued.auto_run);
-            (state.title.is_none(), runs.map(|queued| queued.message.clone()).collect::<Vec<_>>())
-        });
+        let mut opens = turn.log.state(|state| state.history.lacks_context(retries.as_ref()));
+        turn.emit(Body::TurnStarted { by, retries, budget }).await;
+        let queue = self.session.take_queued(|queued| waiting && queued.auto_run);
+        let untitled = turn.log.state(|state| state.title.is_none());
         if let Some(title) = title_of(&message.parts).filter(|_| untitled) {
             turn.emit(Body::SessionUpdated { change: SessionChange { title: Some(title), ..Default::default() } }).await;
         }
-        for earlier in queue {
+        let agent = &self.session.agent;
+        for mut earlier in queue.into_iter().map(|queued| queued.message) {
+            if let Err(error) = agent.prepare(turn, &mut earlier, std::mem::take(&mut opens)).await {
+                turn.reject(earlier, error).await;
+                continue;
+            }
             turn.prompt.extend_from_slice(&earlier.parts);
             turn.emit(earlier.completed()).await;
         }
+        if let Err(error) = agent.prepare(turn, &mut message, opens).await {
+            turn.emit(message.rejected()).await;
+            return Err(error);
+        }
         turn.prompt.extend_from_slice(&message.parts);
+        turn.subagents = Some(Subagents {
+            spawner: self.session.spawner.clone(),
+            session: turn.log.id.clone(),
+            turn: turn.id.clone(),
+            prompt: plain_text(&turn.prompt).into(),
+            budget: Arc::default(),
+        });
         let seq = turn.commit(message.completed()).await?;
         progress.opened();
         Ok(seq)
@@ -140,8 +197,15 @@ impl RunningTurn {
         // Wait for the commit, so that the state includes all earlier events when the open items
         // are read.
         self.turn.commit(Body::notice(Severity::Error, "Internal error", error.message.clone())).await?;
-        for body in self.turn.log.state(|state| state.closing()) {
-            if !body.ends_turn() {
+        let (closing, children) = self.turn.log.state(|state| (state.closing(), state.open_children.clone()));
+        for body in closing {
+            // Running subagents record their end, and the end of their permission requests.
+            let of_child = match &body {
+                Body::ChildCompleted { .. } => true,
+                Body::PermissionResolved { tool_call_id, .. } => children.iter().any(|child| child.tool_call_id == *tool_call_id),
+                _ => false,
+            };
+            if !body.ends_turn() && !of_child {
                 self.turn.emit(body).await;
             }
         }
@@ -151,10 +215,10 @@ impl RunningTurn {
     /// Ends the turn. The turn's claim on the session is released while the last event is put into
     /// the log's queue, as [`TurnQueue`] requires.
     async fn close(self, result: Result<StopReason>) -> TurnEnd {
-        let RunningTurn { turn: Turn { id, log, cancel, .. }, session, permit } = self;
+        let RunningTurn { turn: Turn { id, log, .. }, session, permit, cancelled } = self;
         let result = match log.failed() {
             Some(error) => Err(error),
-            None if cancel.is_cancelled() => Ok(StopReason::Cancelled),
+            None if cancelled.is_cancelled() => Ok(StopReason::Cancelled),
             None => result,
         };
         let body = match &result {
@@ -184,10 +248,10 @@ impl RunningTurn {
             session.turn_queue().fail(&id, error);
             session.recover();
         }
-        let usage = log.state(|state| state.turns.get(&id).and_then(|turn| turn.usage));
+        let (usage, cost) = log.state(|state| state.turns.get(&id).map_or((None, None), |turn| (turn.usage, turn.cost)));
         session.promote();
         match committed {
-            Ok(seq) => TurnEnd { result, seq, usage },
+            Ok(seq) => TurnEnd { result, seq, usage, cost },
             Err(error) => TurnEnd::lost(error),
         }
     }

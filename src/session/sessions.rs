@@ -3,14 +3,16 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::agent::{Agents, SessionSetup};
+use super::agent::{AdoptTurn, Agents, SessionSetup};
+use super::ancestor::Ancestor;
 use super::artifacts;
+use super::attached_clients::AttachedClients;
 use super::broker::Broker;
 use super::capacity::{Capacity, TurnSlots};
 use super::lock::{self, SessionLock};
@@ -42,6 +44,8 @@ pub struct Sessions {
     open: Mutex<HashMap<SessionId, Arc<OpenSession>>>,
     /// Serializes the opening of sessions.
     opening: tokio::sync::Mutex<()>,
+    /// Unused sessions that are being closed. Each token is cancelled at the end.
+    pub(super) closing: Mutex<HashMap<SessionId, CancellationToken>>,
     /// Notified when a client follows events that another process may write.
     pub(super) external: Arc<Notify>,
     /// Notified when an open session becomes unused.
@@ -50,6 +54,20 @@ pub struct Sessions {
     pub(super) turn_slots: Arc<TurnSlots>,
     pub(super) tasks: TaskTracker,
     pub(super) shutdown: CancellationToken,
+    /// Permits for subagents that run in this process.
+    pub(super) subagents: Arc<Semaphore>,
+    /// The value itself.
+    pub(super) this: Weak<Sessions>,
+}
+
+/// The parts that the session of a subagent shares with the sessions above it. Empty for other
+/// sessions.
+#[derive(Default)]
+pub(super) struct Lineage {
+    /// Clients that provide files and terminals.
+    pub clients: Arc<AttachedClients>,
+    /// The sessions above, nearest first.
+    pub ancestors: Arc<[Ancestor]>,
 }
 
 impl Sessions {
@@ -70,8 +88,9 @@ impl Sessions {
             // Another process may lock the store. The next start retries.
             tracing::warn!(%error, "removing deleted sessions failed");
         }
-        let sessions = Arc::new(Sessions {
-            log: Log::open(store.clone(), durability)?,
+        let log = Log::open(store.clone(), durability)?;
+        let sessions = Arc::new_cyclic(|this| Sessions {
+            log,
             store,
             locks: dir.join("locks"),
             peers: Arc::new(Peers::new(dir, serve)),
@@ -79,12 +98,15 @@ impl Sessions {
             agents,
             open: Mutex::default(),
             opening: tokio::sync::Mutex::default(),
+            closing: Mutex::default(),
             external: Arc::default(),
             unused: Arc::default(),
             turn_slots: TurnSlots::new(capacity.turns),
             capacity,
             tasks: TaskTracker::new(),
             shutdown: CancellationToken::new(),
+            subagents: Arc::new(Semaphore::new(limits::SUBAGENTS_MAX)),
+            this: this.clone(),
         });
         if !sessions.store.is_read_only() {
             let (store, artifacts) = (sessions.store.clone(), sessions.files[0].clone());
@@ -107,24 +129,33 @@ impl Sessions {
     /// Creates a session that this process owns. `session.created` is committed when this function
     /// returns.
     pub async fn create(&self, cwd: PathBuf, mode: Mode, change: SessionChange) -> Result<Session> {
-        let id = SessionId::new();
+        let directories = change.additional_directories.clone().unwrap_or_default();
+        let setup = SessionSetup { id: SessionId::new(), cwd, directories, parent: None, agent: change.agent.clone() };
+        self.create_session(setup, mode, change, Lineage::default()).await
+    }
+
+    /// Like [`Sessions::create`], for the session of a subagent, too.
+    pub(super) async fn create_session(
+        &self,
+        setup: SessionSetup,
+        mode: Mode,
+        change: SessionChange,
+        lineage: Lineage,
+    ) -> Result<Session> {
         // Check the project settings first: if they are invalid, no session is created.
-        self.agents.check(&SessionSetup {
-            id: id.clone(),
-            cwd: cwd.clone(),
-            directories: change.additional_directories.clone().unwrap_or_default(),
-        })?;
+        self.agents.check(&setup)?;
         self.ensure_capacity().await?;
+        let SessionSetup { id, cwd, parent, .. } = setup;
         let lock = SessionLock::take(&self.locks, &id, &self.peers.address())?;
         let row = self.store.create_session(&id, &cwd, std::process::id(), now_ms())?;
         let log = self.log.session(&row)?;
-        log.commit(None, Body::SessionCreated { cwd, mode: OptionValue::Known(mode), change }).await?;
-        Ok(self.insert_owned(log, lock))
+        log.commit(None, Body::SessionCreated { cwd, mode: OptionValue::Known(mode), change, parent }).await?;
+        Ok(self.insert_owned(log, lock, lineage))
     }
 
     /// Registers a new session that this process owns.
-    pub(super) fn insert_owned(&self, log: Arc<SessionLog>, lock: SessionLock) -> Session {
-        let session = self.session(log, Some(lock));
+    pub(super) fn insert_owned(&self, log: Arc<SessionLog>, lock: SessionLock, lineage: Lineage) -> Session {
+        let session = self.session(log, Some(lock), lineage);
         self.map().insert(session.log.id.clone(), session.0.clone());
         session
     }
@@ -152,6 +183,8 @@ impl Sessions {
             session.used();
             return Ok(session);
         }
+        // Other sessions can be opened in the meantime.
+        self.closed_unused(id).await;
         let _opening = self.opening.lock().await;
         match self.opened(id) {
             Some(session) => Ok(session),
@@ -160,6 +193,7 @@ impl Sessions {
     }
 
     async fn restore(&self, id: &SessionId, own: bool) -> Result<Session> {
+        self.closed_unused(id).await;
         let row = self.row(id)?;
         self.ensure_capacity().await?;
         let log = self.log.clone();
@@ -171,12 +205,16 @@ impl Sessions {
             self.store.delete_session(log.key)?;
             return Err(Error::not_found(format!("session {id} not found")));
         }
-        let session = self.session(log, None);
+        let session = self.session(log, None, Lineage::default());
+        let was_open = session.log.state(|state| !state.open_children.is_empty());
         // If another process owns the session, it is opened read-only.
         if own {
             ignore_busy(session.own().await)?;
         } else if session.log.state(|state| state.turn.is_some()) {
             ignore_busy(session.close_orphan().await)?;
+        }
+        if was_open && session.log.state(|state| state.open_children.is_empty()) {
+            self.close_orphans_of(id);
         }
         let external = !session.is_owned();
         self.map().insert(id.clone(), session.0.clone());
@@ -190,16 +228,27 @@ impl Sessions {
         Ok(session)
     }
 
-    fn session(&self, log: Arc<SessionLog>, lock: Option<SessionLock>) -> Session {
+    fn session(&self, log: Arc<SessionLog>, lock: Option<SessionLock>, lineage: Lineage) -> Session {
         let (locks, store, peers) = (self.locks.clone(), self.store.clone(), self.peers.clone());
+        let setup = log.state(|state| SessionSetup {
+            id: log.id.clone(),
+            cwd: state.cwd.clone(),
+            directories: state.additional_directories.clone(),
+            parent: state.parent.as_deref().cloned(),
+            agent: state.agent.clone(),
+        });
+        let (sessions, id) = (self.this.clone(), log.id.clone());
+        let adopt: AdoptTurn = Arc::new(move |prompt, by| {
+            let session = sessions.upgrade().and_then(|sessions| sessions.opened(&id));
+            session.ok_or_else(|| Error::not_found(format!("session {id} is not open")))?.adopt_turn(prompt, by)
+        });
         Session::new(Arc::new(OpenSession {
-            agent: self.agents.open(log.state(|state| SessionSetup {
-                id: log.id.clone(),
-                cwd: state.cwd.clone(),
-                directories: state.additional_directories.clone(),
-            })),
+            agent: self.agents.open(setup, adopt),
             broker: Arc::new(Broker::default()),
-            clients: Arc::default(),
+            clients: lineage.clients,
+            ancestors: lineage.ancestors,
+            children: Arc::default(),
+            spawner: self.this.clone(),
             ownership: Ownership::new(log.clone(), store, locks, peers, lock),
             turn_queue: Mutex::default(),
             turn_slots: self.turn_slots.clone(),
@@ -278,8 +327,8 @@ impl Sessions {
     }
 
     /// Returns a page of stored sessions after `after`, as [`Store::sessions`] does.
-    pub(crate) fn list(&self, cwd: Option<&Path>, after: Option<(u64, i64)>) -> Result<SessionPage> {
-        self.store.sessions(cwd, after, limits::SESSIONS_PAGE)
+    pub(crate) fn list(&self, cwd: Option<&Path>, children: bool, after: Option<(u64, i64)>) -> Result<SessionPage> {
+        self.store.sessions(cwd, children, after, limits::SESSIONS_PAGE)
     }
 }
 

@@ -1,20 +1,24 @@
 //! The state of a session: a fold over its events, without side effects.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::budget::BudgetState;
 use super::message::{IncomingMessage, QueuedMessage};
+use super::open_items::{OpenMessage, OpenPermission, OpenStep, OpenTool};
+use super::queued_messages::QueuedMessages;
 use super::turns::TurnRecords;
 use crate::config::Rule;
-use crate::content::{
-    Location, Part, PermissionOption, PlanEntry, Role, StepOutcome, ToolContent, ToolKind, ToolLabel, ToolStatus, Usage,
-};
+use crate::content::{Cost, Part, PlanEntry, Role, StepOutcome, Usage};
 use crate::context::history::History;
-use crate::event::{Body, Event, PermissionOutcome, SessionChange};
-use crate::id::{MessageId, PermissionId, Seq, ToolCallId, TurnId};
+use crate::event::{
+    Body, ChangedCall, ChildEnd, ChildLabel, ChildStatus, CompactionOutcome, Event, MessageExtra, PermissionOutcome, SessionChange,
+    SessionParent,
+};
+use crate::id::{MessageId, PermissionId, ToolCallId, TurnId};
 use crate::limits;
 use crate::options::{Mode, OptionValue, Thinking};
 
@@ -31,6 +35,16 @@ pub struct SessionState {
     pub thinking: Option<OptionValue<Thinking>>,
     pub system_prompt: Option<String>,
     pub system_prompt_append: Option<String>,
+    /// Names and globs of the tools that the model gets.
+    pub tools: Option<Vec<String>>,
+    /// The name of the hosted agent that works in the session; `None`: nuncio's own agent.
+    pub agent: Option<String>,
+    /// The id of the session in the hosted agent.
+    pub agent_session: Option<String>,
+    /// Options that are set in the hosted agent before each turn.
+    pub agent_options: BTreeMap<String, String>,
+    /// The tool call of another session that created this session.
+    pub parent: Option<Box<SessionParent>>,
     /// Milliseconds since the Unix epoch.
     pub created_ms: u64,
     pub updated_ms: u64,
@@ -39,7 +53,7 @@ pub struct SessionState {
     pub turn: Option<TurnId>,
     pub turns: TurnRecords,
     /// Queued messages, oldest first.
-    pub queue: Vec<QueuedMessage>,
+    pub queue: QueuedMessages,
     /// The running model request.
     pub open_step: Option<OpenStep>,
     /// Incomplete messages, with their text so far.
@@ -47,54 +61,22 @@ pub struct SessionState {
     /// Tool calls without a result.
     pub open_tools: Vec<OpenTool>,
     pub open_permissions: Vec<OpenPermission>,
+    /// The running subagents of the session.
+    pub open_children: Vec<ChildLabel>,
     /// The permission requests that were resolved last, newest first.
     pub resolved_permissions: VecDeque<ResolvedPermission>,
     pub plan: Vec<PlanEntry>,
     /// Permission rules created by `always` answers, oldest first.
     pub rules: Vec<Rule>,
     pub context_tokens: u64,
+    /// A compaction is running.
+    pub compacting: bool,
+    /// The usage of all model requests.
+    pub usage: Usage,
+    /// The cost of all model requests whose price is known; `None` if there were none.
+    pub cost: Option<Cost>,
+    pub budget: BudgetState,
     pub history: History,
-}
-
-/// A model request that has not ended, with the usage reported so far.
-#[derive(Clone, Debug)]
-pub struct OpenStep {
-    /// The number of the request in its turn.
-    pub step: u32,
-    pub model: String,
-    pub usage: Option<Usage>,
-}
-
-/// An incomplete message, with its text so far.
-#[derive(Clone, Debug)]
-pub struct OpenMessage {
-    pub id: MessageId,
-    pub role: Role,
-    pub text: String,
-}
-
-/// A tool call without a result.
-#[derive(Clone, Debug)]
-pub struct OpenTool {
-    pub id: ToolCallId,
-    pub label: ToolLabel,
-    pub kind: ToolKind,
-    pub input: Value,
-    pub locations: Vec<Location>,
-    /// When the call started to run, in milliseconds since the Unix epoch.
-    pub running_ms: Option<u64>,
-}
-
-/// A permission request without an answer.
-#[derive(Clone, Debug)]
-pub struct OpenPermission {
-    pub id: PermissionId,
-    pub tool_call_id: ToolCallId,
-    pub content: Vec<ToolContent>,
-    pub options: Vec<PermissionOption>,
-    pub deadline_ms: u64,
-    /// The seq of the request's `permission.requested` event.
-    pub seq: Seq,
 }
 
 /// A permission request that has ended, and who ended it.
@@ -110,72 +92,68 @@ impl SessionState {
     pub fn on(&mut self, event: &Event) {
         self.updated_ms = event.at_ms;
         match &event.body {
-            Body::SessionCreated { cwd, mode, change } => {
-                self.created_ms = event.at_ms;
-                self.cwd = cwd.clone();
-                self.mode = mode.clone();
+            Body::SessionCreated { cwd, mode, change, parent } => {
+                (self.created_ms, self.cwd, self.mode) = (event.at_ms, cwd.clone(), mode.clone());
                 self.change(change);
+                self.inherit(parent.as_ref());
             }
             Body::SessionUpdated { change } => self.change(change),
-            Body::SessionClosed {} => {}
             Body::SessionDeleted {} => self.deleted = true,
             Body::TurnStarted { .. } => self.turn = event.turn_id.clone(),
             Body::TurnCompleted { .. } | Body::TurnFailed { .. } | Body::TurnCancelled {} | Body::TurnInterrupted {} => {
                 (self.turn, self.open_step) = (None, None);
             }
-            Body::StepStarted { step, model } => self.open_step = Some(OpenStep { step: *step, model: model.clone(), usage: None }),
+            Body::StepStarted { step, model } => self.open_step = Some(OpenStep::new(*step, model)),
             Body::StepCompleted { .. } => self.open_step = None,
             Body::MessageDelta { message_id, role, text, .. } => self.delta(message_id, *role, text),
-            Body::MessageCompleted { message_id, .. } => {
-                self.open_messages.retain(|open| open.id != *message_id);
-                self.queue.retain(|queued| queued.message.id != *message_id);
+            Body::MessageCompleted { message_id, .. } => self.open_messages.retain(|open| open.id != *message_id),
+            Body::MessageQueued { .. } | Body::MessageEdited { .. } | Body::MessageRemoved { .. } | Body::BudgetRaised { .. } => {}
+            Body::ToolStarted { .. } => self.open_tools.extend(OpenTool::of(&event.body)),
+            Body::ToolUpdated { tool_call_id: id, status, change, .. } => {
+                if let Some(open) = self.open_tools.iter_mut().find(|open| open.id == *id) {
+                    open.update(*status, change, event.at_ms);
+                }
             }
-            Body::MessageQueued { message_id, role, parts, delivery, auto_run, by } => self.queue.push(QueuedMessage {
-                message: IncomingMessage { id: message_id.clone(), role: *role, parts: parts.clone() },
-                delivery: *delivery,
-                auto_run: *auto_run,
-                by: by.clone(),
-                seq: event.seq,
-            }),
-            Body::ToolStarted { tool_call_id, name, title, kind, category, input, locations, .. } => {
-                self.open_tools.push(OpenTool {
-                    id: tool_call_id.clone(),
-                    label: ToolLabel { name: name.clone(), title: title.clone(), category: *category },
-                    kind: *kind,
-                    input: input.clone(),
-                    locations: locations.clone(),
-                    running_ms: None,
-                })
-            }
-            Body::ToolUpdated { tool_call_id, status: Some(ToolStatus::InProgress), .. } => {
-                self.set_running(tool_call_id, event.at_ms)
-            }
-            Body::ToolUpdated { .. } => {}
+            Body::HookCompleted { tool_call_id: Some(id), changed: Some(changed), .. } => self.change_call(id, changed),
             Body::ToolCompleted { tool_call_id, .. } => self.open_tools.retain(|open| open.id != *tool_call_id),
-            Body::PermissionRequested { permission_id, tool_call_id, content, options, deadline_ms, tool: _ } => {
-                self.open_permissions.push(OpenPermission {
-                    id: permission_id.clone(),
-                    tool_call_id: tool_call_id.clone(),
-                    content: content.clone(),
-                    options: options.clone(),
-                    deadline_ms: *deadline_ms,
-                    seq: event.seq,
-                });
-            }
+            Body::PermissionRequested { .. } => self.open_permissions.extend(OpenPermission::of(event)),
             Body::PermissionResolved { permission_id: Some(id), outcome, rule, by, .. } => {
                 self.resolved(id, *outcome, rule.as_ref(), by)
             }
-            Body::PermissionResolved { permission_id: None, .. } => {}
             Body::PlanUpdated { entries } => self.plan = entries.clone(),
-            Body::UsageUpdated { usage, context_tokens, .. } => {
-                self.context_tokens = *context_tokens;
-                self.add_usage(*usage);
+            Body::UsageUpdated { usage, cost, context_tokens, .. } => self.add_usage(*usage, *cost, *context_tokens),
+            Body::CompactionStarted { .. } => self.compacting = true,
+            Body::CompactionCompleted { context_tokens, .. } => {
+                self.compacting = false;
+                self.context_tokens = context_tokens.unwrap_or(self.context_tokens);
+            }
+            Body::ContextPruned { .. } => {}
+            Body::ChildStarted { child, .. } => self.open_children.push(child.clone()),
+            Body::ChildCompleted { child, .. } => {
+                self.open_children.retain(|open| open.child_session_id != child.child_session_id);
             }
             Body::ModeChanged { mode } => self.mode = mode.clone(),
-            Body::Notice { .. } | Body::Unknown(_) => {}
+            Body::SessionClosed {}
+            | Body::PermissionResolved { permission_id: None, .. }
+            | Body::HookCompleted { .. }
+            | Body::VerifyStarted { .. }
+            | Body::VerifyCompleted { .. }
+            | Body::MessagesReplaced { .. }
+            | Body::Notice { .. }
+            | Body::Unknown(_) => {}
         }
+        self.queue.on(event);
+        self.budget.on(event);
         self.turns.on(event);
         self.history.on(event);
+    }
+
+    /// Sets the parent of a subagent's session, and the rules that it inherits. A rule that this
+    /// version cannot parse is ignored.
+    fn inherit(&mut self, parent: Option<&SessionParent>) {
+        self.parent = parent.cloned().map(Box::new);
+        let rules = parent.into_iter().flat_map(|parent| &parent.rules);
+        self.rules = rules.filter_map(|rule| Rule::deserialize(rule).ok()).collect();
     }
 
     /// Closes a permission request and adds the rule of an "always" answer. A rule that this
@@ -190,12 +168,28 @@ impl SessionState {
     }
 
     fn change(&mut self, change: &SessionChange) {
-        let SessionChange { title, model, thinking, cwd, additional_directories, system_prompt, system_prompt_append } =
-            change.clone();
+        let SessionChange {
+            title,
+            model,
+            thinking,
+            cwd,
+            additional_directories,
+            system_prompt,
+            system_prompt_append,
+            tools,
+            agent,
+            agent_session,
+            agent_options,
+            ..
+        } = change.clone();
+        self.agent = agent.or(self.agent.take());
+        self.agent_session = agent_session.or(self.agent_session.take());
+        self.agent_options.extend(agent_options);
+        self.tools = tools.or(self.tools.take());
         self.title = title.or(self.title.take());
         self.model = model.or(self.model.take());
         self.thinking = thinking.or(self.thinking.take());
-        self.system_prompt = system_prompt.or(self.system_prompt.take());
+        self.system_prompt = system_prompt.or(self.system_prompt.take()).filter(|prompt| !prompt.is_empty());
         self.system_prompt_append = system_prompt_append.or(self.system_prompt_append.take());
         if let Some(cwd) = cwd {
             self.cwd = cwd;
@@ -205,15 +199,20 @@ impl SessionState {
         }
     }
 
-    fn set_running(&mut self, id: &ToolCallId, at_ms: u64) {
+    fn change_call(&mut self, id: &ToolCallId, changed: &ChangedCall) {
         if let Some(open) = self.open_tools.iter_mut().find(|open| open.id == *id) {
-            open.running_ms = Some(at_ms);
+            let ChangedCall { title, input, locations } = changed.clone();
+            (open.label.title, open.input, open.locations) = (title, input, locations);
         }
     }
 
-    fn add_usage(&mut self, usage: Usage) {
+    fn add_usage(&mut self, usage: Usage, cost: Option<Cost>, context_tokens: u64) {
+        self.context_tokens = context_tokens;
+        self.usage += usage;
+        self.cost = Cost::sum(self.cost, cost);
         if let Some(open) = &mut self.open_step {
             *open.usage.get_or_insert_default() += usage;
+            open.cost = Cost::sum(open.cost, cost);
         }
     }
 
@@ -234,9 +233,9 @@ impl SessionState {
         self.queue.iter().find(|queued| queued.auto_run)
     }
 
-    /// Returns the events that end all open messages, permission requests and tool calls, the model
-    /// request and the turn, in this order. They are appended after the session's owner died or the
-    /// agent panicked.
+    /// Returns the events that end all open messages, permission requests, subagents and tool
+    /// calls, the model request and the turn, in this order. They are appended after the session's
+    /// owner died or the agent panicked.
     pub(crate) fn closing(&self) -> Vec<Body> {
         let mut bodies = Vec::new();
         for open in &self.open_messages {
@@ -246,40 +245,42 @@ impl SessionState {
                 parts: vec![Part::text(&open.text)],
                 discarded: false,
                 provider_state: None,
+                extra: MessageExtra::default(),
             });
         }
         for open in &self.open_permissions {
             bodies.push(Body::PermissionResolved {
                 permission_id: Some(open.id.clone()),
                 tool_call_id: open.tool_call_id.clone(),
-                tool: self.open_tools.iter().find(|call| call.id == open.tool_call_id).map(|call| call.label.clone()),
+                tool: open.label.clone(),
                 outcome: PermissionOutcome::Cancelled,
                 reason: Some("the process that requested it has ended".into()),
                 by: "interrupted".into(),
                 rule: None,
             });
         }
-        for open in &self.open_tools {
-            let message = "interrupted: the process that ran this call has ended; its effect is unknown";
-            bodies.push(Body::ToolCompleted {
-                tool_call_id: open.id.clone(),
-                tool: Some(open.label.clone()),
-                status: ToolStatus::Failed,
-                output: vec![Part::text(message)],
-                content: vec![ToolContent::text(message)],
-                locations: Vec::new(),
-                details: None,
-                effect: Some("unknown".into()),
-            });
+        for child in &self.open_children {
+            let end = ChildEnd { status: ChildStatus::Interrupted, stop_reason: None, usage: None, cost: None, error: None };
+            bodies.push(Body::ChildCompleted { child: child.clone(), end });
         }
-        if let Some(OpenStep { step, model, usage }) = self.open_step.clone() {
+        bodies.extend(self.open_tools.iter().flat_map(OpenTool::interrupted));
+        if let Some(OpenStep { step, model, usage, cost }) = self.open_step.clone() {
             bodies.push(Body::StepCompleted {
                 step,
                 model,
                 outcome: StepOutcome::Interrupted,
                 usage,
+                cost,
                 error: None,
                 retry_at_ms: None,
+            });
+        }
+        if self.compacting {
+            bodies.push(Body::CompactionCompleted {
+                outcome: CompactionOutcome::Interrupted,
+                summary: None,
+                context_tokens: None,
+                error: None,
             });
         }
         if self.turn.is_some() {

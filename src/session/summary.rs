@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::state::SessionState;
 use super::turns::{TurnFailure, TurnRecord, TurnStatus};
-use crate::content::{StopReason, ToolKind, ToolStatus};
+use crate::content::{Cost, StopReason, ToolKind, ToolStatus};
 use crate::event::{Body, Event};
 use crate::id::{PermissionId, ToolCallId, TurnId};
 use crate::limits;
@@ -20,6 +20,9 @@ pub(crate) struct SessionSummary {
     /// Tool calls without a result, oldest first.
     pub pending_tool_calls: Vec<PendingCall>,
     pub open_permissions: Vec<PermissionId>,
+    /// The cost of the session's model requests whose price is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
 }
 
 /// The newest turn of a session, which may be running.
@@ -59,6 +62,7 @@ impl SessionSummary {
             last_turn: state.turns.last().map(LastTurn::of),
             pending_tool_calls: calls.collect(),
             open_permissions: state.open_permissions.iter().map(|open| open.id.clone()).collect(),
+            cost: state.cost,
         }
     }
 
@@ -139,29 +143,52 @@ fn apply<'a>(event: &Event, summary: impl FnOnce() -> &'a mut SessionSummary) {
             kind: *kind,
             status: ToolStatus::Pending,
         }),
-        Body::ToolUpdated { tool_call_id, status: Some(status @ ToolStatus::InProgress), .. } => {
+        Body::ToolUpdated { tool_call_id, status, change, .. } => {
             let calls = &mut summary().pending_tool_calls;
-            calls.iter_mut().filter(|call| call.tool_call_id == *tool_call_id).for_each(|call| call.status = *status);
+            for call in calls.iter_mut().filter(|call| call.tool_call_id == *tool_call_id) {
+                call.status = status.unwrap_or(call.status);
+                call.title = change.title.clone().unwrap_or_else(|| std::mem::take(&mut call.title));
+                call.kind = change.kind.unwrap_or(call.kind);
+            }
+        }
+        Body::HookCompleted { tool_call_id: Some(id), changed: Some(changed), .. } => {
+            let calls = &mut summary().pending_tool_calls;
+            calls.iter_mut().filter(|call| call.tool_call_id == *id).for_each(|call| call.title.clone_from(&changed.title));
         }
         Body::ToolCompleted { tool_call_id, .. } => {
             summary().pending_tool_calls.retain(|call| call.tool_call_id != *tool_call_id);
         }
         Body::PermissionRequested { permission_id, .. } => summary().open_permissions.push(permission_id.clone()),
         Body::PermissionResolved { permission_id: Some(id), .. } => summary().open_permissions.retain(|open| open != id),
+        Body::UsageUpdated { cost: cost @ Some(_), .. } => {
+            let total = &mut summary().cost;
+            *total = Cost::sum(*total, *cost);
+        }
         Body::SessionCreated { .. }
         | Body::SessionUpdated { .. }
         | Body::SessionClosed {}
         | Body::SessionDeleted {}
+        | Body::BudgetRaised { .. }
         | Body::StepStarted { .. }
         | Body::StepCompleted { .. }
         | Body::MessageDelta { .. }
         | Body::MessageCompleted { .. }
+        | Body::MessageEdited { .. }
+        | Body::MessageRemoved { .. }
         | Body::MessageQueued { .. }
-        | Body::ToolUpdated { .. }
         | Body::PermissionResolved { permission_id: None, .. }
+        | Body::VerifyStarted { .. }
+        | Body::VerifyCompleted { .. }
         | Body::PlanUpdated { .. }
-        | Body::UsageUpdated { .. }
+        | Body::ContextPruned { .. }
+        | Body::CompactionStarted { .. }
+        | Body::CompactionCompleted { .. }
+        | Body::ChildStarted { .. }
+        | Body::ChildCompleted { .. }
+        | Body::UsageUpdated { cost: None, .. }
+        | Body::HookCompleted { .. }
         | Body::ModeChanged { .. }
+        | Body::MessagesReplaced { .. }
         | Body::Notice { .. }
         | Body::Unknown(_) => {}
     }

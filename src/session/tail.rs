@@ -45,7 +45,8 @@ impl Tail {
 fn approximate_bytes(body: &Body) -> usize {
     let part = |part: &Part| match part {
         Part::Text { text } | Part::Resource { text, .. } => text.len(),
-        Part::Image { data, .. } => data.len(),
+        Part::Image { data, .. } | Part::Audio { data, .. } => data.len(),
+        Part::Document { data, text, .. } => data.len() + text.as_ref().map_or(0, String::len),
         Part::ResourceLink { .. } => 0,
     };
     let content = |content: &ToolContent| match content {
@@ -66,11 +67,17 @@ fn approximate_bytes(body: &Body) -> usize {
             input_text.as_ref().map_or(0, String::len)
                 + input.as_object().map_or(0, |map| map.values().map(|value| value.as_str().map_or(20, str::len)).sum())
         }
+        Body::MessageEdited { parts, .. } => parts.iter().flatten().map(part).sum(),
+        Body::HookCompleted { changed: Some(changed), .. } => {
+            changed.input.as_object().map_or(0, |map| map.values().map(|value| value.as_str().map_or(20, str::len)).sum())
+        }
         Body::ToolUpdated { content: None, .. }
+        | Body::MessageRemoved { .. }
         | Body::SessionCreated { .. }
         | Body::SessionUpdated { .. }
         | Body::SessionClosed {}
         | Body::SessionDeleted {}
+        | Body::BudgetRaised { .. }
         | Body::TurnStarted { .. }
         | Body::TurnCompleted { .. }
         | Body::TurnFailed { .. }
@@ -79,9 +86,18 @@ fn approximate_bytes(body: &Body) -> usize {
         | Body::StepStarted { .. }
         | Body::StepCompleted { .. }
         | Body::PermissionResolved { .. }
+        | Body::VerifyStarted { .. }
+        | Body::VerifyCompleted { .. }
         | Body::PlanUpdated { .. }
+        | Body::ContextPruned { .. }
+        | Body::CompactionStarted { .. }
+        | Body::CompactionCompleted { .. }
         | Body::UsageUpdated { .. }
+        | Body::ChildStarted { .. }
+        | Body::ChildCompleted { .. }
+        | Body::HookCompleted { changed: None, .. }
         | Body::ModeChanged { .. }
+        | Body::MessagesReplaced { .. }
         | Body::Notice { .. }
         | Body::Unknown(_) => 0,
     }

@@ -1,21 +1,24 @@
 //! A turn: the work from a prompt to its stop reason, as the agent and the callers see it.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::ancestor::Ancestor;
 use super::attached_clients::AttachedClients;
-use super::broker::{Broker, PermissionAnswer};
+use super::broker::Broker;
 use super::log::SessionLog;
-use super::message::QueuedMessage;
-use super::now_ms;
-use crate::content::{Part, PermissionOption, StopReason, ToolContent, ToolLabel, Usage};
+use super::message::{IncomingMessage, QueuedMessage};
+use super::running_children::RunningChildren;
+use super::spending::Spending;
+use crate::content::{Cost, Part, StopReason, Usage};
 use crate::error::{Error, Result};
-use crate::event::{Body, Delivery, PermissionOutcome};
-use crate::id::{PermissionId, Seq, ToolCallId, TurnId};
+use crate::event::{Body, Severity};
+use crate::id::{MessageId, PermissionId, Seq, TurnId};
+use crate::toolkit::Subagents;
 
 /// A running turn, as its agent sees it.
 pub struct Turn {
@@ -31,11 +34,26 @@ pub struct Turn {
     pub(super) broker: Arc<Broker>,
     /// Permission requests wait until this time for clients of other processes.
     pub(super) responders_wait_until: Option<Instant>,
+    /// Another client of the agent has begun the turn, and the agent follows it.
+    pub adopted: bool,
+    /// Takes the queued steering messages, to deliver them.
+    pub(super) steered: Box<dyn Fn() -> Vec<QueuedMessage> + Send + Sync>,
+    /// Returns a steering message that was taken to the queue.
+    pub(super) not_delivered: Box<dyn Fn(&MessageId) + Send + Sync>,
+    /// Starts subagents; set once the prompt is recorded.
+    pub(crate) subagents: Option<Subagents>,
+    /// The subagents of the session.
+    pub(crate) children: Arc<RunningChildren>,
+    /// The sessions above the session of a subagent, nearest first.
+    pub(super) ancestors: Arc<[Ancestor]>,
+    /// The ids of an open permission request in the sessions above, by the id in this session.
+    pub(super) asked_above: Mutex<HashMap<PermissionId, Vec<PermissionId>>>,
 }
 
 impl Turn {
     /// Appends an event without waiting for its commit.
     pub(crate) async fn emit(&self, body: Body) {
+        self.resolve_above(&body).await;
         self.log.emit(Some(self.id.clone()), body).await;
     }
 
@@ -49,70 +67,44 @@ impl Turn {
         self.log.commit_durably(Some(self.id.clone()), body).await
     }
 
-    /// Adds the queued steering messages to the turn, between two model requests. Returns whether
-    /// there were any.
-    pub(crate) async fn take_steered(&self) -> Result<bool> {
-        let steers = |queued: &&QueuedMessage| queued.delivery == Delivery::Steer;
-        let steered: Vec<QueuedMessage> = self.log.state(|state| state.queue.iter().filter(steers).cloned().collect());
-        let any = !steered.is_empty();
-        for queued in steered {
-            self.commit(queued.message.completed()).await?;
-        }
-        Ok(any)
+    /// The amounts that the other subagents of the sessions above have used since the budget that
+    /// they share with this subagent was set.
+    pub(crate) fn used_by_siblings(&self) -> Spending {
+        let mut below = &self.log.id;
+        self.ancestors.iter().fold(Spending::default(), |used, ancestor| {
+            let others = ancestor.children.used_by_others(below).since(ancestor.used_at_budget);
+            below = &ancestor.log.id;
+            used.plus(others)
+        })
     }
 
-    /// Requests permission from the attached clients and waits for the first answer, the deadline
-    /// or a cancellation. Every outcome except an offered allow option denies the tool call.
-    /// Returns the id for the `permission.resolved` event, which the caller appends with the rule
-    /// to remember.
-    pub(crate) async fn ask(
-        &self,
-        tool_call_id: ToolCallId,
-        tool: ToolLabel,
-        content: Vec<ToolContent>,
-        options: Vec<PermissionOption>,
-        timeout: Duration,
-    ) -> (Option<PermissionId>, PermissionAnswer) {
-        let id = PermissionId::new();
-        self.wait_for_responders().await;
-        let Some(mut answered) = self.broker.ask(id.clone(), options.clone()) else {
-            let reason = Some("no connected client can answer the permission request");
-            return (None, PermissionAnswer::without_choice(PermissionOutcome::Denied, "nobody", reason));
-        };
-        let deadline_ms = now_ms() + timeout.as_millis() as u64;
-        let (permission_id, tool) = (id.clone(), Some(tool));
-        self.emit(Body::PermissionRequested { permission_id, tool_call_id, tool, content, options, deadline_ms }).await;
-        let answer = tokio::select! {
-            biased;
-            answer = &mut answered => answer.ok(),
-            () = self.cancel.cancelled() => {
-                self.broker.dismiss(&id, PermissionOutcome::Cancelled, "cancel", "the turn was cancelled");
-                answered.await.ok()
-            }
-            () = tokio::time::sleep(timeout) => {
-                self.broker.dismiss(&id, PermissionOutcome::Denied, "deadline", "no answer before the deadline");
-                answered.await.ok()
-            }
-        };
-        let disconnected = || PermissionAnswer::without_choice(PermissionOutcome::Denied, "disconnect", None);
-        (Some(id), answer.unwrap_or_else(disconnected))
+    /// Takes the queued steering messages, which the caller records.
+    pub(crate) fn steered(&self) -> Vec<QueuedMessage> {
+        (self.steered)()
     }
-}
 
-impl Turn {
-    /// Waits until a client can answer permission requests. A session that was taken a moment ago
-    /// may have clients in other processes, which attend it within [`limits::RESPONDER_WAIT`].
-    ///
-    /// [`limits::RESPONDER_WAIT`]: crate::limits::RESPONDER_WAIT
-    async fn wait_for_responders(&self) {
-        if let Some(due) = self.responders_wait_until {
-            tokio::select! {
-                biased;
-                () = self.broker.attended() => {}
-                () = self.cancel.cancelled() => {}
-                () = tokio::time::sleep_until(due) => {}
+    /// Waits for queued steering messages and takes them. Cancel-safe.
+    pub(crate) async fn wait_for_steered(&self) -> Vec<QueuedMessage> {
+        let mut head = self.log.head.subscribe();
+        loop {
+            let steered = self.steered();
+            if !steered.is_empty() {
+                return steered;
             }
+            // Cannot fail: the log holds the sender.
+            let _ = head.changed().await;
         }
+    }
+
+    /// Returns a steering message that could not be delivered to the queue.
+    pub(crate) fn put_back(&self, id: &MessageId) {
+        (self.not_delivered)(id);
+    }
+
+    /// Records a message that does not become part of the conversation.
+    pub(crate) async fn reject(&self, message: IncomingMessage, error: Error) {
+        self.emit(Body::notice(Severity::Error, "A message was rejected", error.message)).await;
+        self.emit(message.rejected()).await;
     }
 }
 
@@ -124,12 +116,14 @@ pub(crate) struct TurnEnd {
     pub seq: Seq,
     /// Total usage of the turn's model requests; `None` if there were none.
     pub usage: Option<Usage>,
+    /// Total cost of the requests whose price is known; `None` if there were none.
+    pub cost: Option<Cost>,
 }
 
 impl TurnEnd {
     /// The end of a turn that could not be recorded in the log.
     pub(super) fn lost(error: Error) -> TurnEnd {
-        TurnEnd { result: Err(error), seq: 0, usage: None }
+        TurnEnd { result: Err(error), seq: 0, usage: None, cost: None }
     }
 }
 

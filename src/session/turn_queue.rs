@@ -5,8 +5,9 @@ use std::collections::VecDeque;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::message::{IncomingMessage, QueuedMessage};
+use super::message::{IncomingMessage, QueueChange, QueuedMessage};
 use super::turn::TurnHandle;
+use crate::content::BudgetLimits;
 use crate::error::{Error, Kind, Result};
 use crate::id::{MessageId, Seq, SessionId, TurnId};
 use crate::limits;
@@ -24,8 +25,10 @@ use crate::limits;
 /// - Once `closing` is true, no turn is claimed any more.
 /// - At most [`limits::PROMPTS_WAITING_MAX`] prompts and [`limits::QUEUED_MESSAGES_MAX`] messages
 ///   wait. Dropping a waiting prompt answers it with `cancelled`.
-/// - The waiting messages are the queue in the session's state, plus `enqueuing`, minus
-///   `dequeuing`, because the state lags behind the log's queue.
+/// - The waiting messages are the queue in the session's state, plus `enqueuing`, with `changes`,
+///   minus `dequeuing`, because the state lags behind the log's queue.
+/// - A message that is delivered is in `dequeuing` before its `message.completed` event is in the
+///   log's queue. So each change of a queued message precedes its delivery, and is part of it.
 #[derive(Default)]
 pub(super) struct TurnQueue {
     turn: Option<TurnHandle>,
@@ -41,9 +44,11 @@ pub(super) struct TurnQueue {
     answered: Option<CancellationToken>,
     /// Messages whose `message.queued` event is in the log's queue and may not be in the state yet.
     enqueuing: Vec<MessageId>,
-    /// Messages whose `message.completed` event is in the log's queue while the state still lists
-    /// them as queued.
+    /// Messages that are being delivered, while the state still lists them as queued.
     dequeuing: Vec<MessageId>,
+    /// Changes of queued messages whose events are in the log's queue and may not be in the state
+    /// yet, oldest first.
+    changes: Vec<(MessageId, QueueChange)>,
 }
 
 /// The request that sent a prompt.
@@ -53,6 +58,8 @@ pub(crate) struct PromptRequest {
     pub by: String,
     /// Another process forwarded the request.
     pub forwarded: bool,
+    /// Limits of the turn.
+    pub budget: Option<BudgetLimits>,
     /// Cancelled when the client no longer wants the prompt to run.
     pub cancel: CancellationToken,
     /// Cancelled once the answer to the request is written. The next prompt's turn starts after
@@ -66,6 +73,8 @@ pub(super) struct QueuedPrompt {
     pub request: PromptRequest,
     /// The seq of the last event when the prompt was queued. Messages queued later run after it.
     pub after: Seq,
+    /// Messages queued before the prompt whose `message.queued` event was not committed yet.
+    pub after_messages: Vec<MessageId>,
     pub started: oneshot::Sender<Result<TurnHandle>>,
 }
 
@@ -108,6 +117,8 @@ impl TurnQueue {
     pub(crate) fn fail(&mut self, id: &TurnId, error: &Error) {
         self.release(id);
         self.promoting = false;
+        // The messages of the turn were not delivered.
+        self.dequeuing.clear();
         self.refuse_prompts(error);
     }
 
@@ -195,9 +206,24 @@ impl TurnQueue {
         }
     }
 
-    /// Returns whether the message queued at `seq` precedes all waiting prompts.
-    pub(crate) fn precedes_prompts(&self, seq: Seq) -> bool {
-        self.prompts.front().is_none_or(|prompt| seq <= prompt.after)
+    /// The messages that are being enqueued.
+    pub(crate) fn being_enqueued(&self) -> Vec<MessageId> {
+        self.enqueuing.clone()
+    }
+
+    /// Returns whether the queued message precedes all waiting prompts.
+    pub(crate) fn precedes_prompts(&self, queued: &QueuedMessage) -> bool {
+        let follows = |prompt: &QueuedPrompt| queued.seq <= prompt.after || prompt.after_messages.contains(&queued.message.id);
+        self.prompts.front().is_none_or(follows)
+    }
+
+    /// Returns whether the first prompt must wait for a message that is still being enqueued. If
+    /// so, the promotion stays due: `promote` is called again after [`TurnQueue::enqueued`].
+    pub(crate) fn awaits_message(&mut self) -> bool {
+        let Some(first) = self.prompts.front() else { return false };
+        let awaits = first.after_messages.iter().any(|earlier| self.enqueuing.contains(earlier));
+        self.promoting |= awaits;
+        awaits
     }
 
     /// The number of waiting messages; `queue` is the queue of the session's state.
@@ -216,16 +242,45 @@ impl TurnQueue {
         self.enqueuing.retain(|enqueuing| enqueuing != id);
     }
 
-    /// Removes the messages from `queued` whose `message.completed` event is already in the log's
-    /// queue.
-    pub(crate) fn without_dequeuing(&mut self, mut queued: Vec<IncomingMessage>) -> Vec<IncomingMessage> {
-        self.dequeuing.retain(|id| queued.iter().any(|message| message.id == *id));
-        queued.retain(|message| !self.dequeuing.contains(&message.id));
-        queued
+    /// The messages that wait for their delivery; `queue` is the queue of the session's state.
+    /// Messages that are still being enqueued are not included.
+    pub(crate) fn waiting(&mut self, queue: &[QueuedMessage]) -> Vec<QueuedMessage> {
+        self.dequeuing.retain(|id| queue.iter().any(|queued| queued.message.id == *id));
+        let mut waiting = queue.to_vec();
+        for (id, change) in &self.changes {
+            change.clone().apply(id, &mut waiting);
+        }
+        waiting.retain(|queued| !self.dequeuing.contains(&queued.message.id));
+        waiting
     }
 
-    /// Records that the `message.completed` event of a queued message is in the log's queue.
+    /// Takes the waiting messages for which `takes` is true, to deliver them.
+    pub(crate) fn take(&mut self, queue: &[QueuedMessage], takes: impl Fn(&QueuedMessage) -> bool) -> Vec<QueuedMessage> {
+        let mut taken = self.waiting(queue);
+        taken.retain(takes);
+        self.dequeuing.extend(taken.iter().map(|queued| queued.message.id.clone()));
+        taken
+    }
+
+    /// Records that a waiting message is being delivered.
     pub(crate) fn dequeuing(&mut self, id: MessageId) {
         self.dequeuing.push(id);
+    }
+
+    /// Returns a message that was taken to the waiting messages.
+    pub(crate) fn not_delivered(&mut self, id: &MessageId) {
+        self.dequeuing.retain(|dequeuing| dequeuing != id);
+    }
+
+    /// Records that the event of a change is in the log's queue.
+    pub(crate) fn changing(&mut self, id: MessageId, change: QueueChange) {
+        self.changes.push((id, change));
+    }
+
+    /// Records that the event of the oldest change of a message is committed or lost.
+    pub(crate) fn changed(&mut self, id: &MessageId) {
+        if let Some(oldest) = self.changes.iter().position(|(changed, _)| changed == id) {
+            self.changes.remove(oldest);
+        }
     }
 }

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::content::{StopReason, Usage};
+use crate::content::{Cost, StepOutcome, StopReason, Usage};
 use crate::event::{Body, Event};
 use crate::id::{Seq, TurnId};
 
@@ -38,6 +38,12 @@ pub(crate) struct TurnRecord {
     pub model: Option<Arc<str>>,
     /// Total usage of the turn's model requests; `None` before the first.
     pub usage: Option<Usage>,
+    /// Total cost of the turn's model requests; `None` if no price is known.
+    pub cost: Option<Cost>,
+    /// Number of the turn's model requests, without those that were sent again.
+    pub requests: u64,
+    /// Usage and cost of the subagents that have ended since the turn started.
+    pub children: (Usage, Cost),
     pub started_ms: u64,
     pub ended_ms: u64,
     pub first_seq: Seq,
@@ -80,12 +86,29 @@ impl TurnRecords {
                     last.error = Some(Box::new(error));
                 }
             }
-            Body::StepStarted { model, .. } => self.set_model(model, event),
-            Body::UsageUpdated { model, usage, .. } => {
+            Body::StepStarted { model, .. } => {
+                self.set_model(model, event);
+                if let Some(turn) = self.running(event) {
+                    turn.requests += 1;
+                }
+            }
+            Body::StepCompleted { outcome: StepOutcome::Retried, .. } => {
+                if let Some(turn) = self.running(event) {
+                    turn.requests = turn.requests.saturating_sub(1);
+                }
+            }
+            Body::UsageUpdated { model, usage, cost, .. } => {
                 // Older versions recorded no steps.
                 self.set_model(model, event);
                 if let Some(turn) = self.running(event) {
                     *turn.usage.get_or_insert_default() += *usage;
+                    turn.cost = Cost::sum(turn.cost, *cost);
+                }
+            }
+            Body::ChildCompleted { end, .. } => {
+                if let Some(last) = self.0.last_mut() {
+                    last.children.0 += end.usage.unwrap_or_default();
+                    last.children.1 += end.cost.unwrap_or_default();
                 }
             }
             Body::TurnCancelled {} => self.end(TurnStatus::Cancelled, event),
@@ -94,17 +117,28 @@ impl TurnRecords {
             | Body::SessionUpdated { .. }
             | Body::SessionClosed {}
             | Body::SessionDeleted {}
+            | Body::BudgetRaised { .. }
             | Body::StepCompleted { .. }
             | Body::MessageDelta { .. }
             | Body::MessageCompleted { .. }
+            | Body::MessageEdited { .. }
+            | Body::MessageRemoved { .. }
             | Body::MessageQueued { .. }
             | Body::ToolStarted { .. }
             | Body::ToolUpdated { .. }
             | Body::ToolCompleted { .. }
             | Body::PermissionRequested { .. }
             | Body::PermissionResolved { .. }
+            | Body::VerifyStarted { .. }
+            | Body::VerifyCompleted { .. }
             | Body::PlanUpdated { .. }
+            | Body::ContextPruned { .. }
+            | Body::CompactionStarted { .. }
+            | Body::CompactionCompleted { .. }
+            | Body::ChildStarted { .. }
+            | Body::HookCompleted { .. }
             | Body::ModeChanged { .. }
+            | Body::MessagesReplaced { .. }
             | Body::Notice { .. }
             | Body::Unknown(_) => {}
         }
@@ -121,6 +155,9 @@ impl TurnRecords {
             by,
             model: None,
             usage: None,
+            cost: None,
+            requests: 0,
+            children: Default::default(),
             started_ms: event.at_ms,
             ended_ms: 0,
             first_seq: event.seq,

@@ -146,9 +146,9 @@ fn merge(last: &mut Body, next: Body) -> Option<Body> {
             None
         }
         (
-            Body::ToolUpdated { tool_call_id, status: None, content },
-            Body::ToolUpdated { tool_call_id: next_id, status: None, content: Some(newer) },
-        ) if *tool_call_id == next_id => {
+            Body::ToolUpdated { tool_call_id, status: None, content, .. },
+            Body::ToolUpdated { tool_call_id: next_id, status: None, content: Some(newer), change },
+        ) if *tool_call_id == next_id && change.is_empty() => {
             *content = Some(newer);
             None
         }

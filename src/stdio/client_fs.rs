@@ -11,11 +11,14 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
 use super::barrier::AcpConnection;
+use super::client_forms;
 use super::client_requests::{ClientRequests, RequestFailure};
 use super::client_terminal;
 use crate::api::Client;
+use crate::content::{Form, FormAnswer};
 use crate::error::Kind;
 use crate::event::{Body, Severity};
+use crate::id::ToolCallId;
 use crate::limits;
 use crate::protocol::acp;
 use crate::session::SessionLog;
@@ -99,6 +102,10 @@ impl ClientAccess for AcpClient {
         );
         tracing::warn!(session = %self.requests.log.id, description, "client files are not used");
         self.requests.log.try_emit(None, Body::notice(Severity::Warning, "The client's files are not used", description));
+    }
+
+    fn fill<'a>(&'a self, form: &'a Form, call: &'a ToolCallId) -> BoxFuture<'a, Option<FormAnswer>> {
+        client_forms::fill(&self.requests, form, call).boxed()
     }
 
     fn start<'a>(&'a self, command: &'a TerminalCommand) -> BoxFuture<'a, Result<Option<Box<dyn ClientTerminal>>, String>> {

@@ -44,19 +44,19 @@ impl Feed for SessionFeed {
         Ok(())
     }
 
-    fn after(&mut self, Barrier { follow, answered, .. }: Barrier, out: &mut FrameWriter) {
+    async fn after(&mut self, Barrier { follow, answered, .. }: Barrier, out: &mut FrameWriter) {
         drop(answered);
         match follow {
             None => {}
-            Some(FollowChange::Replayed(session)) => self.start_following(session, out),
+            Some(FollowChange::Replayed(session)) => self.start_following(session, out).await,
             Some(FollowChange::After(session, seq)) => {
                 self.open_view(&session, seq, out);
-                self.start_following(session, out);
+                self.start_following(session, out).await;
             }
             Some(FollowChange::AfterIfNew(session, _)) if self.is_shown(&session) => {}
             Some(FollowChange::AfterIfNew(session, seq)) => {
                 self.open_view(&session, seq, out);
-                self.start_following(session, out);
+                self.start_following(session, out).await;
             }
             // A prompt may have reopened the session in the meantime: keep following it.
             Some(FollowChange::No(session)) if self.is_shown(&session) => {}
@@ -126,9 +126,9 @@ impl SessionFeed {
 
     /// Starts following a session: writes the available commands and the open permission requests.
     /// Called after the response that names the session.
-    fn start_following(&mut self, session: SessionId, out: &mut FrameWriter) {
+    async fn start_following(&mut self, session: SessionId, out: &mut FrameWriter) {
         let Some(view) = self.views.get_mut(&session) else { return };
-        view.send_commands(out);
+        view.send_commands(out).await;
         view.ask_open_permissions(out);
         self.waiting.push(view.moved());
     }

@@ -6,11 +6,12 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::api::{AnswerPermission, App, CallContext, Client, Method, method};
+use crate::content::ReviewAnswer;
 use crate::error::{Error, Kind};
 use crate::event::PermissionOutcome;
 use crate::id::PermissionId;
 use crate::protocol::acp;
-use crate::session::Session;
+use crate::session::{ChoiceDetails, Session};
 
 /// Passes the answers of one client to the session. Any answer other than an offered option denies
 /// the request.
@@ -20,8 +21,9 @@ pub(super) struct PermissionAnswers {
     pub session: Session,
 }
 
-/// The client's answer: an option, or the reason why the request is denied.
-type Chosen = Result<String, String>;
+/// The client's answer: an option with decisions about parts of a review, or the reason why the
+/// request is denied.
+type Chosen = Result<(String, ReviewAnswer), String>;
 
 impl PermissionAnswers {
     /// Records the client's response to the request `id`: its result or its error object.
@@ -37,7 +39,9 @@ impl PermissionAnswers {
 
     fn record_here(&self, id: &PermissionId, chosen: Chosen) {
         let (broker, by) = (&self.session.broker, &self.client.principal);
-        let recorded = chosen.and_then(|option| broker.answer(id, &option, by, None).map_err(|error| error.message));
+        let recorded = chosen.and_then(|(option, review)| {
+            broker.answer(id, &option, by, ChoiceDetails { reason: None, review }).map_err(|error| error.message)
+        });
         if let Err(reason) = recorded {
             broker.dismiss(id, PermissionOutcome::Denied, by, &reason);
         }
@@ -46,7 +50,9 @@ impl PermissionAnswers {
     async fn send(self, id: PermissionId, chosen: Chosen) {
         let reject = |reason: &str| json!({ "permissionId": id, "outcome": "reject_once", "reason": reason });
         let params = match &chosen {
-            Ok(option) => json!({ "permissionId": id, "optionId": option }),
+            Ok((option, ReviewAnswer { hunks, edits })) => {
+                json!({ "permissionId": id, "optionId": option, "hunks": hunks, "edits": edits })
+            }
             Err(reason) => reject(reason),
         };
         match self.call(params).await {
@@ -70,8 +76,11 @@ fn chosen(response: Result<Value, Value>) -> Chosen {
     let response = response.map_err(|_| "the client answered the permission request with an error")?;
     let response: acp::RequestPermissionResponse =
         serde_json::from_value(response).map_err(|error| format!("the client's answer is invalid: {error}"))?;
+    let own = response.meta.as_ref().and_then(|meta| meta.get("nuncio").cloned());
+    let review = own.map(serde_json::from_value).transpose();
+    let review: ReviewAnswer = review.map_err(|error| format!("_meta.nuncio of the client's answer: {error}"))?.unwrap_or_default();
     match response.outcome {
-        acp::RequestPermissionOutcome::Selected(selected) => Ok(selected.option_id.0.to_string()),
+        acp::RequestPermissionOutcome::Selected(selected) => Ok((selected.option_id.0.to_string(), review)),
         acp::RequestPermissionOutcome::Cancelled => Err("the permission request was dismissed".into()),
         _ => Err("the client's answer has an unknown outcome".into()),
     }

@@ -5,9 +5,9 @@ use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
-use crate::content::{Part, Role};
-use crate::context::commands::COMMANDS;
-use crate::event::{Body, Event, SessionChange, Severity};
+use crate::content::{Cost, Part, Role, ToolLabel};
+use crate::context::commands::SlashCommand;
+use crate::event::{Body, ChangedCall, Event, SessionChange, Severity};
 use crate::id::{MessageId, SessionId, ToolCallId};
 use crate::protocol::{acp, content};
 use crate::rpc::FrameWriter;
@@ -25,6 +25,8 @@ pub(crate) struct Projection {
     queued: HashSet<MessageId>,
     /// Number of bytes already sent, for each incomplete message.
     shown_bytes: HashMap<MessageId, u64>,
+    /// The cost of the session's model requests so far.
+    cost: Option<Cost>,
 }
 
 #[derive(Serialize)]
@@ -53,7 +55,12 @@ impl Projection {
         queued: HashSet<MessageId>,
     ) -> Projection {
         let notices = capabilities.session.as_ref().is_some_and(|session| session.notices.is_some());
-        Projection { session, client, notices, own_turn: false, queued, shown_bytes: HashMap::new() }
+        Projection { session, client, notices, own_turn: false, queued, shown_bytes: HashMap::new(), cost: None }
+    }
+
+    /// Sets the cost of the session, for a client that has not received all of its events.
+    pub(crate) fn set_cost(&mut self, cost: Option<Cost>) {
+        self.cost = cost;
     }
 
     /// Writes a `session/update` notification.
@@ -66,7 +73,8 @@ impl Projection {
         match &event.body {
             Body::MessageDelta { message_id, role, offset, text } => self.text(message_id, *role, *offset, text, out),
             Body::TurnStarted { by, .. } => self.own_turn = by.as_ref() == Some(&self.client),
-            Body::MessageCompleted { message_id, role: Role::User, .. } if self.own_turn && !self.queued.contains(message_id) => {}
+            Body::MessageCompleted { message_id, role: Role::User, .. }
+                if self.own_turn && event.turn_id.is_some() && !self.queued.contains(message_id) => {}
             body => self.fact(body, out),
         }
     }
@@ -75,8 +83,13 @@ impl Projection {
     /// without progress.
     pub(crate) fn replayed(&mut self, event: &Event, out: &mut FrameWriter) {
         match &event.body {
-            Body::MessageDelta { .. } | Body::Notice { .. } | Body::MessageCompleted { discarded: true, .. } => {}
-            Body::ToolUpdated { status: None, .. } => {}
+            Body::MessageDelta { .. } | Body::Notice { .. } => {}
+            Body::MessageCompleted { discarded, role, .. } if *discarded && *role != Role::User => {}
+            Body::ToolUpdated { status: None, change, .. } if change.is_empty() => {}
+            Body::UsageUpdated { cost, .. } => {
+                self.cost = Cost::sum(self.cost, *cost);
+                self.fact(&event.body, out);
+            }
             body => self.fact(body, out),
         }
     }
@@ -104,30 +117,37 @@ impl Projection {
             Role::User | Role::System => acp::SessionUpdate::UserMessageChunk(chunk),
             Role::Assistant => acp::SessionUpdate::AgentMessageChunk(chunk),
             Role::Thought => acp::SessionUpdate::AgentThoughtChunk(chunk),
+            // ACP has no such messages.
+            Role::Custom => return,
         };
         self.update(update, out);
     }
 
-    fn fact(&mut self, body: &Body, out: &mut FrameWriter) {
+    fn queue(&mut self, body: &Body) {
         match body {
             Body::MessageQueued { message_id, .. } => drop(self.queued.insert(message_id.clone())),
+            Body::MessageRemoved { message_id, .. } => drop(self.queued.remove(message_id)),
+            _ => {}
+        }
+    }
+
+    fn fact(&mut self, body: &Body, out: &mut FrameWriter) {
+        match body {
+            Body::MessageQueued { .. } | Body::MessageRemoved { .. } => self.queue(body),
             Body::MessageCompleted { message_id, role, parts, .. } => self.completed(message_id, *role, parts, out),
-            Body::ToolStarted { tool_call_id, name, title, kind, input, locations, .. } => {
-                let id = acp::ToolCallId::new(tool_call_id.as_str());
-                let call = acp::ToolCall::new(id, title.clone())
-                    .name(name.clone())
-                    .kind(content::tool_kind(*kind))
-                    .locations(locations.iter().map(content::location).collect::<Vec<_>>())
-                    .raw_input(input.clone());
-                let status = acp::ToolCallStatus::Pending;
-                self.update(PendingToolCall { update: acp::SessionUpdate::ToolCall(call), status }, out);
-            }
-            Body::ToolUpdated { tool_call_id, status, content } => {
+            Body::ToolStarted { .. } => self.tool_started(body, out),
+            Body::ToolUpdated { tool_call_id, status, content, change } => {
+                let locations = change.locations.as_ref().map(|all| all.iter().map(content::location).collect::<Vec<_>>());
                 let fields = acp::ToolCallUpdateFields::new()
                     .status(status.map(content::tool_status))
-                    .content(content.as_ref().map(|content| content::tool_contents(content, &self.client)));
+                    .content(content.as_ref().map(|content| content::tool_contents(content, &self.client)))
+                    .title(change.title.clone())
+                    .kind(change.kind.map(content::tool_kind))
+                    .raw_input(change.input.clone())
+                    .locations(locations);
                 self.tool(tool_call_id, fields, out);
             }
+            Body::HookCompleted { tool_call_id: Some(id), changed: Some(changed), .. } => self.changed(id, changed, out),
             Body::ToolCompleted { tool_call_id, status, content, locations, details, .. } => {
                 let locations: Vec<_> = locations.iter().map(content::location).collect();
                 let fields = acp::ToolCallUpdateFields::new()
@@ -141,27 +161,26 @@ impl Projection {
                 let plan = acp::Plan::new(entries.iter().map(content::plan_entry).collect());
                 self.update(acp::SessionUpdate::Plan(plan), out);
             }
-            Body::UsageUpdated { context_tokens, context_window, .. } => {
-                self.update(acp::SessionUpdate::UsageUpdate(acp::UsageUpdate::new(*context_tokens, *context_window)), out);
-            }
+            Body::UsageUpdated { context_tokens, context_window, .. } => self.usage(*context_tokens, *context_window, out),
             Body::ModeChanged { mode } => {
                 self.update(acp::SessionUpdate::CurrentModeUpdate(acp::CurrentModeUpdate::new(mode.to_string())), out);
             }
             Body::SessionCreated { change, .. } | Body::SessionUpdated { change } => self.information(change, out),
-            Body::Notice { severity, title, description, .. } if self.notices => {
-                let severity = match severity {
-                    Severity::Info => acp::NoticeSeverity::Info,
-                    Severity::Warning => acp::NoticeSeverity::Warning,
-                    Severity::Error => acp::NoticeSeverity::Error,
-                };
-                let notice = acp::Notice::new(severity, title.clone()).description(description.clone());
+            Body::Notice { severity, title, description, .. } if self.notices && !body.is_context() => {
+                let notice = acp::Notice::new(notice_severity(*severity), title.clone()).description(description.clone());
                 self.update(acp::SessionUpdate::Notice(notice), out);
             }
-            Body::Notice { .. }
+            Body::MessagesReplaced { .. }
+            | Body::Notice { .. }
+            | Body::VerifyStarted { .. }
+            | Body::VerifyCompleted { .. }
+            | Body::HookCompleted { .. }
             | Body::Unknown(_)
             | Body::MessageDelta { .. }
             | Body::SessionClosed {}
             | Body::SessionDeleted {}
+            | Body::BudgetRaised { .. }
+            | Body::MessageEdited { .. }
             | Body::TurnStarted { .. }
             | Body::TurnCompleted { .. }
             | Body::TurnFailed { .. }
@@ -169,9 +188,47 @@ impl Projection {
             | Body::TurnInterrupted {}
             | Body::StepStarted { .. }
             | Body::StepCompleted { .. }
+            | Body::ContextPruned { .. }
+            | Body::CompactionStarted { .. }
+            | Body::CompactionCompleted { .. }
+            | Body::ChildStarted { .. }
+            | Body::ChildCompleted { .. }
             | Body::PermissionRequested { .. }
             | Body::PermissionResolved { .. } => {}
         }
+    }
+
+    fn tool_started(&self, body: &Body, out: &mut FrameWriter) {
+        let Body::ToolStarted { tool_call_id, name, title, kind, input, locations, .. } = body else { return };
+        let id = acp::ToolCallId::new(tool_call_id.as_str());
+        let call = acp::ToolCall::new(id, title.clone())
+            .name(name.clone())
+            .kind(content::tool_kind(*kind))
+            .locations(locations.iter().map(content::location).collect::<Vec<_>>())
+            .raw_input(input.clone());
+        let status = acp::ToolCallStatus::Pending;
+        self.update(PendingToolCall { update: acp::SessionUpdate::ToolCall(call), status }, out);
+    }
+
+    /// Writes the use of the context window, and the cost of the session.
+    fn usage(&self, context_tokens: u64, context_window: u64, out: &mut FrameWriter) {
+        let cost = self.cost.map(|cost| acp::Cost::new(cost.dollars(), "USD"));
+        let usage = acp::UsageUpdate::new(context_tokens, context_window).cost(cost);
+        self.update(acp::SessionUpdate::UsageUpdate(usage), out);
+    }
+
+    /// Writes a permission request without a tool call as a pending tool call, because ACP clients
+    /// show requests with their tool call.
+    pub(crate) fn question(&self, id: &ToolCallId, label: &ToolLabel, out: &mut FrameWriter) {
+        let call = acp::ToolCall::new(acp::ToolCallId::new(id.as_str()), label.title.clone()).kind(acp::ToolKind::Other);
+        let status = acp::ToolCallStatus::Pending;
+        self.update(PendingToolCall { update: acp::SessionUpdate::ToolCall(call), status }, out);
+    }
+
+    /// Writes the end of a request that [`Projection::question`] has written.
+    pub(crate) fn question_ended(&self, id: &ToolCallId, allowed: bool, out: &mut FrameWriter) {
+        let status = if allowed { acp::ToolCallStatus::Completed } else { acp::ToolCallStatus::Failed };
+        self.tool(id, acp::ToolCallUpdateFields::new().status(status), out);
     }
 
     fn completed(&mut self, id: &MessageId, role: Role, parts: &[Part], out: &mut FrameWriter) {
@@ -192,17 +249,34 @@ impl Projection {
         }
     }
 
+    fn changed(&self, id: &ToolCallId, changed: &ChangedCall, out: &mut FrameWriter) {
+        let fields = acp::ToolCallUpdateFields::new()
+            .title(changed.title.clone())
+            .locations(changed.locations.iter().map(content::location).collect::<Vec<_>>())
+            .raw_input(changed.input.clone());
+        self.tool(id, fields, out);
+    }
+
     fn tool(&self, id: &ToolCallId, fields: acp::ToolCallUpdateFields, out: &mut FrameWriter) {
         let update = acp::ToolCallUpdate::new(acp::ToolCallId::new(id.as_str()), fields);
         self.update(acp::SessionUpdate::ToolCallUpdate(update), out);
     }
 }
 
+fn notice_severity(severity: Severity) -> acp::NoticeSeverity {
+    match severity {
+        Severity::Info => acp::NoticeSeverity::Info,
+        Severity::Warning => acp::NoticeSeverity::Warning,
+        Severity::Error => acp::NoticeSeverity::Error,
+    }
+}
+
 /// Returns the update that lists the commands that a user can enter.
-pub(crate) fn available_commands() -> acp::SessionUpdate {
-    let commands = COMMANDS.iter().map(|command| {
-        let input = acp::AvailableCommandInput::Unstructured(acp::UnstructuredCommandInput::new(command.hint));
-        acp::AvailableCommand::new(command.name, command.description).input(input)
+pub(crate) fn available_commands(commands: &[SlashCommand]) -> acp::SessionUpdate {
+    let commands = commands.iter().map(|command| {
+        let hint = Some(command.hint.clone()).filter(|hint| !hint.is_empty());
+        let input = hint.map(|hint| acp::AvailableCommandInput::Unstructured(acp::UnstructuredCommandInput::new(hint)));
+        acp::AvailableCommand::new(command.name.clone(), command.description.clone()).input(input)
     });
     acp::SessionUpdate::AvailableCommandsUpdate(acp::AvailableCommandsUpdate::new(commands.collect()))
 }

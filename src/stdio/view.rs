@@ -1,16 +1,18 @@
 //! A session that the client follows: a cursor in its log, and the permission requests that the
 //! client has not answered.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use serde_json::json;
 
 use super::permission::PermissionAnswers;
 use super::project::{self, Projection};
 use crate::api::{App, Client};
-use crate::content::{PermissionOption, ToolContent};
+use crate::content::{PermissionOption, ReviewOffer, ToolContent, ToolLabel};
+use crate::context::commands::SlashCommand;
 use crate::event::{Body, Event};
 use crate::id::{PermissionId, Seq, SessionId, ToolCallId};
 use crate::limits;
@@ -30,6 +32,10 @@ pub(crate) struct View {
     client: Arc<Client>,
     /// Permission requests that were sent to the client and have no answer.
     asked: HashMap<PermissionId, Id>,
+    /// Permission requests without a tool call, which were sent as one.
+    questions: HashSet<PermissionId>,
+    /// The commands that were sent to the client.
+    commands: Option<Vec<SlashCommand>>,
 }
 
 impl View {
@@ -41,6 +47,8 @@ impl View {
             follow: session.log.follow(after),
             projection: Projection::new(session.log.id.clone(), client.id.clone(), &client.capabilities(), queued),
             asked: HashMap::new(),
+            questions: HashSet::new(),
+            commands: None,
             session,
             app,
             client,
@@ -90,9 +98,13 @@ impl View {
         .boxed()
     }
 
-    /// Writes the available commands.
-    pub(crate) fn send_commands(&mut self, out: &mut FrameWriter) {
-        self.projection.update(project::available_commands(), out);
+    /// Writes the available commands if they differ from those written before.
+    pub(crate) async fn send_commands(&mut self, out: &mut FrameWriter) {
+        let commands = self.session.commands().await;
+        if self.commands.as_ref() != Some(&commands) {
+            self.projection.update(project::available_commands(&commands), out);
+            self.commands = Some(commands);
+        }
     }
 
     /// Writes a page of history with completed messages. Returns false after the last page, once
@@ -132,7 +144,8 @@ impl View {
         let cursor = self.cursor();
         let open = self.session.log.state(|state| state.open_permissions.clone());
         for open in open.into_iter().filter(|open| open.seq <= cursor) {
-            self.ask(open.id, open.tool_call_id, &open.content, &open.options, out);
+            let options = (open.options.as_slice(), open.review.as_ref());
+            self.ask(open.id, open.tool_call_id, open.label.as_ref(), &open.content, options, out);
         }
     }
 
@@ -160,13 +173,21 @@ impl View {
 
     async fn event(&mut self, event: &Event, out: &mut FrameWriter) {
         match &event.body {
-            Body::PermissionRequested { permission_id, tool_call_id, content, options, .. } => {
-                self.ask(permission_id.clone(), tool_call_id.clone(), content, options, out);
+            Body::PermissionRequested { permission_id, tool_call_id, tool, content, options, review, .. } => {
+                let options = (options.as_slice(), review.as_ref());
+                self.ask(permission_id.clone(), tool_call_id.clone(), tool.as_ref(), content, options, out);
             }
-            Body::PermissionResolved { permission_id: Some(id), .. } => {
+            Body::PermissionResolved { permission_id: Some(id), tool_call_id, outcome, .. } => {
+                if self.questions.remove(id) {
+                    self.projection.question_ended(tool_call_id, outcome.allows(), out);
+                }
                 if let Some(request) = self.asked.remove(id) {
                     out.cancel_request(&request);
                 }
+            }
+            Body::UsageUpdated { .. } => {
+                self.projection.set_cost(self.session.log.state(|state| state.cost));
+                self.projection.shown(event, out);
             }
             Body::ModeChanged { .. } => {
                 self.projection.shown(event, out);
@@ -177,6 +198,11 @@ impl View {
                 if change.model.is_some() || change.thinking.is_some() {
                     self.options(out).await;
                 }
+            }
+            // The first request follows the start of the MCP servers, whose prompts are commands.
+            Body::TurnStarted { .. } | Body::StepStarted { step: 1, .. } => {
+                self.projection.shown(event, out);
+                self.send_commands(out).await;
             }
             _ => self.projection.shown(event, out),
         }
@@ -191,8 +217,9 @@ impl View {
         &mut self,
         id: PermissionId,
         tool_call: ToolCallId,
+        label: Option<&ToolLabel>,
         shown: &[ToolContent],
-        options: &[PermissionOption],
+        (options, review): (&[PermissionOption], Option<&ReviewOffer>),
         out: &mut FrameWriter,
     ) {
         if !self.session.is_waiting_for(&id) || self.asked.contains_key(&id) {
@@ -202,19 +229,29 @@ impl View {
         let mut fields = acp::ToolCallUpdateFields::new()
             .status(acp::ToolCallStatus::Pending)
             .content((!shown.is_empty()).then(|| content::tool_contents(shown, &self.client.id)));
-        self.session.log.state(|state| {
+        let has_call = self.session.log.state(|state| {
             if let Some(open) = state.open_tools.iter().find(|open| open.id == tool_call) {
                 fields.title = Some(open.label.title.clone());
                 fields.kind = Some(content::tool_kind(open.kind));
                 fields.locations = Some(open.locations.iter().map(content::location).collect());
                 fields.raw_input = Some(open.input.clone());
             }
+            fields.title.is_some() || state.history.call_started(&tool_call).is_some()
         });
+        // The title of a call of a subagent names the subagent.
+        fields.title = label.map(|label| label.title.clone()).or(fields.title);
+        if let (false, Some(label)) = (has_call, label) {
+            fields.kind = Some(acp::ToolKind::Other);
+            self.projection.question(&tool_call, label, out);
+            self.questions.insert(id.clone());
+        }
+        let meta = review.map(|review| acp::Meta::from_iter([("nuncio".to_owned(), json!({ "review": review }))]));
         let params = acp::RequestPermissionRequest::new(
             acp::SessionId::new(self.session.log.id.as_str()),
             acp::ToolCallUpdate::new(acp::ToolCallId::new(tool_call.as_str()), fields),
             options.iter().map(content::permission_option).collect(),
-        );
+        )
+        .meta(meta);
         let answers = PermissionAnswers { app: self.app.clone(), client: self.client.clone(), session: self.session.clone() };
         let permission = id.clone();
         let record = Box::new(move |answer| answers.record(&permission, answer));

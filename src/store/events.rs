@@ -194,6 +194,10 @@ fn append_to(db: &Connection, append: &Append) -> rusqlite::Result<bool> {
     }
     for event in &append.events {
         insert_event(db, append.key, event)?;
+        if let Body::SessionCreated { parent: Some(parent), .. } = &event.body {
+            db.prepare_cached("UPDATE sessions SET parent = ?1 WHERE key = ?2")?
+                .execute(params![parent.session_id.as_str(), append.key])?;
+        }
         if let Body::SessionCreated { change, .. } | Body::SessionUpdated { change } = &event.body {
             let directories = change.additional_directories.as_ref().map(|list| serde_json::json!(list).to_string());
             db.prepare_cached(

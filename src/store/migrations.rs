@@ -50,6 +50,27 @@ const STEPS: &[&str] = &[
     ALTER TABLE sessions ADD COLUMN summary TEXT;
     CREATE INDEX sessions_waiting ON sessions (key) WHERE waiting > 0;
 ",
+    "
+    ALTER TABLE sessions ADD COLUMN parent TEXT;
+    CREATE INDEX sessions_children ON sessions (parent) WHERE parent IS NOT NULL;
+",
+    "
+    CREATE TABLE workspaces (
+        id          TEXT PRIMARY KEY,
+        name        TEXT NOT NULL,
+        repository  TEXT NOT NULL,
+        path        TEXT NOT NULL,
+        branch      TEXT,
+        made_branch INTEGER NOT NULL,
+        base        TEXT,
+        base_commit TEXT,
+        state       TEXT NOT NULL,
+        created_ms  INTEGER NOT NULL
+    ) WITHOUT ROWID;
+",
+    "
+    ALTER TABLE workspaces ADD COLUMN metadata TEXT NOT NULL DEFAULT '{}';
+",
 ];
 
 /// Returns whether a newer version of nuncio created these tables.

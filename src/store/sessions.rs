@@ -28,6 +28,8 @@ pub(crate) struct SessionRow {
     pub created_ms: u64,
     pub updated_ms: u64,
     pub activity: ActivityColumns,
+    /// The session whose tool call created this one.
+    pub parent: Option<SessionId>,
 }
 
 /// A page of sessions, most recently updated first. `next` is the position from which the following
@@ -37,7 +39,7 @@ pub(crate) struct SessionPage {
     pub next: Option<(u64, i64)>,
 }
 
-const COLUMNS: &str = "key, id, generation, head, cwd, directories, title, created_ms, updated_ms, turn, waiting, summary";
+const COLUMNS: &str = "key, id, generation, head, cwd, directories, title, created_ms, updated_ms, turn, waiting, summary, parent";
 
 fn session(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
     let directories: String = row.get(5)?;
@@ -56,6 +58,7 @@ fn session(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
             waiting: row.get::<_, i64>(10)? as usize,
             summary: row.get(11)?,
         },
+        parent: row.get::<_, Option<String>>(12)?.map(SessionId::from),
     })
 }
 
@@ -84,6 +87,7 @@ impl Store {
                 created_ms: at_ms,
                 updated_ms: at_ms,
                 activity: ActivityColumns::default(),
+                parent: None,
             })
         })
     }
@@ -182,17 +186,49 @@ impl Store {
         })
     }
 
+    /// Lists up to `limit` child sessions of a session, oldest first.
+    pub(crate) fn children(&self, parent: &SessionId, limit: usize) -> Result<Vec<SessionRow>> {
+        self.with("listing sessions of", |db| {
+            let mut select = db.prepare_cached(&format!(
+                "SELECT {COLUMNS} FROM sessions INDEXED BY sessions_children WHERE parent = ?1 AND head > 0 ORDER BY key LIMIT ?2"
+            ))?;
+            let rows = select.query_map(params![parent.as_str(), limit as i64], session)?;
+            rows.collect()
+        })
+    }
+
+    /// Lists up to `limit` sessions with a directory that is `directory` or below it, most recently
+    /// updated first.
+    pub(crate) fn sessions_in(&self, directory: &Path, limit: usize) -> Result<Vec<SessionRow>> {
+        self.with("listing sessions of", |db| {
+            let mut select = db.prepare_cached(&format!(
+                "SELECT {COLUMNS} FROM sessions WHERE head > 0 AND (instr(cwd || '/', ?1 || '/') = 1 OR EXISTS ( \
+                   SELECT 1 FROM json_each(directories) WHERE instr(value || '/', ?1 || '/') = 1)) \
+                 ORDER BY updated_ms DESC LIMIT ?2"
+            ))?;
+            let rows = select.query_map(params![directory.to_string_lossy(), limit as i64], session)?;
+            rows.collect()
+        })
+    }
+
     /// Lists up to `limit` sessions that have events, after position `after`, most recently updated
-    /// first; with `cwd`, only sessions in that directory.
-    pub(crate) fn sessions(&self, cwd: Option<&Path>, after: Option<(u64, i64)>, limit: usize) -> Result<SessionPage> {
+    /// first; with `cwd`, only sessions in that directory. Child sessions are listed only if
+    /// `children` is true.
+    pub(crate) fn sessions(
+        &self,
+        cwd: Option<&Path>,
+        children: bool,
+        after: Option<(u64, i64)>,
+        limit: usize,
+    ) -> Result<SessionPage> {
         let (updated_ms, key) = after.unwrap_or((i64::MAX as u64, i64::MAX));
         let mut sessions: Vec<SessionRow> = self.with("listing sessions of", |db| {
             let mut select = db.prepare_cached(&format!(
-                "SELECT {COLUMNS} FROM sessions WHERE head > 0 AND (updated_ms, key) < (?1, ?2) AND (?3 IS NULL OR cwd = ?3) \
+                "SELECT {COLUMNS} FROM sessions WHERE head > 0 AND (updated_ms, key) < (?1, ?2) AND (?3 IS NULL OR cwd = ?3) AND (?5 OR parent IS NULL) \
                  ORDER BY updated_ms DESC, key DESC LIMIT ?4"
             ))?;
             let cwd = cwd.map(|cwd| cwd.to_string_lossy());
-            let rows = select.query_map(params![updated_ms as i64, key, cwd, limit as i64 + 1], session)?;
+            let rows = select.query_map(params![updated_ms as i64, key, cwd, limit as i64 + 1, children], session)?;
             rows.collect()
         })?;
         let more = sessions.len() > limit;

@@ -14,6 +14,8 @@ const SIDE_BYTES: usize = limits::BASH_MODEL_BYTES_MAX / 2;
 /// Captures output while a command runs, in bounded memory.
 pub(crate) struct Capture {
     path: PathBuf,
+    /// Size of the output from which on it is written to the file, in bytes.
+    saved_above: usize,
     file: Option<File>,
     /// The error from writing the file.
     failed: Option<String>,
@@ -35,14 +37,20 @@ pub(crate) struct CapturedOutput {
     pub text: String,
     /// True if `text` is not the whole output.
     pub truncated: bool,
-    /// The file with the whole output, if it was truncated.
+    /// The file with the whole output, if it was truncated or the capture saves all output.
     pub artifact: Option<PathBuf>,
 }
 
 impl Capture {
     /// Creates a capture. Output that is too long for the model is also written to `path`.
     pub(crate) fn new(path: PathBuf) -> Capture {
-        Capture { path, file: None, failed: None, head: Vec::new(), tail: Vec::new(), total: 0, has_new_output: false }
+        let saved_above = limits::BASH_MODEL_BYTES_MAX;
+        Capture { path, saved_above, file: None, failed: None, head: Vec::new(), tail: Vec::new(), total: 0, has_new_output: false }
+    }
+
+    /// Creates a capture that writes all output to `path`.
+    pub(crate) fn saved(path: PathBuf) -> Capture {
+        Capture { saved_above: 0, ..Capture::new(path) }
     }
 
     /// Adds output.
@@ -57,7 +65,7 @@ impl Capture {
         if self.tail.len() > 4 * SIDE_BYTES {
             self.tail.drain(..self.tail.len() - SIDE_BYTES - 1);
         }
-        if self.total > limits::BASH_MODEL_BYTES_MAX
+        if self.total > self.saved_above
             && before < limits::BASH_OUTPUT_BYTES_MAX
             && let Err(error) = self.save(bytes, before).await
         {
@@ -110,7 +118,7 @@ impl Capture {
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
-        let artifact = (truncated && self.failed.is_none()).then_some(self.path);
+        let artifact = (self.file.is_some() && self.failed.is_none()).then_some(self.path);
         CapturedOutput { text, truncated, artifact }
     }
 

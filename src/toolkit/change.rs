@@ -7,7 +7,9 @@ use super::client_copy::{ClientCopy, editors_preserve, is_same_or_formatted, wit
 use super::context::ToolContext;
 use super::files_seen::FileState;
 use super::output::{ToolError, ToolOutput};
+use super::shown_change::shown;
 use super::text::Encoding;
+use super::turn_changes::TurnFile;
 use crate::content::{Location, ToolContent};
 use crate::limits;
 use crate::patch::{self, Diff, Side};
@@ -82,7 +84,10 @@ pub(crate) async fn run<D: Send + 'static>(
         .write_blocking(move || {
             let _locks = locks;
             let ChangePlan { changes, text, details } = plan(&inner)?;
+            let touched = touched(&changes, &inner)?;
             commit(&changes, &inner)?;
+            inner.changes.record(touched);
+            refresh(&inner);
             let (content, locations) = (changes.iter().map(PlannedChange::content), changes.iter().map(PlannedChange::location));
             Ok(ToolOutput { content: content.collect(), locations: locations.collect(), ..ToolOutput::text(text, details) })
         })
@@ -203,6 +208,86 @@ fn commit_by_us(changes: &[&PlannedChange], context: &ToolContext) -> Result<(),
     workspace::commit(&files).map_err(|failed| not_changed(failed, context))
 }
 
+/// Returns the files that `changes` touch, with their current content. Returns nothing if the
+/// turn's changes are not reviewed. Fails if a file cannot be read, because a review could not
+/// restore it.
+fn touched(changes: &[PlannedChange], context: &ToolContext) -> Result<Vec<TurnFile>, ToolError> {
+    let mut touched = Vec::new();
+    for change in changes.iter().filter(|_| context.changes.keeps_content()) {
+        let replaced = match &change.from {
+            Some((from, _)) => {
+                touched.push(TurnFile::new(from, change.old.bytes.clone()));
+                on_disk(&change.resolved, context)?
+            }
+            None => change.old.bytes.clone(),
+        };
+        touched.push(TurnFile::new(&change.resolved, replaced));
+    }
+    Ok(touched)
+}
+
+/// Reads the current content of the files that the turn changed and that differ since they were
+/// read. Blocks the thread.
+pub(crate) fn refresh(context: &ToolContext) {
+    for (resolved, known) in context.changes.recorded() {
+        // The state is read first, so that a concurrent change is detected later.
+        let state = FileState::of(&resolved.real, None);
+        // Unsaved changes in a client leave the file on disk as it is.
+        if known == Some(state) && context.client_of(&resolved).is_none() {
+            continue;
+        }
+        // A file that cannot be read any more counts as a file that another program changed.
+        if let Ok(now) = current(&resolved, context) {
+            context.changes.set_after(&resolved.real, now.bytes, state);
+        }
+    }
+}
+
+/// A file with its expected content and the content that replaces it (`None`: no file).
+pub(crate) struct Replacement {
+    pub file: TurnFile,
+    pub new: Option<Vec<u8>>,
+}
+
+/// Replaces the content of files, all or none of those that still have the content
+/// `file.after`. Returns the files that were not changed, each with the reason.
+pub(crate) async fn replace(context: &ToolContext, files: Vec<Replacement>) -> Vec<(ResolvedPath, String)> {
+    let mut reals: Vec<_> = files.iter().map(|file| file.file.resolved.real.clone()).collect();
+    reals.sort();
+    let mut locks = Vec::new();
+    for real in &reals {
+        locks.push(context.files.lock(real).await);
+    }
+    let inner = context.clone();
+    let all: Vec<ResolvedPath> = files.iter().map(|file| file.file.resolved.clone()).collect();
+    let replaced = context.write_blocking(move || {
+        let _locks = locks;
+        Ok(replace_now(&inner, files))
+    });
+    replaced.await.unwrap_or_else(|error| all.into_iter().map(|file| (file, error.0.clone())).collect())
+}
+
+fn replace_now(context: &ToolContext, files: Vec<Replacement>) -> Vec<(ResolvedPath, String)> {
+    let (mut kept, mut changes, mut done) = (Vec::new(), Vec::new(), Vec::new());
+    for Replacement { file, new } in files {
+        match current(&file.resolved, context) {
+            Ok(now) if now.bytes != file.after => kept.push((file.resolved, "it was changed by another program".to_owned())),
+            Ok(now) => {
+                // The user sees this content in the review, so the session may replace it.
+                context.files.note(&file.resolved.real, now.client_copy.unsaved());
+                changes.push(PlannedChange::new(file.resolved.clone(), context, now, new));
+                done.push(file);
+            }
+            Err(error) => kept.push((file.resolved, error.0)),
+        }
+    }
+    match commit(&changes, context) {
+        Ok(()) => changes.iter().zip(&done).for_each(|(change, file)| file.restored(change.new.is_some())),
+        Err(error) => kept.extend(done.into_iter().map(|file| (file.resolved, error.0.clone()))),
+    }
+    kept
+}
+
 fn not_changed(failed: NotChanged, context: &ToolContext) -> ToolError {
     let all = if failed.left.is_empty() { "; nothing was changed" } else { "" };
     let mut error = context.failed("writing", &failed.real, format!("{}{all}", failed.error));
@@ -276,23 +361,9 @@ impl PlannedChange {
         done
     }
 
-    /// Returns the change in the form shown to users. Content that is too large or not text is only
-    /// described.
+    /// Returns the change in the form shown to users.
     fn content(&self) -> ToolContent {
-        let text = |bytes: &[u8]| {
-            let short = bytes.len() <= limits::DIFF_TEXT_BYTES_MAX;
-            short.then(|| std::str::from_utf8(bytes).ok().map(str::to_owned)).flatten()
-        };
-        let (old, new) = (self.old.bytes.as_deref().map(text), self.new.as_deref().map_or(Some(String::new()), text));
-        let path = self.resolved.path.clone();
-        match (old, new) {
-            (None, Some(new_text)) => ToolContent::Diff { path, old_text: None, new_text },
-            (Some(Some(old)), Some(new_text)) => ToolContent::Diff { path, old_text: Some(old), new_text },
-            _ => {
-                let bytes = self.new.as_ref().or(self.old.bytes.as_ref()).map_or(0, Vec::len);
-                ToolContent::text(format!("{}: {bytes} bytes, too large to show or not text", self.shown))
-            }
-        }
+        shown(&self.resolved.path, &self.shown, self.old.bytes.as_deref(), self.new.as_deref())
     }
 
     /// The unified diff of the change.

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use futures_util::future::BoxFuture;
 
-use crate::content::ToolContent;
+use crate::content::{Form, FormAnswer, ToolContent};
+use crate::id::ToolCallId;
 
 /// A client's files and terminals. Each call has a timeout. If the client lacks the capability or
 /// does not answer in time, the caller uses the local disk or process.
@@ -34,6 +35,10 @@ pub trait ClientAccess: Send + Sync {
     /// Marks a pending write as completed, because the file has the requested content although the
     /// client did not answer.
     fn has_written(&self, path: &Path);
+
+    /// Asks the user to fill in a form, during this tool call. Waits without a time limit. Returns
+    /// `None` if the client cannot show forms.
+    fn fill<'a>(&'a self, form: &'a Form, call: &'a ToolCallId) -> BoxFuture<'a, Option<FormAnswer>>;
 
     /// Starts a command in a client terminal. Returns `None`, without starting the command, if the
     /// client has no terminals. Returns an error if the client did not answer; in this case the

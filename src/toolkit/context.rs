@@ -6,21 +6,21 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+use super::call_requests::CallRequests;
+use super::check_settings::CheckSettings;
 use super::client::ClientAccess;
 use super::files_seen::FilesSeen;
-use super::output::ToolError;
+use super::output::{Progress, ToolError};
 use super::shell::{CommandStart, Shell};
-use crate::content::ToolContent;
+use super::subagents::Subagents;
+use super::turn_changes::TurnChanges;
+use crate::config::SessionVariables;
 use crate::id::ToolCallId;
 use crate::limits;
 use crate::lsp::{LanguageConfig, Languages, Servers};
 use crate::process::{ProcessLauncher, Sandbox};
 use crate::web::{Address, HttpClients};
 use crate::workspace::{PathFilter, Walk, Workspace};
-
-/// Receives the content that a running call shows; each update replaces the previous one. Must not
-/// block.
-pub(crate) type Progress = Arc<dyn Fn(Vec<ToolContent>) + Send + Sync>;
 
 /// Returns whether a call may follow a redirect to an address.
 pub(crate) type RedirectPolicy = Arc<dyn Fn(&Address) -> bool + Send + Sync>;
@@ -61,6 +61,19 @@ pub struct ToolContext {
     pub client_terminal: bool,
     /// The sandbox of the call's commands.
     pub sandbox: Option<Sandbox>,
+    /// The project's check commands.
+    pub checks: CheckSettings,
+    /// The files that the turn changed.
+    pub changes: Arc<TurnChanges>,
+    /// Number of sessions above the call's session, including those of the processes that started
+    /// nuncio.
+    pub depth: u32,
+    /// The environment variables of commands, with which they find the session.
+    pub variables: Arc<SessionVariables>,
+    /// Starts subagents; `None` outside of a session.
+    pub subagents: Option<Subagents>,
+    /// Passes requests of the running call to the user and to the model.
+    pub requests: Option<CallRequests>,
 }
 
 impl ToolContext {
@@ -86,6 +99,12 @@ impl ToolContext {
             client_roots: Arc::new([]),
             client_terminal: false,
             sandbox: None,
+            checks: CheckSettings::default(),
+            changes: Arc::default(),
+            depth: 0,
+            variables: Arc::default(),
+            subagents: None,
+            requests: None,
         }
     }
 

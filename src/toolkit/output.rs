@@ -1,11 +1,16 @@
 //! The result of a tool call: an output or an error.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::content::{Location, Part, PlanEntry, ToolContent};
+
+/// Receives the content that a running call shows; each update replaces the previous one. Must not
+/// block.
+pub(crate) type Progress = Arc<dyn Fn(Vec<ToolContent>) + Send + Sync>;
 
 /// The result of a call.
 #[derive(Clone, Debug, Default, PartialEq)]

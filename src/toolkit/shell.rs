@@ -34,6 +34,10 @@ pub struct CommandStart {
 /// Variables that every shell sets when it starts, so they are not carried over.
 const SET_BY_SHELL: [&str; 5] = ["PWD", "OLDPWD", "SHLVL", "_", "TMPDIR"];
 
+/// Environment variables that keep programs from waiting for a user at a terminal.
+pub(crate) const NON_INTERACTIVE: [(&str, &str); 4] =
+    [("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0"), ("TERM", "dumb")];
+
 const TEMP: &str = "temp-";
 
 impl Shell {

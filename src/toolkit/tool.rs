@@ -36,6 +36,11 @@ pub(crate) trait Tool: Send + Sync + 'static {
     /// results are processed.
     const PROPERTIES: ToolProperties = ToolProperties::NONE;
 
+    /// Completes the input with what the call uses by default, before everything else.
+    fn complete(&self, _input: &mut Self::Input, _context: &ToolContext) -> Result<(), ToolError> {
+        Ok(())
+    }
+
     /// The title of a call for users, in one line.
     fn title(&self, input: &Self::Input, workspace: &Workspace) -> String;
 
@@ -76,11 +81,14 @@ pub struct ToolProperties {
     /// True if the results of a writing call reveal content of its files. Permission rules for
     /// reading then apply too.
     pub shows_content: bool,
+    /// True if calls run any command. Permission rules for `bash` then apply too.
+    pub runs_commands: bool,
 }
 
 impl ToolProperties {
     /// All properties are false.
-    pub(crate) const NONE: ToolProperties = ToolProperties { lists_files: false, edits_files: false, shows_content: false };
+    pub(crate) const NONE: ToolProperties =
+        ToolProperties { lists_files: false, edits_files: false, shows_content: false, runs_commands: false };
 }
 
 /// A tool whose input type is erased. See [`Tool`].
@@ -112,6 +120,9 @@ pub struct PreparedCall {
     pub access: Access,
     /// The resolved paths of `access`, in the same order, for the permission check.
     pub resolved: Vec<ResolvedPath>,
+    /// The tool that prepared the call and its input, if the model called it through another tool
+    /// or by another name. Hooks receive this input.
+    pub target: Option<(Arc<dyn AnyTool>, Value)>,
     call: Box<dyn AnyCall>,
 }
 
@@ -127,8 +138,8 @@ impl PreparedCall {
         call: Box<dyn AnyCall>,
     ) -> PreparedCall {
         let resolved = access.paths.iter().map(|path| workspace.resolve(path)).collect();
-        let properties = ToolProperties::NONE;
-        PreparedCall { name: name.into(), kind, properties, title, locations: Vec::new(), access, resolved, call }
+        let (properties, locations) = (ToolProperties::NONE, Vec::new());
+        PreparedCall { name: name.into(), kind, properties, title, locations, access, resolved, target: None, call }
     }
 
     /// See [`Tool::preview`].
@@ -186,7 +197,7 @@ struct Entry<T> {
 }
 
 /// The JSON schema of a serialized `S`, without references.
-fn schema_of<S: JsonSchema>() -> Value {
+pub(crate) fn schema_of<S: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().for_serialize().with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
@@ -198,7 +209,14 @@ fn schema_of<S: JsonSchema>() -> Value {
 
 /// Wraps `tool` for a table of tools.
 pub(crate) fn entry<T: Tool>(tool: T) -> Arc<dyn AnyTool> {
-    Arc::new(Entry { tool, spec: input::spec::<T::Input>(T::NAME) })
+    entry_with(tool, "")
+}
+
+/// Like [`entry`], with text that is added to the description.
+pub(crate) fn entry_with<T: Tool>(tool: T, description: &str) -> Arc<dyn AnyTool> {
+    let mut spec = input::spec::<T::Input>(T::NAME);
+    spec.description += description;
+    Arc::new(Entry { tool, spec })
 }
 
 impl<T: Tool> AnyTool for Entry<T> {
@@ -227,7 +245,8 @@ impl<T: Tool> AnyTool for Entry<T> {
     }
 
     fn prepare(self: Arc<Self>, input: Value, context: &ToolContext) -> Result<PreparedCall, ToolError> {
-        let input: T::Input = input::parse(&self.spec, input)?;
+        let mut input: T::Input = input::parse(&self.spec, input)?;
+        self.tool.complete(&mut input, context)?;
         let workspace = &context.workspace;
         let (title, access) = (self.tool.title(&input, workspace), self.tool.access(&input));
         let locations = self.tool.locations(&input, workspace);

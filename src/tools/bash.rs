@@ -11,14 +11,17 @@ use std::time::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::config::DEPTH_VARIABLE;
 use crate::content::{Part, ToolContent, ToolKind};
 use crate::limits;
 use crate::permission::shell::assignment;
 use crate::permission::{Access, AccessKind};
 use crate::process::Command;
+use crate::toolkit::artifact::log_path;
 use crate::toolkit::capture::Capture;
-use crate::toolkit::follow::{CommandEnd, OutputSink, follow};
-use crate::toolkit::{Progress, Tool, ToolContext, ToolError, ToolOutput, sandbox_notes};
+use crate::toolkit::follow::{CommandEnd, follow};
+use crate::toolkit::live_output::LiveOutput;
+use crate::toolkit::{NON_INTERACTIVE, Tool, ToolContext, ToolError, ToolOutput, sandbox_notes};
 use crate::workspace::Workspace;
 
 pub(super) struct Bash;
@@ -42,9 +45,6 @@ pub(super) struct BashInput {
     #[serde(default, alias = "run_in_background")]
     background: Option<bool>,
 }
-
-/// Environment variables that keep programs from waiting for a user at a terminal.
-const NON_INTERACTIVE: [(&str, &str); 4] = [("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0"), ("TERM", "dumb")];
 
 /// The details of the result of a `bash` call.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -107,7 +107,8 @@ impl Tool for Bash {
         let begun_in = command.cwd.canonicalize().unwrap_or_default();
         let timeout =
             Duration::from_millis(input.timeout_ms.unwrap_or(limits::BASH_TIMEOUT_MS).clamp(1, limits::BASH_TIMEOUT_MS_MAX));
-        let mut shown = LiveOutput { capture: Capture::new(artifact(context)), progress: &context.progress };
+        let mut shown =
+            LiveOutput { capture: Capture::new(log_path(context, "bash")), head: String::new(), progress: &context.progress };
         let (ended, terminal) = match terminal::run(&command, timeout, &mut shown.capture, context).await? {
             Some((ended, terminal)) => (ended, Some(terminal)),
             None => (follow(context.launcher.spawn(&command)?, Some(timeout), &context.cancel, &mut shown).await, None),
@@ -159,14 +160,17 @@ impl Tool for Bash {
 /// Starts the command as a background job of the session.
 fn start(input: &BashInput, command: &Command, context: &ToolContext) -> Result<ToolOutput<BashDetails>, ToolError> {
     let timeout = input.timeout_ms.map(|timeout| Duration::from_millis(timeout.max(1)));
-    let job = context.shell.jobs.start(&input.command, command, &context.launcher, artifact(context), timeout)?;
+    let job = context.shell.jobs.start(&input.command, command, &context.launcher, log_path(context, "bash"), timeout)?;
     let text = format!("started job {job}: bash_output shows its output, bash_kill ends it");
     Ok(ToolOutput::text(text, BashDetails::Started { command: input.command.clone(), job: job.to_string() }))
 }
 
 /// Returns true for variables that nuncio sets for each command or removes from all commands.
 fn is_reserved(name: &str, context: &ToolContext) -> bool {
-    NON_INTERACTIVE.iter().any(|(ours, _)| *ours == name) || context.secrets.iter().any(|secret| secret == name)
+    name == DEPTH_VARIABLE
+        || context.variables.contains(name)
+        || NON_INTERACTIVE.iter().any(|(ours, _)| *ours == name)
+        || context.secrets.iter().any(|secret| secret == name)
 }
 
 /// The environment variables given in the call, as assignments in shell syntax.
@@ -182,7 +186,7 @@ fn command(input: &BashInput, context: &ToolContext) -> Result<Command, ToolErro
     if input.command.contains('\0') {
         return Err(ToolError::new("bash: command: contains a NUL character"));
     }
-    let mut command = Command::shell(&input.command, cwd);
+    let mut command = Command::shell(&input.command, cwd).variables(context.variables.iter());
     for (name, value) in NON_INTERACTIVE {
         command = command.env(name, value);
     }
@@ -202,36 +206,9 @@ fn command(input: &BashInput, context: &ToolContext) -> Result<Command, ToolErro
     for name in &*context.secrets {
         command = command.env_remove(name);
     }
+    // The last value of a variable applies, whatever the call sets.
+    command = command.env(DEPTH_VARIABLE, (context.depth + 1).to_string());
     Ok(command.sandbox(context.sandbox.clone()))
-}
-
-/// Path of the file for output that is too long for the model.
-fn artifact(context: &ToolContext) -> PathBuf {
-    let plain = |character: char| {
-        if character.is_ascii_alphanumeric() || "-_".contains(character) { character } else { '_' }
-    };
-    let name: String = context.call_id.as_str().chars().map(plain).collect();
-    context.workspace.artifacts.join(format!("bash-{name}.log"))
-}
-
-/// Captures a command's output and shows it while the command runs.
-struct LiveOutput<'a> {
-    capture: Capture,
-    progress: &'a Progress,
-}
-
-impl OutputSink for LiveOutput<'_> {
-    async fn push(&mut self, bytes: &[u8]) {
-        self.capture.push(bytes).await;
-    }
-
-    fn has_new_output(&self) -> bool {
-        self.capture.has_new_output()
-    }
-
-    fn show(&mut self) {
-        (self.progress)(vec![ToolContent::text(self.capture.live())]);
-    }
 }
 
 /// Returns whether `name` is a valid shell variable name.

@@ -7,8 +7,10 @@ mod languages;
 #[cfg(feature = "grammars")]
 mod queries;
 mod rank;
+mod relevance;
 
 use std::collections::BTreeMap;
+use std::fs::Metadata;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,17 +21,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tree_sitter::Parser;
 
-use self::cache::MapCache;
+pub(super) use self::cache::MapCache;
 use self::file::FileMap;
 use self::languages::{LANGUAGES, language_of};
+pub(super) use self::relevance::survey;
+pub(crate) use self::relevance::{RelevantFile, Survey};
 use crate::content::ToolKind;
 use crate::limits;
 use crate::permission::Access;
 use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput, ToolProperties};
-use crate::workspace::{self, ResolvedPath, WalkEntry, Workspace};
+use crate::workspace::{self, ResolvedPath, Workspace};
 
 /// The tool, with a cache of the source files that calls have parsed.
-#[derive(Default)]
 pub(super) struct RepoMap {
     cache: Arc<MapCache>,
 }
@@ -43,6 +46,12 @@ pub(super) struct RepoMapInput {
     /// Default 2000, at most 20000.
     #[serde(default, alias = "max_tokens", alias = "budget")]
     budget_tokens: Option<usize>,
+}
+
+impl RepoMap {
+    pub(super) fn new(cache: Arc<MapCache>) -> RepoMap {
+        RepoMap { cache }
+    }
 }
 
 impl RepoMapInput {
@@ -169,7 +178,10 @@ impl Sources {
             move |entry| {
                 let Some(language) = language_of(entry.path()) else { return true };
                 let room = seen.fetch_add(1, Ordering::Relaxed) < limits::MAP_FILES_MAX && Instant::now() < until;
-                match room.then(|| read(&entry, language, &mut parser, until, cache, context)).flatten() {
+                match room
+                    .then(|| read(entry.path(), &entry.metadata().ok()?, language, &mut parser, until, cache, context))
+                    .flatten()
+                {
                     Some(file) => found.lock().unwrap_or_else(PoisonError::into_inner).push((entry.into_path(), file)),
                     None => drop(skipped.fetch_add(1, Ordering::Relaxed)),
                 }
@@ -186,23 +198,23 @@ impl Sources {
 /// Returns a parsed file, from the cache if possible. `None` if the file is too large or cannot be
 /// read.
 fn read(
-    entry: &WalkEntry,
+    path: &Path,
+    metadata: &Metadata,
     language: usize,
     parser: &mut Parser,
     until: Instant,
     cache: &MapCache,
     context: &ToolContext,
 ) -> Option<Arc<FileMap>> {
-    let metadata = entry.metadata().ok()?;
     if metadata.len() > limits::MAP_FILE_BYTES_MAX {
         return None;
     }
-    let stamp = cache::stamp(&metadata);
-    if let Some(known) = cache.get(entry.path(), stamp) {
+    let stamp = cache::stamp(metadata);
+    if let Some(known) = cache.get(path, stamp) {
         return Some(known);
     }
     let mut source = Vec::with_capacity(metadata.len() as usize + 1);
-    workspace::open(entry.path()).ok()?.take(limits::MAP_FILE_BYTES_MAX).read_to_end(&mut source).ok()?;
+    workspace::open(path).ok()?.take(limits::MAP_FILE_BYTES_MAX).read_to_end(&mut source).ok()?;
     // The grammar is loaded before the time limit starts, because the first file of a language has
     // to wait until the queries are compiled.
     let grammar = cache.grammars.get(language);
@@ -210,7 +222,7 @@ fn read(
     let stop = || context.cancel.is_cancelled() || Instant::now() > until;
     let file = Arc::new(file::read(parser, grammar, &source, &stop));
     if !context.cancel.is_cancelled() {
-        cache.put(entry.path(), stamp, file.clone());
+        cache.put(path, stamp, file.clone());
     }
     Some(file)
 }

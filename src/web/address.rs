@@ -107,3 +107,13 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     let special = matches!((first, second), (0x2001, ..0x0200 | 0x0db8) | (0x2002, _) | (0x3fff, ..0x1000));
     first & 0xe000 == 0x2000 && !special
 }
+
+/// True if the URL's host is this machine.
+pub(crate) fn is_loopback(url: &str) -> bool {
+    let Ok(url) = reqwest::Url::parse(url) else { return false };
+    let Some(host) = url.host_str() else { return false };
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost"
+        || host.ends_with(".localhost")
+        || address.parse().is_ok_and(|address: std::net::IpAddr| address.is_loopback())
+}

@@ -23,7 +23,7 @@ pub struct HttpClients(Arc<Shared>);
 #[derive(Debug, Default)]
 struct Shared {
     /// The clients without options, by destination.
-    usual: [OnceLock<Client>; 4],
+    usual: [OnceLock<Client>; 6],
     /// The clients with options. Their number is bounded by the number of providers in the
     /// settings.
     others: Mutex<HashMap<(Destination, ClientOptions), Client>>,
@@ -52,6 +52,10 @@ pub(crate) enum Destination {
     PublicPage,
     /// A page of a host that the settings allow. Without a proxy.
     AllowedPage,
+    /// An MCP server. Its responses may stay open without a byte.
+    McpServer,
+    /// The server of a hosted agent on this machine. Without a proxy; its responses may stay open.
+    HostedAgent,
 }
 
 impl HttpClients {
@@ -132,6 +136,10 @@ fn builder(destination: Destination) -> ClientBuilder {
         }
         Destination::PublicPage => page(builder).dns_resolver(Arc::new(PublicOnly)),
         Destination::AllowedPage => page(builder),
+        Destination::HostedAgent => builder.tcp_nodelay(true).no_proxy().connect_timeout(limits::MODEL_LOCAL_CONNECT),
+        Destination::McpServer => {
+            builder.tcp_nodelay(true).connect_timeout(limits::MODEL_CONNECT).pool_idle_timeout(limits::MODEL_KEEP_ALIVE)
+        }
     }
 }
 

@@ -21,6 +21,10 @@ pub(crate) fn media_type(bytes: &[u8]) -> &'static str {
     match image_type(head) {
         Some(image) => image,
         None if head.starts_with(b"%PDF-") => "application/pdf",
+        None if head.starts_with(b"RIFF") && head.get(8..12) == Some(b"WAVE") => "audio/wav",
+        None if head.starts_with(b"ID3") => "audio/mpeg",
+        None if head.starts_with(b"OggS") => "audio/ogg",
+        None if head.starts_with(b"fLaC") => "audio/flac",
         None if is_text() => "text/plain",
         None => "application/octet-stream",
     }

@@ -1,16 +1,18 @@
 //! Benchmarks of the event log in this process: appends as in a turn, and followers.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use futures_util::future::BoxFuture;
-use nuncio::config::Durability;
+use nuncio::config::{Durability, McpServer};
 use nuncio::content::{Role, StopReason};
 use nuncio::error::Result;
 use nuncio::event::{Body, SessionChange};
 use nuncio::id::MessageId;
 use nuncio::options::{Mode, OptionValue};
-use nuncio::session::{Agent, AgentInfo, Agents, Session, SessionSetup, Sessions, Turn};
+use nuncio::session::context_report::ContextReport;
+use nuncio::session::{AdoptTurn, Agent, AgentInfo, Agents, Session, SessionLog, SessionSetup, Sessions, Turn};
 use tokio::runtime::Runtime;
 
 /// An agent that ends each turn immediately.
@@ -20,6 +22,12 @@ impl Agent for Idle {
     fn run<'a>(&'a self, _turn: &'a Turn) -> BoxFuture<'a, Result<StopReason>> {
         Box::pin(async { Ok(StopReason::EndTurn) })
     }
+
+    fn context<'a>(&'a self, _log: &'a SessionLog) -> BoxFuture<'a, Result<ContextReport>> {
+        Box::pin(async { Err(nuncio::error::Error::new(nuncio::error::Kind::Internal, "no model")) })
+    }
+
+    fn set_mcp_servers(&self, _servers: BTreeMap<String, McpServer>) {}
 
     fn has_background_work(&self) -> bool {
         false
@@ -35,7 +43,7 @@ impl Agents for Idle {
         Vec::new()
     }
 
-    fn open(&self, _setup: SessionSetup) -> Arc<dyn Agent> {
+    fn open(&self, _setup: SessionSetup, _adopt: AdoptTurn) -> Arc<dyn Agent> {
         Arc::new(Idle)
     }
 
@@ -94,6 +102,7 @@ fn log(criterion: &mut Criterion) {
                             parts: Vec::new(),
                             discarded: false,
                             provider_state: None,
+                            extra: nuncio::event::MessageExtra::default(),
                         };
                         writer.emit(None, body).await;
                     }

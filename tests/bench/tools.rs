@@ -15,12 +15,18 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use nuncio::process::{ProcessLauncher, Sandbox};
+use nuncio::config::HookSettings;
+use nuncio::event::HookEvent;
+use nuncio::hooks::{CommandHook, Hook, HookRequest, HookTool};
+use nuncio::id::ToolCallId;
+use nuncio::options::{Mode, OptionValue};
+use nuncio::process::{self, ProcessLauncher, Sandbox};
 use nuncio::toolkit::{Shell, ToolContext, ToolOutput};
 use nuncio::tools::Tools;
 use nuncio::workspace::Workspace;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
+use tokio_util::sync::CancellationToken;
 
 const FILES: usize = 50_000;
 const ROUNDS: usize = 11;
@@ -234,17 +240,74 @@ fn bash(world: &mut World) {
     row("bash `true`; in the sandbox", &format!("{open:.1} ms; {confined:.1} ms"), "≤ 4 ms; ≤ 8 ms");
 }
 
+/// A hook that does nothing, compared with the same program started directly by this process.
+fn hook(world: &World) {
+    let cwd = world.directory.path().to_path_buf();
+    let settings = HookSettings {
+        event: HookEvent::ToolExecuteBefore,
+        r#match: None,
+        command: vec!["true".into()],
+        timeout_ms: 5_000,
+        on_failure: None,
+    };
+    let hook = CommandHook::new(&settings, cwd.clone(), &[], world.context.launcher.clone());
+    let input = json!({"file_path": "file.txt"});
+    let tool = HookTool { tool_call_id: ToolCallId::new(), name: "read".into(), input, status: None, output: None, parts: None };
+    let request = HookRequest {
+        hook_event: HookEvent::ToolExecuteBefore,
+        session_id: None,
+        turn_id: None,
+        cwd: cwd.clone(),
+        mode: OptionValue::Known(Mode::Ask),
+        model: None,
+        tool: Some(tool),
+        system: None,
+        messages: None,
+        compaction: None,
+    };
+    let cancel = CancellationToken::new();
+    let (mut hooks, mut launched, mut direct) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..100 {
+        let begun = Instant::now();
+        world.runtime.block_on(hook.run(&request, &cancel)).expect("a hook without effect");
+        hooks.push(milliseconds(begun.elapsed()));
+        let begun = Instant::now();
+        let command = process::Command::program(["true"], &cwd);
+        world.runtime.block_on(async { world.context.launcher.spawn(&command).expect("a child").wait().await }).expect("ended");
+        launched.push(milliseconds(begun.elapsed()));
+        let begun = Instant::now();
+        Command::new("true").current_dir(&cwd).status().expect("a process");
+        direct.push(milliseconds(begun.elapsed()));
+    }
+    let measured = format!("{:.2} ms; {:.2} ms; {:.2} ms", median(&hooks), median(&launched), median(&direct));
+    row("hook `true`; supervised process; plain process", &measured, "hook ≤ supervised process + 1 ms");
+}
+
+/// A part of this benchmark.
+type Part = fn(&mut World);
+
+/// The parts of this benchmark, by name.
+const PARTS: &[(&str, Part)] = &[
+    ("large", |world| large(world)),
+    ("map", |world| map(world)),
+    ("bash", bash),
+    ("hook", |world| hook(world)),
+    ("edit", |world| edit(world)),
+    ("search", |world| search(world)),
+];
+
+/// Runs the parts that the arguments name, or all.
 fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
     // `cargo test --benches` passes `--test` and only checks that the benchmark starts.
-    if std::env::args().any(|argument| argument == "--test") {
+    if arguments.iter().any(|argument| argument == "--test") {
         return;
     }
+    let named: Vec<&str> = arguments.iter().map(String::as_str).filter(|argument| !argument.starts_with('-')).collect();
     let mut world = World::new();
     row("what", "measured", "goal");
     row("---", "---", "---");
-    large(&world);
-    map(&world);
-    bash(&mut world);
-    edit(&world);
-    search(&world);
+    for (_, part) in PARTS.iter().filter(|(name, _)| named.is_empty() || named.contains(name)) {
+        part(&mut world);
+    }
 }

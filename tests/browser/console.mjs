@@ -5,6 +5,7 @@ import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { Browser, Editor, Server, becomes, equal, ok } from "./harness.mjs";
 import { answer, answerBy, answerByClick, answerWith, asks, asksNot, conversation, faint, overhang, rests, text, texts } from "./pages.mjs";
+import { hub } from "./hub.mjs";
 import { reading } from "./reading.mjs";
 
 const HOSTILE = `<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>&lt;b&gt;`;
@@ -38,7 +39,7 @@ const CASES = {
     const again = await fetch(`${server.url}/console/app.js`, { headers: { "if-none-match": response.headers.get("etag") } });
     equal([again.status, await again.text()], [304, ""], "a known file");
     equal((await fetch(`${server.url}/console/../console/none.js`)).status, 401, "an unknown file");
-    for (const name of ["app", "api", "state", "live", "sessions", "view", "tool", "ask", "composer", "menu", "markdown", "diff", "dom"]) {
+    for (const name of ["app", "api", "state", "live", "sessions", "view", "tool", "ask", "composer", "menu", "workspaces", "markdown", "diff", "dom"]) {
       const script = await (await fetch(`${server.url}/console/${name}.js`)).text();
       ok(script.startsWith("// "), `${name}.js does not say what it is`);
       ok(!/innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|eval\(|new Function/.test(script), `${name}.js makes markup of text`);
@@ -79,6 +80,28 @@ const CASES = {
     equal(readFileSync(file("poem.txt"), "utf8"), "roses\nare blue\n", "after it");
     equal(await texts(page, ".tool .diff .removed .text"), ["removed: are red"], "what was removed");
     equal(await text(page, ".tool .meta"), "+1 −1", "how much");
+  },
+
+  async "the status of directories and of agents in terminals is shown"() {
+    const page = await browser.open(server, await server.session([{ tool_calls: [{ name: "bash", input: { command: "true" } }] }, { text: "Done." }]));
+    await page.locator("#cwd.idle").waitFor();
+    await page.fill("#prompt", "Run true");
+    await page.click("#send");
+    await page.locator("#cwd.waiting").waitFor();
+    await answerByClick(page);
+    await rests(page);
+    await page.locator("#cwd.idle").waitFor();
+    const hook = async (event) => {
+      const headers = { authorization: `Bearer ${server.token}`, "content-type": "application/json", "x-workspace-path": server.project };
+      const body = JSON.stringify({ hook_event_name: event, session_id: "11111111-2222-4333-8444-555555555555" });
+      equal((await fetch(`${server.url}/hook`, { method: "POST", headers, body })).status, 200, event);
+    };
+    for (const [event, word] of [["UserPromptSubmit", "busy"], ["PermissionRequest", "waiting"], ["Stop", "idle"]]) {
+      await hook(event);
+      await page.locator(`#terminals li.${word}`, { hasText: `claude-code${word}` }).waitFor();
+    }
+    await hook("SessionEnd");
+    await page.locator("#terminals li").waitFor({ state: "detached" });
   },
 
   async "a session that an editor runs is answered and prompted in the console"() {
@@ -491,6 +514,27 @@ const CASES = {
     equal((await texts(page, ".said")), ["Go.", "And then?"], "prompts");
   },
 
+  async "queued messages are edited, steered and removed"() {
+    const id = await server.session([{ text: SLOW, delay_ms: 40 }, { expect: "Better", text: "Seen." }]);
+    const page = await browser.open(server, id);
+    await server.prompt(id);
+    await page.locator(".message.assistant.growing").waitFor();
+    for (const text of ["Worse", "Never"]) {
+      await page.fill("#prompt", text);
+      await page.keyboard.press("Enter");
+      await page.locator("#queue", { hasText: text }).waitFor();
+    }
+    await page.locator("#queue li", { hasText: "Never" }).getByLabel("Remove this message").click();
+    await page.locator("#queue li", { hasText: "Worse" }).getByLabel("Edit this message").click();
+    await page.fill("#queue textarea", "Better");
+    await page.keyboard.press("Enter");
+    await page.locator("#queue li", { hasText: "Better" }).getByLabel("Steer the running turn").click();
+    await page.locator("#queue", { hasText: "steers" }).waitFor();
+    await page.locator(".message.assistant", { hasText: "Seen." }).waitFor();
+    await page.locator("#queue").waitFor({ state: "hidden" });
+    equal((await texts(page, ".said")), ["Go.", "Better"], "prompts");
+  },
+
   async "mode and thinking are chosen from menus, pictures come along"() {
     const id = await server.session([{ text: "Seen." }]);
     const page = await browser.open(server, id);
@@ -548,7 +592,7 @@ const CASES = {
   },
 };
 
-Object.assign(CASES, reading(browser, server));
+Object.assign(CASES, reading(browser, server), hub(browser, server, program));
 
 const only = process.argv[3];
 let passed = 0, failed = 0;

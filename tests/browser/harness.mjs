@@ -19,7 +19,7 @@ const freePort = () =>
 
 /** A server with its own data and project. */
 export class Server {
-  static async start(program, script) {
+  static async start(program, script, settings = "") {
     const server = new Server();
     server.program = program;
     server.dir = realpathSync(mkdtempSync(join(tmpdir(), "console-")));
@@ -27,6 +27,7 @@ export class Server {
     server.project = join(server.dir, "project");
     mkdirSync(server.home);
     mkdirSync(server.project);
+    if (settings) writeFileSync(join(server.home, "config.toml"), settings);
     server.script = server.write("default.json", script);
     server.port = await freePort();
     server.url = `http://127.0.0.1:${server.port}`;

@@ -8,6 +8,7 @@ mod owners;
 mod pruned;
 mod read_only;
 mod store;
+mod whole;
 
 use std::collections::HashMap;
 use std::time::Duration;

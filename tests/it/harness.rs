@@ -8,6 +8,7 @@ mod events;
 mod gone;
 mod home;
 mod http;
+mod poll;
 mod random;
 mod running;
 mod server;
@@ -31,13 +32,14 @@ pub use events::{Events, Frame, Shown};
 pub use gone::gone;
 pub use home::{Home, Ran};
 pub use http::{Answer, Ask, Bridge, Connection, changing_calls};
+pub use poll::poll;
 pub use random::Random;
 pub use running::Running;
 pub use server::Server;
 pub use site::Site;
 pub use socket::Socket;
 pub use terminal::Terminal;
-pub use updates::{kinds, notices, of, text, tool};
+pub use updates::{bash, kinds, notices, of, text, tool};
 pub use watch::{Watch, WatchFlags};
 
 use crate::process::marked;
@@ -81,6 +83,8 @@ pub struct Agent {
     /// Replies to the next permission questions, in order. `otherwise` is the reply after the last.
     pub replies: VecDeque<Reply>,
     pub otherwise: Reply,
+    /// Results for the next forms (`elicitation/create`), in order.
+    pub forms: VecDeque<Value>,
     /// Open questions (neither answered nor withdrawn): id and params.
     pub asked: Vec<(Value, Value)>,
     /// The editor that answers `fs/*` and `terminal/*` requests.
@@ -106,6 +110,7 @@ impl Agent {
             frames: Vec::new(),
             replies: VecDeque::new(),
             otherwise: Reply::Pick("allow_once"),
+            forms: VecDeque::new(),
             asked: Vec::new(),
             editor: None,
             may_cross: false,
@@ -234,6 +239,12 @@ impl Agent {
         match (frame["method"].as_str(), frame.get("id")) {
             (Some("session/request_permission"), Some(id)) => self.question(id.clone(), frame["params"].clone()).await,
             (Some("session/update"), None) => {}
+            (Some("elicitation/create"), Some(id)) => {
+                // Without a result, the form stays open.
+                if let Some(result) = self.forms.pop_front() {
+                    self.message(json!({"jsonrpc": "2.0", "id": id, "result": result})).await;
+                }
+            }
             (Some(method), Some(id)) if self.editor.is_some() => {
                 let editor = self.editor.as_mut().unwrap();
                 // After the end of the input no answer can be sent.

@@ -1,13 +1,21 @@
 //! The integration test binary: tests through the public interfaces.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+mod budget;
+mod bundle;
 mod cli;
 mod context;
 mod durability;
+mod embed;
 mod frames;
 mod harness;
+mod history;
+mod hooks;
 mod http;
+mod hub;
 mod lsp;
+mod mcp;
+mod mcp_serve;
 mod models;
 mod openapi;
 mod patch;
@@ -15,14 +23,21 @@ mod peers;
 mod permission;
 mod process;
 mod processes;
+mod prompts;
 mod provider;
 mod providers;
+mod queue;
+mod review;
 mod rows;
 mod rpc;
 mod sandbox;
 mod schema;
 mod stdio;
+mod subagents;
 mod terminal_text;
 mod tidy;
 mod tools;
 mod transcript;
+mod verify;
+mod window;
+mod workspaces;

@@ -122,12 +122,17 @@ impl Received {
     }
 }
 
+/// Creates the response to a request.
+type Responder = Box<dyn FnMut(&Received) -> Exchange + Send>;
+
 #[derive(Default)]
 struct Log {
     exchanges: VecDeque<Exchange>,
     received: Vec<Received>,
     /// The response to requests after the last exchange.
     otherwise: Option<Exchange>,
+    /// Creates the responses to requests after the last exchange.
+    responder: Option<Responder>,
     /// The response to requests whose conversation has more than this number of bytes.
     too_large: Option<(usize, Exchange)>,
     /// Responses by path, with a leading `*` by the end of a path. Other requests that are not for
@@ -168,7 +173,12 @@ impl Provider {
 
     /// Answers every request after the last exchange with this response.
     pub fn otherwise(&self, exchange: Exchange) {
-        self.log.lock().expect("no panic").otherwise = Some(exchange);
+        self.log.lock().expect("no panic").otherwise = Some(exchange.framed(self.protocol));
+    }
+
+    /// Answers every request after the last exchange with the response that `responder` creates.
+    pub fn respond(&self, responder: impl FnMut(&Received) -> Exchange + Send + 'static) {
+        self.log.lock().expect("no panic").responder = Some(Box::new(responder));
     }
 
     /// Answers `GET …/models` with this list.
@@ -303,9 +313,11 @@ async fn serve(mut stream: TcpStream, connection: usize, log: Arc<Mutex<Log>>, m
                 (page.unwrap_or_else(|| Exchange::error(404, "")), true)
             } else {
                 let too_large = log.too_large.clone().filter(|(bytes, _)| conversation_bytes(&received.body) > *bytes);
-                log.received.push(received);
                 let rejection = too_large.map(|(_, rejection)| rejection);
-                let next = rejection.or_else(|| log.exchanges.pop_front()).or_else(|| log.otherwise.clone());
+                let next = rejection.or_else(|| log.exchanges.pop_front());
+                let next = next.or_else(|| log.responder.as_mut().map(|respond| respond(&received)));
+                let next = next.or_else(|| log.otherwise.clone());
+                log.received.push(received);
                 (next.expect("an exchange for every request"), false)
             }
         };

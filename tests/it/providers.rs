@@ -1,6 +1,6 @@
 //! The protocols end to end: prompts of an editor, and a provider on loopback.
 
-mod bedrock;
+pub mod bedrock;
 mod choices;
 mod discarded;
 mod empty;

@@ -164,7 +164,7 @@ impl Feed for Numbers {
         Ok(())
     }
 
-    fn after(&mut self, _: u32, _: &mut FrameWriter) {}
+    async fn after(&mut self, _: u32, _: &mut FrameWriter) {}
 
     async fn changed(&mut self) {
         std::future::pending().await

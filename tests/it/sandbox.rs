@@ -123,17 +123,22 @@ fn run_without(call: libc::c_long, errno: i32, flags: &[&str]) -> Value {
 }
 
 fn tool_without(call: libc::c_long, errno: i32, home: &Home, arguments: &[&str]) -> Value {
+    let output = output_without(call, errno, home, &[&["tool"], arguments].concat());
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+}
+
+/// Runs nuncio on a system where `call` fails with `errno`.
+fn output_without(call: libc::c_long, errno: i32, home: &Home, arguments: &[&str]) -> std::process::Output {
     let rules = BTreeMap::from([(call, Vec::new())]);
     let arch = std::env::consts::ARCH.try_into().unwrap();
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Errno(errno as u32), arch).unwrap();
     let filter: seccompiler::BpfProgram = filter.try_into().unwrap();
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_nuncio"));
-    command.arg("tool").args(arguments);
+    command.args(arguments).stdin(std::process::Stdio::null());
     command.current_dir(home.work()).env("NUNCIO_HOME", home.data());
     // SAFETY: two system calls, and nothing is allocated unless they fail.
     unsafe { command.pre_exec(move || seccompiler::apply_filter(&filter).map_err(std::io::Error::other)) };
-    let output = command.output().unwrap();
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+    command.output().unwrap()
 }
 
 #[test]
@@ -154,6 +159,20 @@ fn without_landlock_git_tools_run_only_in_modes_without_sandbox() {
     let told = |mode| tool_without(libc::SYS_landlock_create_ruleset, libc::ENOSYS, &home, &["git_status", "--mode", mode, "{}"]);
     assert_eq!(told("plan")["output"], "on main, no commits yet\nno changes\n");
     assert!(told("auto")["output"].as_str().unwrap().contains("the sandbox cannot be applied"));
+}
+
+#[test]
+fn without_landlock_checks_need_the_permission_of_a_command() {
+    let home = Home::new();
+    home.config("[verify]\ncommands = [\"touch ran\"]\n");
+    let landlock = libc::SYS_landlock_create_ruleset;
+    output_without(landlock, libc::ENOSYS, &home, &["trust", "."]);
+    let write = json!({"name": "write", "input": {"file_path": "a.txt", "content": "x\n"}});
+    let model = home.script(json!([{"tool_calls": [write]}, {"text": "done"}]));
+    let ran = output_without(landlock, libc::ENOSYS, &home, &["run", "--json", "--mode", "accept-edits", "--model", &model, "go"]);
+    let shown = String::from_utf8_lossy(&ran.stdout);
+    let completed = shown.lines().find(|line| line.contains("\"verify.completed\"")).unwrap_or_else(|| panic!("{ran:?}"));
+    assert!(completed.contains("denied") && home.get("ran").is_none(), "{completed}");
 }
 
 #[test]

@@ -176,7 +176,7 @@ async fn initialize_returns_version_and_capabilities() {
         assert_eq!(hello["agentInfo"]["version"], env!("CARGO_PKG_VERSION"));
         let can = &hello["agentCapabilities"];
         assert_eq!(can["loadSession"], true);
-        for (capability, there) in [("image", true), ("embeddedContext", true), ("audio", false)] {
+        for (capability, there) in [("image", true), ("embeddedContext", true), ("audio", true)] {
             assert_eq!(can["promptCapabilities"][capability].as_bool().unwrap_or(false), there, "{capability}");
         }
         for capability in ["list", "delete", "resume", "close"] {

@@ -148,7 +148,8 @@ def overflow(llama):
 
 
 def full(llama):
-    """The turns fill the window: no two prompts in a row are rejected."""
+    """The turns fill the window: the conversation is compacted, or a prompt is rejected; no two
+    prompts in a row are rejected."""
     settings(llama.port)
     ends, window = "", llama.settings["n_ctx"]
     with Acp() as acp:
@@ -158,8 +159,9 @@ def full(llama):
             check("stopReason" in result or info.get("contextWindow") == window, f"prompt {len(ends)}: {result}")
             ends += "+" if "stopReason" in result else "-"
             check(not ends.endswith("--"), f"answered (+) and rejected (-) prompts: {ends}")
-    check("-" in ends, "no prompt was rejected")
-    return f"answered and rejected: {ends}"
+    compactions = [end["outcome"] for end in of_type(events(acp.session), "compaction.completed")]
+    check("-" in ends or "completed" in compactions, f"the window was never full: {ends}, {compactions}")
+    return f"answered and rejected: {ends}, compactions: {compactions}"
 
 
 def restart(llama):
@@ -239,8 +241,10 @@ def tools(llama):
 
 # The scenarios, with the settings of their servers.
 SMALL = {"n_ctx": 1024}
+# Answers end before the limit of tokens.
+SHORT = {"n_ctx": WINDOW, "grammar": 'root ::= [A-Z] [a-z ]{1,18} "."'}
 TOOLS = {"n_ctx": WINDOW, "chat_template": (HERE / "tools.jinja").read_text()}
-SCENARIOS = {detection: {}, turns: {}, formats: {}, cancel: {}, overflow: {}, restart: {}, gone: {}, full: SMALL, tools: TOOLS}
+SCENARIOS = {detection: SHORT, turns: SHORT, formats: SHORT, cancel: {}, overflow: {}, restart: {}, gone: {}, full: SMALL, tools: TOOLS}
 
 
 def main():

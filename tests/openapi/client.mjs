@@ -47,7 +47,7 @@ async function* events(sessionId) {
     text = frames.pop() ?? "";
     for (const frame of frames) {
       const said = frame.split("\n").find((line) => line.startsWith("data: "));
-      if (said && !frame.startsWith("event: synced")) yield JSON.parse(said.slice("data: ".length));
+      if (said && !frame.startsWith("event: ")) yield JSON.parse(said.slice("data: ".length));
     }
   }
 }

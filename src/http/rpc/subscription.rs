@@ -58,6 +58,7 @@ async fn send_events(state: &Arc<AppState>, socket: &Socket, id: &Value, mut str
         let Ok(next) = next else { continue };
         let values: Vec<Value> = match next {
             Ok(Some(StreamItem::Synced(cursor))) => vec![json!({ "synced": cursor })],
+            Ok(Some(StreamItem::Status(change))) => vec![json!({ "status": change })],
             Ok(Some(StreamItem::Events(events))) => {
                 events.iter().map(|(cursor, event)| json!({ "cursor": cursor, "event": event })).collect()
             }

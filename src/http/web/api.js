@@ -92,11 +92,11 @@ export async function post(path, body, headers) {
 
 /**
  * Follows a stream of events until `close()`. Callbacks: `events` receives lists of events in
- * order, each event once; `synced` receives the cursor at which the history ends; `state` receives
- * one of connecting, live, lost; `refused` receives an ApiError after which the stream does not
+ * order, each event once; `status` receives each change of the agents' status; `synced` receives the
+ * cursor at which the history ends; `state` receives one of connecting, live, lost; `refused` receives an ApiError after which the stream does not
  * reconnect.
  */
-export function follow(path, { after = 0, types, events, synced, state, refused }) {
+export function follow(path, { after = 0, types, events, status, synced, state, refused }) {
   let cursor = after, closed = false, failures = 0, abort = null, wake = null;
 
   async function run() {
@@ -175,6 +175,8 @@ export function follow(path, { after = 0, types, events, synced, state, refused 
         const upTo = JSON.parse(data).cursor;
         cursor = Math.max(cursor, upTo);
         tell(synced, upTo);
+      } else if (name === "agent.status") {
+        tell(status, JSON.parse(data));
       } else if (id !== null && data && id > cursor) {
         cursor = id;
         batch.push(JSON.parse(data));

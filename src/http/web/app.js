@@ -1,14 +1,16 @@
 // The console: reads the token, shows the session list and one session, and dispatches events and
 // keys.
 
-import { ApiError, backoff, call, decoded, post, session as route, setToken, takeToken } from "./api.js";
+import { ApiError, backoff, call, decoded, get, post, session as route, setToken, takeToken } from "./api.js";
 import { Ask } from "./ask.js";
 import { Composer } from "./composer.js";
-import { announce, at, fill, h, icon, isTyping, short } from "./dom.js";
+import { announce, at, dollars, fill, h, icon, isTyping, short } from "./dom.js";
 import { Live } from "./live.js";
 import { Menu } from "./menu.js";
+import { QueueList } from "./queue.js";
 import { Sessions } from "./sessions.js";
 import { ConversationView } from "./view.js";
+import { Workspaces } from "./workspaces.js";
 
 const HIDDEN_MS = 20_000;
 const LOST_MS = 800;
@@ -17,8 +19,10 @@ let live = null, sessions = null, isObserver = false, sleeping = null, started =
 const lost = new Map();
 
 const view = new ConversationView();
+const queue = new QueueList({ observes: () => isObserver, failed });
 const ask = new Ask({ observes: () => isObserver, failed });
 const composer = new Composer({ create, failed, isBusy: () => !!live?.state.busy, state: () => live?.state });
+const workspaces = new Workspaces({ observes: () => isObserver, failed, open: openIn, directory: () => at("directory").value.trim() });
 const more = new Menu("More", {
   glyph: "more",
   className: "bare",
@@ -39,6 +43,13 @@ async function create(cwd, settings) {
   history.pushState(null, "", `#/session/${sessionId}`);
   show(sessionId, true);
   return sessionId;
+}
+
+/** Prepares a new session in a directory. */
+function openIn(path) {
+  at("directory").value = path;
+  location.hash = "#/";
+  composer.input.focus();
 }
 
 function show(id, isNew = false) {
@@ -91,11 +102,13 @@ function changed() {
   const name = state.title || "Untitled";
   document.title = title(`${name} · nuncio`);
   at("title").textContent = name;
-  at("cwd").textContent = state.cwd || "";
-  at("cwd").title = state.cwd || "";
+  const status = sessions.statuses.get(state.cwd) || "none";
+  at("cwd").textContent = [state.cwd, state.agent].filter(Boolean).join(" · ");
+  at("cwd").className = status;
+  at("cwd").title = status === "none" ? state.cwd || "" : `${state.cwd}: ${status}`;
   plan(state.plan, state.busy);
   usage(state);
-  queue(state.queued);
+  queue.update(live.id, state.queued);
 }
 
 function title(text) {
@@ -123,17 +136,11 @@ function usage({ usage: last, spent }) {
   if (!last) return;
   const part = last.contextWindow ? last.contextTokens / last.contextWindow : 0;
   node.querySelector("circle.used").style.strokeDashoffset = String(100 - Math.min(100, part * 100));
-  node.querySelector("span").textContent = short(last.contextTokens);
+  node.querySelector("span").textContent = short(last.contextTokens) + (spent.cost === null ? "" : ` · ${dollars(spent.cost)}`);
   node.classList.toggle("full", part > 0.8);
-  const text = `${short(last.contextTokens)} of ${short(last.contextWindow)} tokens of context · ${short(spent.input)} in, ${short(spent.output)} out in all`;
+  const text = `${short(last.contextTokens)} of ${short(last.contextWindow)} tokens of context · ${short(spent.input)} in, ${short(spent.output)} out in all${spent.cost === null ? "" : ` · ${dollars(spent.cost)}`}`;
   node.title = text;
   node.setAttribute("aria-label", text);
-}
-
-function queue(queued) {
-  const rows = [...queued.values()].map(({ text, delivery }) => h("li", {}, h("span", { class: "muted" }, delivery === "steer" ? "steers" : "queued"), " ", text));
-  fill(at("queue"), rows);
-  at("queue").hidden = !rows.length;
 }
 
 async function copyId() {
@@ -198,9 +205,9 @@ function forget() {
   view.show(null);
   changed();
   for (const id of ["title", "cwd", "plan-now"]) at(id).textContent = "";
-  at("cwd").title = "";
+  at("cwd").title = at("cwd").className = "";
   plan([], false);
-  queue(new Map());
+  queue.update(null, new Map());
   at("usage").hidden = true;
   for (const id of ["directories", "queue", "announcer"]) fill(at(id));
   for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close();
@@ -257,6 +264,13 @@ async function start() {
   started = true;
 }
 
+// Reading the state of the workspaces takes time: they are suggested once the user chooses a directory.
+at("directory").addEventListener("focus", async () => {
+  const { workspaces } = await get("/v1/workspaces").catch(() => ({ workspaces: [] }));
+  const ready = workspaces.filter((workspace) => workspace.state === "ready" && !sessions.directories.includes(workspace.path));
+  at("directories").append(...ready.map(({ path, name }) => h("option", { value: path, label: `workspace ${name}` })));
+}, { once: true });
+
 // Keys, and the window -----------------------------------------------------------------------------------------------------------
 
 addEventListener("hashchange", () => {
@@ -268,6 +282,7 @@ addEventListener("hashchange", () => {
 const KEYS = {
   "/": () => composer.input.focus(),
   "?": () => at("keys").showModal(),
+  w: () => workspaces.show(),
   c: () => ((location.hash = "#/"), composer.input.focus()),
   j: () => sessions.move(1),
   k: () => sessions.move(-1),
@@ -302,6 +317,7 @@ function drawer(open) {
 
 at("open-drawer").addEventListener("click", () => drawer(!document.body.classList.contains("drawer")));
 at("scrim").addEventListener("click", () => drawer(false));
+at("show-workspaces").addEventListener("click", () => workspaces.show());
 at("show-keys").addEventListener("click", () => at("keys").showModal());
 
 // A hidden tab keeps only one event stream, since browsers limit the connections to a server.

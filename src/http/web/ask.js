@@ -4,6 +4,7 @@
 import { ApiError, call } from "./api.js";
 import { announce, at, duration, exact, fill, h, isTyping } from "./dom.js";
 import { code } from "./markdown.js";
+import { Review } from "./review.js";
 import { contents } from "./tool.js";
 
 const TITLES = { execute: "Run this command?", edit: "Make this change?", fetch: "Open this address?", read: "Read this?" };
@@ -68,25 +69,27 @@ export class Ask {
     this.hadFocus = false;
   }
 
-  title({ tool }) {
-    return TITLES[tool?.about] || `Allow ${tool?.title || "this"}?`;
+  title({ tool, title, review }) {
+    if (review) return "Keep these changes?";
+    return TITLES[tool?.about] || `Allow ${tool?.title || title || "this"}?`;
   }
 
   draw(ask, count) {
     const { tool } = ask;
     const isCommand = tool?.about === "execute" && typeof tool.input?.command === "string";
-    const what = isCommand ? code(tool.input.command, "", true) : this.contents(ask);
-    const subtitle = !isCommand && tool && h("span", { class: "muted subtitle" }, exact(tool.locations?.[0]?.path || tool.title));
+    const review = ask.review && !this.hooks.observes() ? new Review(ask) : null;
+    const what = isCommand ? code(tool.input.command, "", true) : (review?.draw() ?? this.contents(ask));
+    const subtitle = !isCommand && tool && !ask.review && h("span", { class: "muted subtitle" }, exact(tool.locations?.[0]?.path || tool.title));
     this.left = h("span", { class: "muted left" });
     const head = h("div", { class: "head" }, h("h2", { id: "ask-title" }, exact(this.title(ask))), subtitle, count > 1 && h("span", { class: "muted count" }, `1 of ${count}`), this.left);
     const isOnce = (option) => option.kind.endsWith("_once");
     const button = (option) => {
       const name = option.kind === "allow_once" ? "primary" : isOnce(option) ? "plain" : "quiet";
       const mark = h("kbd", { "aria-hidden": "true" }, option.kind.endsWith("_always") ? KEYS[option.kind].replace("Shift+", "⇧") : KEYS[option.kind]);
-      return h("button", { type: "button", class: name, onclick: () => this.answer(ask, option.optionId), "aria-keyshortcuts": KEYS[option.kind] }, exact(option.name), " ", mark);
+      return h("button", { type: "button", class: name, onclick: () => this.answer(ask, { optionId: option.optionId }), "aria-keyshortcuts": KEYS[option.kind] }, exact(option.name), " ", mark);
     };
     const options = this.hooks.observes() ? [h("p", { class: "muted" }, "Waiting for a client with the controller role.")] : [
-      h("div", { class: "answers" }, ask.options.filter(isOnce).map(button)),
+      h("div", { class: "answers" }, ask.options.filter((option) => isOnce(option) && !(review && option.optionId.startsWith("each_"))).map(button), review && h("button", { type: "button", class: "plain", onclick: () => this.answer(ask, review.answer()) }, "Apply the choices")),
       h("div", { class: "answers always" }, ask.options.filter((option) => !isOnce(option)).map(button)),
     ];
     fill(this.root, head, h("div", { class: "what", tabIndex: -1 }, what), options);
@@ -119,7 +122,7 @@ export class Ask {
     const does = BY_KEY[event.key.toLowerCase()];
     if (!this.isOpen || !does || this.hooks.observes()) return false;
     const option = this.shown.options.find((one) => one.kind === `${does}_${event.shiftKey ? "always" : "once"}`);
-    if (option && !event.repeat) this.answer(this.shown, option.optionId);
+    if (option && !event.repeat) this.answer(this.shown, { optionId: option.optionId });
     return !!option;
   }
 
@@ -128,12 +131,12 @@ export class Ask {
   }
 
   /** Answers this question, but only while it is the one that is shown. */
-  async answer({ permissionId: id }, optionId) {
+  async answer({ permissionId: id }, choice) {
     if (id !== this.shown?.permissionId || this.isTooSoon || this.answering === id) return;
     this.answering = id;
     this.root.classList.add("answering");
     try {
-      await call("POST", `/v1/permissions/${encodeURIComponent(id)}`, { optionId });
+      await call("POST", `/v1/permissions/${encodeURIComponent(id)}`, choice);
     } catch (error) {
       // Another client was faster: the stream reports its answer.
       if (!(error instanceof ApiError && error.status === 404)) this.hooks.failed(error);

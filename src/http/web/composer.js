@@ -6,6 +6,8 @@ import { Menu } from "./menu.js";
 
 const IMAGES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 const FILE_BYTES_MAX = 10 * 1024 * 1024;
+/** The name of nuncio's own agent. */
+const NATIVE = "nuncio";
 const DRAFT = "nuncio.draft.";
 /**
  * Time in which a new "stop" button ignores clicks, in ms: it replaces "send", which may get a
@@ -20,7 +22,7 @@ export class Composer {
    * session.
    */
   constructor(hooks) {
-    Object.assign(this, { hooks, id: null, files: [], sending: false, visit: {}, stopSinceMs: 0, modes: [], wanted: {}, drafts: sessionStorage });
+    Object.assign(this, { hooks, id: null, files: [], sending: false, visit: {}, stopSinceMs: 0, modes: [], agents: [], wanted: {}, drafts: sessionStorage });
     this.form = at("composer");
     this.input = at("prompt");
     this.send = at("send");
@@ -56,35 +58,48 @@ export class Composer {
         choose: (value) => this.set(id, value),
         current: () => this.current(id) ?? "",
       });
-    this.menus = { mode: picker("mode", "Mode", "shield"), model: picker("model", "Model"), thinking: picker("thinking", "Thinking") };
+    this.menus = { agent: picker("agent", "Agent", "other"), mode: picker("mode", "Mode", "shield"), model: picker("model", "Model"), thinking: picker("thinking", "Thinking") };
     fill(at("pickers"), Object.values(this.menus).map((menu) => menu.nodes));
   }
 
   current(id) {
     const state = this.hooks.state();
-    if (!this.id) return this.wanted[id] ?? { mode: this.defaultMode, model: this.defaultModel }[id] ?? null;
+    if (!this.id) return this.wanted[id] ?? { agent: NATIVE, mode: this.defaultMode, model: this.defaultModel }[id] ?? null;
+    if (state?.agent && id !== "mode") return this.known?.[this.option(id)];
     if (id === "model") return state?.model ?? this.known?.model ?? state?.usage?.model ?? this.defaultModel;
     return state?.[id] ?? this.known?.[id];
+  }
+
+  /** The id of a setting among the options of the session. Hosted agents have options of their own. */
+  option(id) {
+    return this.hooks.state()?.agent && id !== "mode" ? `agent.${id}` : id;
   }
 
   /** Requests the choices of a setting from the server. */
   async choices(id) {
     if (!this.id) {
       if (id === "mode") return this.modes;
+      if (id === "agent") return this.agents.map(({ name, problem }) => ({ id: name, name, hint: problem }));
       const { models = [] } = id === "model" ? await get("/v1/models") : {};
       return models;
     }
     const session = this.id;
     const { configOptions = [] } = await call("POST", route(session, "/resume"), {});
     if (this.id === session) this.known = Object.fromEntries(configOptions.map((option) => [option.id, option.currentValue]));
-    const options = configOptions.find((option) => option.id === id)?.options || [];
+    const options = configOptions.find((option) => option.id === this.option(id))?.options || [];
     return options.map(({ value, name, description }) => ({ id: value, name, hint: description }));
+  }
+
+  /** The settings of a new session. A model is one of nuncio's own agent. */
+  settings() {
+    const { model, ...others } = this.wanted;
+    return (others.agent ?? NATIVE) === NATIVE ? this.wanted : others;
   }
 
   async set(id, value) {
     if (!this.id) this.wanted[id] = value;
     else if (id === "mode") await call("PUT", route(this.id, "/mode"), { modeId: value }).catch(this.hooks.failed);
-    else await call("PUT", route(this.id, `/config/${id}`), { value }).catch(this.hooks.failed);
+    else await call("PUT", route(this.id, `/config/${this.option(id)}`), { value }).catch(this.hooks.failed);
     this.draw();
   }
 
@@ -95,6 +110,7 @@ export class Composer {
     const models = await get("/v1/models").catch(() => null);
     this.defaultModel = models?.default;
     this.hasModels = !!models;
+    this.agents = (await get("/v1/agents").catch(() => ({ agents: [] }))).agents;
     this.draw();
   }
 
@@ -120,7 +136,7 @@ export class Composer {
   /** Removes all drafts. */
   forget() {
     this.leave(null);
-    Object.assign(this, { wanted: {}, modes: [], defaultMode: null, defaultModel: null });
+    Object.assign(this, { wanted: {}, modes: [], agents: [], defaultMode: null, defaultModel: null });
     for (const key of Object.keys(this.drafts)) if (key.startsWith(DRAFT)) this.drafts.removeItem(key);
     this.input.value = this.directory.value = "";
     this.draw();
@@ -169,11 +185,14 @@ export class Composer {
     this.send.title = does;
     this.input.placeholder = busy ? "Queue a message" : home ? "Describe a task" : "Reply";
     at("where").hidden = !home;
-    const { mode, model, thinking } = this.menus;
+    const { agent, mode, model, thinking } = this.menus;
     const value = (id) => this.current(id);
     mode.button.hidden = home && !this.modes.length;
-    model.button.hidden = home && !this.hasModels;
+    const isHosted = home && value("agent") !== NATIVE;
+    agent.button.hidden = !home || this.agents.length < 2;
+    model.button.hidden = home && (isHosted || !this.hasModels);
     thinking.button.hidden = home;
+    agent.name = value("agent");
     mode.name = this.modes.find((one) => one.id === value("mode"))?.name || (value("mode") || "mode").replace(/^./, (first) => first.toUpperCase());
     model.name = modelName(value("model"));
     thinking.name = value("thinking") && value("thinking") !== "off" ? `Thinking ${value("thinking")}` : "Thinking";
@@ -199,7 +218,7 @@ export class Composer {
     let { id } = this;
     try {
       if (!id) {
-        id = await this.hooks.create(this.directory.value.trim(), this.wanted);
+        id = await this.hooks.create(this.directory.value.trim(), this.settings());
         if (this.hooks.state()?.id === id) this.id = id;
       }
       if (busy) await this.add(id, text, files, delivery);

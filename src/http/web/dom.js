@@ -41,6 +41,7 @@ const SHAPES = {
   copy: "M5.5 5.5v-2a1 1 0 011-1h6a1 1 0 011 1v6a1 1 0 01-1 1h-2M3.5 5.5h6a1 1 0 011 1v6a1 1 0 01-1 1h-6a1 1 0 01-1-1v-6a1 1 0 011-1z",
   folder: "M2 4.5a1 1 0 011-1h3l1.5 1.7H13a1 1 0 011 1v6a1 1 0 01-1 1H3a1 1 0 01-1-1z",
   more: "M3.5 8h.01M8 8h.01M12.5 8h.01",
+  branch: "M5 4.5v7M5 4.5a1.5 1.5 0 100-3 1.5 1.5 0 000 3zM5 14.5a1.5 1.5 0 100-3 1.5 1.5 0 000 3zM11 6a1.5 1.5 0 100-3 1.5 1.5 0 000 3zM11 6c0 3-6 2.5-6 5.5",
   keys: "M2 4.5h12v7H2zM4.5 7h.01M7 7h.01M9.5 7h.01M12 7h.01M5 9.3h6",
   read: "M4 2.5h5.5L12 5v8.5H4zM6.3 8h3.4M6.3 10.5h3.4",
   edit: "M3 13l.6-2.7 7-7 2.1 2.1-7 7z",
@@ -123,6 +124,12 @@ export function ago(ms) {
 export function short(n) {
   if (n < 1000) return String(n);
   return n < 1e6 ? `${(n / 1000).toFixed(n < 1e4 ? 1 : 0)}k` : `${(n / 1e6).toFixed(1)}M`;
+}
+
+/** A number of dollars: two decimals, and two significant digits below a dollar. */
+export function dollars(cost) {
+  const decimals = cost === 0 || cost >= 0.1 ? 2 : 1 - Math.floor(Math.log10(cost));
+  return `$${cost.toFixed(decimals)}`;
 }
 
 /** The last part of a path. */

@@ -3,7 +3,11 @@
 import { follow, get } from "./api.js";
 import { ago, at, base, fill, h } from "./dom.js";
 
-const TYPES = "session.*,turn.started,turn.completed,turn.failed,turn.cancelled,turn.interrupted,permission.*";
+const TYPES = "session.*,turn.started,turn.completed,turn.failed,turn.cancelled,turn.interrupted,permission.*,agent.status";
+
+/** The row of an agent in a terminal. */
+const terminal = ({ agent, cwd, status }) =>
+  h("li", { class: status, title: cwd }, h("div", { class: "session" }, h("span", { class: "dot" }), h("span", { class: "title" }, agent), h("span", { class: "when" }, status), h("span", { class: "where" }, base(cwd))));
 
 export class Sessions {
   /**
@@ -13,6 +17,8 @@ export class Sessions {
    */
   constructor(hooks) {
     Object.assign(this, { hooks, rows: new Map(), current: null, stream: null, next: null, nodes: new Map(), reader: {} });
+    // The status of each directory, and the agents in terminals by session id.
+    Object.assign(this, { statuses: new Map(), terminals: new Map() });
     this.list = at("sessions");
     this.list.addEventListener("keydown", (event) => this.key(event));
     at("more-sessions").addEventListener("click", () => this.page().catch(this.hooks.failed));
@@ -35,6 +41,7 @@ export class Sessions {
       after: status.cursor,
       types: TYPES,
       events: (batch) => this.on(batch),
+      status: (change) => this.agents(change),
       state: this.hooks.state,
       refused: (error) => (error.status === 400 ? this.hooks.again() : this.hooks.refused(error)),
     });
@@ -45,7 +52,7 @@ export class Sessions {
   forget() {
     this.stream?.close();
     Object.assign(this, { stream: null, current: null, next: null, reader: {} });
-    this.rows.clear();
+    for (const known of [this.rows, this.statuses, this.terminals]) known.clear();
     this.draw();
   }
 
@@ -82,6 +89,27 @@ export class Sessions {
       }
       row.updatedMs = Math.max(row.updatedMs, atMs);
       this.change(row, body);
+    }
+    this.draw();
+    this.hooks.changed();
+  }
+
+  /** Applies a change of the agents' status: the rows that changed, or all rows. */
+  agents({ complete, sessions, directories, terminals }) {
+    if (complete) {
+      this.statuses.clear();
+      this.terminals.clear();
+      for (const row of this.rows.values()) Object.assign(row, { status: "none", waiting: false });
+    }
+    for (const { sessionId, status } of sessions) {
+      const isWaiting = status === "waiting";
+      const row = this.rows.get(sessionId);
+      if (row) Object.assign(row, { status: isWaiting ? "busy" : status, waiting: isWaiting });
+    }
+    for (const { cwd, status } of directories) this.statuses.set(cwd, status);
+    for (const row of terminals) {
+      if (row.status === "none") this.terminals.delete(row.agentSession);
+      else this.terminals.set(row.agentSession, row);
     }
     this.draw();
     this.hooks.changed();
@@ -140,6 +168,7 @@ export class Sessions {
       this.list.replaceChildren(...nodes);
       if (focused && this.list.contains(focused)) focused.focus({ preventScroll: true });
     }
+    fill(at("terminals"), [...this.terminals.values()].map(terminal));
     at("no-sessions").hidden = rows.length > 0;
     at("more-sessions").hidden = !this.next;
   }

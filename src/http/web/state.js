@@ -2,7 +2,7 @@
 
 /** The event types that describe an ended turn completely. */
 export const FACTS =
-  "session.*,turn.*,message.completed,message.queued,tool.started,tool.completed,permission.*,plan.*,usage.*,context.*,compaction.*,verify.*,mode.*,notice,child.*,agent.*";
+  "session.*,turn.*,message.completed,message.queued,message.edited,message.removed,tool.started,tool.completed,permission.*,plan.*,usage.*,context.*,compaction.*,verify.*,mode.*,hook.*,notice,child.*,agent.*";
 
 /**
  * Whether an event is a delta. Deltas have their own seq, since they may arrive again after other
@@ -27,7 +27,7 @@ export class SessionState {
     this.queued = new Map();
     this.plan = [];
     this.usage = null;
-    this.spent = { input: 0, output: 0 };
+    this.spent = { input: 0, output: 0, cost: null };
     this.turn = null;
     this.seq = 0;
     this.deltaSeq = 0;
@@ -84,14 +84,14 @@ export class SessionState {
 }
 
 const change = (state, body) => {
-  for (const key of ["title", "cwd", "mode", "model", "thinking"]) {
+  for (const key of ["title", "cwd", "mode", "model", "thinking", "agent"]) {
     if (body[key] !== undefined && body[key] !== null) state[key] = body[key];
   }
 };
 
 const STOPPED = {
   max_tokens: "The model reached its token limit",
-  max_turn_requests: "The turn reached its request limit",
+  max_turn_requests: "The turn reached a limit",
   refusal: "The model refused to continue",
   cancelled: "Stopped",
 };
@@ -140,7 +140,14 @@ const HANDLERS = {
     Object.assign(item, { parts: body.parts, text: textOf(body.parts), done: true, discarded: !!body.discarded });
     state.touch(item);
   },
-  "message.queued": (state, body) => state.queued.set(body.messageId, { text: textOf(body.parts), delivery: body.delivery }),
+  "message.queued": (state, body) => state.queued.set(body.messageId, { parts: body.parts, text: textOf(body.parts), delivery: body.delivery }),
+  "message.edited"(state, body) {
+    const entry = state.queued.get(body.messageId);
+    if (!entry) return;
+    const { parts = entry.parts, delivery = entry.delivery } = body;
+    state.queued.set(body.messageId, { parts, text: textOf(parts), delivery });
+  },
+  "message.removed": (state, body) => state.queued.delete(body.messageId),
 
   "tool.started"(state, body, event) {
     const { toolCallId: id, name, title, kind: about, input, locations = [] } = body;
@@ -154,6 +161,10 @@ const HANDLERS = {
     if (body.status === "in_progress") item.ranMs = event.atMs;
     if (body.content) item.content = body.content;
     state.touch(item);
+  },
+  "hook.completed"(state, body) {
+    const item = body.changed && state.tools.get(body.toolCallId);
+    if (item) state.touch(Object.assign(item, { title: body.changed.title, input: body.changed.input }));
   },
   "tool.completed"(state, body, event) {
     const item = state.tools.get(body.toolCallId);
@@ -179,7 +190,12 @@ const HANDLERS = {
     state.usage = body;
     state.spent.input += body.inputTokens;
     state.spent.output += body.outputTokens;
+    if (body.cost !== undefined) state.spent.cost = (state.spent.cost ?? 0) + body.cost;
   },
-  "notice": (state, body, event) => state.add({ kind: "notice", severity: body.severity, text: body.title, hint: body.description }, event),
+  "notice"(state, body, event) {
+    // Context for the model only.
+    if (body.code === "repository") return;
+    state.add({ kind: "notice", severity: body.severity, text: body.title, hint: body.description }, event);
+  },
   "compaction.completed": (state, _, event) => state.add({ kind: "notice", severity: "info", text: "The conversation was compacted" }, event),
 };

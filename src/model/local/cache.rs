@@ -7,9 +7,9 @@ use std::time::Instant;
 use super::api::LocalApi;
 use super::properties::{self, Properties};
 use crate::limits::{LOCAL_MODELS_MAX, LOCAL_PROPERTIES, LOCAL_PROPERTIES_FRESH};
-use crate::model::endpoint::{Endpoint, Protocol, is_loopback};
+use crate::model::endpoint::{Endpoint, Protocol};
 use crate::model::providers::provider;
-use crate::web::HttpClients;
+use crate::web::{HttpClients, is_loopback};
 
 /// The known properties of models on local servers, by base URL and name, shared by all clones.
 #[derive(Clone, Debug, Default)]

@@ -10,43 +10,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::arguments::{literal_pathspec, path};
 use crate::limits;
-use crate::process::{Child, Command, ExitStatus, Sandbox};
+use crate::process::{Child, Command, ExitStatus, SAFE_GIT_SETTINGS, Sandbox};
 use crate::toolkit::context::ToolContext;
 use crate::toolkit::output::ToolError;
 use crate::toolkit::sandbox_notes::sandbox_notes;
-
-/// Environment without editor, pager and password prompts. The fixed locale keeps git's messages in
-/// English, because some of them are parsed.
-const NON_INTERACTIVE: [(&str, &str); 8] = [
-    ("GIT_TERMINAL_PROMPT", "0"),
-    ("GIT_EDITOR", "true"),
-    ("GIT_SEQUENCE_EDITOR", "true"),
-    ("GIT_ASKPASS", "true"),
-    ("SSH_ASKPASS", "true"),
-    ("GIT_PAGER", "cat"),
-    ("TERM", "dumb"),
-    ("LC_ALL", "C.UTF-8"),
-];
-
-/// Environment for read-only commands: no refresh of the index, no fetch of missing objects.
-const READ_ONLY: [(&str, &str); 2] = [("GIT_OPTIONAL_LOCKS", "0"), ("GIT_NO_LAZY_FETCH", "1")];
-
-/// Variables to remove, because they select a repository or program other than that of the
-/// session's directory. Such variables are set if nuncio was started by a git hook.
-const REMOVED: [&str; 8] = [
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_INDEX_FILE",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_COMMON_DIR",
-    "GIT_NAMESPACE",
-    "GIT_PREFIX",
-    "GIT_EXTERNAL_DIFF",
-];
-
-/// Settings that disable programs configured in the repository, and select UTF-8 output.
-const SAFE_SETTINGS: [&str; 4] =
-    ["core.fsmonitor=false", "core.hooksPath=/dev/null", "log.showSignature=false", "i18n.logOutputEncoding=UTF-8"];
 
 /// Shell script that prints the standard output of a command, and appends its standard error only
 /// if the command fails.
@@ -95,13 +62,10 @@ impl<'c> Git<'c> {
 
     /// Runs a read-only command. If git fails, the output contains its exit code.
     pub(crate) async fn try_read(&self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result<GitOutput, ToolError> {
-        let settings = SAFE_SETTINGS.into_iter().flat_map(|setting| ["-c", setting]);
+        let settings = SAFE_GIT_SETTINGS.into_iter().flat_map(|setting| ["-c", setting]);
         let own = ["sh", "-c", OUTPUT_FIRST, "sh", "git", "--no-pager"].into_iter().chain(settings);
         let all = own.map(OsString::from).chain(arguments.into_iter().map(Into::into));
-        let mut command = self.command(all).sandbox(Some(self.read_sandbox()));
-        for (name, value) in READ_ONLY {
-            command = command.env(name, value);
-        }
+        let command = self.command(all).git_read_only().sandbox(Some(self.read_sandbox()));
         self.run(&command, limits::GIT_READ, &self.context.cancel).await
     }
 
@@ -140,14 +104,8 @@ impl<'c> Git<'c> {
     }
 
     fn command(&self, arguments: impl IntoIterator<Item = OsString>) -> Command {
-        let mut command = Command::program(arguments, &self.context.workspace.cwd);
-        for (name, value) in NON_INTERACTIVE {
-            command = command.env(name, value);
-        }
-        for name in REMOVED.into_iter().chain(self.context.secrets.iter().map(String::as_str)) {
-            command = command.env_remove(name);
-        }
-        command
+        let command = Command::program(arguments, &self.context.workspace.cwd).git_environment();
+        self.context.secrets.iter().fold(command, |command, name| command.env_remove(name))
     }
 
     async fn run(&self, command: &Command, timeout: Duration, cancel: &CancellationToken) -> Result<GitOutput, ToolError> {

@@ -139,7 +139,7 @@ fn weight(name: &[u8]) -> f64 {
 }
 
 /// FNV-1a, 64 bits.
-fn word(text: &[u8]) -> WordHash {
+pub(super) fn word(text: &[u8]) -> WordHash {
     text.iter().fold(FNV_BASIS, |hash, byte| step(hash, *byte))
 }
 

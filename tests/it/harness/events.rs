@@ -27,6 +27,8 @@ pub enum Frame {
     Event(Shown),
     /// The history is complete up to this cursor.
     Synced(u64),
+    /// The status of agents.
+    Status(Value),
 }
 
 pub struct Events {
@@ -65,6 +67,7 @@ impl Events {
                 self.last = *id;
             }
             Frame::Synced(cursor) => assert_eq!(self.synced.replace(*cursor), None, "synced twice"),
+            Frame::Status(_) => {}
         }
         Ok(Some(frame))
     }
@@ -78,7 +81,17 @@ impl Events {
         loop {
             match self.frame().await? {
                 Frame::Event(shown) => return Some(shown),
-                Frame::Synced(_) => {}
+                Frame::Synced(_) | Frame::Status(_) => {}
+            }
+        }
+    }
+
+    /// The next `agent.status`.
+    pub async fn status(&mut self) -> Value {
+        loop {
+            match self.frame().await.expect("the stream goes on") {
+                Frame::Status(status) => return status,
+                Frame::Event(_) | Frame::Synced(_) => {}
             }
         }
     }
@@ -102,6 +115,7 @@ impl Events {
             match frame {
                 Frame::Event(shown) => seen.push(shown),
                 Frame::Synced(_) => return seen,
+                Frame::Status(_) => {}
             }
         }
         panic!("it ended before it was synced: {seen:#?}")
@@ -135,6 +149,7 @@ impl Events {
             match (id, name, data) {
                 (Some(id), None, Some(event)) => self.ready.push_back(Frame::Event(Shown { id, event })),
                 (None, Some("synced"), Some(data)) => self.ready.push_back(Frame::Synced(data["cursor"].as_u64().unwrap())),
+                (None, Some("agent.status"), Some(data)) => self.ready.push_back(Frame::Status(data)),
                 (None, None, None) => {}
                 _ => panic!("not a frame of a stream: {frame:?}"),
             }

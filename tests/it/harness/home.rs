@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
-use super::{Agent, bounded};
+use super::{Agent, Watch, WatchFlags, bounded};
 use crate::process::marker;
 
 pub struct Home {
@@ -65,6 +65,17 @@ impl Home {
     /// Text of a file of the work directory; none if the file does not exist.
     pub fn get(&self, path: impl AsRef<Path>) -> Option<String> {
         std::fs::read_to_string(self.work().join(path)).ok()
+    }
+
+    /// Waits for a file of the work directory.
+    pub async fn appears(&self, name: &str) {
+        bounded(name, async {
+            let watch = Watch::new(&self.work(), WatchFlags::CREATE);
+            while self.get(name).is_none() {
+                watch.next().await;
+            }
+        })
+        .await;
     }
 
     /// Writes the user's settings.

@@ -312,6 +312,8 @@ pub fn changing_calls(session: &str, permission: &str) -> Vec<(&'static str, Str
         ("POST", path("/messages"), json!({"parts": part})),
         ("POST", path("/messages"), json!({"parts": part, "delivery": "steer"})),
         ("POST", path("/turns/turn_1/retry"), json!({})),
+        ("PUT", path("/queue/msg_1"), json!({"parts": part})),
+        ("DELETE", path("/queue/msg_1"), json!({})),
         ("POST", path("/cancel"), json!({})),
         ("POST", path("/resume"), json!({})),
         ("POST", path("/close"), json!({})),

@@ -12,6 +12,11 @@ impl Random {
         Random(seed)
     }
 
+    /// A generator with a fixed seed.
+    pub fn of(seed: u64) -> Random {
+        Random(seed << 1 | 1)
+    }
+
     /// Another generator, with a seed from this generator.
     pub fn another(&mut self) -> Random {
         Random(self.below(1 << 31) << 1 | 1)

@@ -114,10 +114,10 @@ impl Server {
         gone(&self.marker).await;
     }
 
-    /// Resident memory in KiB.
+    /// Resident memory in KiB, without the pages of the program and of other files.
     pub fn resident_kib(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid)).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
         line.trim().trim_end_matches(" kB").parse().unwrap()
     }
 }

@@ -15,6 +15,28 @@ impl Agent {
         self.send("session/prompt", json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]})).await
     }
 
+    /// Runs a prompt whose turn fails. Returns the error.
+    pub async fn failure(&mut self, session: &str, text: &str) -> Value {
+        let id = self.prompt(session, text).await;
+        self.answer(&id).await.expect_err("the turn fails")
+    }
+
+    /// Cancels the turn of the prompt `id`, and waits for its end.
+    pub async fn cancel(&mut self, session: &str, id: &Value) {
+        self.notify("session/cancel", json!({"sessionId": session})).await;
+        assert_eq!(self.answer(id).await.unwrap()["stopReason"], "cancelled");
+    }
+
+    /// Reads until a permission request. Returns the request.
+    pub async fn until_question(&mut self) -> Value {
+        self.until("a question", |frame| frame["method"] == "session/request_permission").await
+    }
+
+    /// The number of permission requests received so far.
+    pub fn questions(&self) -> usize {
+        self.frames.iter().filter(|frame| frame["method"] == "session/request_permission").count()
+    }
+
     /// Sends a prompt. Returns the stop reason and the updates received until the answer.
     pub async fn turn(&mut self, session: &str, text: &str) -> (String, Vec<Value>) {
         let before = self.frames.len();
@@ -34,6 +56,11 @@ impl Agent {
     pub fn updates(&self, session: &str) -> Vec<Value> {
         of(&self.frames, session)
     }
+}
+
+/// A step of a scripted model with one call of `bash`.
+pub fn bash(command: &str) -> Value {
+    json!({"tool_calls": [{"name": "bash", "input": {"command": command}}]})
 }
 
 /// The updates of one session in `frames`.

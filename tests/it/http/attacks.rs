@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::harness::{Connection, Home, Server, bounded};
 
-/// Limit of the server's resident memory after an attack.
-const RESIDENT_KIB_MAX: u64 = 100 << 10;
+/// Limit of the server's resident memory after an attack, without the pages of the program.
+const RESIDENT_KIB_MAX: u64 = 56 << 10;
 
 /// Asserts that the server answers and that its memory is bounded. Stops the server and returns its
 /// log.

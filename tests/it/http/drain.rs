@@ -86,7 +86,8 @@ async fn shutdown_without_drain_time_cancels_turn() {
 #[tokio::test]
 async fn clients_that_do_not_read_do_not_delay_shutdown() {
     let home = Home::new();
-    home.config("[http]\ndrain_s = 0\n");
+    // A compaction would use a step of the script.
+    home.config("[http]\ndrain_s = 0\n[context]\ncompact_at = 0\n");
     let words = |word: &str, count: u32| (0..count).map(|number| format!("{word} {number} ")).collect::<String>();
     let much = json!({"text": words("many", 70_000), "chunk_chars": 10_000});
     let slow = json!({"text": words("slow", 50_000), "chunk_chars": 1, "delay_ms": 5});

@@ -57,7 +57,7 @@ pub async fn read(path: String, mut stage: watch::Receiver<Stage>, mut random: R
                 match events.try_frame().await? {
                     Some(Frame::Event(shown)) => seen.push(shown),
                     Some(Frame::Synced(_)) if over => return Ok(true),
-                    Some(Frame::Synced(_)) => {}
+                    Some(Frame::Synced(_) | Frame::Status(_)) => {}
                     None => break,
                 }
                 count += 1;

@@ -46,11 +46,13 @@ const fn case(method: &'static str, params: &'static str) -> Case {
 
 const ANSWER: &str = "_nuncio/permission/answer";
 const MESSAGE: &str = "_nuncio/session/message";
+const EDIT: &str = "_nuncio/session/queue/edit";
 const GO: &str = r#"{"sessionId": "{session}", "parts": [{"type": "text", "text": "go"}]}"#;
 const SESSION: &str = r#"{"sessionId": "{session}"}"#;
 const HERE: &str = r#"{"sessionId": "{session}", "cwd": "{cwd}", "mcpServers": []}"#;
 const NOTE: &str = r#"{"sessionId": "{session}", "name": "note.txt", "data": "aGVsbG8K"}"#;
 const BUSY: &[Step] = &[Call(MESSAGE, GO), Running];
+const QUEUED: &[Step] = &[Call(MESSAGE, GO), Running, Call(MESSAGE, GO)];
 const QUESTION: &[Step] = &[Call(MESSAGE, GO), Asked];
 const ENDED: &[Step] = &[Ended];
 const RELEASED: &[Step] = &[Release, Ended];
@@ -108,6 +110,17 @@ pub const CASES: &[Case] = &[
     Case { turns: Turns::Waiting, before: BUSY, after: RELEASED, ..case("_nuncio/session/messages", SESSION) },
     case("_nuncio/session/turns", SESSION),
     Case { turns: Turns::Waiting, before: BUSY, after: RELEASED, ..case("_nuncio/session/turns", SESSION) },
+    case("_nuncio/session/result", SESSION),
+    Case { turns: Turns::Waiting, before: BUSY, after: RELEASED, ..case("_nuncio/session/result", SESSION) },
+    case("_nuncio/session/context", SESSION),
+    case("_nuncio/session/compact", SESSION),
+    case("_nuncio/session/execute", r#"{"sessionId": "{session}", "command": "true"}"#),
+    case("_nuncio/session/execute", r#"{"sessionId": "{session}", "command": " "}"#),
+    case("_nuncio/session/configure", r#"{"sessionId": "{session}", "title": "a title", "tools": ["read"]}"#),
+    case(
+        "_nuncio/session/replace_messages",
+        r#"{"sessionId": "{session}", "messages": [{"role": "user", "parts": [{"type": "text", "text": "again"}]}]}"#,
+    ),
     Case { after: ENDED, ..case(MESSAGE, GO) },
     case(MESSAGE, r#"{"sessionId": "{session}", "autoRun": false, "role": "system", "parts": [{"type": "text", "text": "note"}]}"#),
     case(MESSAGE, r#"{"sessionId": "{session}", "parts": []}"#),
@@ -118,6 +131,29 @@ pub const CASES: &[Case] = &[
         after: RELEASED,
         ..case(MESSAGE, r#"{"sessionId": "{session}", "delivery": "steer", "parts": [{"type": "text", "text": "steer"}]}"#)
     },
+    case("_nuncio/session/queue", SESSION),
+    Case { turns: Turns::Waiting, before: QUEUED, after: RELEASED, ..case("_nuncio/session/queue", SESSION) },
+    Case {
+        turns: Turns::Waiting,
+        before: QUEUED,
+        after: RELEASED,
+        ..case(EDIT, r#"{"sessionId": "{session}", "messageId": "{message}", "parts": [{"type": "text", "text": "edited"}]}"#)
+    },
+    Case {
+        turns: Turns::Waiting,
+        before: QUEUED,
+        after: RELEASED,
+        ..case(EDIT, r#"{"sessionId": "{session}", "messageId": "{message}", "delivery": "steer"}"#)
+    },
+    case(EDIT, r#"{"sessionId": "{session}", "messageId": "msg_none", "delivery": "steer"}"#),
+    case(EDIT, r#"{"sessionId": "{session}", "messageId": "msg_none"}"#),
+    Case {
+        turns: Turns::Waiting,
+        before: QUEUED,
+        after: RELEASED,
+        ..case("_nuncio/session/queue/remove", r#"{"sessionId": "{session}", "messageId": "{message}"}"#)
+    },
+    case("_nuncio/session/queue/remove", r#"{"sessionId": "{session}", "messageId": "msg_none"}"#),
     Case { after: ENDED, ..case("_nuncio/session/retry", r#"{"sessionId": "{session}", "turnId": "{turn}"}"#) },
     case("_nuncio/session/retry", r#"{"sessionId": "{session}", "turnId": "turn_none"}"#),
     Case {

@@ -187,7 +187,7 @@ async fn garbage_and_too_long_frames_are_refused_and_logged() {
     }
     assert_forwards(&home, &session).await;
     drop(idle);
-    assert!(server.resident_kib() < 150 << 10, "{} KiB", server.resident_kib());
+    assert!(server.resident_kib() < 80 << 10, "{} KiB", server.resident_kib());
     let said = server.stop().await;
     let warnings: Vec<Value> = said
         .lines()

@@ -49,6 +49,7 @@ async fn fill(template: &str, peer: &mut Peer, home: &Home, session: &str) -> St
     let mut text = template.replace("{session}", session).replace("{cwd}", home.work().to_str().unwrap());
     let lookups = [
         ("{turn}", "_nuncio/session/turns", "/turns/0/turnId"),
+        ("{message}", "_nuncio/session/queue", "/messages/0/messageId"),
         ("{permission}", "_nuncio/permission/list", "/permissions/0/permissionId"),
         ("{attachment}", "_nuncio/attachment/list", "/attachments/0/uri"),
         ("{artifact}", "_nuncio/artifact/list", "/artifacts/0/name"),

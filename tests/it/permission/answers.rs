@@ -4,11 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, Home, Reply, tool};
-
-fn bash(command: &str) -> Value {
-    json!({"tool_calls": [{"name": "bash", "input": {"command": command}}]})
-}
+use crate::harness::{Home, Reply, bash, tool};
 
 /// A model script with one call per turn, in this order. Each turn takes two steps.
 fn script(calls: &[Value]) -> Value {
@@ -21,10 +17,6 @@ fn decisions(log: &[Value]) -> Vec<(String, String)> {
     resolved.map(|body| (body["outcome"].as_str().unwrap().to_string(), body["by"].as_str().unwrap().to_string())).collect()
 }
 
-fn questions(agent: &Agent) -> usize {
-    agent.frames.iter().filter(|frame| frame["method"] == "session/request_permission").count()
-}
-
 /// Runs turns with one call each: the call, the answer to the permission request (`None` if there
 /// must be no request), and the call's expected status.
 async fn check(mode: &str, turns: &[(Value, Option<&'static str>, &str)]) {
@@ -33,12 +25,12 @@ async fn check(mode: &str, turns: &[(Value, Option<&'static str>, &str)]) {
     let calls: Vec<Value> = turns.iter().map(|(call, ..)| call.clone()).collect();
     let (mut agent, session) = home.session(script(&calls), &["--mode", mode]).await;
     for (call, answer, status) in turns {
-        let before = questions(&agent);
+        let before = agent.questions();
         agent.replies = answer.iter().map(|kind| Reply::Pick(kind)).collect();
         agent.otherwise = Reply::Error;
         let (stop, updates) = agent.turn(&session, "go").await;
         assert_eq!(stop, "end_turn");
-        assert_eq!(questions(&agent) - before, answer.iter().count(), "{call}: questions");
+        assert_eq!(agent.questions() - before, answer.iter().count(), "{call}: questions");
         assert_eq!(tool(&updates, 0)["status"], *status, "{call}: {}", tool(&updates, 0));
     }
     agent.finish().await;
@@ -274,7 +266,7 @@ async fn mode_change_applies_from_the_next_call() {
         let (_, updates) = agent.turn(&session, "go").await;
         assert_eq!(tool(&updates, 0)["status"], status, "{mode}");
     }
-    assert_eq!(questions(&agent), 0);
+    assert_eq!(agent.questions(), 0);
     agent.finish().await;
     assert_eq!(decisions(&home.log(&session).await), [("denied".to_string(), "mode".to_string())]);
 }

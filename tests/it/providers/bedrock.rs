@@ -85,6 +85,18 @@ async fn keyed(exchanges: Vec<Exchange>) -> (Home, Provider) {
     (home, server)
 }
 
+/// Sends this prompt. Returns the first message of the request.
+pub async fn first_message(prompt: Value) -> Value {
+    let (home, server) = keyed(vec![events(HELLO)]).await;
+    let model = format!("bedrock/{MODEL}");
+    let mut agent = home.start(&["--model", &model]).await;
+    agent.call("initialize", json!({ "protocolVersion": 1 })).await;
+    let session = agent.new_session(&home).await;
+    agent.call("session/prompt", json!({ "sessionId": session, "prompt": prompt })).await;
+    agent.finish().await;
+    server.finish().await[0].body["messages"][0].clone()
+}
+
 async fn ask(home: &Home, flags: &[&str]) -> Ran {
     let model = format!("bedrock/{MODEL}");
     home.run(&[&["run", "--model", &model], flags, &["-p", "hi"]].concat(), "").await

@@ -112,6 +112,8 @@ fn exchange(case: &Case) -> Exchange {
 async fn ends(wire: &Wire) {
     for case in cases(wire) {
         let (home, provider, name) = home(wire, vec![exchange(&case), Exchange::events(wire.plain)]).await;
+        // A compaction of the large answer would need another exchange.
+        home.config(&format!("{}[context]\ncompact_at = 0\n", home.config_text()));
         let mut agent = connect(&home).await;
         let session = agent.new_session(&home).await;
         let (stop, updates) = agent.turn(&session, "go").await;

@@ -87,51 +87,51 @@ async fn prompt_that_exceeds_window_is_left_out_of_later_requests() {
 }
 
 #[tokio::test]
-async fn tool_result_that_exceeds_window_is_left_out_of_later_requests() {
+async fn tool_result_that_exceeds_window_is_compacted() {
     for wire in WIRES {
-        let (home, provider, name) = home(wire, vec![Exchange::events(wire.rich), Exchange::events(wire.plain)]).await;
+        let (home, provider, name) = home(wire, vec![Exchange::events(wire.rich)]).await;
         provider.reject_larger(WINDOW, rejection(wire));
+        provider.otherwise(Exchange::events(wire.plain));
         home.put("a", &"large\n".repeat(WINDOW / 6));
         let mut agent = connect(&home).await;
         let session = agent.new_session(&home).await;
-        let id = agent.prompt(&session, "read a and b").await;
-        let error = agent.answer(&id).await.expect_err("an overflow");
-        assert_eq!(error["data"]["info"]["cause"], "context_overflow", "{name}: {error}");
+        let (stop, updates) = agent.turn(&session, "read a and b").await;
+        assert_eq!((stop.as_str(), text(&updates, "agent_message_chunk").as_str()), ("end_turn", "Reading.Hello"), "{name}");
         assert_eq!(agent.turn(&session, "go on").await.0, "end_turn", "{name}");
         agent.finish().await;
-        let last = told(provider.finish().await.last().unwrap());
-        // A note says that the model's work is missing from the conversation.
-        assert!(last.contains("go on") && last.contains("context window") && !last.contains("large"), "{name}: {last}");
+        let received = provider.finish().await;
+        let prompts: Vec<String> = received.iter().map(told).collect();
+        // The calls, the rejection, the summary, the repeated request, the next prompt.
+        assert_eq!(prompts.len(), 5, "{name}: {prompts:?}");
+        assert!(prompts[1].contains("large") && prompts[2].contains("large"), "{name}: {prompts:?}");
+        assert!(prompts[2].contains("Write a summary"), "{name}: {prompts:?}");
+        for later in &prompts[3..] {
+            assert!(later.contains("<summary>") && later.contains("read a and b") && !later.contains("large"), "{name}: {later}");
+        }
     }
 }
 
-/// Short prompts fill the window: each rejected prompt makes room for the next one.
+/// Short prompts fill the window: a summary makes room.
 #[tokio::test]
-async fn conversation_that_fills_window_accepts_next_prompt() {
+async fn conversation_that_fills_window_is_compacted() {
     for wire in WIRES {
-        let (home, provider, name) = home(wire, vec![Exchange::events(wire.plain); 16]).await;
+        let (home, provider, name) = home(wire, Vec::new()).await;
         provider.reject_larger(WINDOW, rejection(wire));
+        provider.otherwise(Exchange::events(wire.plain));
         let mut agent = connect(&home).await;
         let session = agent.new_session(&home).await;
         agent.call("session/set_mode", json!({"sessionId": session, "modeId": "plan"})).await;
-        let mut ends = String::new();
-        while ends.matches('+').count() < 16 {
-            let id = agent.prompt(&session, &format!("prompt {}. {}", ends.len(), "word ".repeat(140))).await;
-            match agent.answer(&id).await {
-                Ok(_) => ends.push('+'),
-                Err(error) => {
-                    assert_eq!(error["data"]["info"]["cause"], "context_overflow", "{name}: {error}");
-                    ends.push('-');
-                }
-            }
-            assert!(!ends.contains("--"), "{name}: {ends}");
+        for number in 0..16 {
+            let words: String = (0..140).map(|word| format!("word{} ", word * 31 + number)).collect();
+            let (stop, _) = agent.turn(&session, &format!("prompt {number}. {words}")).await;
+            assert_eq!(stop, "end_turn", "{name}: prompt {number}");
         }
-        assert!(ends.contains('-'), "{name}: {ends}");
         agent.finish().await;
-        let last = told(provider.finish().await.last().unwrap());
-        // The oldest messages are left out, not the newest.
-        let newest = ends[..ends.len() - 1].rfind('+').expect("an answered prompt");
-        assert!(last.contains(&format!("prompt {newest}.")) && !last.contains("prompt 0."), "{name}: {ends}");
+        let received = provider.finish().await;
+        let summaries = received.iter().filter(|request| told(request).contains("Write a summary")).count();
+        assert!(summaries > 1, "{name}");
+        let last = told(received.last().unwrap());
+        assert!(last.contains("prompt 15.") && !last.contains("prompt 0."), "{name}: {last}");
         // The note about the mode stays, although it was in the oldest message.
         assert_eq!(last.matches("[mode: plan.").count(), 1, "{name}: {last}");
     }

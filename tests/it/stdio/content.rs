@@ -44,7 +44,6 @@ async fn unsupported_content_is_named_in_the_error() {
     let home = Home::new();
     let (mut agent, session) = home.session(json!([]), &[]).await;
     let cases = [
-        (json!({"type": "audio", "mimeType": "audio/wav", "data": ""}), "prompt[1]: audio"),
         (json!({"type": "resource", "resource": {"uri": "file:///x", "mimeType": "application/zip", "blob": "AAAA"}}), "prompt[1]"),
         (json!({"type": "image"}), "prompt[1]"),
         (json!({"type": "smell"}), "prompt[1]"),

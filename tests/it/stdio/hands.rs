@@ -236,7 +236,10 @@ async fn commands_run_in_client_terminals_if_enabled() {
     home.config("[tools]\nclient_terminal = true\n[sandbox]\nmode = \"off\"\n");
     home.put("below/here.txt", "");
     let calls = [
-        ("bash", json!({"command": "echo $GREETING; ls; exit 3", "cwd": "below", "env": {"GREETING": "hello"}})),
+        (
+            "bash",
+            json!({"command": "echo $GREETING ${NUNCIO_SESSION:0:5}; ls; exit 3", "cwd": "below", "env": {"GREETING": "hello"}}),
+        ),
         ("bash", json!({"command": "echo begun; sleep 600", "timeout_ms": 300})),
         ("bash", json!({"command": "seq 1 20000"})),
     ];
@@ -257,7 +260,7 @@ async fn commands_run_in_client_terminals_if_enabled() {
         let ended = log.iter().filter(|event| event["body"]["type"] == "tool.completed").nth(index).unwrap();
         ended["body"]["output"][0]["text"].as_str().unwrap().to_owned()
     };
-    assert_eq!(told(0), "hello\nhere.txt\nexit code: 3");
+    assert_eq!(told(0), "hello sess_\nhere.txt\nexit code: 3");
     assert!(told(1).starts_with("begun\ntimed out after 300 ms"), "{}", told(1));
     assert!(told(2).contains("bytes left out; all 108894 bytes are in"), "{}", told(2));
     let editor = agent.editor.as_ref().unwrap();
@@ -269,7 +272,7 @@ async fn commands_run_in_client_terminals_if_enabled() {
     let mut other = home.start(&[]).await;
     other.call("initialize", json!({"protocolVersion": 1})).await;
     let replayed = other.load(&home, &session).await;
-    assert_eq!(tool(&replayed, 0)["content"][0]["content"]["text"], "hello\nhere.txt\n");
+    assert_eq!(tool(&replayed, 0)["content"][0]["content"]["text"], "hello sess_\nhere.txt\n");
     other.finish().await;
 }
 

@@ -96,10 +96,10 @@ async fn notices_are_sent_only_to_clients_that_support_them() {
         agent.turn(&session, "go").await;
         let updates = agent.updates(&session);
         let titles = notices(&updates);
-        assert_eq!(titles.len(), if told { 2 } else { 0 }, "{titles:?}");
+        assert_eq!(titles.len(), if told { 3 } else { 0 }, "{titles:?}");
         if told {
-            assert!(titles[0].contains("MCP"), "{titles:?}");
-            assert!(titles[1].contains("503"), "{titles:?}");
+            assert_eq!(titles[..2], ["MCP server one failed", "MCP server two failed"]);
+            assert!(titles[2].contains("503"), "{titles:?}");
         }
         agent.finish().await;
     }

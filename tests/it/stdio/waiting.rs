@@ -246,3 +246,20 @@ async fn waiting_messages_and_prompts_run_in_order_of_arrival() {
     agent.finish().await;
     assert_eq!(prompts_of_turns(&home, &session).await, ["0 one", "1 two", "2 three", "3 four"]);
 }
+
+#[tokio::test]
+async fn message_precedes_a_prompt_that_was_sent_after_it() {
+    let home = Home::new();
+    let steps = json!([permission_step(), text_step("one", "first"), text_step("two", "second"), text_step("three", "third")]);
+    let (mut agent, session, one) = busy(&home, steps).await;
+    let parts = json!([{"type": "text", "text": "two"}]);
+    let two = agent.send("_nuncio/session/message", json!({"sessionId": session, "parts": parts})).await;
+    let three = agent.prompt(&session, "three").await;
+    agent.answer(&two).await.unwrap();
+    allow(&mut agent).await;
+    for id in [&one, &three] {
+        assert_eq!(stop_reason(&mut agent, id).await, "end_turn");
+    }
+    agent.finish().await;
+    assert_eq!(prompts_of_turns(&home, &session).await, ["0 one", "1 two", "2 three"]);
+}

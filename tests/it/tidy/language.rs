@@ -3,7 +3,7 @@
 use super::source::{assert_none, package, sources};
 
 /// Documents that are checked.
-const DOCUMENTS: &[&str] = &["README.md", "docs/ARCHITECTURE.md", "docs/TOOLS.md"];
+const DOCUMENTS: &[&str] = &["README.md", "docs/ARCHITECTURE.md", "docs/TOOLS.md", "docs/HOOKS.md"];
 
 /// Longest line of a comment or a document, in characters. Rows of a Markdown table cannot be
 /// wrapped and may be longer, as may a line that consists of one link.

@@ -11,7 +11,8 @@ const FILE_MAX: usize = 400;
 const FUNCTION_MAX: usize = 70;
 
 /// Files and functions (`file::function`) that may be longer, each with its reason.
-const LONGER: &[(&str, &str)] = &[("src/limits.rs", "a list of constants with one doc comment each")];
+const LONGER: &[(&str, &str)] =
+    &[("src/event.rs", "the list of all events"), ("src/limits.rs", "a list of constants with one doc comment each")];
 
 #[test]
 fn files_start_with_a_header_and_fit_their_limit() {
@@ -29,7 +30,8 @@ fn files_start_with_a_header_and_fit_their_limit() {
     assert_none("files", findings);
 }
 
-/// Name, first line and number of lines of each function.
+/// Name, first line and number of lines of each function. Further alternatives of a pattern do not
+/// count: a match that lists all variants of an enum may be long.
 fn functions(source: &Source) -> Vec<(String, usize, usize)> {
     let code: String = source.lines().map(|(_, line)| format!("{line}\n")).collect();
     let mut found = Vec::new();
@@ -54,7 +56,10 @@ fn functions(source: &Source) -> Vec<(String, usize, usize)> {
         });
         let Some((length, _)) = body else { continue };
         let first = code[..place].matches('\n').count() + 1;
-        found.push((name, first, code[place..place + open + length].matches('\n').count() + 1));
+        // The alternatives of a pattern count as one line.
+        let text = &code[place..place + open + length];
+        let alternatives = text.lines().filter(|line| line.trim_start().starts_with("| ")).count();
+        found.push((name, first, text.matches('\n').count() + 1 - alternatives));
     }
     found
 }
@@ -121,6 +126,9 @@ fn a_type_name_means_one_type() {
 
 #[test]
 fn functions_are_measured() {
-    let source = Source::new("src/a.rs", "fn a() {\n    b(\"}\");\n}\ntrait T { fn c(); }\npub(crate) fn d() {}\n");
-    assert_eq!(functions(&source), [("a".to_string(), 1, 3), ("d".to_string(), 5, 1)]);
+    let source = Source::new(
+        "src/a.rs",
+        "fn a() {\n    b(\"}\");\n}\ntrait T { fn c(); }\npub(crate) fn d() {}\nfn e() {\n    A\n    | B => {}\n}\n",
+    );
+    assert_eq!(functions(&source), [("a".to_string(), 1, 3), ("d".to_string(), 5, 1), ("e".to_string(), 6, 3)]);
 }

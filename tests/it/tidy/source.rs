@@ -126,13 +126,15 @@ pub fn package() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// All Rust files below a directory of the package, sorted by path.
+/// All Rust files below a directory of the package, sorted by path, without installed packages.
 pub fn sources(dir: &str) -> Vec<Source> {
     fn gather(dir: &Path, found: &mut Vec<PathBuf>) {
         for entry in std::fs::read_dir(dir).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
-                gather(&path, found);
+                if !path.ends_with("node_modules") {
+                    gather(&path, found);
+                }
             } else if path.extension().is_some_and(|extension| extension == "rs") {
                 found.push(path);
             }

@@ -1,0 +1,94 @@
+//! Completes the user's messages before they are recorded: adds the facts that the first message of
+//! a conversation carries, and the text of a slash command.
+
+use std::path::{Path, PathBuf};
+
+use super::pdf_text;
+use super::services::Services;
+use crate::content::{PDF, Part};
+use crate::context::commands::{self, SlashCommand};
+use crate::context::environment;
+use crate::context::prompt_files::PromptDirs;
+use crate::error::{Error, Result};
+use crate::event::timestamp;
+use crate::model::{Media, Model};
+use crate::session::message::{IncomingMessage, QueuedMessage};
+use crate::session::{Agent, Turn, now_ms};
+
+/// Completes `message`. `opens` is true for the first message of a conversation.
+pub(super) async fn complete(services: &Services, turn: &Turn, message: &mut IncomingMessage, opens: bool) -> Result<()> {
+    let cwd = turn.log.state(|state| state.cwd.clone());
+    if opens {
+        let today = timestamp(now_ms()).split_once('T').map(|(date, _)| date.to_string()).unwrap_or_default();
+        let cwd = cwd.clone();
+        let block = blocking(move || environment::block(&cwd, &today)).await?;
+        message.extra.context.push(Part::text(block));
+    }
+    if commands::parse(&message.parts).is_some() {
+        message.extra.expansion = commands::expand(&list(services, &cwd).await?, &message.parts);
+    }
+    Ok(())
+}
+
+/// Adds the queued steering messages to the turn, between two model requests. Returns whether there
+/// were any.
+pub(super) async fn take_steered(agent: &dyn Agent, turn: &Turn) -> Result<bool> {
+    let steered = turn.steered();
+    let any = !steered.is_empty();
+    for QueuedMessage { mut message, .. } in steered {
+        match agent.prepare(turn, &mut message, false).await {
+            Ok(()) => drop(turn.commit(message.completed()).await?),
+            Err(error) => turn.reject(message, error).await,
+        }
+    }
+    Ok(any)
+}
+
+/// Returns whether a message has parts that only some models read.
+pub(super) fn has_media(message: &IncomingMessage) -> bool {
+    message.parts.iter().any(|part| !Media::default().reads(part))
+}
+
+/// Adds the text of documents that `model` does not read. Returns an error for parts that the model
+/// cannot read and that have no text.
+pub(super) async fn add_texts(model: &dyn Model, message: &mut IncomingMessage) -> Result<()> {
+    let media = model.media();
+    for part in message.parts.iter_mut().filter(|part| !media.reads(part)) {
+        let unread = |what: &str, ability: &str| {
+            let hint = format!("choose a model that reads it, or set abilities = [\"{ability}\", …] of the model in [models]");
+            Error::invalid_params(format!("{} cannot read {what}", model.id())).hint(hint)
+        };
+        match part {
+            Part::Document { mime_type, data, text, name } if mime_type == PDF => {
+                let extracted = pdf_text::extract(data.clone()).await;
+                let name = name.as_deref().unwrap_or("document");
+                *text = Some(extracted.map_err(|why| unread(&format!("the PDF document {name:?}, and {why}"), "pdf"))?);
+            }
+            Part::Document { mime_type, .. } => return Err(unread(&format!("{mime_type} documents"), "pdf")),
+            _ => return Err(unread("audio", "audio")),
+        }
+    }
+    Ok(())
+}
+
+/// Returns the slash commands of a session in `cwd`.
+pub(super) async fn list(services: &Services, cwd: &Path) -> Result<Vec<SlashCommand>> {
+    let (cwd, config, home) = (cwd.to_path_buf(), services.places.config.clone(), services.places.home.clone());
+    blocking(move || commands::list(&PromptDirs { cwd: &cwd, config: &config, home: home.as_deref() })).await
+}
+
+impl Services {
+    /// Where the files of slash commands and skills are searched.
+    pub(super) fn prompt_dirs<'a>(&'a self, cwd: &'a Path) -> PromptDirs<'a> {
+        PromptDirs { cwd, config: &self.places.config, home: self.places.home.as_deref() }
+    }
+
+    /// The directories of the user's skills, which tools may read.
+    pub(super) fn skill_dirs(&self, cwd: &Path) -> Vec<PathBuf> {
+        self.prompt_dirs(cwd).user_skills()
+    }
+}
+
+async fn blocking<T: Send + 'static>(read: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+    tokio::task::spawn_blocking(read).await.map_err(|_| Error::internal("reading files panicked"))
+}

@@ -1,0 +1,89 @@
+//! The tools of one session: those of the process, and extra ones such as the tools of MCP servers.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::toolkit::AnyTool;
+use crate::tools::Tools;
+
+/// The table of tools of one session.
+///
+/// The list of tools is part of the prefix of each model request, which providers cache. Thus it
+/// changes only through `set_extra` and `set_subset`, between turns, and tools that stay keep their
+/// positions: the process-wide tools come first, sorted by name, then the extra tools in the order
+/// in which they were added, each group of new ones sorted by name.
+pub(crate) struct SessionTools {
+    native: Tools,
+    /// Names of the tools that the session may use; `None`: all.
+    only: Option<Vec<String>>,
+    current: Mutex<Current>,
+}
+
+#[derive(Clone)]
+struct Current {
+    extra: Vec<Arc<dyn AnyTool>>,
+    /// See [`Tools::with`].
+    unlisted: Vec<Arc<dyn AnyTool>>,
+    /// Names and globs of the tools in the table.
+    subset: Option<Vec<String>>,
+    table: Arc<Tools>,
+}
+
+impl SessionTools {
+    /// Creates a table of the process-wide tools; with `only`, a table of those that it names.
+    pub(crate) fn new(native: &Tools, only: Option<Vec<String>>) -> SessionTools {
+        let native = only.as_deref().map_or_else(|| native.clone(), |only| native.only(only));
+        let table = Arc::new(native.clone());
+        let current = Current { extra: Vec::new(), unlisted: Vec::new(), subset: None, table };
+        SessionTools { native, only, current: Mutex::new(current) }
+    }
+
+    /// Creates a table with the same tools as this one.
+    pub(crate) fn copy(&self) -> SessionTools {
+        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        SessionTools { native: self.native.clone(), only: self.only.clone(), current: Mutex::new(current) }
+    }
+
+    /// The tools in effect now.
+    pub(crate) fn table(&self) -> Arc<Tools> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner).table.clone()
+    }
+
+    /// Returns whether the table has the process-wide tools only.
+    pub(crate) fn has_no_extra(&self) -> bool {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner).extra.is_empty()
+    }
+
+    /// Returns whether the session may use a tool with this name.
+    pub(crate) fn allows(&self, name: &str) -> bool {
+        self.only.as_ref().is_none_or(|only| only.iter().any(|one| one == name))
+    }
+
+    /// Replaces the extra tools, which the session may use, and the unlisted ones. Must only be
+    /// called between turns. A tool whose name is in the table already takes the position of the
+    /// previous one; new tools follow, sorted by name.
+    pub(crate) fn set_extra(&self, tools: Vec<Arc<dyn AnyTool>>, unlisted: Vec<Arc<dyn AnyTool>>) {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let position = |tool: &Arc<dyn AnyTool>| current.extra.iter().position(|known| known.name() == tool.name());
+        let mut placed: Vec<_> = tools.into_iter().map(|tool| (position(&tool).unwrap_or(usize::MAX), tool)).collect();
+        placed.sort_by(|(at, one), (other_at, other)| (at, one.name()).cmp(&(other_at, other.name())));
+        let extra: Vec<_> = placed.into_iter().map(|(_, tool)| tool).collect();
+        let subset = current.subset.take();
+        *current = self.current(extra, unlisted, subset);
+    }
+
+    /// Limits the table to the tools that match `subset`; `None` stands for all tools. A subset
+    /// must only change between turns.
+    pub(crate) fn set_subset(&self, subset: Option<Vec<String>>) {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        if current.subset != subset {
+            let Current { extra, unlisted, .. } = current.clone();
+            *current = self.current(extra, unlisted, subset);
+        }
+    }
+
+    fn current(&self, extra: Vec<Arc<dyn AnyTool>>, unlisted: Vec<Arc<dyn AnyTool>>, subset: Option<Vec<String>>) -> Current {
+        let all = self.native.with(&extra, &unlisted);
+        let table = Arc::new(subset.as_ref().map_or_else(|| all.clone(), |subset| all.matching(subset)));
+        Current { extra, unlisted, subset, table }
+    }
+}

@@ -1,0 +1,143 @@
+//! Several agents work on the same task, each in a workspace of its own.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::CallContext;
+use super::convert::session_id;
+use super::directories::directory;
+use super::message::send_prompt;
+use super::method::{Method, Reply};
+use super::route::Route;
+use super::session::NewSession;
+use super::workspace::{CreateWorkspace, CreateWorkspaceParams};
+use crate::config::NATIVE;
+use crate::content::Part;
+use crate::error::{Error, Result};
+use crate::id::{MessageId, SessionId, TurnId};
+use crate::limits;
+use crate::options::Mode;
+use crate::protocol::acp;
+use crate::session::SessionSetup;
+
+/// The task and the agents that work on it.
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct StartComparisonParams {
+    /// Names of the agents; `nuncio` is nuncio's own agent. A name may occur more than once.
+    #[schemars(length(min = 1, max = 8))]
+    pub agents: Vec<String>,
+    /// The prompt. Without it, the sessions wait for prompts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
+    /// A directory in the repository; the server's directory when it is missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<PathBuf>,
+    /// Branch or commit where the workspaces start. Default: HEAD of `cwd`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
+    /// Mode of the sessions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", extend("default" = null))]
+    pub mode: Option<Mode>,
+}
+
+/// An agent in its session and its workspace.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ComparedAgent {
+    pub agent: String,
+    pub session_id: SessionId,
+    /// The running turn; missing without a prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turn_id: Option<TurnId>,
+    pub workspace_id: String,
+    /// Name of the workspace.
+    pub workspace: String,
+    /// Directory of the workspace.
+    pub path: PathBuf,
+    /// The failures of the workspace's preparation, and of sending the prompt.
+    pub warnings: Vec<String>,
+}
+
+/// The agents, in the order of the params.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Comparison {
+    pub agents: Vec<ComparedAgent>,
+}
+
+/// The method `_nuncio/comparison/start`.
+pub(crate) struct StartComparison;
+
+impl Method for StartComparison {
+    type Params = StartComparisonParams;
+    type Result = Comparison;
+    const NAME: &'static str = "_nuncio/comparison/start";
+    const EXAMPLE: &'static str =
+        r#"{"agents": ["nuncio", "claude"], "parts": [{"type": "text", "text": "Fix the failing test."}], "mode": "accept-edits"}"#;
+    const ROUTES: &'static [Route] = &[Route::post("/v1/comparisons").status(201)];
+    const DOC: &'static str = "Starts the same prompt with several agents, each in a new session in a new workspace, and answers when the turns have \
+         started. `_nuncio/session/result` returns the result of each session.";
+
+    async fn call(cx: CallContext, params: StartComparisonParams) -> Result<Reply<Comparison>> {
+        cx.client.authorized()?;
+        let StartComparisonParams { agents, parts, cwd, base, mode } = params;
+        if !(1..=limits::COMPARED_AGENTS_MAX).contains(&agents.len()) {
+            return Err(Error::invalid_params(format!("agents: must be 1 to {} names", limits::COMPARED_AGENTS_MAX)));
+        }
+        let cwd = directory(&cx, "cwd", cwd.as_deref().unwrap_or(&cx.app.cwd))?;
+        for agent in &agents {
+            let agent = Some(agent.clone()).filter(|name| name != NATIVE);
+            let (id, cwd, directories) = (SessionId::new(), cwd.clone(), Vec::new());
+            cx.app.agents.check(&SessionSetup { id, cwd, directories, parent: None, agent })?;
+        }
+        let mut started = Vec::new();
+        // One after the other, because git locks the repository.
+        for agent in agents {
+            match open(&cx, agent, &cwd, base.clone(), mode).await {
+                Ok(entry) => started.push(entry),
+                Err(error) if started.is_empty() => return Err(error),
+                Err(error) => return Err(error.details(json!({ "started": started }))),
+            }
+        }
+        for entry in started.iter_mut().filter(|_| !parts.is_empty()) {
+            let cx = CallContext { message_id: MessageId::new(), ..cx.clone() };
+            match send_prompt(cx, entry.session_id.clone(), parts.clone()).await {
+                Ok(turn) => entry.turn_id = turn,
+                Err(error) => entry.warnings.push(format!("the prompt was not sent: {error}")),
+            }
+        }
+        Ok(Reply::new(Comparison { agents: started }))
+    }
+}
+
+/// Creates a workspace and a session in it.
+async fn open(
+    cx: &CallContext,
+    agent: String,
+    cwd: &std::path::Path,
+    base: Option<String>,
+    mode: Option<Mode>,
+) -> Result<ComparedAgent> {
+    let params = CreateWorkspaceParams { cwd: Some(cwd.to_owned()), base, ..CreateWorkspaceParams::default() };
+    let created = CreateWorkspace::call(cx.clone(), params).await?.result?;
+    let info = created.workspace.info;
+    let mut ours = json!({ "agent": agent });
+    if let Some(mode) = mode {
+        ours["mode"] = json!(mode);
+    }
+    let meta = Map::from_iter([("nuncio".to_owned(), Value::clone(&ours))]);
+    let session = NewSession::call(cx.clone(), acp::NewSessionRequest::new(info.path.clone()).meta(meta)).await?.result?;
+    Ok(ComparedAgent {
+        agent,
+        session_id: session_id(&session.session_id),
+        turn_id: None,
+        workspace_id: info.workspace_id,
+        workspace: info.name,
+        path: info.path,
+        warnings: created.warnings,
+    })
+}

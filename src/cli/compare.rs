@@ -1,0 +1,100 @@
+//! `nuncio run --agent A --agent B`: runs the same prompts with several agents, each in a workspace
+//! of its own, and compares their results.
+
+use std::sync::Arc;
+
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use serde::Serialize;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::errors::{DENIED, exit_code, stop_code};
+use super::output::{print, print_json};
+use crate::api::{App, ComparedAgent, GetResult, GetResultParams, Prompt, SessionResult, StartComparison, StartComparisonParams};
+use crate::app::on_signal;
+use crate::error::Result;
+use crate::local::LocalClient;
+use crate::protocol::acp;
+use crate::terminal_text::output_line;
+
+/// The result of one agent.
+#[derive(Debug, Serialize)]
+struct Compared {
+    /// Name of the workspace.
+    workspace: String,
+    /// `end_turn` or another stop reason of ACP; missing if a turn failed.
+    #[serde(rename = "stopReason", skip_serializing_if = "Option::is_none")]
+    stop_reason: Option<acp::StopReason>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    #[serde(flatten)]
+    result: SessionResult,
+    /// The exit code of `nuncio run` with this agent alone.
+    #[serde(skip)]
+    code: u8,
+}
+
+/// Runs the prompts with each agent at the same time. Returns the lowest exit code that is not 0.
+pub(super) async fn run(app: Arc<App>, agents: &[String], prompts: &[String], as_json: bool) -> Result<u8> {
+    let client = LocalClient::new(app.clone(), "terminal");
+    let cancel = CancellationToken::new();
+    tokio::spawn(on_signal(cancel.clone()));
+    let params = StartComparisonParams { agents: agents.to_vec(), ..StartComparisonParams::default() };
+    let comparison = client.call::<StartComparison>(params).await?;
+    for entry in &comparison.agents {
+        for warning in &entry.warnings {
+            eprintln!("{}", output_line(&format!("workspace {}: {warning}", entry.workspace)));
+        }
+    }
+    let entries = comparison.agents.into_iter();
+    let mut running: FuturesUnordered<_> = entries.map(|entry| finish(&client, entry, prompts, cancel.child_token())).collect();
+    let mut codes = Vec::new();
+    while let Some(compared) = running.next().await {
+        let compared = compared?;
+        codes.push(compared.code);
+        if as_json {
+            print_json(format!("{}\n", json!(compared)))?;
+        } else {
+            print(text(&compared))?;
+        }
+    }
+    drop(running);
+    app.shut_down().await;
+    Ok(if cancel.is_cancelled() { 130 } else { codes.into_iter().filter(|code| *code != 0).min().unwrap_or(0) })
+}
+
+async fn finish(client: &LocalClient, entry: ComparedAgent, prompts: &[String], cancel: CancellationToken) -> Result<Compared> {
+    let (mut stop_reason, mut error, mut code) = (None, None, 0);
+    for prompt in prompts {
+        let content = vec![acp::ContentBlock::Text(acp::TextContent::new(prompt.clone()))];
+        let request = acp::PromptRequest::new(acp::SessionId::new(entry.session_id.as_str()), content);
+        match client.call_until::<Prompt>(request, cancel.clone()).await {
+            Ok(response) => (stop_reason, code) = (Some(response.stop_reason), stop_code(response.stop_reason)),
+            Err(failed) => (stop_reason, code, error) = (None, exit_code(&failed), Some(failed.to_string())),
+        }
+        if code != 0 {
+            break;
+        }
+    }
+    let params = GetResultParams { session_id: entry.session_id, diff: false };
+    let result = client.call::<GetResult>(params).await?;
+    if code == 0 && result.denied > 0 {
+        code = DENIED;
+    }
+    Ok(Compared { workspace: entry.workspace, stop_reason, error, result, code })
+}
+
+fn text(compared: &Compared) -> String {
+    let Compared { workspace, stop_reason, error, result, code: _ } = compared;
+    let outcome = match (error, stop_reason) {
+        (Some(error), _) => format!("failed: {error}"),
+        (None, Some(reason)) => json!(reason).as_str().unwrap_or_default().replace('_', " "),
+        (None, None) => "not run".into(),
+    };
+    let cost = result.activity.cost().map(|cost| format!(", ${:.4}", cost.dollars())).unwrap_or_default();
+    let head = output_line(&format!("== {}: {outcome}, {:.1} s{cost}", result.agent, result.duration_ms as f64 / 1000.0));
+    let place = output_line(&format!("workspace {workspace} in {}, session {}", result.cwd.display(), result.session_id));
+    let lines = |text: &str| text.lines().map(|line| output_line(line) + "\n").collect::<String>();
+    let changes = result.changes.as_deref().filter(|changes| !changes.is_empty()).map_or("no changes\n".into(), lines);
+    format!("{head}\n{}\n{changes}{place}\n\n", lines(&result.answer))
+}

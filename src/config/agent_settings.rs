@@ -1,0 +1,150 @@
+//! Settings of hosted agents: other agents that work in nuncio's sessions.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::model_settings::SecretText;
+use crate::limits;
+
+/// The name of nuncio's own agent in the list of agents.
+pub(crate) const NATIVE: &str = "nuncio";
+
+/// Hosted agents. Only the user's settings file can set them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct AgentSettings {
+    /// Names of the agents that may be used.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allowed: Vec<String>,
+    /// Seconds without a turn after which the process of an agent is ended.
+    pub idle_ttl_s: u64,
+    /// The agents, by name.
+    #[serde(flatten)]
+    pub agents: BTreeMap<String, HostedAgent>,
+}
+
+impl Default for AgentSettings {
+    fn default() -> Self {
+        AgentSettings { allowed: Vec::new(), idle_ttl_s: limits::AGENT_IDLE.as_secs(), agents: BTreeMap::new() }
+    }
+}
+
+/// The protocol of a hosted agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AgentKind {
+    /// The Agent Client Protocol on standard input and output.
+    Acp,
+    /// The HTTP server of OpenCode (`opencode serve`).
+    Opencode,
+    /// The app server of Codex (`codex app-server`).
+    Codex,
+    /// Claude Code with JSON lines on standard input and output (`claude -p`).
+    ClaudeCode,
+    /// nuncio itself, over ACP, with the scripted model in the file `config`. For tests of clients.
+    Fake,
+}
+
+impl AgentKind {
+    /// The name in the settings.
+    pub(crate) fn id(self) -> &'static str {
+        match self {
+            AgentKind::Acp => "acp",
+            AgentKind::Opencode => "opencode",
+            AgentKind::Codex => "codex",
+            AgentKind::ClaudeCode => "claude-code",
+            AgentKind::Fake => "fake",
+        }
+    }
+
+    /// The program, if the settings name none.
+    fn program(self) -> &'static [&'static str] {
+        match self {
+            AgentKind::Acp => &[],
+            AgentKind::Opencode => &["opencode"],
+            AgentKind::Codex => &["codex"],
+            AgentKind::ClaudeCode => &["claude"],
+            AgentKind::Fake => &["/proc/self/exe"],
+        }
+    }
+}
+
+/// The sessions that share a process of an agent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentScope {
+    /// One process for each session.
+    #[default]
+    Session,
+    /// One process for all sessions of a directory. For `opencode`.
+    Workspace,
+}
+
+/// A hosted agent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HostedAgent {
+    pub kind: AgentKind,
+    /// The program and its arguments. Default: the usual program of the kind.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
+    /// Arguments after those of `command`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<String>,
+    /// Environment variables of the program. A value `$NAME` is the value of the environment
+    /// variable NAME of nuncio.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, SecretText>,
+    /// Environment variables that nuncio hides from other programs, such as API keys, and that this
+    /// program gets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub env_pass: Vec<String>,
+    #[serde(default)]
+    pub scope: AgentScope,
+    /// Replaces `idle_ttl_s` of `[agents]`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_ttl_s: Option<u64>,
+    /// Configuration of the agent: for `opencode` the JSON of `OPENCODE_CONFIG_CONTENT`, for
+    /// `claude-code` the JSON of `--settings`, for `codex` the JSON form of its `config.toml`, for
+    /// `fake` the file of the scripted model. `${NAME}` is the environment variable NAME of nuncio.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config: Option<String>,
+    /// Give the agent nuncio's MCP server, and the MCP servers that the client gave.
+    #[serde(default = "yes")]
+    pub mcp: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl HostedAgent {
+    /// The program with all arguments of the settings.
+    pub(crate) fn command_line(&self) -> Vec<String> {
+        let mut line = self.command.clone();
+        if line.is_empty() {
+            line = self.kind.program().iter().map(|word| (*word).to_owned()).collect();
+        }
+        line.extend(self.args.iter().cloned());
+        line
+    }
+
+    /// Checks settings that depend on each other. The error is a message.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        match self.kind {
+            AgentKind::Acp if self.command.is_empty() => Err("set command = [\"PROGRAM\", …]".into()),
+            AgentKind::Fake if self.config.is_none() => Err("set config to the file of a scripted model".into()),
+            _ if self.scope == AgentScope::Workspace && self.kind != AgentKind::Opencode => {
+                Err("scope = \"workspace\" is for kind = \"opencode\"".into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Names of the environment variables that contain the agent's secrets.
+    pub(crate) fn secret_names(&self) -> impl Iterator<Item = String> {
+        self.env.values().filter_map(|text| text.variable().map(str::to_owned)).chain(self.env_pass.iter().cloned())
+    }
+}

@@ -1,0 +1,93 @@
+//! The review of the changes of a turn: what is offered, and the user's decisions.
+
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The changed files that a permission request offers for review. The content of the request shows
+/// the changes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReviewOffer {
+    pub files: Vec<ReviewFile>,
+}
+
+/// A changed file. A file that was created or deleted, is too large or is not text has no hunks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReviewFile {
+    pub path: PathBuf,
+    pub hunks: Vec<ReviewHunk>,
+}
+
+/// A hunk of a changed file, with up to three unchanged lines before and after the change: the
+/// lines that it replaces, and the lines in their place. Line numbers start at 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ReviewHunk {
+    /// The number of the hunk in its file, from 1.
+    pub hunk: u32,
+    pub old_start: u32,
+    pub old_lines: u32,
+    pub new_start: u32,
+    pub new_lines: u32,
+}
+
+/// Decisions that differ from the chosen option of a review.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ReviewAnswer {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hunks: Vec<HunkDecision>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub edits: Vec<ReviewEdit>,
+}
+
+/// Accepts or rejects a hunk, or without `hunk` the whole file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HunkDecision {
+    pub path: PathBuf,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hunk: Option<u32>,
+    pub accept: bool,
+}
+
+/// The user's own text in place of the new lines of a hunk, or without `hunk` of the whole file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReviewEdit {
+    pub path: PathBuf,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hunk: Option<u32>,
+    pub text: String,
+}
+
+impl ReviewAnswer {
+    /// Fails if the answer names a file or hunk that `offer` does not contain, or one of them
+    /// twice.
+    pub(crate) fn check(&self, offer: &ReviewOffer) -> Result<(), String> {
+        let decisions = self.hunks.iter().map(|one| ("hunks", one.path.as_path(), one.hunk));
+        let edits = self.edits.iter().map(|one| ("edits", one.path.as_path(), one.hunk));
+        let mut seen: Vec<(&Path, Option<u32>)> = Vec::new();
+        for (field, path, hunk) in decisions.chain(edits) {
+            let shown = path.display();
+            let Some(file) = offer.files.iter().find(|file| file.path == path) else {
+                return Err(format!("{field}: {shown} is not in this review"));
+            };
+            if let Some(hunk) = hunk.filter(|hunk| !file.hunks.iter().any(|one| one.hunk == *hunk)) {
+                return Err(format!("{field}: {shown} has no hunk {hunk}"));
+            }
+            if seen.contains(&(path, hunk)) {
+                return Err(format!("{field}: two decisions about the same part of {shown}"));
+            }
+            seen.push((path, hunk));
+        }
+        let own_text = |edit: &&ReviewEdit| edit.hunk.is_none();
+        match self.edits.iter().filter(own_text).find(|edit| seen.iter().filter(|(path, _)| *path == edit.path).count() > 1) {
+            Some(edit) => {
+                Err(format!("edits: the text replaces {} as a whole, so hunks of it cannot be named", edit.path.display()))
+            }
+            None => Ok(()),
+        }
+    }
+}

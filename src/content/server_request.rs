@@ -1,0 +1,50 @@
+//! Requests of an MCP server to the user and to the model.
+
+use serde_json::{Map, Value};
+
+use super::{Part, StopReason};
+
+/// A form of a server, which the user fills in.
+#[derive(Clone, Debug)]
+pub struct Form {
+    /// Name of the server in the settings.
+    pub server: String,
+    pub message: String,
+    /// A JSON Schema of an object with fields of basic types.
+    pub schema: Value,
+}
+
+/// The user's answer to a form.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FormAnswer {
+    Accepted(Map<String, Value>),
+    Declined,
+    /// The form was dismissed, or its call ended.
+    Cancelled,
+}
+
+/// A request of a server to the session's model.
+#[derive(Clone, Debug)]
+pub struct ModelQuery {
+    /// Name of the server in the settings.
+    pub server: String,
+    pub system: String,
+    pub messages: Vec<QueryMessage>,
+    pub max_tokens: u32,
+}
+
+/// A message of a [`ModelQuery`].
+#[derive(Clone, Debug)]
+pub struct QueryMessage {
+    /// An answer of the model; else a message of the user.
+    pub by_model: bool,
+    pub parts: Vec<Part>,
+}
+
+/// The model's answer to a [`ModelQuery`].
+#[derive(Clone, Debug)]
+pub struct ModelReply {
+    pub model: String,
+    pub text: String,
+    pub stop: StopReason,
+}

@@ -1,0 +1,90 @@
+//! Agent definitions: Markdown files that describe subagents, in `.nuncio/agents` and
+//! `.claude/agents` of a project and in `agents` of the user's configuration directory. The
+//! frontmatter has `name`, `description`, `tools`, `model` and `mode`; the text is the system
+//! prompt.
+
+use std::path::{Path, PathBuf};
+
+use super::frontmatter::Frontmatter;
+use super::project_dirs::is_foreign;
+use crate::limits;
+use crate::options::Mode;
+use crate::workspace::read_small_text;
+
+/// Directories of agent definitions in a project, in order of precedence.
+const PROJECT_DIRECTORIES: [&str; 2] = [".nuncio/agents", ".claude/agents"];
+
+/// A definition of a subagent.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct AgentDefinition {
+    pub name: String,
+    pub description: String,
+    pub system_prompt: String,
+    /// Names of the tools that the subagent may use, as written; `None`: all tools.
+    pub tools: Option<Vec<String>>,
+    /// `PROVIDER/NAME`; `None`: the model of the parent.
+    pub model: Option<String>,
+    pub mode: Option<Mode>,
+    pub path: PathBuf,
+}
+
+/// Finds the definitions for a session in `cwd`, sorted by name. The nearest definition of a name
+/// applies: those of the project come before those in `user`, unless the project is not trusted.
+/// The model of an untrusted project's definition is ignored.
+pub(crate) fn find(cwd: &Path, user: &Path, trusted: bool) -> Vec<AgentDefinition> {
+    let mut own = read_directory(&user.join("agents"), user);
+    let mut found = project(cwd);
+    if trusted {
+        found.append(&mut own);
+    } else {
+        found.iter_mut().for_each(|definition| definition.model = None);
+        own.append(&mut found);
+        found = own;
+    }
+    // The sort is stable, so that the first definition of a name stays first.
+    found.sort_by(|one, other| one.name.cmp(&other.name));
+    found.dedup_by(|later, earlier| later.name == earlier.name);
+    found.truncate(limits::AGENT_DEFINITIONS_MAX);
+    found
+}
+
+/// The definitions in `cwd` and the directories above it, up to the root of the repository.
+fn project(cwd: &Path) -> Vec<AgentDefinition> {
+    let root = cwd.ancestors().find(|directory| directory.join(".git").exists()).unwrap_or(cwd);
+    let directories = cwd.ancestors().take_while(|directory| directory.starts_with(root));
+    let below = |directory: &Path| PROJECT_DIRECTORIES.map(|name| directory.join(name));
+    directories.flat_map(below).flat_map(|directory| read_directory(&directory, root)).collect()
+}
+
+/// Reads the definitions of a directory, in the order of their file names. Links that lead out of
+/// `root` and files of other users are skipped.
+fn read_directory(directory: &Path, root: &Path) -> Vec<AgentDefinition> {
+    let Ok(real_root) = root.canonicalize() else { return Vec::new() };
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut paths: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect();
+    paths.sort();
+    paths.truncate(limits::AGENT_DEFINITIONS_MAX);
+    let inside = |path: &PathBuf| {
+        let real = path.canonicalize().is_ok_and(|real| real.starts_with(&real_root) && !is_foreign(&real_root, &real));
+        real && !is_foreign(root, path)
+    };
+    paths.into_iter().filter(inside).filter_map(|path| read(&path)).collect()
+}
+
+/// Reads a definition. A file without a name or a description is skipped.
+fn read(path: &Path) -> Option<AgentDefinition> {
+    let file = Frontmatter::parse(&read_small_text(path).ok()?);
+    let name = file.get("name").or_else(|| Some(path.file_stem()?.to_str()?.to_string()))?;
+    let plain = name.chars().all(|character| character.is_alphanumeric() || "-_. ".contains(character));
+    // A model without a provider is a name of another program, such as `sonnet` or `inherit`.
+    let model = file.get("model").filter(|model| model.contains('/') || model.starts_with("scripted:"));
+    Some(AgentDefinition {
+        description: file.get("description").filter(|_| plain)?,
+        tools: file.list("tools"),
+        mode: file.get("mode").and_then(|mode| mode.parse().ok()),
+        system_prompt: file.body,
+        path: path.into(),
+        name,
+        model,
+    })
+}

@@ -1,0 +1,156 @@
+//! The messages of a session as a tree: each message is linked to the message before it, because a
+//! retried turn continues from an earlier message.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::size::{message_bytes, result_bytes};
+use crate::content::{Part, plain_text};
+use crate::event::PrunedOutput;
+use crate::id::ToolCallId;
+use crate::model::{Message, ToolResult};
+
+/// Where a message comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MessageOrigin {
+    /// A client.
+    Prompt,
+    /// A note of nuncio to the model.
+    Note,
+    /// The model or its tool calls.
+    Work,
+    /// A compaction. Nothing precedes the message.
+    Summary,
+}
+
+/// A message and its place in the tree.
+#[derive(Clone, Debug)]
+pub(super) struct LinkedMessage {
+    pub before: Option<usize>,
+    pub message: Arc<Message>,
+    pub origin: MessageOrigin,
+    /// The number of the message's turn.
+    pub turn: u32,
+    /// The total size of this message and the messages before it.
+    bytes: usize,
+}
+
+/// The output of a completed tool call that later requests can leave out.
+#[derive(Clone, Debug)]
+pub(crate) struct PrunableOutput {
+    pub tool_call_id: ToolCallId,
+    pub bytes: usize,
+    message: Arc<Message>,
+}
+
+impl PrunableOutput {
+    /// The output as text.
+    pub(crate) fn text(&self) -> String {
+        let Message::ToolResults(results) = &*self.message else { return String::new() };
+        let result = results.iter().find(|result| result.id == self.tool_call_id);
+        result.map(|result| plain_text(&result.output)).unwrap_or_default()
+    }
+}
+
+/// The number of turns whose tool outputs are never pruned.
+const NEWEST_TURNS: usize = 2;
+/// An output that is not larger than this is not pruned: the text in its place needs as much.
+const OUTPUT_BYTES_MIN: usize = 200;
+
+/// The tree of messages.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Conversation {
+    all: Vec<LinkedMessage>,
+    pruned: HashSet<ToolCallId>,
+}
+
+impl Conversation {
+    /// Adds a message after the message with the index `before`. Returns its index.
+    pub(super) fn add(&mut self, before: Option<usize>, message: Arc<Message>, origin: MessageOrigin, turn: u32) -> usize {
+        let bytes = self.bytes(before) + message_bytes(&message);
+        self.all.push(LinkedMessage { before, message, origin, turn, bytes });
+        self.all.len() - 1
+    }
+
+    /// The message with this index, and its place.
+    pub(super) fn linked(&self, index: usize) -> &LinkedMessage {
+        &self.all[index]
+    }
+
+    /// The total size of the messages up to `last`.
+    pub(super) fn bytes(&self, last: Option<usize>) -> usize {
+        last.map_or(0, |last| self.all[last].bytes)
+    }
+
+    /// The messages up to `last`, newest first.
+    pub(super) fn backwards(&self, last: Option<usize>) -> impl Iterator<Item = &LinkedMessage> {
+        self.indexes(last).map(|index| &self.all[index])
+    }
+
+    fn indexes(&self, last: Option<usize>) -> impl Iterator<Item = usize> {
+        std::iter::successors(last, |last| self.all[*last].before)
+    }
+
+    /// The messages up to `last`, oldest first.
+    pub(super) fn messages(&self, last: Option<usize>) -> Vec<Arc<Message>> {
+        let mut messages: Vec<Arc<Message>> = self.backwards(last).map(|linked| linked.message.clone()).collect();
+        messages.reverse();
+        messages
+    }
+
+    /// Returns the tool outputs that can be pruned, newest first: not those of the newest turns,
+    /// not the newest `protect` bytes of the others, and not those of tools that `protected`
+    /// returns true for.
+    pub(super) fn prunable(&self, last: Option<usize>, protect: usize, protected: &dyn Fn(&str) -> bool) -> Vec<PrunableOutput> {
+        let (mut turns, mut kept, mut found) = (Vec::new(), 0, Vec::new());
+        for linked in self.backwards(last) {
+            if turns.last() != Some(&linked.turn) {
+                turns.push(linked.turn);
+            }
+            let Message::ToolResults(results) = &*linked.message else { continue };
+            if turns.len() <= NEWEST_TURNS {
+                continue;
+            }
+            for result in results.iter().rev().filter(|result| !self.pruned.contains(&result.id) && !protected(&result.name)) {
+                let bytes = result_bytes(result);
+                kept += bytes;
+                if kept > protect && bytes > OUTPUT_BYTES_MIN {
+                    found.push(PrunableOutput { tool_call_id: result.id.clone(), bytes, message: linked.message.clone() });
+                }
+            }
+        }
+        found
+    }
+
+    /// Replaces tool outputs by texts that say where the outputs are.
+    pub(super) fn prune(&mut self, outputs: &[PrunedOutput]) {
+        let texts: HashMap<_, _> = outputs.iter().map(|output| (&output.tool_call_id, pruned_text(output))).collect();
+        let mut changed = false;
+        for index in 0..self.all.len() {
+            let LinkedMessage { before, message, .. } = &self.all[index];
+            let before = *before;
+            if let Message::ToolResults(results) = &**message
+                && results.iter().any(|result| texts.contains_key(&result.id))
+            {
+                let replaced = results.iter().map(|result| match texts.get(&result.id) {
+                    Some(text) => ToolResult { output: vec![Part::text(text)], ..result.clone() },
+                    None => result.clone(),
+                });
+                self.all[index].message = Arc::new(Message::ToolResults(replaced.collect()));
+                changed = true;
+            }
+            if changed {
+                self.all[index].bytes = self.bytes(before) + message_bytes(&self.all[index].message);
+            }
+        }
+        self.pruned.extend(texts.keys().map(|id| (*id).clone()));
+    }
+}
+
+/// The text in the place of a pruned output.
+fn pruned_text(output: &PrunedOutput) -> String {
+    match &output.artifact {
+        Some(path) => format!("[output pruned: {} chars; artifact {}]", output.chars, path.display()),
+        None => format!("[output pruned: {} chars]", output.chars),
+    }
+}

@@ -1,0 +1,39 @@
+//! The facts that precede the first message of a conversation. They are stored with the message,
+//! because they change while the session lasts: a changed system prompt would cost the provider's
+//! cache.
+
+use std::path::{Path, PathBuf};
+
+use crate::workspace::{one_line, read_small_text};
+
+/// Returns the date and the state of the repository of `cwd`. `today` is a date in UTC.
+pub(crate) fn block(cwd: &Path, today: &str) -> String {
+    let git = match git_dir(cwd) {
+        Some((root, dir)) => format!("{}, repository {}", branch(&dir), one_line(root.display().to_string())),
+        None => "not a repository".into(),
+    };
+    format!("<environment>\nDate: {today} (UTC)\nGit at the start of this conversation: {git}\n</environment>")
+}
+
+/// Finds the repository of `cwd`: its directory and its Git directory (gitrepository-layout(5)).
+fn git_dir(cwd: &Path) -> Option<(PathBuf, PathBuf)> {
+    cwd.ancestors().find_map(|dir| {
+        let git = dir.join(".git");
+        if git.is_dir() {
+            return Some((dir.into(), git));
+        }
+        // A worktree or a submodule.
+        let named = read_small_text(&git).ok()?;
+        Some((dir.into(), dir.join(named.strip_prefix("gitdir:")?.trim())))
+    })
+}
+
+/// Describes the checked out branch.
+fn branch(git_dir: &Path) -> String {
+    let head = read_small_text(&git_dir.join("HEAD")).unwrap_or_default();
+    match (head.trim().strip_prefix("ref: refs/heads/"), head.trim()) {
+        (Some(branch), _) => format!("branch {}", one_line(branch.chars().take(200).collect())),
+        (None, "") => "branch unknown".into(),
+        (None, commit) => format!("detached at {}", one_line(commit.chars().take(12).collect())),
+    }
+}

@@ -1,0 +1,71 @@
+//! Subagents in events: the link from a child session to its parent, and its start and end in the
+//! parent's log.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::content::{Cost, StopReason, Usage};
+use crate::id::{SessionId, ToolCallId, TurnId};
+
+/// The tool call that created a child session, and what the child inherited.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionParent {
+    pub session_id: SessionId,
+    pub turn_id: TurnId,
+    pub tool_call_id: ToolCallId,
+    /// Name of the agent definition; missing for a subagent without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// Number of sessions above this one, including those of the processes that started nuncio.
+    pub depth: u32,
+    /// Names of the tools that the subagent may use; missing: all tools.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<String>>,
+    /// Permission rules that the parent had remembered when the child was created.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<Value>,
+}
+
+/// A child session and the tool call that it works for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ChildLabel {
+    pub child_session_id: SessionId,
+    pub tool_call_id: ToolCallId,
+    /// Name of the agent definition; missing for a subagent without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    pub title: String,
+}
+
+/// How the work of a child session ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ChildEnd {
+    pub status: ChildStatus,
+    /// Present if the child's last turn completed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<StopReason>,
+    /// Total usage of the child's model requests; missing if there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// Cost of the requests whose price is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
+    /// Why the child failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// Status of a child session at its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ChildStatus {
+    Completed,
+    Failed,
+    Cancelled,
+    /// The process that ran the child died.
+    Interrupted,
+}

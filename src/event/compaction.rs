@@ -1,0 +1,44 @@
+//! The types of the events about the size of the context: pruning and compaction.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::id::ToolCallId;
+
+/// A tool output that later requests leave out. `artifact` is a file with the output as the model
+/// saw it; it is missing if the file could not be written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PrunedOutput {
+    pub tool_call_id: ToolCallId,
+    /// Number of characters of the output.
+    pub chars: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artifact: Option<PathBuf>,
+}
+
+/// Why a conversation is compacted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CompactionReason {
+    /// A user asked for it.
+    Manual,
+    /// The next request would exceed the setting `context.compact_at`.
+    Threshold,
+    /// The provider rejected a request, because it exceeds the model's context window.
+    Overflow,
+}
+
+/// How a compaction ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CompactionOutcome {
+    Completed,
+    /// The conversation is unchanged, as after the following outcomes.
+    Failed,
+    Cancelled,
+    /// The process that compacted the conversation died.
+    Interrupted,
+}

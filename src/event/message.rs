@@ -1,0 +1,34 @@
+//! Parts of the events about messages.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::content::{Part, Role};
+
+/// Optional fields of a message.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct MessageExtra {
+    /// Parts that precede the message for the model, such as the date and the state of the
+    /// repository. Users need not see them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub context: Vec<Part>,
+    /// The text of a slash command, which the model gets instead of the first part.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expansion: Option<String>,
+    /// The type of a message of role `custom`, chosen by the client that sent it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub custom_type: Option<String>,
+    /// Data of a message of role `custom`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub details: Option<Value>,
+}
+
+/// A message that the model sees instead of the earlier ones.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ReplacedMessage {
+    pub role: Role,
+    pub parts: Vec<Part>,
+}

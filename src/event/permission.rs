@@ -1,0 +1,25 @@
+//! The outcomes of permission requests.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How a permission request ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PermissionOutcome {
+    AllowOnce,
+    AllowAlways,
+    RejectOnce,
+    RejectAlways,
+    /// The request timed out, or no client could answer it.
+    Denied,
+    /// The turn was cancelled while the request was open.
+    Cancelled,
+}
+
+impl PermissionOutcome {
+    /// Returns whether the tool call may run.
+    pub(crate) fn allows(self) -> bool {
+        matches!(self, Self::AllowOnce | Self::AllowAlways)
+    }
+}

@@ -1,0 +1,82 @@
+//! The request to a hook: one JSON object on the standard input of a command.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::content::{Part, ToolStatus, plain_text};
+use crate::event::HookEvent;
+use crate::id::{SessionId, ToolCallId, TurnId};
+use crate::model::Message;
+use crate::options::{Mode, OptionValue};
+
+/// The request to a hook.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HookRequest {
+    pub hook_event: HookEvent,
+    /// Absent for `nuncio tool`, like `turnId`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turn_id: Option<TurnId>,
+    /// The directory of the session, in which the command runs.
+    pub cwd: PathBuf,
+    pub mode: OptionValue<Mode>,
+    /// `PROVIDER/NAME`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The tool call (`tool` events).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<HookTool>,
+    /// The system prompt (`prompt.system.transform`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system: Option<String>,
+    /// The conversation (`prompt.messages.transform`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub messages: Option<Vec<Arc<Message>>>,
+    /// The summary that is about to be requested (`session.compacting`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compaction: Option<HookCompaction>,
+}
+
+/// A tool call. After the call, `status` and `output` are set.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HookTool {
+    pub tool_call_id: ToolCallId,
+    /// The tool's own name, even if the model used another one.
+    pub name: String,
+    /// The input of the call, as changed by earlier hooks.
+    pub input: Value,
+    /// `completed` or `failed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<ToolStatus>,
+    /// The output for the model, as text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    /// The output for the model, if it is more than one text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parts: Option<Vec<Part>>,
+}
+
+impl HookTool {
+    /// Sets the output.
+    pub(crate) fn set_output(&mut self, parts: &[Part]) {
+        self.output = Some(plain_text(parts));
+        self.parts = (!matches!(parts, [Part::Text { .. }])).then(|| parts.to_vec());
+    }
+}
+
+/// A summary that is about to be requested from the model.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct HookCompaction {
+    /// The prompt for the summary.
+    pub prompt: String,
+    /// The text after `/compact`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub focus: Option<String>,
+}

@@ -1,0 +1,53 @@
+//! `POST /hook`: the hooks of Claude Code in terminals that users started themselves. The response
+//! is always empty: nuncio has no opinion about the call.
+
+use axum::Extension;
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+
+use super::params;
+use super::response::ApiError;
+use super::state::{AppState, ClientExtension, StateExtension};
+use crate::api::{Client, ClientRole};
+use crate::error::{Error, Kind, Result};
+use crate::hub::{TerminalHook, workspace_of_header};
+use crate::limits;
+
+/// The path of the route.
+pub(crate) const PATH: &str = "/hook";
+
+/// The header with the directory in which the agent works.
+const WORKSPACE: &str = "x-workspace-path";
+
+/// Applies a hook.
+pub(crate) async fn answer(Extension(state): StateExtension, Extension(client): ClientExtension, request: Request) -> Response {
+    match apply(&state, &client, request).await {
+        Ok(()) => StatusCode::OK.into_response(),
+        Err(error) => ApiError(error).into_response(),
+    }
+}
+
+async fn apply(state: &AppState, client: &Client, request: Request) -> Result<()> {
+    client.require_role(ClientRole::Controller)?;
+    let header = request.headers().get(WORKSPACE).map(|value| value.as_bytes().to_vec());
+    let header = header.ok_or_else(|| Error::invalid_params("the header X-Workspace-Path is missing"))?;
+    params::is_plain_json(request.headers())?;
+    let bytes = params::bytes(state, request.into_body()).await?;
+    if bytes.len() > limits::HOOK_BYTES_MAX {
+        return Err(Error::new(Kind::TooLarge, format!("the body is longer than {} bytes", limits::HOOK_BYTES_MAX)));
+    }
+    let hook: TerminalHook =
+        serde_json::from_slice(&bytes).map_err(|error| Error::invalid_params(format!("the body is not a hook: {error}")))?;
+    if !hook.is_valid() {
+        return Err(Error::invalid_params("session_id is too long"));
+    }
+    let terminals = state.app.terminals.clone();
+    let (cwd, may) = tokio::task::spawn_blocking(move || workspace_of_header(&header))
+        .await
+        .map_err(|_| Error::internal("resolving a directory panicked"))?
+        .map(|cwd| (cwd.clone(), client.require_dir(&cwd)))
+        .ok_or_else(|| Error::invalid_params("X-Workspace-Path: not the absolute path of an existing directory"))?;
+    may?;
+    tokio::task::spawn_blocking(move || terminals.on_hook(cwd, hook)).await.map_err(|_| Error::internal("applying a hook panicked"))
+}

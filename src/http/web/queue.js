@@ -1,0 +1,80 @@
+// The queued messages of a session: each can be edited, steered into the running turn, and removed.
+
+import { call, session as route } from "./api.js";
+import { at, fill, h, icon } from "./dom.js";
+
+export class QueueList {
+  /**
+   * `hooks`: `observes()` returns true if the token has the observer role; `failed(error)` reports
+   * an error.
+   */
+  constructor(hooks) {
+    Object.assign(this, { hooks, root: at("queue"), editing: null });
+  }
+
+  /** Shows the queued messages of session `id`. The message that is being edited keeps its field. */
+  update(id, queued) {
+    if (this.id !== id || !queued.has(this.editing)) this.editing = null;
+    const key = JSON.stringify([id, this.editing, [...queued]]);
+    if (key === this.key) return;
+    Object.assign(this, { key, id, queued });
+    const field = this.root.querySelector("textarea");
+    const draft = field && { id: field.dataset.id, text: field.value, focused: document.activeElement === field };
+    fill(this.root, [...queued].map(([message, entry]) => this.row(message, entry)));
+    this.root.hidden = !queued.size;
+    const now = this.root.querySelector("textarea");
+    if (!now || now.dataset.id !== draft?.id) return now?.focus();
+    now.value = draft.text;
+    if (draft.focused) now.focus();
+  }
+
+  row(id, entry) {
+    const steers = entry.delivery === "steer";
+    if (this.editing === id) return h("li", {}, this.field(id, entry));
+    const button = (name, glyph, does) => h("button", { type: "button", class: "bare", title: name, "aria-label": name, onclick: does }, icon(glyph, 13));
+    const buttons = !this.hooks.observes() && [
+      button("Edit this message", "edit", () => this.edit(id)),
+      button(steers ? "Run after the turn" : "Steer the running turn", steers ? "down" : "up", () => this.change(id, { delivery: steers ? "queue" : "steer" })),
+      button("Remove this message", "cross", () => this.remove(id)),
+    ];
+    return h("li", {}, h("span", { class: "muted" }, steers ? "steers" : "queued"), h("span", { class: "text" }, entry.text), buttons);
+  }
+
+  field(id, entry) {
+    const field = h("textarea", { value: entry.text, rows: 2, "aria-label": "Queued message" });
+    field.dataset.id = id;
+    field.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") {
+        event.preventDefault();
+        this.edit(null);
+      } else if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+        event.preventDefault();
+        this.save(id, entry, field.value);
+      }
+    });
+    return field;
+  }
+
+  edit(id) {
+    this.editing = id;
+    this.update(this.id, this.queued);
+  }
+
+  async save(id, entry, text) {
+    this.edit(null);
+    const others = entry.parts.filter((part) => part.type !== "text");
+    if (text.trim() && text !== entry.text) await this.change(id, { parts: [{ type: "text", text }, ...others] });
+  }
+
+  path(id) {
+    return route(this.id, `/queue/${encodeURIComponent(id)}`);
+  }
+
+  change(id, change) {
+    return call("PUT", this.path(id), change).catch(this.hooks.failed);
+  }
+
+  remove(id) {
+    return call("DELETE", this.path(id)).catch(this.hooks.failed);
+  }
+}

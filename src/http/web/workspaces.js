@@ -1,0 +1,121 @@
+// The dialog of the workspaces (git worktrees): their state, new ones, and deletion in two steps.
+
+import { call, get, post } from "./api.js";
+import { at, fill, h } from "./dom.js";
+
+const route = (id) => `/v1/workspaces/${encodeURIComponent(id)}`;
+const counted = (count, one, more = `${one}s`) => count > 0 && `${count} ${count === 1 ? one : more}`;
+
+function size(bytes) {
+  const units = ["kB", "MB", "GB"];
+  let value = bytes / 1000;
+  while (value >= 1000 && units.length > 1) [value] = [value / 1000, units.shift()];
+  return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${units[0]}`;
+}
+
+export class Workspaces {
+  /**
+   * `hooks`: `open(path)` prepares a session in a directory; `observes()` returns whether the token
+   * only reads; `failed(error)` reports an error; `directory()` returns the chosen directory.
+   */
+  constructor(hooks) {
+    Object.assign(this, { hooks, dialog: at("workspaces"), list: at("workspace-list"), create: at("new-workspace") });
+    this.create.addEventListener("click", () => this.add());
+  }
+
+  async show() {
+    this.create.hidden = this.hooks.observes();
+    fill(this.list, h("li", { class: "muted" }, "Reading…"));
+    this.dialog.showModal();
+    await this.load();
+  }
+
+  async load() {
+    try {
+      const { workspaces } = await get("/v1/workspaces");
+      fill(this.list, workspaces.map((workspace) => this.row(workspace)));
+      if (!workspaces.length) fill(this.list, h("li", { class: "muted" }, "A workspace is a git worktree with a branch of its own, so that several agents can work on one repository."));
+    } catch (error) {
+      this.dialog.close();
+      this.hooks.failed(error);
+    }
+  }
+
+  row(workspace, ...below) {
+    const { name, branch, repository, path, state, problem } = workspace;
+    const isReady = state === "ready";
+    const button = (text, does, className = "plain") => h("button", { type: "button", class: className, onclick: does }, text);
+    const row = h("li", { class: "workspace" },
+      h("div", {}, h("strong", {}, name), " ", h("span", { class: "muted" }, branch === `nuncio/${name}` ? "" : branch || "detached HEAD", isReady ? "" : ` ${state}`)),
+      h("div", { class: "muted path", title: path }, repository),
+      h("div", {}, summary(workspace)),
+      problem && h("div", { class: "error" }, problem),
+      below.length ? below : !this.hooks.observes() && h("div", { class: "buttons" },
+        isReady && button("New session", () => this.open(path)),
+        button("Delete…", () => this.lose(workspace, row))));
+    return row;
+  }
+
+  open(path) {
+    this.dialog.close();
+    this.hooks.open(path);
+  }
+
+  async add() {
+    this.create.disabled = true;
+    try {
+      const cwd = this.hooks.directory();
+      const { workspace, warnings } = await post("/v1/workspaces", cwd ? { cwd } : {});
+      if (warnings.length) this.hooks.failed(new Error(warnings.join("; ")));
+      this.open(workspace.path);
+    } catch (error) {
+      this.hooks.failed(error);
+    }
+    this.create.disabled = false;
+  }
+
+  /** Asks for what the deletion loses, and deletes after a confirmation with the same state. */
+  async lose(workspace, row, confirm) {
+    try {
+      const query = confirm ? `?confirm=${encodeURIComponent(confirm)}` : "";
+      const answer = await call("DELETE", route(workspace.workspaceId) + query);
+      if (answer.deleted) return await this.load();
+      const lost = losses(answer);
+      const text = lost.length ? [answer.changed ? "It has changed. This is lost now:" : "This is lost:", h("ul", {}, lost.map((one) => h("li", {}, one)))] : "Nothing is lost.";
+      const keep = h("button", { type: "button", class: "plain", onclick: () => next.replaceWith(this.row(answer.workspace)) }, "Keep");
+      const remove = h("button", { type: "button", class: "primary danger", onclick: () => this.lose(workspace, next, answer.confirm) }, "Delete");
+      const next = this.row(answer.workspace, h("div", { class: "losses" }, text), h("div", { class: "buttons" }, keep, remove));
+      row.replaceWith(next);
+      keep.focus();
+    } catch (error) {
+      this.hooks.failed(error);
+    }
+  }
+}
+
+/** The state of a workspace in a line. */
+function summary({ changes, unmergedCommits, sessions, processes, size: bytes }) {
+  const { modified, untracked } = changes;
+  return [
+    counted(modified.count, "changed file"),
+    counted(untracked.count, "new file"),
+    counted(unmergedCommits, "commit not merged", "commits not merged"),
+    counted(sessions.length, "session"),
+    counted(processes.length, "process", "processes"),
+    size(bytes),
+  ].filter(Boolean).join(" · ");
+}
+
+function losses({ workspace, lostCommits }) {
+  const { modified, untracked, ignored, submodules } = workspace.changes;
+  const files = ({ count, paths }, what) => count > 0 && `${what}: ${paths.join(", ")}${count > paths.length ? ` and ${count - paths.length} more` : ""}`;
+  return [
+    files(modified, "changed"),
+    files(untracked, "new"),
+    files(ignored, "ignored by git"),
+    files(submodules, "submodules"),
+    ...lostCommits.commits.map((commit) => `commit ${commit}`),
+    lostCommits.count > lostCommits.commits.length && `${lostCommits.count - lostCommits.commits.length} more commits`,
+    counted(workspace.processes.length, "process works there", "processes work there"),
+  ].filter(Boolean);
+}

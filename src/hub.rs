@@ -1,0 +1,87 @@
+//! Other agents behind the same sessions: each runs as a child process, and its messages, tool
+//! calls and permission requests become events of the session.
+
+mod acp;
+mod acp_update;
+mod attach;
+mod check;
+mod claude_code;
+mod claude_code_update;
+mod claude_peer;
+mod codex;
+mod codex_options;
+mod codex_turn;
+mod codex_update;
+mod conversation;
+mod events;
+mod hosted;
+mod mcp_servers;
+mod opencode;
+mod opencode_calls;
+mod opencode_catalog;
+mod opencode_events;
+mod opencode_server;
+mod opencode_stream;
+mod opencode_turn;
+mod options;
+mod peer;
+mod permission;
+mod process;
+mod questions;
+mod registry;
+mod start;
+mod terminal_command;
+mod terminal_sessions;
+mod transcript_end;
+mod turn_commands;
+
+use std::sync::Arc;
+
+pub(crate) use check::{AgentCheck, check};
+use hosted::HostedSession;
+use opencode_server::OpencodeServers;
+pub(crate) use registry::attach_command;
+pub(crate) use terminal_command::{HookServer, terminal_command};
+pub(crate) use terminal_sessions::{TerminalHook, TerminalSession, TerminalSessions, workspace_of_header};
+
+use crate::agent::{NativeAgents, Services};
+use crate::error::Result;
+use crate::session::{AdoptTurn, Agent, AgentInfo, Agents, SessionSetup};
+
+/// The agents of this process: nuncio's own, and the hosted agents of the settings.
+pub(crate) struct Hub {
+    native: NativeAgents,
+    services: Arc<Services>,
+    opencode: Arc<OpencodeServers>,
+}
+
+impl Hub {
+    pub(crate) fn new(services: Arc<Services>) -> Hub {
+        Hub { native: NativeAgents(services.clone()), services, opencode: Arc::default() }
+    }
+}
+
+impl Agents for Hub {
+    fn list(&self) -> Vec<AgentInfo> {
+        let mut agents = self.native.list();
+        agents.extend(registry::list(&self.services));
+        agents
+    }
+
+    fn open(&self, setup: SessionSetup, adopt: AdoptTurn) -> Arc<dyn Agent> {
+        match setup.agent.clone() {
+            Some(name) => HostedSession::new(self.services.clone(), self.opencode.clone(), name, setup, adopt),
+            None => self.native.open(setup, adopt),
+        }
+    }
+
+    fn check(&self, setup: &SessionSetup) -> Result<()> {
+        self.native.check(setup)?;
+        if let Some(name) = &setup.agent {
+            let agent = registry::allowed(&self.services, name)?;
+            registry::protocol(agent.kind)?;
+            registry::check_trust(&self.services, name, &setup.cwd)?;
+        }
+        Ok(())
+    }
+}

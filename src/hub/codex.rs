@@ -1,0 +1,210 @@
+//! Codex: its app server, which speaks JSON-RPC without the field `jsonrpc` on standard input and
+//! output (`codex app-server generate-json-schema` prints the messages of a version).
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::future::BoxFuture;
+use serde_json::{Map, Value, json};
+
+use super::codex_options::CodexOptions;
+use super::codex_update::CodexItems;
+use super::conversation::{AgentFacts, HostedConversation, Opening};
+use super::events::TurnEvents;
+use super::peer::{Observer, Peer, Response};
+use super::process::{AgentProcess, lost, unavailable};
+use super::questions::OpenQuestions;
+use crate::config::{McpServer, SecretText};
+use crate::content::{Part, StopReason};
+use crate::error::{Error, Result};
+use crate::limits;
+
+/// A thread of a Codex process.
+pub(super) struct CodexConversation {
+    pub name: String,
+    pub thread: String,
+    pub peer: Arc<Peer>,
+    pub state: Arc<CodexObserver>,
+    version: Option<String>,
+    /// `sandboxPolicy` of turns in the mode `default`.
+    pub sandbox: Value,
+    /// `approvalPolicy` of turns in the mode `default`.
+    pub approval: Value,
+}
+
+/// The parts of the state that notifications and options change.
+#[derive(Default)]
+pub(super) struct CodexState {
+    pub options: CodexOptions,
+    context_window: u64,
+    pub items: CodexItems,
+}
+
+/// Sees the notifications, also while no turn runs.
+#[derive(Default)]
+pub(super) struct CodexObserver(Mutex<CodexState>);
+
+impl CodexObserver {
+    pub(super) fn with<R>(&self, read: impl FnOnce(&mut CodexState) -> R) -> R {
+        read(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Observer for CodexObserver {
+    fn notified(&self, method: &str, params: &Value) {
+        match method {
+            "thread/tokenUsage/updated" => {
+                if let Some(window) = params["tokenUsage"]["modelContextWindow"].as_u64() {
+                    self.with(|state| state.context_window = window);
+                }
+            }
+            "thread/settings/updated" => {
+                let settings = &params["threadSettings"];
+                self.with(|state| state.options.report(&settings["model"], &settings["effort"]));
+            }
+            _ => {}
+        }
+    }
+
+    fn idle_request(&self, method: &str) -> Response {
+        refusal(method)
+    }
+}
+
+/// The response that denies a request of Codex.
+pub(super) fn refusal(method: &str) -> Response {
+    match method {
+        "item/commandExecution/requestApproval" | "item/fileChange/requestApproval" => Ok(json!({ "decision": "cancel" })),
+        "item/permissions/requestApproval" => Ok(json!({ "permissions": {} })),
+        "item/tool/requestUserInput" => Ok(json!({ "answers": {} })),
+        "mcpServer/elicitation/request" => Ok(json!({ "action": "decline" })),
+        _ => Err(json!({ "code": -32601, "message": format!("{method} is not supported") })),
+    }
+}
+
+/// Starts Codex, and creates or resumes its thread.
+pub(super) fn open(opening: Opening) -> BoxFuture<'static, Result<Arc<dyn HostedConversation>>> {
+    Box::pin(async move {
+        let state = Arc::new(CodexObserver::default());
+        let peer = Peer::start(&opening.name, &opening.launcher, &opening.command, state.clone())?;
+        match start(&opening, &peer, state).await {
+            Ok(conversation) => Ok(Arc::new(conversation) as Arc<dyn HostedConversation>),
+            Err(error) => {
+                peer.process().end().await;
+                Err(error)
+            }
+        }
+    })
+}
+
+/// Initializes the connection and the thread.
+async fn start(opening: &Opening, peer: &Arc<Peer>, state: Arc<CodexObserver>) -> Result<CodexConversation> {
+    let initialize = json!({
+        "clientInfo": { "name": "nuncio", "title": "nuncio", "version": env!("CARGO_PKG_VERSION") },
+    });
+    let initialized = peer.request("initialize", initialize, limits::AGENT_START).await?;
+    peer.notify("initialized", json!({})).await?;
+    let mut config = config(opening)?;
+    let mut params = json!({
+        "cwd": opening.cwd,
+        "approvalPolicy": config.remove("approval_policy").unwrap_or_else(|| "on-request".into()),
+        "sandbox": config.remove("sandbox_mode").unwrap_or_else(|| "workspace-write".into()),
+        "config": config,
+    });
+    let method = match &opening.session {
+        None => "thread/start",
+        Some(thread) => {
+            params["threadId"] = thread.as_str().into();
+            // The log has the turns.
+            params["excludeTurns"] = true.into();
+            "thread/resume"
+        }
+    };
+    let opened = peer.request(method, params, limits::AGENT_START).await;
+    let mut response = opened.map_err(|error| match &opening.session {
+        Some(_) if error.details.is_some() => lost(&opening.name, error.message),
+        _ => error,
+    })?;
+    let thread = response["thread"]["id"].as_str().map(str::to_owned);
+    let thread = thread.ok_or_else(|| unavailable(&opening.name, format_args!("the response to {method} has no thread")))?;
+    // The options are a convenience: without them, the agent works.
+    let models = peer.request("model/list", json!({}), limits::AGENT_REQUEST).await.unwrap_or_default();
+    state.with(|state| state.options.opened(&response, &models));
+    let mut sandbox = response["sandbox"].take();
+    if sandbox["type"] == "workspaceWrite"
+        && let Some(roots) = sandbox["writableRoots"].as_array_mut()
+    {
+        roots.extend(opening.directories.iter().map(|directory| json!(directory)));
+    }
+    // As in `nuncio/0.169.0 (Debian 12.0.0; x86_64)`.
+    let agent = initialized["userAgent"].as_str().unwrap_or_default();
+    let version = agent.split_whitespace().next().and_then(|agent| agent.split_once('/'));
+    Ok(CodexConversation {
+        name: opening.name.clone(),
+        thread,
+        peer: peer.clone(),
+        state,
+        version: version.map(|(_, version)| version.to_owned()),
+        sandbox,
+        approval: response["approvalPolicy"].take(),
+    })
+}
+
+/// The configuration of the thread: the setting `config`, and the MCP servers.
+fn config(opening: &Opening) -> Result<Map<String, Value>> {
+    let mut config = match &opening.config {
+        Some(text) => serde_json::from_str(text).map_err(|error| unavailable(&opening.name, format_args!("config: {error}")))?,
+        None => Map::new(),
+    };
+    let plain = |values: &BTreeMap<String, SecretText>| -> Map<String, Value> {
+        values.iter().map(|(name, value)| (name.clone(), value.plain().into())).collect()
+    };
+    let server = |server: &McpServer| match (&server.url, server.command.split_first()) {
+        (Some(url), _) => Some(json!({ "url": url, "http_headers": plain(&server.headers) })),
+        (None, Some((program, args))) => Some(json!({ "command": program, "args": args, "env": plain(&server.env) })),
+        (None, None) => None,
+    };
+    let (servers, _) = opening.mcp.usable(true);
+    let servers = servers.iter().filter_map(|(name, given)| Some((name.clone(), server(given)?)));
+    let servers: Map<String, Value> = servers.collect();
+    if !servers.is_empty() {
+        match config.get_mut("mcp_servers").and_then(Value::as_object_mut) {
+            Some(known) => known.extend(servers),
+            None => _ = config.insert("mcp_servers".into(), servers.into()),
+        }
+    }
+    Ok(config)
+}
+
+impl HostedConversation for CodexConversation {
+    fn session(&self) -> &str {
+        &self.thread
+    }
+
+    fn prompt<'a>(
+        &'a self,
+        parts: &'a [Part],
+        events: &'a mut TurnEvents<'_>,
+        questions: &'a mut OpenQuestions<'_>,
+    ) -> BoxFuture<'a, Result<StopReason>> {
+        Box::pin(self.run(parts, events, questions))
+    }
+
+    fn process(&self) -> &AgentProcess {
+        self.peer.process()
+    }
+
+    fn facts(&self) -> AgentFacts {
+        let (options, context_window) = self.state.with(|state| (state.options.list(), state.context_window));
+        AgentFacts { version: self.version.clone(), commands: Vec::new(), options, context_window }
+    }
+
+    fn set_option<'a>(&'a self, id: &'a str, value: &'a str) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            match self.state.with(|state| state.options.set(id, value)) {
+                true => Ok(()),
+                false => Err(Error::invalid_params(format!("agent {}: no option {id} with the value {value}", self.name))),
+            }
+        })
+    }
+}

@@ -1,0 +1,148 @@
+//! The interface of the protocols of hosted agents: a conversation with a running agent.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+
+use super::events::TurnEvents;
+use super::mcp_servers::AgentMcp;
+use super::opencode_server::OpencodeServers;
+use super::process::AgentProcess;
+use super::questions::OpenQuestions;
+use crate::config::HostedAgent;
+use crate::content::{Cost, Part, StopReason};
+use crate::context::commands::SlashCommand;
+use crate::error::{Error, Result};
+use crate::process::{Command, ProcessLauncher};
+use crate::session::{AgentChoice, AgentOption};
+use crate::web::HttpClients;
+
+/// The input for starting an agent for a session.
+pub(super) struct Opening {
+    pub name: String,
+    pub settings: HostedAgent,
+    /// The directory for files of the agent.
+    pub data: PathBuf,
+    /// The program of the settings, with its directory and environment.
+    pub command: Command,
+    pub launcher: ProcessLauncher,
+    pub cwd: PathBuf,
+    pub directories: Vec<PathBuf>,
+    /// The id of the session in the agent, if it exists.
+    pub session: Option<String>,
+    /// The recorded cost of the session.
+    pub cost: Cost,
+    pub mcp: AgentMcp,
+    /// The setting `config`, with values instead of names of environment variables.
+    pub config: Option<String>,
+    /// The HTTP clients of the process.
+    pub web: HttpClients,
+    /// The servers of OpenCode that sessions share.
+    pub opencode: Arc<OpencodeServers>,
+}
+
+/// The facts that a running agent has reported.
+#[derive(Clone, Debug, Default)]
+pub(super) struct AgentFacts {
+    pub version: Option<String>,
+    pub commands: Vec<SlashCommand>,
+    /// The options with their current values. The option `mode` may have a choice `plan`.
+    pub options: Vec<AgentOption>,
+    /// Tokens of the context window; 0 if they are unknown.
+    pub context_window: u64,
+}
+
+/// A turn that another client of an agent has begun.
+pub(super) struct ForeignTurn {
+    pub prompt: Vec<Part>,
+    /// The name of the client.
+    pub by: &'static str,
+}
+
+/// A session in a running agent. Dropping it ends the agent's process.
+pub(super) trait HostedConversation: Send + Sync {
+    /// The id of the session in the agent, with which it can be resumed.
+    fn session(&self) -> &str;
+
+    /// Runs a prompt until the agent has ended its turn, and records its events. After
+    /// `turn.cancel`, the agent gets a request to stop; the future ends within
+    /// [`crate::limits::AGENT_CANCEL`], if need be by ending the process.
+    fn prompt<'a>(
+        &'a self,
+        parts: &'a [Part],
+        events: &'a mut TurnEvents<'_>,
+        questions: &'a mut OpenQuestions<'_>,
+    ) -> BoxFuture<'a, Result<StopReason>>;
+
+    /// Waits until another client of the agent has begun a turn in the session. Cancel-safe.
+    fn foreign_turn(&self) -> BoxFuture<'_, Result<ForeignTurn>> {
+        Box::pin(std::future::pending())
+    }
+
+    /// Like [`HostedConversation::prompt`], for the turn that another client has begun.
+    fn follow<'a>(
+        &'a self,
+        _events: &'a mut TurnEvents<'_>,
+        _questions: &'a mut OpenQuestions<'_>,
+    ) -> BoxFuture<'a, Result<StopReason>> {
+        Box::pin(async { Err(Error::internal("nuncio is the only client of the agent")) })
+    }
+
+    /// The process of the agent.
+    fn process(&self) -> &AgentProcess;
+
+    fn facts(&self) -> AgentFacts;
+
+    /// Sets an option. [`HostedConversation::facts`] then has the value that the agent reports.
+    fn set_option<'a>(&'a self, id: &'a str, value: &'a str) -> BoxFuture<'a, Result<()>>;
+
+    /// Returns whether another process of the agent can resume the session.
+    fn can_resume(&self) -> bool {
+        true
+    }
+
+    /// The names of MCP servers that the agent does not use.
+    fn unused_servers(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// The port of the agent's own server on 127.0.0.1.
+    fn port(&self) -> Option<u16> {
+        None
+    }
+
+    /// Returns whether the process may be ended after a cancelled turn.
+    fn is_disposable(&self) -> bool {
+        self.can_resume()
+    }
+
+    /// Ends the process, if no other session uses it.
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.process().end())
+    }
+}
+
+/// The choice of an option that has no description.
+pub(super) fn choice(value: &str, name: &str) -> AgentChoice {
+    AgentChoice { value: value.into(), name: name.into(), description: None }
+}
+
+/// An option with a category of the same name.
+pub(super) fn option(id: &str, name: &str, current: &str, choices: Vec<AgentChoice>) -> AgentOption {
+    AgentOption { id: id.into(), name: name.into(), category: Some(id.into()), current: current.into(), choices }
+}
+
+/// A slash command of a list; `None` for an entry without a name. `hint` is about its arguments.
+pub(super) fn slash_command(entry: &Value, hint: &Value) -> Option<SlashCommand> {
+    Some(SlashCommand {
+        name: entry["name"].as_str()?.to_owned().into(),
+        description: entry["description"].as_str().unwrap_or_default().to_owned().into(),
+        hint: hint.as_str().unwrap_or_default().to_owned().into(),
+        text: None,
+    })
+}
+
+/// Starts an agent, and creates or resumes its session.
+pub(super) type Open = fn(Opening) -> BoxFuture<'static, Result<Arc<dyn HostedConversation>>>;

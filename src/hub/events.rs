@@ -1,0 +1,356 @@
+//! Converts what a hosted agent reports during a turn to events of the session. Messages and tool
+//! calls are inserted or updated by their ids, because agents update calls that they did not
+//! announce.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::content::{Cost, Location, Part, PlanEntry, Role, ToolCategory, ToolContent, ToolKind, ToolLabel, ToolStatus, Usage};
+use crate::event::{Body, MessageExtra, ToolChange};
+use crate::id::{MessageId, ToolCallId};
+use crate::limits;
+use crate::session::Turn;
+
+/// The reported fields of a tool call. An absent field did not change.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CallUpdate {
+    pub title: Option<String>,
+    pub kind: Option<ToolKind>,
+    pub status: Option<ToolStatus>,
+    pub input: Option<Value>,
+    pub content: Option<Vec<ToolContent>>,
+    pub locations: Option<Vec<Location>>,
+    /// The output as text, if `content` does not have it.
+    pub output: Option<String>,
+    /// The continuation of the output.
+    pub more_output: Option<String>,
+}
+
+/// A tool call of the agent that has not ended.
+#[derive(Clone, Debug)]
+pub(super) struct Call {
+    pub id: ToolCallId,
+    pub title: String,
+    pub kind: ToolKind,
+    pub input: Value,
+    pub locations: Vec<Location>,
+    pub content: Vec<ToolContent>,
+    output: Option<String>,
+    running: bool,
+    ended: bool,
+}
+
+impl Call {
+    /// The tool as events name it. Rules about nuncio's own tools apply to calls of the same kind.
+    pub(super) fn label(&self) -> ToolLabel {
+        let (name, category) = match self.kind {
+            ToolKind::Execute => ("bash", ToolCategory::Command),
+            ToolKind::Edit => ("edit", ToolCategory::File),
+            ToolKind::Read => ("read", ToolCategory::File),
+            ToolKind::Search => ("grep", ToolCategory::File),
+            ToolKind::Fetch => ("fetch", ToolCategory::Network),
+            ToolKind::Think => ("think", ToolCategory::Other),
+            ToolKind::Other => ("other", ToolCategory::Other),
+        };
+        ToolLabel { name: name.into(), title: self.title.clone(), category: Some(category) }
+    }
+
+    /// The command, for a call that runs one.
+    pub(super) fn command(&self) -> Option<String> {
+        let command = &self.input["command"];
+        match command {
+            Value::String(line) => Some(line.clone()),
+            // The arguments of a program. `bash -lc LINE` is shown as LINE.
+            Value::Array(words) => {
+                let words: Vec<&str> = words.iter().map(Value::as_str).collect::<Option<_>>()?;
+                match words.as_slice() {
+                    [shell, "-c" | "-lc", line] if SHELLS.contains(shell) => Some((*line).to_owned()),
+                    words => {
+                        Some(words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")).filter(|line| !line.is_empty())
+                    }
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// The paths that the call accesses, as far as the agent reported them.
+    pub(super) fn paths(&self) -> Vec<PathBuf> {
+        let of_input = ["file_path", "path", "filePath", "abs_path"].iter().filter_map(|name| self.input[*name].as_str());
+        let of_content = self.content.iter().filter_map(|content| match content {
+            ToolContent::Diff { path, .. } => Some(path.clone()),
+            _ => None,
+        });
+        let mut paths: Vec<PathBuf> = self
+            .locations
+            .iter()
+            .map(|location| location.path.clone())
+            .chain(of_content)
+            .chain(of_input.map(PathBuf::from))
+            .collect();
+        paths.sort();
+        paths.dedup();
+        paths
+    }
+}
+
+/// Shells whose command lines are evaluated.
+const SHELLS: &[&str] = &["bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/bin/zsh", "/usr/bin/bash", "/usr/bin/sh", "/usr/bin/zsh"];
+
+/// A word of a command line in shell syntax.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,@%+".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.into(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
+/// A message that the agent is writing.
+struct Text {
+    id: MessageId,
+    /// The id that the agent gave.
+    given: Option<String>,
+    role: Role,
+    text: String,
+}
+
+/// Records what the agent does in a turn.
+pub(super) struct TurnEvents<'a> {
+    turn: &'a Turn,
+    text: Option<Text>,
+    calls: HashMap<String, Call>,
+    /// Ids of the calls, in the order of their first report.
+    order: Vec<String>,
+    /// Something was recorded.
+    pub active: bool,
+}
+
+impl<'a> TurnEvents<'a> {
+    pub(super) fn new(turn: &'a Turn) -> TurnEvents<'a> {
+        TurnEvents { turn, text: None, calls: HashMap::new(), order: Vec::new(), active: false }
+    }
+
+    /// The turn whose events are recorded.
+    pub(super) fn turn(&self) -> &'a Turn {
+        self.turn
+    }
+
+    /// Adds text to the message with this role and id, or starts it.
+    pub(super) async fn text(&mut self, role: Role, given: Option<&str>, text: &str) {
+        let continues = |open: &Text| open.role == role && (given.is_none() || open.given.as_deref() == given);
+        if !self.text.as_ref().is_some_and(continues) {
+            self.end_text().await;
+        }
+        if text.is_empty() {
+            return;
+        }
+        self.active = true;
+        let open = self.text.get_or_insert_with(|| Text {
+            id: MessageId::new(),
+            given: given.map(String::from),
+            role,
+            text: String::new(),
+        });
+        let offset = open.text.len() as u64;
+        open.text.push_str(text);
+        let is_long = open.text.len() >= limits::AGENT_MESSAGE_BYTES_MAX;
+        let delta = Body::MessageDelta { message_id: open.id.clone(), role, offset, text: text.into() };
+        self.turn.emit(delta).await;
+        if is_long {
+            self.end_text().await;
+        }
+    }
+
+    /// Records a part of a message that is not text.
+    pub(super) async fn part(&mut self, role: Role, part: Part) {
+        self.end_text().await;
+        self.active = true;
+        self.message(MessageId::new(), role, part).await;
+    }
+
+    /// Ends the message that the agent is writing.
+    pub(super) async fn end_text(&mut self) {
+        if let Some(Text { id, role, text, .. }) = self.text.take() {
+            self.message(id, role, Part::text(text)).await;
+        }
+    }
+
+    async fn message(&self, message_id: MessageId, role: Role, part: Part) {
+        let (parts, extra) = (vec![part], MessageExtra::default());
+        self.turn.emit(Body::MessageCompleted { message_id, role, parts, discarded: false, provider_state: None, extra }).await;
+    }
+
+    /// Returns the call with an id if it has not ended.
+    pub(super) fn open_call(&self, given: &str) -> Option<&Call> {
+        self.calls.get(given).filter(|call| !call.ended)
+    }
+
+    /// Returns a call that has not ended.
+    pub(super) fn find_open_call(&self, fits: impl Fn(&Call) -> bool) -> Option<&Call> {
+        self.calls.values().find(|call| !call.ended && fits(call))
+    }
+
+    /// Records the update of a call. A call with an unknown id is announced first.
+    pub(super) async fn call(&mut self, given: &str, update: CallUpdate) {
+        self.active = true;
+        let Some(call) = self.calls.get_mut(given) else {
+            self.end_text().await;
+            return self.announce(given, update).await;
+        };
+        if call.ended {
+            return;
+        }
+        let CallUpdate { title, kind, status, input, content, locations, output, more_output } = update;
+        let change = ToolChange {
+            title: title.filter(|title| !title.is_empty() && *title != call.title),
+            kind: kind.filter(|kind| *kind != call.kind),
+            input: input.filter(|input| *input != call.input),
+            locations: locations.filter(|locations| *locations != call.locations),
+        };
+        let content = content.map(bounded).filter(|content| *content != call.content);
+        let ToolChange { title, kind, input, locations } = change.clone();
+        call.title = title.unwrap_or_else(|| std::mem::take(&mut call.title));
+        call.kind = kind.unwrap_or(call.kind);
+        call.input = input.unwrap_or_else(|| call.input.take());
+        call.locations = locations.unwrap_or_else(|| std::mem::take(&mut call.locations));
+        call.output = output.or(call.output.take());
+        if let Some(more) = more_output {
+            let output = call.output.get_or_insert_default();
+            // A longer output is cut at the end of the call.
+            output.push_str(if output.len() > limits::AGENT_OUTPUT_BYTES_MAX { "" } else { &more });
+        }
+        if let Some(content) = &content {
+            call.content.clone_from(content);
+        }
+        let starts = status == Some(ToolStatus::InProgress) && !std::mem::replace(&mut call.running, true);
+        let ends = matches!(status, Some(ToolStatus::Completed | ToolStatus::Failed));
+        if starts || !change.is_empty() || (content.is_some() && !ends) {
+            let status = starts.then_some(ToolStatus::InProgress);
+            let update = Body::ToolUpdated { tool_call_id: call.id.clone(), status, content, change };
+            self.turn.emit(update).await;
+        }
+        if let Some(status) = status.filter(|_| ends) {
+            self.end_call(given, status, None).await;
+        }
+    }
+
+    async fn announce(&mut self, given: &str, update: CallUpdate) {
+        let taken = given.is_empty() || self.turn.log.state(|state| state.history.has_call(given));
+        let id = if taken { ToolCallId::new() } else { given.into() };
+        let CallUpdate { title, kind, status, input, content, locations, output, more_output } = update;
+        let call = Call {
+            id: id.clone(),
+            title: title.filter(|title| !title.is_empty()).unwrap_or_else(|| "tool call".into()),
+            kind: kind.unwrap_or(ToolKind::Other),
+            input: input.unwrap_or_else(|| Value::Object(serde_json::Map::new())),
+            locations: locations.unwrap_or_default(),
+            content: Vec::new(),
+            output: None,
+            running: false,
+            ended: false,
+        };
+        let ToolLabel { name, title, category } = call.label();
+        let started = Body::ToolStarted {
+            tool_call_id: id,
+            name,
+            title,
+            kind: call.kind,
+            category,
+            input: call.input.clone(),
+            input_text: None,
+            locations: call.locations.clone(),
+            provider_state: None,
+            automatic: false,
+        };
+        self.turn.emit(started).await;
+        self.calls.insert(given.into(), call);
+        self.order.push(given.into());
+        let rest = CallUpdate { status, content, output, more_output, ..CallUpdate::default() };
+        Box::pin(self.call(given, rest)).await;
+    }
+
+    /// Ends a call. `problem` is the result of a call whose end the agent did not report.
+    pub(super) async fn end_call(&mut self, given: &str, status: ToolStatus, problem: Option<&str>) {
+        let Some(call) = self.calls.get_mut(given).filter(|call| !call.ended) else { return };
+        call.ended = true;
+        let shown = call.content.iter().filter_map(|content| match content {
+            ToolContent::Content { content } => Some(content.as_text()),
+            ToolContent::Diff { .. } | ToolContent::Terminal { .. } => None,
+        });
+        let shown: Vec<String> = shown.collect();
+        let mut text = match (&call.output, shown.is_empty()) {
+            (Some(output), true) => output.clone(),
+            _ => shown.join("\n"),
+        };
+        truncate(&mut text, limits::AGENT_OUTPUT_BYTES_MAX);
+        if shown.is_empty() && !text.is_empty() {
+            call.content.push(ToolContent::text(&text));
+        }
+        if let Some(problem) = problem {
+            call.content.push(ToolContent::text(problem));
+            text = if text.is_empty() { problem.into() } else { format!("{text}\n{problem}") };
+        }
+        let completed = Body::ToolCompleted {
+            tool_call_id: call.id.clone(),
+            tool: Some(call.label()),
+            status,
+            output: vec![Part::text(text)],
+            content: std::mem::take(&mut call.content),
+            locations: call.locations.clone(),
+            details: None,
+            effect: problem.map(|_| "unknown".into()),
+        };
+        // The id is kept, so that later updates of the call are ignored.
+        (call.input, call.output) = (Value::Null, None);
+        self.turn.emit(completed).await;
+    }
+
+    /// Records the plan of the agent.
+    pub(super) async fn plan(&mut self, mut entries: Vec<PlanEntry>) {
+        entries.truncate(limits::AGENT_ITEMS_MAX);
+        self.active = true;
+        self.turn.emit(Body::PlanUpdated { entries }).await;
+    }
+
+    /// Records usage. `cost` is the cost since the last report.
+    pub(super) async fn usage(&self, model: String, usage: Usage, cost: Option<Cost>, context: (u64, u64)) {
+        let (context_tokens, context_window) = context;
+        self.turn.emit(Body::UsageUpdated { model, usage, cost, context_tokens, context_window }).await;
+    }
+
+    /// Ends everything that is open: the message, and the calls, whose effect is unknown.
+    pub(super) async fn close(&mut self, why: &str) {
+        self.end_text().await;
+        for given in std::mem::take(&mut self.order) {
+            self.end_call(&given, ToolStatus::Failed, Some(why)).await;
+        }
+    }
+}
+
+/// The content of a call with limits on the number and size of its parts.
+fn bounded(mut content: Vec<ToolContent>) -> Vec<ToolContent> {
+    content.truncate(limits::AGENT_ITEMS_MAX);
+    for part in &mut content {
+        match part {
+            ToolContent::Content { content: Part::Text { text } } => truncate(text, limits::AGENT_OUTPUT_BYTES_MAX),
+            ToolContent::Diff { old_text, new_text, .. } => {
+                old_text.iter_mut().for_each(|text| truncate(text, limits::AGENT_MESSAGE_BYTES_MAX));
+                truncate(new_text, limits::AGENT_MESSAGE_BYTES_MAX);
+            }
+            ToolContent::Content { .. } | ToolContent::Terminal { .. } => {}
+        }
+    }
+    content
+}
+
+/// Cuts a text at a character boundary.
+fn truncate(text: &mut String, bytes_max: usize) {
+    if text.len() > bytes_max {
+        let end = text.floor_char_boundary(bytes_max);
+        text.truncate(end);
+        text.push_str("\n[output truncated]");
+    }
+}

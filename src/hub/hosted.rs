@@ -1,0 +1,343 @@
+//! A session in which a hosted agent works: starts the agent when a turn needs it, restarts it
+//! after a failure, and ends it when it is idle.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use futures_util::future::BoxFuture;
+use tokio::time::Instant;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::conversation::{ForeignTurn, HostedConversation};
+use super::events::TurnEvents;
+use super::opencode_server::OpencodeServers;
+use super::permission::PermissionDecider;
+use super::questions::OpenQuestions;
+use super::start::{LiveSetup, Start, Started};
+use super::turn_commands::{CommandTurn, TurnCommands};
+use super::{options, registry};
+use crate::agent::{AgentToken, Services};
+use crate::config::{self, HostedAgent, Loaded, McpServer};
+use crate::content::StopReason;
+use crate::context::commands::SlashCommand;
+use crate::error::{Kind, Result};
+use crate::event::{Body, SessionChange, Severity};
+use crate::limits;
+use crate::process::StartTime;
+use crate::session::context_report::{ContextReport, ContextSources};
+use crate::session::{AdoptTurn, Agent, AgentOption, CommandRequest, CommandResult, SessionLog, SessionSetup, Turn};
+use crate::workspace::Workspace;
+
+/// A hosted agent of one session.
+pub(super) struct HostedSession {
+    services: Arc<Services>,
+    name: String,
+    setup: SessionSetup,
+    opencode: Arc<OpencodeServers>,
+    live: Arc<tokio::sync::Mutex<Live>>,
+    /// The running conversation, for reads that must not wait for a turn.
+    current: Mutex<Option<Arc<dyn HostedConversation>>>,
+    /// MCP servers that the client gave.
+    given: Mutex<BTreeMap<String, McpServer>>,
+    /// Commands that the agent runs with nuncio.
+    commands: TurnCommands,
+    /// Number of turns so far.
+    turns: AtomicU64,
+    adopt: AdoptTurn,
+    this: Weak<HostedSession>,
+}
+
+/// The state of the agent's process. Locked during a turn.
+#[derive(Default)]
+struct Live {
+    conversation: Option<Arc<dyn HostedConversation>>,
+    /// The token with which the process uses nuncio's MCP server.
+    token: Option<AgentToken>,
+    setup: LiveSetup,
+    /// Waits for turns of other clients of the agent.
+    watch: Option<AbortOnDropHandle<()>>,
+    /// Failed starts since the last turn.
+    failures: u32,
+    not_before: Option<Instant>,
+}
+
+impl HostedSession {
+    pub(super) fn new(
+        services: Arc<Services>,
+        opencode: Arc<OpencodeServers>,
+        name: String,
+        setup: SessionSetup,
+        adopt: AdoptTurn,
+    ) -> Arc<HostedSession> {
+        Arc::new_cyclic(|this| HostedSession {
+            services,
+            opencode,
+            name,
+            setup,
+            live: Arc::default(),
+            current: Mutex::default(),
+            given: Mutex::default(),
+            commands: TurnCommands::default(),
+            turns: AtomicU64::new(0),
+            adopt,
+            this: this.clone(),
+        })
+    }
+
+    fn current(&self) -> Option<Arc<dyn HostedConversation>> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_current(&self, conversation: Option<Arc<dyn HostedConversation>>) {
+        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = conversation;
+    }
+
+    async fn work(&self, turn: &Turn) -> Result<StopReason> {
+        let settings = registry::allowed(&self.services, &self.name)?;
+        let cwd = turn.log.state(|state| state.cwd.clone());
+        registry::check_trust(&self.services, &self.name, &cwd)?;
+        let loaded = self.services.settings(&cwd)?;
+        self.turns.fetch_add(1, Ordering::Relaxed);
+        let result = self.work_in(turn, &settings, &loaded, &cwd).await;
+        self.end_when_idle(registry::idle_ttl(&self.services, &settings));
+        result
+    }
+
+    async fn work_in(&self, turn: &Turn, settings: &HostedAgent, loaded: &Loaded, cwd: &Path) -> Result<StopReason> {
+        let lock = self.live.clone().lock_owned();
+        let mut live = tokio::select! {
+            biased;
+            () = turn.cancel.cancelled() => return Ok(StopReason::Cancelled),
+            live = lock => live,
+        };
+        stop_watch(&mut live).await;
+        let start = async {
+            let conversation = self.ready(&mut live, turn, settings, loaded, cwd).await?;
+            options::apply(&self.name, &*conversation, turn, loaded.settings.permissions.default).await.map(|()| conversation)
+        };
+        let started = tokio::select! {
+            biased;
+            () = turn.cancel.cancelled() => None,
+            started = start => Some(started),
+        };
+        let Some(started) = started else {
+            // A request to the agent may be open.
+            self.end_live(&mut live).await;
+            return Ok(StopReason::Cancelled);
+        };
+        let conversation = started?;
+        let places = &self.services.places;
+        let roots = turn.log.state(|state| state.additional_directories.clone());
+        let roots = roots.into_iter().chain(loaded.settings.allowed_paths.iter().cloned());
+        let workspace = Workspace::new(cwd, roots, &places.artifacts(turn.log.id.as_str()))
+            .home(places.home.clone())
+            .protect(places.own_files())
+            .private(places.private())
+            .excludes(config::excludes(&self.services.environment));
+        let permissions = PermissionDecider::new(turn, loaded, &workspace);
+        let mut questions = OpenQuestions::new(&permissions, turn.cancel.child_token());
+        let mut events = TurnEvents::new(turn);
+        let started = StartTime::now();
+        let parent = self.setup.parent.as_ref();
+        let during = CommandTurn { services: &self.services, turn, parent, conversation: &*conversation };
+        let work = match turn.adopted {
+            true => conversation.follow(&mut events, &mut questions),
+            false => conversation.prompt(&turn.prompt, &mut events, &mut questions),
+        };
+        let result = self.commands.serve(during, work).await;
+        questions.end().await;
+        let why = match &result {
+            Ok(StopReason::Cancelled) => "cancelled; the effect of the call is unknown",
+            Ok(_) => "the agent ended its turn without the result of this call",
+            Err(_) => "the agent failed during this call; its effect is unknown",
+        };
+        events.close(why).await;
+        let unusable = result.as_ref().is_err_and(|error| error.kind == Kind::AgentUnavailable);
+        if unusable || conversation.process().has_ended() {
+            self.end_live(&mut live).await;
+        }
+        let leaves_processes = matches!(result, Ok(StopReason::Cancelled)) && conversation.is_disposable();
+        let this = self.this.clone();
+        // The next turn waits until `live` is released.
+        tokio::spawn(async move {
+            if leaves_processes {
+                conversation.process().end_leftovers(started).await;
+            }
+            if let Some(this) = this.upgrade() {
+                this.watch(&mut live);
+            }
+        });
+        result
+    }
+
+    /// Returns the running agent, or starts it. The session's id in the agent is recorded before
+    /// the first prompt.
+    async fn ready(
+        &self,
+        live: &mut Live,
+        turn: &Turn,
+        settings: &HostedAgent,
+        loaded: &Loaded,
+        cwd: &Path,
+    ) -> Result<Arc<dyn HostedConversation>> {
+        let wanted = LiveSetup {
+            cwd: cwd.into(),
+            directories: turn.log.state(|state| state.additional_directories.clone()),
+            given: self.given.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+        };
+        if let Some(conversation) = self.running(live, turn, &wanted).await {
+            self.record_session(turn, &*conversation).await?;
+            return Ok(conversation);
+        }
+        self.end_live(live).await;
+        if let Some(not_before) = live.not_before {
+            tokio::time::sleep_until(not_before).await;
+        }
+        let HostedSession { services, opencode, name, setup, .. } = self;
+        let started = Start { services, opencode, name, session: setup, settings, loaded, turn }.open(&wanted).await;
+        let Started { conversation, token } = started.inspect_err(|_| {
+            let delay = limits::AGENT_RESTART * 2_u32.saturating_pow(live.failures.min(16));
+            live.failures += 1;
+            live.not_before = Some(Instant::now() + delay.min(limits::AGENT_RESTART_MAX));
+        })?;
+        (live.failures, live.not_before) = (0, None);
+        (live.conversation, live.token) = (Some(conversation.clone()), token);
+        live.setup = wanted;
+        self.set_current(Some(conversation.clone()));
+        self.record_session(turn, &*conversation).await?;
+        let unused = conversation.unused_servers();
+        if !unused.is_empty() {
+            let title = format!("The agent {} does not use some MCP servers", self.name);
+            turn.emit(Body::notice(Severity::Warning, title, unused.join(", "))).await;
+        }
+        Ok(conversation)
+    }
+
+    /// The running agent. Agents that can resume their session are started again with other MCP
+    /// servers or directories.
+    async fn running(&self, live: &mut Live, turn: &Turn, wanted: &LiveSetup) -> Option<Arc<dyn HostedConversation>> {
+        let conversation = live.conversation.clone().filter(|conversation| !conversation.process().has_ended())?;
+        if live.setup == *wanted {
+            return Some(conversation);
+        }
+        if live.setup.cwd != wanted.cwd || conversation.can_resume() {
+            return None;
+        }
+        // The notice is not repeated.
+        let (directories, given) = (wanted.directories.clone(), wanted.given.clone());
+        (live.setup.directories, live.setup.given) = (directories, given);
+        let title = format!("The agent {} does not use the new MCP servers and directories", self.name);
+        let why = "it runs and cannot resume its session in a new process";
+        turn.emit(Body::notice(Severity::Warning, title, why)).await;
+        Some(conversation)
+    }
+
+    /// Records the id of the session in the agent.
+    async fn record_session(&self, turn: &Turn, conversation: &dyn HostedConversation) -> Result<()> {
+        let session = conversation.session();
+        if turn.log.state(|state| state.agent_session.as_deref() == Some(session)) {
+            return Ok(());
+        }
+        let change = SessionChange { agent_session: Some(session.into()), ..SessionChange::default() };
+        turn.commit_durably(Body::SessionUpdated { change }).await.map(drop)
+    }
+
+    /// Ends the agent's process, if it runs.
+    async fn end_live(&self, live: &mut Live) {
+        self.set_current(None);
+        live.token = None;
+        stop_watch(live).await;
+        if let Some(conversation) = live.conversation.take() {
+            conversation.close().await;
+        }
+    }
+
+    /// Waits for a turn that another client of the agent begins, until the next turn.
+    fn watch(&self, live: &mut Live) {
+        let running = live.conversation.clone().filter(|conversation| !conversation.process().has_ended());
+        let Some(conversation) = running else { return };
+        let adopt = self.adopt.clone();
+        live.watch = Some(AbortOnDropHandle::new(tokio::spawn(async move {
+            let adopted = match conversation.foreign_turn().await {
+                Ok(ForeignTurn { prompt, by }) => adopt(prompt, by),
+                Err(error) => Err(error),
+            };
+            if let Err(error) = adopted {
+                tracing::debug!(%error, "nuncio does not follow turns of other clients");
+            }
+        })));
+    }
+
+    /// Ends the agent's process if no turn runs for `ttl`.
+    fn end_when_idle(&self, ttl: std::time::Duration) {
+        let (this, turns) = (self.this.clone(), self.turns.load(Ordering::Relaxed));
+        tokio::spawn(async move {
+            tokio::time::sleep(ttl).await;
+            let Some(this) = this.upgrade() else { return };
+            let mut live = this.live.lock().await;
+            // An agent that cannot resume its session would lose the conversation.
+            let resumable = live.conversation.as_ref().is_some_and(|conversation| conversation.can_resume());
+            if resumable && this.turns.load(Ordering::Relaxed) == turns {
+                this.end_live(&mut live).await;
+            }
+        });
+    }
+
+    async fn end(&self) {
+        let mut live = self.live.lock().await;
+        self.end_live(&mut live).await;
+    }
+}
+
+/// Stops waiting for turns of other clients. The task may hold a connection to the agent.
+async fn stop_watch(live: &mut Live) {
+    if let Some(watch) = live.watch.take() {
+        watch.abort();
+        // The result of an aborted task is an error.
+        let _ = watch.await;
+    }
+}
+
+impl Agent for HostedSession {
+    fn run<'a>(&'a self, turn: &'a Turn) -> BoxFuture<'a, Result<StopReason>> {
+        Box::pin(self.work(turn))
+    }
+
+    fn context<'a>(&'a self, log: &'a SessionLog) -> BoxFuture<'a, Result<ContextReport>> {
+        Box::pin(async move {
+            let tokens = log.state(|state| state.context_tokens);
+            let context_window = self.current().map_or(0, |conversation| conversation.facts().context_window);
+            let free = context_window.saturating_sub(tokens);
+            let sources = ContextSources { messages: tokens, free, ..ContextSources::default() };
+            Ok(ContextReport { model: self.name.clone(), context_window, tokens, measured: tokens > 0, compact_at: None, sources })
+        })
+    }
+
+    fn set_mcp_servers(&self, servers: BTreeMap<String, McpServer>) {
+        *self.given.lock().unwrap_or_else(PoisonError::into_inner) = servers;
+    }
+
+    fn execute(&self, command: CommandRequest) -> BoxFuture<'_, Result<CommandResult>> {
+        Box::pin(self.commands.run(command))
+    }
+
+    fn commands<'a>(&'a self, _cwd: &'a Path) -> BoxFuture<'a, Vec<SlashCommand>> {
+        let commands = self.current().map(|conversation| conversation.facts().commands).unwrap_or_default();
+        Box::pin(async move { commands })
+    }
+
+    fn options(&self) -> Vec<AgentOption> {
+        self.current().map(|conversation| conversation.facts().options).unwrap_or_default()
+    }
+
+    /// An agent that cannot resume its session keeps the session open.
+    fn has_background_work(&self) -> bool {
+        self.current().is_some_and(|conversation| !conversation.process().has_ended() && !conversation.can_resume())
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.end())
+    }
+}

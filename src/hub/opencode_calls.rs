@@ -1,0 +1,74 @@
+//! The tool calls and permission requests of OpenCode.
+
+use serde_json::Value;
+
+use super::events::{Call, CallUpdate};
+use super::permission::AgentQuestion;
+use crate::content::{Location, PermissionOption, PermissionOptionKind, ToolContent, ToolKind, ToolStatus};
+
+/// Answers to permission requests.
+pub(super) const ONCE: &str = "once";
+pub(super) const ALWAYS: &str = "always";
+pub(super) const REJECT: &str = "reject";
+
+/// The question to the clients about a call.
+pub(super) fn question(call: Call) -> AgentQuestion {
+    let option = |id: &str, name: &str, kind| PermissionOption { option_id: id.into(), name: name.into(), kind };
+    let options = vec![
+        option(ONCE, "Allow once", PermissionOptionKind::AllowOnce),
+        option(ALWAYS, "Allow always", PermissionOptionKind::AllowAlways),
+        option(REJECT, "Reject", PermissionOptionKind::RejectOnce),
+    ];
+    AgentQuestion { call, options }
+}
+
+/// The fields of a tool call.
+pub(super) fn call_update(part: &Value) -> CallUpdate {
+    let tool = part["tool"].as_str().unwrap_or("tool");
+    let state = &part["state"];
+    let input = &state["input"];
+    let path = input["filePath"].as_str();
+    let status = match state["status"].as_str() {
+        Some("pending") => Some(ToolStatus::Pending),
+        Some("running") => Some(ToolStatus::InProgress),
+        Some("completed") => Some(ToolStatus::Completed),
+        Some("error") => Some(ToolStatus::Failed),
+        _ => None,
+    };
+    let output = state["output"].as_str().or(state["error"].as_str());
+    let shown = output.or(state["metadata"]["output"].as_str()).filter(|text| !text.is_empty());
+    let diff = |old: Option<&str>, new: Option<&str>| {
+        let content = ToolContent::Diff { path: path?.into(), old_text: old.map(String::from), new_text: new?.into() };
+        Some(vec![content])
+    };
+    let content = match tool {
+        "write" => diff(None, input["content"].as_str()),
+        "edit" => diff(input["oldString"].as_str(), input["newString"].as_str()),
+        _ => shown.map(|text| vec![ToolContent::text(text)]),
+    };
+    let title = input["command"].as_str().map(String::from);
+    let title = title.or_else(|| path.map(|path| format!("{tool} {path}"))).or_else(|| state["title"].as_str().map(String::from));
+    CallUpdate {
+        title: Some(title.unwrap_or_else(|| tool.to_owned())),
+        kind: Some(kind(tool)),
+        status,
+        input: input.as_object().filter(|input| !input.is_empty()).map(|_| input.clone()),
+        content,
+        locations: path.map(|path| vec![Location { path: path.into(), line: None }]),
+        output: output.map(String::from),
+        more_output: None,
+    }
+}
+
+/// The kind of a tool or of its permission.
+pub(super) fn kind(tool: &str) -> ToolKind {
+    match tool {
+        "bash" => ToolKind::Execute,
+        "edit" | "write" | "multiedit" | "patch" | "apply_patch" => ToolKind::Edit,
+        "read" => ToolKind::Read,
+        "glob" | "grep" | "list" | "codesearch" | "lsp" => ToolKind::Search,
+        "webfetch" | "websearch" => ToolKind::Fetch,
+        "todowrite" | "todoread" => ToolKind::Think,
+        _ => ToolKind::Other,
+    }
+}

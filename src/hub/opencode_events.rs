@@ -1,0 +1,398 @@
+//! Converts the events of OpenCode to those of a turn. Messages and parts are updated by their ids,
+//! so that events and the state after a reconnection are recorded in the same way.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::events::{CallUpdate, TurnEvents};
+use super::opencode_calls::{call_update, kind, question};
+use super::opencode_stream::ServerState;
+use super::permission::AgentQuestion;
+use crate::content::{Cost, Part, Role, StopReason, Usage};
+use crate::event::{Body, Severity};
+use crate::limits;
+
+/// The state of a turn in a session of OpenCode.
+pub(super) struct OpencodeTurn {
+    session: String,
+    /// The id of the last message before the turn. Ids of later messages are greater.
+    after: String,
+    /// The texts of the prompt that did not arrive yet; `None` is any text.
+    own: Vec<Option<String>>,
+    /// The user's messages of the turn.
+    users: HashSet<String>,
+    /// The parts of the user's messages so far.
+    user_parts: HashSet<String>,
+    /// The name of the agent, for usage without a model.
+    name: String,
+    /// Tokens of the context windows, by provider and model.
+    windows: HashMap<String, u64>,
+    /// The assistant's messages of the turn.
+    messages: BTreeMap<String, Message>,
+    texts: HashMap<String, Text>,
+    /// The sessions of subagents.
+    children: HashSet<String>,
+    /// Permission requests so far.
+    asked: HashSet<String>,
+    /// Permission requests that wait for the input of their call.
+    unclear: Vec<WaitingRequest>,
+    /// Since when the session has been idle.
+    idle: Option<Instant>,
+    /// The session began to work.
+    pub began: bool,
+    /// The id of the last message.
+    pub last: String,
+    /// Tokens of the context window of the last model.
+    pub window: u64,
+    /// The last error of the session: its name and message.
+    problem: Option<(String, String)>,
+}
+
+#[derive(Default)]
+struct Message {
+    completed: bool,
+    finish: String,
+    /// The message is a summary of the session.
+    summary: bool,
+}
+
+/// A text part.
+struct Text {
+    role: Role,
+    recorded: String,
+    /// Deltas may be missing. The text is recorded when the part is complete.
+    incomplete: bool,
+}
+
+/// A permission request of OpenCode.
+#[derive(Clone, Debug)]
+pub(super) struct WaitingRequest {
+    id: String,
+    /// The id of the call in OpenCode.
+    call: String,
+    /// The description of the call in the request.
+    metadata: Value,
+    until: Instant,
+}
+
+/// A report that needs an answer.
+pub(super) enum Asked {
+    /// A permission request with its id.
+    Permission(String, Box<AgentQuestion>),
+    /// The id of a question with answers to choose from.
+    Question(String),
+    /// The id of a permission request that has an answer, perhaps of another client.
+    Answered(String),
+}
+
+/// How a turn ended.
+pub(super) enum Outcome {
+    Stopped(StopReason),
+    /// Another client of the server stopped the turn.
+    Aborted,
+    /// The message of a failed turn.
+    Failed(String),
+}
+
+impl OpencodeTurn {
+    /// `after` is the id of the last message before the turn, `own` has the texts of the prompt;
+    /// `None` is any text.
+    pub(super) fn new(
+        session: &str,
+        after: String,
+        own: Vec<Option<String>>,
+        name: &str,
+        windows: HashMap<String, u64>,
+    ) -> OpencodeTurn {
+        OpencodeTurn {
+            session: session.into(),
+            last: after.clone(),
+            after,
+            own,
+            users: HashSet::new(),
+            user_parts: HashSet::new(),
+            name: name.into(),
+            windows,
+            messages: BTreeMap::new(),
+            texts: HashMap::new(),
+            children: HashSet::new(),
+            asked: HashSet::new(),
+            unclear: Vec::new(),
+            idle: None,
+            began: false,
+            window: 0,
+            problem: None,
+        }
+    }
+
+    /// Records an event. Returns a request that must be answered.
+    pub(super) async fn on(&mut self, event: &Value, events: &mut TurnEvents<'_>) -> Option<Asked> {
+        let properties = &event["properties"];
+        let kind = event["type"].as_str().unwrap_or_default();
+        let session = properties["sessionID"].as_str().or(properties["part"]["sessionID"].as_str());
+        if kind == "session.created" && properties["info"]["parentID"] == self.session.as_str() {
+            self.children.extend(properties["info"]["id"].as_str().map(String::from));
+        }
+        let own = session == Some(self.session.as_str());
+        if !own && !session.is_some_and(|session| self.children.contains(session)) {
+            return None;
+        }
+        match kind {
+            "permission.asked" => return self.permission(properties, events).await,
+            "permission.replied" => {
+                let id = properties["requestID"].as_str()?;
+                self.unclear.retain(|request| request.id != id);
+                return Some(Asked::Answered(id.into()));
+            }
+            "question.asked" => return properties["id"].as_str().map(|id| Asked::Question(id.into())),
+            "message.part.updated" => return self.part(&properties["part"], own, false, events).await,
+            _ if !own => {}
+            "message.updated" => self.message(&properties["info"], events).await,
+            "message.part.delta" => self.delta(properties, events).await,
+            "session.status" => self.status(&properties["status"], events).await,
+            "session.idle" => self.set_idle(),
+            "session.error" => self.error(&properties["error"]),
+            _ => {}
+        }
+        None
+    }
+
+    /// Records the state that the server has after a reconnection. Returns the requests that must
+    /// be answered.
+    pub(super) async fn catch_up(&mut self, state: &ServerState, events: &mut TurnEvents<'_>) -> Vec<Asked> {
+        let mut asked = Vec::new();
+        for text in self.texts.values_mut() {
+            text.incomplete = true;
+        }
+        for message in state.messages.as_array().into_iter().flatten() {
+            self.message(&message["info"], events).await;
+            for part in message["parts"].as_array().into_iter().flatten() {
+                asked.extend(self.part(part, true, true, events).await);
+            }
+        }
+        for (list, kind) in [(&state.permissions, "permission.asked"), (&state.questions, "question.asked")] {
+            for properties in list.as_array().into_iter().flatten() {
+                asked.extend(Box::pin(self.on(&json!({ "type": kind, "properties": properties }), events)).await);
+            }
+        }
+        match &state.statuses[self.session.as_str()] {
+            Value::Null => self.set_idle(),
+            status => self.status(status, events).await,
+        }
+        asked
+    }
+
+    fn set_idle(&mut self) {
+        if self.began {
+            self.idle.get_or_insert_with(Instant::now);
+        }
+    }
+
+    async fn status(&mut self, status: &Value, events: &TurnEvents<'_>) {
+        match status["type"].as_str() {
+            Some("idle") => self.set_idle(),
+            Some("busy") => (self.began, self.idle) = (true, None),
+            Some("retry") => {
+                (self.began, self.idle) = (true, None);
+                let message = status["message"].as_str().unwrap_or("the request to the model failed");
+                let title = format!("{} repeats its request to the model (attempt {})", self.name, status["attempt"]);
+                events.turn().emit(Body::notice(Severity::Warning, title, message)).await;
+            }
+            _ => {}
+        }
+    }
+
+    fn error(&mut self, error: &Value) {
+        let name = error["name"].as_str().unwrap_or("error");
+        let message = error["data"]["message"].as_str().unwrap_or(name);
+        if !std::mem::replace(&mut self.began, true) {
+            // A prompt that cannot be run is followed by no other report.
+            self.set_idle();
+        }
+        self.problem = Some((name.into(), message.into()));
+    }
+
+    /// Returns whether the turn has ended: the session is idle, and the messages are complete, or
+    /// were not completed in time.
+    pub(super) fn has_ended(&self) -> bool {
+        let answered = self.own.is_empty() && !self.messages.is_empty();
+        let complete = answered && self.messages.values().all(|message| message.completed);
+        self.idle.is_some_and(|since| complete || since.elapsed() >= limits::AGENT_SETTLE)
+    }
+
+    /// When [`OpencodeTurn::has_ended`] or [`OpencodeTurn::overdue`] may change without an event.
+    pub(super) fn wake(&self) -> Option<Instant> {
+        let settled = self.idle.map(|since| since + limits::AGENT_SETTLE);
+        settled.into_iter().chain(self.unclear.iter().map(|request| request.until)).min()
+    }
+
+    /// How the turn ended, if it was not cancelled.
+    pub(super) fn outcome(&self, active: bool) -> Outcome {
+        let finish = self.messages.values().next_back().map_or("", |message| message.finish.as_str());
+        match &self.problem {
+            Some((name, _)) if name == "MessageAbortedError" => Outcome::Aborted,
+            Some((_, message)) => Outcome::Failed(message.clone()),
+            None if !active => Outcome::Failed("it ended the turn without an answer".into()),
+            None => Outcome::Stopped(match finish {
+                "length" => StopReason::MaxTokens,
+                "content-filter" => StopReason::Refusal,
+                _ => StopReason::EndTurn,
+            }),
+        }
+    }
+
+    async fn message(&mut self, info: &Value, events: &TurnEvents<'_>) {
+        let Some(id) = info["id"].as_str().filter(|id| *id > self.after.as_str()) else { return };
+        if id > self.last.as_str() {
+            self.last = id.into();
+        }
+        if info["role"] != "assistant" {
+            self.users.insert(id.into());
+            return;
+        }
+        self.began = true;
+        if !self.messages.contains_key(id) {
+            // The agent goes on after the error, or after a late report about an earlier turn.
+            (self.problem, self.idle) = (None, None);
+        }
+        let message = self.messages.entry(id.into()).or_default();
+        message.summary = info["summary"] == true;
+        if let Some(finish) = info["finish"].as_str() {
+            message.finish = finish.into();
+        }
+        let completes = !message.completed && !info["time"]["completed"].is_null();
+        message.completed |= completes;
+        if !info["error"].is_null() {
+            self.error(&info["error"]);
+        }
+        if completes {
+            self.usage(info, events).await;
+        }
+    }
+
+    async fn usage(&mut self, info: &Value, events: &TurnEvents<'_>) {
+        let tokens = |path: &str| info["tokens"].pointer(path).and_then(Value::as_u64).unwrap_or(0);
+        let (read, write) = (tokens("/cache/read"), tokens("/cache/write"));
+        let usage = Usage {
+            input_tokens: tokens("/input") + read + write,
+            output_tokens: tokens("/output") + tokens("/reasoning"),
+            cache_read_tokens: read,
+            cache_write_tokens: write,
+        };
+        if usage == Usage::default() {
+            return;
+        }
+        let model = match (info["providerID"].as_str(), info["modelID"].as_str()) {
+            (Some(provider), Some(model)) => format!("{provider}/{model}"),
+            _ => self.name.clone(),
+        };
+        let cost = info["cost"].as_f64().filter(|cost| *cost > 0.0).map(Cost::from);
+        self.window = self.windows.get(&model).copied().unwrap_or(0);
+        events.usage(model, usage, cost, (usage.input_tokens + usage.output_tokens, self.window)).await;
+    }
+
+    async fn delta(&mut self, properties: &Value, events: &mut TurnEvents<'_>) {
+        let (Some(id), Some(delta)) = (properties["partID"].as_str(), properties["delta"].as_str()) else { return };
+        let Some(text) = self.texts.get_mut(id).filter(|text| !text.incomplete && properties["field"] == "text") else { return };
+        text.recorded.push_str(delta);
+        events.text(text.role, Some(id), delta).await;
+    }
+
+    /// Records a part of a message. Returns a permission request that waited for it.
+    async fn part(&mut self, part: &Value, own: bool, read: bool, events: &mut TurnEvents<'_>) -> Option<Asked> {
+        let message = part["messageID"].as_str().and_then(|id| self.messages.get(id));
+        let (kind, id) = (part["type"].as_str()?, part["id"].as_str()?);
+        match kind {
+            "text" if part["messageID"].as_str().is_some_and(|id| self.users.contains(id)) => {
+                self.user_text(id, part, events).await;
+                None
+            }
+            "text" | "reasoning" if message.is_some_and(|message| !message.summary) => {
+                let role = if kind == "text" { Role::Assistant } else { Role::Thought };
+                self.text(role, id, part, read, events).await;
+                None
+            }
+            "tool" => {
+                let call = part["callID"].as_str()?;
+                // The calls of subagents matter if they need permission.
+                if (own && message.is_some()) || events.open_call(call).is_some() {
+                    events.call(call, call_update(part)).await;
+                }
+                let place = self.unclear.iter().position(|request| request.call == call)?;
+                if part["state"]["status"] == "pending" {
+                    return None;
+                }
+                let request = self.unclear.remove(place);
+                asked(request, events).await
+            }
+            _ => None,
+        }
+    }
+
+    async fn text(&mut self, role: Role, id: &str, part: &Value, read: bool, events: &mut TurnEvents<'_>) {
+        let complete = !part["time"]["end"].is_null();
+        let text = self.texts.entry(id.into()).or_insert_with(|| Text { role, recorded: String::new(), incomplete: read });
+        let whole = part["text"].as_str().unwrap_or_default();
+        let rest = whole.strip_prefix(text.recorded.as_str()).unwrap_or_default();
+        if complete || !text.incomplete {
+            text.recorded.push_str(rest);
+            events.text(role, Some(id), rest).await;
+        }
+    }
+
+    /// Records a text of the user that is not part of the prompt.
+    async fn user_text(&mut self, id: &str, part: &Value, events: &mut TurnEvents<'_>) {
+        let Some(text) = part["text"].as_str().filter(|_| self.user_parts.insert(id.into())) else { return };
+        let is_own = |own: &Option<String>| own.as_ref().is_none_or(|own| own.trim() == text.trim());
+        if let Some(place) = self.own.iter().position(is_own) {
+            self.own.remove(place);
+        } else if part["synthetic"] != true {
+            events.part(Role::User, Part::text(text)).await;
+        }
+    }
+
+    async fn permission(&mut self, properties: &Value, events: &mut TurnEvents<'_>) -> Option<Asked> {
+        let id = properties["id"].as_str().filter(|id| self.asked.insert((*id).to_owned()))?;
+        let call = properties["tool"]["callID"].as_str().unwrap_or(id);
+        let metadata = properties["metadata"].clone();
+        let request =
+            WaitingRequest { id: id.into(), call: call.into(), metadata, until: Instant::now() + limits::AGENT_CALL_INPUT };
+        if events.open_call(call).is_none() {
+            let permission = properties["permission"].as_str().unwrap_or_default();
+            let update = CallUpdate { title: Some(permission.into()), kind: Some(kind(permission)), ..CallUpdate::default() };
+            events.call(call, update).await;
+        }
+        match events.open_call(call) {
+            Some(known) if known.input == json!({}) && !properties["tool"].is_null() => {
+                // The input of the call follows.
+                self.unclear.push(request);
+                None
+            }
+            _ => asked(request, events).await,
+        }
+    }
+
+    /// The permission requests that waited too long for the input of their call.
+    pub(super) async fn overdue(&mut self, events: &mut TurnEvents<'_>) -> Vec<Asked> {
+        let now = Instant::now();
+        let (overdue, waiting): (Vec<WaitingRequest>, Vec<WaitingRequest>) =
+            std::mem::take(&mut self.unclear).into_iter().partition(|request| request.until <= now);
+        self.unclear = waiting;
+        let mut found = Vec::new();
+        for request in overdue {
+            found.extend(asked(request, events).await);
+        }
+        found
+    }
+}
+
+/// The question of a permission request about a call that has not ended.
+async fn asked(request: WaitingRequest, events: &mut TurnEvents<'_>) -> Option<Asked> {
+    let WaitingRequest { id, call, metadata, .. } = request;
+    if events.open_call(&call)?.input == json!({}) && metadata.is_object() {
+        events.call(&call, CallUpdate { input: Some(metadata), ..CallUpdate::default() }).await;
+    }
+    Some(Asked::Permission(id, Box::new(question(events.open_call(&call)?.clone()))))
+}

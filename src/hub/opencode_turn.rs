@@ -1,0 +1,254 @@
+//! The turns of a session of OpenCode: those of nuncio's prompts, and those that another client of
+//! the server begins.
+
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep_until};
+
+use super::conversation::ForeignTurn;
+use super::events::TurnEvents;
+use super::opencode::{OpencodeConversation, OpencodeState};
+use super::opencode_calls::{ALWAYS, ONCE, REJECT};
+use super::opencode_catalog::PLAN;
+use super::opencode_events::{Asked, OpencodeTurn, Outcome};
+use super::opencode_stream::{ServerEvents, ServerItem, ServerState};
+use super::permission::Choice;
+use super::questions::OpenQuestions;
+use crate::content::{Part, StopReason, ToolKind};
+use crate::context::commands;
+use crate::error::{Error, Kind, Result};
+use crate::event::PermissionOutcome;
+use crate::limits;
+
+/// The client that `opencode attach` starts.
+const TERMINAL_CLIENT: &str = "opencode-tui";
+
+/// The request that starts a turn.
+struct StartRequest {
+    path: &'static str,
+    body: Value,
+    /// The texts of the prompt; `None` is any text.
+    own: Vec<Option<String>>,
+    bound: Duration,
+}
+
+impl OpencodeConversation {
+    fn path(&self, rest: &str) -> String {
+        format!("/session/{}{rest}", self.session)
+    }
+
+    /// The parts of a prompt.
+    fn parts(&self, parts: &[Part]) -> Result<Vec<Value>> {
+        let file = |mime: &str, data: &str, name: Option<&str>| json!({ "type": "file", "mime": mime, "filename": name, "url": format!("data:{mime};base64,{data}") });
+        let part = |part: &Part| match part {
+            Part::Image { mime_type, data } => Ok(file(mime_type, data, Some("image"))),
+            Part::Document { mime_type, name, data, .. } => Ok(file(mime_type, data, Some(name.as_deref().unwrap_or("document")))),
+            Part::Audio { .. } => Err(Error::invalid_params(format!("prompt: the agent {} does not accept audio", self.name))),
+            part => Ok(json!({ "type": "text", "text": part.as_text() })),
+        };
+        parts.iter().map(part).collect()
+    }
+
+    /// The request for a prompt, or for a slash command of OpenCode.
+    fn request(&self, parts: &[Part]) -> Result<StartRequest> {
+        let OpencodeState { agent, model, .. } = self.with(|state| state.clone());
+        let is_known = |name: &str| self.catalog.commands.iter().any(|command| command.name == name);
+        let command = commands::parse(parts).filter(|(name, _)| parts.len() == 1 && is_known(name));
+        let mut request = match command {
+            // The response is that of the turn. The text of the command is known to OpenCode only.
+            Some((command, arguments)) => StartRequest {
+                path: "/command",
+                body: json!({ "command": command, "arguments": arguments }),
+                own: vec![None],
+                bound: Duration::MAX,
+            },
+            None => {
+                let parts = self.parts(parts)?;
+                let own = parts.iter().filter_map(|part| part["text"].as_str()).map(|text| Some(text.to_owned())).collect();
+                StartRequest { path: "/prompt_async", body: json!({ "parts": parts }), own, bound: limits::AGENT_REQUEST }
+            }
+        };
+        if let Some(agent) = agent {
+            request.body["agent"] = agent.into();
+        }
+        match model.as_deref().and_then(|model| Some((model, model.split_once('/')?))) {
+            Some((model, _)) if command.is_some() => request.body["model"] = model.into(),
+            Some((_, (provider, model))) => request.body["model"] = json!({ "providerID": provider, "modelID": model }),
+            None => {}
+        }
+        Ok(request)
+    }
+
+    /// Reads the state of the server.
+    async fn state(&self) -> Result<ServerState> {
+        let server = self.server();
+        let limit = limits::AGENT_MESSAGES_READ_MAX.to_string();
+        Ok(ServerState {
+            statuses: server.get("/session/status", &[]).await?,
+            permissions: server.get("/permission", &[]).await?,
+            questions: server.get("/question", &[]).await?,
+            messages: server.get(&self.path("/message"), &[("limit", &limit)]).await?,
+        })
+    }
+
+    /// Answers a permission request.
+    async fn answer(&self, id: &str, choice: &Choice) {
+        let reply = match choice.option_id.as_deref() {
+            // The abort closes the request, or another client answers it.
+            _ if choice.outcome == PermissionOutcome::Cancelled => return,
+            Some(ONCE) => json!({ "reply": ONCE }),
+            Some(ALWAYS) => json!({ "reply": ALWAYS }),
+            // Without a message, the turn would end.
+            _ => json!({ "reply": REJECT, "message": "The call was denied. Continue without it." }),
+        };
+        // Fails if another client of the server has answered, or if the process has ended.
+        if let Err(error) = self.server().post(&format!("/permission/{id}/reply"), &reply).await {
+            tracing::debug!(%error, "OpenCode did not take the answer to a permission request");
+        }
+    }
+
+    /// Runs a prompt, or follows the turn that another client has begun.
+    pub(super) async fn run(
+        &self,
+        prompt: Option<&[Part]>,
+        events: &mut TurnEvents<'_>,
+        questions: &mut OpenQuestions<'_>,
+    ) -> Result<StopReason> {
+        let request = prompt.map(|parts| self.request(parts)).transpose()?;
+        let own = match &request {
+            Some(request) => request.own.clone(),
+            None => events.turn().prompt.iter().map(|part| Some(part.as_text())).collect(),
+        };
+        let after = self.with(|state| state.last.clone());
+        let mut turn = OpencodeTurn::new(&self.session, after, own, &self.name, self.catalog.windows.clone());
+        let result = self.run_turn(request, &mut turn, events, questions).await;
+        self.with(|state| (state.last, state.window) = (turn.last.clone(), turn.window));
+        result?;
+        // A summary or a command of the other client may have no answer.
+        match turn.outcome(events.active || events.turn().adopted) {
+            _ if events.turn().cancel.is_cancelled() => Ok(StopReason::Cancelled),
+            Outcome::Aborted if events.turn().adopted => Ok(StopReason::Cancelled),
+            Outcome::Aborted => Ok(StopReason::Refusal),
+            Outcome::Stopped(reason) => Ok(reason),
+            Outcome::Failed(why) => Err(Error::new(Kind::ModelError, format!("agent {}: {why}", self.name))),
+        }
+    }
+
+    async fn run_turn(
+        &self,
+        request: Option<StartRequest>,
+        turn: &mut OpencodeTurn,
+        events: &mut TurnEvents<'_>,
+        questions: &mut OpenQuestions<'_>,
+    ) -> Result<()> {
+        let cancel = events.turn().cancel.clone();
+        let mut stream = ServerEvents::open(self.server().clone()).await?;
+        let mut asked = Vec::new();
+        let mut starting = match request {
+            Some(StartRequest { path, body, bound, .. }) => {
+                let path = self.path(path);
+                async move { self.server().post_within(&path, &body, bound).await }.boxed().fuse()
+            }
+            None => {
+                turn.began = true;
+                asked = turn.catch_up(&self.state().await?, events).await;
+                std::future::pending().boxed().fuse()
+            }
+        };
+        let mut aborted = false;
+        loop {
+            for asked in std::mem::take(&mut asked) {
+                self.decide(asked, questions).await;
+            }
+            if turn.has_ended() {
+                return Ok(());
+            }
+            if cancel.is_cancelled() && turn.began && !aborted {
+                aborted = true;
+                self.server().post(&self.path("/abort"), &json!({})).await?;
+            }
+            tokio::select! {
+                biased;
+                (id, choice) = questions.next() => self.answer(id.as_str().unwrap_or_default(), &choice).await,
+                () = cancel.cancelled(), if turn.began && !aborted => {}
+                () = sleep_until(turn.wake().unwrap_or_else(Instant::now)), if turn.wake().is_some() => {
+                    asked = turn.overdue(events).await;
+                }
+                started = &mut starting => drop(started.map_err(|error| self.refused(error))?),
+                item = stream.next() => asked = match item? {
+                    ServerItem::Event(event) => turn.on(&event, events).await.into_iter().collect(),
+                    ServerItem::Reopened => turn.catch_up(&self.state().await?, events).await,
+                },
+                why = self.server().process().ended() => return Err(self.server().process().ended_error(why)),
+            }
+        }
+    }
+
+    /// An error of a request that starts a turn. The server works if it responds.
+    fn refused(&self, error: Error) -> Error {
+        let kind = if error.details.is_some() { Kind::ModelError } else { error.kind };
+        Error { kind, ..error }
+    }
+
+    /// Starts to decide about a report that needs an answer.
+    async fn decide(&self, asked: Asked, questions: &mut OpenQuestions<'_>) {
+        match asked {
+            Asked::Question(id) => drop(self.server().post(&format!("/question/{id}/reject"), &json!({})).await),
+            Asked::Answered(id) => questions.withdraw(|open| *open == id.as_str()),
+            Asked::Permission(id, question) => match self.denied_by_mode(question.call.kind) {
+                Some(denied) => self.answer(&id, &denied).await,
+                None => questions.ask(&json!(id), *question),
+            },
+        }
+    }
+
+    /// The agent `plan` changes no files. The rules of the session, which come after its own, ask.
+    fn denied_by_mode(&self, kind: ToolKind) -> Option<Choice> {
+        let denied = self.with(|state| state.agent.as_deref() == Some(PLAN)) && kind == ToolKind::Edit;
+        denied.then(|| Choice { outcome: PermissionOutcome::Denied, option_id: Some(REJECT.into()) })
+    }
+
+    /// Waits until the server works on a message that nuncio did not send.
+    pub(super) async fn wait_for_foreign_turn(&self) -> Result<ForeignTurn> {
+        let mut stream = ServerEvents::open(self.server().clone()).await?;
+        let after = self.with(|state| state.last.clone());
+        loop {
+            // Events from before the stream was opened are in the state only.
+            if let Some(prompt) = foreign_prompt(&self.state().await?, &self.session, &after) {
+                return Ok(ForeignTurn { prompt, by: TERMINAL_CLIENT });
+            }
+            while let ServerItem::Event(event) = stream.next().await? {
+                let properties = &event["properties"];
+                let begins = match event["type"].as_str() {
+                    Some("session.status") => properties["status"]["type"] != "idle",
+                    // A shell command of the user.
+                    Some("message.updated") => properties["info"]["role"] == "assistant",
+                    _ => false,
+                };
+                if begins && properties["sessionID"] == self.session.as_str() {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// The first message of a user after the message `after`, if the server works on it or has done so.
+fn foreign_prompt(state: &ServerState, session: &str, after: &str) -> Option<Vec<Part>> {
+    let messages: Vec<&Value> = state.messages.as_array().into_iter().flatten().collect();
+    let id = |message: &Value| message["info"]["id"].as_str().unwrap_or_default().to_owned();
+    let is_new = |message: &&&Value| message["info"]["role"] == "user" && id(message).as_str() > after;
+    let prompt = messages.iter().find(is_new)?;
+    let is_answer = |message: &&Value| message["info"]["role"] == "assistant" && id(message) > id(prompt);
+    if state.statuses[session].is_null() && !messages.iter().any(is_answer) {
+        return None;
+    }
+    let texts = |synthetic: bool| -> Vec<Part> {
+        let parts = prompt["parts"].as_array().into_iter().flatten();
+        let shown = parts.filter(|part| part["type"] == "text" && (synthetic || part["synthetic"] != true));
+        shown.filter_map(|part| part["text"].as_str()).map(Part::text).collect()
+    };
+    [texts(false), texts(true), vec![Part::text("(a prompt without text)")]].into_iter().find(|parts| !parts.is_empty())
+}

@@ -1,0 +1,210 @@
+//! The JSON-RPC 2.0 connection with a hosted agent. Decoding is lenient, because agents differ:
+//! unknown methods and fields are skipped, and Codex leaves out `jsonrpc`.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
+
+use super::process::{AgentProcess, LineHandler, unavailable};
+use crate::error::{Error, Kind, Result};
+use crate::limits;
+use crate::process::{Command, ProcessLauncher};
+
+/// A message of an agent that is not a response.
+#[derive(Debug)]
+pub(super) enum AgentMessage {
+    Notification {
+        method: String,
+        params: Value,
+    },
+    /// The agent waits for a response.
+    Request {
+        id: Value,
+        method: String,
+        params: Value,
+    },
+}
+
+/// Receives the messages of an agent, also while no turn runs.
+pub(super) trait Observer: Send + Sync + 'static {
+    /// Called for each notification, in order.
+    fn notified(&self, method: &str, params: &Value);
+
+    /// The response to a request while no turn runs.
+    fn idle_request(&self, method: &str) -> Result<Value, Value>;
+}
+
+/// The response to a request, or its error object.
+pub(super) type Response = Result<Value, Value>;
+
+/// A connection to an agent.
+pub(super) struct Peer {
+    name: String,
+    process: AgentProcess,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    next: AtomicU64,
+    pending: Mutex<HashMap<u64, oneshot::Sender<Response>>>,
+    /// The running turn, which gets the messages.
+    turn: Mutex<Option<mpsc::Sender<AgentMessage>>>,
+    observer: Arc<dyn Observer>,
+    /// Responses to requests outside of a turn.
+    refused: mpsc::Sender<Value>,
+}
+
+impl Peer {
+    /// Starts the agent.
+    pub(super) fn start(
+        name: &str,
+        launcher: &ProcessLauncher,
+        command: &Command,
+        observer: Arc<dyn Observer>,
+    ) -> Result<Arc<Peer>> {
+        let (refused, mut responses) = mpsc::channel(limits::AGENT_MESSAGES_QUEUED_MAX);
+        let shared =
+            Arc::new(Shared { next: AtomicU64::new(1), pending: Mutex::default(), turn: Mutex::default(), observer, refused });
+        let process = AgentProcess::start(name, launcher, command, shared.clone())?;
+        let peer = Arc::new(Peer { name: name.into(), process, shared });
+        let weak = Arc::downgrade(&peer);
+        tokio::spawn(async move {
+            while let Some(response) = responses.recv().await {
+                let Some(peer) = weak.upgrade() else { return };
+                // Fails if the process has ended.
+                let _ = peer.send(response).await;
+            }
+        });
+        Ok(peer)
+    }
+
+    /// The process of the agent.
+    pub(super) fn process(&self) -> &AgentProcess {
+        &self.process
+    }
+
+    /// From now on, messages are queued for the caller, until it drops the receiver.
+    pub(super) fn attach(&self) -> mpsc::Receiver<AgentMessage> {
+        let (sender, receiver) = mpsc::channel(limits::AGENT_MESSAGES_QUEUED_MAX);
+        *self.shared.turn.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
+        receiver
+    }
+
+    /// Sends a request and waits for its result, at most `bound`.
+    pub(super) async fn request(&self, method: &str, params: Value, bound: Duration) -> Result<Value> {
+        let response = self.begin(method, params).await?;
+        tokio::select! {
+            biased;
+            response = timeout(bound, response) => match response {
+                Ok(Ok(response)) => response.map_err(|error| self.refused(method, &error)),
+                Ok(Err(_)) => Err(self.process.ended_error("the connection has ended".into())),
+                Err(_) => Err(Error::new(
+                    Kind::AgentUnavailable,
+                    format!("agent {}: no response to {method} within {} s", self.name, bound.as_secs()),
+                )),
+            },
+            why = self.process.ended() => Err(self.process.ended_error(why)),
+        }
+    }
+
+    /// Sends a request. The receiver gets the response.
+    pub(super) async fn begin(&self, method: &str, params: Value) -> Result<oneshot::Receiver<Response>> {
+        let id = self.shared.next.fetch_add(1, Ordering::Relaxed);
+        let (sender, response) = oneshot::channel();
+        self.pending().insert(id, sender);
+        let sent = self.send(json!({ "id": id, "method": method, "params": params })).await;
+        if let Err(error) = sent {
+            self.pending().remove(&id);
+            return Err(error);
+        }
+        Ok(response)
+    }
+
+    /// Sends a notification.
+    pub(super) async fn notify(&self, method: &str, params: Value) -> Result<()> {
+        self.send(json!({ "method": method, "params": params })).await
+    }
+
+    /// Responds to a request of the agent.
+    pub(super) async fn respond(&self, id: Value, response: Response) -> Result<()> {
+        self.send(reply(id, response)).await
+    }
+
+    /// The error for an error object of the agent.
+    pub(super) fn refused(&self, method: &str, error: &Value) -> Error {
+        let message = error["message"].as_str().unwrap_or("an error without a message");
+        let details = ["/data/details", "/data/message", "/data"].iter().find_map(|path| error.pointer(path)?.as_str());
+        let details =
+            details.filter(|details| !message.contains(*details)).map(|details| format!(": {details}")).unwrap_or_default();
+        unavailable(&self.name, format_args!("{method}: {message}{details}")).details(json!({ "error": error }))
+    }
+
+    async fn send(&self, mut message: Value) -> Result<()> {
+        message["jsonrpc"] = "2.0".into();
+        self.process.send(&message).await
+    }
+
+    fn pending(&self) -> std::sync::MutexGuard<'_, HashMap<u64, oneshot::Sender<Response>>> {
+        self.shared.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn reply(id: Value, response: Response) -> Value {
+    match response {
+        Ok(result) => json!({ "id": id, "result": result }),
+        Err(error) => json!({ "id": id, "error": error }),
+    }
+}
+
+impl LineHandler for Shared {
+    fn message(&self, mut message: Value) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            let id = message.get_mut("id").map(Value::take);
+            let method = message["method"].as_str().map(str::to_owned);
+            let params = message["params"].take();
+            match (method, id) {
+                (Some(method), Some(id)) => self.request(id, method, params).await,
+                (Some(method), None) => {
+                    self.observer.notified(&method, &params);
+                    // Fails if no turn runs: only the observer receives the notification.
+                    let _ = self.forward(AgentMessage::Notification { method, params }).await;
+                }
+                (None, Some(id)) => {
+                    let response = match message.get_mut("error") {
+                        Some(error) => Err(error.take()),
+                        None => Ok(message["result"].take()),
+                    };
+                    let pending =
+                        id.as_u64().and_then(|id| self.pending.lock().unwrap_or_else(PoisonError::into_inner).remove(&id));
+                    if let Some(pending) = pending {
+                        // Fails if nothing waits for the response any more.
+                        let _ = pending.send(response);
+                    }
+                }
+                (None, None) => {}
+            }
+        })
+    }
+}
+
+impl Shared {
+    async fn request(&self, id: Value, method: String, params: Value) {
+        let response = self.observer.idle_request(&method);
+        if self.forward(AgentMessage::Request { id: id.clone(), method, params }).await.is_err() {
+            // Fails if the agent sends requests without reading the responses.
+            let _ = self.refused.try_send(reply(id, response));
+        }
+    }
+
+    /// Queues a message for the running turn. Fails if no turn runs.
+    async fn forward(&self, message: AgentMessage) -> Result<(), ()> {
+        let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        turn.ok_or(())?.send(message).await.map_err(drop)
+    }
+}

@@ -1,0 +1,207 @@
+//! Permission requests of hosted agents: evaluated with nuncio's rules and mode, as far as the
+//! agent describes the call, then asked with the agent's own options. Fails closed.
+
+use std::path::Path;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::events::Call;
+use crate::config::{AccessKind, Loaded, Policy};
+use crate::content::{PermissionOption, PermissionOptionKind, ToolContent, ToolKind};
+use crate::event::{Body, PermissionOutcome};
+use crate::id::PermissionId;
+use crate::permission::paths::AccessPath;
+use crate::permission::rules::{Decision, PermissionRequest, Rules, decide};
+use crate::permission::shell::CommandLine;
+use crate::session::{PermissionAnswer, Turn, TurnQuestion};
+use crate::workspace::Workspace;
+
+/// The answers to the permission requests of a turn.
+pub(super) struct PermissionDecider<'a> {
+    turn: &'a Turn,
+    loaded: &'a Loaded,
+    workspace: &'a Workspace,
+}
+
+/// A permission request of an agent.
+pub(super) struct AgentQuestion {
+    pub call: Call,
+    /// The options of the agent; each kind may occur several times.
+    pub options: Vec<PermissionOption>,
+}
+
+/// The decision about a permission request.
+#[derive(Clone, Debug)]
+pub(super) struct Choice {
+    pub outcome: PermissionOutcome,
+    /// The id of one of the agent's options; `None` if it offers no option for the outcome.
+    pub option_id: Option<String>,
+}
+
+impl AgentQuestion {
+    /// Identifies questions about the same call.
+    pub(super) fn key(&self) -> String {
+        let Call { kind, title, input, locations, content, .. } = &self.call;
+        format!("{kind:?} {title} {input} {locations:?} {content:?}")
+    }
+}
+
+impl<'a> PermissionDecider<'a> {
+    pub(super) fn new(turn: &'a Turn, loaded: &'a Loaded, workspace: &'a Workspace) -> PermissionDecider<'a> {
+        PermissionDecider { turn, loaded, workspace }
+    }
+
+    /// Decides about a permission request: by the rules and the mode, else by asking the clients,
+    /// until `cancel` is cancelled.
+    pub(super) async fn decide(&self, question: AgentQuestion, cancel: &CancellationToken) -> Choice {
+        let AgentQuestion { call, options } = question;
+        if cancel.is_cancelled() {
+            let answer = PermissionAnswer::without_choice(PermissionOutcome::Cancelled, "cancel", None);
+            let choice = chosen(&answer, &options);
+            self.resolved(&call, None, answer, None).await;
+            return choice;
+        }
+        let decision = self.evaluate(&call);
+        let by = if decision.rule.is_some() { "rule" } else { "mode" };
+        let (id, answer) = match decision.policy {
+            Policy::Allow => (None, PermissionAnswer::without_choice(PermissionOutcome::AllowOnce, by, None)),
+            Policy::Deny => {
+                let reason = format!("denied by {}", if by == "rule" { "a rule in the settings" } else { "the session's mode" });
+                (None, PermissionAnswer::without_choice(PermissionOutcome::Denied, by, Some(&reason)))
+            }
+            Policy::Ask => self.ask(&call, &options, cancel).await,
+        };
+        let choice = chosen(&answer, &options);
+        let rule = decision.rule.filter(|_| decision.policy != Policy::Ask).map(|rule| serde_json::json!(rule));
+        self.resolved(&call, id, answer, rule).await;
+        choice
+    }
+
+    /// Denies a question that was denied earlier in the turn.
+    pub(super) async fn deny_again(&self, question: AgentQuestion, outcome: PermissionOutcome) -> Choice {
+        let reason = Some("the same question was denied in this turn");
+        let answer = PermissionAnswer::without_choice(outcome, "repeated", reason);
+        let choice = chosen(&answer, &question.options);
+        self.resolved(&question.call, None, answer, None).await;
+        choice
+    }
+
+    async fn ask(
+        &self,
+        call: &Call,
+        options: &[PermissionOption],
+        cancel: &CancellationToken,
+    ) -> (Option<PermissionId>, PermissionAnswer) {
+        let timeout = Duration::from_secs(self.loaded.settings.permissions.timeout_s);
+        let mut content = call.content.clone();
+        // The agent's own description may leave out the command.
+        content.extend(call.command().map(ToolContent::text));
+        let question = TurnQuestion {
+            tool_call_id: call.id.clone(),
+            tool: call.label(),
+            content,
+            options: options.to_vec(),
+            timeout,
+            cancel,
+            review: None,
+        };
+        let (id, answer) = self.turn.ask(question).await;
+        if !self.turn.adopted || !answer.is_unattended() {
+            return (id, answer);
+        }
+        let reason = Some("left to the client that began the turn");
+        (id, PermissionAnswer::without_choice(PermissionOutcome::Cancelled, &answer.by, reason))
+    }
+
+    async fn resolved(
+        &self,
+        call: &Call,
+        permission_id: Option<PermissionId>,
+        answer: PermissionAnswer,
+        rule: Option<serde_json::Value>,
+    ) {
+        let PermissionAnswer { outcome, reason, by, .. } = answer;
+        let (tool_call_id, tool) = (call.id.clone(), Some(call.label()));
+        self.turn.emit(Body::PermissionResolved { permission_id, tool_call_id, tool, outcome, reason, by, rule }).await;
+    }
+
+    /// Evaluates the rules and the mode for a call.
+    fn evaluate(&self, call: &Call) -> Decision {
+        let default = self.loaded.settings.permissions.default;
+        let (mode, remembered) = self.turn.permissions(default);
+        let rules = Rules {
+            user: self.loaded.settings.permissions.rules.clone(),
+            project: self.loaded.project_rules.clone(),
+            session: remembered,
+        };
+        let label = call.label();
+        let command = call.command();
+        let url = call.input["url"].as_str();
+        let writes_files = call.content.iter().any(|content| matches!(content, ToolContent::Diff { .. }));
+        // The described effect takes precedence over the kind that the agent gives.
+        let kind = match call.kind {
+            _ if command.is_some() => AccessKind::Exec,
+            _ if writes_files => AccessKind::Write,
+            ToolKind::Execute => AccessKind::Exec,
+            ToolKind::Edit => AccessKind::Write,
+            ToolKind::Read | ToolKind::Search if !call.paths().is_empty() => AccessKind::Read,
+            ToolKind::Fetch => AccessKind::Network,
+            // The effect of the call is unknown.
+            ToolKind::Read | ToolKind::Search | ToolKind::Think | ToolKind::Other => AccessKind::Mcp,
+        };
+        let tool = match kind {
+            AccessKind::Exec => "bash",
+            AccessKind::Write => "edit",
+            _ => &label.name,
+        };
+        let place = |path: &Path| {
+            let resolved = self.workspace.resolve(&path.to_string_lossy());
+            let guarded = kind == AccessKind::Write && self.workspace.is_protected(&resolved.real);
+            AccessPath {
+                inside: resolved.inside && !guarded,
+                real: resolved.real,
+                written: resolved.path,
+                cwd: self.workspace.cwd.clone(),
+                guarded,
+            }
+        };
+        let line = command.as_deref().filter(|_| kind == AccessKind::Exec).map(|command| CommandLine::parse("", command));
+        let file = |path: &str| place(&self.workspace.cwd.join(path));
+        let writes = line.iter().flat_map(CommandLine::writes).map(|path| path.map(file)).collect();
+        let paths: Vec<AccessPath> = match kind {
+            // The directory of the command, if it is another one than the session's.
+            AccessKind::Exec => {
+                let directories = ["cwd", "workdir", "directory", "dir_path"].iter().filter_map(|name| call.input[*name].as_str());
+                directories.map(|directory| place(Path::new(directory))).filter(|place| place.real != place.cwd).collect()
+            }
+            _ => call.paths().iter().map(|path| place(path)).collect(),
+        };
+        let described = match kind {
+            AccessKind::Exec => command.is_some(),
+            AccessKind::Network => url.is_some(),
+            AccessKind::Read | AccessKind::Write => !paths.is_empty(),
+            AccessKind::Mcp => true,
+        };
+        let decision = decide(&rules, mode, default, &PermissionRequest { tool, kind, paths, line, writes, url });
+        // Without a description of its effect, a call is allowed only by an answer.
+        match decision.policy {
+            Policy::Allow if !described => Decision { policy: Policy::Ask, rule: None },
+            _ => decision,
+        }
+    }
+}
+
+/// The option of the agent that corresponds to an answer.
+fn chosen(answer: &PermissionAnswer, options: &[PermissionOption]) -> Choice {
+    let first =
+        |kind: PermissionOptionKind| options.iter().find(|option| option.kind == kind).map(|option| option.option_id.clone());
+    let option_id = answer.option_id.clone().or_else(|| match answer.outcome {
+        PermissionOutcome::AllowOnce => first(PermissionOptionKind::AllowOnce),
+        PermissionOutcome::AllowAlways => first(PermissionOptionKind::AllowAlways),
+        PermissionOutcome::RejectAlways => first(PermissionOptionKind::RejectAlways),
+        PermissionOutcome::RejectOnce | PermissionOutcome::Denied => first(PermissionOptionKind::RejectOnce),
+        PermissionOutcome::Cancelled => None,
+    });
+    Choice { outcome: answer.outcome, option_id }
+}

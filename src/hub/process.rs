@@ -1,0 +1,332 @@
+//! The process of a hosted agent: JSON lines on its standard input and
+//! output, the last part of its standard error, and its termination.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, FusedFuture};
+use serde_json::Value;
+use tokio::io::AsyncWriteExt;
+use tokio::net::unix::pipe;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::error::{Error, Kind, Result};
+use crate::limits;
+use crate::process::{Child, Command, Ending, Output, ProcessLauncher, ProcessTree, StartTime};
+use crate::rpc::lines::{Line, LineReader};
+
+/// Receives the messages of an agent in order. The next message is read when the future completes.
+pub(super) trait LineHandler: Send + Sync + 'static {
+    fn message(&self, message: Value) -> BoxFuture<'_, ()>;
+
+    /// Called for each line that is not a JSON object. Some agents print a line of text first.
+    fn text(&self, line: &str) {
+        tracing::debug!(line, "an agent's line is not a message");
+    }
+
+    /// Returns whether the process exits when its standard input ends.
+    fn exits_after_input(&self) -> bool {
+        true
+    }
+}
+
+/// A running agent that exchanges JSON lines. Dropping the value ends the process and all its
+/// descendants.
+pub(super) struct AgentProcess {
+    name: String,
+    input: mpsc::Sender<Vec<u8>>,
+    stop: CancellationToken,
+    ended: watch::Receiver<Option<String>>,
+    stderr: Arc<StderrTail>,
+    processes: ProcessTree,
+    _stop: DropGuard,
+}
+
+/// The last bytes that a process wrote to its standard error.
+#[derive(Default)]
+pub(super) struct StderrTail(Mutex<Vec<u8>>);
+
+impl StderrTail {
+    /// Reads until the end of the output.
+    pub(super) async fn read(&self, mut errors: Output) {
+        let mut buffer = Vec::new();
+        while errors.read(&mut buffer).await.is_ok_and(|read| read > 0) {
+            let mut tail = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            tail.append(&mut buffer);
+            let excess = tail.len().saturating_sub(limits::AGENT_STDERR_BYTES_MAX);
+            tail.drain(..excess);
+        }
+    }
+
+    pub(super) fn text(&self) -> String {
+        let tail = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&tail).trim().to_owned()
+    }
+}
+
+impl AgentProcess {
+    /// Starts `command`. `handler` gets each line of its standard output that is a JSON object.
+    pub(super) fn start(
+        name: &str,
+        launcher: &ProcessLauncher,
+        command: &Command,
+        handler: Arc<dyn LineHandler>,
+    ) -> Result<AgentProcess> {
+        let (child, stdin, errors) = launcher.spawn_captured(command).map_err(|error| unavailable(name, error.message))?;
+        let (input, lines) = mpsc::channel(limits::AGENT_MESSAGES_QUEUED_MAX);
+        let (ended, ending) = watch::channel(None);
+        let stop = CancellationToken::new();
+        let stderr = Arc::new(StderrTail::default());
+        let processes = child.ending.processes();
+        let transfer = Transfer { child, stdin, errors, lines, handler, stop: stop.clone(), stderr: stderr.clone() };
+        tokio::spawn(async move {
+            let why = transfer.run().await;
+            ended.send_replace(Some(why));
+        });
+        let guard = stop.clone().drop_guard();
+        Ok(AgentProcess { name: name.into(), input, stop, ended: ending, stderr, processes, _stop: guard })
+    }
+
+    /// Queues a message. Ends a process that does not read its input.
+    pub(super) async fn send(&self, message: &Value) -> Result<()> {
+        let mut line = message.to_string().into_bytes();
+        line.push(b'\n');
+        match self.input.try_send(line) {
+            Ok(()) => Ok(()),
+            Err(TrySendError::Closed(_)) => Err(self.ended_error(self.ended().await)),
+            Err(TrySendError::Full(_)) => {
+                self.stop.cancel();
+                Err(unavailable(&self.name, "it does not read its input"))
+            }
+        }
+    }
+
+    /// Waits until the process has ended. Returns the reason, for people.
+    pub(super) async fn ended(&self) -> String {
+        let mut ended = self.ended.clone();
+        match ended.wait_for(Option::is_some).await {
+            Ok(why) => why.clone().unwrap_or_default(),
+            Err(_) => "it was stopped".into(),
+        }
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended.borrow().is_some()
+    }
+
+    /// Closes the standard input of the process, and ends it if it does not exit in time.
+    pub(super) async fn end(&self) {
+        self.stop.cancel();
+        self.ended().await;
+    }
+
+    /// Ends the process if other processes that it started at `time` or later still run after
+    /// [`limits::AGENT_LEFTOVER`].
+    pub(super) async fn end_leftovers(&self, time: StartTime) {
+        let deadline = Instant::now() + limits::AGENT_LEFTOVER;
+        while !self.has_ended() && self.processes.runs_since(time).await {
+            if Instant::now() >= deadline {
+                self.end().await;
+                return;
+            }
+            tokio::time::sleep(limits::AGENT_LEFTOVER_POLL).await;
+        }
+    }
+
+    /// The end of the standard error.
+    pub(super) fn stderr(&self) -> String {
+        self.stderr.text()
+    }
+
+    /// Like [`AgentProcess::stderr`], after a short wait for text that is not in `before`: it may
+    /// arrive after the answer that it explains.
+    pub(super) async fn stderr_after(&self, before: &str) -> String {
+        let until = Instant::now() + limits::AGENT_STDERR;
+        while self.stderr() == before && Instant::now() < until {
+            sleep(limits::AGENT_STDERR_POLL).await;
+        }
+        self.stderr()
+    }
+
+    /// The error for an operation that the end of the process interrupted.
+    pub(super) fn ended_error(&self, why: String) -> Error {
+        unavailable(&self.name, why)
+    }
+}
+
+/// An error about an agent that cannot work.
+pub(super) fn unavailable(name: &str, why: impl std::fmt::Display) -> Error {
+    Error::new(Kind::AgentUnavailable, format!("agent {name}: {why}"))
+}
+
+/// The error for a session that the agent no longer has.
+pub(super) fn lost(name: &str, why: impl std::fmt::Display) -> Error {
+    unavailable(name, format_args!("the session cannot be resumed: {why}")).hint("create a new session")
+}
+
+/// The input and output of a process.
+struct Transfer {
+    child: Child,
+    stdin: pipe::Sender,
+    errors: Output,
+    lines: mpsc::Receiver<Vec<u8>>,
+    handler: Arc<dyn LineHandler>,
+    stop: CancellationToken,
+    stderr: Arc<StderrTail>,
+}
+
+impl Transfer {
+    /// Transfers lines until the process ends or must stop. Returns why it ended.
+    async fn run(self) -> String {
+        let Transfer { child: Child { output, mut ending }, mut stdin, errors, mut lines, handler, stop, stderr } = self;
+        let mut reading = std::pin::pin!(read(LineReader::new(output, limits::FRAME_BYTES_MAX), &*handler).fuse());
+        let mut logging = std::pin::pin!(stderr.read(errors).fuse());
+        let mut problem = None;
+        {
+            let write = async {
+                while let Some(line) = lines.recv().await {
+                    if stdin.write_all(&line).await.is_err() {
+                        break;
+                    }
+                }
+                // The process may still write after it closed its input.
+                std::future::pending::<()>().await;
+            };
+            let mut write = std::pin::pin!(write);
+            let mut logged = false;
+            loop {
+                tokio::select! {
+                    () = stop.cancelled() => break,
+                    _ = ending.wait() => break,
+                    found = &mut reading => {
+                        problem = found;
+                        break;
+                    }
+                    () = &mut logging, if !logged => logged = true,
+                    () = &mut write => {}
+                }
+            }
+        }
+        drop(stdin);
+        // Reading continues, so that the process does not block on writing.
+        let goodbye = async {
+            let mut exited = false;
+            while !exited || !reading.is_terminated() {
+                tokio::select! {
+                    _ = ending.wait(), if !exited => exited = true,
+                    found = &mut reading, if !reading.is_terminated() => problem = problem.take().or(found),
+                    () = &mut logging, if !logging.is_terminated() => {}
+                }
+            }
+        };
+        let bound = if handler.exits_after_input() { limits::AGENT_GOODBYE } else { Duration::ZERO };
+        let _ = timeout(bound, goodbye).await;
+        let status = terminate(ending).await;
+        let _ = timeout(limits::KILL_GRACE, async {
+            if !logging.is_terminated() {
+                logging.await;
+            }
+        })
+        .await;
+        match (stop.is_cancelled(), problem) {
+            (true, _) => "it was stopped".into(),
+            (false, Some(problem)) => problem,
+            (false, None) => with_stderr(status, &stderr.text()),
+        }
+    }
+}
+
+/// Exit status of the supervisor if the program does not exist, as in env(1).
+const NOT_FOUND: i32 = 127;
+
+/// Describes the end of a process that was not stopped.
+fn with_stderr(status: Option<i32>, stderr: &str) -> String {
+    let ended = match status {
+        Some(NOT_FOUND) if stderr.is_empty() => "its program was not found".into(),
+        Some(code) => format!("its process ended with exit code {code}"),
+        None => "its process could not be ended".to_owned(),
+    };
+    if stderr.is_empty() { ended } else { format!("{ended}: {stderr}") }
+}
+
+/// Parses a line. Agents in JavaScript cut texts between the halves of a surrogate pair, which
+/// leaves half a character, here replaced by U+FFFD.
+fn parse(line: &[u8]) -> serde_json::Result<Value> {
+    serde_json::from_slice(line).or_else(|error| serde_json::from_slice(&without_half_characters(line)).map_err(|_| error))
+}
+
+/// Replaces the escapes of unpaired surrogates in JSON.
+fn without_half_characters(line: &[u8]) -> Vec<u8> {
+    let (mut whole, mut rest) = (Vec::with_capacity(line.len()), line);
+    while let Some(start) = rest.iter().position(|byte| *byte == b'\\') {
+        whole.extend_from_slice(&rest[..start]);
+        rest = &rest[start..];
+        let length = match (surrogate(rest), surrogate(rest.get(6..).unwrap_or_default())) {
+            (Some(0xd800..0xdc00), Some(0xdc00..0xe000)) => 12,
+            (Some(_), _) => {
+                whole.extend_from_slice(b"\\ufffd");
+                rest = &rest[6..];
+                continue;
+            }
+            (None, _) => rest.len().min(2),
+        };
+        whole.extend_from_slice(&rest[..length]);
+        rest = &rest[length..];
+    }
+    whole.extend_from_slice(rest);
+    whole
+}
+
+/// The surrogate that an escape at the start of `text` stands for.
+fn surrogate(text: &[u8]) -> Option<u32> {
+    let digits = text.strip_prefix(b"\\u")?.get(..4)?;
+    let unit = u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+    (0xd800..0xe000).contains(&unit).then_some(unit)
+}
+
+/// Reads lines until the end of the output. Returns a problem that makes the output unusable.
+async fn read(mut lines: LineReader<Output>, handler: &dyn LineHandler) -> Option<String> {
+    loop {
+        match lines.next().await {
+            Ok(Some(Line::Text(line))) => match parse(&line) {
+                Ok(message @ Value::Object(_)) => handler.message(message).await,
+                Err(error) if line.trim_ascii_start().starts_with(b"{") => return Some(format!("a message is not JSON: {error}")),
+                // Some agents print a line of text first.
+                Ok(_) | Err(_) => handler.text(&String::from_utf8_lossy(&line)),
+            },
+            Ok(Some(Line::TooLong)) => return Some(format!("a message is longer than {} bytes", limits::FRAME_BYTES_MAX)),
+            Ok(None) => return None,
+            Err(error) => return Some(format!("reading its output: {error}")),
+        }
+    }
+}
+
+/// Ends the remaining processes. Returns the exit status, or `None` after a timeout.
+async fn terminate(mut ending: Ending) -> Option<i32> {
+    ending.cut();
+    let ended = timeout(limits::END_WAIT, ending.wait()).await;
+    ended.ok()?.ok().map(|status| status.code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_characters_are_replaced() {
+        let cases = [
+            (r#"{"a":"x\ud83d"}"#, "x\u{fffd}"),
+            (r#"{"a":"\ude00x"}"#, "\u{fffd}x"),
+            (r#"{"a":"\ud83d\ude00\ud83d"}"#, "\u{1f600}\u{fffd}"),
+            (r#"{"a":"\\ud83d\ud83d\n"}"#, "\\ud83d\u{fffd}\n"),
+        ];
+        for (line, expected) in cases {
+            assert_eq!(parse(line.as_bytes()).expect(line)["a"], expected);
+        }
+        assert!(parse(br#"{"a":"\ud83"#).is_err());
+    }
+}

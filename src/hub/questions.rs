@@ -1,0 +1,72 @@
+//! The permission requests of a turn that wait for a decision.
+
+use std::collections::HashMap;
+
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::permission::{AgentQuestion, Choice, PermissionDecider};
+use crate::event::PermissionOutcome;
+
+/// The open requests of a turn. The agent identifies each by a JSON value. An agent that repeats a
+/// denied question in the same turn gets the same answer.
+pub(super) struct OpenQuestions<'a> {
+    permissions: &'a PermissionDecider<'a>,
+    deciding: FuturesUnordered<BoxFuture<'a, (Value, String, Choice)>>,
+    open: Vec<(Value, CancellationToken)>,
+    /// How the denied questions of the turn ended, by their keys.
+    denied: HashMap<String, PermissionOutcome>,
+    cancel: CancellationToken,
+}
+
+impl<'a> OpenQuestions<'a> {
+    /// `cancel` ends all questions as cancelled.
+    pub(super) fn new(permissions: &'a PermissionDecider<'a>, cancel: CancellationToken) -> OpenQuestions<'a> {
+        OpenQuestions { permissions, deciding: FuturesUnordered::new(), open: Vec::new(), denied: HashMap::new(), cancel }
+    }
+
+    /// Starts to decide about a request. [`OpenQuestions::next`] returns the decision.
+    pub(super) fn ask(&mut self, id: &Value, question: AgentQuestion) {
+        let (id, cancel, permissions) = (id.clone(), self.cancel.child_token(), self.permissions);
+        let key = question.key();
+        let denied = self.denied.get(&key).copied();
+        self.open.push((id.clone(), cancel.clone()));
+        self.deciding.push(Box::pin(async move {
+            let choice = match denied {
+                Some(outcome) => permissions.deny_again(question, outcome).await,
+                None => permissions.decide(question, &cancel).await,
+            };
+            (id, key, choice)
+        }));
+    }
+
+    /// Waits for the next decision. Never returns while no question is open.
+    pub(super) async fn next(&mut self) -> (Value, Choice) {
+        let Some((id, key, choice)) = self.deciding.next().await else { return std::future::pending().await };
+        self.open.retain(|(open, _)| *open != id);
+        if !choice.outcome.allows() && choice.outcome != PermissionOutcome::Cancelled {
+            self.denied.insert(key, choice.outcome);
+        }
+        (id, choice)
+    }
+
+    /// Ends the questions that the agent withdrew, as cancelled.
+    pub(super) fn withdraw(&self, withdrawn: impl Fn(&Value) -> bool) {
+        let withdrawn = self.open.iter().filter(|(id, _)| withdrawn(id));
+        withdrawn.for_each(|(_, cancel)| cancel.cancel());
+    }
+
+    /// Ends all questions as cancelled, without an answer to the agent.
+    pub(super) async fn end(&mut self) {
+        self.cancel.cancel();
+        while self.deciding.next().await.is_some() {}
+    }
+
+    /// Returns whether no question is open.
+    pub(super) fn is_empty(&self) -> bool {
+        self.deciding.is_empty()
+    }
+}

@@ -1,0 +1,164 @@
+//! The hosted agents of the settings: which exist, which may be used where, and what is missing.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::conversation::Open;
+use super::{acp, attach, claude_code, codex, opencode, process::unavailable};
+use crate::agent::Services;
+use crate::config::{AgentKind, HostedAgent, Trust};
+use crate::error::{Error, Kind, Result};
+use crate::process::Command;
+use crate::session::AgentInfo;
+use crate::toolkit::git::quoted;
+
+/// Returns the settings of an agent that may be used.
+pub(super) fn allowed(services: &Services, name: &str) -> Result<HostedAgent> {
+    let agents = &services.user.settings.agents;
+    let Some(agent) = agents.agents.get(name) else {
+        let known: Vec<&str> = agents.agents.keys().map(String::as_str).collect();
+        let hint = match known.is_empty() {
+            true => "the settings have no agents: add [agents.NAME]".into(),
+            false => format!("the settings have: {}", known.join(", ")),
+        };
+        return Err(Error::invalid_params(format!("agent: {name} is unknown")).hint(hint));
+    };
+    if !agents.allowed.iter().any(|allowed| allowed == name) {
+        let message = format!("agent: {name} is not allowed");
+        return Err(Error::new(Kind::Forbidden, message).hint(format!("add \"{name}\" to allowed in [agents]")));
+    }
+    Ok(agent.clone())
+}
+
+/// Checks that an agent may start in a directory. Several agents run programs that the directory's
+/// files name, without asking.
+pub(super) fn check_trust(services: &Services, name: &str, cwd: &Path) -> Result<()> {
+    if Trust::load(&services.places).covers(cwd) {
+        return Ok(());
+    }
+    let message = format!("agent {name}: {} is not trusted, and the agent may run programs that its files name", cwd.display());
+    Err(Error::new(Kind::Forbidden, message).hint(format!("check its files, then run: nuncio trust {}", cwd.display())))
+}
+
+/// The protocol of an agent.
+pub(super) fn protocol(kind: AgentKind) -> Result<Open> {
+    match kind {
+        AgentKind::Acp | AgentKind::Fake => Ok(acp::open),
+        AgentKind::Codex => Ok(codex::open),
+        AgentKind::ClaudeCode => Ok(claude_code::open),
+        AgentKind::Opencode => Ok(opencode::open),
+    }
+}
+
+/// The time without a turn after which the agent's process is ended.
+pub(super) fn idle_ttl(services: &Services, agent: &HostedAgent) -> Duration {
+    Duration::from_secs(agent.idle_ttl_s.unwrap_or(services.user.settings.agents.idle_ttl_s))
+}
+
+/// The command of an agent in a directory, with its environment.
+pub(super) fn command(services: &Services, name: &str, agent: &HostedAgent, cwd: &Path, data: &Path) -> Result<Command> {
+    let command = program(services, name, agent, cwd)?;
+    Ok(match agent.kind {
+        AgentKind::Fake => {
+            let script = agent.config.as_deref().unwrap_or_default();
+            command.arguments(["acp", "--model", &format!("scripted:{script}"), "--data-dir", &data.to_string_lossy()])
+        }
+        AgentKind::Codex => command.arguments(["app-server"]),
+        AgentKind::ClaudeCode => command.arguments(claude_code::ARGUMENTS),
+        AgentKind::Acp | AgentKind::Opencode => command,
+    })
+}
+
+/// The program and the arguments of the settings, with the environment of the agent.
+pub(super) fn program(services: &Services, name: &str, agent: &HostedAgent, cwd: &Path) -> Result<Command> {
+    let variable = |variable: &str| variable_of(services, name, variable);
+    let mut command = Command::program(agent.command_line(), cwd);
+    for pass in &agent.env_pass {
+        command = command.env(pass, variable(pass)?);
+    }
+    for (key, value) in &agent.env {
+        let value = match value.variable() {
+            Some(from) => variable(from)?,
+            None => value.plain(),
+        };
+        command = command.env(key, value);
+    }
+    if let Some(config) = config(services, name, agent)?.filter(|_| agent.kind == AgentKind::Opencode) {
+        command = command.env("OPENCODE_CONFIG_CONTENT", config);
+    }
+    Ok(command)
+}
+
+/// The value of an environment variable that an agent needs.
+fn variable_of<'a>(services: &'a Services, name: &str, variable: &str) -> Result<&'a str> {
+    let missing =
+        || unavailable(name, format_args!("it needs the environment variable {variable}")).hint(format!("set {variable}"));
+    services.environment.get(variable).ok_or_else(missing)
+}
+
+/// The setting `config` of an agent, in which `${NAME}` is replaced by the variable NAME, in the
+/// form of a JSON string.
+pub(super) fn config(services: &Services, name: &str, agent: &HostedAgent) -> Result<Option<String>> {
+    let Some(config) = &agent.config else { return Ok(None) };
+    let mut pieces = config.split("${");
+    let mut text = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        match piece.split_once('}') {
+            Some((variable, rest)) => {
+                let quoted = Value::from(variable_of(services, name, variable)?).to_string();
+                text.extend([&quoted[1..quoted.len() - 1], rest]);
+            }
+            None => return Err(unavailable(name, "config: ${ without }")),
+        }
+    }
+    Ok(Some(text))
+}
+
+/// The directory for files of an agent.
+pub(super) fn data(services: &Services, name: &str) -> PathBuf {
+    services.places.data.join("agents").join(name)
+}
+
+/// The entries of the list of agents. Starts no program.
+pub(super) fn list(services: &Services) -> Vec<AgentInfo> {
+    let agents = &services.user.settings.agents;
+    let path = services.environment.get("PATH").unwrap_or_default();
+    let entry = |(name, agent): (&String, &HostedAgent)| {
+        let command = agent.command_line();
+        let problem = allowed(services, name)
+            .err()
+            .map(|error| error.to_string())
+            .or_else(|| protocol(agent.kind).err().map(|error| error.message))
+            .or_else(|| find(command.first()?, path).is_none().then(|| format!("{} was not found", command[0])));
+        AgentInfo { name: name.clone(), kind: agent.kind.id(), version: String::new(), command, problem }
+    };
+    agents.agents.iter().map(entry).collect()
+}
+
+/// Returns whether the program of an agent cannot be found.
+pub(super) fn program_is_missing(services: &Services, agent: &HostedAgent) -> bool {
+    let path = services.environment.get("PATH").unwrap_or_default();
+    agent.command_line().first().is_none_or(|program| find(program, path).is_none())
+}
+
+/// Finds a program as execvp(3) does.
+fn find(program: &str, path: &str) -> Option<PathBuf> {
+    if program.contains('/') {
+        return Some(PathBuf::from(program)).filter(|program| program.is_file());
+    }
+    path.split(':').map(|directory| Path::new(directory).join(program)).find(|candidate| candidate.is_file())
+}
+
+/// The command line that opens a session in the agent's own terminal client.
+pub(crate) fn attach_command(services: &Services, name: &str, session: &str) -> Result<String> {
+    let agent = allowed(services, name)?;
+    let idle = || {
+        let hint = "agents of kind \"opencode\" have a server, from a turn until idle_ttl_s after it";
+        unavailable(name, format_args!("no server runs for the session {session}")).hint(hint)
+    };
+    let (url, password) = attach::read(&data(services, name), session).ok_or_else(idle)?;
+    let program: Vec<String> = agent.command_line().iter().map(|word| quoted(word)).collect();
+    Ok(format!("OPENCODE_SERVER_PASSWORD={password} {} attach {url} --session {session}", program.join(" ")))
+}

@@ -1,0 +1,100 @@
+//! Starts the process of a hosted agent for a session.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::conversation::{HostedConversation, Opening};
+use super::mcp_servers::{AgentMcp, access};
+use super::opencode_server::OpencodeServers;
+use super::registry;
+use crate::agent::{AgentToken, Models, Services};
+use crate::config::{AGENT_SESSION_VARIABLE, AgentScope, DEPTH_VARIABLE, HostedAgent, Loaded, McpServer};
+use crate::error::Result;
+use crate::process::Command;
+use crate::session::{SessionSetup, Turn};
+
+/// The properties of the session with which a process is started.
+#[derive(Default, PartialEq)]
+pub(super) struct LiveSetup {
+    pub cwd: PathBuf,
+    pub directories: Vec<PathBuf>,
+    /// MCP servers that the client gave.
+    pub given: BTreeMap<String, McpServer>,
+}
+
+/// A process that was started.
+pub(super) struct Started {
+    pub conversation: Arc<dyn HostedConversation>,
+    /// The token with which the process uses nuncio's MCP server.
+    pub token: Option<AgentToken>,
+}
+
+/// The start of an agent for the turn of a session.
+pub(super) struct Start<'a> {
+    pub services: &'a Services,
+    pub opencode: &'a Arc<OpencodeServers>,
+    pub name: &'a str,
+    pub session: &'a SessionSetup,
+    pub settings: &'a HostedAgent,
+    /// The settings in effect in the session's directory.
+    pub loaded: &'a Loaded,
+    pub turn: &'a Turn,
+}
+
+impl Start<'_> {
+    /// Starts the agent, and creates or resumes its session.
+    pub(super) async fn open(&self, setup: &LiveSetup) -> Result<Started> {
+        let Start { services, name, settings, turn, .. } = *self;
+        let depth = services.depth_of(Some(&turn.log.id), self.session.parent.as_ref()) + 1;
+        let session = turn.log.state(|state| state.agent_session.clone());
+        let command = self.command(setup, session.as_deref(), depth)?;
+        let (mut mcp, mut token) = (AgentMcp::default(), None);
+        if settings.mcp {
+            mcp.give(services, setup.given.clone())?;
+            mcp.add_own(services, &command.env_set);
+            // The sessions of a shared server would use the token of one of them.
+            if settings.scope == AgentScope::Session {
+                token = mcp.add_http(services, access(services, turn.log.id.clone(), &setup.cwd, &setup.directories, depth))?;
+            }
+        }
+        let opening = Opening {
+            name: name.into(),
+            settings: settings.clone(),
+            data: registry::data(services, name),
+            command,
+            launcher: services.launcher.clone(),
+            cwd: setup.cwd.clone(),
+            directories: setup.directories.clone(),
+            session,
+            cost: turn.log.state(|state| state.cost).unwrap_or_default(),
+            mcp,
+            config: registry::config(services, name, settings)?,
+            web: services.models.clients.clone(),
+            opencode: self.opencode.clone(),
+        };
+        let conversation = registry::protocol(settings.kind)?(opening).await?;
+        if let Some(token) = &token {
+            let weak = Arc::downgrade(&conversation);
+            token.valid_while(move || weak.upgrade().is_some_and(|conversation| !conversation.process().has_ended()));
+        }
+        Ok(Started { conversation, token })
+    }
+
+    /// The command of the agent. Its environment has no secrets of the session's settings, except
+    /// the variables in the agent's own settings.
+    fn command(&self, setup: &LiveSetup, session: Option<&str>, depth: u32) -> Result<Command> {
+        let Start { services, name, settings, loaded, turn, .. } = *self;
+        let mut variables = services.session_variables(Some(&turn.log.id), &setup.cwd);
+        if let Some(session) = session {
+            variables.set(AGENT_SESSION_VARIABLE, session);
+        }
+        let mut command = registry::command(services, name, settings, &setup.cwd, &registry::data(services, name))?;
+        for secret in Models::secret_names(&loaded.settings) {
+            if !command.env_set.iter().any(|(name, _)| *name == *secret) {
+                command = command.env_remove(secret);
+            }
+        }
+        Ok(command.variables(variables.iter()).env(DEPTH_VARIABLE, depth.to_string()))
+    }
+}

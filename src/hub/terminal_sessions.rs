@@ -1,0 +1,216 @@
+//! Claude Code in terminals that users started themselves: its status, from the hooks that it calls
+//! and from the end of its transcript.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+
+use super::transcript_end::TranscriptEnd;
+use crate::config::AgentKind;
+use crate::content::AgentStatus;
+use crate::limits;
+
+/// An agent in a terminal that a user started.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct TerminalSession {
+    /// The kind of the agent: `claude-code`.
+    pub agent: &'static str,
+    /// The id of the session in the agent.
+    pub agent_session: String,
+    pub cwd: PathBuf,
+    pub status: AgentStatus,
+}
+
+/// The body of a hook request of Claude Code. Other fields are ignored.
+#[derive(Debug, Deserialize)]
+pub(crate) struct TerminalHook {
+    hook_event_name: String,
+    session_id: Option<String>,
+    transcript_path: Option<PathBuf>,
+    notification_type: Option<String>,
+}
+
+impl TerminalHook {
+    /// Returns whether the session id is short enough to be kept.
+    pub(crate) fn is_valid(&self) -> bool {
+        self.session_id.as_ref().is_none_or(|id| id.len() <= limits::HOOK_SESSION_BYTES_MAX)
+    }
+
+    /// The status after the hook, or `None` if the hook does not change it.
+    fn status(&self) -> Option<AgentStatus> {
+        match self.hook_event_name.as_str() {
+            "UserPromptSubmit" | "PreToolUse" | "PostToolUse" | "PostToolUseFailure" | "PermissionDenied" | "ElicitationResult" => {
+                Some(AgentStatus::Busy)
+            }
+            "PermissionRequest" | "Elicitation" => Some(AgentStatus::Waiting),
+            "SessionStart" | "Stop" | "StopFailure" => Some(AgentStatus::Idle),
+            "Notification" if self.notification_type.as_deref() == Some("idle_prompt") => Some(AgentStatus::Idle),
+            "SessionEnd" => Some(AgentStatus::None),
+            _ => None,
+        }
+    }
+}
+
+/// The state of one agent in a terminal.
+struct Terminal {
+    cwd: PathBuf,
+    status: AgentStatus,
+    transcript: Option<TranscriptEnd>,
+    /// Time of the last hook or change of the transcript.
+    active: Instant,
+}
+
+/// The agents in terminals that report to this process, by the id of their session.
+pub(crate) struct TerminalSessions {
+    terminals: Mutex<HashMap<String, Terminal>>,
+    changes: watch::Sender<u64>,
+}
+
+impl Default for TerminalSessions {
+    fn default() -> Self {
+        TerminalSessions { terminals: Mutex::default(), changes: watch::Sender::new(0) }
+    }
+}
+
+impl TerminalSessions {
+    /// Counts the hooks that changed a status.
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    fn terminals(&self) -> MutexGuard<'_, HashMap<String, Terminal>> {
+        self.terminals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Applies a hook of an agent in the directory `cwd`. Reads the length of the transcript.
+    pub(crate) fn on_hook(&self, cwd: PathBuf, hook: TerminalHook) {
+        let status = hook.status();
+        let starts_turn = hook.hook_event_name == "UserPromptSubmit";
+        let Some(id) = hook.session_id.filter(|id| !id.is_empty()) else { return };
+        let now = Instant::now();
+        // Lines from before the prompt do not describe its turn.
+        let transcript = hook.transcript_path.and_then(|path| TranscriptEnd::new(&path));
+        let mut terminals = self.terminals();
+        let before = terminals.get(&id).map_or(AgentStatus::None, |terminal| terminal.status);
+        if status == Some(AgentStatus::None) {
+            terminals.remove(&id);
+        } else {
+            if !terminals.contains_key(&id) {
+                make_room(&mut terminals);
+            }
+            let new = || Terminal { cwd: cwd.clone(), status: AgentStatus::Idle, transcript: None, active: now };
+            let terminal = terminals.entry(id.clone()).or_insert_with(new);
+            terminal.status = status.unwrap_or(terminal.status);
+            (terminal.cwd, terminal.active) = (cwd, now);
+            if starts_turn || terminal.transcript.is_none() {
+                terminal.transcript = transcript;
+            }
+        }
+        let after = terminals.get(&id).map_or(AgentStatus::None, |terminal| terminal.status);
+        drop(terminals);
+        if before != after {
+            self.changes.send_modify(|count| *count += 1);
+        }
+    }
+
+    /// The agents with a status. Reads the new lines of the transcripts of working agents: an
+    /// interrupt by the user calls no hook.
+    pub(crate) fn list(&self) -> Vec<TerminalSession> {
+        self.read_transcripts();
+        let mut terminals = self.terminals();
+        expire(&mut terminals, Instant::now());
+        let row = |(id, terminal): (&String, &Terminal)| TerminalSession {
+            agent: AgentKind::ClaudeCode.id(),
+            agent_session: id.clone(),
+            cwd: terminal.cwd.clone(),
+            status: terminal.status,
+        };
+        terminals.iter().map(row).collect()
+    }
+
+    fn read_transcripts(&self) {
+        let working: Vec<(String, TranscriptEnd)> = {
+            let terminals = self.terminals();
+            let working = terminals.iter().filter(|(_, terminal)| terminal.status > AgentStatus::Idle);
+            working.filter_map(|(id, terminal)| Some((id.clone(), terminal.transcript.clone()?))).collect()
+        };
+        // The files are read without the lock, so that hooks do not wait for them.
+        for (id, before) in working {
+            let mut after = before.clone();
+            let interrupted = after.read();
+            let mut terminals = self.terminals();
+            let Some(terminal) = terminals.get_mut(&id) else { continue };
+            // A hook has replaced the position, or another reader has moved it.
+            if terminal.transcript.as_ref() != Some(&before) || after == before {
+                continue;
+            }
+            (terminal.transcript, terminal.active) = (Some(after), Instant::now());
+            if interrupted {
+                terminal.status = AgentStatus::Idle;
+            }
+        }
+    }
+}
+
+/// Makes a silent busy agent idle, and forgets agents without a sign of life. The last resort: an
+/// agent that was killed calls no hook.
+fn expire(terminals: &mut HashMap<String, Terminal>, now: Instant) {
+    let silent = |terminal: &Terminal| now.saturating_duration_since(terminal.active);
+    terminals.retain(|_, terminal| silent(terminal) < limits::TERMINAL_KEPT);
+    for terminal in terminals.values_mut() {
+        if terminal.status == AgentStatus::Busy && silent(terminal) >= limits::TERMINAL_SILENT {
+            terminal.status = AgentStatus::Idle;
+        }
+    }
+}
+
+/// Removes the agent that was silent the longest, if there are too many.
+fn make_room(terminals: &mut HashMap<String, Terminal>) {
+    if terminals.len() < limits::TERMINALS_MAX {
+        return;
+    }
+    let oldest = terminals.iter().min_by_key(|(_, terminal)| terminal.active).map(|(id, _)| id.clone());
+    oldest.map(|id| terminals.remove(&id));
+}
+
+/// Returns the directory in the value of the header `X-Workspace-Path`: an existing directory with
+/// an absolute path, free of symlinks. Characters may be percent-encoded, because a header cannot
+/// carry all characters of a path.
+pub(crate) fn workspace_of_header(value: &[u8]) -> Option<PathBuf> {
+    use std::os::unix::ffi::OsStrExt;
+    let plain = std::ffi::OsStr::from_bytes(value).to_owned();
+    let decoded: Vec<u8> = percent_encoding::percent_decode(value).collect();
+    let found = |path: &Path| path.is_absolute().then(|| std::fs::canonicalize(path).ok()).flatten().filter(|path| path.is_dir());
+    found(plain.as_ref()).or_else(|| found(std::ffi::OsStr::from_bytes(&decoded).as_ref()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn silent_agents_become_idle_and_are_forgotten() {
+        let now = Instant::now();
+        let cases = [
+            (AgentStatus::Busy, Duration::ZERO, Some(AgentStatus::Busy)),
+            (AgentStatus::Busy, limits::TERMINAL_SILENT, Some(AgentStatus::Idle)),
+            (AgentStatus::Waiting, limits::TERMINAL_SILENT, Some(AgentStatus::Waiting)),
+            (AgentStatus::Waiting, limits::TERMINAL_KEPT, None),
+            (AgentStatus::Idle, limits::TERMINAL_KEPT, None),
+        ];
+        for (status, silent, expected) in cases {
+            let terminal = Terminal { cwd: "/w".into(), status, transcript: None, active: now };
+            let mut terminals = HashMap::from([("id".to_owned(), terminal)]);
+            expire(&mut terminals, now + silent);
+            assert_eq!(terminals.get("id").map(|terminal| terminal.status), expected, "{status:?} {silent:?}");
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Commands that a hosted agent runs with nuncio during its turn: calls of the tool `bash`, with
+//! the rules, the mode, the permission requests and the sandbox of the session.
+
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use serde_json::json;
+use tokio::sync::{OnceCell, mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use super::conversation::HostedConversation;
+use crate::agent::{CallHost, CallOrigin, Question, Services, SessionEnvironment, ToolCall, ToolUse};
+use crate::config::{AGENT_PORT_VARIABLE, AGENT_SESSION_VARIABLE, Policy, Rule};
+use crate::content::{ToolStatus, plain_text};
+use crate::error::{Error, Kind, Result};
+use crate::event::{Body, SessionParent};
+use crate::id::{PermissionId, ToolCallId};
+use crate::limits;
+use crate::options::Mode;
+use crate::session::{CommandRequest, CommandResult, PermissionAnswer, Turn};
+use crate::toolkit::{ClientAccess, Progress, Subagents};
+
+/// The name of the tool that runs the commands.
+const TOOL: &str = "bash";
+
+/// Passes commands to the running turn of a session.
+#[derive(Default)]
+pub(super) struct TurnCommands(Mutex<Option<mpsc::Sender<QueuedCommand>>>);
+
+/// A command that waits for the turn.
+struct QueuedCommand {
+    request: CommandRequest,
+    /// Closed if the caller no longer waits.
+    done: oneshot::Sender<Result<CommandResult>>,
+}
+
+/// The turn in which commands run.
+pub(super) struct CommandTurn<'a> {
+    pub services: &'a Arc<Services>,
+    pub turn: &'a Turn,
+    pub parent: Option<&'a SessionParent>,
+    pub conversation: &'a dyn HostedConversation,
+}
+
+impl TurnCommands {
+    fn set(&self, sender: Option<mpsc::Sender<QueuedCommand>>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = sender;
+    }
+
+    /// Runs a command in the running turn.
+    pub(super) async fn run(&self, request: CommandRequest) -> Result<CommandResult> {
+        let idle = || Error::invalid_params("no turn runs in the session").hint("run commands during the agent's turn");
+        let sender = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone().ok_or_else(idle)?;
+        let (done, result) = oneshot::channel();
+        sender.try_send(QueuedCommand { request, done }).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => {
+                Error::new(Kind::Overloaded, "too many commands of the agent wait").hint("wait for one of them")
+            }
+            mpsc::error::TrySendError::Closed(_) => idle(),
+        })?;
+        result.await.map_err(|_| idle())?
+    }
+
+    /// Runs the commands that arrive during `work`. Commands that still run at its end are
+    /// cancelled.
+    pub(super) async fn serve<T>(&self, during: CommandTurn<'_>, work: impl Future<Output = T>) -> T {
+        let (sender, mut queued) = mpsc::channel(limits::AGENT_COMMANDS_MAX);
+        self.set(Some(sender));
+        let (stop, environment) = (during.turn.cancel.child_token(), OnceCell::new());
+        let mut running = FuturesUnordered::new();
+        let mut work = pin!(work);
+        let result = loop {
+            tokio::select! {
+                biased;
+                result = &mut work => break result,
+                Some(()) = running.next() => {}
+                Some(command) = queued.recv(), if running.len() < limits::AGENT_COMMANDS_MAX => {
+                    running.push(during.answer(command, &environment, stop.child_token()));
+                }
+            }
+        };
+        self.set(None);
+        stop.cancel();
+        while running.next().await.is_some() {}
+        result
+    }
+}
+
+impl CommandTurn<'_> {
+    /// Runs a command and sends its result, until the caller no longer waits.
+    async fn answer(&self, command: QueuedCommand, environment: &OnceCell<Arc<SessionEnvironment>>, cancel: CancellationToken) {
+        let QueuedCommand { request, mut done } = command;
+        let result = {
+            let mut work = pin!(self.run(request, environment, cancel.clone()));
+            tokio::select! {
+                biased;
+                result = &mut work => result,
+                () = done.closed() => {
+                    cancel.cancel();
+                    work.await
+                }
+            }
+        };
+        // Fails if the caller no longer waits.
+        let _ = done.send(result);
+    }
+
+    async fn run(
+        &self,
+        request: CommandRequest,
+        environment: &OnceCell<Arc<SessionEnvironment>>,
+        cancel: CancellationToken,
+    ) -> Result<CommandResult> {
+        let environment = environment.get_or_try_init(|| self.environment()).await?;
+        let host = CommandHost { turn: self.turn, cancel };
+        let tool_use = ToolUse { id: ToolCallId::new(), name: TOOL.into(), input: json!(request).to_string(), state: None };
+        let tool_call_id = tool_use.id.clone();
+        let ended = ToolCall::announce(&host, environment, tool_use).await.finish_recorded(&host).await?;
+        let Body::ToolCompleted { status, output, details, .. } = ended else {
+            return Err(Error::internal("a tool call ended without tool.completed"));
+        };
+        Ok(CommandResult { tool_call_id, completed: status == ToolStatus::Completed, output: plain_text(&output), details })
+    }
+
+    /// The environment of the commands of the turn, which reads files.
+    async fn environment(&self) -> Result<Arc<SessionEnvironment>> {
+        let (services, id, parent) = (self.services.clone(), self.turn.log.id.clone(), self.parent.cloned());
+        let (cwd, directories) = self.turn.log.state(|state| (state.cwd.clone(), state.additional_directories.clone()));
+        let (port, session) = (self.conversation.port(), self.conversation.session().to_owned());
+        let build = move || {
+            let mut environment = SessionEnvironment::new(services, Some(&id), parent.as_ref(), cwd, directories, None)?;
+            environment.set_variable(AGENT_SESSION_VARIABLE, session);
+            if let Some(port) = port {
+                environment.set_variable(AGENT_PORT_VARIABLE, port.to_string());
+            }
+            Ok(Arc::new(environment))
+        };
+        tokio::task::spawn_blocking(build).await.map_err(|_| Error::internal("building the environment panicked"))?
+    }
+}
+
+/// The turn as the host of a command, which can be cancelled without the turn.
+struct CommandHost<'a> {
+    turn: &'a Turn,
+    cancel: CancellationToken,
+}
+
+impl CallHost for CommandHost<'_> {
+    fn cancel(&self) -> &CancellationToken {
+        &self.cancel
+    }
+
+    fn permissions(&self, default: Policy) -> (Mode, Vec<Rule>) {
+        CallHost::permissions(self.turn, default)
+    }
+
+    fn origin(&self) -> CallOrigin {
+        self.turn.origin()
+    }
+
+    fn progress(&self, id: &ToolCallId) -> Progress {
+        self.turn.progress(id)
+    }
+
+    fn client(&self) -> Option<Arc<dyn ClientAccess>> {
+        self.turn.client()
+    }
+
+    fn subagents(&self) -> Option<Subagents> {
+        None
+    }
+
+    fn emit(&self, body: Body) -> BoxFuture<'_, ()> {
+        CallHost::emit(self.turn, body)
+    }
+
+    fn commit(&self, body: Body, durably: bool) -> BoxFuture<'_, Result<()>> {
+        CallHost::commit(self.turn, body, durably)
+    }
+
+    fn ask(&self, question: Question) -> BoxFuture<'_, (Option<PermissionId>, PermissionAnswer)> {
+        CallHost::ask(self.turn, question)
+    }
+}

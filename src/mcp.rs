@@ -1,0 +1,23 @@
+//! Clients of servers of the Model Context Protocol (modelcontextprotocol.io): server processes and
+//! HTTP servers, shared by the sessions of this process. The protocol itself is in the crate rmcp.
+
+mod connection;
+mod handler;
+mod launch;
+mod login;
+mod name;
+mod open_calls;
+mod server;
+mod server_requests;
+mod servers;
+mod tokens;
+
+pub use connection::{CallError, CallOptions, McpConnection, Offer};
+pub use launch::{McpLaunch, McpTransport, OauthClient};
+pub(crate) use login::{LoginRequest, McpLogin};
+pub(crate) use name::tool_names;
+pub use open_calls::{OnProgress, ServerRequests};
+pub use server::McpServerHandle;
+pub(crate) use server::State;
+pub use servers::McpServers;
+pub use tokens::McpTokens;

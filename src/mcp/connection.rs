@@ -1,0 +1,208 @@
+//! A connection to an initialized server: its offer, tool calls, resources and prompts.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, CallToolResult, CancelledNotificationParam, ClientRequest, GetPromptRequestParams,
+    GetPromptResult, JsonObject, PaginatedRequestParams, Prompt, ReadResourceRequestParams, ReadResourceResult, RequestId,
+    Resource, ServerResult, Tool,
+};
+use rmcp::service::{Peer, PeerRequestOptions, RoleClient, ServiceError};
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::handler::McpHandler;
+use super::open_calls::{OnProgress, ServerRequests};
+use crate::content::shortened;
+use crate::limits;
+
+/// The tools, prompts and other properties of a server.
+#[derive(Clone, Debug, Default)]
+pub struct Offer {
+    /// Name and version of the server's program.
+    pub server: String,
+    pub protocol: String,
+    pub tools: Vec<Tool>,
+    pub prompts: Vec<Prompt>,
+    /// True if the server has resources.
+    pub resources: bool,
+}
+
+/// A connection to a server. The connection may have ended; then calls fail.
+pub struct McpConnection {
+    pub offer: Arc<Offer>,
+    /// Number of the server's run, from 0.
+    pub run: u32,
+    /// Why the previous run ended.
+    pub after: Option<String>,
+    pub(super) peer: Peer<RoleClient>,
+    pub(super) handler: Arc<McpHandler>,
+}
+
+/// Options of a tool call.
+pub struct CallOptions {
+    /// Maximum time without an answer or a progress report.
+    pub timeout: Duration,
+    pub cancel: CancellationToken,
+    pub on_progress: OnProgress,
+    /// Answers the requests of the server; `None` declines them.
+    pub requests: Option<Arc<dyn ServerRequests>>,
+}
+
+/// Why a call has no result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CallError {
+    Cancelled,
+    /// The server has ended, or cannot be reached: whether the call had an effect is unknown.
+    Disconnected(String),
+    /// The server answered with an error, or not in time.
+    Failed(String),
+}
+
+impl McpConnection {
+    /// Calls a tool. Cancels the call on the server on cancellation and on timeout.
+    pub async fn call(&self, tool: &str, arguments: JsonObject, options: CallOptions) -> Result<CallToolResult, CallError> {
+        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        let handle = self.peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await.map_err(failure)?;
+        let id = handle.id.clone();
+        let call = self.handler.calls.register(handle.progress_token.clone(), options.on_progress, options.requests);
+        let end = Instant::now() + limits::MCP_CALL_MAX.max(options.timeout);
+        let mut answer = pin!(handle.await_response());
+        let answer = loop {
+            let due = call.due(options.timeout).min(end);
+            tokio::select! {
+                biased;
+                () = options.cancel.cancelled() => {
+                    self.send_cancellation(id).await;
+                    return Err(CallError::Cancelled);
+                }
+                answer = &mut answer => break answer.map_err(failure)?,
+                () = sleep_until(due) => {
+                    if call.due(options.timeout).min(end) <= Instant::now() {
+                        self.send_cancellation(id).await;
+                        return Err(CallError::Failed(unanswered(options.timeout)));
+                    }
+                }
+            }
+        };
+        match answer {
+            ServerResult::CallToolResult(result) => Ok(result),
+            _ => Err(CallError::Failed("the answer is not the result of a tool".into())),
+        }
+    }
+
+    /// Sends `notifications/cancelled`; waits a limited time until it is sent.
+    async fn send_cancellation(&self, id: RequestId) {
+        let params = CancelledNotificationParam::new(Some(id), Some("the call was cancelled".into()));
+        let _ = tokio::time::timeout(limits::MCP_CANCEL, self.peer.notify_cancelled(params)).await;
+    }
+
+    /// Lists the server's resources.
+    pub(crate) async fn resources(&self, timeout: Duration) -> Result<Vec<Resource>, CallError> {
+        let list = pages(|page| {
+            Box::pin(async move { self.peer.list_resources(page).await.map(|listed| (listed.resources, listed.next_cursor)) })
+        });
+        within(timeout, list).await
+    }
+
+    /// Requests a prompt with these arguments.
+    pub(crate) async fn prompt(&self, name: &str, arguments: JsonObject, timeout: Duration) -> Result<GetPromptResult, CallError> {
+        let params = GetPromptRequestParams::new(name).with_arguments(arguments);
+        within(timeout, self.peer.get_prompt(params)).await
+    }
+
+    /// Reads a resource.
+    pub(crate) async fn read_resource(&self, uri: &str, timeout: Duration) -> Result<ReadResourceResult, CallError> {
+        within(timeout, self.peer.read_resource(ReadResourceRequestParams::new(uri))).await
+    }
+}
+
+async fn within<T>(timeout: Duration, request: impl Future<Output = Result<T, ServiceError>>) -> Result<T, CallError> {
+    match tokio::time::timeout(timeout, request).await {
+        Ok(answer) => answer.map_err(failure),
+        Err(_) => Err(CallError::Failed(format!("no answer within {} s", timeout.as_secs()))),
+    }
+}
+
+fn unanswered(timeout: Duration) -> String {
+    format!("no answer and no progress report within {} s; the call was cancelled", timeout.as_secs())
+}
+
+fn failure(error: ServiceError) -> CallError {
+    match error {
+        ServiceError::McpError(error) => {
+            let message = shortened(error.message.into_owned(), limits::MCP_ERROR_BYTES_MAX);
+            CallError::Failed(format!("error {}: {message}", error.code.0))
+        }
+        ServiceError::TransportClosed => CallError::Disconnected("the connection to it ended".into()),
+        ServiceError::TransportSend(error) => CallError::Disconnected(chain(&*error.error)),
+        ServiceError::Cancelled { .. } => CallError::Cancelled,
+        ServiceError::Timeout { timeout } => CallError::Failed(unanswered(timeout)),
+        error => CallError::Failed(error.to_string()),
+    }
+}
+
+/// The messages of an error and of its sources, without those that the previous one contains.
+pub(super) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    if let Some(error) = crate::web::request_error(error) {
+        return chain(error);
+    }
+    let mut text = error.to_string();
+    for source in std::iter::successors(error.source(), |error| error.source()) {
+        let source = source.to_string();
+        if !text.contains(&source) {
+            text = format!("{text}: {source}");
+        }
+    }
+    crate::config::mask_urls(&shortened(text, limits::MCP_ERROR_BYTES_MAX))
+}
+
+/// Requests the server's lists of tools and prompts.
+pub(super) async fn offer(peer: &Peer<RoleClient>) -> Result<Offer, ServiceError> {
+    let info = peer.peer_info();
+    let Some(info) = info.as_deref() else { return Ok(Offer::default()) };
+    let capabilities = &info.capabilities;
+    let tools = async {
+        if capabilities.tools.is_none() {
+            return Ok(Vec::new());
+        }
+        pages(|page| Box::pin(async move { peer.list_tools(page).await.map(|listed| (listed.tools, listed.next_cursor)) })).await
+    };
+    let prompts = async {
+        if capabilities.prompts.is_none() {
+            return Ok(Vec::new());
+        }
+        pages(|page| Box::pin(async move { peer.list_prompts(page).await.map(|listed| (listed.prompts, listed.next_cursor)) }))
+            .await
+    };
+    let (tools, prompts) = tokio::join!(tools, prompts);
+    Ok(Offer {
+        server: info.server_info.as_ref().map(|server| format!("{} {}", server.name, server.version)).unwrap_or_default(),
+        protocol: info.protocol_version.to_string(),
+        tools: tools?,
+        prompts: prompts?,
+        resources: capabilities.resources.is_some(),
+    })
+}
+
+/// Requests all pages of a list, within limits.
+async fn pages<'a, T>(
+    request: impl Fn(Option<PaginatedRequestParams>) -> BoxFuture<'a, Result<(Vec<T>, Option<String>), ServiceError>>,
+) -> Result<Vec<T>, ServiceError> {
+    let (mut items, mut cursor) = (Vec::new(), None);
+    for _ in 0..limits::MCP_PAGES_MAX {
+        let page = PaginatedRequestParams::default().with_cursor(cursor);
+        let (more, next) = request(Some(page)).await?;
+        items.extend(more);
+        cursor = next;
+        if cursor.is_none() || items.len() >= limits::MCP_ITEMS_MAX {
+            break;
+        }
+    }
+    items.truncate(limits::MCP_ITEMS_MAX);
+    Ok(items)
+}

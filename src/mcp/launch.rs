@@ -1,0 +1,45 @@
+//! The identity of a server: its program or URL, and the roots of the sessions that use it.
+
+use std::path::PathBuf;
+
+/// The configuration of a server with the directories of its sessions. Sessions with an equal
+/// `McpLaunch` share one server. Has no `Debug`, because it contains secrets.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct McpLaunch {
+    pub name: String,
+    pub transport: McpTransport,
+    /// The answer to `roots/list`.
+    pub roots: Vec<PathBuf>,
+    /// The server may send requests to the session's model.
+    pub sampling: bool,
+}
+
+/// How messages reach a server.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub enum McpTransport {
+    Stdio {
+        /// The program and its arguments; never empty.
+        command: Vec<String>,
+        env: Vec<(String, String)>,
+        /// Variables with secrets, which the program does not inherit.
+        env_removed: Vec<String>,
+        /// The directory in which the program runs.
+        cwd: PathBuf,
+    },
+    Http {
+        url: String,
+        headers: Vec<(String, String)>,
+        bearer_token: Option<String>,
+        /// A command that prints the bearer token, if `bearer_token` is absent.
+        bearer_token_command: Option<Vec<String>>,
+        /// The OAuth client of the tokens, if it is registered.
+        oauth_client: Option<OauthClient>,
+    },
+}
+
+/// The OAuth client as which nuncio signs in, if it is registered at the authorization server.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct OauthClient {
+    pub id: String,
+    pub secret: Option<String>,
+}

@@ -1,0 +1,169 @@
+//! Signing in to an MCP server with OAuth: the user's browser is sent to the authorization server,
+//! which redirects it to a listener of nuncio with a code for the tokens.
+
+use futures_util::future::BoxFuture;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use rmcp::transport::auth::{AuthError, AuthorizationRequest, AuthorizationSession, OAuthState};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use super::launch::OauthClient;
+use super::tokens::{McpTokens, UrlTokens};
+use crate::limits;
+use crate::web::HttpClients;
+
+/// The parameters of a sign-in.
+pub(crate) struct LoginRequest {
+    /// URL of the MCP server.
+    pub url: String,
+    /// Without it, nuncio registers itself at the authorization server.
+    pub client: Option<OauthClient>,
+    /// The scopes; an empty list: those that the server names.
+    pub scopes: Vec<String>,
+    /// Port of the listener; 0: any free port.
+    pub port: u16,
+}
+
+/// A sign-in that waits for the user's browser.
+pub(crate) struct McpLogin {
+    session: AuthorizationSession,
+    tokens: UrlTokens,
+    listener: TcpListener,
+}
+
+const CALLBACK: &str = "/callback";
+
+impl McpLogin {
+    /// Finds the authorization server and registers nuncio there. The error is a message.
+    pub(crate) async fn start(request: LoginRequest, web: &HttpClients, tokens: &McpTokens) -> Result<McpLogin, String> {
+        let listener = TcpListener::bind(("127.0.0.1", request.port)).await;
+        let listener = listener.map_err(|error| format!("listening on port {} of 127.0.0.1: {error}", request.port))?;
+        let port = listener.local_addr().map_err(|error| error.to_string())?.port();
+        let mut manager = web.authorization(&request.url).await?;
+        manager.set_credential_store(tokens.of(&request.url));
+        let mut wanted = AuthorizationRequest::new(format!("http://127.0.0.1:{port}{CALLBACK}"))
+            .with_client_name("nuncio")
+            .with_initial_scope_selection()
+            .with_scopes(request.scopes);
+        if let Some(client) = request.client {
+            wanted = wanted.with_preregistered_client(client.id);
+            if let Some(secret) = client.secret {
+                wanted = wanted.with_client_secret(secret);
+            }
+        }
+        let mut state = OAuthState::Unauthorized(manager);
+        timeout(limits::MCP_START, state.start_authorization(wanted))
+            .await
+            .map_err(|_| format!("the authorization server did not answer within {} s", limits::MCP_START.as_secs()))?
+            .map_err(|error| message(&error))?;
+        let OAuthState::Session(session) = state else { return Err("the sign-in has not started".into()) };
+        Ok(McpLogin { session, tokens: tokens.of(&request.url), listener })
+    }
+
+    /// The address that the user opens in a browser.
+    pub(crate) fn address(&self) -> &str {
+        &self.session.auth_url
+    }
+
+    /// Waits for the browser, or for the address of its redirection in `pasted`, and stores the
+    /// tokens. The error is a message.
+    pub(crate) async fn finish(self, pasted: mpsc::Receiver<String>) -> Result<(), String> {
+        let waited = timeout(limits::MCP_LOGIN, self.wait(pasted)).await;
+        waited.unwrap_or_else(|_| Err(format!("the browser did not come back within {} s", limits::MCP_LOGIN.as_secs())))
+    }
+
+    async fn wait(self, mut pasted: mpsc::Receiver<String>) -> Result<(), String> {
+        // Browsers open connections before they need them: several are read at the same time.
+        let mut requests: FuturesUnordered<BoxFuture<'_, Option<(TcpStream, String)>>> = FuturesUnordered::new();
+        loop {
+            tokio::select! {
+                accepted = self.listener.accept(), if requests.len() < limits::MCP_LOGIN_CONNECTIONS_MAX => {
+                    let (stream, _) = accepted.map_err(|error| error.to_string())?;
+                    requests.push(Box::pin(async { timeout(limits::MCP_LOGIN_REQUEST, target(stream)).await.ok().flatten() }));
+                }
+                Some(request) = requests.next() => {
+                    let Some((stream, target)) = request else { continue };
+                    let Some(result) = self.redirected(&target).await else {
+                        respond(stream, "404 Not Found", "not found").await;
+                        continue;
+                    };
+                    match &result {
+                        Ok(()) => respond(stream, "200 OK", "You are signed in. You can close this page.").await,
+                        Err(_) => respond(stream, "400 Bad Request", "The sign-in failed. nuncio shows the reason.").await,
+                    }
+                    return result;
+                }
+                Some(line) = pasted.recv() => match line.trim().find(CALLBACK).map(|start| line.trim()[start..].to_owned()) {
+                    Some(target) => match self.redirected(&target).await {
+                        Some(result) => return result,
+                        None => eprintln!("this address belongs to another sign-in"),
+                    },
+                    None => eprintln!("paste the address that the browser shows at the end; it contains {CALLBACK}"),
+                },
+            }
+        }
+    }
+
+    /// Processes the redirection to `target`. Returns `None` for requests that do not belong to
+    /// this sign-in.
+    async fn redirected(&self, target: &str) -> Option<Result<(), String>> {
+        let (path, query) = target.split_once('?')?;
+        let state = |query| parameter(query, "state");
+        if path != CALLBACK || state(query).is_none() || state(query) != state(self.session.auth_url.split_once('?')?.1) {
+            return None;
+        }
+        if let Some(error) = parameter(query, "error") {
+            let error: String = error.chars().filter(|char| char.is_ascii_alphanumeric() || *char == '_').collect();
+            return Some(Err(format!("the authorization server refused: {error}")));
+        }
+        // A process that refreshes earlier tokens writes them first.
+        let _locked = match self.tokens.lock().await {
+            Ok(locked) => locked,
+            Err(why) => return Some(Err(format!("locking the tokens: {why}"))),
+        };
+        let address = format!("http://127.0.0.1{target}");
+        let exchanged = timeout(limits::MCP_START, self.session.handle_callback_url(&address)).await;
+        Some(match exchanged {
+            Ok(exchanged) => exchanged.map(drop).map_err(|error| message(&error)),
+            Err(_) => Err(format!("the authorization server did not answer within {} s", limits::MCP_START.as_secs())),
+        })
+    }
+}
+
+/// The value of a parameter, still encoded.
+fn parameter<'a>(query: &'a str, name: &str) -> Option<&'a str> {
+    query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
+}
+
+/// Reads the head of a GET request. Returns its target.
+async fn target(mut stream: TcpStream) -> Option<(TcpStream, String)> {
+    let mut head = Vec::new();
+    while !head.windows(4).any(|bytes| bytes == b"\r\n\r\n") {
+        if head.len() > limits::MCP_LOGIN_HEAD_BYTES_MAX || stream.read_buf(&mut head).await.ok()? == 0 {
+            return None;
+        }
+    }
+    let line = std::str::from_utf8(head.split(|byte| *byte == b'\r').next()?).ok()?;
+    let target = line.strip_prefix("GET ")?.split(' ').next()?.to_owned();
+    Some((stream, target))
+}
+
+async fn respond(mut stream: TcpStream, status: &str, text: &str) {
+    let body = format!("<!doctype html><meta charset=utf-8><title>nuncio</title><p>{text}</p>\n");
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    let written = async {
+        stream.write_all((head + &body).as_bytes()).await?;
+        stream.shutdown().await
+    };
+    let _ = timeout(limits::MCP_LOGIN_REQUEST, written).await;
+}
+
+/// The message of an error and of its sources.
+fn message(error: &AuthError) -> String {
+    super::connection::chain(error)
+}

@@ -1,0 +1,184 @@
+//! The running tool calls of a connection: their progress, and the requests that the server makes
+//! during them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use rmcp::model::{ProgressNotificationParam, ProgressToken};
+use tokio::time::Instant;
+
+use crate::content::{Form, FormAnswer, ModelQuery, ModelReply, shortened};
+use crate::limits;
+
+/// Receives a text about the progress of a call. Must not block.
+pub type OnProgress = Arc<dyn Fn(String) + Send + Sync>;
+
+/// Answers the requests that a server makes during a call.
+pub trait ServerRequests: Send + Sync {
+    /// The session of the call.
+    fn session(&self) -> Option<&str>;
+
+    /// Asks the user to fill in a form.
+    fn fill(&self, form: Form) -> BoxFuture<'static, FormAnswer>;
+
+    /// Sends a request to the session's model. The error is a message.
+    fn query(&self, query: ModelQuery) -> BoxFuture<'static, Result<ModelReply, String>>;
+}
+
+/// The running calls of one connection.
+#[derive(Default)]
+pub(super) struct OpenCalls(Mutex<Calls>);
+
+#[derive(Default)]
+struct Calls {
+    running: HashMap<ProgressToken, OpenCall>,
+    /// Number of calls so far.
+    count: u64,
+    /// Reports that arrived before the call was registered.
+    early: Vec<ProgressNotificationParam>,
+}
+
+struct OpenCall {
+    number: u64,
+    on_progress: OnProgress,
+    /// The highest progress so far; reports are handled concurrently, and may be out of order.
+    reached: f64,
+    requests: Option<Arc<dyn ServerRequests>>,
+    activity: Arc<Activity>,
+}
+
+/// A call is registered while this exists.
+pub(super) struct CallGuard {
+    calls: Arc<OpenCalls>,
+    token: ProgressToken,
+    activity: Arc<Activity>,
+}
+
+impl Drop for CallGuard {
+    fn drop(&mut self) {
+        self.calls.calls().running.remove(&self.token);
+    }
+}
+
+impl CallGuard {
+    /// When the call times out if nothing else happens: `timeout` after the last report or the last
+    /// answer to a request of the server.
+    pub(super) fn due(&self, timeout: Duration) -> Instant {
+        let state = self.activity.state();
+        if state.open_requests > 0 { Instant::now() + timeout } else { state.last + timeout }
+    }
+}
+
+impl OpenCalls {
+    fn calls(&self) -> MutexGuard<'_, Calls> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Registers a call. Its progress is passed to `on_progress`.
+    pub(super) fn register(
+        self: &Arc<Self>,
+        token: ProgressToken,
+        on_progress: OnProgress,
+        requests: Option<Arc<dyn ServerRequests>>,
+    ) -> CallGuard {
+        let activity = Arc::new(Activity::new());
+        let early: Vec<ProgressNotificationParam> = {
+            let mut calls = self.calls();
+            calls.count += 1;
+            let (number, reached) = (calls.count, f64::NEG_INFINITY);
+            let call = OpenCall { number, on_progress, reached, requests, activity: activity.clone() };
+            calls.running.insert(token.clone(), call);
+            let (ours, others) = std::mem::take(&mut calls.early).into_iter().partition(|report| report.progress_token == token);
+            calls.early = others;
+            ours
+        };
+        for report in early {
+            self.report(report);
+        }
+        CallGuard { calls: self.clone(), token, activity }
+    }
+
+    /// Passes a progress report to its call.
+    pub(super) fn report(&self, report: ProgressNotificationParam) {
+        let on_progress = {
+            let mut calls = self.calls();
+            match calls.running.get_mut(&report.progress_token) {
+                Some(call) if report.progress < call.reached => return,
+                Some(call) => {
+                    call.reached = report.progress;
+                    call.activity.state().last = Instant::now();
+                    call.on_progress.clone()
+                }
+                None => {
+                    if calls.early.len() >= limits::MCP_PROGRESS_EARLY_MAX {
+                        calls.early.remove(0);
+                    }
+                    calls.early.push(report);
+                    return;
+                }
+            }
+        };
+        on_progress(text(&report));
+    }
+
+    /// Returns the call to which a request of the server belongs. The protocol does not name it, so
+    /// it is the call that started last, if all running calls belong to one session.
+    pub(super) fn of_request(&self) -> Option<RequestOfCall> {
+        let calls = self.calls();
+        let last = calls.running.values().max_by_key(|call| call.number)?;
+        let requests = last.requests.clone()?;
+        let same = |call: &OpenCall| call.requests.as_ref().is_some_and(|other| other.session() == requests.session());
+        if !calls.running.values().all(same) {
+            return None;
+        }
+        last.activity.state().open_requests += 1;
+        Some(RequestOfCall { requests, activity: last.activity.clone() })
+    }
+}
+
+/// A request that a server makes during a call. While it exists, the call does not time out.
+pub(super) struct RequestOfCall {
+    pub(super) requests: Arc<dyn ServerRequests>,
+    activity: Arc<Activity>,
+}
+
+impl Drop for RequestOfCall {
+    fn drop(&mut self) {
+        let mut state = self.activity.state();
+        state.open_requests -= 1;
+        state.last = Instant::now();
+    }
+}
+
+/// The signs of life of a call.
+struct Activity(Mutex<ActivityState>);
+
+struct ActivityState {
+    /// The last report, answer to a request, or the start.
+    last: Instant,
+    open_requests: usize,
+}
+
+impl Activity {
+    fn new() -> Activity {
+        Activity(Mutex::new(ActivityState { last: Instant::now(), open_requests: 0 }))
+    }
+
+    fn state(&self) -> MutexGuard<'_, ActivityState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A progress report as a text: `2/5: indexing`.
+fn text(report: &ProgressNotificationParam) -> String {
+    let reached = match report.total {
+        Some(total) => format!("{}/{total}", report.progress),
+        None => report.progress.to_string(),
+    };
+    match &report.message {
+        Some(message) => shortened(format!("{reached}: {message}"), limits::MCP_PROGRESS_BYTES_MAX),
+        None => reached,
+    }
+}

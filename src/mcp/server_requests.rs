@@ -1,0 +1,75 @@
+//! Converts the requests of servers, and the answers to them.
+
+#![expect(deprecated, reason = "a later version of the protocol has no sampling; servers still use it")]
+
+use rmcp::model::{
+    CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams, ElicitResult, ElicitationAction, Role, SamplingMessage,
+    SamplingMessageContentBlock,
+};
+use serde_json::Value;
+
+use crate::content::{Form, FormAnswer, ModelQuery, ModelReply, Part, QueryMessage, StopReason};
+use crate::limits;
+
+/// Converts a form. Returns `None` for other kinds of requests to the user, and for a form that is
+/// too large.
+pub(super) fn form(server: &str, params: ElicitRequestParams) -> Option<Form> {
+    let ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } = params else { return None };
+    let schema = serde_json::to_value(requested_schema).ok()?;
+    let fits = message.len() + schema.to_string().len() <= limits::MCP_FORM_BYTES_MAX;
+    fits.then(|| Form { server: server.into(), message, schema })
+}
+
+pub(super) fn form_result(answer: FormAnswer) -> ElicitResult {
+    match answer {
+        FormAnswer::Accepted(content) => ElicitResult::new(ElicitationAction::Accept).with_content(Value::Object(content)),
+        FormAnswer::Declined => ElicitResult::new(ElicitationAction::Decline),
+        FormAnswer::Cancelled => ElicitResult::new(ElicitationAction::Cancel),
+    }
+}
+
+/// Converts a request to the model. Preferences, such as a temperature, are not used. The error is
+/// a message.
+pub(super) fn query(server: &str, params: CreateMessageRequestParams) -> Result<ModelQuery, String> {
+    if params.tools.is_some_and(|tools| !tools.is_empty()) {
+        return Err("tools are not supported".into());
+    }
+    let mut bytes = params.system_prompt.as_ref().map_or(0, String::len);
+    let mut messages = Vec::new();
+    for SamplingMessage { role, content, .. } in params.messages {
+        let mut parts = Vec::new();
+        for block in content.into_vec() {
+            match block {
+                SamplingMessageContentBlock::Text(text) => {
+                    bytes += text.text.len();
+                    parts.push(Part::text(text.text));
+                }
+                SamplingMessageContentBlock::Image(image) if role == Role::User => {
+                    bytes += image.data.len();
+                    parts.push(Part::Image { mime_type: image.mime_type, data: image.data });
+                }
+                _ => return Err("only texts, and images of the user, are supported".into()),
+            }
+        }
+        parts.retain(|part| !matches!(part, Part::Text { text } if text.is_empty()));
+        if !parts.is_empty() {
+            messages.push(QueryMessage { by_model: role == Role::Assistant, parts });
+        }
+    }
+    if bytes > limits::MCP_SAMPLING_BYTES_MAX {
+        return Err(format!("the messages have {bytes} bytes; {} are allowed", limits::MCP_SAMPLING_BYTES_MAX));
+    }
+    if messages.first().is_none_or(|first| first.by_model) || messages.last().is_none_or(|last| last.by_model) {
+        return Err("the first and the last message must be messages of the user".into());
+    }
+    let max_tokens = params.max_tokens.clamp(1, limits::MCP_SAMPLING_TOKENS_MAX);
+    Ok(ModelQuery { server: server.into(), system: params.system_prompt.unwrap_or_default(), messages, max_tokens })
+}
+
+pub(super) fn query_result(reply: ModelReply) -> CreateMessageResult {
+    let stop = match reply.stop {
+        StopReason::MaxTokens => CreateMessageResult::STOP_REASON_END_MAX_TOKEN,
+        _ => CreateMessageResult::STOP_REASON_END_TURN,
+    };
+    CreateMessageResult::new(SamplingMessage::assistant_text(reply.text), reply.model).with_stop_reason(stop)
+}

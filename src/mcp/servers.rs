@@ -1,0 +1,56 @@
+//! All MCP servers of this process, shared by its sessions.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::launch::McpLaunch;
+use super::server::{McpServerHandle, Resources, State};
+use super::tokens::McpTokens;
+use crate::limits;
+use crate::process::ProcessLauncher;
+use crate::web::HttpClients;
+
+/// All MCP servers of this process.
+pub struct McpServers {
+    resources: Resources,
+    running: Mutex<HashMap<McpLaunch, Weak<McpServerHandle>>>,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+impl McpServers {
+    /// Creates the set without starting a server.
+    pub fn new(launcher: ProcessLauncher, web: HttpClients, tokens: McpTokens) -> McpServers {
+        let resources = Resources { launcher, web, tokens };
+        McpServers { resources, running: Mutex::default(), tasks: TaskTracker::new(), stop: CancellationToken::new() }
+    }
+
+    /// Returns the server for `launch`, and starts it if no session uses it or if it is no longer
+    /// restarted. Must be called within a tokio runtime. The error is a message.
+    pub fn server(&self, launch: McpLaunch) -> Result<Arc<McpServerHandle>, String> {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.retain(|_, server| server.strong_count() > 0);
+        let usable = |server: &Arc<McpServerHandle>| !matches!(server.state(), State::Failed { restarts: false, .. });
+        if let Some(server) = running.get(&launch).and_then(Weak::upgrade).filter(usable) {
+            return Ok(server);
+        }
+        if self.tasks.len() >= limits::MCP_SERVERS_MAX {
+            return Err(format!("{} MCP servers are running already", self.tasks.len()));
+        }
+        let (server, supervision) = McpServerHandle::new(launch.clone(), self.resources.clone(), self.stop.child_token());
+        self.tasks.spawn(supervision);
+        let server = Arc::new(server);
+        running.insert(launch, Arc::downgrade(&server));
+        Ok(server)
+    }
+
+    /// Stops all servers and waits until they have ended. Each has its own timeout.
+    pub async fn shut_down(&self) {
+        self.stop.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}

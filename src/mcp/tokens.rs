@@ -1,0 +1,133 @@
+//! The OAuth tokens of MCP servers: a file for each URL, which the processes of nuncio share.
+
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+
+use futures_util::future::BoxFuture;
+use ring::digest::{SHA256, digest};
+use rmcp::transport::auth::{AuthError, CredentialRefreshGuard, CredentialStore, StoredCredentials};
+use serde::{Deserialize, Serialize};
+use tokio::time::{Instant, sleep};
+
+use crate::limits;
+use crate::workspace::{create_private_dir, read_small_text, replace_private};
+
+/// The tokens of all servers.
+#[derive(Clone)]
+pub struct McpTokens(PathBuf);
+
+/// The tokens of the server at one URL.
+pub(crate) struct UrlTokens {
+    url: String,
+    file: PathBuf,
+}
+
+/// The content of a file.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    url: String,
+    credentials: StoredCredentials,
+}
+
+impl McpTokens {
+    /// The tokens in a directory, which need not exist.
+    pub fn new(directory: &Path) -> McpTokens {
+        McpTokens(directory.into())
+    }
+
+    /// The tokens of the server at `url`.
+    pub(crate) fn of(&self, url: &str) -> UrlTokens {
+        let name: String = digest(&SHA256, url.as_bytes()).as_ref()[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+        UrlTokens { url: url.into(), file: self.0.join(name + ".json") }
+    }
+}
+
+impl UrlTokens {
+    /// Returns whether the user has signed in to the server.
+    pub(crate) fn exist(&self) -> bool {
+        self.file.is_file()
+    }
+
+    /// Removes the tokens. Returns false if there are none.
+    pub(crate) fn remove(&self) -> std::io::Result<bool> {
+        match std::fs::remove_file(&self.file) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn read(&self) -> Result<Option<StoredCredentials>, String> {
+        let text = match read_small_text(&self.file) {
+            Ok(text) => text,
+            Err(_) if !self.exist() => return Ok(None),
+            Err(error) => return Err(error.to_string()),
+        };
+        let stored: Stored = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+        Ok(Some(stored.credentials).filter(|_| stored.url == self.url))
+    }
+
+    fn write(&self, credentials: StoredCredentials) -> Result<(), String> {
+        let directory = self.file.parent().ok_or("the file has no directory")?;
+        create_private_dir(directory).map_err(|error| error.to_string())?;
+        let stored = Stored { url: self.url.clone(), credentials };
+        let text = serde_json::to_string(&stored).map_err(|error| error.to_string())?;
+        replace_private(&self.file, text.as_bytes()).map_err(|error| error.to_string())
+    }
+
+    /// Locks the tokens against a refresh by another process, because a refresh token can often be
+    /// used only once.
+    pub(crate) async fn lock(&self) -> Result<File, String> {
+        create_private_dir(self.file.parent().ok_or("the file has no directory")?).map_err(|error| error.to_string())?;
+        let file = File::create(self.file.with_extension("lock")).map_err(|error| error.to_string())?;
+        let until = Instant::now() + limits::MCP_TOKEN_LOCK;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(file),
+                Err(TryLockError::WouldBlock) if Instant::now() < until => sleep(limits::MCP_TOKEN_LOCK_POLL).await,
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+    }
+
+    fn failed(&self, doing: &str, why: String) -> AuthError {
+        AuthError::CredentialStoreError(format!("{doing} {}: {why}", self.file.display()))
+    }
+}
+
+impl CredentialStore for UrlTokens {
+    fn load<'a, 'f>(&'a self) -> BoxFuture<'f, Result<Option<StoredCredentials>, AuthError>>
+    where
+        'a: 'f,
+        Self: 'f,
+    {
+        Box::pin(async { self.read().map_err(|why| self.failed("reading", why)) })
+    }
+
+    fn save<'a, 'f>(&'a self, credentials: StoredCredentials) -> BoxFuture<'f, Result<(), AuthError>>
+    where
+        'a: 'f,
+        Self: 'f,
+    {
+        Box::pin(async { self.write(credentials).map_err(|why| self.failed("writing", why)) })
+    }
+
+    fn clear<'a, 'f>(&'a self) -> BoxFuture<'f, Result<(), AuthError>>
+    where
+        'a: 'f,
+        Self: 'f,
+    {
+        Box::pin(async { self.remove().map(drop).map_err(|error| self.failed("removing", error.to_string())) })
+    }
+
+    fn acquire_refresh_guard<'a, 'f>(&'a self) -> BoxFuture<'f, Result<Option<CredentialRefreshGuard>, AuthError>>
+    where
+        'a: 'f,
+        Self: 'f,
+    {
+        Box::pin(async {
+            let locked = self.lock().await.map_err(|why| self.failed("locking", why))?;
+            Ok(Some(CredentialRefreshGuard::new(locked)))
+        })
+    }
+}

@@ -1,0 +1,285 @@
+//! One call of `delegate`: a prompt in a new or an earlier session, and its result.
+
+use std::path::PathBuf;
+
+use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ProgressNotificationParam, ProgressToken};
+use rmcp::service::{RequestContext, RoleServer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::{MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+
+use super::elicitation::{Questions, supports_forms};
+use super::server::ToolServer;
+use crate::agent::{SessionInUse, task_agents};
+use crate::api::{CloseSession, NewSession, Prompt, ResumeSession, SetConfigOption, SetMode};
+use crate::config::{NATIVE, Policy};
+use crate::error::{Error, Result};
+use crate::event::{Body, Event};
+use crate::id::{Seq, SessionId, TurnId};
+use crate::limits;
+use crate::local::{LocalClient, LocalEvents};
+use crate::options::Mode;
+use crate::permission::rules::stricter;
+use crate::protocol::acp;
+use crate::session::WorkView;
+use crate::tools::task::TaskAgent;
+
+/// Delegates a task to nuncio, a coding agent that reads and edits files and runs commands in a
+/// directory, and returns its result. It sees nothing of your conversation: the prompt must contain
+/// everything that it needs.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DelegateInput {
+    /// The task, and what to report.
+    prompt: String,
+    /// Directory to work in; the server's directory, or that of your session, when it is missing.
+    #[serde(default)]
+    cwd: Option<PathBuf>,
+    /// Permission mode: ask, accept-edits, plan (reads only) or auto; at most that of the server.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    mode: Option<Mode>,
+    /// `PROVIDER/NAME` of the model.
+    #[serde(default)]
+    model: Option<String>,
+    /// Name of an agent definition or of a hosted agent.
+    #[serde(default)]
+    agent: Option<String>,
+    /// `sessionId` of an earlier result of this server, to continue its conversation.
+    #[serde(default)]
+    session: Option<SessionId>,
+}
+
+/// The structured content of a result.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct DelegateOutput {
+    /// Pass it as `session` to continue the conversation.
+    session_id: SessionId,
+    turn_id: Option<TurnId>,
+    /// `end_turn`, `cancelled`, `refusal`, `max_tokens` or `max_turn_requests`; null if the turn
+    /// failed.
+    stop_reason: Option<Value>,
+    /// Token counts of the turn.
+    usage: Option<Value>,
+}
+
+/// A running call.
+pub(super) struct Delegation {
+    client: LocalClient,
+    session: SessionId,
+    prompt: String,
+    events: LocalEvents,
+    context: RequestContext<RoleServer>,
+    /// Cancels the turn.
+    cancel: CancellationToken,
+    /// `None` if the client cannot answer permission requests.
+    questions: Option<Questions>,
+    view: WorkView,
+    turn: Option<TurnId>,
+    token: Option<ProgressToken>,
+    /// Number of progress notifications.
+    progress: u32,
+    _in_use: SessionInUse,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Delegation {
+    /// Opens the session of a call.
+    pub(super) async fn start(
+        server: &ToolServer,
+        input: JsonObject,
+        context: RequestContext<RoleServer>,
+        cancel: CancellationToken,
+    ) -> Result<Delegation> {
+        let input: DelegateInput = serde_path_to_error::deserialize(Value::Object(input))
+            .map_err(|error| Error::invalid_params(format!("{}: {}", error.path(), error.inner())))?;
+        let permit = server.access.permits.clone().try_acquire_owned().map_err(|_| {
+            let message = format!("{} tasks are already running", limits::DELEGATIONS_MAX);
+            Error::invalid_params(message).hint("wait for one of them")
+        })?;
+        if input.prompt.trim().is_empty() {
+            return Err(Error::invalid_params("prompt: is empty"));
+        }
+        let client = server.client.clone();
+        let (in_use, after) = match &input.session {
+            Some(session) => (server.access.claim(session)?, resume(server, session, &input).await?),
+            None => {
+                let (session, after) = create(server, &input).await?;
+                server.access.created(session.clone());
+                (server.access.claim(&session)?, after)
+            }
+        };
+        let forms = server.access.answers && supports_forms(&context);
+        // A session without a client that can answer denies what its rules and its mode ask.
+        let events = client.follow(&in_use.id, after, forms).await?;
+        Ok(Delegation {
+            session: in_use.id.clone(),
+            questions: forms.then(|| Questions::new(client.clone(), context.peer.clone())),
+            token: context.meta.get_progress_token(),
+            cancel,
+            prompt: input.prompt,
+            view: WorkView::default(),
+            turn: None,
+            progress: 0,
+            _in_use: in_use,
+            _permit: permit,
+            client,
+            events,
+            context,
+        })
+    }
+
+    /// Runs the turn to its end, and closes the session, which stays on disk.
+    pub(super) async fn run(mut self) -> Result<CallToolResult> {
+        let id = acp::SessionId::new(self.session.as_str());
+        let content = vec![acp::ContentBlock::Text(acp::TextContent::new(self.prompt.clone()))];
+        let ended = self.turn(acp::PromptRequest::new(id.clone(), content)).await;
+        if let Err(error) = self.client.call::<CloseSession>(acp::CloseSessionRequest::new(id)).await {
+            tracing::warn!(session = %self.session, %error, "closing a session failed");
+        }
+        let (stop_reason, usage) = match &ended {
+            Ok(response) => (Some(json!(response.stop_reason)), response.usage.as_ref().map(|usage| json!(usage))),
+            Err(_) => (None, None),
+        };
+        let output = DelegateOutput { session_id: self.session.clone(), turn_id: self.turn.clone(), stop_reason, usage };
+        let answer = std::mem::take(&mut self.view).into_answer();
+        let (text, failed) = match ended {
+            Ok(response) if response.stop_reason == acp::StopReason::EndTurn => (answer, false),
+            Ok(response) => (format!("{answer}\n[stopped: {}]", json!(response.stop_reason).as_str().unwrap_or_default()), false),
+            Err(error) => (format!("{error}\n{answer}").trim_end().to_string(), true),
+        };
+        let content = vec![ContentBlock::text(text)];
+        let mut result = if failed { CallToolResult::error(content) } else { CallToolResult::success(content) };
+        result.structured_content = Some(json!(output));
+        Ok(result)
+    }
+
+    async fn turn(&mut self, params: acp::PromptRequest) -> Result<acp::PromptResponse> {
+        let client = self.client.clone();
+        let mut turn = Box::pin(client.call_until::<Prompt>(params, self.cancel.clone()));
+        let mut updates = interval(limits::SUBAGENT_UPDATE);
+        updates.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let ended = loop {
+            tokio::select! {
+                biased;
+                events = self.events.next() => events?.iter().for_each(|event| self.event(event)),
+                ended = &mut turn => break ended,
+                _ = updates.tick(), if self.view.changed => self.notify().await,
+            }
+        };
+        self.events.committed().await?.iter().for_each(|event| self.event(event));
+        ended
+    }
+
+    fn event(&mut self, event: &Event) {
+        self.view.on(event);
+        match &event.body {
+            Body::TurnStarted { .. } => self.turn = event.turn_id.clone(),
+            Body::PermissionRequested { permission_id, tool, content, options, .. } => {
+                let title = tool.as_ref().map_or("the tool call", |tool| &tool.title);
+                if let Some(questions) = &mut self.questions {
+                    questions.ask(permission_id, title, content, options);
+                }
+            }
+            Body::PermissionResolved { permission_id: Some(id), .. } => {
+                if let Some(questions) = &mut self.questions {
+                    questions.resolved(id);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Sends the status of the work, if the client asked for progress.
+    async fn notify(&mut self) {
+        let message = self.view.status();
+        let Some(progress_token) = self.token.clone() else { return };
+        self.progress += 1;
+        let mut params = ProgressNotificationParam::new(progress_token, f64::from(self.progress));
+        params.message = Some(message);
+        // Fails only if the client has disconnected.
+        let _ = self.context.peer.notify_progress(params).await;
+    }
+}
+
+/// Opens an earlier session and applies the settings of the call. Returns the seq of its last
+/// event.
+async fn resume(server: &ToolServer, session: &SessionId, input: &DelegateInput) -> Result<Seq> {
+    if input.agent.is_some() || input.cwd.is_some() {
+        return Err(Error::invalid_params("agent and cwd: a session keeps those with which it was created"));
+    }
+    let (client, id) = (&server.client, acp::SessionId::new(session.as_str()));
+    let (_, after) = client.open::<ResumeSession>(acp::ResumeSessionRequest::new(id.clone(), "")).await?;
+    let applied = apply(server, session, input).await;
+    if applied.is_err() {
+        // The error of the settings is the answer.
+        let _ = client.call::<CloseSession>(acp::CloseSessionRequest::new(id)).await;
+    }
+    applied.map(|()| after)
+}
+
+/// Applies the settings of the call to an open session.
+async fn apply(server: &ToolServer, session: &SessionId, input: &DelegateInput) -> Result<()> {
+    let (client, id) = (&server.client, acp::SessionId::new(session.as_str()));
+    let mode = |id: &SessionId| server.app.sessions_now()?.opened(id).map(|session| session.mode());
+    if let Some(model) = &input.model {
+        let value = acp::SessionConfigOptionValue::value_id(model.clone());
+        client.call::<SetConfigOption>(acp::SetSessionConfigOptionRequest::new(id.clone(), "model", value)).await?;
+    }
+    let (current, most) = (mode(session), server.mode().await);
+    if let Some(mode) = input.mode.or(current).map(|mode| allowed(most, mode)).filter(|mode| current != Some(*mode)) {
+        client.call::<SetMode>(acp::SetSessionModeRequest::new(id, mode.id())).await?;
+    }
+    Ok(())
+}
+
+/// The requested mode, or the mode `most` of the caller if it is stricter.
+fn allowed(most: Mode, requested: Mode) -> Mode {
+    stricter(most, requested, Policy::Ask)
+}
+
+/// Creates a session for the call.
+async fn create(server: &ToolServer, input: &DelegateInput) -> Result<(SessionId, Seq)> {
+    let base = &server.access.cwd;
+    let cwd = input.cwd.as_ref().map_or_else(|| base.clone(), |cwd| base.join(cwd));
+    server.client.require_dir(&cwd)?;
+    let most = server.mode().await;
+    let agent = input.agent.as_deref().map(|name| find_agent(server, &cwd, name)).transpose()?;
+    let mut ours = Map::new();
+    let mode = input.mode.or(agent.as_ref().and_then(|agent| agent.mode)).unwrap_or(most);
+    let profile = agent.map(|agent| agent.profile).unwrap_or_default();
+    // `--agent` is for the user's sessions; here it would start the caller again.
+    let own_agent = || server.access.session.is_some().then(|| NATIVE.to_owned());
+    let fields = [
+        ("mode", Some(allowed(most, mode).id().to_string())),
+        ("model", input.model.clone().or(profile.model)),
+        ("systemPrompt", profile.system_prompt),
+        ("agent", profile.hosted.or_else(own_agent)),
+    ];
+    for (name, value) in fields {
+        if let Some(value) = value {
+            ours.insert(name.into(), value.into());
+        }
+    }
+    let meta = Map::from_iter([("nuncio".to_string(), Value::Object(ours))]);
+    server.client.open::<NewSession>(acp::NewSessionRequest::new(cwd).meta(meta)).await
+}
+
+fn find_agent(server: &ToolServer, cwd: &std::path::Path, name: &str) -> Result<TaskAgent> {
+    let agents = task_agents(&server.app.services, cwd);
+    let names: Vec<String> = agents.iter().map(|agent| agent.name.clone()).collect();
+    let found = agents.into_iter().find(|agent| agent.name.eq_ignore_ascii_case(name));
+    if found.as_ref().is_some_and(|agent| agent.profile.tools.is_some()) {
+        let message = format!("agent: the definition of {name} limits its tools, which delegate does not support");
+        return Err(Error::invalid_params(message).hint("choose another agent, or ask nuncio to start it with task"));
+    }
+    found.ok_or_else(|| {
+        let hint =
+            if names.is_empty() { "there are no agent definitions".into() } else { format!("use one of {}", names.join(", ")) };
+        Error::invalid_params(format!("agent: there is no agent {name}")).hint(hint)
+    })
+}

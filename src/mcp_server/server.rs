@@ -1,0 +1,37 @@
+//! The MCP server for one client.
+
+use std::sync::Arc;
+
+use crate::agent::McpAccess;
+use crate::api::App;
+use crate::local::LocalClient;
+use crate::options::Mode;
+
+/// The identity of the clients of the server in the logs of sessions.
+const PRINCIPAL: &str = "mcp";
+
+/// The MCP server for one client.
+#[derive(Clone)]
+pub(crate) struct ToolServer {
+    pub(super) app: Arc<App>,
+    pub(super) client: LocalClient,
+    pub(super) access: Arc<McpAccess>,
+}
+
+impl ToolServer {
+    pub(crate) fn new(app: Arc<App>, access: Arc<McpAccess>) -> ToolServer {
+        let client = match &access.roots {
+            Some(roots) => LocalClient::limited(app.clone(), PRINCIPAL, access.cwd.clone(), roots.clone()),
+            None => LocalClient::new(app.clone(), PRINCIPAL),
+        };
+        ToolServer { app, client, access }
+    }
+
+    /// The mode that the sessions of calls do not exceed: that of the client's session, else that
+    /// of the process. A session that cannot be read counts as one in mode `plan`.
+    pub(super) async fn mode(&self) -> Mode {
+        let Some(id) = &self.access.session else { return self.app.mode };
+        let read = async { self.app.sessions().await?.open_read_only(id).await };
+        read.await.map_or(Mode::Plan, |session| session.mode())
+    }
+}

@@ -1,0 +1,70 @@
+//! Documents and audio in requests. Parts that a model does not read are replaced by text before
+//! the request is encoded for the provider.
+
+use std::sync::Arc;
+
+use super::message::Message;
+use crate::config::{Ability, Protocol};
+use crate::content::{PDF, Part};
+
+/// The kinds of parts, besides text and images, that a model reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Media {
+    pub pdf: bool,
+    pub audio: bool,
+}
+
+impl Media {
+    /// The media that a model with these abilities reads through `protocol`.
+    pub(crate) fn of(abilities: &[Ability], protocol: Protocol) -> Media {
+        let (pdf, audio) = match protocol {
+            Protocol::Anthropic | Protocol::Bedrock => (true, false),
+            Protocol::OpenaiChat | Protocol::OpenaiResponses | Protocol::Gemini => (true, true),
+            Protocol::Ollama => (false, false),
+        };
+        Media { pdf: pdf && abilities.contains(&Ability::Pdf), audio: audio && abilities.contains(&Ability::Audio) }
+    }
+
+    /// Returns whether the model reads this part itself.
+    pub(crate) fn reads(self, part: &Part) -> bool {
+        match part {
+            Part::Document { mime_type, .. } => self.pdf && mime_type == PDF,
+            Part::Audio { .. } => self.audio,
+            Part::Text { .. } | Part::Image { .. } | Part::Resource { .. } | Part::ResourceLink { .. } => true,
+        }
+    }
+
+    /// Replaces the parts of messages that the model does not read by text.
+    pub(crate) fn fit(self, messages: &mut [Arc<Message>]) {
+        for message in messages {
+            let unread = |parts: &Vec<Part>| parts.iter().any(|part| !self.reads(part));
+            let replace = |part: &mut Part| {
+                if !self.reads(part) {
+                    *part = Part::text(part.as_text());
+                }
+            };
+            match &**message {
+                Message::User(parts) if unread(parts) => {
+                    let mut parts = parts.clone();
+                    parts.iter_mut().for_each(replace);
+                    *message = Arc::new(Message::User(parts));
+                }
+                Message::ToolResults(results) if results.iter().any(|result| unread(&result.output)) => {
+                    let mut results = results.clone();
+                    results.iter_mut().flat_map(|result| &mut result.output).for_each(replace);
+                    *message = Arc::new(Message::ToolResults(results));
+                }
+                Message::User(_) | Message::Assistant(_) | Message::ToolResults(_) => {}
+            }
+        }
+    }
+}
+
+/// The name of an audio format in the requests of OpenAI: `wav` or `mp3`.
+pub(crate) fn audio_format(mime_type: &str) -> &str {
+    match mime_type.strip_prefix("audio/").unwrap_or(mime_type) {
+        "mpeg" | "mp3" | "x-mp3" => "mp3",
+        "wav" | "x-wav" | "wave" | "vnd.wave" => "wav",
+        other => other,
+    }
+}

@@ -1,0 +1,52 @@
+//! The environment and the settings of the git commands that nuncio runs itself.
+
+use super::command::Command;
+
+/// Environment without editor, pager and password prompts. The fixed locale keeps git's messages in
+/// English, because some of them are parsed.
+const NON_INTERACTIVE: [(&str, &str); 8] = [
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_EDITOR", "true"),
+    ("GIT_SEQUENCE_EDITOR", "true"),
+    ("GIT_ASKPASS", "true"),
+    ("SSH_ASKPASS", "true"),
+    ("GIT_PAGER", "cat"),
+    ("TERM", "dumb"),
+    ("LC_ALL", "C.UTF-8"),
+];
+
+/// Environment for read-only commands: no refresh of the index, no fetch of missing objects.
+const READ_ONLY: [(&str, &str); 2] = [("GIT_OPTIONAL_LOCKS", "0"), ("GIT_NO_LAZY_FETCH", "1")];
+
+/// Variables to remove, because they select a repository or program other than that of the
+/// command's directory. Such variables are set if nuncio was started by a git hook.
+const REMOVED: [&str; 8] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_COMMON_DIR",
+    "GIT_NAMESPACE",
+    "GIT_PREFIX",
+    "GIT_EXTERNAL_DIFF",
+];
+
+/// Setting that disables the hooks of a repository.
+pub(crate) const NO_GIT_HOOKS: &str = "core.hooksPath=/dev/null";
+
+/// Settings that disable programs configured in the repository, and select UTF-8 output.
+pub(crate) const SAFE_GIT_SETTINGS: [&str; 4] =
+    ["core.fsmonitor=false", NO_GIT_HOOKS, "log.showSignature=false", "i18n.logOutputEncoding=UTF-8"];
+
+impl Command {
+    /// Sets the environment of a git command: no prompts, and the repository of its directory.
+    pub(crate) fn git_environment(self) -> Command {
+        let command = NON_INTERACTIVE.into_iter().fold(self, |command, (name, value)| command.env(name, value));
+        REMOVED.into_iter().fold(command, Command::env_remove)
+    }
+
+    /// Sets the environment of a git command that changes nothing.
+    pub(crate) fn git_read_only(self) -> Command {
+        READ_ONLY.into_iter().fold(self, |command, (name, value)| command.env(name, value))
+    }
+}

@@ -1,0 +1,40 @@
+//! The limits of a session and of its running turn: a fold over the session's events.
+
+use crate::content::BudgetLimits;
+use crate::event::{Body, Event};
+
+/// The limits that clients gave, and the limits that answers raised.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BudgetState {
+    session: BudgetLimits,
+    /// Limits of the last turn.
+    turn: BudgetLimits,
+    raised: BudgetLimits,
+}
+
+impl BudgetState {
+    /// Adds an event. Events must be added in the order of the log.
+    pub(super) fn on(&mut self, event: &Event) {
+        match &event.body {
+            Body::SessionCreated { change, .. } | Body::SessionUpdated { change } => {
+                self.session = change.budget.unwrap_or_default().or(self.session);
+            }
+            Body::TurnStarted { budget, .. } => {
+                self.turn = budget.unwrap_or_default();
+                self.raised = self.raised.of_session();
+            }
+            Body::BudgetRaised { limits } => self.raised = limits.or(self.raised),
+            _ => {}
+        }
+    }
+
+    /// The limits that a client gave for the turn or the session.
+    pub(crate) fn given(&self) -> BudgetLimits {
+        self.turn.or(self.session)
+    }
+
+    /// The limits that answers raised.
+    pub(crate) fn raised(&self) -> BudgetLimits {
+        self.raised
+    }
+}

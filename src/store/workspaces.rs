@@ -1,0 +1,166 @@
+//! Workspace rows: the git worktrees that nuncio created for sessions.
+
+use std::path::PathBuf;
+
+use rusqlite::{OptionalExtension, Row, params};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::database::Store;
+use crate::error::Result;
+
+/// A git worktree that nuncio created.
+#[derive(Clone, Debug)]
+pub(crate) struct WorkspaceRow {
+    pub id: String,
+    pub name: String,
+    /// The main worktree of the repository, or the directory of a bare repository.
+    pub repository: PathBuf,
+    pub path: PathBuf,
+    /// The branch that was checked out at the creation.
+    pub branch: Option<String>,
+    /// True if the branch was created with the worktree.
+    pub made_branch: bool,
+    /// Branch or commit from which the worktree was created.
+    pub base: Option<String>,
+    /// Commit id of the base at that time; `None` if the repository had no commits.
+    pub base_commit: Option<String>,
+    pub state: WorkspaceState,
+    /// Milliseconds since the Unix epoch.
+    pub created_ms: u64,
+    /// Values that clients stored, by name.
+    pub metadata: Map<String, Value>,
+}
+
+/// The state of a workspace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum WorkspaceState {
+    /// It is being created, or the process that created it was killed.
+    Creating,
+    /// It can be used.
+    Ready,
+    /// It is being deleted, or the process that deleted it was killed.
+    Deleting,
+    /// Its directory does not exist. This state is not stored.
+    Missing,
+}
+
+impl WorkspaceState {
+    /// The name in the store and in results.
+    pub(crate) fn id(self) -> &'static str {
+        match self {
+            WorkspaceState::Creating => "creating",
+            WorkspaceState::Ready => "ready",
+            WorkspaceState::Deleting => "deleting",
+            WorkspaceState::Missing => "missing",
+        }
+    }
+}
+
+const INSERTED: &str = "id, name, repository, path, branch, made_branch, base, base_commit, state, created_ms";
+const SELECTED: &str = "id, name, repository, path, branch, made_branch, base, base_commit, state, created_ms, metadata";
+
+fn workspace(row: &Row<'_>) -> rusqlite::Result<WorkspaceRow> {
+    let state: String = row.get(8)?;
+    let path = |index| row.get::<_, String>(index).map(PathBuf::from);
+    Ok(WorkspaceRow {
+        id: row.get(0)?,
+        name: row.get(1)?,
+        repository: path(2)?,
+        path: path(3)?,
+        branch: row.get(4)?,
+        made_branch: row.get(5)?,
+        base: row.get(6)?,
+        base_commit: row.get(7)?,
+        state: match state.as_str() {
+            "creating" => WorkspaceState::Creating,
+            "deleting" => WorkspaceState::Deleting,
+            _ => WorkspaceState::Ready,
+        },
+        created_ms: row.get::<_, i64>(9)? as u64,
+        metadata: object(&row.get::<_, String>(10)?),
+    })
+}
+
+/// An object that the store has as text.
+fn object(text: &str) -> Map<String, Value> {
+    serde_json::from_str(text).unwrap_or_default()
+}
+
+impl Store {
+    /// Adds a workspace without metadata. Returns false if its id exists.
+    pub(crate) fn insert_workspace(&self, row: &WorkspaceRow) -> Result<bool> {
+        self.with("adding a workspace to", |db| {
+            let mut insert = db.prepare_cached(&format!(
+                "INSERT INTO workspaces ({INSERTED}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT DO NOTHING"
+            ))?;
+            let (repository, path) = (row.repository.to_string_lossy(), row.path.to_string_lossy());
+            let (state, created_ms) = (row.state.id(), row.created_ms as i64);
+            let values = params![
+                row.id,
+                row.name,
+                repository,
+                path,
+                row.branch,
+                row.made_branch,
+                row.base,
+                row.base_commit,
+                state,
+                created_ms
+            ];
+            insert.execute(values).map(|inserted| inserted > 0)
+        })
+    }
+
+    /// Lists up to `limit` workspaces, the newest first.
+    pub(crate) fn workspaces(&self, limit: usize) -> Result<Vec<WorkspaceRow>> {
+        self.with("listing workspaces of", |db| {
+            let sql = format!("SELECT {SELECTED} FROM workspaces ORDER BY created_ms DESC, id LIMIT ?1");
+            db.prepare_cached(&sql)?.query_map([limit as i64], workspace)?.collect()
+        })
+    }
+
+    /// Returns the workspace `id`.
+    pub(crate) fn workspace(&self, id: &str) -> Result<Option<WorkspaceRow>> {
+        self.with("looking up a workspace in", |db| {
+            let mut select = db.prepare_cached(&format!("SELECT {SELECTED} FROM workspaces WHERE id = ?1"))?;
+            select.query_row([id], workspace).optional()
+        })
+    }
+
+    /// Sets the state of a workspace.
+    pub(crate) fn set_workspace_state(&self, id: &str, state: WorkspaceState) -> Result<()> {
+        self.with("updating a workspace in", |db| {
+            db.prepare_cached("UPDATE workspaces SET state = ?2 WHERE id = ?1")?.execute([id, state.id()]).map(drop)
+        })
+    }
+
+    /// Merges `change` into the metadata of a workspace (RFC 7396: null removes a value). Returns
+    /// all metadata. `None` if it would be larger than `limit` bytes, or if there is no workspace
+    /// `id`.
+    pub(crate) fn change_workspace_metadata(
+        &self,
+        id: &str,
+        change: &Map<String, Value>,
+        limit: usize,
+    ) -> Result<Option<Map<String, Value>>> {
+        let change = Value::Object(change.clone()).to_string();
+        self.with("updating a workspace in", |db| {
+            let mut update = db.prepare_cached(
+                "UPDATE workspaces SET metadata = json_patch(metadata, ?2)
+                 WHERE id = ?1 AND octet_length(json_patch(metadata, ?2)) <= ?3 RETURNING metadata",
+            )?;
+            let changed = update.query_row(params![id, change, limit as i64], |row| row.get::<_, String>(0)).optional()?;
+            Ok(changed.map(|text| object(&text)))
+        })
+    }
+
+    /// Removes a workspace.
+    pub(crate) fn remove_workspace(&self, id: &str) -> Result<()> {
+        self.with("removing a workspace from", |db| {
+            db.prepare_cached("DELETE FROM workspaces WHERE id = ?1")?.execute([id]).map(drop)
+        })
+    }
+}

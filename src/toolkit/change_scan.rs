@@ -1,0 +1,82 @@
+//! Detects whether commands changed files of the workspace.
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use super::change;
+use super::context::ToolContext;
+use super::turn_changes::Scan;
+use crate::limits;
+
+/// Prepares for a command, which may change files.
+pub(crate) async fn before_command(context: &ToolContext) {
+    if context.changes.needs_scan() {
+        context.changes.set_scan(scan(context).await.map(states));
+    }
+}
+
+/// Adds changes that a command made to files of the review.
+pub(crate) async fn after_command(context: &ToolContext) {
+    if context.changes.keeps_content() {
+        let inner = context.clone();
+        // Runs even if the call was cancelled. A failure leaves the contents as they were recorded.
+        let _ = tokio::task::spawn_blocking(move || change::refresh(&inner)).await;
+    }
+}
+
+/// Returns whether tools or commands have changed files since the last check.
+pub(crate) async fn files_changed(context: &ToolContext) -> bool {
+    match context.changes.since_check() {
+        (true, _) => true,
+        (false, None) => false,
+        (false, Some(before)) => scan(context).await.map(states).as_ref() != Some(&*before),
+    }
+}
+
+/// The files that commands of the turn changed, and no tool that edits files: the paths of those
+/// that exist, and the number of those that were deleted.
+pub(crate) async fn changed_by_commands(context: &ToolContext) -> (Vec<PathBuf>, usize) {
+    let Some(before) = context.changes.before_commands() else { return Default::default() };
+    let Some(now) = scan(context).await else { return Default::default() };
+    let known: HashSet<u64> = context.changes.paths().iter().map(hash).collect();
+    let exist: HashSet<u64> = now.iter().map(|(path, _)| hash(path)).collect();
+    let deleted = before.keys().filter(|path| !exist.contains(path) && !known.contains(path)).count();
+    let differs = |(path, state): &(PathBuf, u64)| before.get(&hash(path)) != Some(state) && !known.contains(&hash(path));
+    let mut changed: Vec<PathBuf> = now.into_iter().filter(differs).map(|(path, _)| path).collect();
+    changed.sort();
+    (changed, deleted)
+}
+
+fn states(files: Vec<(PathBuf, u64)>) -> Scan {
+    files.into_iter().map(|(path, state)| (hash(&path), state)).collect()
+}
+
+fn hash(value: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The files in the session's directory, without those that ignore files exclude, each with a hash
+/// of its size and times. `None` if there are too many files, or if the call was cancelled.
+async fn scan(context: &ToolContext) -> Option<Vec<(PathBuf, u64)>> {
+    let inner = context.clone();
+    let scanned = context.search(move || {
+        let files = Mutex::new(Vec::new());
+        inner.walk(&inner.workspace.cwd).hidden(true).parallel(|| {
+            |entry| {
+                let Ok(metadata) = entry.metadata() else { return true };
+                let times = (metadata.mtime(), metadata.mtime_nsec(), metadata.ctime(), metadata.ctime_nsec());
+                let state = hash((metadata.len(), metadata.ino(), times));
+                let mut files = files.lock().unwrap_or_else(PoisonError::into_inner);
+                files.push((entry.path().to_owned(), state));
+                files.len() <= limits::CHANGE_SCAN_FILES_MAX
+            }
+        });
+        Ok(files.into_inner().unwrap_or_else(PoisonError::into_inner))
+    });
+    scanned.await.ok().filter(|files| files.len() <= limits::CHANGE_SCAN_FILES_MAX)
+}

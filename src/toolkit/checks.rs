@@ -1,0 +1,99 @@
+//! Runs check commands one after another.
+
+use std::io::Read;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::artifact::log_path;
+use super::capture::Capture;
+use super::context::ToolContext;
+use super::failing_part::failing_part;
+use super::follow::{CommandEnd, follow};
+use super::live_output::LiveOutput;
+use super::output::ToolError;
+use super::sandbox_notes::sandbox_notes;
+use super::shell::NON_INTERACTIVE;
+use crate::config::DEPTH_VARIABLE;
+use crate::content::CheckResult;
+use crate::limits;
+use crate::process::Command;
+
+/// Runs all commands in the session's directory and returns their results, and the text for the
+/// model. A command that cannot be started is an error, and so is a cancellation.
+pub(crate) async fn run(commands: &[String], context: &ToolContext) -> Result<(Vec<CheckResult>, String), ToolError> {
+    let (mut results, mut text) = (Vec::new(), String::new());
+    for command in commands {
+        let number = results.len() + 1;
+        let ended = run_one(command, number, &text, context).await;
+        let (result, part) = ended.map_err(|ToolError(error)| ToolError(format!("{text}{error}")))?;
+        text += &summary(&result, context.checks.timeout);
+        let room = limits::VERIFY_RESULT_BYTES_MAX.saturating_sub(text.len()).min(limits::VERIFY_PART_BYTES_MAX);
+        if !result.passed {
+            let part = failing_part(&part, room);
+            text += &part;
+            if let Some(artifact) = result.artifact.as_ref().filter(|_| !part.is_empty()) {
+                text += &format!("[whole output: {}]\n", artifact.display());
+            }
+        }
+        results.push(result);
+    }
+    Ok((results, text))
+}
+
+/// One line about a command that ended.
+fn summary(result: &CheckResult, timeout: Duration) -> String {
+    let CheckResult { command, passed, exit_code, duration_ms, .. } = result;
+    let seconds = *duration_ms as f64 / 1000.0;
+    match (passed, exit_code) {
+        (true, _) => format!("`{command}` passed in {seconds:.1} s\n"),
+        (false, Some(code)) => format!("`{command}` failed with exit code {code} in {seconds:.1} s\n"),
+        (false, None) => format!("`{command}` was ended after {} s without a result\n", timeout.as_secs()),
+    }
+}
+
+/// Runs a command. Also returns its output, whose size is bounded by the limits of [`Capture`].
+async fn run_one(line: &str, number: usize, before: &str, context: &ToolContext) -> Result<(CheckResult, String), ToolError> {
+    if line.contains('\0') {
+        return Err(ToolError::new("verify: commands: contains a NUL character"));
+    }
+    let mut command = Command::shell(line, &context.workspace.cwd).variables(context.variables.iter());
+    for (name, value) in NON_INTERACTIVE {
+        command = command.env(name, value);
+    }
+    for name in &*context.secrets {
+        command = command.env_remove(name);
+    }
+    command = command.env(DEPTH_VARIABLE, (context.depth + 1).to_string());
+    let command = command.sandbox(context.sandbox.clone());
+    let begun = Instant::now();
+    let capture = Capture::saved(log_path(context, &format!("verify-{number}")));
+    let mut shown = LiveOutput { capture, head: format!("{before}$ {line}\n"), progress: &context.progress };
+    let child = context.launcher.spawn(&command)?;
+    let ended = follow(child, Some(context.checks.timeout), &context.cancel, &mut shown).await;
+    let captured = shown.capture.finish().await;
+    let mut output = captured.text;
+    if let Some(whole) = captured.artifact.as_ref().filter(|_| captured.truncated).and_then(|path| whole(path)) {
+        // The file ends before the output if the output is too long.
+        output = if whole.len() < limits::BASH_OUTPUT_BYTES_MAX { whole } else { whole + &output };
+    }
+    let exit_code = match ended {
+        CommandEnd::Exited(status) => {
+            output += &command.sandbox.as_ref().map(|sandbox| sandbox_notes(sandbox, &status)).unwrap_or_default();
+            Some(status.code)
+        }
+        CommandEnd::TimedOut => None,
+        CommandEnd::Cancelled => return Err(ToolError::new("cancelled; all its processes were ended")),
+        CommandEnd::Failed(error) => return Err(error),
+    };
+    let duration_ms = begun.elapsed().as_millis() as u64;
+    let (command, passed) = (line.to_owned(), exit_code == Some(0));
+    Ok((CheckResult { command, passed, exit_code, duration_ms, artifact: captured.artifact }, output))
+}
+
+/// The saved output as text.
+fn whole(path: &Path) -> Option<String> {
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).ok()?;
+    file.take(limits::BASH_OUTPUT_BYTES_MAX as u64).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}

@@ -1,0 +1,179 @@
+//! The files that the tool calls of a turn changed.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::files_seen::FileState;
+use crate::limits;
+use crate::workspace::ResolvedPath;
+
+/// The states of the files of the workspace, as hashes of their sizes and times by the hashes of
+/// their paths.
+pub(super) type Scan = HashMap<u64, u64>;
+
+/// A record of the changes of the running turn. Each turn starts with an empty record.
+#[derive(Debug, Default)]
+pub struct TurnChanges(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// The changes are reviewed, so the contents of the files are kept.
+    keeps_content: bool,
+    /// Changes by commands matter, because checks follow.
+    watches: bool,
+    /// A tool that edits files made a change since the last check.
+    edited: bool,
+    /// The state of the workspace before the first command since the last check.
+    scanned: Option<Arc<Scan>>,
+    /// A command ran in the turn.
+    ran_command: bool,
+    /// The state of the workspace before the first command of the turn.
+    before_commands: Option<Arc<Scan>>,
+    files: BTreeMap<PathBuf, TurnFile>,
+    /// Size of the kept contents.
+    bytes: usize,
+    /// Files that are not reviewed, because the contents are too large.
+    left_out: Vec<PathBuf>,
+}
+
+/// A file that a turn changed.
+#[derive(Clone, Debug)]
+pub(crate) struct TurnFile {
+    pub resolved: ResolvedPath,
+    /// The content before the turn; `None` if the file did not exist.
+    pub before: Option<Vec<u8>>,
+    /// The content after the last change in the turn.
+    pub after: Option<Vec<u8>>,
+    /// The state of the file when `after` was read; `None` before that.
+    read: Option<FileState>,
+    /// The mode bits before the turn.
+    mode: Option<u32>,
+    /// The parent directories that did not exist before the turn, innermost first.
+    missing: Vec<PathBuf>,
+}
+
+impl TurnFile {
+    /// Records a file that is about to be changed, with its content.
+    pub(crate) fn new(resolved: &ResolvedPath, before: Option<Vec<u8>>) -> TurnFile {
+        let mode = fs::metadata(&resolved.real).ok().map(|metadata| metadata.permissions().mode());
+        let missing = resolved.real.ancestors().skip(1).take_while(|dir| !dir.exists()).map(Path::to_owned).collect();
+        TurnFile { resolved: resolved.clone(), after: before.clone(), before, read: None, mode, missing }
+    }
+
+    /// Restores what the content does not include, after the content was restored: the mode of a
+    /// file that `exists`, else the parent directories, as far as they are empty.
+    pub(crate) fn restored(&self, exists: bool) {
+        match self.mode {
+            // Errors are ignored: the content is restored, and that is reported.
+            Some(mode) if exists => drop(fs::set_permissions(&self.resolved.real, Permissions::from_mode(mode))),
+            None if !exists => self.missing.iter().for_each(|dir| drop(fs::remove_dir(dir))),
+            _ => {}
+        }
+    }
+}
+
+impl TurnChanges {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts a turn. `keeps_content`: the changes will be reviewed; `watches`: checks run after
+    /// changes.
+    pub(crate) fn begin(&self, keeps_content: bool, watches: bool) {
+        *self.state() = State { keeps_content, watches, ..State::default() };
+    }
+
+    /// Returns whether contents are kept for a review.
+    pub(crate) fn keeps_content(&self) -> bool {
+        self.state().keeps_content
+    }
+
+    /// Records that a tool has edited files, with their content before. The content before the
+    /// first change of each file is kept.
+    pub(crate) fn record(&self, touched: Vec<TurnFile>) {
+        let mut state = self.state();
+        state.edited = true;
+        for file in touched {
+            let real = file.resolved.real.clone();
+            if state.files.contains_key(&real) || state.left_out.contains(&real) {
+                continue;
+            }
+            let bytes = file.before.as_ref().map_or(0, Vec::len);
+            if state.bytes + bytes > limits::REVIEW_BYTES_MAX || state.files.len() >= limits::REVIEW_FILES_MAX {
+                state.left_out.push(real);
+            } else {
+                state.bytes += bytes;
+                state.files.insert(real, file);
+            }
+        }
+    }
+
+    /// Sets the current content of a recorded file, which was read in the state `read`.
+    pub(super) fn set_after(&self, real: &Path, after: Option<Vec<u8>>, read: FileState) {
+        if let Some(file) = self.state().files.get_mut(real) {
+            (file.after, file.read) = (after, Some(read));
+        }
+    }
+
+    /// The recorded files, each with its state when its content was read.
+    pub(super) fn recorded(&self) -> Vec<(ResolvedPath, Option<FileState>)> {
+        self.state().files.values().map(|file| (file.resolved.clone(), file.read)).collect()
+    }
+
+    /// The recorded files, by path.
+    pub(crate) fn files(&self) -> Vec<TurnFile> {
+        self.state().files.values().cloned().collect()
+    }
+
+    /// The changed files that a review leaves out.
+    pub(crate) fn left_out(&self) -> Vec<PathBuf> {
+        self.state().left_out.clone()
+    }
+
+    /// Returns whether the state of the workspace is needed before a command runs.
+    pub(super) fn needs_scan(&self) -> bool {
+        let state = self.state();
+        (state.watches && !state.edited && state.scanned.is_none()) || (state.keeps_content && !state.ran_command)
+    }
+
+    /// Sets the state of the workspace before a command. If it is unknown, files count as edited.
+    pub(super) fn set_scan(&self, scan: Option<Scan>) {
+        let mut state = self.state();
+        let scan = scan.map(Arc::new);
+        state.edited |= scan.is_none();
+        if !state.ran_command {
+            state.ran_command = true;
+            state.before_commands.clone_from(&scan);
+        }
+        if state.scanned.is_none() {
+            state.scanned = scan;
+        }
+    }
+
+    /// The state of the workspace before the first command of the turn, if it is known.
+    pub(super) fn before_commands(&self) -> Option<Arc<Scan>> {
+        self.state().before_commands.clone()
+    }
+
+    /// The paths of all files that tools have edited.
+    pub(super) fn paths(&self) -> Vec<PathBuf> {
+        let state = self.state();
+        state.files.keys().chain(&state.left_out).cloned().collect()
+    }
+
+    /// Returns whether a tool has edited files, and the state of the workspace before the first
+    /// command.
+    pub(super) fn since_check(&self) -> (bool, Option<Arc<Scan>>) {
+        let state = self.state();
+        (state.edited, state.scanned.clone())
+    }
+
+    /// Records that the checks passed for the current files.
+    pub(crate) fn checked(&self) {
+        let mut state = self.state();
+        (state.edited, state.scanned) = (false, None);
+    }
+}

@@ -1,0 +1,168 @@
+//! Tools of MCP servers, as entries of a session's table of tools.
+
+mod resources;
+mod result;
+mod search;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde_json::{Map, Value, json};
+use tokio::time::Instant;
+
+pub(crate) use resources::ResourceReader;
+pub(crate) use search::Search;
+
+use crate::content::{ToolContent, ToolKind, shortened};
+use crate::limits;
+use crate::mcp::{CallError, CallOptions, McpConnection, McpServerHandle, ServerRequests};
+use crate::model::ToolSpec;
+use crate::permission::{Access, AccessKind};
+use crate::toolkit::{AnyCall, AnyTool, PreparedCall, ToolContext, ToolError, ToolOutput};
+use crate::workspace::one_line;
+
+/// A tool of an MCP server. Its annotations have no influence on permissions.
+pub(crate) struct McpTool {
+    spec: ToolSpec,
+    /// Name of the server in the settings.
+    server_name: String,
+    /// The server's own name of the tool.
+    tool: String,
+    server: Arc<McpServerHandle>,
+    timeout: Duration,
+}
+
+impl McpTool {
+    /// Creates the entry of `tool` with the given name for models.
+    pub(crate) fn new(
+        name: String,
+        server_name: &str,
+        server: Arc<McpServerHandle>,
+        tool: &rmcp::model::Tool,
+        timeout: Duration,
+    ) -> McpTool {
+        let description = tool.description.as_deref().or(tool.title.as_deref()).unwrap_or_default();
+        let mut input_schema = Value::Object(tool.input_schema.as_ref().clone());
+        input_schema["type"] = "object".into();
+        if !input_schema["properties"].is_object() {
+            input_schema["properties"] = json!({});
+        }
+        let description = description.chars().take(limits::MCP_DESCRIPTION_CHARS_MAX).collect();
+        let spec = ToolSpec { name, description, input_schema };
+        McpTool { spec, server_name: server_name.into(), tool: tool.name.clone().into(), server, timeout }
+    }
+}
+
+impl AnyTool for McpTool {
+    fn name(&self) -> &str {
+        &self.spec.name
+    }
+
+    fn aliases(&self) -> &[&str] {
+        &[]
+    }
+
+    fn kind(&self) -> ToolKind {
+        ToolKind::Other
+    }
+
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn details_schema(&self) -> Value {
+        result::details_schema()
+    }
+
+    fn prepare(self: Arc<Self>, input: Value, context: &ToolContext) -> Result<PreparedCall, ToolError> {
+        let Value::Object(arguments) = input else {
+            return Err(ToolError::new("the arguments must be a JSON object"));
+        };
+        let title = title(&self.server_name, &self.tool, &arguments);
+        let name = self.spec.name.clone();
+        Ok(prepared(&name, title, context, McpCall { tool: self, arguments }))
+    }
+}
+
+/// A call that permission rules evaluate as a call of kind `mcp` of the tool `name`.
+fn prepared(name: &str, title: String, context: &ToolContext, call: impl AnyCall + 'static) -> PreparedCall {
+    let access = Access { kind: AccessKind::Mcp, ..Access::none() };
+    PreparedCall::new(name, ToolKind::Other, title, access, &context.workspace, Box::new(call))
+}
+
+/// The title of a call in one line: server, tool and the beginning of the arguments.
+fn title(server: &str, tool: &str, arguments: &Map<String, Value>) -> String {
+    let mut text = format!("{server}: {tool}");
+    if !arguments.is_empty() {
+        text.push(' ');
+        text.extend(serde_json::to_string(arguments).unwrap_or_default().chars().take(limits::MCP_TITLE_CHARS_MAX));
+    }
+    one_line(text)
+}
+
+struct McpCall {
+    tool: Arc<McpTool>,
+    arguments: Map<String, Value>,
+}
+
+impl AnyCall for McpCall {
+    fn preview<'a>(&'a self, _: &'a ToolContext) -> BoxFuture<'a, Result<Vec<ToolContent>, ToolError>> {
+        Box::pin(async {
+            let arguments = serde_json::to_string_pretty(&self.arguments).unwrap_or_default();
+            Ok(vec![ToolContent::text(arguments)])
+        })
+    }
+
+    fn run<'a>(self: Box<Self>, context: &'a ToolContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let McpTool { server, server_name, tool, timeout, .. } = &*self.tool;
+            let connection = connected(server, server_name, context).await?;
+            let progress = context.progress.clone();
+            let on_progress = Arc::new(move |text| progress(vec![ToolContent::text(text)]));
+            let requests = context.requests.clone().map(|requests| Arc::new(requests) as Arc<dyn ServerRequests>);
+            let options = CallOptions { timeout: *timeout, cancel: context.cancel.clone(), on_progress, requests };
+            let answer = connection.call(tool, self.arguments, options).await;
+            let answer = answer.map_err(|error| failed(server_name, error))?;
+            result::output(answer, server_name, tool, context).await
+        })
+    }
+}
+
+/// The entries of a list of `count` entries, as far as they fit in a result; at least a part of the
+/// first one. `what` follows the number of the other entries.
+fn limited(entries: impl Iterator<Item = String>, count: usize, what: &str) -> String {
+    let (mut text, mut shown) = (String::new(), 0);
+    for entry in entries {
+        if shown > 0 && text.len() + entry.len() > limits::BASH_MODEL_BYTES_MAX {
+            break;
+        }
+        text += &shortened(entry, limits::BASH_MODEL_BYTES_MAX);
+        shown += 1;
+    }
+    if shown < count {
+        text = format!("{}\n[{} more {what}]\n", text.trim_end_matches('\n'), count - shown);
+    }
+    text
+}
+
+/// Waits until the server is ready.
+async fn connected(server: &McpServerHandle, name: &str, context: &ToolContext) -> Result<Arc<McpConnection>, ToolError> {
+    tokio::select! {
+        biased;
+        () = context.cancel.cancelled() => Err(ToolError::cancelled()),
+        connection = server.connection(Instant::now() + limits::MCP_CALL_START) => {
+            connection.map_err(|why| ToolError(format!("the MCP server {name} is not available: {why}")))
+        }
+    }
+}
+
+fn failed(server: &str, error: CallError) -> ToolError {
+    match error {
+        CallError::Cancelled => ToolError::cancelled(),
+        CallError::Disconnected(why) => ToolError(format!(
+            "the MCP server {server} ended during the call: {why}; the effect of the call is unknown, and the server is started again"
+        )),
+        CallError::Failed(why) => ToolError(format!("the MCP server {server}: {why}")),
+    }
+}

@@ -1,0 +1,203 @@
+//! `task`: delegates a task to a subagent, which works in a child session.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::content::{BudgetLimits, StopReason, ToolKind, Usage};
+use crate::event::{ChildEnd, ChildStatus};
+use crate::id::SessionId;
+use crate::limits;
+use crate::options::Mode;
+use crate::permission::Access;
+use crate::toolkit::{
+    AnyTool, Subagent, SubagentProfile, SubagentRequest, Tool, ToolContext, ToolError, ToolOutput, artifact, entry_with,
+};
+use crate::workspace::Workspace;
+
+/// The tool, with the agents that it can start.
+#[derive(Default)]
+pub(super) struct Task {
+    agents: Arc<[TaskAgent]>,
+}
+
+/// An agent that `task` can start.
+#[derive(Clone, Debug)]
+pub(crate) struct TaskAgent {
+    pub name: String,
+    pub description: String,
+    pub mode: Option<Mode>,
+    pub profile: SubagentProfile,
+}
+
+/// Creates the tool of a session with these agents. Its description lists them.
+pub(crate) fn with_agents(agents: Arc<[TaskAgent]>) -> Arc<dyn AnyTool> {
+    let mut list = String::new();
+    for agent in agents.iter() {
+        let mut description = agent.description.split_whitespace().collect::<Vec<_>>().join(" ");
+        if let Some((end, _)) = description.char_indices().nth(limits::AGENT_DESCRIPTION_CHARS_MAX) {
+            description.replace_range(end.., "…");
+        }
+        list += &format!("\n- {}: {description}", agent.name);
+    }
+    let list = if list.is_empty() { list } else { format!("\nAgents:{list}") };
+    entry_with(Task { agents }, &list)
+}
+
+/// Delegates a task to a subagent with a conversation of its own, and returns its result. Use it
+/// for independent parts of the work, and for searches of which you need only the result. The
+/// subagent sees nothing of this conversation: the prompt must contain everything that it needs.
+/// Several calls in one answer run at the same time.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct TaskInput {
+    /// The task, and what to report.
+    prompt: String,
+    /// Name of an agent.
+    #[serde(default, alias = "subagent_type")]
+    agent: Option<String>,
+    /// A permission mode that is stricter than yours, such as plan.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    mode: Option<Mode>,
+    /// Return at once; the result arrives later as a message.
+    #[serde(default, alias = "run_in_background")]
+    background: Option<bool>,
+}
+
+/// Status of a subagent in a result.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum TaskStatus {
+    /// The subagent works in the background.
+    Started,
+    Completed,
+}
+
+/// The details of the result of a `task` call.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct TaskDetails {
+    child_session_id: SessionId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent: Option<String>,
+    status: TaskStatus,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stop_reason: Option<StopReason>,
+    /// Total usage of the subagent's model requests.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<Usage>,
+    /// The file with the whole answer, if the model received only a part of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    artifact: Option<PathBuf>,
+}
+
+impl Tool for Task {
+    type Input = TaskInput;
+    type Details = TaskDetails;
+    const NAME: &'static str = "task";
+    const ALIASES: &'static [&'static str] = &["agent"];
+    const KIND: ToolKind = ToolKind::Think;
+
+    fn title(&self, input: &TaskInput, _: &Workspace) -> String {
+        let prompt = input.prompt.split_whitespace().collect::<Vec<_>>().join(" ");
+        let title: String = prompt.chars().take(limits::TITLE_CHARS_MAX).collect();
+        let more = if title.len() < prompt.len() { "…" } else { "" };
+        format!("{}: {title}{more}", input.agent.as_deref().unwrap_or("Task"))
+    }
+
+    /// The calls of the subagent are checked themselves.
+    fn access(&self, _: &TaskInput) -> Access {
+        Access::none()
+    }
+
+    async fn run(&self, input: TaskInput, context: &ToolContext) -> Result<ToolOutput<TaskDetails>, ToolError> {
+        if input.prompt.trim().is_empty() {
+            return Err(ToolError::new("task: prompt: is empty"));
+        }
+        let depth = context.depth + 1;
+        if depth > limits::SUBAGENT_DEPTH_MAX {
+            let most = limits::SUBAGENT_DEPTH_MAX;
+            return Err(ToolError(format!("task: at most {most} levels of subagents are possible: do this task yourself")));
+        }
+        let Some(subagents) = &context.subagents else {
+            return Err(ToolError::new("task: subagents are available only in a session"));
+        };
+        let agent = input.agent.as_deref().map(|name| self.agent(name)).transpose()?.cloned();
+        let (profile, mode) = agent.map(|agent| (agent.profile, agent.mode)).unwrap_or_default();
+        let background = input.background == Some(true);
+        let request = SubagentRequest {
+            call_id: context.call_id.clone(),
+            title: self.title(&input, &context.workspace),
+            prompt: input.prompt,
+            profile: profile.clone(),
+            mode: input.mode.or(mode),
+            background,
+            budget: BudgetLimits::default(),
+            depth,
+            cancel: context.cancel.clone(),
+            progress: context.progress.clone(),
+        };
+        let Subagent { session, end, answer } = subagents.spawn(request).await?;
+        let details = |status, end: Option<&ChildEnd>, artifact| TaskDetails {
+            child_session_id: session.clone(),
+            agent: profile.name.clone(),
+            status,
+            stop_reason: end.and_then(|end| end.stop_reason),
+            usage: end.and_then(|end| end.usage),
+            artifact,
+        };
+        let Some(end) = end else {
+            let text = format!("started subagent {session} in the background: its result arrives as a message");
+            return Ok(ToolOutput::text(text, details(TaskStatus::Started, None, None)));
+        };
+        let (text, artifact) = bounded(answer, context).await?;
+        match end.status {
+            ChildStatus::Completed => {
+                let text = match (end.stop_reason, text.trim().is_empty()) {
+                    (Some(StopReason::EndTurn) | None, false) => text,
+                    (Some(StopReason::EndTurn) | None, true) => "[the subagent ended without an answer]".into(),
+                    (Some(stop), _) => format!("{text}\n[the subagent was stopped: {}]", serde_json::json!(stop)),
+                };
+                Ok(ToolOutput::text(text, details(TaskStatus::Completed, Some(&end), artifact)))
+            }
+            ChildStatus::Failed => {
+                let error = end.error.unwrap_or_default();
+                Err(ToolError(format!("the subagent failed: {error}\n{text}").trim_end().into()))
+            }
+            ChildStatus::Cancelled | ChildStatus::Interrupted if context.cancel.is_cancelled() => Err(ToolError::cancelled()),
+            ChildStatus::Cancelled | ChildStatus::Interrupted => {
+                Err(ToolError(format!("the subagent was cancelled\n{text}").trim_end().into()))
+            }
+        }
+    }
+}
+
+impl Task {
+    fn agent(&self, name: &str) -> Result<&TaskAgent, ToolError> {
+        let found = self.agents.iter().find(|agent| agent.name.eq_ignore_ascii_case(name));
+        found.ok_or_else(|| {
+            let names: Vec<&str> = self.agents.iter().map(|agent| agent.name.as_str()).collect();
+            let known =
+                if names.is_empty() { "there are none: omit it".into() } else { format!("use one of {}", names.join(", ")) };
+            ToolError(format!("task: agent: there is no agent {name}; {known}"))
+        })
+    }
+}
+
+/// Shortens a long answer, and keeps the whole answer in a file.
+async fn bounded(answer: String, context: &ToolContext) -> Result<(String, Option<PathBuf>), ToolError> {
+    let mut end = limits::SUBAGENT_ANSWER_BYTES_MAX;
+    if answer.len() <= end {
+        return Ok((answer, None));
+    }
+    while !answer.is_char_boundary(end) {
+        end -= 1;
+    }
+    let (bytes, keeping) = (answer.clone().into_bytes(), context.clone());
+    let kept = tokio::task::spawn_blocking(move || artifact::keep(&keeping, "task", "md", &bytes)).await;
+    let path = kept.map_err(|_| ToolError::new("internal error: keeping the answer panicked"))??;
+    let text = format!("{}\n[{} more bytes: the whole answer is in {}]", &answer[..end], answer.len() - end, path.display());
+    Ok((text, Some(path)))
+}

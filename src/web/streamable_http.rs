@@ -1,0 +1,80 @@
+//! The transport "streamable HTTP" of the Model Context Protocol.
+
+use std::collections::HashMap;
+use std::error::Error;
+
+use reqwest::header::{HeaderName, HeaderValue};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::auth::{AuthClient, AuthorizationManager};
+use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
+
+use super::address::is_loopback;
+use super::client::{ClientOptions, Destination, HttpClients};
+use crate::limits;
+
+/// A transport to an MCP server.
+pub(crate) type StreamableHttp = StreamableHttpClientTransport<reqwest::Client>;
+
+/// A transport to an MCP server to which the user has signed in with OAuth.
+pub(crate) type AuthorizedHttp = StreamableHttpClientTransport<AuthClient<reqwest::Client>>;
+
+impl HttpClients {
+    /// Creates the transport to the MCP server at `url`. A server on this machine is reached
+    /// without a proxy. Must be called within a tokio runtime. The error is a message.
+    pub(crate) fn streamable_http(
+        &self,
+        url: &str,
+        headers: &[(String, String)],
+        bearer_token: Option<String>,
+    ) -> Result<StreamableHttp, String> {
+        let mut config = config(url, headers)?;
+        config.auth_header = bearer_token;
+        Ok(StreamableHttpClientTransport::with_client(self.mcp_client(url)?, config))
+    }
+
+    /// Like [`HttpClients::streamable_http`], with the tokens of `manager`, which it refreshes.
+    pub(crate) fn authorized_http(
+        &self,
+        url: &str,
+        headers: &[(String, String)],
+        manager: AuthorizationManager,
+    ) -> Result<AuthorizedHttp, String> {
+        let client = AuthClient::new(self.mcp_client(url)?, manager);
+        Ok(StreamableHttpClientTransport::with_client(client, config(url, headers)?))
+    }
+
+    /// Creates the OAuth client for the MCP server at `url`. It reaches private addresses only if
+    /// the server has one. The error is a message.
+    pub(crate) async fn authorization(&self, url: &str) -> Result<AuthorizationManager, String> {
+        // The first client installs the TLS implementation.
+        self.mcp_client(url)?;
+        AuthorizationManager::new(url).await.map_err(|error| error.to_string())
+    }
+
+    fn mcp_client(&self, url: &str) -> Result<reqwest::Client, String> {
+        let proxy = is_loopback(url).then(|| "none".to_owned());
+        self.client_with(Destination::McpServer, &ClientOptions { proxy, ..ClientOptions::default() })
+    }
+}
+
+fn config(url: &str, headers: &[(String, String)]) -> Result<StreamableHttpClientTransportConfig, String> {
+    let mut config = StreamableHttpClientTransportConfig::with_uri(url);
+    config.max_sse_event_size = limits::MCP_MESSAGE_BYTES_MAX;
+    let mut custom = HashMap::new();
+    for (name, value) in headers {
+        let parsed = HeaderName::try_from(name).ok().zip(HeaderValue::try_from(value).ok());
+        let (name, value) = parsed.ok_or_else(|| format!("headers.{name}: invalid header"))?;
+        custom.insert(name, value);
+    }
+    config.custom_headers = custom;
+    Ok(config)
+}
+
+/// The error of the HTTP request behind an error of the transport, which does not name it as its
+/// source.
+pub(crate) fn request_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+    match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+        Some(StreamableHttpError::Client(error)) => Some(error),
+        _ => None,
+    }
+}

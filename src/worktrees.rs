@@ -1,0 +1,113 @@
+//! Workspaces: git worktrees that nuncio creates for sessions, outside the repository, in
+//! `worktrees/PROJECT/NAME` of its data directory. Each has a row in the store, which is written
+//! before the worktree and removed after it, so that a killed process leaves nothing unlisted.
+
+mod changes;
+mod create;
+mod delete;
+mod files;
+mod git;
+mod inspect;
+mod list;
+mod prepare;
+mod repository;
+mod retention;
+mod size;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::config::DataPaths;
+use crate::error::{Error, Kind, Result};
+use crate::limits;
+use crate::process::ProcessLauncher;
+use crate::store::{Store, WorkspaceRow, WorkspaceState};
+use crate::workspace::create_private_dir;
+
+pub(crate) use changes::ChangesSinceBase;
+pub(crate) use create::NewWorktree;
+pub(crate) use delete::Deletion;
+pub(crate) use inspect::{BranchOnDelete, LostCommits, PathList, WorkspaceInfo};
+pub(crate) use prepare::Preparation;
+pub(crate) use repository::Repository;
+
+use git::GitRunner;
+
+/// Creates, inspects and deletes workspaces.
+#[derive(Clone)]
+pub(crate) struct Worktrees {
+    store: Arc<Store>,
+    git: GitRunner,
+    /// Directory of all worktrees.
+    root: PathBuf,
+}
+
+impl Worktrees {
+    /// Opens the worktrees in nuncio's data directory.
+    pub(crate) fn open(store: Arc<Store>, launcher: ProcessLauncher, places: &DataPaths) -> Result<Worktrees> {
+        let root = places.worktrees();
+        let temp = root.join(".temp");
+        if !store.is_read_only() {
+            create_private_dir(&temp)?;
+        }
+        let private = places.private().iter().map(|path| std::fs::canonicalize(path).unwrap_or_else(|_| path.clone())).collect();
+        Ok(Worktrees { store, git: GitRunner { launcher, private, temp }, root })
+    }
+
+    /// Finds the repository that contains `directory`.
+    pub(crate) async fn repository(&self, directory: &Path) -> Result<Repository> {
+        Repository::find(&self.git, directory).await
+    }
+
+    /// The workspace `id`, which has a row, or a directory, or an entry in the repository.
+    pub(crate) async fn row(&self, id: &str) -> Result<WorkspaceRow> {
+        if let Some(row) = self.store.workspace(id)? {
+            return Ok(row);
+        }
+        if let Some(row) = id.split_once('.').and_then(|(project, name)| files::unregistered(&self.root, project, name)) {
+            let repository = Repository::existing(&self.git, &row.repository).await;
+            if row.path.is_dir() || repository.is_some_and(|repository| repository.git_dir_of(&row.path).is_some()) {
+                return Ok(row);
+            }
+        }
+        Err(Error::not_found(format!("workspace {id} not found")).hint("list the workspaces: nuncio workspaces list"))
+    }
+
+    /// The workspace that contains `directory`.
+    pub(crate) fn containing(&self, directory: &Path) -> Result<Option<WorkspaceRow>> {
+        let inside = directory.strip_prefix(&self.root).ok();
+        let mut names = inside.into_iter().flat_map(Path::components).map(|part| part.as_os_str().to_string_lossy());
+        let (Some(project), Some(name)) = (names.next(), names.next()) else { return Ok(None) };
+        self.store.workspace(&format!("{project}.{name}"))
+    }
+
+    /// The directory that a deletion renames the worktree to.
+    fn trash(&self, row: &WorkspaceRow) -> PathBuf {
+        row.path.with_file_name(format!(".deleted-{}", row.name))
+    }
+
+    /// Checks that the row names a directory of nuncio's: only those are ever removed.
+    fn check_place(&self, row: &WorkspaceRow) -> Result<()> {
+        let inside = row.path.parent().and_then(Path::parent) == Some(&self.root) && files::is_name(&row.name);
+        if inside { Ok(()) } else { Err(Error::internal(format!("{} is not a worktree of nuncio", row.path.display()))) }
+    }
+
+    /// Merges `change` into the metadata of a workspace: null removes a value. Returns all
+    /// metadata.
+    pub(crate) fn change_metadata(&self, row: &WorkspaceRow, change: &Map<String, Value>) -> Result<Map<String, Value>> {
+        // A workspace that was found by its directory gets a row.
+        self.store.insert_workspace(row)?;
+        let limit = limits::WORKTREE_METADATA_BYTES_MAX;
+        let changed = self.store.change_workspace_metadata(&row.id, change, limit)?;
+        changed.ok_or_else(|| {
+            let message = format!("metadata: would be larger than {limit} bytes");
+            Error::new(Kind::TooLarge, message).hint("remove values by setting them to null")
+        })
+    }
+
+    fn set_state(&self, row: &WorkspaceRow, state: WorkspaceState) -> Result<()> {
+        self.store.set_workspace_state(&row.id, state)
+    }
+}

@@ -1,0 +1,207 @@
+//! Creates worktrees.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use super::git::Programs;
+use super::prepare::Preparation;
+use super::repository::Repository;
+use super::{Worktrees, files};
+use crate::config::REPOSITORY_FILE;
+use crate::error::{Error, Result};
+use crate::limits;
+use crate::store::{WorkspaceRow, WorkspaceState};
+use crate::workspace::{create_private_dir, write_private};
+
+/// The worktree to create.
+pub(crate) struct NewWorktree {
+    pub repository: Repository,
+    /// The directory in which `base` is resolved.
+    pub directory: PathBuf,
+    /// The name; a free one if it is `None`.
+    pub name: Option<String>,
+    /// The branch. An existing branch is checked out if there is no `base`. `None`: a new branch
+    /// `nuncio/NAME`.
+    pub branch: Option<String>,
+    /// Where a new branch starts; `None`: HEAD of `directory`.
+    pub base: Option<String>,
+    pub preparation: Preparation,
+    /// Milliseconds since the Unix epoch.
+    pub now_ms: u64,
+}
+
+/// A new worktree.
+pub(crate) struct CreatedWorktree {
+    pub row: WorkspaceRow,
+    /// The failures of its preparation.
+    pub warnings: Vec<String>,
+}
+
+/// The branch of a new worktree.
+struct BranchStart {
+    name: String,
+    exists: bool,
+    /// The name of the start, and its commit, unless the repository has no commits.
+    base: Option<String>,
+    commit: Option<String>,
+}
+
+impl Worktrees {
+    /// Creates a worktree with its branch. On an error, nothing is left, unless the process is
+    /// killed: then the workspace is listed and can be deleted.
+    pub(crate) async fn create(&self, new: NewWorktree) -> Result<CreatedWorktree> {
+        if let Some(name) = new.name.as_deref().filter(|name| !files::is_name(name)) {
+            return Err(Error::invalid_params(format!("name: \"{name}\" is invalid")).hint("use letters, digits, `-`, `_` and `.`"));
+        }
+        let repository = &new.repository;
+        let project = self.root.join(repository.project());
+        create_private_dir(&project)?;
+        let marker = project.join(REPOSITORY_FILE);
+        if !marker.exists() {
+            let content = format!("{}\n", repository.main.display());
+            // Concurrent calls write the same content.
+            let temporary = project.join(format!(".repository-{}", uuid::Uuid::now_v7().simple()));
+            let written = write_private(&temporary, content.as_bytes()).and_then(|()| std::fs::rename(&temporary, &marker));
+            written.map_err(|error| Error::io(format_args!("writing {}", marker.display()), error))?;
+        }
+        let (row, start) = self.reserve(&new).await?;
+        if let Err(error) = self.add(repository, &row, &start, &new.preparation).await {
+            if std::fs::remove_dir(&row.path).is_ok() || !row.path.exists() {
+                self.store.remove_workspace(&row.id)?;
+            }
+            return Err(error);
+        }
+        let warnings = new.preparation.prepare(&self.git.launcher, repository, &row.path).await;
+        self.set_state(&row, WorkspaceState::Ready)?;
+        Ok(CreatedWorktree { row: WorkspaceRow { state: WorkspaceState::Ready, ..row }, warnings })
+    }
+
+    /// Adds the row and creates the directory. Without a name, the first free number is taken.
+    async fn reserve(&self, new: &NewWorktree) -> Result<(WorkspaceRow, BranchStart)> {
+        let names: Vec<String> = match &new.name {
+            Some(name) => vec![name.clone()],
+            None => (1..=limits::WORKTREES_MAX).map(|number| format!("w{number}")).collect(),
+        };
+        let (project, main) = (new.repository.project(), &new.repository.main);
+        for name in &names {
+            let path = self.root.join(&project).join(name);
+            let taken = path.symlink_metadata().is_ok() || self.store.workspace(&format!("{project}.{name}"))?.is_some();
+            if taken {
+                continue;
+            }
+            let start = self.start(new, name).await?;
+            if start.exists && new.branch.is_none() {
+                if new.name.is_none() {
+                    continue;
+                }
+                let error = Error::invalid_params(format!("branch {} exists", start.name));
+                return Err(error.hint("give the branch to check it out, or choose another name"));
+            }
+            let mut row = files::row_of(&project, name, main.clone(), path);
+            row.branch = Some(start.name.clone());
+            row.made_branch = !start.exists;
+            (row.base, row.base_commit) = (start.base.clone(), start.commit.clone());
+            (row.state, row.created_ms) = (WorkspaceState::Creating, new.now_ms);
+            if !self.store.insert_workspace(&row)? {
+                continue;
+            }
+            match std::fs::create_dir(&row.path) {
+                Ok(()) => return Ok((row, start)),
+                Err(error) => {
+                    self.store.remove_workspace(&row.id)?;
+                    return Err(Error::io(format_args!("creating {}", row.path.display()), error));
+                }
+            }
+        }
+        let message = match &new.name {
+            Some(name) => format!("a workspace {name} of {} exists", main.display()),
+            None => format!("{} has too many workspaces", main.display()),
+        };
+        Err(Error::invalid_params(message).hint("list the workspaces: nuncio workspaces list"))
+    }
+
+    /// Resolves the branch and its start.
+    async fn start(&self, new: &NewWorktree, name: &str) -> Result<BranchStart> {
+        let main = &new.repository.main;
+        let branch = new.branch.clone().unwrap_or_else(|| format!("nuncio/{name}"));
+        let reference = format!("refs/heads/{branch}");
+        let valid = self.git.read(main, None, &["check-ref-format", &reference]).await?;
+        if valid.code != 0 || branch.starts_with('-') {
+            return Err(Error::invalid_params(format!("branch: \"{branch}\" is not a valid name of a branch")));
+        }
+        let tip = self.commit(main, &reference).await?;
+        if tip.is_some() && new.branch.is_some() {
+            if new.base.is_some() {
+                return Err(Error::invalid_params(format!("branch: {branch} exists")).hint("leave out base to check it out"));
+            }
+            return Ok(BranchStart { name: branch, exists: true, base: self.current_branch(main).await?, commit: tip });
+        }
+        let directory = &new.directory;
+        let commit = self.commit(directory, new.base.as_deref().unwrap_or("HEAD")).await?;
+        if let (None, Some(base)) = (&commit, &new.base) {
+            return Err(Error::invalid_params(format!("base: \"{base}\" is not a commit of {}", main.display())));
+        }
+        let base = match &new.base {
+            Some(base) => Some(base.clone()),
+            None => self.current_branch(directory).await?.or_else(|| commit.clone()),
+        };
+        Ok(BranchStart { name: branch, exists: tip.is_some(), base, commit })
+    }
+
+    /// The id of a commit, if it exists.
+    async fn commit(&self, directory: &Path, name: &str) -> Result<Option<String>> {
+        let name = format!("{name}^{{commit}}");
+        let top = super::repository::top(directory);
+        let found = self.git.read(top, Some(top), &["rev-parse", "--verify", "--quiet", "--end-of-options", &name]).await?;
+        Ok(Some(found.text()).filter(|id| found.code == 0 && !id.is_empty()))
+    }
+
+    async fn current_branch(&self, directory: &Path) -> Result<Option<String>> {
+        let top = super::repository::top(directory);
+        let found = self.git.read(top, Some(top), &["symbolic-ref", "--quiet", "--short", "HEAD"]).await?;
+        Ok(Some(found.text()).filter(|name| found.code == 0 && !name.is_empty()))
+    }
+
+    /// Creates the branch and the worktree. On an error, removes the branch if it was created here.
+    async fn add(&self, repository: &Repository, row: &WorkspaceRow, start: &BranchStart, preparation: &Preparation) -> Result<()> {
+        let git_dirs = vec![repository.common.clone(), row.path.clone()];
+        let programs = if preparation.trusted { Programs::All } else { Programs::Confined(git_dirs) };
+        let (main, branch) = (&repository.main, start.name.as_str());
+        let run = async |arguments: Vec<OsString>| self.git.change(main, &programs, limits::WORKTREE_CREATE, arguments).await;
+        let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<OsString>>();
+        let made = start.commit.as_deref().filter(|_| !start.exists);
+        if let Some(commit) = made {
+            let created = run(words(&["branch", "--no-track", "--", branch, commit])).await?;
+            if created.code != 0 {
+                return Err(created.failed(&format!("creating branch {branch}")));
+            }
+        }
+        let reason = format!("nuncio workspace {}", row.id);
+        let mut arguments = words(&["worktree", "add", "--quiet", "--lock", "--reason", &reason]);
+        if start.commit.is_none() {
+            arguments.extend(words(&["--orphan", "-b", branch]));
+        }
+        arguments.push(row.path.clone().into());
+        if start.commit.is_some() {
+            arguments.push(branch.into());
+        }
+        let added = match run(arguments).await {
+            Ok(added) if added.code == 0 => {
+                // Sandboxed commands cannot create this directory, see `linked_git_dirs`.
+                let _ = std::fs::create_dir(repository.common.join("logs"));
+                return Ok(());
+            }
+            Ok(added) => Err(added.failed(&format!("creating worktree {}", row.path.display()))),
+            Err(error) => Err(error),
+        };
+        if let Some(commit) = made {
+            // Only if the branch has no new commits.
+            let reference = format!("refs/heads/{branch}");
+            let undone = self.git.change(main, &programs, limits::GIT_UNDO, words(&["update-ref", "-d", &reference, commit])).await;
+            if undone.as_ref().map_or(true, |undone| undone.code != 0) {
+                tracing::warn!(branch, "the branch of a failed worktree was not removed");
+            }
+        }
+        added
+    }
+}

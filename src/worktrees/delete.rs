@@ -1,0 +1,95 @@
+//! Deletes workspaces in two steps: the first names what would be lost, the second repeats it with
+//! the token of the first.
+
+use std::ffi::OsString;
+
+use super::git::Programs;
+use super::inspect::{BranchOnDelete, Inspection};
+use super::repository::Repository;
+use super::{Worktrees, files};
+use crate::error::{Error, Result};
+use crate::limits;
+use crate::store::{WorkspaceRow, WorkspaceState};
+
+/// The result of a deletion.
+pub(crate) struct Deletion {
+    pub inspection: Inspection,
+    /// False if the token was missing or the state has changed since.
+    pub deleted: bool,
+    pub branch_deleted: bool,
+}
+
+impl Worktrees {
+    /// Deletes a workspace if `confirm` is the token of its current state.
+    pub(crate) async fn delete(
+        &self,
+        row: &WorkspaceRow,
+        sessions: &[String],
+        action: BranchOnDelete,
+        confirm: Option<&str>,
+    ) -> Result<Deletion> {
+        let inspection = self.inspect(row, sessions, action).await?;
+        if confirm != Some(inspection.token.as_str()) {
+            return Ok(Deletion { inspection, deleted: false, branch_deleted: false });
+        }
+        let branch_deleted = self.remove(row, action).await?;
+        Ok(Deletion { inspection, deleted: true, branch_deleted })
+    }
+
+    /// Removes the directory, the entry in git, the branch and the row, in this order. Each step
+    /// succeeds if there is nothing to remove, so that an interrupted deletion can be repeated.
+    /// Returns whether the branch was deleted.
+    async fn remove(&self, row: &WorkspaceRow, action: BranchOnDelete) -> Result<bool> {
+        self.set_state(row, WorkspaceState::Deleting)?;
+        let trash = self.trash(row);
+        let failed = |error| Error::io(format_args!("removing {}", row.path.display()), error);
+        let (place, old) = (row.path.clone(), trash.clone());
+        let moved = tokio::task::spawn_blocking(move || {
+            files::remove_tree(&old)?;
+            // Renaming is atomic: a new worktree at the same place is never touched.
+            match std::fs::rename(&place, &old) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+                _ => Ok(()),
+            }
+        });
+        moved.await.map_err(|_| Error::internal("removing a worktree panicked"))?.map_err(failed)?;
+        let branch_deleted = match Repository::existing(&self.git, &row.repository).await {
+            Some(repository) => self.forget(&repository, row, action).await?,
+            None => false,
+        };
+        let removed = tokio::task::spawn_blocking(move || files::remove_tree(&trash)).await;
+        removed.map_err(|_| Error::internal("removing a worktree panicked"))?.map_err(failed)?;
+        self.store.remove_workspace(&row.id)?;
+        Ok(branch_deleted)
+    }
+
+    /// Removes the entry of the worktree, whose directory is gone, and the branch. Other entries
+    /// stay, even if their directories are missing.
+    async fn forget(&self, repository: &Repository, row: &WorkspaceRow, action: BranchOnDelete) -> Result<bool> {
+        let programs = Programs::Confined(vec![repository.common.clone()]);
+        let run = async |words: &[&str], path: Option<OsString>| {
+            let all = words.iter().map(OsString::from).chain(path).collect();
+            self.git.change(&repository.main, &programs, limits::GIT_CHANGE, all).await
+        };
+        if repository.git_dir_of(&row.path).is_some() {
+            let removed = run(&["worktree", "remove", "--force", "--force"], Some(row.path.clone().into())).await?;
+            if removed.code != 0 {
+                return Err(removed.failed("removing the worktree"));
+            }
+        }
+        let Some(branch) = row.branch.as_deref() else { return Ok(false) };
+        let merged = async || {
+            let reference = format!("refs/heads/{branch}");
+            let arguments = ["rev-parse", "--verify", "--quiet", &reference];
+            let tip = self.git.read(&repository.main, None, &arguments).await?;
+            Ok::<_, Error>(tip.code == 0 && self.unmerged(row, repository, &tip.text(), Some(branch)).await? == 0)
+        };
+        let delete = match action {
+            BranchOnDelete::Keep => false,
+            BranchOnDelete::Merged => row.made_branch && merged().await?,
+            BranchOnDelete::Delete => true,
+        };
+        // git keeps a branch that another worktree uses.
+        Ok(delete && run(&["branch", "--quiet", "-D", "--", branch], None).await?.code == 0)
+    }
+}

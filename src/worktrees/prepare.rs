@@ -1,0 +1,85 @@
+//! Prepares a new worktree: copies files and runs the setup commands. Both only if the repository
+//! is trusted.
+
+use std::path::{Component, Path};
+
+use super::git::read_bounded;
+use super::repository::Repository;
+use crate::config::WorktreeSettings;
+use crate::limits;
+use crate::process::{Command, ProcessLauncher};
+
+/// The preparation of a new worktree.
+pub(crate) struct Preparation {
+    /// True if the repository is trusted. If not, its hooks do not run.
+    pub trusted: bool,
+    pub settings: WorktreeSettings,
+}
+
+impl Preparation {
+    /// Copies the files and runs the commands. Returns a line for each failure.
+    pub(super) async fn prepare(&self, launcher: &ProcessLauncher, repository: &Repository, worktree: &Path) -> Vec<String> {
+        let WorktreeSettings { copy, setup, .. } = &self.settings;
+        let main = &repository.main;
+        if !self.trusted {
+            let unused = !copy.is_empty() || !setup.is_empty();
+            let message = format!(
+                "[worktree] copy and setup were not used: {} is not trusted (nuncio trust {})",
+                main.display(),
+                main.display()
+            );
+            return unused.then_some(message).into_iter().collect();
+        }
+        let copies = copy.iter().filter_map(|name| copy_file(main, worktree, name).err().map(|why| format!("{name}: {why}")));
+        let mut warnings: Vec<String> = copies.collect();
+        for line in setup {
+            if let Err(why) = run(launcher, worktree, line).await {
+                // The next command may need the result of this one.
+                warnings.push(format!("setup command `{line}`: {why}"));
+                break;
+            }
+        }
+        warnings
+    }
+}
+
+/// Copies a file of the main worktree that does not exist in `worktree`.
+fn copy_file(main: &Path, worktree: &Path, name: &str) -> Result<(), String> {
+    let inside = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
+    if name.is_empty() || !inside {
+        return Err("not copied: the path must be relative and without `..`".into());
+    }
+    let (from, to) = (main.join(name), worktree.join(name));
+    if !from.is_file() {
+        return Err(format!("not copied: {} is not a file", from.display()));
+    }
+    if to.symlink_metadata().is_ok() {
+        return Err("not copied: git tracks it".into());
+    }
+    let failed = |error: std::io::Error| format!("not copied: {error}");
+    let parent = to.parent().unwrap_or(worktree);
+    std::fs::create_dir_all(parent).map_err(failed)?;
+    // A tracked symlink can lead out of the worktree.
+    if !parent.canonicalize().map_err(failed)?.starts_with(worktree) {
+        return Err("not copied: its directory is a symlink".into());
+    }
+    std::fs::copy(&from, &to).map(drop).map_err(failed)
+}
+
+async fn run(launcher: &ProcessLauncher, worktree: &Path, line: &str) -> Result<(), String> {
+    let command = Command::shell(line, worktree).env("NUNCIO_WORKSPACE", worktree);
+    let mut child = launcher.spawn(&command).map_err(|error| error.message)?;
+    let limit = limits::WORKTREE_SETUP;
+    let ran = tokio::time::timeout(limit, async {
+        let output = read_bounded(&mut child.output, limits::GIT_ERROR_BYTES_MAX).await;
+        (output, child.wait().await)
+    });
+    let Ok((output, status)) = ran.await else {
+        let _ = child.end().await;
+        return Err(format!("timed out after {} s", limit.as_secs()));
+    };
+    match status.map_err(|error| error.message)?.code {
+        0 => Ok(()),
+        code => Err(format!("exit code {code}: {}", String::from_utf8_lossy(&output).trim())),
+    }
+}

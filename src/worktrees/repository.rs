@@ -1,0 +1,155 @@
+//! Repositories and their lists of worktrees.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+use ring::digest::{SHA256, digest};
+
+use super::git::GitRunner;
+use crate::error::{Error, Result};
+use crate::limits;
+use crate::workspace::read_small;
+
+/// A git repository.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Repository {
+    /// The main worktree, or the directory of a bare repository. git runs here.
+    pub main: PathBuf,
+    /// The git directory that all worktrees share.
+    pub common: PathBuf,
+}
+
+/// A worktree in the list of git (git-worktree(1), "porcelain format").
+#[derive(Clone, Debug, Default)]
+pub(super) struct ListedWorktree {
+    pub path: PathBuf,
+    /// Commit id; `None` if the branch has no commits.
+    pub head: Option<String>,
+    /// Branch without `refs/heads/`; `None` if HEAD is detached.
+    pub branch: Option<String>,
+    /// Reason of the lock; may be empty.
+    pub locked: Option<String>,
+}
+
+impl Repository {
+    /// Finds the repository that contains `directory`.
+    pub(super) async fn find(git: &GitRunner, directory: &Path) -> Result<Repository> {
+        let directory = &std::fs::canonicalize(directory).unwrap_or_else(|_| directory.into());
+        let found = top(directory);
+        let arguments = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
+        let result = git.read(found, Some(found), &arguments).await?;
+        if result.code != 0 {
+            let error = Error::invalid_params(format!("{} is not in a git repository", directory.display()));
+            return Err(error.hint("create one: git init"));
+        }
+        let common = absolute(path(result.output.strip_suffix(b"\n").unwrap_or(&result.output)));
+        Repository::at(git, &common).await
+    }
+
+    /// The repository with the shared git directory `common`.
+    async fn at(git: &GitRunner, common: &Path) -> Result<Repository> {
+        let listed = list(git, common).await?;
+        let main = listed.first().map(|main| absolute(&main.path)).unwrap_or_else(|| common.into());
+        if main.to_str().is_none_or(|text| text.contains('\n')) {
+            return Err(Error::invalid_params(format!("{}: its path is not UTF-8 or contains a line break", main.display())));
+        }
+        Ok(Repository { main, common: common.into() })
+    }
+
+    /// The repository whose main worktree is `main`; `None` if it no longer exists.
+    pub(super) async fn existing(git: &GitRunner, main: &Path) -> Option<Repository> {
+        main.is_dir().then_some(())?;
+        let found = Repository::find(git, main).await.ok().filter(|repository| repository.main == main);
+        match found {
+            Some(found) => Some(found),
+            // The repository of a submodule is named by its git directory.
+            None => Repository::at(git, main).await.ok().filter(|repository| repository.main == main),
+        }
+    }
+
+    /// The name of the directory of its worktrees: the name of the repository and a digest of its
+    /// path.
+    pub(super) fn project(&self) -> String {
+        let name = self.main.file_name().unwrap_or_default().to_string_lossy();
+        let name = name.strip_suffix(".git").unwrap_or(&name).chars();
+        let plain = |character: char| if character.is_ascii_alphanumeric() || character == '_' { character } else { '-' };
+        let name: String = name.map(plain).take(limits::WORKTREE_PROJECT_CHARS_MAX).collect();
+        let digest = digest(&SHA256, self.main.as_os_str().as_bytes());
+        let digest: String = digest.as_ref()[..4].iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("{name}-{digest}")
+    }
+
+    /// All worktrees, the main one first.
+    pub(super) async fn worktrees(&self, git: &GitRunner) -> Result<Vec<ListedWorktree>> {
+        list(git, &self.common).await
+    }
+
+    /// The git directory of the linked worktree at `path`, which need not exist.
+    pub(super) fn git_dir_of(&self, path: &Path) -> Option<PathBuf> {
+        let entries = std::fs::read_dir(self.common.join("worktrees")).ok()?.flatten();
+        let wanted = path.join(".git");
+        let named = |own: &Path| Some(lexical(&own.join(self::path(read_small(&own.join("gitdir")).ok()?.trim_ascii_end()))));
+        let names = |own: &Path| named(own).is_some_and(|named| named == wanted);
+        entries.map(|entry| entry.path()).find(|own| names(own))
+    }
+}
+
+/// The directory in which git runs for `directory`: the top of the working tree that contains it,
+/// or the directory itself if it is a bare repository or in no repository.
+pub(super) fn top(directory: &Path) -> &Path {
+    let is_bare = directory.join("HEAD").is_file() && directory.join("objects").is_dir();
+    let top = directory.ancestors().find(|above| above.join(".git").symlink_metadata().is_ok());
+    top.filter(|_| !is_bare).unwrap_or(directory)
+}
+
+async fn list(git: &GitRunner, common: &Path) -> Result<Vec<ListedWorktree>> {
+    let arguments = [OsStr::new("--git-dir"), common.as_os_str()].into_iter().map(OsString::from);
+    let arguments = arguments.chain(["worktree", "list", "--porcelain", "-z"].map(OsString::from)).collect();
+    let result = git.read_with(common, None, arguments).await?;
+    if result.code != 0 {
+        return Err(result.failed("listing worktrees"));
+    }
+    Ok(parse(&result.output))
+}
+
+/// Parses the list: NUL-terminated attributes, and an empty one after each worktree.
+fn parse(output: &[u8]) -> Vec<ListedWorktree> {
+    let mut all: Vec<ListedWorktree> = Vec::new();
+    for field in output.split(|byte| *byte == 0) {
+        let space = field.iter().position(|byte| *byte == b' ').unwrap_or(field.len());
+        let (name, value) = (&field[..space], field.get(space + 1..).unwrap_or_default());
+        let text = || String::from_utf8_lossy(value).into_owned();
+        if name == b"worktree" {
+            all.push(ListedWorktree { path: path(value).into(), ..ListedWorktree::default() });
+        }
+        let Some(last) = all.last_mut() else { continue };
+        match name {
+            b"HEAD" => last.head = Some(text()).filter(|id| id.bytes().any(|digit| digit != b'0')),
+            b"branch" => last.branch = Some(text().trim_start_matches("refs/heads/").to_owned()),
+            b"locked" => last.locked = Some(text()),
+            _ => {}
+        }
+    }
+    all
+}
+
+fn path(bytes: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(bytes))
+}
+
+/// The path without `..`, for a path whose directories need not exist.
+fn lexical(path: &Path) -> PathBuf {
+    let mut whole = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(whole.pop()),
+            part => whole.push(part),
+        }
+    }
+    whole
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.into())
+}

@@ -1,0 +1,42 @@
+//! Deletes workspaces that were not used for a time, if the user's settings say so.
+
+use std::time::{Duration, UNIX_EPOCH};
+
+use super::Worktrees;
+use super::inspect::BranchOnDelete;
+use super::repository::Repository;
+use crate::error::Result;
+use crate::limits;
+use crate::store::{WorkspaceRow, WorkspaceState};
+
+impl Worktrees {
+    /// Deletes the workspaces of `repository` that were last used more than `kept` before `now_ms`,
+    /// and in which nothing except ignored files would be lost.
+    pub(crate) async fn expire(&self, repository: &Repository, kept: Duration, now_ms: u64) -> Result<()> {
+        let oldest = now_ms.saturating_sub(kept.as_millis() as u64);
+        for row in self.store.workspaces(limits::WORKTREES_MAX)? {
+            let ready = row.repository == repository.main && row.state == WorkspaceState::Ready;
+            if !ready || self.last_used_ms(repository, &row)? > oldest {
+                continue;
+            }
+            let inspection = self.inspect(&row, &[], BranchOnDelete::Merged).await?;
+            let (info, changes) = (&inspection.info, &inspection.info.changes);
+            let files = changes.modified.count + changes.untracked.count + changes.submodules.count;
+            let free = info.processes.is_empty() && info.locked.is_none() && info.problem.is_none();
+            if free && files + inspection.lost.count == 0 {
+                tracing::info!(workspace = row.id, "deleting a workspace that was not used");
+                self.delete(&row, &[], BranchOnDelete::Merged, Some(&inspection.token)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// When the workspace was created, or when a session or git last worked in it.
+    fn last_used_ms(&self, repository: &Repository, row: &WorkspaceRow) -> Result<u64> {
+        let session = self.store.sessions_in(&row.path, 1)?.first().map_or(0, |session| session.updated_ms);
+        let files = repository.git_dir_of(&row.path).map(|own| ["HEAD", "index", "logs/HEAD"].map(|name| own.join(name)));
+        let modified = files.into_iter().flatten().filter_map(|file| file.metadata().ok()?.modified().ok());
+        let git = modified.filter_map(|time| time.duration_since(UNIX_EPOCH).ok()).max().unwrap_or_default();
+        Ok(row.created_ms.max(session).max(git.as_millis() as u64))
+    }
+}

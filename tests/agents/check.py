@@ -1,0 +1,322 @@
+"""Drives nuncio over ACP while it hosts public agents: check.py NUNCIO HOME [NAME...]."""
+
+import concurrent.futures
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+import time
+
+import terminal
+from agents import AGENTS, REPOSITORY
+from mock import Mock
+
+# Maximum times in seconds. A start of an agent is part of the first turn.
+TURN = 120
+CANCELLED = 40
+PROCESS_END = 40
+
+
+class Failure(Exception):
+    """The reason why a check failed."""
+
+
+class Client:
+    """A process of nuncio and an ACP connection with it."""
+
+    def __init__(self, nuncio, cwd, environment):
+        self.errors = open(os.path.join(environment["HOME"], "stderr"), "ab")
+        self.process = subprocess.Popen(
+            [nuncio, "acp"], cwd=cwd, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors
+        )
+        self.cwd, self.answer, self.last = cwd, None, 0
+        self.updates, self.questions = [], []
+        self.responses = queue.Queue()
+        threading.Thread(target=self.read, daemon=True).start()
+        self.call("initialize", protocolVersion=1)
+
+    def read(self):
+        for line in self.process.stdout:
+            message = json.loads(line)
+            if "method" not in message:
+                self.responses.put(message)
+            elif message["method"] == "session/update":
+                self.updates.append(message["params"]["update"])
+            elif message["method"] == "session/request_permission":
+                self.permit(message)
+            elif "id" in message:
+                self.send(id=message["id"], error={"code": -32601, "message": "not supported"})
+        self.responses.put({"id": self.last, "error": "nuncio has ended"})
+
+    def permit(self, message):
+        self.questions.append(message["params"])
+        options = [option["optionId"] for option in message["params"]["options"] if option["kind"] == self.answer]
+        outcome = {"outcome": "selected", "optionId": options[0]} if options else {"outcome": "cancelled"}
+        self.send(id=message["id"], result={"outcome": outcome})
+
+    def send(self, **message):
+        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def begin(self, method, **params):
+        self.last += 1
+        self.send(id=self.last, method=method, params=params)
+
+    def wait(self, seconds=TURN):
+        until = time.monotonic() + seconds
+        response = {}
+        while response.get("id") != self.last:
+            try:
+                response = self.responses.get(timeout=max(0, until - time.monotonic()))
+            except queue.Empty:
+                raise Failure(f"no response within {seconds} s") from None
+        if "error" in response:
+            raise Failure(json.dumps(response["error"]))
+        return response["result"]
+
+    def call(self, method, **params):
+        self.begin(method, **params)
+        return self.wait()
+
+    def prompt(self, session, text, answer=None):
+        """Starts a turn in which permission requests get the first option of the kind `answer`."""
+        self.answer = answer
+        self.updates.clear()
+        self.questions.clear()
+        self.begin("session/prompt", sessionId=session, prompt=[{"type": "text", "text": text}])
+
+    def text(self):
+        """The agent's text since the start of the turn."""
+        chunks = [update for update in self.updates if update["sessionUpdate"] == "agent_message_chunk"]
+        return "".join(chunk["content"].get("text", "") for chunk in chunks)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.errors.close()
+
+    def end(self):
+        """Closes the connection and waits until nuncio has ended."""
+        self.process.stdin.close()
+        try:
+            code = self.process.wait(PROCESS_END)
+        except subprocess.TimeoutExpired:
+            raise Failure(f"nuncio did not end within {PROCESS_END} s") from None
+        expect(code, 0, "exit code of nuncio")
+
+
+def expect(actual, expected, what):
+    if actual != expected:
+        raise Failure(f"{what}: {actual!r}, not {expected!r}")
+
+
+def processes(home, word=b""):
+    """The command lines of processes with this home and with `word` in the command line."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as environment, open(f"/proc/{pid}/cmdline", "rb") as line:
+                command = line.read()
+                if b"HOME=%s\0" % home.encode() in environment.read() and word in command:
+                    found.append(command.replace(b"\0", b" ").decode()[:120])
+        except OSError:
+            continue
+    return found
+
+
+def poll(condition, seconds):
+    """Waits until `condition` returns true."""
+    until = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+class Check:
+    """The checks of one agent."""
+
+    def __init__(self, nuncio, home, name):
+        self.nuncio, self.name, self.agent = nuncio, name, AGENTS[name]
+        self.home = os.path.join(home, name)
+        self.work = os.path.join(self.home, "work")
+        self.mock = Mock(arguments=self.agent.get("arguments"))
+        self.environment = {**os.environ, "HOME": self.home, "NUNCIO_HOME": os.path.join(self.home, "nuncio")}
+        self.client = self.session = None
+        self.failed = self.minute = 0
+
+    def fill(self, value):
+        """Replaces `{port}`, `{home}` and `{nuncio}` in texts."""
+        if isinstance(value, list):
+            return [self.fill(item) for item in value]
+        if isinstance(value, dict):
+            return {key: self.fill(item) for key, item in value.items()}
+        if not isinstance(value, str):
+            return value
+        for word, replacement in (("port", str(self.mock.port)), ("home", self.home), ("nuncio", self.nuncio)):
+            value = value.replace(f"{{{word}}}", replacement)
+        return value
+
+    def write(self, name, content):
+        path = os.path.join(self.home, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        content = self.fill(content)
+        with open(path, "w") as file:
+            file.write(content if isinstance(content, str) else json.dumps(content))
+
+    def prepare(self):
+        os.makedirs(self.work)
+        subprocess.run(["git", "init", "-q", "-b", "main"], cwd=self.work, check=True)
+        for name, content in self.agent.get("files", {}).items():
+            self.write(name, content)
+        for name, content in REPOSITORY.items():
+            self.write(f"work/{name}", content)
+        command, environment = json.dumps(self.fill(self.agent["command"])), self.fill(self.agent["env"])
+        lines = [f"{key} = {json.dumps(value)}" for key, value in environment.items()]
+        self.write(
+            "nuncio/config.toml",
+            "\n".join([
+                f'[agents]\nallowed = ["{self.name}"]',
+                f'[agents."{self.name}"]\nkind = "{self.agent["kind"]}"\ncommand = {command}',
+                f'[agents."{self.name}".env]',
+                *lines,
+                "",
+            ]),
+        )
+        ran = subprocess.run([self.nuncio, "trust"], cwd=self.work, env=self.environment, capture_output=True, text=True)
+        expect(ran.returncode, 0, ran.stderr)
+
+    def start(self):
+        self.client = Client(self.nuncio, self.work, self.environment)
+
+    def exists(self, name):
+        return os.path.exists(os.path.join(self.work, name))
+
+    def finish(self, text):
+        expect(self.client.wait()["stopReason"], "end_turn", "stop reason")
+        if text not in self.client.text():
+            raise Failure(f"text: {self.client.text()!r}, without {text!r}")
+
+    def allow(self):
+        self.start()
+        meta = {"nuncio": {"agent": self.name}}
+        self.session = self.client.call("session/new", cwd=self.work, mcpServers=[], _meta=meta)["sessionId"]
+        self.client.prompt(self.session, "RUN touch allowed.txt", "allow_once")
+        self.finish("finished")
+        self.minute = int(time.time() / 60)
+        expect(len(self.client.questions), 1 if self.agent.get("asks", True) else 0, "permission requests")
+        expect(self.exists("allowed.txt"), True, "allowed.txt exists")
+
+    def deny(self):
+        self.client.prompt(self.session, "RUN touch denied.txt", "reject_once")
+        reason = self.client.wait()["stopReason"]
+        if not self.agent.get("asks", True):
+            expect(self.exists("denied.txt"), True, "denied.txt exists without a question")
+            return
+        expect(len(self.client.questions), 1, "permission requests")
+        expect(reason, self.agent.get("denied", "end_turn"), "stop reason")
+        expect(self.exists("denied.txt"), False, "denied.txt exists")
+
+    def cancel(self):
+        # Most agents leave a process in another session, and some leave all processes. nuncio then
+        # ends the agent, whose session must be loaded.
+        other = "" if self.agent.get("resumes_next_minute") else "setsid sleep 543 & "
+        self.client.prompt(self.session, f"RUN sh -c '{other}sleep 543; true'", "allow_once")
+        poll(lambda: self.sleeping() or not self.client.responses.empty(), TURN)
+        if not self.sleeping():
+            raise Failure("the command did not start")
+        self.client.send(method="session/cancel", params={"sessionId": self.session})
+        expect(self.client.wait(CANCELLED)["stopReason"], "cancelled", "stop reason")
+        if not poll(lambda: not self.sleeping(), PROCESS_END):
+            raise Failure(f"the command still runs: {self.sleeping()}")
+
+    def sleeping(self):
+        return [command for command in processes(self.home, b"543") if command.startswith("sleep 543")]
+
+    def second(self):
+        self.say("the second turn")
+
+    def resume(self):
+        self.client.kill()
+        self.gone()
+        while self.agent.get("resumes_next_minute") and int(time.time() / 60) == self.minute:
+            time.sleep(1)
+        self.start()
+        self.client.call("session/load", sessionId=self.session, cwd=self.work, mcpServers=[])
+        if "finished" not in self.client.text():
+            raise Failure(f"the loaded session has the text {self.client.text()!r}")
+        self.say("after the restart")
+
+    def say(self, text):
+        """A turn of text, in which the agent sends the earlier prompts to the model."""
+        self.client.prompt(self.session, f"SAY {text}")
+        self.finish(text)
+        prompts = ("RUN touch allowed.txt", f"SAY {text}")
+        sent = ["\n".join(request) for request in self.mock.requests()]
+        if not any(all(prompt in request for prompt in prompts) for request in sent):
+            raise Failure(f"no request to the model has {prompts}: {sent[-1:]!r}")
+
+    def end(self):
+        self.client.end()
+        self.gone()
+
+    def repository(self):
+        """No program of the repository has run."""
+        expect([name for name in os.listdir(self.home) if name.startswith("ran-")], [], "programs of the repository")
+
+    def terminal(self):
+        """The agent's own terminal client."""
+
+        def fail(message):
+            raise Failure(message)
+
+        key = self.agent["env"]["ANTHROPIC_API_KEY"]
+        terminal.check(self.nuncio, self.name, self.home, self.work, self.environment, key, poll, fail)
+        self.gone()
+
+    def gone(self):
+        if not poll(lambda: not processes(self.home), PROCESS_END):
+            raise Failure(f"still running: {processes(self.home)}")
+
+    def run(self):
+        names = ["prepare", "allow", "deny", "cancel", "second", "resume", "end", "repository"]
+        for name in names + ["terminal"] * self.agent.get("terminal", False):
+            started = time.monotonic()
+            try:
+                getattr(self, name)()
+            except (Failure, OSError, subprocess.SubprocessError) as failure:
+                self.failed += 1
+                print(f"FAIL {self.name}: {name}: {failure}", flush=True)
+                if name in ("prepare", "allow"):
+                    break
+            else:
+                print(f"ok   {self.name}: {name} ({time.monotonic() - started:.1f} s)", flush=True)
+        if self.client:
+            self.client.kill()
+        return self.failed
+
+
+def main():
+    nuncio, home, *names = sys.argv[1:]
+    names = names or list(AGENTS)
+
+    def failures(name):
+        """The failed checks of an agent. A failure counts only if it is repeated: the agents are programs of others."""
+        failed = Check(nuncio, home, name).run()
+        if failed:
+            print(f"again {name}", flush=True)
+            failed = Check(nuncio, os.path.join(home, "again"), name).run()
+        return failed
+
+    started = time.monotonic()
+    # Starting an agent needs about one core.
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        failed = sum(pool.map(failures, names))
+    print(f"{failed} failed, {time.monotonic() - started:.0f} s")
+    sys.exit(1 if failed else 0)
+
+
+main()

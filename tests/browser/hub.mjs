@@ -1,0 +1,84 @@
+// Cases of hosted agents and of workspaces.
+
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Server, becomes, equal } from "./harness.mjs";
+import { answer, rests, text, texts } from "./pages.mjs";
+
+const QUIET = ["ignore", "pipe", "pipe"];
+
+function repository(server, name) {
+  const directory = join(server.project, name);
+  mkdirSync(directory);
+  writeFileSync(join(directory, "a"), "one\n");
+  const git = (...words) => execFileSync("git", ["-c", "user.name=n", "-c", "user.email=n@example.org", ...words], { cwd: directory, stdio: QUIET });
+  git("init", "-q", "-b", "main");
+  git("add", ".");
+  git("commit", "-qm", "first");
+  return directory;
+}
+
+export const hub = (browser, server, program) => ({
+  async "a workspace is created, used, and deleted in two steps"() {
+    const directory = repository(server, "repository");
+    const page = await browser.open(server);
+    await page.fill("#directory", directory);
+    await page.locator("#welcome").click();
+    await page.click("#show-workspaces");
+    await page.locator("#workspace-list", { hasText: "A workspace is a git worktree" }).waitFor();
+    await page.click("#new-workspace");
+    await page.waitForFunction(() => !document.querySelector("#workspaces").open);
+    const path = await page.inputValue("#directory");
+    equal([existsSync(join(path, "a")), path === directory], [true, false], "the directory of the session");
+    await page.fill("#prompt", "Work there");
+    await page.click("#send");
+    await page.locator(".message.assistant").waitFor();
+    await rests(page);
+    equal(await text(page, "#cwd"), path, "the directory of the session");
+    writeFileSync(join(path, "made"), "new\n");
+    writeFileSync(join(path, "a"), "two\n");
+    await page.click("#show-workspaces");
+    const row = page.locator(".workspace");
+    await row.filter({ hasText: "1 changed file · 1 new file · 1 session" }).waitFor();
+    await row.getByRole("button", { name: "Delete…" }).click();
+    await row.locator(".losses", { hasText: "This is lost:" }).waitFor();
+    equal(await texts(page, ".losses li"), ["changed: a", "new: made"], "what is lost");
+    await row.getByRole("button", { name: "Keep" }).click();
+    await row.getByRole("button", { name: "Delete…" }).click();
+    await row.locator(".losses").waitFor();
+    // The state changes before the confirmation: nothing is deleted, and the question comes again.
+    writeFileSync(join(path, "other"), "more\n");
+    await row.getByRole("button", { name: "Delete" }).click();
+    await row.locator(".losses", { hasText: "It has changed." }).waitFor();
+    equal(await texts(page, ".losses li"), ["changed: a", "new: made, other"], "what is lost now");
+    equal(existsSync(path), true, "the workspace");
+    await row.getByRole("button", { name: "Delete" }).click();
+    await page.locator("#workspace-list", { hasText: "A workspace is a git worktree" }).waitFor();
+    equal(existsSync(path), false, "the workspace");
+  },
+
+  async "a hosted agent is chosen for a new session"() {
+    const inner = server.write("inner.json", [{ text: "I am hosted." }]);
+    const settings = `[agents]\nallowed = ["inner"]\n[agents.inner]\nkind = "fake"\ncommand = [${JSON.stringify(program)}]\nconfig = ${JSON.stringify(inner)}\n`;
+    const host = await Server.start(program, [{ text: "I am nuncio." }], settings);
+    try {
+      execFileSync(program, ["trust", host.project], { env: { ...process.env, NUNCIO_HOME: host.home }, stdio: QUIET });
+      const page = await browser.open(host);
+      await page.locator(".picker.agent", { hasText: "nuncio" }).click();
+      await page.locator(".menu:popover-open").getByRole("menuitemradio", { name: "inner" }).click();
+      await becomes(() => page.locator(".picker.model").isVisible(), false, "the models of nuncio");
+      await page.fill("#prompt", "Who are you?");
+      await page.click("#send");
+      await page.locator(".message.assistant").waitFor();
+    await rests(page);
+      equal(await answer(page).innerText(), "I am hosted.", "the answer");
+      equal(await text(page, "#cwd"), `${host.project} · inner`, "the agent");
+      await page.keyboard.press("Escape");
+      await page.keyboard.press("c");
+      await page.locator(".picker.agent", { hasText: "inner" }).waitFor();
+    } finally {
+      await host.down("SIGTERM");
+    }
+  },
+});

@@ -1,0 +1,5 @@
+//! The cost of model requests, and the budgets that limit requests, tokens, cost and time.
+
+mod cost;
+mod limits;
+mod questions;

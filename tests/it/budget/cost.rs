@@ -1,0 +1,194 @@
+//! The cost of a request, in events, turns, sessions, over ACP and on the command line.
+
+use nuncio::config::{Price, PriceAbove};
+use nuncio::content::Usage;
+use serde_json::{Value, json};
+
+use crate::harness::{Agent, Home, of};
+use crate::models::wires::WIRES;
+use crate::provider::Exchange;
+use crate::providers;
+
+/// Asserts the cost in dollars of a request with these numbers of tokens: input with cached tokens,
+/// output, read from the cache, written to the cache.
+fn check(price: &Price, tokens: [u64; 4], expected: f64) {
+    let [input_tokens, output_tokens, cache_read_tokens, cache_write_tokens] = tokens;
+    let usage = Usage { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens };
+    assert_eq!(price.cost(&usage).dollars(), expected, "{price:?} {usage:?}");
+}
+
+#[test]
+fn cost_is_price_times_tokens() {
+    let plain = Price { input: 3.0, output: 15.0, ..Price::default() };
+    let cached = Price { cache_read: Some(0.3), cache_write: Some(3.75), ..plain.clone() };
+    let above = PriceAbove { tokens: 200, input: 6.0, output: 30.0, cache_read: Some(0.6), cache_write: None };
+    let tiered = Price { above: Some(above), ..cached.clone() };
+    check(&plain, [0, 0, 0, 0], 0.0);
+    check(&plain, [1, 0, 0, 0], 0.000003);
+    check(&plain, [1_000_000, 1_000_000, 0, 0], 18.0);
+    // A price without cache prices applies to cached tokens too.
+    check(&plain, [100, 0, 60, 40], 0.0003);
+    check(&cached, [100, 10, 60, 30], 0.000018 + 0.0001125 + 0.00003 + 0.00015);
+    // A provider that reports more cached tokens than input tokens.
+    check(&cached, [10, 0, 20, 0], 0.000006);
+    check(&tiered, [200, 1, 0, 0], 0.000615);
+    check(&tiered, [201, 1, 1, 100], 0.0012306);
+    // Prices below a nano-dollar per token are rounded once per request.
+    check(&Price { input: 0.0001, ..Price::default() }, [1_000_000, 0, 0, 0], 0.0001);
+    check(&Price { input: 0.0004, ..Price::default() }, [1, 0, 0, 0], 0.0);
+    check(&Price { input: f64::MAX, ..Price::default() }, [u64::MAX, 0, 0, 0], 18_446_744_073.709_553);
+}
+
+pub const PRICE: &str = "[models.\"scripted:*\"]\nprice = { input = 3.0, output = 15.0 }\n";
+
+/// The bodies of a type in a log.
+pub fn bodies<'a>(log: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    log.iter().map(|event| &event["body"]).filter(|body| body["type"] == kind).collect()
+}
+
+/// The cost of the tokens in a body, in nano-dollars, with the price of [`PRICE`].
+fn nanos(body: &Value) -> i64 {
+    let tokens = |name: &str| body[name].as_i64().unwrap();
+    3_000 * tokens("inputTokens") + 15_000 * tokens("outputTokens")
+}
+
+fn in_nanos(cost: &Value) -> i64 {
+    (cost.as_f64().unwrap_or_else(|| panic!("no cost: {cost}")) * 1e9).round() as i64
+}
+
+async fn get(agent: &mut Agent, session: &str) -> Value {
+    agent.call("_nuncio/session/get", json!({"sessionId": session})).await
+}
+
+/// The total of the last `usage_update` of a session.
+fn shown(frames: &[Value], session: &str) -> Value {
+    let updates = of(frames, session);
+    updates.iter().rfind(|update| update["sessionUpdate"] == "usage_update").unwrap()["cost"].clone()
+}
+
+#[tokio::test]
+async fn cost_is_recorded_per_request_turn_and_session() {
+    let home = Home::new();
+    home.config(PRICE);
+    let plan = json!({"name": "plan", "input": {"entries": [{"content": "look"}]}});
+    let steps = json!([{"text": "a", "tool_calls": [plan]}, {"text": "b"}, {"text": "c"}]);
+    let (mut agent, session) = home.session(steps, &[]).await;
+    let mut ended = Vec::new();
+    for prompt in ["one", "two"] {
+        let id = agent.prompt(&session, prompt).await;
+        ended.push(agent.answer(&id).await.unwrap());
+    }
+    let (turns, view) = (
+        agent.call("_nuncio/session/turns", json!({"sessionId": session})).await["turns"].clone(),
+        get(&mut agent, &session).await,
+    );
+    let listed = agent.call("session/list", json!({})).await["sessions"][0]["_meta"]["nuncio"].clone();
+    let live = shown(&agent.frames, &session);
+    let before = agent.frames.len();
+    agent.load(&home, &session).await;
+    let replayed: Vec<Value> = of(&agent.frames[before..], &session);
+    let replayed: Vec<i64> = replayed
+        .iter()
+        .filter(|update| update["sessionUpdate"] == "usage_update")
+        .map(|update| in_nanos(&update["cost"]["amount"]))
+        .collect();
+    agent.finish().await;
+
+    let log = home.log(&session).await;
+    let costs: Vec<i64> = bodies(&log, "usage.updated").into_iter().map(nanos).collect();
+    assert_eq!(costs.len(), 3);
+    for kind in ["usage.updated", "step.completed"] {
+        let recorded: Vec<i64> = bodies(&log, kind).iter().map(|body| in_nanos(&body["cost"])).collect();
+        assert_eq!(recorded, costs, "{kind}");
+    }
+    let of_turns = [costs[0] + costs[1], costs[2]];
+    for (number, cost) in of_turns.into_iter().enumerate() {
+        assert_eq!(in_nanos(&turns[number]["cost"]), cost, "{turns}");
+        assert_eq!(in_nanos(&ended[number]["_meta"]["nuncio"]["cost"]), cost, "{ended:?}");
+        assert_eq!(turns[number]["usage"]["inputTokens"], ended[number]["usage"]["inputTokens"], "{turns}");
+    }
+    let total: i64 = costs.iter().sum();
+    for cost in [&view["cost"], &listed["cost"], &live["amount"]] {
+        assert_eq!(in_nanos(cost), total);
+    }
+    assert_eq!(live["currency"], "USD");
+    assert_eq!(replayed, [costs[0], costs[0] + costs[1], total]);
+    let sum = |name: &str| bodies(&log, "usage.updated").iter().map(|body| body[name].as_u64().unwrap()).sum::<u64>();
+    assert_eq!(
+        (&view["usage"]["inputTokens"], &view["usage"]["outputTokens"]),
+        (&json!(sum("inputTokens")), &json!(sum("outputTokens")))
+    );
+
+    let list = home.run(&["sessions", "list"], "").await;
+    assert!(list.stdout.trim_end().ends_with(&format!("  ${:.4}", total as f64 / 1e9)), "{list:?} {total}");
+    let json = home.run(&["sessions", "list", "--json"], "").await;
+    assert_eq!(in_nanos(&json.lines()[0]["cost"]), total);
+    let show = home.run(&["sessions", "show", &session], "").await;
+    let tokens = format!("Tokens: {} in, {} out, $", sum("inputTokens"), sum("outputTokens"));
+    assert!(format!("{}{}", show.stdout, show.stderr).contains(&tokens), "{show:?}");
+}
+
+/// The cost is absent, and not 0, if the price is unknown.
+#[tokio::test]
+async fn unknown_price_gives_no_cost() {
+    let home = Home::new();
+    let (mut agent, session) = home.session(json!([{"text": "a"}]), &[]).await;
+    let id = agent.prompt(&session, "go").await;
+    let ended = agent.answer(&id).await.unwrap();
+    let turns = agent.call("_nuncio/session/turns", json!({"sessionId": session})).await;
+    let view = get(&mut agent, &session).await;
+    assert!(shown(&agent.frames, &session).is_null());
+    agent.finish().await;
+    let log = home.log(&session).await;
+    for found in
+        [&ended["_meta"]["nuncio"], &turns["turns"][0], &view, bodies(&log, "usage.updated")[0], bodies(&log, "step.completed")[0]]
+    {
+        assert_eq!(found.get("cost"), None, "{found}");
+    }
+}
+
+/// The tokens that a provider reports before an answer ends count, if the turn is cancelled or the
+/// process is killed.
+#[tokio::test]
+async fn price_of_catalogue_and_cached_tokens() {
+    // Input 10, of which 4 are read from the cache and 1 is written to it; output 2.
+    let wire = &WIRES[0];
+    for (settings, cost) in [
+        ("", None),
+        ("[models.\"test/*\"]\nprice = { input = 3.0, output = 15.0, cache_read = 0.3, cache_write = 3.75 }\n", Some(49_950)),
+        ("[models.\"test/*\"]\nprice = { input = 3.0, output = 15.0 }\n", Some(60_000)),
+    ] {
+        let (home, provider, _) = providers::home(wire, vec![Exchange::events(wire.plain)]).await;
+        home.config(&format!("{}{settings}", home.config_text()));
+        let ran = home.run(&["run", "--json", "go"], "").await;
+        assert_eq!(ran.code, 0, "{ran:?}");
+        let lines = ran.lines();
+        let body = bodies(&lines, "step.completed")[0];
+        assert_eq!(body.get("cost").map(in_nanos), cost, "{settings} {body}");
+        provider.finish().await;
+    }
+}
+
+/// A killed process leaves a request without an end. The tokens known until then count.
+#[tokio::test]
+async fn interrupted_request_counts_what_is_known() {
+    let home = Home::new();
+    home.config(PRICE);
+    // The first request is complete; the second one is interrupted without usage.
+    let list = json!({"name": "list", "input": {}});
+    let steps = json!([{"tool_calls": [list]}, {"text": "word ".repeat(2000), "chunk_chars": 1, "delay_ms": 20}]);
+    let (mut agent, session) = home.session(steps, &[]).await;
+    agent.prompt(&session, "go").await;
+    agent.until_update("agent_message_chunk").await;
+    agent.kill().await;
+    let (mut agent, _) = home.session(json!([]), &[]).await;
+    let known = in_nanos(&get(&mut agent, &session).await["cost"]);
+    agent.load(&home, &session).await;
+    let turns = agent.call("_nuncio/session/turns", json!({"sessionId": session})).await;
+    assert_eq!(in_nanos(&turns["turns"][0]["cost"]), known);
+    assert_eq!(in_nanos(&shown(&agent.frames, &session)["amount"]), known);
+    agent.finish().await;
+    let log = home.log(&session).await;
+    let ends = bodies(&log, "step.completed");
+    assert_eq!((in_nanos(&ends[0]["cost"]), &ends[1]["outcome"], ends[1].get("cost")), (known, &json!("interrupted"), None));
+}

@@ -1,0 +1,114 @@
+//! `nuncio run` with several agents compares their results.
+
+use serde_json::json;
+
+use crate::workspaces::{git, repository};
+
+#[tokio::test]
+async fn several_agents_run_the_prompt_in_workspaces_of_their_own() {
+    let home = repository();
+    let bash = |command: &str| json!({"tool_calls": [{"name": "bash", "input": {"command": command}}]});
+    home.config(&super::native::inner(&home, json!([bash("echo inner > made"), {"text": "made by inner"}])));
+    super::trust(&home).await;
+    let model = home.script(json!([bash("echo two >> a; git commit -qam more"), {"text": "changed a"}]));
+    let run = ["run", "--agent", "nuncio", "--agent", "inner", "--model", &model, "--mode", "auto", "--json", "work"];
+    let ran = home.run(&run, "").await;
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let mut results = ran.lines();
+    results.sort_by_key(|result| result["agent"].as_str().unwrap().to_owned());
+    let shown: Vec<(&str, &str, &str)> = results
+        .iter()
+        .map(|result| {
+            (result["agent"].as_str().unwrap(), result["stopReason"].as_str().unwrap(), result["answer"].as_str().unwrap())
+        })
+        .collect();
+    assert_eq!(shown, [("inner", "end_turn", "made by inner"), ("nuncio", "end_turn", "changed a")]);
+    assert_eq!(results[0]["changes"], "?? made");
+    assert!(results[1]["changes"].as_str().unwrap().starts_with(" a | 1 +"), "{}", results[1]["changes"]);
+    // The repository itself is unchanged.
+    assert_eq!((home.get("a").as_deref(), home.get("made")), (Some("one\n"), None));
+    assert_eq!(git(&home.work(), &["status", "--porcelain"]), "");
+}
+
+#[tokio::test]
+async fn failure_of_one_agent_is_reported() {
+    let home = repository();
+    home.config(&super::setting("other", &["broken"]));
+    super::trust(&home).await;
+    let model = home.script(json!([{"text": "fine"}]));
+    let ran = home.run(&["run", "--agent", "other", "--agent", "nuncio", "--model", &model, "work"], "").await;
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.stdout.contains("== other: failed: agent other: its process ended with exit code 1: config"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("== nuncio: end turn") && ran.stdout.contains("fine"), "{}", ran.stdout);
+}
+
+#[tokio::test]
+async fn exit_code_is_that_of_a_run_with_one_agent() {
+    let home = repository();
+    home.config(&super::setting("other", &[]));
+    super::trust(&home).await;
+    let call = json!({"tool_calls": [{"name": "bash", "input": {"command": "touch made"}}]});
+    for (steps, prompt, mode, code) in [
+        (json!([{"text": "fine"}]), "refuse", "auto", 1),
+        (json!([call, {"text": "denied"}]), "say", "ask", 4),
+        (json!([{"text": "fine"}]), "say", "ask", 0),
+    ] {
+        let model = home.script(steps);
+        let several = ["run", "--agent", "other", "--agent", "nuncio", "--model", &model, "--mode", mode, prompt];
+        let ran = home.run(&several, "").await;
+        assert_eq!(ran.code, code, "{prompt}: {ran:?}");
+        let one = if code == 4 { "nuncio" } else { "other" };
+        let ran = home.run(&["run", "--agent", one, "--model", &model, "--mode", mode, prompt], "").await;
+        assert_eq!(ran.code, code, "{prompt}: {ran:?}");
+    }
+}
+
+#[tokio::test]
+async fn only_run_takes_several_agents() {
+    let home = crate::harness::Home::new();
+    let ran = home.run(&["serve", "--agent", "a", "--agent", "b"], "").await;
+    assert_eq!((ran.code, ran.stderr.contains("only run takes several agents")), (2, true), "{ran:?}");
+}
+
+#[tokio::test]
+async fn comparison_over_http() {
+    let home = repository();
+    home.config(&super::native::inner(&home, json!([{"text": "made by inner"}])));
+    super::trust(&home).await;
+    let changes =
+        json!({"tool_calls": [{"name": "bash", "input": {"command": "echo two >> a; git commit -qam more; echo new > made"}}]});
+    let server = home.serve_script(json!([changes, {"text": "changed a"}]), &[]).await;
+    let parts = json!([{"type": "text", "text": "work"}]);
+    for (body, error) in [
+        (json!({"agents": [], "parts": parts}), "agents: must be 1 to 8 names"),
+        (json!({"agents": ["nuncio", "nobody"], "parts": parts}), "agent: nobody is unknown"),
+    ] {
+        let refused = server.post("/v1/comparisons", &body).expect(400).await;
+        assert!(refused["error"]["message"].as_str().unwrap().contains(error), "{refused}");
+    }
+    let body = json!({"agents": ["nuncio", "inner"], "parts": parts, "mode": "auto"});
+    let started = server.post("/v1/comparisons", &body).expect(201).await;
+    let mut results = Vec::new();
+    for entry in started["agents"].as_array().unwrap() {
+        assert!(entry["turnId"].is_string(), "{entry}");
+        let id = entry["sessionId"].as_str().unwrap();
+        server.follow(id).events().await.until("turn.completed").await;
+        let result = server.get(&format!("/v1/sessions/{id}/result?diff=true")).expect(200).await;
+        assert_eq!(result["workspaceId"], entry["workspaceId"]);
+        results.push(result);
+    }
+    let shown: Vec<_> = results.iter().map(|result| (&result["agent"], &result["answer"], &result["lastTurn"]["status"])).collect();
+    let expected = [("nuncio", "changed a", "completed"), ("inner", "made by inner", "completed")];
+    assert_eq!(json!(shown), json!(expected));
+    let changes = results[0]["changes"].as_str().unwrap();
+    assert!(changes.starts_with(" a | 1 +") && changes.ends_with("\n?? made"), "{changes}");
+    let diff = results[0]["diff"].as_str().unwrap();
+    assert!(diff.contains("+two\n") && diff.contains("+++ b/made\n@@ -0,0 +1 @@\n+new\n"), "{diff}");
+    assert_eq!(results[1]["changes"], "");
+    // A session outside of workspaces has an answer, but no changes.
+    let id = server.post("/v1/sessions", &json!({"mode": "auto"})).expect(201).await["sessionId"].as_str().unwrap().to_owned();
+    server.prompt(&id, "work").expect(200).await;
+    let result = server.get(&format!("/v1/sessions/{id}/result")).expect(200).await;
+    assert_eq!((&result["answer"], result.get("changes")), (&json!("changed a"), None), "{result}");
+    server.stop().await;
+}

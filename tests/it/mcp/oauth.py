@@ -1,0 +1,132 @@
+"""An MCP server that requires OAuth, with its authorization server: oauth.py LOG. Prints its port.
+
+Each access token is valid for one minute, each refresh token once. `POST /revoke` makes all tokens
+invalid. The log has a line for each request of a token: the grant, and whether it succeeded."""
+
+import base64
+import hashlib
+import json
+import secrets
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+log = open(sys.argv[1], "a", buffering=1)
+lock = threading.Lock()
+clients, codes, access, refresh = {"known": "secret"}, {}, set(), set()
+lifetime = [60]
+
+
+def tokens():
+    token, again = secrets.token_urlsafe(16), secrets.token_urlsafe(16)
+    access.add(token)
+    refresh.add(again)
+    return {"access_token": token, "token_type": "Bearer", "expires_in": lifetime[0], "refresh_token": again, "scope": "tools"}
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def answer(self, status, value=None, **headers):
+        body = b"" if value is None else json.dumps(value).encode()
+        self.send_response(status)
+        for name, text in headers.items():
+            self.send_header(name.replace("_", "-"), text)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def body(self):
+        return self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
+
+    def do_GET(self):
+        base = f"http://127.0.0.1:{self.server.server_port}"
+        url = urlsplit(self.path)
+        if url.path.startswith("/.well-known/oauth-protected-resource"):
+            return self.answer(200, {"resource": f"{base}/mcp", "authorization_servers": [base], "scopes_supported": ["tools"]})
+        if url.path == "/.well-known/oauth-authorization-server":
+            return self.answer(200, {
+                "issuer": base,
+                "authorization_endpoint": f"{base}/authorize",
+                "token_endpoint": f"{base}/token",
+                "registration_endpoint": f"{base}/register",
+                "response_types_supported": ["code"],
+                "grant_types_supported": ["authorization_code", "refresh_token"],
+                "code_challenge_methods_supported": ["S256"],
+                "token_endpoint_auth_methods_supported": ["none", "client_secret_post"],
+            })
+        if url.path == "/authorize":
+            asked = {name: values[0] for name, values in parse_qs(url.query).items()}
+            if asked["client_id"] not in clients or asked["code_challenge_method"] != "S256":
+                return self.answer(400, {"error": "invalid_request"})
+            code = secrets.token_urlsafe(8)
+            codes[code] = asked
+            return self.answer(302, Location=f"{asked['redirect_uri']}?{urlencode({'code': code, 'state': asked['state']})}")
+        return self.answer(405 if url.path == "/mcp" else 404)
+
+    def do_POST(self):
+        with lock:
+            {"/register": self.register, "/token": self.token, "/mcp": self.mcp, "/revoke": self.revoke}[self.path]()
+
+    def register(self):
+        asked = json.loads(self.body())
+        name = secrets.token_urlsafe(4)
+        clients[name] = None
+        self.answer(201, {"client_id": name, "redirect_uris": asked["redirect_uris"], "client_name": asked["client_name"]})
+
+    def revoke(self):
+        self.body()
+        access.clear()
+        refresh.clear()
+        self.answer(200, {})
+
+    def token(self):
+        form = {name: values[0] for name, values in parse_qs(self.body()).items()}
+        ok = self.granted(form)
+        log.write(f"{form['grant_type']} {'ok' if ok else 'refused'}\n")
+        self.answer(*((200, tokens()) if ok else (400, {"error": "invalid_grant"})))
+
+    def granted(self, form):
+        client = form.get("client_id")
+        if client not in clients or clients[client] != form.get("client_secret"):
+            return False
+        if form["grant_type"] == "refresh_token":
+            if form["refresh_token"] not in refresh:
+                return False
+            refresh.remove(form["refresh_token"])
+            lifetime[0] = 3600
+            return True
+        asked = codes.pop(form["code"], None)
+        digest = hashlib.sha256(form["code_verifier"].encode()).digest()
+        challenge = base64.urlsafe_b64encode(digest).decode().rstrip("=")
+        same = asked and all(asked[name] == form[name] for name in ("client_id", "redirect_uri", "resource"))
+        return bool(same) and asked["code_challenge"] == challenge
+
+    def mcp(self):
+        message = json.loads(self.body())
+        token = self.headers.get("Authorization", "").removeprefix("Bearer ")
+        if token not in access:
+            metadata = f"http://127.0.0.1:{self.server.server_port}/.well-known/oauth-protected-resource/mcp"
+            return self.answer(401, WWW_Authenticate=f'Bearer resource_metadata="{metadata}"')
+        results = {
+            "initialize": {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "guarded", "version": "1"}},
+            "tools/list": {"tools": [{"name": "whoami", "inputSchema": {"type": "object"}}]},
+            "tools/call": {"content": [{"type": "text", "text": "the owner"}]},
+        }
+        if "id" not in message:
+            return self.answer(202)
+        result = results.get(message["method"])
+        outcome = {"result": result} if result else {"error": {"code": -32601, "message": "unknown method"}}
+        self.answer(200, {"jsonrpc": "2.0", "id": message["id"], **outcome})
+
+
+if len(sys.argv) > 2:
+    lifetime[0] = int(sys.argv[2])
+server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+print(server.server_port, flush=True)
+server.serve_forever()

@@ -1,0 +1,79 @@
+//! Prompts of MCP servers as slash commands, and resources that a message attaches.
+
+use serde_json::{Value, json};
+
+use super::{home, session};
+use crate::harness::{Agent, notices};
+use crate::subagents::{children, define, says, task};
+
+/// The commands of servers in the last update: name, description, hint.
+fn announced(agent: &Agent, session: &str) -> Vec<[String; 3]> {
+    let updates = agent.updates(session);
+    let update = updates.iter().rfind(|update| update["sessionUpdate"] == "available_commands_update").unwrap();
+    let commands = update["availableCommands"].as_array().unwrap().iter();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let ours = commands.filter(|command| text(&command["name"]).starts_with("mcp__"));
+    ours.map(|command| [text(&command["name"]), text(&command["description"]), text(&command["input"]["hint"])]).collect()
+}
+
+#[tokio::test]
+async fn prompts_are_slash_commands() {
+    let home = home(&["prompts"]);
+    let steps = json!([
+        says("Greet Ada (very formal).", "one"),
+        says("Greet Bob (None).", "two"),
+        says("Greet Cy Z (short).", "three"),
+        says("User: Knock knock.\n\nAssistant: Who is there?\n\nUser: You.", "four"),
+        says("/mcp__docs__none Ada", "five"),
+    ]);
+    let (mut agent, id) = session(&home, steps).await;
+    // The first message starts the server.
+    for line in [
+        "/mcp__docs__greet Ada very formal",
+        "/mcp__docs__greet Bob",
+        "/mcp__docs__greet style=short Cy Z",
+        "/mcp__docs__talk",
+        "/mcp__docs__none Ada",
+    ] {
+        assert_eq!(agent.turn(&id, line).await.0, "end_turn", "{line}");
+    }
+    let greet = ["mcp__docs__greet", "docs: Greets.", "name [style]"].map(String::from);
+    assert_eq!(announced(&agent, &id), [greet, ["mcp__docs__talk", "docs: talk", ""].map(String::from)]);
+    let prompt = agent.prompt(&id, "/mcp__docs__greet").await;
+    let error = agent.answer(&prompt).await.unwrap_err().to_string();
+    assert!(error.contains("/mcp__docs__greet: the argument name is missing"), "{error}");
+    agent.finish().await;
+    // The user's message is stored as it was written.
+    let log = json!(home.log(&id).await).to_string();
+    assert!(log.contains("\"/mcp__docs__greet Ada very formal\"") && log.contains("Greet Ada (very formal)."), "{log}");
+}
+
+#[tokio::test]
+async fn messages_attach_resources() {
+    let home = home(&["resources"]);
+    let steps = json!([says("text of test://one", "one"), says("See @docs:test://missing and @other:x.", "two")]);
+    let (mut agent, id) = session(&home, steps).await;
+    let (stop, updates) = agent.turn(&id, "What is in @docs:test://one?").await;
+    assert_eq!((stop.as_str(), notices(&updates)), ("end_turn", vec![]));
+    let (stop, updates) = agent.turn(&id, "See @docs:test://missing and @other:x.").await;
+    let expected = "The resource test://missing of the MCP server docs was not attached";
+    assert_eq!((stop.as_str(), notices(&updates)), ("end_turn", vec![expected]));
+    agent.finish().await;
+}
+
+/// The prompt of a subagent is written by a model.
+#[tokio::test]
+async fn prompts_of_subagents_use_no_server() {
+    let home = home(&["prompts", "resources"]);
+    define(&home, "worker", "", json!([{"text": "done"}, {"text": "done"}]));
+    let calls = [task("worker", "/mcp__docs__greet Ada"), task("worker", "Read @docs:test://one")];
+    let (mut agent, id) = session(&home, json!([{ "tool_calls": calls }, says("done", "ok")])).await;
+    assert_eq!(agent.turn(&id, "go").await.0, "end_turn");
+    let children = children(&mut agent, &id).await;
+    agent.finish().await;
+    assert_eq!(children.len(), 2);
+    for child in children {
+        let log = json!(home.log(&child).await).to_string();
+        assert!(!log.contains("Greet Ada (") && !log.contains("text of test://one"), "{log}");
+    }
+}

@@ -1,0 +1,189 @@
+"""A small MCP server on standard input and output. Its arguments (NAME or NAME=VALUE) say what else it does."""
+
+import base64
+import json
+import os
+import sys
+import time
+
+modes = dict(argument.partition("=")[::2] for argument in sys.argv[1:])
+grown = []
+client = {}
+
+
+def send(body):
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **body}) + "\n")
+    sys.stdout.flush()
+
+
+def log(line):
+    if "log" in modes:
+        with open(modes["log"], "a") as file:
+            file.write(line + "\n")
+
+
+def tool(name, description="", /, **properties):
+    schema = {"type": "object", "properties": properties}
+    annotations = {"readOnlyHint": True}
+    return {"name": name, "description": description, "inputSchema": schema, "annotations": annotations}
+
+
+def tools():
+    text = {"type": "string"}
+    found = [
+        tool("echo", "Returns the text.", text=text),
+        tool("add", "Adds two numbers.", a={"type": "number"}, b={"type": "number"}),
+        tool("image", "Returns a picture."),
+        tool("fail", "Fails."),
+        tool("big", "Returns much text.", bytes={"type": "integer"}),
+        tool("progress", "Reports progress."),
+        tool("hang", "Does not answer."),
+        tool("die", "Ends the server."),
+        tool("grow", "Adds a tool."),
+        tool("roots", "Returns the client's roots."),
+        tool("environment", "Returns an environment variable.", name=text),
+    ]
+    if "asks" in modes:
+        found.append(tool("ask", "Asks the user.", message=text, schema={"type": "object"}))
+        found.append(tool("sample", "Asks the model.", messages={"type": "array"}, maxTokens={"type": "integer"}))
+        found.append(tool("client", "Returns the client's capabilities."))
+    names = [name for name in modes.get("names", "").split(",") if name]
+    many = ["tool_%03d" % number for number in range(int(modes.get("many", "0")))]
+    wide = {"type": "string", "enum": ["x" * 100] * int(modes.get("wide", "0"))}
+    found += [tool(name, "Number of a long list of tools. " * 20, value=wide) for name in names + many]
+    return found + [tool(name, "New.") for name in grown]
+
+
+def result(identity, *content, **more):
+    send({"id": identity, "result": {"content": list(content), **more}})
+
+
+def text(value):
+    return {"type": "text", "text": value}
+
+
+def request(method, params):
+    """Sends a request to the client and returns its answer."""
+    send({"id": method, "method": method, "params": params})
+    while True:
+        message = json.loads(sys.stdin.readline())
+        if message.get("id") == method and "method" not in message:
+            return message.get("result") or message["error"]
+        answer(message)
+
+
+def call(identity, name, arguments, token):
+    if name == "echo":
+        result(identity, text(arguments.get("text", "")))
+    elif name == "add":
+        result(identity, structuredContent={"sum": arguments["a"] + arguments["b"]})
+    elif name == "image":
+        data = base64.b64encode(arguments.get("data", "\x89PNG\r\n\x1a\n").encode("latin-1")).decode()
+        data = arguments.get("base64", data)
+        result(identity, text("a picture"), {"type": "image", "data": data, "mimeType": "image/png"})
+    elif name == "fail":
+        if "refuse" in arguments:
+            return send({"id": identity, "error": {"code": 1, "message": "x" * arguments["refuse"]}})
+        result(identity, text("it is broken"), isError=True)
+    elif name == "big":
+        value = "x" * arguments["bytes"]
+        if "structured" in arguments:
+            return result(identity, text("short"), structuredContent={"value": value})
+        result(identity, *[text("first\n" + value + "\nlast\n")] * arguments.get("parts", 1))
+    elif name == "progress":
+        for number in (1, 2, 3):
+            report = {"progressToken": token, "progress": number, "total": 3, "message": "part %d" % number}
+            send({"method": "notifications/progress", "params": report})
+        # The client must have shown the last report before the result.
+        time.sleep(0.1)
+        result(identity, text("done"))
+    elif name == "hang":
+        pass
+    elif name == "die":
+        log("dies")
+        os._exit(3)
+    elif name == "grow":
+        grown.append(arguments.get("name", "grown"))
+        send({"method": "notifications/tools/list_changed"})
+        # The client must have listed the tools before the result.
+        answer(json.loads(sys.stdin.readline()))
+        result(identity, text("grown"))
+    elif name == "ask":
+        params = {"message": arguments["message"], "requestedSchema": arguments["schema"]}
+        result(identity, text(json.dumps(request("elicitation/create", params))))
+    elif name == "sample":
+        messages = [{"role": role, "content": text(said)} for role, said in arguments["messages"]]
+        params = {"messages": messages, "maxTokens": arguments.get("maxTokens", 100), "systemPrompt": "You sample."}
+        result(identity, text(json.dumps(request("sampling/createMessage", params))))
+    elif name == "client":
+        result(identity, text(json.dumps(client)))
+    elif name == "roots":
+        roots = request("roots/list", {})["roots"]
+        result(identity, text(json.dumps([root["uri"] for root in roots])))
+    elif name == "environment":
+        result(identity, text(os.environ.get(arguments["name"], "none")))
+    else:
+        result(identity, text("called " + name))
+
+
+def initialize(identity, params):
+    client.update(params["capabilities"])
+    if "hang" in modes:
+        return
+    if "exit" in modes:
+        sys.stderr.write("cannot start\n")
+        sys.exit(4)
+    while "wait" in modes and not os.path.exists(modes["wait"]):
+        time.sleep(0.01)
+    capabilities = {"tools": {"listChanged": True}}
+    if "resources" in modes:
+        capabilities["resources"] = {}
+    if "prompts" in modes:
+        capabilities["prompts"] = {}
+    version = params["protocolVersion"]
+    server = {"name": "test", "version": "1.2.3"}
+    send({"id": identity, "result": {"protocolVersion": version, "capabilities": capabilities, "serverInfo": server}})
+
+
+def answer(message):
+    method, identity, params = message.get("method"), message.get("id"), message.get("params") or {}
+    log(method or "answer")
+    if method == "initialize":
+        initialize(identity, params)
+    elif method == "tools/list":
+        send({"id": identity, "result": {"tools": tools()}})
+        if "restless" in modes:
+            send({"method": "notifications/tools/list_changed"})
+    elif method == "tools/call":
+        call(identity, params["name"], params.get("arguments") or {}, params.get("_meta", {}).get("progressToken"))
+    elif method == "resources/list":
+        resource = {"uri": "test://one", "name": "one", "description": "The first" + " of many" * 50}
+        send({"id": identity, "result": {"resources": [resource] * int(modes["resources"] or "1")}})
+    elif method == "prompts/list":
+        names = [{"name": "name", "required": True}, {"name": "style"}]
+        prompts = [{"name": "greet", "description": "Greets.", "arguments": names}, {"name": "talk"}]
+        send({"id": identity, "result": {"prompts": prompts}})
+    elif method == "prompts/get":
+        given = params.get("arguments") or {}
+        said = [("user", "Greet %s (%s)." % (given.get("name"), given.get("style")))]
+        if params["name"] == "talk":
+            said = [("user", "Knock knock."), ("assistant", "Who is there?"), ("user", "You.")]
+        messages = [{"role": role, "content": text(line)} for role, line in said]
+        send({"id": identity, "result": {"messages": messages}})
+    elif method == "resources/read" and params["uri"].endswith("missing"):
+        send({"id": identity, "error": {"code": -32002, "message": "no such resource"}})
+    elif method == "resources/read":
+        send({"id": identity, "result": {"contents": [{"uri": params["uri"], "text": "text of " + params["uri"]}]}})
+    elif identity is not None and method:
+        send({"id": identity, "error": {"code": -32601, "message": "no method " + method}})
+
+
+log("started %d" % os.getpid())
+if "garbage" in modes:
+    for _ in range(1000):
+        print("this is {not json")
+        print('{"jsonrpc": "2.0", "id": null}')
+        print('{"json": ["of", "another", "kind"]}')
+    sys.stdout.flush()
+for line in sys.stdin:
+    answer(json.loads(line))

@@ -1,0 +1,5 @@
+//! The project's checks: the tool `verify`, the checks at the end of a turn, and `require_clean`.
+
+mod clean;
+mod policy;
+mod tool;

@@ -1,0 +1,226 @@
+//! The checks at the end of a turn that changed files.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Home, Reply, bash, tool};
+
+/// A check that passes once `a.txt` contains `good`.
+const CHECK: &str = "grep -q good a.txt || { echo 'error: a.txt is not good'; exit 3; }";
+
+fn write(text: &str) -> Value {
+    json!({"tool_calls": [{"name": "write", "input": {"file_path": "a.txt", "content": text}}]})
+}
+
+fn say(text: &str) -> Value {
+    json!({ "text": text })
+}
+
+fn expect(text: &str, step: Value) -> Value {
+    let mut step = step;
+    step["expect"] = text.into();
+    step
+}
+
+/// A home whose work directory is trusted, with `a.txt`.
+async fn home(settings: &str) -> Home {
+    let home = Home::new();
+    home.put("a.txt", "old\n");
+    home.config(&format!("[verify]\ncommands = [{CHECK:?}]\n{settings}"));
+    assert_eq!(home.run(&["trust", "."], "").await.code, 0);
+    home
+}
+
+/// Runs a turn and returns its events.
+async fn turn(home: &Home, steps: Value, mode: &str) -> Vec<Value> {
+    let model = home.script(steps);
+    let ran = home.run(&["run", "--json", "--model", &model, "--mode", mode, "go"], "").await;
+    assert!([0, 4].contains(&ran.code), "{ran:?}");
+    ran.lines()
+}
+
+fn bodies<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    events.iter().map(|event| &event["body"]).filter(|body| body["type"] == kind).collect()
+}
+
+/// Round and result of each check.
+fn rounds(events: &[Value]) -> Vec<(u64, bool)> {
+    let started: Vec<u64> = bodies(events, "verify.started").iter().map(|body| body["round"].as_u64().unwrap()).collect();
+    let completed = bodies(events, "verify.completed");
+    let completed: Vec<(u64, bool)> =
+        completed.iter().map(|body| (body["round"].as_u64().unwrap(), body["passed"].as_bool().unwrap())).collect();
+    assert_eq!(started, completed.iter().map(|(round, _)| *round).collect::<Vec<_>>(), "{events:#?}");
+    completed
+}
+
+#[tokio::test]
+async fn checks_run_after_changes_and_failures_return_to_the_model() {
+    let fails = "a.txt is not good";
+    type Case<'a> = (&'a str, &'a str, Value, &'a [(u64, bool)]);
+    let cases: &[Case<'_>] = &[
+        ("good at once", "", json!([write("good\n"), say("done")]), &[(1, true)]),
+        (
+            "fixed after a failure",
+            "",
+            json!([write("bad\n"), say("done"), expect(fails, write("good\n")), say("fixed")]),
+            &[(1, false), (2, true)],
+        ),
+        (
+            "never fixed",
+            "max_rounds = 2\n",
+            json!([write("bad\n"), say("done"), expect(fails, say("again")), say("not asked")]),
+            &[(1, false), (2, false)],
+        ),
+        ("no change", "", json!([bash("cat a.txt"), say("done")]), &[]),
+        ("no call", "", json!([say("done")]), &[]),
+        ("a command that changes a file", "", json!([bash("echo good > a.txt"), say("done")]), &[(1, true)]),
+        ("a command that creates a file", "", json!([bash("echo good > a.txt"), say("done")]), &[(1, true)]),
+        ("turned off", "auto = false\n", json!([write("bad\n"), say("done")]), &[]),
+        ("no rounds", "max_rounds = 0\n", json!([write("bad\n"), say("done")]), &[]),
+    ];
+    for (name, settings, steps, expected) in cases {
+        let home = home(settings).await;
+        let events = turn(&home, steps.clone(), "auto").await;
+        assert_eq!(rounds(&events), *expected, "{name}: {events:#?}");
+        let checks: Vec<_> = bodies(&events, "tool.started").into_iter().filter(|body| body["name"] == "verify").collect();
+        assert!(checks.len() == expected.len() && checks.iter().all(|body| body["automatic"] == true), "{name}: {checks:#?}");
+        let notices = bodies(&events, "notice").into_iter().filter(|body| body["code"] == "verify").count();
+        assert_eq!(notices, expected.iter().filter(|(_, passed)| !passed).count(), "{name}: {events:#?}");
+        assert_eq!(bodies(&events, "turn.completed").len(), 1, "{name}: {events:#?}");
+    }
+}
+
+#[tokio::test]
+async fn last_failure_is_known_to_the_next_turn() {
+    let home = home("max_rounds = 1\n").await;
+    turn(&home, json!([write("bad\n"), say("done")]), "auto").await;
+    let model = home.script(json!([expect("a.txt is not good", say("known"))]));
+    let ran = home.run(&["run", "--model", &model, "--continue", "and?"], "").await;
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "known\n"), "{ran:?}");
+}
+
+#[tokio::test]
+async fn untrusted_directory_and_mode_plan_run_no_checks() {
+    let home = Home::new();
+    home.put("a.txt", "old\n");
+    home.put(".nuncio/config.toml", "[verify]\ncommands = [\"touch ran\"]\n");
+    let events = turn(&home, json!([write("bad\n"), say("done")]), "auto").await;
+    assert_eq!((rounds(&events), home.get("ran")), (vec![], None));
+    home.config("[verify]\ncommands = [\"touch ran\"]\n");
+    let events = turn(&home, json!([write("bad\n"), say("done")]), "auto").await;
+    assert_eq!((rounds(&events), home.get("ran")), (vec![], None));
+    assert_eq!(home.run(&["trust", "."], "").await.code, 0);
+    let events = turn(&home, json!([write("bad\n"), say("done")]), "plan").await;
+    assert_eq!((rounds(&events), home.get("ran")), (vec![], None));
+    let events = turn(&home, json!([write("bad\n"), say("done")]), "accept-edits").await;
+    assert_eq!((rounds(&events), home.get("ran").as_deref()), (vec![(1, true)], Some("")));
+}
+
+/// Configured commands run without a question, but rules that deny them apply.
+#[tokio::test]
+async fn deny_rule_prevents_checks() {
+    let home = home("[permissions]\nrules = [{ pattern = \"grep *\", policy = \"deny\" }]\n").await;
+    let events = turn(&home, json!([write("bad\n"), say("done"), say("not asked")]), "accept-edits").await;
+    assert_eq!(rounds(&events), [(1, false)]);
+    let error = &bodies(&events, "verify.completed")[0]["error"];
+    assert!(error.as_str().unwrap().contains("denied"), "{error}");
+    assert_eq!(bodies(&events, "step.started").len(), 2, "{events:#?}");
+    assert_eq!(bodies(&events, "notice").len(), 1, "{events:#?}");
+}
+
+#[tokio::test]
+async fn checks_run_in_the_sandbox() {
+    let home = home("").await;
+    home.put("../outside", "kept\n");
+    let outside = home.work().join("../outside").canonicalize().unwrap();
+    home.config(&format!("[verify]\ncommands = [\"echo lost > {}; touch inside\"]\n", outside.display()));
+    let events = turn(&home, json!([write("x\n"), say("done")]), "accept-edits").await;
+    assert_eq!(rounds(&events), [(1, true)], "{events:#?}");
+    assert_eq!((home.get("../outside").as_deref(), home.get("inside").as_deref()), (Some("kept\n"), Some("")));
+}
+
+/// Without a sandbox, files that the model wrote would run with all rights of the user.
+#[tokio::test]
+async fn checks_without_a_sandbox_need_the_permission_of_a_command() {
+    let cases = [
+        ("accept-edits", Reply::Pick("reject_once"), 1, None),
+        ("accept-edits", Reply::Pick("allow_once"), 1, Some("")),
+        ("auto", Reply::Never, 0, Some("")),
+    ];
+    for (mode, reply, questions, ran) in cases {
+        let home = home("").await;
+        home.config("[verify]\ncommands = [\"touch ran\"]\n[sandbox]\nmode = \"off\"\n");
+        let (mut agent, session) = home.session(json!([write("x\n"), say("done")]), &["--mode", mode]).await;
+        agent.otherwise = reply;
+        assert_eq!(agent.turn(&session, "go").await.0, "end_turn");
+        let asked = agent.frames.iter().filter(|frame| frame["method"] == "session/request_permission").count();
+        assert_eq!((asked, home.get("ran").as_deref()), (questions, ran), "{mode}");
+        agent.finish().await;
+    }
+}
+
+#[tokio::test]
+async fn checks_are_shown_to_editors_and_kept_in_history() {
+    let home = home("").await;
+    let (mut agent, session) = home.session(json!([write("good\n"), say("done"), say("more")]), &["--mode", "auto"]).await;
+    let (stop, updates) = agent.turn(&session, "go").await;
+    assert_eq!(stop, "end_turn");
+    let call = tool(&updates, 1);
+    assert_eq!((&call["kind"], &call["status"]), (&json!("execute"), &json!("completed")), "{call}");
+    assert!(call["title"].as_str().unwrap().starts_with("Verify: grep -q good"), "{call}");
+    assert_eq!(call["rawOutput"]["passed"], true, "{call}");
+    let replayed = agent.load(&home, &session).await;
+    assert_eq!(tool(&replayed, 1)["rawOutput"]["passed"], true);
+    agent.turn(&session, "more").await;
+    agent.finish().await;
+    // The model did not make the call, so its messages do not contain it.
+    let mut history = nuncio::context::history::History::default();
+    for event in home.log(&session).await {
+        history.on(&serde_json::from_value(event).unwrap());
+    }
+    let messages = format!("{:?}", history.messages());
+    assert!(messages.contains("\"write\"") && !messages.contains("\"verify\""), "{messages}");
+}
+
+#[tokio::test]
+async fn cancel_ends_running_checks() {
+    let home = home("").await;
+    home.config("[verify]\ncommands = [\"touch begun; sleep 300\"]\n");
+    let (mut agent, session) = home.session(json!([write("x\n"), say("done")]), &["--mode", "auto"]).await;
+    let id = agent.prompt(&session, "go").await;
+    home.appears("begun").await;
+    agent.notify("session/cancel", json!({"sessionId": session})).await;
+    assert_eq!(agent.answer(&id).await.unwrap()["stopReason"], "cancelled");
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn killed_process_leaves_a_closed_check() {
+    let home = home("").await;
+    home.config("[verify]\ncommands = [\"touch begun; sleep 300\"]\n");
+    let (mut agent, session) = home.session(json!([write("x\n"), say("done")]), &["--mode", "auto"]).await;
+    agent.prompt(&session, "go").await;
+    home.appears("begun").await;
+    agent.kill().await;
+    let model = home.script(json!([say("goes on")]));
+    let ran = home.run(&["run", "--model", &model, "--continue", "and?"], "").await;
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "goes on\n"), "{ran:?}");
+    let log = home.log(&session).await;
+    assert_eq!(bodies(&log, "tool.started").len(), bodies(&log, "tool.completed").len(), "{log:#?}");
+}
+
+/// The selection of the session's tools does not apply to the checks, also if a hook changes them.
+#[tokio::test]
+async fn hook_changes_the_checks_of_a_session_without_the_tool() {
+    let home = home("").await;
+    let script = r#"echo '{"input":{"commands":["touch by-hook"]}}'"#;
+    let hook =
+        format!("[[hooks]]\nevent = \"tool.execute.before\"\nmatch = \"verify\"\ncommand = [\"sh\", \"-c\", '''{script}''']\n");
+    home.config(&format!("{}{hook}", home.config_text()));
+    let (mut agent, session) = home.session(json!([write("bad\n"), say("done")]), &["--mode", "auto"]).await;
+    agent.call("_nuncio/session/configure", json!({"sessionId": session, "tools": ["write"]})).await;
+    agent.turn(&session, "go").await;
+    agent.finish().await;
+    let log = home.log(&session).await;
+    assert_eq!(bodies(&log, "hook.completed")[0]["outcome"], "changed", "{log:#?}");
+    assert!(home.get("by-hook").is_some(), "{log:#?}");
+}
