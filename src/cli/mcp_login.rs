@@ -20,12 +20,12 @@ pub(super) async fn login(app: &App, name: &str) -> Result<u8> {
     if own || server.bearer_token_env.is_some() || server.bearer_token_command.is_some() {
         return Err(Error::invalid_params(format!("MCP server {name} has a token in the settings, which replaces the sign-in")));
     }
-    let failed = |why: String| Error::new(Kind::Unauthenticated, format!("signing in to {name} failed: {why}"));
+    let failed = |kind| move |why: String| Error::new(kind, format!("signing in to {name} failed: {why}"));
     let oauth = server.oauth.clone().unwrap_or_default();
-    let client = oauth_client(&server, &app.services).map_err(failed)?;
+    let client = oauth_client(&server, &app.services).map_err(failed(Kind::Internal))?;
     let request = LoginRequest { url, client, scopes: oauth.scopes, port: oauth.port.unwrap_or(0) };
     let tokens = McpTokens::new(&app.services.places.mcp_tokens());
-    let login = McpLogin::start(request, &app.services.models.clients, &tokens).await.map_err(failed)?;
+    let login = McpLogin::start(request, &app.services.models.clients, &tokens).await.map_err(failed(Kind::Internal))?;
     let address = output_line(login.address());
     print(format!(
         "To sign in to {name}, open this address in a browser:\n\n{address}\n\n\
@@ -42,7 +42,7 @@ pub(super) async fn login(app: &App, name: &str) -> Result<u8> {
     });
     let finished = login.finish(pasted).await;
     reading.abort();
-    finished.map_err(failed)?;
+    finished.map_err(failed(Kind::Unauthenticated))?;
     print(format!("signed in to {name}; to test it: nuncio mcp check {name}\n")).map(|()| 0)
 }
 

@@ -1,5 +1,5 @@
 //! Items of a session that have not ended: a model request, messages, tool calls, permission
-//! requests.
+//! requests, checks.
 
 use serde_json::Value;
 
@@ -103,6 +103,23 @@ impl OpenTool {
             bodies.push(Body::Notice { severity, title, description, code, note: None });
         }
         bodies
+    }
+}
+
+/// A run of the project's checks that has not ended.
+#[derive(Clone, Debug)]
+pub struct OpenCheck {
+    pub tool_call_id: ToolCallId,
+    /// The number of the run in its turn.
+    pub round: u32,
+}
+
+impl OpenCheck {
+    /// The event that ends the run after the process that ran it died.
+    pub(super) fn interrupted(&self) -> Body {
+        let OpenCheck { tool_call_id, round } = self.clone();
+        let error = Some("interrupted: the process that ran the checks has ended".to_owned());
+        Body::VerifyCompleted { tool_call_id, round, passed: false, commands: Vec::new(), error }
     }
 }
 

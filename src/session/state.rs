@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::budget::BudgetState;
 use super::message::{IncomingMessage, QueuedMessage};
-use super::open_items::{OpenMessage, OpenPermission, OpenStep, OpenTool};
+use super::open_items::{OpenCheck, OpenMessage, OpenPermission, OpenStep, OpenTool};
 use super::queued_messages::QueuedMessages;
 use super::turns::TurnRecords;
 use crate::config::Rule;
@@ -61,6 +61,8 @@ pub struct SessionState {
     /// Tool calls without a result.
     pub open_tools: Vec<OpenTool>,
     pub open_permissions: Vec<OpenPermission>,
+    /// The running checks of the turn.
+    pub open_check: Option<OpenCheck>,
     /// The running subagents of the session.
     pub open_children: Vec<ChildLabel>,
     /// The permission requests that were resolved last, newest first.
@@ -128,6 +130,10 @@ impl SessionState {
                 self.context_tokens = context_tokens.unwrap_or(self.context_tokens);
             }
             Body::ContextPruned { .. } => {}
+            Body::VerifyStarted { tool_call_id, round, .. } => {
+                self.open_check = Some(OpenCheck { tool_call_id: tool_call_id.clone(), round: *round });
+            }
+            Body::VerifyCompleted { .. } => self.open_check = None,
             Body::ChildStarted { child, .. } => self.open_children.push(child.clone()),
             Body::ChildCompleted { child, .. } => {
                 self.open_children.retain(|open| open.child_session_id != child.child_session_id);
@@ -136,8 +142,6 @@ impl SessionState {
             Body::SessionClosed {}
             | Body::PermissionResolved { permission_id: None, .. }
             | Body::HookCompleted { .. }
-            | Body::VerifyStarted { .. }
-            | Body::VerifyCompleted { .. }
             | Body::MessagesReplaced { .. }
             | Body::Notice { .. }
             | Body::Unknown(_) => {}
@@ -234,7 +238,7 @@ impl SessionState {
     }
 
     /// Returns the events that end all open messages, permission requests, subagents and tool
-    /// calls, the model request and the turn, in this order. They are appended after the session's
+    /// calls, the checks, the model request and the turn, in this order. They are appended after the session's
     /// owner died or the agent panicked.
     pub(crate) fn closing(&self) -> Vec<Body> {
         let mut bodies = Vec::new();
@@ -264,6 +268,7 @@ impl SessionState {
             bodies.push(Body::ChildCompleted { child: child.clone(), end });
         }
         bodies.extend(self.open_tools.iter().flat_map(OpenTool::interrupted));
+        bodies.extend(self.open_check.iter().map(OpenCheck::interrupted));
         if let Some(OpenStep { step, model, usage, cost }) = self.open_step.clone() {
             bodies.push(Body::StepCompleted {
                 step,

@@ -136,6 +136,7 @@ fn assert_closed(log: &[Value]) {
         ("permission.requested", "permission.resolved", "permissionId"),
         ("child.started", "child.completed", "childSessionId"),
         ("step.started", "step.completed", "step"),
+        ("verify.started", "verify.completed", "toolCallId"),
     ];
     for (start, end, field) in pairs {
         assert_eq!(ids(start, field), ids(end, field), "{start} and {end}: {log:#?}");

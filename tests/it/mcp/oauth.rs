@@ -110,8 +110,11 @@ async fn login_stores_tokens_that_calls_use_until_logout() {
     let finished = calls(&home, &[call("mcp__docs__whoami", json!({}))]).await;
     assert_eq!(text(&finished[0]), "the owner");
     assert_eq!(guarded.log(), ["authorization_code ok"]);
-    let file = std::fs::read_dir(home.data().join("mcp-tokens")).unwrap().next().unwrap().unwrap();
-    assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    // The tokens, and the file that processes lock.
+    let files: Vec<_> = std::fs::read_dir(home.data().join("mcp-tokens")).unwrap().map(Result::unwrap).collect();
+    let tokens: Vec<_> = files.iter().filter(|file| file.path().extension().is_none_or(|extension| extension != "lock")).collect();
+    assert_eq!(tokens.len(), 1, "{files:?}");
+    assert_eq!(tokens[0].metadata().unwrap().permissions().mode() & 0o777, 0o600);
     let ran = home.run(&["mcp", "logout", "docs"], "").await;
     assert_eq!((ran.code, ran.stdout.as_str()), (0, "removed the tokens of docs\n"));
     assert!(check(&home).await.1.contains(REQUIRED));
@@ -189,15 +192,15 @@ async fn wrong_uses_are_errors() {
     let home = Home::new();
     home.env("KEY", "k");
     let cases = [
-        ("[mcp.docs]\ncommand = [\"x\"]\n", "is a program, not a URL"),
-        ("[mcp.docs]\nurl = \"http://127.0.0.1:9/mcp\"\nbearer_token_env = \"KEY\"\n", "has a token in the settings"),
-        ("[mcp.docs]\nurl = \"http://127.0.0.1:9/mcp\"\n", "signing in to docs failed: "),
-        ("[mcp.other]\nurl = \"http://127.0.0.1:9/mcp\"\n", "MCP server \"docs\" is unknown"),
-        ("[mcp.docs]\ncommand = [\"x\"]\n[mcp.docs.oauth]\nport = 1\n", "oauth: only for servers with a url"),
+        ("[mcp.docs]\ncommand = [\"x\"]\n", 2, "is a program, not a URL"),
+        ("[mcp.docs]\nurl = \"http://127.0.0.1:9/mcp\"\nbearer_token_env = \"KEY\"\n", 2, "has a token in the settings"),
+        ("[mcp.docs]\nurl = \"http://127.0.0.1:9/mcp\"\n", 1, "signing in to docs failed: "),
+        ("[mcp.other]\nurl = \"http://127.0.0.1:9/mcp\"\n", 2, "MCP server \"docs\" is unknown"),
+        ("[mcp.docs]\ncommand = [\"x\"]\n[mcp.docs.oauth]\nport = 1\n", 2, "oauth: only for servers with a url"),
     ];
-    for (settings, error) in cases {
+    for (settings, code, error) in cases {
         home.config(settings);
         let ran = home.run(&["mcp", "login", "docs"], "").await;
-        assert!(ran.code != 0 && ran.stderr.contains(error), "{settings}: {ran:?}");
+        assert!(ran.code == code && ran.stderr.contains(error), "{settings}: {ran:?}");
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::refused;
-use crate::harness::{Agent, Home, Reply};
+use crate::harness::{Agent, Home, Reply, bounded};
 
 /// A step with a call that requires permission.
 fn asks() -> Value {
@@ -256,7 +256,15 @@ async fn message_and_cancel_keep_their_order() {
     let id = agent.prompt(&session, "again").await;
     agent.notify("session/cancel", json!({"sessionId": session})).await;
     let _ = agent.answer(&id).await;
-    assert_eq!(turns(&mut agent, &session).await[0]["status"], "cancelled");
+    let status = bounded("the end of the turn", async {
+        loop {
+            let status = turns(&mut agent, &session).await[0]["status"].clone();
+            if status != "running" {
+                return status;
+            }
+        }
+    });
+    assert_eq!(status.await, "cancelled");
     agent.finish().await;
 }
 
