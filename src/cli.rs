@@ -38,6 +38,7 @@ mod traces;
 #[cfg(not(feature = "telemetry"))]
 #[path = "cli/traces_disabled.rs"]
 mod traces;
+mod trust;
 mod workspace_flags;
 mod workspaces;
 
@@ -126,7 +127,7 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
         CliCommand::Sessions { command } => on_runtime(async { sessions::run(app::build(bootstrap)?, command, colours).await }),
         CliCommand::Workspaces { command } => on_runtime(async { workspaces::run(app::build(bootstrap)?, command).await }),
         CliCommand::Config { command } => inspect::config(&bootstrap, command),
-        CliCommand::Trust { dir } => inspect::trust(&bootstrap, &dir),
+        CliCommand::Trust { dir, command } => trust::run(&bootstrap, &dir, command),
         CliCommand::Doctor => on_runtime(inspect::doctor(bootstrap)),
         CliCommand::Schema { .. } | CliCommand::Demo { .. } => unreachable!("handled above"),
     }

@@ -160,11 +160,14 @@ pub(super) enum CliCommand {
         #[command(subcommand)]
         command: McpCommand,
     },
-    /// Trust a directory: apply all of its .nuncio/config.toml
+    /// Trust a directory: apply all of its .nuncio/config.toml; list and remove trusted directories
+    #[command(args_conflicts_with_subcommands = true)]
     Trust {
-        /// Directory to trust
+        /// Directory to trust; one that is called list or remove: ./list, ./remove
         #[arg(default_value = ".")]
         dir: PathBuf,
+        #[command(subcommand)]
+        command: Option<TrustCommand>,
     },
     /// Check the settings, the store, the shell and, with one short request, the model
     Doctor,
@@ -330,6 +333,18 @@ pub(super) enum SessionsCommand {
         /// Session ids
         #[arg(required = true)]
         ids: Vec<String>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum TrustCommand {
+    /// List the trusted directories, and which of them changed since
+    List,
+    /// Revoke the trust of a directory
+    Remove {
+        /// Directory that is trusted
+        #[arg(default_value = ".")]
+        dir: PathBuf,
     },
 }
 

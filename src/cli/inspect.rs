@@ -1,6 +1,5 @@
-//! `nuncio config`, `nuncio trust` and `nuncio doctor`.
+//! `nuncio config` and `nuncio doctor`.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::StreamExt;
@@ -8,7 +7,7 @@ use futures_util::StreamExt;
 use super::flags::ConfigCommand;
 use super::output::print;
 use crate::app::{self, Bootstrap};
-use crate::config::{Loaded, Trust, load_project, mask_urls};
+use crate::config::{Loaded, load_project, mask_urls};
 use crate::content::Part;
 use crate::error::{Error, Result};
 use crate::limits;
@@ -46,16 +45,6 @@ pub(crate) fn config(bootstrap: &Bootstrap, command: Option<ConfigCommand>) -> R
             }
         }
     }
-    Ok(0)
-}
-
-/// Runs `nuncio trust`.
-pub(crate) fn trust(bootstrap: &Bootstrap, dir: &Path) -> Result<u8> {
-    let trusted = Trust::add(&bootstrap.places, &bootstrap.cwd.join(dir))?;
-    print(format!(
-        "{} is trusted: its .nuncio/config.toml applies in full until the file changes, and language servers and hosted agents may run\n",
-        trusted.display()
-    ))?;
     Ok(0)
 }
 

@@ -87,6 +87,11 @@ impl Trust {
     /// programs that no setting names run code in `directory`. A worktree of nuncio counts as a
     /// directory at the place of its repository.
     pub(crate) fn covers(&self, directory: &Path) -> bool {
+        self.covering(directory).is_some()
+    }
+
+    /// The trusted directory that covers `directory`.
+    pub(crate) fn covering(&self, directory: &Path) -> Option<PathBuf> {
         let directory = canonical(directory);
         let above = directory.ancestors().map(|above| (above.to_owned(), above.to_owned()));
         let mut pairs: Vec<(PathBuf, PathBuf)> = above.collect();
@@ -98,10 +103,30 @@ impl Trust {
             }));
         }
         pairs.retain(|(recorded, _)| self.digests.contains_key(recorded));
-        pairs.iter().any(|(recorded, actual)| match read_small(&project_file(actual)) {
-            Ok(content) => self.compared(recorded, actual, Some(&content)) == Trusted::Yes,
-            Err(error) => error.kind() == std::io::ErrorKind::NotFound && self.compared(recorded, actual, None) == Trusted::Yes,
-        })
+        pairs.into_iter().find(|(recorded, actual)| self.current(recorded, actual) == Trusted::Yes).map(|(recorded, _)| recorded)
+    }
+
+    /// Compares the current settings of `directory` with the digest that is recorded for
+    /// `recorded`.
+    fn current(&self, recorded: &Path, directory: &Path) -> Trusted {
+        match read_small(&project_file(directory)) {
+            Ok(content) => self.compared(recorded, directory, Some(&content)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => self.compared(recorded, directory, None),
+            Err(_) => Trusted::Changed,
+        }
+    }
+
+    /// The directories of the list, with their status.
+    pub(crate) fn list(&self) -> impl Iterator<Item = (&Path, Trusted)> {
+        self.digests.keys().map(|directory| (directory.as_path(), self.current(directory, directory)))
+    }
+
+    /// Removes `directory` from the list. Returns its entry, or `None` if there was none.
+    pub(crate) fn remove(places: &DataPaths, directory: &Path) -> Result<Option<PathBuf>> {
+        let mut trust = Trust::load(places);
+        let Some((directory, _)) = trust.digests.remove_entry(&canonical(directory)) else { return Ok(None) };
+        trust.write(places)?;
+        Ok(Some(directory))
     }
 
     /// Trusts the current content of `directory` and writes the list. Returns the canonical

@@ -238,8 +238,8 @@ impl SessionState {
     }
 
     /// Returns the events that end all open messages, permission requests, subagents and tool
-    /// calls, the checks, the model request and the turn, in this order. They are appended after the session's
-    /// owner died or the agent panicked.
+    /// calls, the checks, the model request and the turn, in this order. They are appended after
+    /// the session's owner died or the agent panicked.
     pub(crate) fn closing(&self) -> Vec<Body> {
         let mut bodies = Vec::new();
         for open in &self.open_messages {

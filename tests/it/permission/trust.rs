@@ -157,6 +157,33 @@ async fn trust_of_a_directory_excludes_settings_in_subdirectories() {
 }
 
 #[tokio::test]
+async fn trust_is_listed_and_removed() {
+    let home = Home::new();
+    home.put("sub/.nuncio/config.toml", OPEN);
+    home.put("list/.nuncio/config.toml", OPEN);
+    let dir = |name: &str| std::fs::canonicalize(home.work().join(name)).unwrap().display().to_string();
+    let (work, sub, list) = (dir("."), dir("sub"), dir("list"));
+    for name in [".", "sub", "./list"] {
+        assert_eq!(home.run(&["trust", name], "").await.code, 0);
+    }
+    assert_eq!(home.run(&["trust", "list"], "").await.stdout, format!("{work}\n{list}\n{sub}\n"));
+    home.put("list/.nuncio/config.toml", "");
+    let changed = home.run(&["trust", "list"], "").await.stdout;
+    assert!(changed.contains(&format!("{list}  (not in effect: its settings have changed)\n")), "{changed}");
+    let removed = home.run(&["trust", "remove", "sub"], "").await;
+    let expected = format!("{sub} is no longer trusted\n{work} is trusted, so hosted agents may still run below it\n");
+    assert_eq!((removed.code, removed.stdout), (0, expected));
+    let check = home.run(&["config", "check", "--cwd", &sub], "").await;
+    assert!(check.stdout.contains("not used: sandbox.mode"), "{check:?}");
+    let again = home.run(&["trust", "remove", "sub"], "").await;
+    assert!(again.code == 2 && again.stderr.contains("not in the list of trusted directories"), "{again:?}");
+    // A directory that no longer exists can be removed, too.
+    std::fs::remove_dir_all(home.work().join("list")).unwrap();
+    assert_eq!(home.run(&["trust", "remove", "list"], "").await.code, 0);
+    assert_eq!(home.run(&["trust", "list"], "").await.stdout, format!("{work}\n"));
+}
+
+#[tokio::test]
 async fn directory_name_with_a_line_break_cannot_be_trusted() {
     let home = Home::new();
     let name = format!("x\n{}", home.work().display());

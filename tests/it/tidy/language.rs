@@ -2,8 +2,12 @@
 
 use super::source::{assert_none, package, sources};
 
-/// Documents that are checked.
-const DOCUMENTS: &[&str] = &["README.md", "docs/ARCHITECTURE.md", "docs/TOOLS.md", "docs/HOOKS.md"];
+/// README.md and all files in docs.
+fn documents() -> Vec<String> {
+    let files = std::fs::read_dir(package().join("docs")).unwrap();
+    let names = files.map(|file| format!("docs/{}", file.unwrap().file_name().to_str().unwrap()));
+    names.chain(["README.md".into()]).collect()
+}
 
 /// Longest line of a comment or a document, in characters. Rows of a Markdown table cannot be
 /// wrapped and may be longer, as may a line that consists of one link.
@@ -109,8 +113,8 @@ fn comments_stay_within_their_columns() {
 #[test]
 fn documents_use_plain_terms_and_stay_within_their_columns() {
     let mut findings = Vec::new();
-    for document in DOCUMENTS {
-        let text = std::fs::read_to_string(package().join(document)).unwrap();
+    for document in documents() {
+        let text = std::fs::read_to_string(package().join(&document)).unwrap();
         let mut fenced = false;
         for (index, line) in text.lines().enumerate() {
             fenced ^= line.starts_with("```");
