@@ -454,7 +454,7 @@ const CASES = {
     await page.waitForSelector("body.ready");
     await browser.go(page, id);
     await server.prompt(id);
-    await page.locator(".message.assistant.growing", { hasText: "word9 " }).waitFor();
+    await page.locator(".message.assistant", { hasText: "word9 " }).waitFor();
     const look = (hidden) =>
       page.evaluate((hidden) => {
         Object.defineProperty(document, "hidden", { configurable: true, get: () => hidden });
