@@ -22,6 +22,7 @@ mod opencode_catalog;
 mod opencode_events;
 mod opencode_server;
 mod opencode_stream;
+mod opencode_tree;
 mod opencode_turn;
 mod options;
 mod peer;

@@ -12,6 +12,8 @@ use super::conversation::{AgentFacts, ForeignTurn, HostedConversation, Opening};
 use super::events::TurnEvents;
 use super::opencode_catalog::Catalog;
 use super::opencode_server::{OpencodeServer, ServerLease, ServerStart};
+use super::opencode_tree::SessionTree;
+use super::private_file::PrivateFile;
 use super::process::{AgentProcess, lost, unavailable};
 use super::questions::OpenQuestions;
 use crate::config::{AGENT_SESSION_VARIABLE, AgentScope, McpServer, SESSION_VARIABLE};
@@ -45,6 +47,8 @@ pub(super) struct OpencodeState {
     pub last: String,
     /// Tokens of the context window of the last model.
     pub window: u64,
+    /// The session, and those of its subagents so far.
+    pub sessions: SessionTree,
 }
 
 /// The environment variables with the id of the session, for a server with one session.
@@ -84,6 +88,7 @@ pub(super) fn open(opening: Opening) -> BoxFuture<'static, Result<Arc<dyn Hosted
                 let attach = AttachFile::write(&opening.data, &session, &lease.server.address(), lease.server.password());
                 let attach = attach.inspect_err(|error| tracing::warn!(%error, "no terminal client can attach")).ok();
                 let catalog = Catalog::read(&lease.server).await;
+                let sessions = SessionTree::new(&session);
                 Ok(Arc::new(OpencodeConversation {
                     name: opening.name,
                     session,
@@ -92,7 +97,7 @@ pub(super) fn open(opening: Opening) -> BoxFuture<'static, Result<Arc<dyn Hosted
                     version,
                     unused_servers,
                     catalog,
-                    state: Mutex::new(OpencodeState { last, ..OpencodeState::default() }),
+                    state: Mutex::new(OpencodeState { last, sessions, ..OpencodeState::default() }),
                     _attach: attach,
                 }) as Arc<dyn HostedConversation>)
             }

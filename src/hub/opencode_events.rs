@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use super::events::{CallUpdate, TurnEvents};
 use super::opencode_calls::{call_update, kind, question};
 use super::opencode_stream::ServerState;
+use super::opencode_tree::SessionTree;
 use super::permission::AgentQuestion;
 use crate::content::{Cost, Part, Role, StopReason, Usage};
 use crate::event::{Body, Severity};
@@ -16,7 +17,8 @@ use crate::limits;
 
 /// The state of a turn in a session of OpenCode.
 pub(super) struct OpencodeTurn {
-    session: String,
+    /// The session, and those of its subagents.
+    pub sessions: SessionTree,
     /// The id of the last message before the turn. Ids of later messages are greater.
     after: String,
     /// The texts of the prompt that did not arrive yet; `None` is any text.
@@ -32,8 +34,6 @@ pub(super) struct OpencodeTurn {
     /// The assistant's messages of the turn.
     messages: BTreeMap<String, Message>,
     texts: HashMap<String, Text>,
-    /// The sessions of subagents.
-    children: HashSet<String>,
     /// Permission requests so far.
     asked: HashSet<String>,
     /// Permission requests that wait for the input of their call.
@@ -100,14 +100,14 @@ impl OpencodeTurn {
     /// `after` is the id of the last message before the turn, `own` has the texts of the prompt;
     /// `None` is any text.
     pub(super) fn new(
-        session: &str,
+        sessions: SessionTree,
         after: String,
         own: Vec<Option<String>>,
         name: &str,
         windows: HashMap<String, u64>,
     ) -> OpencodeTurn {
         OpencodeTurn {
-            session: session.into(),
+            sessions,
             last: after.clone(),
             after,
             own,
@@ -117,7 +117,6 @@ impl OpencodeTurn {
             windows,
             messages: BTreeMap::new(),
             texts: HashMap::new(),
-            children: HashSet::new(),
             asked: HashSet::new(),
             unclear: Vec::new(),
             idle: None,
@@ -132,13 +131,11 @@ impl OpencodeTurn {
         let properties = &event["properties"];
         let kind = event["type"].as_str().unwrap_or_default();
         let session = properties["sessionID"].as_str().or(properties["part"]["sessionID"].as_str());
-        if kind == "session.created" && properties["info"]["parentID"] == self.session.as_str() {
-            self.children.extend(properties["info"]["id"].as_str().map(String::from));
+        if ["session.created", "session.updated"].contains(&kind) {
+            self.sessions.add(&properties["info"]);
         }
-        let own = session == Some(self.session.as_str());
-        if !own && !session.is_some_and(|session| self.children.contains(session)) {
-            return None;
-        }
+        let session = session.filter(|session| self.sessions.contains(session))?;
+        let own = session == self.sessions.root();
         match kind {
             "permission.asked" => return self.permission(properties, events).await,
             "permission.replied" => {
@@ -172,12 +169,13 @@ impl OpencodeTurn {
                 asked.extend(self.part(part, true, true, events).await);
             }
         }
+        state.subagents.iter().for_each(|info| self.sessions.add(info));
         for (list, kind) in [(&state.permissions, "permission.asked"), (&state.questions, "question.asked")] {
             for properties in list.as_array().into_iter().flatten() {
                 asked.extend(Box::pin(self.on(&json!({ "type": kind, "properties": properties }), events)).await);
             }
         }
-        match &state.statuses[self.session.as_str()] {
+        match &state.statuses[self.sessions.root()] {
             Value::Null => self.set_idle(),
             status => self.status(status, events).await,
         }
@@ -315,6 +313,7 @@ impl OpencodeTurn {
                 None
             }
             "tool" => {
+                self.sessions.add_of_call(part);
                 let call = part["callID"].as_str()?;
                 // The calls of subagents matter if they need permission.
                 if (own && message.is_some()) || events.open_call(call).is_some() {

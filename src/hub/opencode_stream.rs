@@ -39,6 +39,8 @@ pub(super) enum ServerItem {
 pub(super) struct ServerState {
     pub statuses: Value,
     pub messages: Value,
+    /// The sessions of subagents, each after its parent.
+    pub subagents: Vec<Value>,
     pub permissions: Value,
     pub questions: Value,
 }

@@ -85,12 +85,29 @@ impl OpencodeConversation {
     async fn state(&self) -> Result<ServerState> {
         let server = self.server();
         let limit = limits::AGENT_MESSAGES_READ_MAX.to_string();
+        let statuses = server.get("/session/status", &[]).await?;
         Ok(ServerState {
-            statuses: server.get("/session/status", &[]).await?,
+            subagents: self.subagents(&statuses).await?,
+            statuses,
             permissions: server.get("/permission", &[]).await?,
             questions: server.get("/question", &[]).await?,
             messages: server.get(&self.path("/message"), &[("limit", &limit)]).await?,
         })
+    }
+
+    /// Reads the sessions of subagents: those below the session, and below subagents that work.
+    async fn subagents(&self, statuses: &Value) -> Result<Vec<Value>> {
+        let mut found: Vec<Value> = Vec::new();
+        let mut parents = vec![self.session.clone()];
+        while let Some(parent) = parents.pop() {
+            let mut below = self.server().get(&format!("/session/{parent}/children"), &[]).await?;
+            for info in below.as_array_mut().into_iter().flatten().map(Value::take) {
+                let Some(id) = info["id"].as_str().filter(|id| found.iter().all(|known| known["id"] != **id)) else { continue };
+                parents.extend(Some(id.to_owned()).filter(|id| !statuses[id].is_null()));
+                found.push(info);
+            }
+        }
+        Ok(found)
     }
 
     /// Answers a permission request.
@@ -121,10 +138,10 @@ impl OpencodeConversation {
             Some(request) => request.own.clone(),
             None => events.turn().prompt.iter().map(|part| Some(part.as_text())).collect(),
         };
-        let after = self.with(|state| state.last.clone());
-        let mut turn = OpencodeTurn::new(&self.session, after, own, &self.name, self.catalog.windows.clone());
+        let (sessions, after) = self.with(|state| (state.sessions.clone(), state.last.clone()));
+        let mut turn = OpencodeTurn::new(sessions, after, own, &self.name, self.catalog.windows.clone());
         let result = self.run_turn(request, &mut turn, events, questions).await;
-        self.with(|state| (state.last, state.window) = (turn.last.clone(), turn.window));
+        self.with(|state| (state.sessions, state.last, state.window) = (turn.sessions.clone(), turn.last.clone(), turn.window));
         result?;
         // A summary or a command of the other client may have no answer.
         match turn.outcome(events.active || events.turn().adopted) {

@@ -15,6 +15,7 @@ mod mcp;
 mod mcp_http;
 mod native;
 mod opencode;
+mod opencode_subagents;
 mod permissions;
 mod settings;
 mod status;

@@ -72,10 +72,10 @@ def cut():
 
 
 class Session:
-    def __init__(self, identifier, prompts, rules):
+    def __init__(self, identifier, prompts, rules, parent=None):
         self.id, self.prompts, self.rules = identifier, prompts, rules
         self.messages, self.busy, self.aborted = [], False, threading.Event()
-        self.later = None
+        self.later, self.child, self.parent = None, None, parent
 
     def emit(self, kind, **properties):
         emit(kind, sessionID=self.id, **properties)
@@ -163,6 +163,30 @@ class Session:
         self.say(message, f"[{answer['reply']}]")
         return True
 
+    def subagent(self, how, command):
+        """Runs a command in a session below this one. `how` is the way in which its client can learn of that session."""
+        if how == "resumed":
+            child = self.child
+        else:
+            child = self.child = Session(number("ses"), [], self.rules, None if how == "stranger" else self.id)
+            sessions[child.id] = child
+        if how in ("created", "nested", "updated"):
+            kind = "session.updated" if how == "updated" else "session.created"
+            child.emit(kind, info={"id": child.id, "parentID": self.id})
+        elif how == "task":
+            state = {"status": "running", "input": {"prompt": command}, "metadata": {"sessionId": child.id}}
+            message = self.message("assistant")
+            self.part(message, "tool", tool="task", callID=number("call"), state=state)
+            self.complete(message)
+        child.busy = True
+        if how == "nested":
+            child.subagent("created", command)
+        elif how == "stranger":
+            child.ask(number("call"), "bash", {"command": command})
+        else:
+            child.run(child.message("assistant"), command, hidden=how == "unseen")
+        child.busy = False
+
     def abort(self, message, part=None):
         error = {"name": "MessageAbortedError", "data": {"message": "Aborted"}}
         self.emit("session.error", error=error)
@@ -226,6 +250,9 @@ class Session:
             done = answer["reply"] != "reject"
             state = {"status": "completed", "output": "edited"} if done else {"status": "error", "error": "rejected"}
             self.update(part, state={"input": change, **state})
+        elif word == "subagent":
+            self.subagent(words[1], " ".join(words[2:]))
+            self.say(message, "done")
         elif word == "question":
             answered = queue.Queue()
             questions["que_1"] = answered
@@ -350,6 +377,9 @@ class Handler(BaseHTTPRequestHandler):
         session = self.session(path)
         if not session:
             return self.reply(404, {"name": "NotFoundError", "data": {"message": "Session not found"}})
+        if path.endswith("/children"):
+            below = [{"id": child.id, "parentID": child.parent} for child in sessions.values() if child.parent == session.id]
+            return self.reply(200, below)
         if path.endswith("/message"):
             with lock:
                 self.reply(200, session.messages[-int(query["limit"][0]):])

@@ -8,7 +8,7 @@ use crate::harness::{Agent, Home, Reply, gone, text, tool};
 pub const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/hub/opencode.py");
 
 /// A home with the test server as the agent `other`, and these settings of it.
-async fn home(flags: &[&str], settings: &str) -> Home {
+pub async fn home(flags: &[&str], settings: &str) -> Home {
     let command: Vec<&str> = ["python3", SERVER].into_iter().chain(flags.iter().copied()).collect();
     let home = Home::new();
     home.env("NUNCIO_TEST_VALUE", "a \"value\"");
@@ -20,7 +20,7 @@ async fn home(flags: &[&str], settings: &str) -> Home {
     home
 }
 
-async fn said(agent: &mut Agent, session: &str, prompt: &str) -> String {
+pub async fn said(agent: &mut Agent, session: &str, prompt: &str) -> String {
     let (_, updates) = agent.turn(session, prompt).await;
     text(&updates, "agent_message_chunk")
 }
@@ -272,7 +272,7 @@ async fn models_agents_and_commands_are_offered() {
 }
 
 /// Does what `words` say in the terminal client of OpenCode.
-async fn terminal_client(home: &Home, session: &str, words: &str) {
+pub async fn terminal_client(home: &Home, session: &str, words: &str) {
     let attach = home.run(&["agents", "attach", session], "").await;
     let line = format!("{} {words}", attach.stdout.trim());
     let ran = tokio::process::Command::new("sh").args(["-c", &line]).current_dir(home.work()).output().await.unwrap();
@@ -280,7 +280,7 @@ async fn terminal_client(home: &Home, session: &str, words: &str) {
 }
 
 /// Waits until the session has had `count` turns. Returns them.
-async fn turns(agent: &mut Agent, session: &str, count: usize) -> Vec<Value> {
+pub async fn turns(agent: &mut Agent, session: &str, count: usize) -> Vec<Value> {
     let wait = async {
         loop {
             let list =
