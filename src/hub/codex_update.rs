@@ -254,12 +254,19 @@ fn inner(line: &str) -> Option<String> {
 /// A call that changes files.
 fn changes(list: &Value, cwd: PathBuf) -> CallUpdate {
     let list: Vec<&Value> = list.as_array().into_iter().flatten().take(limits::AGENT_ITEMS_MAX).collect();
-    let paths: Vec<&str> = list.iter().filter_map(|change| change["path"].as_str()).collect();
+    // A file that is moved has two paths.
+    let both = |change: &&Value| -> Option<(String, Vec<String>)> {
+        let (path, target) = (change["path"].as_str()?, change["kind"]["move_path"].as_str());
+        let name = target.map_or_else(|| path.into(), |target| format!("{path} → {target}"));
+        Some((name, [path].into_iter().chain(target).map(String::from).collect()))
+    };
+    let (names, paths): (Vec<String>, Vec<Vec<String>>) = list.iter().filter_map(both).unzip();
+    let paths = paths.concat();
     let locations = paths.iter().map(|path| Location { path: cwd.join(path), line: None });
     let content: Vec<ToolContent> = list.iter().flat_map(|change| differences(change, &cwd)).collect();
     let title = match paths.is_empty() {
         true => "Edit files".into(),
-        false => format!("Edit {}", crate::content::listed(&paths, limits::AGENT_PATHS_SHOWN)),
+        false => format!("Edit {}", crate::content::listed(&names, limits::AGENT_PATHS_SHOWN)),
     };
     CallUpdate {
         title: Some(title),

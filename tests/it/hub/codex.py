@@ -117,6 +117,12 @@ def work(prompt, params):
         answer = ask("item/fileChange/requestApproval", 7, itemId="edit-1", reason=None)
         item("fileChange", "edit-1", "completed", changes=changes, status="completed" if answer["decision"] == "accept" else "declined")
         say(f"[{answer['decision']}]")
+    elif word == "move":
+        changes = [{"path": "a.txt", "kind": {"type": "update", "move_path": words[1]}, "diff": "@@ -1 +1 @@\n-old\n+new\n"}]
+        item("fileChange", f"move-{words[1]}", changes=changes, status="inProgress")
+        answer = ask("item/fileChange/requestApproval", 7, itemId=f"move-{words[1]}", reason=None)
+        item("fileChange", f"move-{words[1]}", "completed", changes=changes, status="declined")
+        say(f"[{answer['decision']}]")
     elif word == "tools":
         item("mcpToolCall", "mcp-1", server="docs", tool="find", status="inProgress", arguments={"q": "x"})
         answer = ask("mcpServer/elicitation/request", 8, serverName="docs", mode="form", message="Allow docs to find?",

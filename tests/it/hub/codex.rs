@@ -97,6 +97,18 @@ async fn changes_of_files_are_shown_as_differences() {
 }
 
 #[tokio::test]
+async fn destination_of_a_move_is_evaluated() {
+    let home = home(&[]).await;
+    let (mut agent, session) = session(&home, &["--mode", "accept-edits"]).await;
+    assert_eq!(turn(&mut agent, &session, "move b.txt", &[]).await.0, "[accept]");
+    let (said, updates) = turn(&mut agent, &session, "move ../b.txt", &[Reply::Pick("reject_once")]).await;
+    let call = tool(&updates, 0);
+    assert_eq!((said.as_str(), &call["title"]), ("[decline]", &json!("Edit a.txt → ../b.txt")));
+    assert_eq!(call["locations"][1]["path"], json!(home.work().join("../b.txt")));
+    agent.finish().await;
+}
+
+#[tokio::test]
 async fn tools_plan_and_unknown_messages() {
     let home = home(&[]).await;
     let (mut agent, session) = session(&home, &["--mode", "ask"]).await;
