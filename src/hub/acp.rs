@@ -278,9 +278,12 @@ impl AcpConversation {
                 why = self.peer.process().ended() => return Err(self.peer.process().ended_error(why)),
             }
         };
-        // All updates before the response are in the queue.
-        for _ in 0..incoming.len() {
-            let Ok(message) = incoming.try_recv() else { break };
+        for (id, choice) in questions.end().await {
+            self.answer(id, choice.option_id.as_deref()).await;
+        }
+        // All updates before the response are in the queue. Later messages find no turn.
+        incoming.close();
+        while let Some(message) = incoming.recv().await {
             if let Some((id, _)) = self.receive(message, events).await {
                 self.answer(id, None).await;
             }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep_until};
 
 use super::claude_code_update::{self, ClaudeTurn};
-use super::claude_peer::{ClaudePeer, failure, success};
+use super::claude_peer::{ClaudePeer, NO_TURN, failure, success};
 use super::conversation::{AgentFacts, HostedConversation, Opening};
 use super::events::TurnEvents;
 use super::permission::Choice;
@@ -151,6 +151,16 @@ impl ClaudeConversation {
                 why = self.peer.process().ended() => return Err(self.peer.process().ended_error(why)),
             }
         };
+        for (token, choice) in questions.end().await {
+            self.answer(&token, &choice).await;
+        }
+        // Later messages find no turn.
+        incoming.close();
+        while let Some(message) = incoming.recv().await {
+            if message["type"] == "control_request" {
+                self.respond(failure(&message["request_id"], NO_TURN)).await;
+            }
+        }
         let cost = self.peer.with(|state| state.spent(&result));
         turn.end(&result, cost, events).await;
         if deadline.is_some() {

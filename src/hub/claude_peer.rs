@@ -16,6 +16,9 @@ use crate::error::Result;
 use crate::limits;
 use crate::process::{Command, ProcessLauncher};
 
+/// The error for a request outside of a turn.
+pub(super) const NO_TURN: &str = "no turn runs";
+
 /// The `response` of a control response.
 type ControlResponse = Value;
 
@@ -150,7 +153,7 @@ impl LineHandler for Shared {
                     let id = message["request_id"].clone();
                     if !self.forward(message).await {
                         // Fails if the agent sends requests without reading the responses.
-                        let _ = self.refused.try_send(failure(&id, "no turn runs"));
+                        let _ = self.refused.try_send(failure(&id, NO_TURN));
                     }
                 }
                 Some(_) => {

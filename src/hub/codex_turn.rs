@@ -116,6 +116,16 @@ impl CodexConversation {
                 why = self.peer.process().ended() => return Err(self.peer.process().ended_error(why)),
             }
         };
+        for (id, choice) in questions.end().await {
+            self.answer(id, &choice).await;
+        }
+        // Later messages find no turn.
+        incoming.close();
+        while let Some(message) = incoming.recv().await {
+            if let AgentMessage::Request { id, method, .. } = message {
+                self.respond(id, refusal(&method)).await;
+            }
+        }
         if deadline.is_some() {
             return Ok(StopReason::Cancelled);
         }

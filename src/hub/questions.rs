@@ -59,10 +59,15 @@ impl<'a> OpenQuestions<'a> {
         withdrawn.for_each(|(_, cancel)| cancel.cancel());
     }
 
-    /// Ends all questions as cancelled, without an answer to the agent.
-    pub(super) async fn end(&mut self) {
+    /// Ends all questions as cancelled. Returns them for the answer to an agent that still runs.
+    pub(super) async fn end(&mut self) -> Vec<(Value, Choice)> {
         self.cancel.cancel();
-        while self.deciding.next().await.is_some() {}
+        let mut ended = Vec::new();
+        while let Some((id, ..)) = self.deciding.next().await {
+            ended.push((id, Choice { outcome: PermissionOutcome::Cancelled, option_id: None }));
+        }
+        self.open.clear();
+        ended
     }
 
     /// Returns whether no question is open.

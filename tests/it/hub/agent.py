@@ -103,6 +103,18 @@ def work(prompt):
         say(state[word])
     elif word == "run":
         run_command(" ".join(words[1:]), f"call-{len(history)}")
+    elif word == "leave":
+        # The turn ends before the answer to a question that the client has, and to another one.
+        for number in (1, 2):
+            call = {"toolCallId": f"left-{number}", "title": "touch made", "kind": "execute", "rawInput": {"command": "touch made"}}
+            threading.Thread(target=ask, args=(call, f"left-{number}"), daemon=True).start()
+            while number == 1 and not os.path.exists("asked"):
+                time.sleep(0.01)
+        say("left")
+    elif word == "left":
+        for number in (1, 2):
+            waiting[f"left-{number}"][0].wait()
+            say(f"[{waiting[f'left-{number}'][1]['result']['outcome']['outcome']}]")
     elif word == "again":
         for number in range(3):
             run_command("touch made", f"again-{len(history)}-{number}")

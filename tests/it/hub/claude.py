@@ -89,6 +89,20 @@ def work(prompt):
         say(state[word])
     elif word == "arguments":
         say(json.dumps(ARGUMENTS))
+    elif word == "settings":
+        say(json.dumps(SETTINGS))
+    elif word == "leave":
+        # The turn ends before the answer to a question that the client has, and to another one.
+        for number in (1, 2):
+            request = {"tool_name": "Bash", "input": {"command": "touch made"}, "tool_use_id": f"left-{number}"}
+            threading.Thread(target=ask, args=(f"left-{number}",), kwargs=request, daemon=True).start()
+            while number == 1 and not os.path.exists("asked"):
+                time.sleep(0.01)
+        say("left")
+    elif word == "left":
+        for number in (1, 2):
+            waiting[f"left-{number}"][0].wait()
+            say(f"[{waiting[f'left-{number}'][1].get('behavior', 'deny')}]")
     elif word == "run":
         call("Bash", {"command": " ".join(words[1:])})
     elif word == "unannounced":

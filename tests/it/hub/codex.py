@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 
 FLAGS = set(sys.argv[1:])
 THREAD = "thread-1"
@@ -104,6 +105,18 @@ def work(prompt, params):
         run_command(" ".join(words[1:]), "q-1")
     elif word == "unannounced":
         run_command(" ".join(words[1:]), "q-1", announced=False)
+    elif word == "leave":
+        # The turn ends before the answer to a question that the client has, and to another one.
+        for number in (1, 2):
+            fields = {"itemId": f"left-{number}", "command": "touch made", "cwd": os.getcwd()}
+            threading.Thread(target=ask, args=("item/commandExecution/requestApproval", f"left-{number}"), kwargs=fields, daemon=True).start()
+            while number == 1 and not os.path.exists("asked"):
+                time.sleep(0.01)
+        say("left")
+    elif word == "left":
+        for number in (1, 2):
+            waiting[f"left-{number}"][0].wait()
+            say(f"[{waiting[f'left-{number}'][1]['result']['decision']}]")
     elif word == "again":
         for number in range(3):
             run_command("touch made", f"q-{number}")

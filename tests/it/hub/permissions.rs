@@ -3,7 +3,9 @@
 
 use serde_json::{Value, json};
 
-use super::{bodies, home, session, setting, trust};
+use super::claude_code::CLAUDE;
+use super::codex::CODEX;
+use super::{AGENT, bodies, home, home_of, session, setting, trust};
 use crate::harness::{Agent, Home, Reply, text};
 
 /// Runs a turn that asks once. Returns the agent's answer in its text, and the number of questions
@@ -81,6 +83,24 @@ async fn cancel_answers_the_open_question() {
     assert_eq!(home.get("made"), None);
     let resolved: Vec<Value> = bodies(&home, &session, &["permission.resolved"]).await;
     assert_eq!(resolved[0]["outcome"], "cancelled");
+}
+
+#[tokio::test]
+async fn questions_that_are_open_at_the_end_of_a_turn_are_answered() {
+    for (kind, script, answer) in [("acp", AGENT, "[cancelled]"), ("claude-code", CLAUDE, "[deny]"), ("codex", CODEX, "[cancel]")] {
+        let home = home_of(kind, script, &[], "").await;
+        let (mut agent, session) = session(&home, &["--mode", "ask"]).await;
+        agent.otherwise = Reply::Never;
+        let id = agent.prompt(&session, "leave").await;
+        agent.until_question().await;
+        home.put("asked", "");
+        assert_eq!(agent.answer(&id).await.unwrap()["stopReason"], "end_turn", "{kind}");
+        let (_, updates) = agent.turn(&session, "left").await;
+        assert_eq!(text(&updates, "agent_message_chunk"), answer.repeat(2), "{kind}");
+        agent.finish().await;
+        let resolved = bodies(&home, &session, &["permission.resolved"]).await;
+        assert!(!resolved.is_empty() && resolved.iter().all(|body| body["outcome"] == "cancelled"), "{kind}: {resolved:?}");
+    }
 }
 
 #[tokio::test]
