@@ -146,7 +146,11 @@ impl HostedSession {
             true => conversation.follow(&mut events, &mut questions),
             false => conversation.prompt(&turn.prompt, &mut events, &mut questions),
         };
-        let result = self.commands.serve(during, work).await;
+        let result = match self.commands.serve(during, work).await {
+            // The agent answers to the cancel with an error.
+            Err(error) if turn.cancel.is_cancelled() && error.kind != Kind::AgentUnavailable => Ok(StopReason::Cancelled),
+            result => result,
+        };
         questions.end().await;
         let why = match &result {
             Ok(StopReason::Cancelled) => "cancelled; the effect of the call is unknown",

@@ -169,6 +169,8 @@ def work(prompt):
         update(sessionUpdate="tool_call", toolCallId="forks", title="forks", kind="execute", status="in_progress")
         say("forked")
         cancelled.wait()
+        if "errs" in FLAGS:
+            raise RuntimeError("the turn was aborted")
         return "cancelled"
     elif word == "wait":
         update(sessionUpdate="tool_call", toolCallId="waits", title="waits", kind="execute", status="in_progress")

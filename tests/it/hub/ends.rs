@@ -129,16 +129,19 @@ async fn agent_that_ignores_a_cancel_is_ended() {
 
 #[tokio::test]
 async fn processes_of_a_cancelled_turn_are_ended() {
-    let home = home(&[]).await;
-    let (mut agent, session) = session(&home, &[]).await;
-    let id = agent.prompt(&session, "fork").await;
-    agent.until_update("agent_message_chunk").await;
-    until_running(&agent.marker, "sleep 600", 1).await;
-    agent.cancel(&session, &id).await;
-    until_running(&agent.marker, "sleep 600", 0).await;
-    let (_, updates) = agent.turn(&session, "history").await;
-    assert_eq!(text(&updates, "agent_message_chunk"), "loaded foreign-1 / history");
-    agent.finish().await;
+    // An agent may answer to the cancel with an error.
+    for flags in [&[][..], &["errs"]] {
+        let home = home(flags).await;
+        let (mut agent, session) = session(&home, &[]).await;
+        let id = agent.prompt(&session, "fork").await;
+        agent.until_update("agent_message_chunk").await;
+        until_running(&agent.marker, "sleep 600", 1).await;
+        agent.cancel(&session, &id).await;
+        until_running(&agent.marker, "sleep 600", 0).await;
+        let (_, updates) = agent.turn(&session, "history").await;
+        assert_eq!(text(&updates, "agent_message_chunk"), "loaded foreign-1 / history");
+        agent.finish().await;
+    }
 }
 
 #[tokio::test]
