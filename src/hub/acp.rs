@@ -35,6 +35,8 @@ struct AcpConversation {
     resumable: bool,
     /// Names of MCP servers that the agent does not support.
     unused_servers: Vec<String>,
+    /// `authMethods` of the agent.
+    login_methods: Value,
 }
 
 /// The parts of the agent's state that notifications change.
@@ -72,7 +74,7 @@ pub(super) fn open(opening: Opening) -> BoxFuture<'static, Result<Arc<dyn Hosted
         let state = Arc::new(AcpObserver { state: Mutex::new(AcpState::new(opening.cost)), session: OnceLock::new() });
         let peer = Peer::start(&opening.name, &opening.launcher, &opening.command, state.clone())?;
         let started = start(&opening, &peer, &state).await;
-        let Started { session, accepts, resumable, unused_servers } = match started {
+        let Started { session, accepts, resumable, unused_servers, login_methods } = match started {
             Ok(started) => started,
             Err(error) => {
                 peer.process().end().await;
@@ -80,7 +82,7 @@ pub(super) fn open(opening: Opening) -> BoxFuture<'static, Result<Arc<dyn Hosted
             }
         };
         let name = opening.name;
-        Ok(Arc::new(AcpConversation { name, session, peer, state, accepts, resumable, unused_servers })
+        Ok(Arc::new(AcpConversation { name, session, peer, state, accepts, resumable, unused_servers, login_methods })
             as Arc<dyn HostedConversation>)
     })
 }
@@ -93,6 +95,8 @@ struct Started {
     /// True if another process of the agent can load the session.
     resumable: bool,
     unused_servers: Vec<String>,
+    /// `authMethods` of the agent.
+    login_methods: Value,
 }
 
 /// Initializes the connection and the session.
@@ -148,7 +152,8 @@ async fn start(opening: &Opening, peer: &Peer, state: &AcpObserver) -> Result<St
     let _ = state.session.set(session.clone());
     state.with(|state| state.opened(&initialized, &response));
     let accepts = capabilities["promptCapabilities"].clone();
-    Ok(Started { session, accepts, resumable: resume.is_some(), unused_servers })
+    let login_methods = initialized["authMethods"].take();
+    Ok(Started { session, accepts, resumable: resume.is_some(), unused_servers, login_methods })
 }
 
 /// Options for claude-agent-acp, which other agents ignore: it runs no hooks and MCP servers that
@@ -289,7 +294,10 @@ impl AcpConversation {
             }
         }
         let response = response.map_err(|_| self.peer.process().ended_error("the connection has ended".into()))?;
-        let response = response.map_err(|error| Error { kind: Kind::ModelError, ..self.peer.refused("session/prompt", &error) })?;
+        let response = response.map_err(|error| {
+            let refused = Error { kind: Kind::ModelError, ..self.peer.refused("session/prompt", &error) };
+            needs_login(refused, &self.login_methods)
+        })?;
         acp_update::record_usage(&response, events, &self.name, &self.state.state).await;
         self.outcome(&response, cancel.is_cancelled(), events.active, &stderr_before).await
     }

@@ -157,6 +157,8 @@ def work(prompt):
         print("the model said 400", file=sys.stderr, flush=True)
     elif word == "error":
         raise RuntimeError("quota exceeded")
+    elif word == "login":
+        raise PermissionError("Authentication required")
     elif word == "crash":
         say("a part")
         print("out of memory", file=sys.stderr, flush=True)
@@ -191,6 +193,9 @@ def prompt(message):
     history.append(text)
     try:
         reason = work(text)
+    except PermissionError as error:
+        send({"id": message["id"], "error": {"code": -32000, "message": str(error)}})
+        return
     except RuntimeError as error:
         send({"id": message["id"], "error": {"code": -32603, "message": "Internal error", "data": {"details": str(error)}}})
         return
