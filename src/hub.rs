@@ -27,6 +27,7 @@ mod opencode_turn;
 mod options;
 mod peer;
 mod permission;
+mod private_file;
 mod process;
 mod questions;
 mod registry;

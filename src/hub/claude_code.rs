@@ -12,6 +12,7 @@ use super::claude_peer::{ClaudePeer, NO_TURN, failure, success};
 use super::conversation::{AgentFacts, HostedConversation, Opening};
 use super::events::TurnEvents;
 use super::permission::Choice;
+use super::private_file::PrivateFile;
 use super::process::{AgentProcess, lost, unavailable};
 use super::questions::OpenQuestions;
 use crate::config::{McpServer, SecretText};
@@ -40,6 +41,8 @@ struct ClaudeConversation {
     name: String,
     session: String,
     peer: Arc<ClaudePeer>,
+    /// The file of `--settings`.
+    _settings: Option<PrivateFile>,
 }
 
 /// Starts Claude Code with a new or a known session.
@@ -51,8 +54,11 @@ pub(super) fn open(opening: Opening) -> BoxFuture<'static, Result<Arc<dyn Hosted
         for directory in &opening.directories {
             arguments.extend(["--add-dir".into(), directory.to_string_lossy().into_owned()]);
         }
-        if let Some(config) = &opening.config {
-            arguments.extend(["--settings".into(), config.clone()]);
+        let mut file = None;
+        if let Some(config) = opening.config {
+            let path = opening.data.join(format!("settings-{}.json", session.replace('/', "_")));
+            arguments.extend(["--settings".into(), path.to_string_lossy().into_owned()]);
+            file = Some(PrivateFile::write(path, config)?);
         }
         let (mcp, _) = opening.mcp.usable(true);
         if !mcp.is_empty() {
@@ -67,7 +73,8 @@ pub(super) fn open(opening: Opening) -> BoxFuture<'static, Result<Arc<dyn Hosted
                 // Earlier versions do not know the request.
                 let settings = peer.request(json!({ "subtype": "get_settings" }), limits::AGENT_REQUEST).await;
                 peer.with(|state| state.initialized(&response, &settings.unwrap_or_default()));
-                Ok(Arc::new(ClaudeConversation { name: opening.name, session, peer }) as Arc<dyn HostedConversation>)
+                Ok(Arc::new(ClaudeConversation { name: opening.name, session, peer, _settings: file })
+                    as Arc<dyn HostedConversation>)
             }
             Err(error) => {
                 peer.process().end().await;

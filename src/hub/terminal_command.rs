@@ -138,7 +138,11 @@ async fn claude_command(
         command = command.env(HOOK_TOKEN, server.token);
     }
     if !settings.is_empty() && !arguments.iter().any(|argument| is(argument, &["--settings"])) {
-        own.extend(["--settings".to_owned(), Value::Object(settings).to_string()]);
+        // Other users can read the arguments of a process. The next start in the directory replaces
+        // the file.
+        let file = file_of(services, name, &command.cwd).with_extension("json");
+        replace(&file, &Value::Object(settings).to_string())?;
+        own.extend(["--settings".to_owned(), file.to_string_lossy().into_owned()]);
     }
     Ok(command.arguments(own).arguments(arguments))
 }
@@ -179,17 +183,26 @@ fn add_hooks(settings: &mut Map<String, Value>, url: &str, workspace: &str) {
 /// Returns the flag and the id of the session to work in: the last session of this command in the
 /// directory if it has a conversation, else a new one, whose id is recorded.
 fn choose_session(services: &Services, name: &str, cwd: &Path) -> Result<(&'static str, String)> {
-    let key: String = digest(&SHA256, cwd.as_os_str().as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-    let file = registry::data(services, name).join("terminals").join(key);
+    let file = file_of(services, name, cwd);
     let known = read_small_text(&file).ok().filter(|id| uuid::Uuid::try_parse(id).is_ok());
     if let Some(id) = known.filter(|id| has_conversation(&transcripts(services), id)) {
         return Ok(("--resume", id));
     }
     let id = uuid::Uuid::new_v4().to_string();
-    create_private_dir(file.parent().unwrap_or(&file))?;
-    let written = replace_private(&file, id.as_bytes());
-    written.map_err(|error| Error::io(format_args!("writing {}", file.display()), error))?;
+    replace(&file, &id)?;
     Ok(("--session-id", id))
+}
+
+/// The file with the last session of a directory. The file `.json` next to it has its settings.
+fn file_of(services: &Services, name: &str, cwd: &Path) -> PathBuf {
+    let key: String = digest(&SHA256, cwd.as_os_str().as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    registry::data(services, name).join("terminals").join(key)
+}
+
+fn replace(file: &Path, content: &str) -> Result<()> {
+    create_private_dir(file.parent().unwrap_or(file))?;
+    let written = replace_private(file, content.as_bytes());
+    written.map_err(|error| Error::io(format_args!("writing {}", file.display()), error))
 }
 
 /// The directory of Claude Code's transcripts: `PROJECT/SESSION.jsonl`.

@@ -8,6 +8,7 @@ import threading
 import time
 
 ARGUMENTS = sys.argv[1:]
+SETTINGS = None
 FLAGS = set(ARGUMENTS[:ARGUMENTS.index("-p")])
 lock = threading.Lock()
 waiting = {}
@@ -203,6 +204,9 @@ def control(message):
 
 if "broken" in FLAGS:
     sys.exit("unknown option")
+if option("--settings"):
+    with open(option("--settings")) as file:
+        SETTINGS = [os.fstat(file.fileno()).st_mode & 0o777, json.load(file)]
 if option("--resume"):
     if "forgets" in FLAGS:
         sys.exit("No conversation found with session ID: " + option("--resume"))

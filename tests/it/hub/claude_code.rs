@@ -133,13 +133,18 @@ async fn arguments_have_servers_and_settings_without_secrets() {
     let params = json!({"cwd": home.work(), "mcpServers": servers, "_meta": {"nuncio": {"agent": "other"}}});
     let session = agent.call("session/new", params).await["sessionId"].as_str().unwrap().to_owned();
     let arguments: Vec<String> = serde_json::from_str(&turn(&mut agent, &session, "arguments", &[]).await.0).unwrap();
+    assert!(!arguments.iter().any(|argument| argument.contains("mock-2")), "{arguments:?}");
     let after = |name: &str| &arguments[arguments.iter().position(|argument| argument == name).unwrap() + 1];
-    assert_eq!((after("--setting-sources"), after("--settings").as_str()), (&"user".to_owned(), "{\"model\": \"mock-2\"}"));
+    assert_eq!(after("--setting-sources"), "user");
+    // The settings are in a private file while the process runs.
+    assert_eq!(turn(&mut agent, &session, "settings", &[]).await.0, format!("[{}, {{\"model\": \"mock-2\"}}]", 0o600));
+    assert!(std::fs::exists(after("--settings")).unwrap());
     let docs = json!({"type": "stdio", "command": "/bin/true", "args": ["-x"], "env": {"A": "${NUNCIO_MCP_0}"}});
     assert_eq!(serde_json::from_str::<Value>(after("--mcp-config")).unwrap()["mcpServers"]["docs"], docs);
     assert!(arguments.contains(&"--strict-mcp-config".to_owned()), "{arguments:?}");
     assert_eq!(turn(&mut agent, &session, "env NUNCIO_MCP_0", &[]).await.0, "secret");
     agent.finish().await;
+    assert!(!std::fs::exists(after("--settings")).unwrap());
 }
 
 #[tokio::test]

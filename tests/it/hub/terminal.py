@@ -19,7 +19,8 @@ def option(name):
 
 session = option("--session-id") or option("--resume")
 transcript = os.path.join(os.environ["CLAUDE_CONFIG_DIR"], "projects", "-work", f"{session}.jsonl")
-settings = json.loads(option("--settings") or "{}")
+given = option("--settings") or "{}"
+settings = json.loads(given if given.startswith("{") else open(given).read())
 
 
 def expand(value):

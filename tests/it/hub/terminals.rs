@@ -1,6 +1,7 @@
 //! Agents in terminals that users start themselves: their status from hooks, and the wrapper.
 
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -173,6 +174,14 @@ fn ran(home: &Home) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
+/// The settings of the last start, which are in a private file.
+fn settings(home: &Home) -> Value {
+    let arguments = arguments(home);
+    let file = &arguments[arguments.iter().position(|argument| argument == "--settings").unwrap() + 1];
+    assert_eq!(std::fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
+    serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap()
+}
+
 fn arguments(home: &Home) -> Vec<String> {
     serde_json::from_value(ran(home).last().unwrap()["arguments"].clone()).unwrap()
 }
@@ -227,7 +236,7 @@ async fn wrapper_reports_the_status_to_the_running_server() {
     let arguments: Vec<String> = arguments(&home);
     assert_eq!(&arguments[..2], ["--session-id", row["agentSession"].as_str().unwrap()]);
     assert_eq!((&row["cwd"], &started["terminal"], &arguments[4]), (&json!(home.work()), &json!(true), &"hello".to_owned()));
-    let settings: Value = serde_json::from_str(&arguments[3]).unwrap();
+    let settings = self::settings(&home);
     assert_eq!((&settings["model"], settings["hooks"]["Stop"].as_array().unwrap().len()), (&json!("x"), 2));
     home.put("a", "");
     until(&mut events, "waiting").await;
@@ -248,8 +257,7 @@ async fn wrapper_reports_the_status_to_the_running_server() {
     // Without a server, and with one that refuses the token, there are no hooks.
     home.put("steps", "exit 0");
     home.run(&["agents", "exec", "other"], "").await;
-    let settings: Value = serde_json::from_str(&self::arguments(&home)[3]).unwrap();
-    assert_eq!(settings["hooks"], json!({"Stop": [{"hooks": []}]}));
+    assert_eq!(self::settings(&home)["hooks"], json!({"Stop": [{"hooks": []}]}));
 }
 
 #[tokio::test]
