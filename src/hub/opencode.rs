@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::attach::AttachFile;
+use super::attach;
 use super::conversation::{AgentFacts, ForeignTurn, HostedConversation, Opening};
 use super::events::TurnEvents;
 use super::opencode_catalog::Catalog;
@@ -33,7 +33,7 @@ pub(super) struct OpencodeConversation {
     pub catalog: Catalog,
     state: Mutex<OpencodeState>,
     /// Lets the user's terminal client attach.
-    _attach: Option<AttachFile>,
+    _attach: Option<PrivateFile>,
 }
 
 /// The state that turns and options change.
@@ -85,7 +85,7 @@ pub(super) fn open(opening: Opening) -> BoxFuture<'static, Result<Arc<dyn Hosted
                 if workspace.is_none() {
                     opening.opencode.remember(key(&session), &lease);
                 }
-                let attach = AttachFile::write(&opening.data, &session, &lease.server.address(), lease.server.password());
+                let attach = attach::write(&opening.data, &session, &lease.server.address(), lease.server.password());
                 let attach = attach.inspect_err(|error| tracing::warn!(%error, "no terminal client can attach")).ok();
                 let catalog = Catalog::read(&lease.server).await;
                 let sessions = SessionTree::new(&session);

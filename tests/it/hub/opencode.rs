@@ -181,6 +181,8 @@ async fn session_continues_after_a_crash_and_after_a_restart() {
     let marker = agent.marker.clone();
     agent.kill().await;
     gone(&marker).await;
+    let attach = home.run(&["agents", "attach", &session], "").await;
+    assert!(attach.code != 0 && attach.stderr.contains("no server runs"), "{attach:?}");
     let mut agent = home.start(&[]).await;
     agent.call("initialize", json!({"protocolVersion": 1})).await;
     agent.load(&home, &session).await;
