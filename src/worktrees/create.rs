@@ -33,7 +33,7 @@ pub(crate) struct NewWorktree {
 /// A new worktree.
 pub(crate) struct CreatedWorktree {
     pub row: WorkspaceRow,
-    /// The failures of its preparation.
+    /// The failures of a hook and of its preparation.
     pub warnings: Vec<String>,
 }
 
@@ -65,13 +65,16 @@ impl Worktrees {
             written.map_err(|error| Error::io(format_args!("writing {}", marker.display()), error))?;
         }
         let (row, start) = self.reserve(&new).await?;
-        if let Err(error) = self.add(repository, &row, &start, &new.preparation).await {
-            if std::fs::remove_dir(&row.path).is_ok() || !row.path.exists() {
-                self.store.remove_workspace(&row.id)?;
+        let mut warnings = match self.add(repository, &row, &start, &new.preparation).await {
+            Ok(warning) => Vec::from_iter(warning),
+            Err(error) => {
+                if std::fs::remove_dir(&row.path).is_ok() || !row.path.exists() {
+                    self.store.remove_workspace(&row.id)?;
+                }
+                return Err(error);
             }
-            return Err(error);
-        }
-        let warnings = new.preparation.prepare(&self.git.launcher, repository, &row.path).await;
+        };
+        warnings.extend(new.preparation.prepare(&self.git.launcher, repository, &row.path).await);
         self.set_state(&row, WorkspaceState::Ready)?;
         Ok(CreatedWorktree { row: WorkspaceRow { state: WorkspaceState::Ready, ..row }, warnings })
     }
@@ -162,8 +165,15 @@ impl Worktrees {
         Ok(Some(found.text()).filter(|name| found.code == 0 && !name.is_empty()))
     }
 
-    /// Creates the branch and the worktree. On an error, removes the branch if it was created here.
-    async fn add(&self, repository: &Repository, row: &WorkspaceRow, start: &BranchStart, preparation: &Preparation) -> Result<()> {
+    /// Creates the branch and the worktree. Returns the failure of a hook as a warning. On an
+    /// error, removes the worktree, and the branch if it was created here.
+    async fn add(
+        &self,
+        repository: &Repository,
+        row: &WorkspaceRow,
+        start: &BranchStart,
+        preparation: &Preparation,
+    ) -> Result<Option<String>> {
         let git_dirs = vec![repository.common.clone(), row.path.clone()];
         let programs = if preparation.trusted { Programs::All } else { Programs::Confined(git_dirs) };
         let (main, branch) = (&repository.main, start.name.as_str());
@@ -185,23 +195,39 @@ impl Worktrees {
         if start.commit.is_some() {
             arguments.push(branch.into());
         }
-        let added = match run(arguments).await {
-            Ok(added) if added.code == 0 => {
+        // An entry of an earlier worktree, whose directory is gone, stays.
+        let is_known = repository.git_dir_of(&row.path).is_some();
+        let error = match run(arguments).await {
+            Ok(added) if added.code == 0 || self.is_complete(repository, &row.path).await => {
                 // Sandboxed commands cannot create this directory, see `linked_git_dirs`.
                 let _ = std::fs::create_dir(repository.common.join("logs"));
-                return Ok(());
+                // git reports the status of the hook, which runs last.
+                return Ok((added.code != 0).then(|| format!("hook post-checkout: {}", added.problem())));
             }
-            Ok(added) => Err(added.failed(&format!("creating worktree {}", row.path.display()))),
-            Err(error) => Err(error),
+            Ok(added) => added.failed(&format!("creating worktree {}", row.path.display())),
+            Err(error) => error,
         };
+        let undo = async |what: &str, arguments: Vec<OsString>| {
+            let undone = self.git.change(main, &programs, limits::GIT_UNDO, arguments).await;
+            if undone.as_ref().map_or(true, |undone| undone.code != 0) {
+                tracing::warn!(branch, "the {what} of a failed creation was not removed");
+            }
+        };
+        if !is_known && repository.git_dir_of(&row.path).is_some() {
+            let mut arguments = words(&["worktree", "remove", "--force", "--force"]);
+            arguments.push(row.path.clone().into());
+            undo("worktree", arguments).await;
+        }
         if let Some(commit) = made {
             // Only if the branch has no new commits.
             let reference = format!("refs/heads/{branch}");
-            let undone = self.git.change(main, &programs, limits::GIT_UNDO, words(&["update-ref", "-d", &reference, commit])).await;
-            if undone.as_ref().map_or(true, |undone| undone.code != 0) {
-                tracing::warn!(branch, "the branch of a failed worktree was not removed");
-            }
+            undo("branch", words(&["update-ref", "-d", &reference, commit])).await;
         }
-        added
+        Err(error)
+    }
+
+    /// Returns whether git has created a worktree completely: it removes one that it cannot create.
+    async fn is_complete(&self, repository: &Repository, path: &Path) -> bool {
+        repository.git_dir_of(path).is_some() && matches!(self.commit(path, "HEAD").await, Ok(Some(_)))
     }
 }

@@ -8,6 +8,9 @@ use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::process::{Command, ExitStatus, NO_GIT_HOOKS, Output, ProcessLauncher, SAFE_GIT_SETTINGS, Sandbox};
 
+/// Exit code of a program that was not found. The error output then has its name, after `nuncio: `.
+const NOT_FOUND: i32 = 127;
+
 /// Runs git commands with a timeout.
 #[derive(Clone)]
 pub(super) struct GitRunner {
@@ -43,8 +46,12 @@ impl GitResult {
 
     /// The error of a failed command. `doing` names the operation.
     pub(super) fn failed(&self, doing: &str) -> Error {
-        let errors = String::from_utf8_lossy(&self.errors);
-        Error::new(Kind::InvalidRequest, format!("{doing}: git failed with exit code {}: {}", self.code, errors.trim()))
+        Error::new(Kind::InvalidRequest, format!("{doing}: git failed with {}", self.problem()))
+    }
+
+    /// The exit code and the error output.
+    pub(super) fn problem(&self) -> String {
+        format!("exit code {}: {}", self.code, String::from_utf8_lossy(&self.errors).trim())
     }
 }
 
@@ -114,7 +121,8 @@ impl GitRunner {
             return Err(Error::new(Kind::Timeout, format!("git timed out after {} s", timeout.as_secs())));
         };
         let result = result?;
-        if result.code == 127 {
+        // A hook can end git with the same code.
+        if result.code == NOT_FOUND && result.errors.starts_with(b"nuncio: git: ") {
             return Err(Error::new(Kind::Unsupported, "git is not installed").hint("workspaces are git worktrees: install git"));
         }
         Ok(result)

@@ -173,6 +173,26 @@ async fn programs_of_the_repository_run_only_if_it_is_trusted() {
     assert!(ignored(&path).await);
 }
 
+#[tokio::test]
+async fn hook_that_fails_after_the_creation_is_a_warning() {
+    let home = repository();
+    assert_eq!(home.run(&["trust", "."], "").await.code, 0);
+    git(&home.work(), &["branch", "used"]);
+    for (code, name, flags) in [(1, "new", &[][..]), (127, "old", &["--branch", "used"])] {
+        hook(&home, "post-checkout", &format!("echo 'npm: not found' >&2; exit {code}"));
+        let ran = home.run(&[&["workspaces", "create", name, "--json"], flags].concat(), "").await;
+        assert_eq!(ran.code, 0, "{ran:?}");
+        let created = ran.lines().remove(0);
+        let expected = format!("hook post-checkout: exit code {code}: npm: not found");
+        assert_eq!((&created["workspace"]["state"], &created["warnings"]), (&json!("ready"), &json!([expected])), "{created}");
+    }
+    assert_eq!(branches(&home), ["main", "nuncio/new", "used"]);
+    assert_eq!(linked(&home).len(), 2);
+    home.env("PATH", "/nowhere");
+    let ran = home.run(&["workspaces", "create", "third"], "").await;
+    assert!(ran.stderr.contains("git is not installed"), "{ran:?}");
+}
+
 /// Settings of an untrusted repository run nothing.
 #[tokio::test]
 async fn settings_of_the_project_need_trust() {
