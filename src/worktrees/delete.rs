@@ -42,23 +42,26 @@ impl Worktrees {
     async fn remove(&self, row: &WorkspaceRow, action: BranchOnDelete) -> Result<bool> {
         self.set_state(row, WorkspaceState::Deleting)?;
         let trash = self.trash(row);
-        let failed = |error| Error::io(format_args!("removing {}", row.path.display()), error);
-        let (place, old) = (row.path.clone(), trash.clone());
-        let moved = tokio::task::spawn_blocking(move || {
-            files::remove_tree(&old)?;
-            // Renaming is atomic: a new worktree at the same place is never touched.
-            match std::fs::rename(&place, &old) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-                _ => Ok(()),
+        let remove_trash = async || {
+            let old = trash.clone();
+            let removed = tokio::task::spawn_blocking(move || files::remove_tree(&old)).await;
+            let failed = |error| Error::io(format_args!("removing {}", trash.display()), error);
+            let hint = "remove it with the rights that this needs, then delete the workspace again";
+            removed.map_err(|_| Error::internal("removing a worktree panicked"))?.map_err(|error| failed(error).hint(hint))
+        };
+        remove_trash().await?;
+        // Renaming is atomic: a new worktree at the same place is never touched.
+        match std::fs::rename(&row.path, &trash) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Error::io(format_args!("removing {}", row.path.display()), error));
             }
-        });
-        moved.await.map_err(|_| Error::internal("removing a worktree panicked"))?.map_err(failed)?;
+            _ => {}
+        }
         let branch_deleted = match Repository::existing(&self.git, &row.repository).await {
             Some(repository) => self.forget(&repository, row, action).await?,
             None => false,
         };
-        let removed = tokio::task::spawn_blocking(move || files::remove_tree(&trash)).await;
-        removed.map_err(|_| Error::internal("removing a worktree panicked"))?.map_err(failed)?;
+        remove_trash().await?;
         self.store.remove_workspace(&row.id)?;
         Ok(branch_deleted)
     }

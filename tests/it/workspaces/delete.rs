@@ -202,6 +202,24 @@ async fn deletion_names_what_would_be_lost() {
 }
 
 #[tokio::test]
+async fn error_names_the_files_that_cannot_be_removed() {
+    let home = repository();
+    let mut agent = agent(&home, json!([]), &[]).await;
+    let (workspace, path) = create(&mut agent, &home, "x").await;
+    let id = &workspace["workspaceId"];
+    let trash = path.with_file_name(".deleted-x");
+    std::fs::write(&trash, "not a directory").unwrap();
+    let confirm = delete(&mut agent, id, json!({})).await["confirm"].clone();
+    let failed = agent.request(DELETE, json!({"workspaceId": id, "confirm": confirm})).await.unwrap_err();
+    assert!(failed["message"].as_str().unwrap().contains(&format!("removing {}", trash.display())), "{failed}");
+    assert!(failed["data"]["hint"].as_str().unwrap().contains("delete the workspace again"), "{failed}");
+    std::fs::remove_file(&trash).unwrap();
+    let confirm = delete(&mut agent, id, json!({})).await["confirm"].clone();
+    assert_eq!(delete(&mut agent, id, json!({"confirm": confirm})).await["deleted"], true);
+    agent.finish().await;
+}
+
+#[tokio::test]
 async fn deletion_is_refused_if_the_state_changed() {
     type Change = fn(&Home, &Path);
     let changes: [(&str, Change); 7] = [
