@@ -130,7 +130,7 @@ impl GitRunner {
 }
 
 /// Reads to the end of the output, and returns its first bytes.
-pub(super) async fn read_bounded(output: &mut Output, limit: usize) -> Vec<u8> {
+async fn read_bounded(output: &mut Output, limit: usize) -> Vec<u8> {
     let (mut kept, mut chunk) = (Vec::new(), Vec::new());
     while output.read(&mut chunk).await.is_ok_and(|read| read > 0) {
         kept.extend_from_slice(&chunk[..chunk.len().min(limit - kept.len())]);

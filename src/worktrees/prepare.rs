@@ -3,7 +3,6 @@
 
 use std::path::{Component, Path};
 
-use super::git::read_bounded;
 use super::repository::Repository;
 use crate::config::WorktreeSettings;
 use crate::limits;
@@ -71,7 +70,11 @@ async fn run(launcher: &ProcessLauncher, worktree: &Path, line: &str) -> Result<
     let mut child = launcher.spawn(&command).map_err(|error| error.message)?;
     let limit = limits::WORKTREE_SETUP;
     let ran = tokio::time::timeout(limit, async {
-        let output = read_bounded(&mut child.output, limits::GIT_ERROR_BYTES_MAX).await;
+        let mut output = Vec::new();
+        while child.output.read(&mut output).await.is_ok_and(|read| read > 0) {
+            // The end names the cause.
+            output.drain(..output.len().saturating_sub(limits::GIT_ERROR_BYTES_MAX));
+        }
         (output, child.wait().await)
     });
     let Ok((output, status)) = ran.await else {

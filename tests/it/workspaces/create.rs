@@ -140,7 +140,7 @@ async fn programs_of_the_repository_run_only_if_it_is_trusted() {
     git(&home.work(), &["commit", "--quiet", "-m", "settings"]);
     home.config(
         "[worktree]\ncopy = [\".env\", \"a\", \"../work/a\", \"missing\"]\n\
-         setup = [\"cat .env > ready; test -n \\\"$NUNCIO_WORKSPACE\\\"\", \"echo broken; exit 3\", \"touch never\"]\n",
+         setup = [\"cat .env > ready; test -n \\\"$NUNCIO_WORKSPACE\\\"\", \"seq 2000; echo broken; exit 3\", \"touch never\"]\n",
     );
     let create = async |name: &str| {
         let ran = home.run(&["workspaces", "create", name, "--json"], "").await;
@@ -162,7 +162,7 @@ async fn programs_of_the_repository_run_only_if_it_is_trusted() {
     let warnings: Vec<&str> = warnings.as_array().unwrap().iter().map(|warning| warning.as_str().unwrap()).collect();
     assert_eq!(warnings.len(), 4, "{warnings:?}");
     for (warning, expected) in
-        warnings.iter().zip(["a: not copied: git tracks it", "without `..`", "is not a file", "exit code 3: broken"])
+        warnings.iter().zip(["a: not copied: git tracks it", "without `..`", "is not a file", "2000\nbroken"])
     {
         assert!(warning.contains(expected), "{warning}");
     }
