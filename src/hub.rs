@@ -80,8 +80,7 @@ impl Agents for Hub {
     fn check(&self, setup: &SessionSetup) -> Result<()> {
         self.native.check(setup)?;
         if let Some(name) = &setup.agent {
-            let agent = registry::allowed(&self.services, name)?;
-            registry::protocol(agent.kind)?;
+            registry::allowed(&self.services, name)?;
             registry::check_trust(&self.services, name, &setup.cwd)?;
         }
         Ok(())

@@ -12,6 +12,7 @@ use crate::event::{Body, MessageExtra, ToolChange};
 use crate::id::{MessageId, ToolCallId};
 use crate::limits;
 use crate::session::Turn;
+use crate::toolkit::git::quoted;
 
 /// The reported fields of a tool call. An absent field did not change.
 #[derive(Clone, Debug, Default)]
@@ -98,15 +99,6 @@ impl Call {
 
 /// Shells whose command lines are evaluated.
 const SHELLS: &[&str] = &["bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/bin/zsh", "/usr/bin/bash", "/usr/bin/sh", "/usr/bin/zsh"];
-
-/// A word of a command line in shell syntax.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,@%+".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => word.into(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    }
-}
 
 /// A message that the agent is writing.
 struct Text {

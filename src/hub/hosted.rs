@@ -58,7 +58,7 @@ struct Live {
     setup: LiveSetup,
     /// Waits for turns of other clients of the agent.
     watch: Option<AbortOnDropHandle<()>>,
-    /// Failed starts since the last turn.
+    /// Failed starts since the last successful one.
     failures: u32,
     not_before: Option<Instant>,
 }

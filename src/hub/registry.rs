@@ -43,12 +43,12 @@ pub(super) fn check_trust(services: &Services, name: &str, cwd: &Path) -> Result
 }
 
 /// The protocol of an agent.
-pub(super) fn protocol(kind: AgentKind) -> Result<Open> {
+pub(super) fn protocol(kind: AgentKind) -> Open {
     match kind {
-        AgentKind::Acp | AgentKind::Fake => Ok(acp::open),
-        AgentKind::Codex => Ok(codex::open),
-        AgentKind::ClaudeCode => Ok(claude_code::open),
-        AgentKind::Opencode => Ok(opencode::open),
+        AgentKind::Acp | AgentKind::Fake => acp::open,
+        AgentKind::Codex => codex::open,
+        AgentKind::ClaudeCode => claude_code::open,
+        AgentKind::Opencode => opencode::open,
     }
 }
 
@@ -130,7 +130,6 @@ pub(super) fn list(services: &Services) -> Vec<AgentInfo> {
         let problem = allowed(services, name)
             .err()
             .map(|error| error.to_string())
-            .or_else(|| protocol(agent.kind).err().map(|error| error.message))
             .or_else(|| find(command.first()?, path).is_none().then(|| format!("{} was not found", command[0])));
         AgentInfo { name: name.clone(), kind: agent.kind.id(), version: String::new(), command, problem }
     };

@@ -73,7 +73,7 @@ impl Start<'_> {
             web: services.models.clients.clone(),
             opencode: self.opencode.clone(),
         };
-        let conversation = registry::protocol(settings.kind)?(opening).await?;
+        let conversation = registry::protocol(settings.kind)(opening).await?;
         if let Some(token) = &token {
             let weak = Arc::downgrade(&conversation);
             token.valid_while(move || weak.upgrade().is_some_and(|conversation| !conversation.process().has_ended()));

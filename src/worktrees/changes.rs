@@ -47,5 +47,5 @@ impl Worktrees {
     }
 }
 
-/// The id of the empty tree, which every repository has.
+/// The id of the empty tree in repositories with SHA-1 ids.
 const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
