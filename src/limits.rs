@@ -341,6 +341,9 @@ pub(crate) const GIT_UNDO: Duration = Duration::from_secs(10);
 pub(crate) const WORKTREE_CREATE: Duration = Duration::from_secs(600);
 /// Timeout of one setup command of a new git worktree.
 pub(crate) const WORKTREE_SETUP: Duration = Duration::from_secs(600);
+/// How often a failed list of git's worktrees is repeated, and the pause before each repetition.
+pub(crate) const WORKTREE_LIST_RETRIES: usize = 5;
+pub(crate) const WORKTREE_LIST_PAUSE: Duration = Duration::from_millis(20);
 /// Maximum length of the name of a git worktree, in characters.
 pub(crate) const WORKTREE_NAME_CHARS_MAX: usize = 64;
 /// Maximum size of the metadata of a workspace, as JSON in bytes.

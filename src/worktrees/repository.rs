@@ -103,14 +103,22 @@ pub(super) fn top(directory: &Path) -> &Path {
     top.filter(|_| !is_bare).unwrap_or(directory)
 }
 
+/// Returns git's list. git can fail while another process creates a worktree, so it is asked again.
 async fn list(git: &GitRunner, common: &Path) -> Result<Vec<ListedWorktree>> {
     let arguments = [OsStr::new("--git-dir"), common.as_os_str()].into_iter().map(OsString::from);
-    let arguments = arguments.chain(["worktree", "list", "--porcelain", "-z"].map(OsString::from)).collect();
-    let result = git.read_with(common, None, arguments).await?;
-    if result.code != 0 {
-        return Err(result.failed("listing worktrees"));
+    let arguments: Vec<OsString> = arguments.chain(["worktree", "list", "--porcelain", "-z"].map(OsString::from)).collect();
+    let mut retries = limits::WORKTREE_LIST_RETRIES;
+    loop {
+        let result = git.read_with(common, None, arguments.clone()).await?;
+        if result.code == 0 {
+            return Ok(parse(&result.output));
+        }
+        if retries == 0 {
+            return Err(result.failed("listing worktrees"));
+        }
+        retries -= 1;
+        tokio::time::sleep(limits::WORKTREE_LIST_PAUSE).await;
     }
-    Ok(parse(&result.output))
 }
 
 /// Parses the list: NUL-terminated attributes, and an empty one after each worktree.
