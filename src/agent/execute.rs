@@ -148,9 +148,16 @@ impl ToolCall {
             Err(outcome) => return ended(outcome, label),
         };
         self.label = label.clone();
+        let hooked = hooks.follow_call().then(|| self.context.clone());
         match self.run_prepared(prepared, host).await? {
             Ok(result) => {
+                if let Some(context) = &hooked {
+                    change_scan::before_program(context).await;
+                }
                 let (result, messages) = hooks.after(result).await;
+                if let Some(context) = &hooked {
+                    change_scan::after_program(context).await;
+                }
                 Ok(CallResult { outcome: result.into(), label, messages })
             }
             Err(outcome) => ended(outcome, label),
@@ -212,7 +219,7 @@ impl ToolCall {
         let touched = prepared.resolved.iter().filter(|path| path.inside).map(|path| path.real.clone()).collect();
         let mut result = run(prepared, &mut context, host, &environment).await;
         if runs_commands {
-            change_scan::after_command(&context).await;
+            change_scan::after_program(&context).await;
         }
         if let Ok(output) = &mut result {
             for step in AFTER_RUN {

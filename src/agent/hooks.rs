@@ -20,6 +20,8 @@ use crate::toolkit::{AnyTool, PreparedCall, ToolContext, ToolError, ToolOutput};
 
 /// Code of the notice about a message of a hook to the model.
 const MESSAGE: &str = "hook_message";
+/// The events of hooks that run after a call, in order.
+const AFTER_CALL: [HookEvent; 2] = [HookEvent::ToolExecuteAfter, HookEvent::ToolResultValidate];
 
 /// A request to the hooks of `event`, without a subject.
 fn request(event: HookEvent, host: &dyn CallHost, environment: &SessionEnvironment) -> HookRequest {
@@ -130,12 +132,18 @@ impl<'a> CallHooks<'a> {
         Ok(call)
     }
 
+    /// Returns whether hooks follow the call.
+    pub(super) fn follow_call(&self) -> bool {
+        let follows = |event: &HookEvent| self.environment.hooks.matching(*event, &self.tool.name).next().is_some();
+        AFTER_CALL.iter().any(follows)
+    }
+
     /// Runs the hooks of `tool.execute.after` and `tool.result.validate`. Returns the result for
     /// the model, and messages for the next model request. After a cancel, the hooks that have not
     /// run count as failed.
     pub(super) async fn after(mut self, mut result: Result<ToolOutput, ToolError>) -> (Result<ToolOutput, ToolError>, Vec<String>) {
         let (mut messages, name) = (Vec::new(), self.tool.name.clone());
-        for event in [HookEvent::ToolExecuteAfter, HookEvent::ToolResultValidate] {
+        for event in AFTER_CALL {
             for hook in self.environment.hooks.matching(event, &name) {
                 if self.host.cancel().is_cancelled() {
                     if event == HookEvent::ToolExecuteAfter && hook.on_failure() == FailurePolicy::Closed {

@@ -9,7 +9,7 @@ use super::files_seen::FileState;
 use super::output::{ToolError, ToolOutput};
 use super::shown_change::shown;
 use super::text::Encoding;
-use super::turn_changes::TurnFile;
+use super::turn_changes::{ChangedBy, TurnFile};
 use crate::content::{Location, ToolContent};
 use crate::limits;
 use crate::patch::{self, Diff, Side};
@@ -86,8 +86,9 @@ pub(crate) async fn run<D: Send + 'static>(
             let ChangePlan { changes, text, details } = plan(&inner)?;
             let touched = touched(&changes, &inner)?;
             commit(&changes, &inner)?;
+            let recorded: Vec<ResolvedPath> = touched.iter().map(|file| file.resolved.clone()).collect();
             inner.changes.record(touched);
-            refresh(&inner);
+            recorded.iter().for_each(|file| refresh(&inner, file, None, ChangedBy::Turn));
             let (content, locations) = (changes.iter().map(PlannedChange::content), changes.iter().map(PlannedChange::location));
             Ok(ToolOutput { content: content.collect(), locations: locations.collect(), ..ToolOutput::text(text, details) })
         })
@@ -226,20 +227,18 @@ fn touched(changes: &[PlannedChange], context: &ToolContext) -> Result<Vec<TurnF
     Ok(touched)
 }
 
-/// Reads the current content of the files that the turn changed and that differ since they were
-/// read. Blocks the thread.
-pub(crate) fn refresh(context: &ToolContext) {
-    for (resolved, known) in context.changes.recorded() {
-        // The state is read first, so that a concurrent change is detected later.
-        let state = FileState::of(&resolved.real, None);
-        // Unsaved changes in a client leave the file on disk as it is.
-        if known == Some(state) && context.client_of(&resolved).is_none() {
-            continue;
-        }
-        // A file that cannot be read any more counts as a file that another program changed.
-        if let Ok(now) = current(&resolved, context) {
-            context.changes.set_after(&resolved.real, now.bytes, state);
-        }
+/// Reads the current content of a file that the turn changed, unless the file is in the state
+/// `known`. Changes count as those of `by`. Blocks the thread.
+pub(super) fn refresh(context: &ToolContext, resolved: &ResolvedPath, known: Option<FileState>, by: ChangedBy) {
+    // The state is read first, so that a concurrent change is detected later.
+    let state = FileState::of(&resolved.real, None);
+    // Unsaved changes in a client leave the file on disk as it is.
+    if known == Some(state) && context.client_of(resolved).is_none() {
+        return;
+    }
+    // A file that cannot be read any more counts as a file that another program changed.
+    if let Ok(now) = current(resolved, context) {
+        context.changes.set_after(&resolved.real, now.bytes, state, by);
     }
 }
 
@@ -249,8 +248,9 @@ pub(crate) struct Replacement {
     pub new: Option<Vec<u8>>,
 }
 
-/// Replaces the content of files, all or none of those that still have the content
-/// `file.after`. Returns the files that were not changed, each with the reason.
+/// Replaces the content of files, all or none of those that still have the content `file.after` and
+/// that no other program changed during the turn. Returns the files that were not changed, each
+/// with the reason.
 pub(crate) async fn replace(context: &ToolContext, files: Vec<Replacement>) -> Vec<(ResolvedPath, String)> {
     let mut reals: Vec<_> = files.iter().map(|file| file.file.resolved.real.clone()).collect();
     reals.sort();
@@ -271,7 +271,9 @@ fn replace_now(context: &ToolContext, files: Vec<Replacement>) -> Vec<(ResolvedP
     let (mut kept, mut changes, mut done) = (Vec::new(), Vec::new(), Vec::new());
     for Replacement { file, new } in files {
         match current(&file.resolved, context) {
-            Ok(now) if now.bytes != file.after => kept.push((file.resolved, "it was changed by another program".to_owned())),
+            Ok(now) if file.conflict || now.bytes != file.after => {
+                kept.push((file.resolved, "it was changed by another program".to_owned()));
+            }
             Ok(now) => {
                 // The user sees this content in the review, so the session may replace it.
                 context.files.note(&file.resolved.real, now.client_copy.unsaved());

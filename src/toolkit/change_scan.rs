@@ -1,4 +1,5 @@
-//! Detects whether commands changed files of the workspace.
+//! Detects whether commands changed files of the workspace, and which of the changes to files of
+//! the review are those of other programs.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -8,22 +9,51 @@ use std::sync::{Mutex, PoisonError};
 
 use super::change;
 use super::context::ToolContext;
-use super::turn_changes::Scan;
+use super::turn_changes::{ChangedBy, Scan};
 use crate::limits;
 
 /// Prepares for a command, which may change files.
 pub(crate) async fn before_command(context: &ToolContext) {
+    before_program(context).await;
     if context.changes.needs_scan() {
         context.changes.set_scan(scan(context).await.map(states));
     }
 }
 
-/// Adds changes that a command made to files of the review.
-pub(crate) async fn after_command(context: &ToolContext) {
+/// Prepares for a command or a hook: files of the review that another program changed so far are
+/// conflicts. [`after_program`] must follow.
+pub(crate) async fn before_program(context: &ToolContext) {
     if context.changes.keeps_content() {
+        // Another program that starts waits, so that its changes do not count as those of others.
+        let _start = context.changes.start.lock().await;
+        if !context.changes.runs_programs() {
+            refresh(context, ChangedBy::Other).await;
+        }
+        context.changes.program_started();
+    }
+}
+
+/// Adds changes that a command or a hook made to files of the review. Runs even if the call was
+/// cancelled.
+pub(crate) async fn after_program(context: &ToolContext) {
+    if context.changes.keeps_content() {
+        refresh(context, ChangedBy::Turn).await;
+        context.changes.program_ended();
+    }
+}
+
+/// Reads the files of the review that changed. Changes count as those of `by`.
+async fn refresh(context: &ToolContext, by: ChangedBy) {
+    for (resolved, known) in context.changes.recorded() {
+        // A call that edits the file records its change before it releases the lock.
+        let lock = context.files.lock(&resolved.real).await;
         let inner = context.clone();
-        // Runs even if the call was cancelled. A failure leaves the contents as they were recorded.
-        let _ = tokio::task::spawn_blocking(move || change::refresh(&inner)).await;
+        let read = move || {
+            let _lock = lock;
+            change::refresh(&inner, &resolved, known, by);
+        };
+        // A failure leaves the content as it was recorded.
+        let _ = tokio::task::spawn_blocking(read).await;
     }
 }
 

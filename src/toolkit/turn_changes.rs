@@ -16,7 +16,11 @@ pub(super) type Scan = HashMap<u64, u64>;
 
 /// A record of the changes of the running turn. Each turn starts with an empty record.
 #[derive(Debug, Default)]
-pub struct TurnChanges(Mutex<State>);
+pub struct TurnChanges {
+    state: Mutex<State>,
+    /// Held while a program of the turn starts.
+    pub(super) start: tokio::sync::Mutex<()>,
+}
 
 #[derive(Debug, Default)]
 struct State {
@@ -30,6 +34,8 @@ struct State {
     scanned: Option<Arc<Scan>>,
     /// A command ran in the turn.
     ran_command: bool,
+    /// The number of running commands and hooks.
+    programs: usize,
     /// The state of the workspace before the first command of the turn.
     before_commands: Option<Arc<Scan>>,
     files: BTreeMap<PathBuf, TurnFile>,
@@ -37,6 +43,14 @@ struct State {
     bytes: usize,
     /// Files that are not reviewed, because the contents are too large.
     left_out: Vec<PathBuf>,
+}
+
+/// The programs that may have changed a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ChangedBy {
+    /// Tools, commands and hooks of the turn.
+    Turn,
+    Other,
 }
 
 /// A file that a turn changed.
@@ -47,6 +61,8 @@ pub(crate) struct TurnFile {
     pub before: Option<Vec<u8>>,
     /// The content after the last change in the turn.
     pub after: Option<Vec<u8>>,
+    /// Another program changed the file after the turn's first change.
+    pub conflict: bool,
     /// The state of the file when `after` was read; `None` before that.
     read: Option<FileState>,
     /// The mode bits before the turn.
@@ -60,7 +76,7 @@ impl TurnFile {
     pub(crate) fn new(resolved: &ResolvedPath, before: Option<Vec<u8>>) -> TurnFile {
         let mode = fs::metadata(&resolved.real).ok().map(|metadata| metadata.permissions().mode());
         let missing = resolved.real.ancestors().skip(1).take_while(|dir| !dir.exists()).map(Path::to_owned).collect();
-        TurnFile { resolved: resolved.clone(), after: before.clone(), before, read: None, mode, missing }
+        TurnFile { resolved: resolved.clone(), after: before.clone(), before, conflict: false, read: None, mode, missing }
     }
 
     /// Restores what the content does not include, after the content was restored: the mode of a
@@ -77,7 +93,7 @@ impl TurnFile {
 
 impl TurnChanges {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Starts a turn. `keeps_content`: the changes will be reviewed; `watches`: checks run after
@@ -95,10 +111,15 @@ impl TurnChanges {
     /// first change of each file is kept.
     pub(crate) fn record(&self, touched: Vec<TurnFile>) {
         let mut state = self.state();
+        let idle = state.programs == 0;
         state.edited = true;
         for file in touched {
             let real = file.resolved.real.clone();
-            if state.files.contains_key(&real) || state.left_out.contains(&real) {
+            if let Some(known) = state.files.get_mut(&real) {
+                known.conflict |= idle && known.after != file.before;
+                continue;
+            }
+            if state.left_out.contains(&real) {
                 continue;
             }
             let bytes = file.before.as_ref().map_or(0, Vec::len);
@@ -111,11 +132,29 @@ impl TurnChanges {
         }
     }
 
-    /// Sets the current content of a recorded file, which was read in the state `read`.
-    pub(super) fn set_after(&self, real: &Path, after: Option<Vec<u8>>, read: FileState) {
+    /// Sets the current content of a recorded file, which was read in the state `read`, and
+    /// which the program `by` changed if it differs.
+    pub(super) fn set_after(&self, real: &Path, after: Option<Vec<u8>>, read: FileState, by: ChangedBy) {
         if let Some(file) = self.state().files.get_mut(real) {
+            file.conflict |= by == ChangedBy::Other && file.after != after;
             (file.after, file.read) = (after, Some(read));
         }
+    }
+
+    /// Returns whether commands or hooks of the turn run.
+    pub(super) fn runs_programs(&self) -> bool {
+        self.state().programs > 0
+    }
+
+    /// Counts a command or hook that starts.
+    pub(super) fn program_started(&self) {
+        self.state().programs += 1;
+    }
+
+    /// Counts a command or hook that has ended.
+    pub(super) fn program_ended(&self) {
+        let mut state = self.state();
+        state.programs = state.programs.saturating_sub(1);
     }
 
     /// The recorded files, each with its state when its content was read.

@@ -2,6 +2,7 @@
 
 mod answers;
 mod ends;
+mod others;
 
 use std::os::unix::fs::PermissionsExt;
 

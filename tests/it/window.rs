@@ -18,7 +18,7 @@ const BYTES_PER_TOKEN: usize = 4;
 const SUMMARY_REQUEST: &str = "Write a summary of this conversation";
 
 /// A home whose model is a test model with this context window, and further settings.
-async fn home(window: usize, settings: &str) -> (Home, Provider) {
+pub async fn home(window: usize, settings: &str) -> (Home, Provider) {
     let provider = Provider::start(Protocol::OpenaiChat, Vec::new()).await;
     let home = Home::new();
     home.config(&format!(
@@ -42,12 +42,12 @@ fn tokens(received: &Received) -> usize {
 }
 
 /// An answer with text.
-fn says(received: &Received, text: &str) -> Exchange {
+pub fn says(received: &Received, text: &str) -> Exchange {
     answer(received, json!({ "content": text }), "stop")
 }
 
 /// An answer that calls a tool.
-fn calls(received: &Received, id: &str, name: &str, input: Value) -> Exchange {
+pub fn calls(received: &Received, id: &str, name: &str, input: Value) -> Exchange {
     let function = json!({ "name": name, "arguments": input.to_string() });
     answer(received, json!({ "tool_calls": [{ "index": 0, "id": id, "type": "function", "function": function }] }), "tool_calls")
 }
