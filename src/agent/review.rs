@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::event::{Body, Severity};
 use crate::id::ToolCallId;
 use crate::limits;
-use crate::patch::{Side, unified_diff};
+use crate::patch::{HunkChoice, Side, unified_diff};
 use crate::session::Turn;
 use crate::session::open_items::REVIEW;
 use crate::toolkit::change::{Replacement, replace};
@@ -119,6 +119,8 @@ impl Review<'_> {
         if mode == ReviewMode::Request {
             let questions = ReviewQuestions { turn: self.turn, call: &self.id, label: &self.label, timeout };
             if let Err(Unanswered(why)) = questions.ask(&mut self.files).await {
+                // Some parts may have been decided before.
+                self.files.iter_mut().for_each(|file| file.decide(HunkChoice::New));
                 let text = format!("no decision ({why}): the files stay as they were written");
                 self.complete(ToolStatus::Failed, text.clone(), &[]).await?;
                 self.turn.emit(notice(NOT_REVIEWED, text, None)).await;

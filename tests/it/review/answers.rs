@@ -70,6 +70,8 @@ async fn decisions_over_acp_determine_the_files() {
         ("unknown hunk", vec![pick("reject", json!({"hunks": [{"path": a, "hunk": 3, "accept": true}]}))], as_written(), ""),
         ("dismissed", vec![Reply::Result(json!({"outcome": {"outcome": "cancelled"}}))], as_written(), ""),
         ("error", vec![Reply::Error], as_written(), ""),
+        ("error after a file", vec![pick("each_file", Value::Null), pick("reject", Value::Null), Reply::Error], as_written(), ""),
+        ("error after a hunk", vec![pick("each_hunk", Value::Null), pick("reject", Value::Null), Reply::Error], as_written(), ""),
     ];
     drop(home);
     for (name, replies, expected, note) in cases {
@@ -125,7 +127,12 @@ async fn check(name: &str, replies: Vec<Reply>, expected: State, note: &str) {
     agent.finish().await;
     let log = home.log(&session).await;
     assert_eq!(bodies(&log, "permission.requested").len(), bodies(&log, "permission.resolved").len(), "{name}");
-    review(&log);
+    let recorded = review(&log);
+    if told == ["The changes were not reviewed"] {
+        let content = recorded["content"].as_array().unwrap();
+        let diffs: Vec<_> = content.iter().filter(|one| one["type"] == "diff").map(|one| one["newText"].as_str()).collect();
+        assert_eq!((diffs.len(), diffs[0]), (3, as_written().0.as_deref()), "{name}: all changes remain");
+    }
 }
 
 /// Waits for the open permission request.
