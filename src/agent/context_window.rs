@@ -97,26 +97,32 @@ impl<'a> ContextWindow<'a> {
             let ratio = history.usage().bytes_per_token(self.overhead);
             (history.prunable((protect as f64 * ratio) as usize, &protected), ratio)
         });
-        let bytes: usize = outputs.iter().map(|output| output.bytes).sum();
-        let tokens = (bytes as f64 / ratio) as u64;
-        if outputs.is_empty() || tokens < minimum {
+        let tokens = |bytes: usize| (bytes as f64 / ratio) as u64;
+        if outputs.is_empty() || tokens(outputs.iter().map(|output| output.bytes).sum()) < minimum {
             return Ok(());
         }
         let artifacts = self.environment.workspace.artifacts.clone();
         let kept = tokio::task::spawn_blocking(move || {
-            let pruned = outputs.into_iter().map(|output| {
+            let (mut pruned, mut bytes) = (Vec::new(), 0);
+            for output in outputs {
                 let text = output.text();
                 let chars = text.chars().count() as u64;
-                let artifact = artifact::keep_in(&artifacts, "output", "txt", text.as_bytes());
-                if let Err(error) = &artifact {
-                    tracing::warn!(%error, "cannot write a pruned tool output");
+                match artifact::keep_in(&artifacts, "output", "txt", text.as_bytes()) {
+                    Ok(path) => {
+                        bytes += output.bytes;
+                        pruned.push(PrunedOutput { tool_call_id: output.tool_call_id, chars, artifact: Some(path) });
+                    }
+                    // The output stays in the conversation.
+                    Err(error) => tracing::warn!(%error, "cannot write a tool output that was to be pruned"),
                 }
-                PrunedOutput { tool_call_id: output.tool_call_id, chars, artifact: artifact.ok() }
-            });
-            pruned.collect::<Vec<_>>()
+            }
+            (pruned, bytes)
         });
-        let outputs = kept.await.map_err(|_| Error::internal("writing pruned tool outputs panicked"))?;
-        self.turn.commit(Body::ContextPruned { outputs, tokens }).await.map(drop)
+        let (outputs, bytes) = kept.await.map_err(|_| Error::internal("writing pruned tool outputs panicked"))?;
+        if outputs.is_empty() {
+            return Ok(());
+        }
+        self.turn.commit(Body::ContextPruned { outputs, tokens: tokens(bytes) }).await.map(drop)
     }
 
     /// Returns whether the conversation has messages.

@@ -118,3 +118,31 @@ async fn pruned_output_is_readable_in_its_artifact() {
     let (before, after) = (messages(&received[received.len() - 2]), messages(received.last().unwrap()));
     assert_eq!(after[..before.len()], *before, "after a restart");
 }
+
+#[tokio::test]
+async fn output_without_artifact_is_not_pruned() {
+    let settings = "[context]\nprune_minimum_tokens = 100\nprune_protect_tokens = 100\ncompact_at = 0\n";
+    let (home, provider) = home(WINDOW, settings).await;
+    let mut number = 0;
+    provider.respond(move |received| {
+        number += 1;
+        match number {
+            1 => calls(received, "call-1", "read", json!({ "file_path": "1.txt" })),
+            _ => says(received, "done"),
+        }
+    });
+    home.put("1.txt", &output(1));
+    let mut agent = connect(&home).await;
+    let session = agent.new_session(&home).await;
+    agent.turn(&session, "first").await;
+    let artifacts = home.data().join("artifacts").join(&session);
+    std::fs::remove_dir_all(&artifacts).unwrap();
+    std::fs::write(&artifacts, "not a directory").unwrap();
+    for prompt in ["second", "third", "fourth"] {
+        agent.turn(&session, prompt).await;
+    }
+    agent.finish().await;
+    let received = provider.finish().await;
+    assert!(received.last().unwrap().text.contains("turn 1 line 3 "), "{}", received.last().unwrap().text);
+    assert_eq!(events(&home, &session, &["context.pruned"]).await, Vec::<serde_json::Value>::new());
+}
