@@ -6,7 +6,7 @@ use super::environment::SessionEnvironment;
 use super::hooks;
 use super::step::Steps;
 use crate::config::ContextSettings;
-use crate::content::{Part, StopReason};
+use crate::content::{Part, StepOutcome, StopReason};
 use crate::context::history::History;
 use crate::context::summary;
 use crate::error::{Error, Kind, Result};
@@ -227,6 +227,7 @@ fn summary_of(answer: &ModelAnswer) -> Result<String> {
     let mut text = answer.text();
     let wrong = match answer.stop {
         _ if answer.repeated.is_some() => "repeats itself",
+        _ if answer.outcome() == StepOutcome::ToolCalls => "has tool calls",
         StopReason::Refusal => "was refused",
         StopReason::MaxTokens | StopReason::MaxTurnRequests | StopReason::Cancelled => "is cut off",
         StopReason::EndTurn if text.trim().is_empty() => "is empty",

@@ -120,6 +120,15 @@ async fn compaction_that_fails_changes_nothing() {
         ("an error", |_| Exchange::error(400, r#"{"error":{"message":"no"}}"#), 1),
         ("an empty summary", |received| says(received, " "), 2),
         ("a call instead of a summary", |received| calls(received, "call-x", "read", json!({ "file_path": "a" })), 2),
+        (
+            "a text before a call",
+            |received| {
+                let function = json!({ "name": "read", "arguments": "{\"file_path\":\"a\"}" });
+                let call = json!({ "index": 0, "id": "call-y", "type": "function", "function": function });
+                answer(received, json!({ "content": "Let me read a first.", "tool_calls": [call] }), "tool_calls")
+            },
+            2,
+        ),
         ("a truncated summary", |received| answer(received, json!({ "content": "SUM" }), "length"), 2),
         ("a refusal", |received| answer(received, json!({ "content": "No." }), "content_filter"), 2),
         ("a repeated text", |received| says(received, &"The work continues with the next file. ".repeat(2_000)), 2),
