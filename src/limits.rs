@@ -83,8 +83,10 @@ pub const ARTIFACTS_BYTES_MAX: u64 = 256 << 20;
 pub(crate) const TURN_REQUESTS_MAX: u64 = 200;
 /// A compaction must replace at least one of this number of the conversation's parts.
 pub(crate) const COMPACTION_SHARE_MIN: usize = 4;
-/// The part of the context window that is left free for the summary: one of this number.
-pub(crate) const COMPACTION_RESERVE_SHARE: u64 = 5;
+/// The part of the context window that is left free for the summary: one of this number. A
+/// conversation at the default threshold must fit into the rest, so that the request for its
+/// summary is read from the provider's cache.
+pub(crate) const COMPACTION_RESERVE_SHARE: u64 = 10;
 /// Maximum number of requests for one summary.
 pub(crate) const COMPACTION_REQUESTS_MAX: u32 = 3;
 /// Number of incomplete or empty answers to these requests after which a compaction fails.

@@ -204,6 +204,10 @@ impl<'a> ContextWindow<'a> {
                     Ok(summary) => return Ok(Some(summary)),
                     Err(error) => {
                         unusable += 1;
+                        // The context window may have been too full for the answer.
+                        if answer.stop == StopReason::MaxTokens && answer.repeated.is_none() {
+                            bytes_max = bytes_max / 4 * 3;
+                        }
                         error
                     }
                 },

@@ -86,12 +86,12 @@ async fn conversation_is_compacted_during_turn_and_work_continues() {
         }
         read += 1;
         match read {
-            0..=12 => calls(received, &format!("call-{read}"), "read", json!({ "file_path": format!("{read}.txt") })),
+            0..=24 => calls(received, &format!("call-{read}"), "read", json!({ "file_path": format!("{read}.txt") })),
             _ => says(received, "all read"),
         }
     });
-    for number in 1..=12 {
-        home.put(&format!("{number}.txt"), &filler(20_000 + number));
+    for number in 1..=24 {
+        home.put(&format!("{number}.txt"), &filler(8_000 + number));
     }
     let mut agent = connect(&home).await;
     let session = agent.new_session(&home).await;
@@ -107,6 +107,8 @@ async fn conversation_is_compacted_during_turn_and_work_continues() {
         let after = contents(&received[index + 1]);
         let places = ["SUMMARY", "read all files and count them", "Continue it"].map(|text| after[0].find(text).expect(text));
         assert!(places.is_sorted(), "the prompt follows the summary: {after:?}");
+        let before = messages(&received[index - 1]);
+        assert_eq!(messages(&received[index])[..before.len()], *before, "the request starts like the one before");
     }
     let failed = events(&home, &session, &["turn.failed"]).await;
     assert_eq!(failed, Vec::<Value>::new());
