@@ -196,7 +196,8 @@ impl<'a> ContextWindow<'a> {
         let mut unusable = 0;
         let mut last = None;
         for _ in 0..limits::COMPACTION_REQUESTS_MAX {
-            let mut messages = summary::fit(&conversation, bytes_max.saturating_sub(prompt.len()));
+            let fitting = summary::fit(&conversation, bytes_max.saturating_sub(prompt.len()));
+            let mut messages = fitting.ok_or_else(does_not_fit)?;
             messages.push(Message::User(vec![Part::text(&prompt)]).into());
             let error = match steps.ask_silently(Request { messages, ..request.clone() }).await {
                 Ok(answer) if answer.stop == StopReason::Cancelled => return Ok(None),
@@ -241,6 +242,10 @@ fn summary_of(answer: &ModelAnswer) -> Result<String> {
         }
     };
     Err(Error::new(Kind::ModelError, format!("the model's summary {wrong}")))
+}
+
+fn does_not_fit() -> Error {
+    Error::new(Kind::ModelError, "the conversation does not fit into a request for its summary")
 }
 
 fn is_overflow(error: &Error) -> bool {

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::size::{message_bytes, result_bytes};
+use serde_json::{Map, Value, json};
+
+use super::size::{block_bytes, message_bytes, result_bytes};
 use crate::content::{Part, plain_text};
 use crate::model::{Block, Message, ToolResult};
 
@@ -15,8 +17,11 @@ const BEFORE: &str = "[The conversation up to here is replaced by this summary o
 pub(super) const CONTINUE: &str = "[Work on this request began before the summary above, which describes it. Continue it.]";
 /// Marks the place of a middle part that was cut out.
 const CUT: &str = "\n[… cut …]\n";
-/// Tool results that are larger than this are shortened first to make a conversation fit.
-const RESULT_BYTES: usize = 2_000;
+/// Tool results that are larger than this are shortened first to make a conversation fit, then
+/// tool calls and texts that are larger.
+const SHORT_BYTES: usize = 2_000;
+/// Values in the input of a shortened tool call that are larger than this are shortened.
+const VALUE_BYTES: usize = 500;
 
 /// The text that asks for a summary. `focus` is the emphasis that the user asked for.
 pub(crate) fn prompt(focus: Option<&str>) -> String {
@@ -32,65 +37,120 @@ pub(super) fn message(summary: &str) -> Vec<Part> {
     vec![Part::text(format!("{BEFORE}\n\n<summary>\n{}\n</summary>", summary.trim()))]
 }
 
-/// Shortens a conversation to `bytes_max`, for the request of its summary: first cuts the middle
-/// out of large tool results, oldest first, then out of other large texts, then leaves out the
-/// oldest messages. Each tool call keeps its result.
-pub(crate) fn fit(messages: &[Arc<Message>], bytes_max: usize) -> Vec<Arc<Message>> {
-    let mut messages = messages.to_vec();
-    let mut bytes: usize = messages.iter().map(|message| message_bytes(message)).sum();
-    for shorten in [shorten_results, shorten_texts] {
-        for message in &mut messages {
+/// Shortens a conversation to `bytes_max`, for the request of its summary: cuts the middle out of
+/// large tool results, oldest first, then of answers and the inputs of their calls, then of
+/// prompts, and then leaves out the oldest messages. Each tool call keeps its result. Returns
+/// `None` if nothing of the work fits.
+pub(crate) fn fit(messages: &[Arc<Message>], bytes_max: usize) -> Option<Vec<Arc<Message>>> {
+    let mut fitting = messages.to_vec();
+    let mut bytes: usize = total(&fitting);
+    for shorten in [shorten_results, shorten_answer, shorten_prompt] {
+        for message in &mut fitting {
             if bytes <= bytes_max {
-                return messages;
+                return Some(fitting);
             }
             let Some(shorter) = shorten(message) else { continue };
             bytes = bytes - message_bytes(message) + message_bytes(&shorter);
             *message = Arc::new(shorter);
         }
     }
-    // The rest starts with a message of the user, so that every tool result has its call.
+    if bytes > bytes_max {
+        leave_out_prompts(&mut fitting, bytes_max / 2);
+    }
+    leave_out_answers(&mut fitting, bytes_max);
+    let has_work = |messages: &[Arc<Message>]| messages.iter().any(|message| !is_prompt(message));
+    let complete = has_work(&fitting) || !has_work(messages);
+    (complete && !fitting.is_empty() && total(&fitting) <= bytes_max).then_some(fitting)
+}
+
+fn total(messages: &[Arc<Message>]) -> usize {
+    messages.iter().map(|message| message_bytes(message)).sum()
+}
+
+fn is_prompt(message: &Message) -> bool {
+    matches!(message, Message::User(_))
+}
+
+/// Leaves out the oldest turns until the prompts of the others have at most this size. Their
+/// answers get the rest of the room.
+fn leave_out_prompts(messages: &mut Vec<Arc<Message>>, bytes_max: usize) {
+    let mut prompts: usize = messages.iter().filter(|message| is_prompt(message)).map(|message| message_bytes(message)).sum();
     let mut start = 0;
     for (index, message) in messages.iter().enumerate() {
-        if bytes <= bytes_max && matches!(**message, Message::User(_)) {
-            break;
+        if is_prompt(message) {
+            if prompts <= bytes_max {
+                break;
+            }
+            prompts -= message_bytes(message);
         }
-        bytes -= message_bytes(message);
         start = index + 1;
     }
-    messages.split_off(start.min(messages.len()))
+    messages.drain(..start);
+}
+
+/// Leaves out the oldest answers, with the results of their calls, until the messages have at most
+/// this size.
+fn leave_out_answers(messages: &mut Vec<Arc<Message>>, bytes_max: usize) {
+    let (mut bytes, mut left_out) = (total(messages), false);
+    messages.retain(|message| {
+        match **message {
+            Message::User(_) => return true,
+            Message::Assistant(_) => left_out = bytes > bytes_max,
+            Message::ToolResults(_) => {}
+        }
+        if left_out {
+            bytes -= message_bytes(message);
+        }
+        !left_out
+    });
 }
 
 fn shorten_results(message: &Message) -> Option<Message> {
     let Message::ToolResults(results) = message else { return None };
-    let shorter = results.iter().map(|result| match result_bytes(result) > RESULT_BYTES {
-        true => ToolResult { output: vec![Part::text(shortened(&plain_text(&result.output)))], ..result.clone() },
+    let shorter = results.iter().map(|result| match result_bytes(result) > SHORT_BYTES {
+        true => {
+            let output = vec![Part::text(shortened(&plain_text(&result.output), SHORT_BYTES))];
+            ToolResult { output, ..result.clone() }
+        }
         false => result.clone(),
     });
     Some(Message::ToolResults(shorter.collect()))
 }
 
-fn shorten_texts(message: &Message) -> Option<Message> {
-    match message {
-        Message::User(parts) if message_bytes(message) > RESULT_BYTES => {
-            Some(Message::User(vec![Part::text(shortened(&plain_text(parts)))]))
+fn shorten_answer(message: &Message) -> Option<Message> {
+    let Message::Assistant(blocks) = message else { return None };
+    let shorter = blocks.iter().filter_map(|block| match block {
+        Block::Thinking { .. } => None,
+        Block::Text { text, .. } => Some(Block::Text { text: shortened(text, SHORT_BYTES), state: None }),
+        Block::ToolCall { id, name, input, .. } if block_bytes(block) > SHORT_BYTES => {
+            let (id, name, input) = (id.clone(), name.clone(), shortened_input(input));
+            Some(Block::ToolCall { id, name, input, input_text: None, state: None })
         }
-        Message::Assistant(blocks) => {
-            let shorter = blocks.iter().filter_map(|block| match block {
-                Block::Thinking { .. } => None,
-                Block::Text { text, .. } => Some(Block::Text { text: shortened(text), state: None }),
-                Block::ToolCall { .. } => Some(block.clone()),
-            });
-            Some(shorter.collect()).filter(|blocks: &Vec<Block>| !blocks.is_empty()).map(Message::Assistant)
-        }
-        Message::User(_) | Message::ToolResults(_) => None,
-    }
+        Block::ToolCall { .. } => Some(block.clone()),
+    });
+    Some(shorter.collect()).filter(|blocks: &Vec<Block>| !blocks.is_empty()).map(Message::Assistant)
 }
 
-/// The start and the end of a text, [`RESULT_BYTES`] together.
-fn shortened(text: &str) -> String {
-    if text.len() <= RESULT_BYTES {
+fn shorten_prompt(message: &Message) -> Option<Message> {
+    let Message::User(parts) = message else { return None };
+    (message_bytes(message) > SHORT_BYTES).then(|| Message::User(vec![Part::text(shortened(&plain_text(parts), SHORT_BYTES))]))
+}
+
+/// The input of a tool call, which stays an object, with short values.
+fn shortened_input(input: &Value) -> Value {
+    let Value::Object(values) = input else { return json!({ "input": shortened(&input.to_string(), VALUE_BYTES) }) };
+    let short = |value: &Value| {
+        let text = value.as_str().map_or_else(|| value.to_string(), String::from);
+        if text.len() > VALUE_BYTES { Value::String(shortened(&text, VALUE_BYTES)) } else { value.clone() }
+    };
+    Value::Object(values.iter().map(|(name, value)| (name.clone(), short(value))).collect::<Map<_, _>>())
+}
+
+/// The start and the end of a text, `bytes` together.
+fn shortened(text: &str, bytes: usize) -> String {
+    if text.len() <= bytes {
         return text.into();
     }
-    let (head, tail) = (text.floor_char_boundary(RESULT_BYTES / 2), text.ceil_char_boundary(text.len() - RESULT_BYTES / 2));
+    let (head, tail) = (text.floor_char_boundary(bytes / 2), text.ceil_char_boundary(text.len() - bytes / 2));
     format!("{}{CUT}{}", &text[..head], &text[tail..])
 }

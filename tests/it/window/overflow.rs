@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{asks_for_summary, calls, connect, events, home, rejection, says, tokens};
+use super::{asks_for_summary, calls, connect, events, home, last_text, paired, rejection, says, tokens};
 use crate::harness::text;
 
 /// The real context window, which the settings do not know.
@@ -62,4 +62,48 @@ async fn request_that_is_always_rejected_ends_the_turn() {
     assert_eq!((received.len(), rejected), (4, 2), "one compaction and one retry");
     let ended: Vec<Value> = events(&home, &session, &["compaction.completed"]).await;
     assert_eq!((ended.len(), &ended[0]["outcome"]), (1, &json!("completed")));
+}
+
+/// A turn of calls whose results are short. Each case has the command up to its long text, the size
+/// of the text, the number of calls, and the oldest call that the summary must know.
+#[tokio::test]
+async fn summary_of_one_long_turn_knows_its_calls() {
+    for (command, bytes, count, oldest) in [("echo", 1_500, 30, 20), (":", 6_000, 12, 1)] {
+        let (home, provider) = home(400_000, "").await;
+        let mut number = 0;
+        provider.respond(move |received| {
+            if tokens(received) > WINDOW {
+                return rejection(tokens(received), WINDOW);
+            }
+            if asks_for_summary(received) {
+                return says(received, "SUMMARY");
+            }
+            number += 1;
+            let call = json!({ "command": format!("{command} step-{number}- {}", &filler(number)[..bytes]) });
+            match number {
+                _ if number <= count => calls(received, &format!("call-{number}"), "bash", call),
+                _ => says(received, "done"),
+            }
+        });
+        let mut agent = home.start(&["--mode", "auto"]).await;
+        agent.call("initialize", json!({ "protocolVersion": 1, "clientCapabilities": {} })).await;
+        let session = agent.new_session(&home).await;
+        let (stop, updates) = agent.turn(&session, "run all steps").await;
+        assert_eq!((stop.as_str(), text(&updates, "agent_message_chunk").as_str()), ("end_turn", "done"), "{command}");
+        agent.finish().await;
+        let received = provider.finish().await;
+        let (at, summary) = received
+            .iter()
+            .enumerate()
+            .find(|(_, received)| asks_for_summary(received) && tokens(received) <= WINDOW)
+            .expect("a request for a summary");
+        assert!(paired(summary) && last_text(summary).contains("Write a summary"), "{}", summary.text);
+        // The first request and each answered call were one request, the last was rejected.
+        let newest = received[..at].iter().filter(|received| tokens(received) <= WINDOW).count();
+        assert!(newest >= oldest, "{newest} calls before the summary");
+        let texts = ["run all steps".into(), format!("step-{oldest}-"), format!("step-{newest}-")];
+        for expected in texts {
+            assert!(summary.text.contains(&expected), "{command}: {expected} of {newest} is missing: {}", summary.text);
+        }
+    }
 }
