@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::call_host::{CallOutcome, ServedCall};
@@ -61,7 +62,7 @@ async fn refusal(call: &ServedCall<'_>, query: &ModelQuery, ended: &Cancellation
     let title = format!("{}: request to the model", query.server);
     let access = Access { kind: AccessKind::Mcp, ..Access::none() };
     let shown = Box::new(Shown(ToolContent::text(text(query))));
-    let prepared = PreparedCall::new(&name, ToolKind::Other, title.clone(), access, &context.workspace, shown);
+    let prepared = PreparedCall::new(&name, ToolKind::Other, title.clone(), access, &context.workspace, Value::Null, shown);
     let default = call.environment.loaded.settings.permissions.default;
     let (mode, remembered) = call.host.permissions(default);
     let check = Check {
