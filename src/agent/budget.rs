@@ -36,7 +36,7 @@ const TIMES: [BudgetLimit; 2] =
     [BudgetLimit { resource: Resource::Time, session: false }, BudgetLimit { resource: Resource::Time, session: true }];
 
 /// The budget of a running turn. The used amounts are computed from the session's events, so they
-/// survive a restart.
+/// survive a restart, except those of subagents that a kill interrupted: their end has no amounts.
 pub(crate) struct TurnBudget<'a> {
     turn: &'a Turn,
     /// The limits of the settings.
