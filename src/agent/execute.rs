@@ -123,13 +123,13 @@ impl ToolCall {
         Ok(EndedCall { name, fingerprint: hasher.finish(), polls, messages })
     }
 
-    /// Runs the call, records its `tool.completed`, and returns it.
-    pub(crate) async fn finish_recorded(self, host: &dyn CallHost) -> Result<Body> {
+    /// Runs the call, records its `tool.completed`, and returns it with the messages of hooks.
+    pub(crate) async fn finish_recorded(self, host: &dyn CallHost) -> Result<(Body, Vec<String>)> {
         let id = self.id.clone();
-        let CallResult { outcome, label, .. } = self.run(host).await?;
+        let CallResult { outcome, label, messages } = self.run(host).await?;
         let body = completed(id, label, outcome);
         host.commit(body.clone(), false).await?;
-        Ok(body)
+        Ok((body, messages))
     }
 
     /// Runs the call between its hooks. Returns an error only if the log cannot be written.
