@@ -43,7 +43,7 @@ pub struct Tools {
     /// Tools that models can call by name, but do not receive in the list of tools.
     unlisted: Vec<Arc<dyn AnyTool>>,
     specs: Arc<[ToolSpec]>,
-    /// Parsed source files.
+    /// Parsed source files, which tables that are made from this one share.
     maps: Arc<MapCache>,
 }
 
@@ -93,12 +93,13 @@ impl Tools {
     /// This table with `tool` in the place of the tool with the same name.
     pub(crate) fn replacing(&self, tool: &Arc<dyn AnyTool>) -> Tools {
         let chosen = |known: &Arc<dyn AnyTool>| if known.name() == tool.name() { tool.clone() } else { known.clone() };
-        Tools::of(self.tools.iter().map(chosen).collect())
+        Tools { maps: self.maps.clone(), ..Tools::of(self.tools.iter().map(chosen).collect()) }
     }
 
     /// This table with only the named tools.
     pub(crate) fn only(&self, names: &[String]) -> Tools {
-        Tools::of(self.tools.iter().filter(|tool| names.iter().any(|name| name == tool.name())).cloned().collect())
+        let named = self.tools.iter().filter(|tool| names.iter().any(|name| name == tool.name()));
+        Tools { maps: self.maps.clone(), ..Tools::of(named.cloned().collect()) }
     }
 
     /// The tools of this table whose names match one of the patterns.
@@ -106,7 +107,7 @@ impl Tools {
         let globs: Vec<_> = patterns.iter().filter_map(|pattern| Some(Glob::new(pattern).ok()?.compile_matcher())).collect();
         let matches = |tool: &&Arc<dyn AnyTool>| globs.iter().any(|glob| glob.is_match(tool.name()));
         let unlisted = self.unlisted.iter().filter(matches).cloned().collect();
-        Tools { unlisted, ..Tools::of(self.tools.iter().filter(matches).cloned().collect()) }
+        Tools { maps: self.maps.clone(), unlisted, ..Tools::of(self.tools.iter().filter(matches).cloned().collect()) }
     }
 
     /// The tool with this name or alias.

@@ -36,7 +36,7 @@ const TIMES: [BudgetLimit; 2] =
     [BudgetLimit { resource: Resource::Time, session: false }, BudgetLimit { resource: Resource::Time, session: true }];
 
 /// The budget of a running turn. The used amounts are computed from the session's events, so they
-/// survive a restart.
+/// survive a restart, except those of subagents that a kill interrupted: their end has no amounts.
 pub(crate) struct TurnBudget<'a> {
     turn: &'a Turn,
     /// The limits of the settings.
@@ -112,11 +112,11 @@ impl<'a> TurnBudget<'a> {
     }
 
     /// Returns whether the turn may send another model request. If a limit is reached, asks whether
-    /// to raise it. Reports the limit that stops the turn.
-    pub(crate) async fn allows_request(&self) -> Result<bool> {
+    /// to raise it, until `cancel`. Reports the limit that stops the turn.
+    pub(crate) async fn allows_request(&self, cancel: &CancellationToken) -> Result<bool> {
         for limit in BEFORE_REQUESTS {
             let reached = self.limit(limit).is_some_and(|(max, _)| self.spent(limit) >= max);
-            if reached && !self.extend(limit, &self.turn.cancel).await? {
+            if reached && !self.extend(limit, cancel).await? {
                 return Ok(false);
             }
         }

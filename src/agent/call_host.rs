@@ -44,6 +44,12 @@ pub(crate) trait CallHost: Send + Sync {
         0
     }
 
+    /// Returns whether the budget of the turn, if there is one, allows a model request. If a limit
+    /// is reached, asks whether to raise it, until `cancel`.
+    fn allows_request<'a>(&'a self, _: &'a SessionEnvironment, _cancel: &'a CancellationToken) -> BoxFuture<'a, Result<bool>> {
+        Box::pin(async { Ok(true) })
+    }
+
     /// Starts subagents, if the call belongs to a turn.
     fn subagents(&self) -> Option<Subagents>;
 

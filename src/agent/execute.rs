@@ -46,7 +46,6 @@ pub(crate) struct ToolCall {
     automatic: bool,
     context: ToolContext,
     environment: Arc<SessionEnvironment>,
-    input: Value,
     prepared: Result<PreparedCall, ToolError>,
 }
 
@@ -93,7 +92,7 @@ impl ToolCall {
         (&name, input.to_string()).hash(&mut hasher);
         let category = Some(category);
         let label = ToolLabel { name: name.clone(), title: title.clone(), category };
-        let (tool_call_id, provider_state, announced) = (id.clone(), state, input.clone());
+        let (tool_call_id, provider_state) = (id.clone(), state);
         let body = Body::ToolStarted {
             tool_call_id,
             name,
@@ -107,7 +106,7 @@ impl ToolCall {
             automatic,
         };
         host.emit(body).await;
-        ToolCall { id, label, hasher, automatic, context, environment: environment.clone(), input: announced, prepared }
+        ToolCall { id, label, hasher, automatic, context, environment: environment.clone(), prepared }
     }
 
     /// Runs the call and records its result.
@@ -124,25 +123,25 @@ impl ToolCall {
         Ok(EndedCall { name, fingerprint: hasher.finish(), polls, messages })
     }
 
-    /// Runs the call, records its `tool.completed`, and returns it.
-    pub(crate) async fn finish_recorded(self, host: &dyn CallHost) -> Result<Body> {
+    /// Runs the call, records its `tool.completed`, and returns it with the messages of hooks.
+    pub(crate) async fn finish_recorded(self, host: &dyn CallHost) -> Result<(Body, Vec<String>)> {
         let id = self.id.clone();
-        let CallResult { outcome, label, .. } = self.run(host).await?;
+        let CallResult { outcome, label, messages } = self.run(host).await?;
         let body = completed(id, label, outcome);
         host.commit(body.clone(), false).await?;
-        Ok(body)
+        Ok((body, messages))
     }
 
     /// Runs the call between its hooks. Returns an error only if the log cannot be written.
     pub(crate) async fn run(mut self, host: &dyn CallHost) -> Result<CallResult> {
-        let (mut label, input) = (self.label.clone(), std::mem::take(&mut self.input));
+        let mut label = self.label.clone();
         let ended = |outcome, label| Ok(CallResult { outcome, label, messages: Vec::new() });
         let mut prepared = match std::mem::replace(&mut self.prepared, Err(ToolError::cancelled())) {
             Ok(prepared) => prepared,
             Err(ToolError(message)) => return ended(CallOutcome::InvalidInput(message), label),
         };
         let environment = self.environment.clone();
-        let mut hooks = CallHooks::new(host, &environment, self.id.clone(), &mut prepared, input, self.automatic);
+        let mut hooks = CallHooks::new(host, &environment, self.id.clone(), &mut prepared, self.automatic);
         let prepared = match hooks.before(prepared, &mut label, &self.context).await {
             Ok(prepared) => prepared,
             Err(outcome) => return ended(outcome, label),

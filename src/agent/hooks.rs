@@ -65,16 +65,15 @@ pub(super) struct CallHooks<'a> {
 }
 
 impl<'a> CallHooks<'a> {
-    /// The hooks of the prepared call `id` with the input `input`.
+    /// The hooks of the prepared call `id`.
     pub(super) fn new(
         host: &'a dyn CallHost,
         environment: &'a SessionEnvironment,
         id: ToolCallId,
         call: &mut PreparedCall,
-        input: Value,
         automatic: bool,
     ) -> CallHooks<'a> {
-        let (target, input) = call.target.take().map_or((None, input), |(tool, input)| (Some(tool), input));
+        let (target, input) = (call.target.take(), std::mem::take(&mut call.input));
         let tool = HookTool { tool_call_id: id, name: call.name.clone(), input, status: None, output: None, parts: None };
         CallHooks { host, environment, tool, target, automatic, changed: false }
     }
@@ -110,8 +109,9 @@ impl<'a> CallHooks<'a> {
             let mut changed = None;
             match run.effect() {
                 HookEffect::Input(input) if input == self.tool.input => run.replace(Ok(HookEffect::Unchanged)),
-                HookEffect::Input(input) => match self.prepare(input.clone(), context) {
-                    Ok(prepared) => {
+                HookEffect::Input(input) => match self.prepare(input, context) {
+                    Ok(mut prepared) => {
+                        let input = std::mem::take(&mut prepared.input);
                         (call, self.tool.input, self.changed) = (prepared, input.clone(), true);
                         (label.title, label.category) = (call.title.clone(), Some(call.access.category()));
                         let (title, locations) = (call.title.clone(), call.locations.clone());

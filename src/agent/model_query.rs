@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::call_host::{CallOutcome, ServedCall};
+use super::hooks;
 use super::permission_check::Check;
 use super::services::model_error;
 use crate::config::AccessKind;
@@ -25,6 +27,10 @@ pub(super) async fn answer(call: &ServedCall<'_>, query: ModelQuery, ended: &Can
     if let Some(refused) = refusal(call, &query, ended).await {
         return Err(refused);
     }
+    let allowed = call.host.allows_request(call.environment, ended).await;
+    if !allowed.map_err(|error| error.message)? {
+        return Err("the budget is used up".into());
+    }
     let model = call.environment.model().ok_or("no model is in use")?;
     let limit = query.max_tokens as usize * limits::MCP_SAMPLING_TOKEN_BYTES;
     let (system, messages) = (query.system, query.messages.into_iter());
@@ -32,9 +38,10 @@ pub(super) async fn answer(call: &ServedCall<'_>, query: ModelQuery, ended: &Can
         true => Message::Assistant(vec![Block::Text { text: plain_text(&message.parts), state: None }]),
         false => Message::User(message.parts),
     });
+    let messages = hooks::messages(call.host, call.environment, model.id(), messages.map(Arc::new).collect()).await;
     let request = Request {
         system,
-        messages: messages.map(Arc::new).collect(),
+        messages: messages.map_err(|error| error.message)?,
         tools: Arc::new([]),
         thinking: Thinking::Off,
         cache_key: call.id.to_string(),
@@ -61,7 +68,7 @@ async fn refusal(call: &ServedCall<'_>, query: &ModelQuery, ended: &Cancellation
     let title = format!("{}: request to the model", query.server);
     let access = Access { kind: AccessKind::Mcp, ..Access::none() };
     let shown = Box::new(Shown(ToolContent::text(text(query))));
-    let prepared = PreparedCall::new(&name, ToolKind::Other, title.clone(), access, &context.workspace, shown);
+    let prepared = PreparedCall::new(&name, ToolKind::Other, title.clone(), access, &context.workspace, Value::Null, shown);
     let default = call.environment.loaded.settings.permissions.default;
     let (mode, remembered) = call.host.permissions(default);
     let check = Check {

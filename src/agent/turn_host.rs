@@ -5,7 +5,9 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
+use super::budget::TurnBudget;
 use super::call_host::{CallHost, CallOrigin, Question};
+use super::environment::SessionEnvironment;
 use crate::config::{Policy, Rule};
 use crate::error::Result;
 use crate::event::{Body, ToolChange};
@@ -52,6 +54,17 @@ impl CallHost for Turn {
 
     fn context_tokens(&self) -> u64 {
         self.log.state(|state| state.context_tokens)
+    }
+
+    fn allows_request<'a>(
+        &'a self,
+        environment: &'a SessionEnvironment,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<bool>> {
+        Box::pin(async move {
+            let subagent = self.log.state(|state| state.parent.is_some());
+            TurnBudget::new(self, environment, subagent).allows_request(cancel).await
+        })
     }
 
     fn subagents(&self) -> Option<Subagents> {

@@ -186,7 +186,7 @@ impl NativeAgent {
             if messages::take_steered(self, turn).await? {
                 guard = RepetitionGuard::default();
             }
-            if !budget.allows_request().await? {
+            if !budget.allows_request(&turn.cancel).await? {
                 return Ok(StopReason::MaxTurnRequests);
             }
             let answer = window.ask(&mut steps, request).await?;

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::environment::SessionEnvironment;
 use super::execute::{ToolCall, ToolUse};
+use super::hooks;
 use crate::content::{CheckResult, ToolStatus, listed, plain_text};
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Severity};
@@ -84,13 +85,17 @@ impl Verification {
         let input = json!({ "commands": commands }).to_string();
         let tool_use = ToolUse { id: id.clone(), name: "verify".into(), input, state: None };
         let call = ToolCall::announce_automatic(turn, environment, tool_use).await;
-        let Body::ToolCompleted { status, output, details, .. } = call.finish_recorded(turn).await? else { return Ok(None) };
+        let (ended, messages) = call.finish_recorded(turn).await?;
+        let Body::ToolCompleted { status, output, details, .. } = ended else { return Ok(None) };
         let text = plain_text(&output);
         let results = details.filter(|_| status == ToolStatus::Completed).and_then(|details| Results::deserialize(details).ok());
         let error = results.is_none().then(|| text.clone());
         let Results { passed, commands } = results.unwrap_or_default();
         let body = Body::VerifyCompleted { tool_call_id: id, round, passed, commands: commands.clone(), error: error.clone() };
         turn.commit(body).await?;
+        for message in messages {
+            turn.commit(hooks::message_notice(message)).await?;
+        }
         if let Some(error) = error {
             if !turn.cancel.is_cancelled() {
                 turn.emit(notice("The checks could not be run", error, None)).await;

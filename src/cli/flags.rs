@@ -246,6 +246,19 @@ fn dollars(text: &str) -> std::result::Result<f64, String> {
 }
 
 impl RunOptions {
+    /// The name of an option that a comparison of agents does not support, if one was given.
+    pub(super) fn not_compared(&self) -> Option<&'static str> {
+        let given = [
+            ("--plain", self.plain),
+            ("--max-requests", self.max_requests.is_some()),
+            ("--max-tokens", self.max_tokens.is_some()),
+            ("--max-cost", self.max_cost.is_some()),
+            ("--continue", self.last),
+            ("--resume", self.resume.is_some()),
+        ];
+        given.into_iter().find_map(|(name, given)| given.then_some(name))
+    }
+
     /// The limits of the turn of each prompt.
     pub(super) fn budget(&self) -> BudgetLimits {
         let RunOptions { max_requests, max_tokens, max_cost, .. } = self;

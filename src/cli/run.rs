@@ -20,8 +20,11 @@ use crate::protocol::acp;
 
 /// Runs `nuncio run`. Returns the exit code.
 pub(crate) async fn run(app: Arc<App>, options: RunOptions, colours: Colours) -> Result<u8> {
-    let (input, budget) = (input::read(&options).await?, options.budget());
     let agents = app.services.overrides.agents.clone();
+    if let Some(name) = options.not_compared().filter(|_| agents.len() > 1) {
+        return Err(Error::invalid_params(format!("{name}: not available with several --agent")));
+    }
+    let (input, budget) = (input::read(&options).await?, options.budget());
     if agents.len() > 1 {
         let RunInput::Prompts(prompts) = input else {
             return Err(Error::invalid_params("--agent: a comparison needs a prompt, not JSON lines"));

@@ -48,7 +48,8 @@ pub struct ChildEnd {
     /// Present if the child's last turn completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<StopReason>,
-    /// Total usage of the child's model requests; missing if there was none.
+    /// Total usage of the model requests of the child and of its subagents; missing if there was
+    /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
     /// Cost of the requests whose price is known.

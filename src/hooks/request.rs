@@ -50,7 +50,8 @@ pub struct HookTool {
     pub tool_call_id: ToolCallId,
     /// The tool's own name, even if the model used another one.
     pub name: String,
-    /// The input of the call, as changed by earlier hooks.
+    /// The input of the call with the tool's own names and types of the arguments, as changed by
+    /// earlier hooks.
     pub input: Value,
     /// `completed` or `failed`.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -118,11 +118,13 @@ impl CommandTurn<'_> {
         let host = CommandHost { turn: self.turn, cancel };
         let tool_use = ToolUse { id: ToolCallId::new(), name: TOOL.into(), input: json!(request).to_string(), state: None };
         let tool_call_id = tool_use.id.clone();
-        let ended = ToolCall::announce(&host, environment, tool_use).await.finish_recorded(&host).await?;
+        let (ended, messages) = ToolCall::announce(&host, environment, tool_use).await.finish_recorded(&host).await?;
         let Body::ToolCompleted { status, output, details, .. } = ended else {
             return Err(Error::internal("a tool call ended without tool.completed"));
         };
-        Ok(CommandResult { tool_call_id, completed: status == ToolStatus::Completed, output: plain_text(&output), details })
+        // The agent itself sends its model requests, so it gets messages of hooks with the output.
+        let output = std::iter::once(plain_text(&output)).chain(messages).collect::<Vec<_>>().join("\n");
+        Ok(CommandResult { tool_call_id, completed: status == ToolStatus::Completed, output, details })
     }
 
     /// The environment of the commands of the turn, which reads files.

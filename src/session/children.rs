@@ -19,7 +19,7 @@ use super::sessions::{Lineage, Sessions};
 use super::turn::{TurnEnd, TurnHandle};
 use super::work_view::WorkView;
 use crate::config::Policy;
-use crate::content::{BudgetLimits, Cost, Part, Role, StopReason, ToolContent, Usage};
+use crate::content::{BudgetLimits, Part, Role, StopReason, ToolContent};
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, ChildEnd, ChildLabel, ChildStatus, Delivery, SessionChange, SessionParent};
 use crate::id::{MessageId, SessionId, TurnId};
@@ -224,10 +224,12 @@ impl RunningChild {
     /// Runs the subagent to its end, closes its session and records the end in the parent's log.
     /// Returns the end and the last answer.
     async fn run(mut self) -> (ChildEnd, String) {
-        let end = self.work().await;
+        let mut end = end(self.work().await);
         if let Err(error) = self.sessions.close(&self.session.log.id).await {
             tracing::warn!(session = %self.session.log.id, %error, "closing the session of a subagent failed");
         }
+        // The log has the ends of the subagents below, too.
+        (end.usage, end.cost) = self.session.log.state(|state| state.turns.total());
         let running = self.parent.turn().is_some_and(|turn| turn.id == self.turn);
         let turn = Some(self.turn.clone()).filter(|_| running);
         self.parent.log.emit(turn, Body::ChildCompleted { child: self.label.clone(), end: end.clone() }).await;
@@ -239,15 +241,10 @@ impl RunningChild {
     }
 
     /// Runs the turns of the child session: the first one, and those that messages started during
-    /// the first one.
-    async fn work(&mut self) -> ChildEnd {
-        let (mut usage, mut cost): (Option<Usage>, Option<Cost>) = (None, None);
+    /// the first one. Returns the result of the last turn.
+    async fn work(&mut self) -> Result<StopReason> {
         loop {
             let turn = self.run_turn().await;
-            if let Some(more) = turn.usage {
-                *usage.get_or_insert_default() += more;
-            }
-            cost = Cost::sum(cost, turn.cost);
             // A background subagent of the child reports in a turn of the child.
             tokio::select! {
                 () = self.session.children.ended() => {}
@@ -255,7 +252,7 @@ impl RunningChild {
             }
             match self.session.turn().filter(|_| !self.guard.cancel.is_cancelled()) {
                 Some(next) => self.handle = next,
-                None => return ChildEnd { usage, cost, ..end(turn.result) },
+                None => return turn.result,
             }
         }
     }
@@ -336,7 +333,7 @@ impl RunningChild {
     }
 }
 
-/// How the subagent ended, from the end of its last turn.
+/// How the subagent ended, from the result of its last turn.
 fn end(result: Result<StopReason>) -> ChildEnd {
     let (status, stop_reason, error) = match result {
         Ok(StopReason::Cancelled) => (ChildStatus::Cancelled, None, None),

@@ -92,7 +92,7 @@ impl Turn {
         }
         // A client may have answered just before the request was dismissed.
         let chosen = open.iter_mut().filter_map(|request| request.answered.try_recv().ok());
-        let late = chosen.into_iter().find(|answer| answer.option_id.is_some());
+        let late = chosen.into_iter().find(|late| late.option_id.is_some() && answer.option_id.is_none());
         let mut ids = open.into_iter().map(|request| request.id);
         let own = ids.next();
         if let Some(own) = own.clone().filter(|_| !self.ancestors.is_empty()) {

@@ -194,6 +194,22 @@ impl TurnRecords {
         }
     }
 
+    /// Usage and cost of all turns and of their subagents; `None` without requests, or if no price
+    /// is known.
+    pub(crate) fn total(&self) -> (Option<Usage>, Option<Cost>) {
+        let (mut usage, mut cost) = (None::<Usage>, None);
+        for turn in &self.0 {
+            let (of_children, cost_of_children) = turn.children;
+            let of_children = Some(of_children).filter(|usage| *usage != Usage::default());
+            for more in turn.usage.into_iter().chain(of_children) {
+                *usage.get_or_insert_default() += more;
+            }
+            let cost_of_children = Some(cost_of_children).filter(|cost| *cost != Cost::default());
+            cost = Cost::sum(Cost::sum(cost, turn.cost), cost_of_children);
+        }
+        (usage, cost)
+    }
+
     /// The newest turn.
     pub(crate) fn last(&self) -> Option<&TurnRecord> {
         self.0.last()

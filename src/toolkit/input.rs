@@ -75,8 +75,9 @@ fn simplify(schema: &mut Value) {
 
 /// Parses `input`, which is an object, or null for an empty object. Numbers, booleans, lists and
 /// objects may also be written as strings, optional fields may be null, and names may be
-/// misspelled. The error message names the field and lists the tool's arguments.
-pub(crate) fn parse<T: DeserializeOwned>(spec: &ToolSpec, mut input: Value) -> Result<T, ToolError> {
+/// misspelled. Also returns the object with the tool's own names and types. The error message names
+/// the field and lists the tool's arguments.
+pub(crate) fn parse<T: DeserializeOwned>(spec: &ToolSpec, mut input: Value) -> Result<(T, Value), ToolError> {
     if input.is_null() {
         input = Value::Object(Map::new());
     }
@@ -90,20 +91,37 @@ pub(crate) fn parse<T: DeserializeOwned>(spec: &ToolSpec, mut input: Value) -> R
         return Err(ToolError(format!("{}: the input must be a JSON object with {}", spec.name, argument_names::describe(schema))));
     };
     argument_names::normalize(fields, schema);
+    rename_aliases::<T>(fields, schema);
     let mut renamed = fields.clone();
     read(spec, input).or_else(|error| {
         if argument_names::fuzzy_match(&mut renamed, schema) { read(spec, Value::Object(renamed)) } else { Err(error) }
     })
 }
 
-fn read<T: DeserializeOwned>(spec: &ToolSpec, mut input: Value) -> Result<T, ToolError> {
+/// Renames arguments that have other names in `T`.
+fn rename_aliases<T: DeserializeOwned>(fields: &mut Map<String, Value>, schema: &Value) {
+    let unknown: Vec<String> = fields.keys().filter(|name| schema["properties"].get(name.as_str()).is_none()).cloned().collect();
+    for alias in unknown {
+        // A field that is given twice is an error with the field's own name.
+        let twice = format!("{{{0}:{1},{0}:{1}}}", Value::from(alias.as_str()), fields[&alias]);
+        let error = serde_json::from_str::<T>(&twice).err().map(|error| error.to_string()).unwrap_or_default();
+        if let Some((own, _)) = error.strip_prefix("duplicate field `").and_then(|rest| rest.split_once('`'))
+            && !fields.contains_key(own)
+            && let Some(value) = fields.remove(&alias)
+        {
+            fields.insert(own.to_owned(), value);
+        }
+    }
+}
+
+fn read<T: DeserializeOwned>(spec: &ToolSpec, mut input: Value) -> Result<(T, Value), ToolError> {
     coerce(&mut input, &spec.input_schema);
     let wrong =
         |what: String| ToolError(format!("{}: {what}; it takes {}", spec.name, argument_names::describe(&spec.input_schema)));
     let mut unknown = Vec::new();
     let mut note = |path: serde_ignored::Path<'_>| unknown.push(path.to_string());
     let mut track = serde_path_to_error::Track::new();
-    let value = serde_path_to_error::Deserializer::new(input, &mut track);
+    let value = serde_path_to_error::Deserializer::new(&input, &mut track);
     match serde_ignored::deserialize(value, &mut note) {
         Err(error) => {
             let path = track.path().to_string();
@@ -115,7 +133,7 @@ fn read<T: DeserializeOwned>(spec: &ToolSpec, mut input: Value) -> Result<T, Too
         Ok(_) if let Some(name) = unknown.iter().find(|name| !name.contains('.') && !REMARKS.contains(&name.as_str())) => {
             Err(wrong(format!("there is no argument {name}")))
         }
-        Ok(input) => Ok(input),
+        Ok(parsed) => Ok((parsed, input)),
     }
 }
 

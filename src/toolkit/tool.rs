@@ -120,9 +120,12 @@ pub struct PreparedCall {
     pub access: Access,
     /// The resolved paths of `access`, in the same order, for the permission check.
     pub resolved: Vec<ResolvedPath>,
-    /// The tool that prepared the call and its input, if the model called it through another tool
-    /// or by another name. Hooks receive this input.
-    pub target: Option<(Arc<dyn AnyTool>, Value)>,
+    /// The input with the tool's own names and types of the arguments, however the model wrote
+    /// them. Hooks receive this input.
+    pub input: Value,
+    /// The tool that prepared the call, if the model called it through another tool or by another
+    /// name.
+    pub target: Option<Arc<dyn AnyTool>>,
     call: Box<dyn AnyCall>,
 }
 
@@ -135,11 +138,12 @@ impl PreparedCall {
         title: String,
         access: Access,
         workspace: &Workspace,
+        input: Value,
         call: Box<dyn AnyCall>,
     ) -> PreparedCall {
         let resolved = access.paths.iter().map(|path| workspace.resolve(path)).collect();
         let (properties, locations) = (ToolProperties::NONE, Vec::new());
-        PreparedCall { name: name.into(), kind, properties, title, locations, access, resolved, target: None, call }
+        PreparedCall { name: name.into(), kind, properties, title, locations, access, resolved, input, target: None, call }
     }
 
     /// See [`Tool::preview`].
@@ -245,7 +249,7 @@ impl<T: Tool> AnyTool for Entry<T> {
     }
 
     fn prepare(self: Arc<Self>, input: Value, context: &ToolContext) -> Result<PreparedCall, ToolError> {
-        let mut input: T::Input = input::parse(&self.spec, input)?;
+        let (mut input, corrected): (T::Input, Value) = input::parse(&self.spec, input)?;
         self.tool.complete(&mut input, context)?;
         let workspace = &context.workspace;
         let (title, access) = (self.tool.title(&input, workspace), self.tool.access(&input));
@@ -254,7 +258,7 @@ impl<T: Tool> AnyTool for Entry<T> {
         Ok(PreparedCall {
             locations,
             properties: T::PROPERTIES,
-            ..PreparedCall::new(T::NAME, T::KIND, title, access, workspace, call)
+            ..PreparedCall::new(T::NAME, T::KIND, title, access, workspace, corrected, call)
         })
     }
 }

@@ -81,14 +81,15 @@ impl AnyTool for McpTool {
         };
         let title = title(&self.server_name, &self.tool, &arguments);
         let name = self.spec.name.clone();
-        Ok(prepared(&name, title, context, McpCall { tool: self, arguments }))
+        let input = Value::Object(arguments.clone());
+        Ok(prepared(&name, title, context, input, McpCall { tool: self, arguments }))
     }
 }
 
 /// A call that permission rules evaluate as a call of kind `mcp` of the tool `name`.
-fn prepared(name: &str, title: String, context: &ToolContext, call: impl AnyCall + 'static) -> PreparedCall {
+fn prepared(name: &str, title: String, context: &ToolContext, input: Value, call: impl AnyCall + 'static) -> PreparedCall {
     let access = Access { kind: AccessKind::Mcp, ..Access::none() };
-    PreparedCall::new(name, ToolKind::Other, title, access, &context.workspace, Box::new(call))
+    PreparedCall::new(name, ToolKind::Other, title, access, &context.workspace, input, Box::new(call))
 }
 
 /// The title of a call in one line: server, tool and the beginning of the arguments.

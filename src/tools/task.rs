@@ -85,7 +85,7 @@ pub(super) struct TaskDetails {
     status: TaskStatus,
     #[serde(skip_serializing_if = "Option::is_none")]
     stop_reason: Option<StopReason>,
-    /// Total usage of the subagent's model requests.
+    /// Total usage of the model requests of the subagent and of those below it.
     #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<Usage>,
     /// The file with the whole answer, if the model received only a part of it.

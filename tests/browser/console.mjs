@@ -1,6 +1,6 @@
 // The console in a real browser: node console.mjs NUNCIO. One case after the other; each has sessions of its own.
 
-import { readFileSync, writeFileSync, existsSync } from "node:fs";
+import { readFileSync, writeFileSync, existsSync, mkdirSync } from "node:fs";
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { Browser, Editor, Server, becomes, equal, ok } from "./harness.mjs";
@@ -137,6 +137,35 @@ const CASES = {
     equal(await text(page, ".tool.failed .meta"), "rejected", "the other");
     equal([existsSync(file("made")), existsSync(file("never"))], [true, false], "what was run");
     equal(await text(page, "#sessions [aria-current] .title"), "Run it", "the title of the session");
+  },
+
+  async "the question about a command shows its variables and its directory"() {
+    mkdirSync(file("elsewhere"), { recursive: true });
+    const input = { command: "echo asked", env: { GIT_SSH_COMMAND: "evil" }, cwd: "elsewhere" };
+    const page = await browser.open(server, await server.session([{ tool_calls: [{ name: "bash", input }] }, { text: "Done." }]));
+    await page.fill("#prompt", "Run it there");
+    await page.keyboard.press("Enter");
+    await asks(page);
+    equal(await text(page, "#ask-title"), "Run this command?", "the question");
+    const shown = await text(page, "#ask .what code");
+    for (const part of ["# in ", "elsewhere", "GIT_SSH_COMMAND", "evil", "echo asked"]) ok(shown.includes(part), `${part} is not in ${shown}`);
+    await answerBy(page, "n");
+    await rests(page);
+  },
+
+  async "the question of a subagent has its own title"() {
+    const script = server.write("worker.json", [{ tool_calls: [{ name: "bash", input: { command: "touch made-by-worker" } }] }, { text: "Finished." }]);
+    mkdirSync(join(server.home, "agents"), { recursive: true });
+    writeFileSync(join(server.home, "agents", "worker.md"), `---\nname: worker\ndescription: Works.\nmodel: scripted:${script}\n---\nYou work.\n`);
+    const page = await browser.open(server, await server.session([{ tool_calls: [{ name: "task", input: { agent: "worker", prompt: "Work." } }] }, { text: "Done." }]));
+    await page.fill("#prompt", "Delegate it");
+    await page.keyboard.press("Enter");
+    await asks(page);
+    equal(await text(page, "#ask-title"), "Allow worker: `touch made-by-worker`?", "the question");
+    ok((await text(page, "#ask .what")).includes("touch made-by-worker"), "the command is not shown");
+    await answerBy(page, "n");
+    await rests(page);
+    equal(existsSync(file("made-by-worker")), false, "the file");
   },
 
   async "reloaded in the midst of a turn, the conversation is the same"() {

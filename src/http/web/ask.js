@@ -16,6 +16,12 @@ const LAST_MS = 60_000;
  */
 const TOO_SOON_MS = 350;
 
+/**
+ * Whether a question is about its tool call itself, and not about a request that came up during
+ * the call, such as one of a subagent.
+ */
+const isOfCall = ({ tool, title }) => !title || title === tool?.title;
+
 export class Ask {
   /**
    * `hooks`: `observes()` returns true if the token has the observer role; `failed(error)` reports
@@ -69,17 +75,17 @@ export class Ask {
     this.hadFocus = false;
   }
 
-  title({ tool, title, review }) {
-    if (review) return "Keep these changes?";
-    return TITLES[tool?.about] || `Allow ${tool?.title || title || "this"}?`;
+  title(ask) {
+    if (ask.review) return "Keep these changes?";
+    return (isOfCall(ask) && TITLES[ask.tool?.about]) || `Allow ${ask.title || ask.tool?.title || "this"}?`;
   }
 
   draw(ask, count) {
     const { tool } = ask;
-    const isCommand = tool?.about === "execute" && typeof tool.input?.command === "string";
+    const isCommand = isOfCall(ask) && tool?.about === "execute" && typeof tool.input?.command === "string";
     const review = ask.review && !this.hooks.observes() ? new Review(ask) : null;
-    const what = isCommand ? code(tool.input.command, "", true) : (review?.draw() ?? this.contents(ask));
-    const subtitle = !isCommand && tool && !ask.review && h("span", { class: "muted subtitle" }, exact(tool.locations?.[0]?.path || tool.title));
+    const what = isCommand ? this.command(ask) : (review?.draw() ?? this.contents(ask));
+    const subtitle = !isCommand && tool && !ask.review && h("span", { class: "muted subtitle" }, exact((isOfCall(ask) && tool.locations?.[0]?.path) || tool.title));
     this.left = h("span", { class: "muted left" });
     const head = h("div", { class: "head" }, h("h2", { id: "ask-title" }, exact(this.title(ask))), subtitle, count > 1 && h("span", { class: "muted count" }, `1 of ${count}`), this.left);
     const isOnce = (option) => option.kind.endsWith("_once");
@@ -94,6 +100,18 @@ export class Ask {
     ];
     fill(this.root, head, h("div", { class: "what", tabIndex: -1 }, what), options);
     this.tick();
+  }
+
+  /**
+   * A command as nodes. The text of the question also has its variables and its directory; it is
+   * not taken for the command if it lacks the command.
+   */
+  command(ask) {
+    const { command } = ask.tool.input;
+    const list = ask.content ?? [];
+    const text = list.map((one) => one.content?.text ?? "").join("\n");
+    if (text.includes(command) && list.every((one) => one.content?.type === "text")) return code(text, "", true);
+    return [code(command, "", true), list.length > 0 && this.contents(ask)];
   }
 
   /** The action as nodes. An action that cannot be drawn is shown as JSON. */

@@ -105,6 +105,7 @@ impl AnyTool for Search {
                 title,
                 Access::none(),
                 &context.workspace,
+                input,
                 Box::new(found),
             ));
         }
@@ -118,8 +119,8 @@ impl AnyTool for Search {
             Value::String(text) => serde_json::from_str(text).map_err(|error| ToolError(format!("arguments: {error}")))?,
             arguments => arguments.clone(),
         };
-        let mut prepared = tool.clone().prepare(arguments.clone(), context)?;
-        prepared.target = Some((tool.clone(), arguments));
+        let mut prepared = tool.clone().prepare(arguments, context)?;
+        prepared.target = Some(tool.clone());
         Ok(prepared)
     }
 }

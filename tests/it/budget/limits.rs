@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::cost::{PRICE, bodies};
 use crate::harness::{Home, Reply};
-use crate::subagents::{children, define, task};
+use crate::subagents::{calls as step, children, define, says, task};
 
 /// Steps with a call each.
 fn calls(count: usize) -> Value {
@@ -124,4 +124,30 @@ async fn concurrent_subagents_share_the_budget_of_their_parent() {
     }
     assert_eq!(children.len(), 3);
     assert!((7..=9).contains(&requests), "{requests}");
+}
+
+/// The end of a subagent has the usage and the cost of all sessions below its parent.
+#[tokio::test]
+async fn usage_of_subagents_of_subagents_counts() {
+    let home = Home::new();
+    home.config(PRICE);
+    define(&home, "inner", "", json!([{"text": "a long answer ".repeat(50)}]));
+    define(&home, "outer", "", json!([step(&[task("inner", "inner work")]), says("a long answer", "outer is done")]));
+    let steps = json!([step(&[task("outer", "outer work")]), says("outer is done", "ok")]);
+    let (mut agent, session) = home.session(steps, &[]).await;
+    agent.turn(&session, "go").await;
+    let outer = children(&mut agent, &session).await.remove(0);
+    let inner = children(&mut agent, &outer).await.remove(0);
+    agent.finish().await;
+    let (outer, inner) = (home.log(&outer).await, home.log(&inner).await);
+    let used: Vec<&Value> = [&outer, &inner].into_iter().flat_map(|log| bodies(log, "usage.updated")).collect();
+    assert_eq!(used.len(), 3);
+    let log = home.log(&session).await;
+    let end = bodies(&log, "child.completed")[0].clone();
+    for name in ["inputTokens", "outputTokens"] {
+        let sum: u64 = used.iter().map(|body| body[name].as_u64().unwrap()).sum();
+        assert_eq!(end["usage"][name], sum, "{end}");
+    }
+    let sum: f64 = used.iter().map(|body| body["cost"].as_f64().unwrap()).sum();
+    assert!((end["cost"].as_f64().unwrap() - sum).abs() < 1e-9, "{end} {sum}");
 }

@@ -176,6 +176,30 @@ async fn hooks_match_the_name_of_the_tool() {
     }
 }
 
+/// A path guard sees the argument names of the tool, however the model writes them.
+#[tokio::test]
+async fn hooks_get_corrected_names_and_types() {
+    let script = r#"input=$(cat); case "$input" in *'"file_path":"migrations/'*) exit 2;; esac"#;
+    // A name in another style, aliases, and a name with a word in common.
+    for name in ["file_path", "filePath", "FILE-PATH", "path", "file", "target_file"] {
+        let home = home(&[hook(BEFORE, script, ""), hook(AFTER, "cat > after.json", "")].concat());
+        let input = |path: &str| json!({name: path, "content": "new\n"});
+        let blocked = Events::of(&home, one_call("write", &input("migrations/x"), None), &[]).await;
+        assert_eq!(blocked.outcomes(), ["blocked"], "{name}: {:#?}", blocked.events);
+        assert_eq!((blocked.result().0, home.get("migrations/x")), ("failed", None), "{name}");
+        let allowed = Events::of(&home, one_call("write", &input("x"), None), &[]).await;
+        assert_eq!((allowed.result().0, home.get("x").as_deref()), ("completed", Some("new\n")), "{name}");
+        let after: Value = serde_json::from_str(&home.get("after.json").unwrap()).unwrap();
+        assert_eq!(after["tool"]["input"], json!({"file_path": "x", "content": "new\n"}), "{name}");
+    }
+    let home = home(&hook(BEFORE, "cat > seen.json", ""));
+    let input = json!({"filePath": "a.txt", "limit": "1", "offset": null});
+    let ran = Events::of(&home, one_call("read", &input, Some("alpha")), &[]).await;
+    assert_eq!(ran.outcomes(), ["unchanged"]);
+    let seen: Value = serde_json::from_str(&home.get("seen.json").unwrap()).unwrap();
+    assert_eq!(seen["tool"]["input"], json!({"file_path": "a.txt", "limit": 1}));
+}
+
 #[tokio::test]
 async fn hooks_run_in_the_order_of_the_file() {
     let first = hook(BEFORE, r#"echo '{"input":{"file_path":"b.txt"}}'"#, "");

@@ -64,6 +64,18 @@ async fn exit_code_is_that_of_a_run_with_one_agent() {
 }
 
 #[tokio::test]
+async fn options_of_one_session_are_refused() {
+    let home = crate::harness::Home::new();
+    let options =
+        ["--max-cost=1", "--max-tokens=1", "--max-requests=1", "--plain", "--continue", "--resume=sess_01kaqhg1e2f3g4h5j6k7m8n9p0"];
+    for option in options {
+        let ran = home.run(&["run", "--agent", "nuncio", "--agent", "other", option, "work"], "").await;
+        let name = option.split('=').next().unwrap();
+        assert_eq!((ran.code, ran.stderr.contains(&format!("{name}: not available"))), (2, true), "{option}: {ran:?}");
+    }
+}
+
+#[tokio::test]
 async fn only_run_takes_several_agents() {
     let home = crate::harness::Home::new();
     let ran = home.run(&["serve", "--agent", "a", "--agent", "b"], "").await;

@@ -137,6 +137,20 @@ async fn commands_run_under_the_rules_and_the_mode_of_the_session() {
     assert_eq!(bodies(&home, &session, &["tool.completed"]).await.len(), 10);
 }
 
+/// Messages of hooks about a command are in its result, because nuncio does not send the agent's
+/// model requests.
+#[tokio::test]
+async fn messages_of_hooks_are_in_the_result() {
+    let home = Home::new();
+    let hook = "[[hooks]]\nevent = \"tool.result.validate\"\ncommand = [\"sh\", \"-c\", \"echo mind the docs >&2; exit 2\"]\n";
+    home.config(&(super::setting("other", &["http"]) + hook));
+    trust(&home).await;
+    let (mut agent, _bridge, session) = start(&home, &["--mode", "auto"]).await;
+    let text = said(&mut agent, &session, r#"tool workspace_execute {"command":"echo one"}"#).await;
+    assert!(text.starts_with("one\nexit code: 0\n[") && text.contains("mind the docs"), "{text}");
+    agent.finish().await;
+}
+
 #[tokio::test]
 async fn commands_end_with_the_turn() {
     let home = home(&["http"]).await;

@@ -235,3 +235,35 @@ async fn rules_and_the_user_decide_about_sampling() {
         agent.finish().await;
     }
 }
+
+/// Hooks change the messages of a request, or block it.
+#[tokio::test]
+async fn hooks_run_before_sampling() {
+    let text = |text: &str| json!({"messages": [{"role": "user", "parts": [{"type": "text", "text": text}]}]});
+    let cases = [
+        (format!("echo '{}'", text("How many XXXX?")), json!({"expect": "How many XXXX?", "text": "Forty-two."}), "Forty-two."),
+        ("echo a secret >&2; exit 2".to_owned(), json!({"text": "the end"}), "a secret"),
+    ];
+    for (action, next, expected) in cases {
+        // Only the request of the server consists of one message with this text.
+        let script = format!(r#"case "$(cat)" in *'"messages":[{{'*'"How many?"}}]}}]'*) {action};; esac"#);
+        let hook = "[[hooks]]\nevent = \"prompt.messages.transform\"\non_failure = \"closed\"\n";
+        let home = home(&format!("sampling = true\n{hook}command = [\"sh\", \"-c\", {}]\n", json!(script)));
+        let (mut agent, id) = session(&home, json!([question(), next]), json!({})).await;
+        let (_, updates) = agent.turn(&id, "go").await;
+        assert!(super::text(&tool(&updates, 0)).contains(expected), "{expected}: {}", tool(&updates, 0));
+        agent.finish().await;
+    }
+}
+
+#[tokio::test]
+async fn budget_limits_sampling() {
+    for (reply, expected) in [("reject_once", "the budget is used up"), ("allow_once", "Forty-two.")] {
+        let home = home("sampling = true\n[budget]\nmax_requests = 1\n");
+        let (mut agent, id) = session(&home, json!([question(), {"text": "Forty-two."}, {"text": "end"}]), json!({})).await;
+        agent.otherwise = Reply::Pick(reply);
+        let (_, updates) = agent.turn(&id, "go").await;
+        assert!(text(&tool(&updates, 0)).contains(expected), "{reply}: {}", tool(&updates, 0));
+        agent.finish().await;
+    }
+}

@@ -98,6 +98,27 @@ async fn last_failure_is_known_to_the_next_turn() {
     assert_eq!((ran.code, ran.stdout.as_str()), (0, "known\n"), "{ran:?}");
 }
 
+/// Messages of hooks about a check reach the model with the next request.
+#[tokio::test]
+async fn messages_of_hooks_reach_the_model() {
+    let validate = |script: &str| {
+        format!("[[hooks]]\nevent = \"tool.result.validate\"\nmatch = \"verify\"\ncommand = [\"sh\", \"-c\", '''{script}''']\n")
+    };
+    for script in [r#"echo '{"messages":["mind the docs"]}'"#, "echo mind the docs >&2; exit 2"] {
+        let failing = home(&validate(script)).await;
+        let steps = json!([write("bad\n"), say("done"), expect("mind the docs", write("good\n")), say("fixed")]);
+        let events = turn(&failing, steps, "auto").await;
+        assert_eq!(rounds(&events), [(1, false), (2, true)], "{script}: {events:#?}");
+        // A message about checks that passed waits for the next turn.
+        let passing = home(&validate(script)).await;
+        let events = turn(&passing, json!([write("good\n"), say("done")]), "auto").await;
+        assert_eq!(rounds(&events), [(1, true)], "{script}: {events:#?}");
+        let model = passing.script(json!([expect("mind the docs", say("known"))]));
+        let ran = passing.run(&["run", "--model", &model, "--continue", "and?"], "").await;
+        assert_eq!((ran.code, ran.stdout.as_str()), (0, "known\n"), "{script}: {ran:?}");
+    }
+}
+
 #[tokio::test]
 async fn untrusted_directory_and_mode_plan_run_no_checks() {
     let home = Home::new();
