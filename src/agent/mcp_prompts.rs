@@ -6,7 +6,9 @@ use rmcp::model::{ContentBlock, JsonObject, Prompt, PromptMessage, ResourceConte
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::environment::SessionEnvironment;
 use super::mcp::{ReadyServer, SessionMcp};
+use super::permission::{DENIED_BY_RULE, denies_mcp_tool};
 use crate::content::{Part, Role as MessageRole, shortened};
 use crate::context::commands::{self, SlashCommand};
 use crate::error::{Error, Result};
@@ -55,10 +57,18 @@ pub(super) fn may_use_servers(message: &IncomingMessage) -> bool {
 }
 
 /// Completes a message of the user: with the text of a prompt if it is the slash command of one,
-/// and with the resources that it names as `@SERVER:URI`. A prompt that is not available is an
-/// error, a resource that is not is a notice.
-pub(super) async fn complete(mcp: &SessionMcp, turn: &Turn, message: &mut IncomingMessage) -> Result<()> {
+/// and with the resources that it names as `@SERVER:URI`. A prompt that is not available or that a
+/// rule denies is an error, such a resource is a notice.
+pub(super) async fn complete(
+    mcp: &SessionMcp,
+    turn: &Turn,
+    environment: &SessionEnvironment,
+    message: &mut IncomingMessage,
+) -> Result<()> {
     let ready = mcp.ready();
+    let rules = environment.rules(&turn.permissions(environment.loaded.settings.permissions.default).1);
+    // The user wrote the message, so a rule that asks allows.
+    let check = |tool: &str| if denies_mcp_tool(&rules, tool) { Err(DENIED_BY_RULE.to_owned()) } else { Ok(()) };
     let mentioned = mentions(&message.parts);
     let mentioned = mentioned.iter().filter_map(|mention| {
         let (server, uri) = mention.split_once(':')?;
@@ -66,20 +76,23 @@ pub(super) async fn complete(mcp: &SessionMcp, turn: &Turn, message: &mut Incomi
     });
     let mut attached = Vec::new();
     for (server, uri) in mentioned.take(limits::MCP_ATTACHED_MAX) {
-        match read(server, uri).await {
-            Ok(parts) => attached.extend(parts),
-            Err(why) => {
-                let title = format!("The resource {uri} of the MCP server {} was not attached", server.name);
-                turn.emit(Body::notice(Severity::Warning, one_line(title), why)).await;
-            }
+        let work = async {
+            check(&tool_names(&[(&server.name, "read_resource")]).remove(0))?;
+            attached.extend(read(server, uri).await?);
+            Ok(())
+        };
+        if let Err(why) = work.await {
+            let title = format!("The resource {uri} of the MCP server {} was not attached", server.name);
+            turn.emit(Body::notice(Severity::Warning, one_line(title), why)).await;
         }
     }
     if let Some((name, arguments)) = commands::parse(&message.parts).filter(|(name, _)| name.starts_with(PREFIX))
         && let Some((_, server, prompt)) = named(&ready).into_iter().find(|(known, ..)| known == name)
     {
-        let (text, images) = expand(server, prompt, arguments).await.map_err(|why| {
-            Error::invalid_params(format!("/{name}: {why}")).hint("nuncio mcp check shows the state of the servers")
-        })?;
+        let failed = |why: String| Error::invalid_params(format!("/{name}: {why}"));
+        check(name).map_err(failed)?;
+        let expanded = expand(server, prompt, arguments).await;
+        let (text, images) = expanded.map_err(|why| failed(why).hint("nuncio mcp check shows the state of the servers"))?;
         message.extra.expansion = Some(text);
         attached.extend(images);
     }
