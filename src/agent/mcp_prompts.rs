@@ -17,6 +17,7 @@ use crate::limits;
 use crate::mcp::{CallError, McpConnection, tool_names};
 use crate::session::Turn;
 use crate::session::message::IncomingMessage;
+use crate::tools::mcp::valid_image;
 use crate::workspace::one_line;
 
 /// The start of the names of the slash commands.
@@ -76,12 +77,14 @@ pub(super) async fn complete(
     });
     let mut attached = Vec::new();
     for (server, uri) in mentioned.take(limits::MCP_ATTACHED_MAX) {
+        let before = attached.len();
         let work = async {
             check(&tool_names(&[(&server.name, "read_resource")]).remove(0))?;
             attached.extend(read(server, uri).await?);
-            Ok(())
+            check_limits(&attached)
         };
         if let Err(why) = work.await {
+            attached.truncate(before);
             let title = format!("The resource {uri} of the MCP server {} was not attached", server.name);
             turn.emit(Body::notice(Severity::Warning, one_line(title), why)).await;
         }
@@ -95,6 +98,7 @@ pub(super) async fn complete(
         let (text, images) = expanded.map_err(|why| failed(why).hint("nuncio mcp check shows the state of the servers"))?;
         message.extra.expansion = Some(text);
         attached.extend(images);
+        check_limits(&attached).map_err(failed)?;
     }
     message.extra.context.extend(attached);
     Ok(())
@@ -141,12 +145,36 @@ fn resource(contents: ResourceContents) -> Result<Part, String> {
         ResourceContents::TextResourceContents { uri, mime_type, text, .. } => {
             Ok(Part::Resource { uri, mime_type, text: shortened(text, limits::MCP_PROMPT_BYTES_MAX) })
         }
-        ResourceContents::BlobResourceContents { mime_type: Some(mime_type), blob, .. }
-            if mime_type.starts_with("image/") && blob.len() <= limits::MCP_IMAGE_CHARS_MAX =>
-        {
-            Ok(Part::Image { mime_type, data: blob })
-        }
+        ResourceContents::BlobResourceContents { mime_type: Some(mime_type), blob, .. } => image(&mime_type, blob),
         _ => Err("it is neither a text nor an image".into()),
+    }
+}
+
+/// Converts an image that models accept.
+fn image(mime_type: &str, data: String) -> Result<Part, String> {
+    let fits = data.len() <= limits::MCP_IMAGE_CHARS_MAX;
+    match valid_image(mime_type, &data).filter(|_| fits) {
+        Some(mime_type) => Ok(Part::Image { mime_type: mime_type.into(), data }),
+        None => Err("its image is too large, or is not PNG, JPEG, GIF or WebP".into()),
+    }
+}
+
+/// Returns an error if the parts that servers add to a message are too many or too large.
+fn check_limits(attached: &[Part]) -> Result<(), String> {
+    let (mut text_bytes, mut image_chars) = (0, 0);
+    for part in attached {
+        match part {
+            Part::Resource { text, .. } => text_bytes += text.len(),
+            Part::Image { data, .. } => image_chars += data.len(),
+            _ => {}
+        }
+    }
+    match attached.len() > limits::MCP_RESULT_PARTS_MAX
+        || text_bytes > limits::MCP_ATTACHED_BYTES_MAX
+        || image_chars > limits::MCP_RESULT_IMAGE_CHARS_MAX
+    {
+        true => Err("the message has too many or too large attachments".into()),
+        false => Ok(()),
     }
 }
 
@@ -162,14 +190,14 @@ async fn expand(server: &ReadyServer, prompt: &Prompt, arguments: &str) -> Resul
             ContentBlock::Text(text) => text.text,
             ContentBlock::Resource(embedded) => match resource(embedded.resource)? {
                 Part::Resource { uri, text, .. } => format!("<resource uri=\"{uri}\">\n{text}\n</resource>"),
-                image => {
-                    images.push(image);
+                attached => {
+                    images.push(attached);
                     continue;
                 }
             },
             ContentBlock::ResourceLink(link) => link.uri,
-            ContentBlock::Image(image) if image.data.len() <= limits::MCP_IMAGE_CHARS_MAX => {
-                images.push(Part::Image { mime_type: image.mime_type, data: image.data });
+            ContentBlock::Image(content) => {
+                images.push(image(&content.mime_type, content.data)?);
                 continue;
             }
             _ => return Err("the prompt has content that is neither a text nor an image".into()),

@@ -114,3 +114,35 @@ async fn rules_deny_prompts_and_resources() {
     let log = json!(home.log(&id).await).to_string();
     assert!(!log.contains("text of test://one") && !log.contains("Greet Ada ("), "{log}");
 }
+
+/// Every request to the provider repeats the parts of a message, so a part that the provider
+/// refuses would break the session.
+#[tokio::test]
+async fn unusable_or_too_large_attachments_are_refused() {
+    let home = home(&["prompts=picture", "resources"]);
+    let (mut agent, id) = session(&home, json!([])).await;
+    for (uri, valid) in [
+        ("image://png", true),
+        ("image://wrong-type", true),
+        ("image://svg", false),
+        ("image://broken", false),
+        ("image://text", false),
+        ("test://many", false),
+        ("test://large", false),
+    ] {
+        let (_, updates) = agent.turn(&id, &format!("See @docs:{uri}")).await;
+        let refused = format!("The resource {uri} of the MCP server docs was not attached");
+        assert_eq!(notices(&updates), if valid { vec![] } else { vec![refused.as_str()] }, "{uri}");
+    }
+    // The limits are those of the whole message.
+    let (_, updates) = agent.turn(&id, "See @docs:test://half, @docs:test://half-2 and @docs:test://half-3").await;
+    assert_eq!(notices(&updates), ["The resource test://half-3 of the MCP server docs was not attached"]);
+    let prompt = agent.prompt(&id, "/mcp__docs__picture").await;
+    let error = agent.answer(&prompt).await.unwrap_err().to_string();
+    assert!(error.contains("/mcp__docs__picture: its image is too large, or is not PNG"), "{error}");
+    agent.finish().await;
+    let log = home.log(&id).await;
+    let parts = log.iter().flat_map(|event| event["body"]["context"].as_array().into_iter().flatten());
+    let types: Vec<&Value> = parts.map(|part| &part["mimeType"]).filter(|mime_type| mime_type.is_string()).collect();
+    assert_eq!(types, ["image/png", "image/png"]);
+}
