@@ -167,28 +167,29 @@ impl Run<'_> {
                 }
             }
             McpTransport::Http { url, headers, bearer_token, bearer_token_command, oauth_client } => {
-                let web = &self.resources.web;
-                let token = match (bearer_token, bearer_token_command) {
-                    (Some(token), _) => Some(token.clone()),
-                    (None, Some(command)) => match self.resources.launcher.printed(command, Path::new("/")).await {
-                        Ok(token) => Some(token),
-                        Err(why) => return End::Failed(format!("bearer_token_command: {why}")),
-                    },
-                    (None, None) => None,
+                let Resources { launcher, web, tokens } = self.resources;
+                let transport = async {
+                    let token = match (bearer_token, bearer_token_command) {
+                        (Some(token), _) => Some(token.clone()),
+                        (None, Some(command)) => {
+                            let printed = launcher.printed(command, Path::new("/")).await;
+                            Some(printed.map_err(|why| format!("bearer_token_command: {why}"))?)
+                        }
+                        (None, None) => None,
+                    };
+                    let stored = tokens.of(url);
+                    if token.is_some() || !stored.exist() {
+                        return web.streamable_http(url, headers, token).map(Either::Left);
+                    }
+                    let manager = timeout(limits::MCP_START, signed_in(web, url, stored, oauth_client.as_ref())).await;
+                    let manager = manager.map_err(|_| "its authorization server did not answer in time")??;
+                    web.authorized_http(url, headers, manager).map(Either::Right)
                 };
-                let stored = self.resources.tokens.of(url);
-                let served = match token.is_none() && stored.exist() {
-                    true => match timeout(limits::MCP_START, signed_in(web, url, stored, oauth_client.as_ref())).await {
-                        Ok(Ok(manager)) => web.authorized_http(url, headers, manager).map(Either::Right),
-                        Ok(Err(why)) => Err(why),
-                        Err(_) => Err("its authorization server did not answer in time".into()),
-                    },
-                    false => web.streamable_http(url, headers, token).map(Either::Left),
-                };
-                match served {
-                    Ok(Either::Left(transport)) => self.serve(transport, run, after).await,
-                    Ok(Either::Right(transport)) => self.serve(transport, run, after).await,
-                    Err(why) => End::Failed(why),
+                match self.stop.run_until_cancelled(transport).await {
+                    None => End::Stopped,
+                    Some(Ok(Either::Left(transport))) => self.serve(transport, run, after).await,
+                    Some(Ok(Either::Right(transport))) => self.serve(transport, run, after).await,
+                    Some(Err(why)) => End::Failed(why),
                 }
             }
         }
