@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::transport::StreamableHttpClientTransport;
-use rmcp::transport::auth::{AuthClient, AuthorizationManager};
+use rmcp::transport::auth::{AuthClient, AuthError, AuthorizationManager};
 use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
 
 use super::address::is_loopback;
@@ -89,6 +89,34 @@ async fn is_private(url: &str) -> bool {
             IpAddr::V4(address) => address.is_private(),
             IpAddr::V6(address) => address.is_unique_local(),
         })
+}
+
+/// How a request to an MCP server failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HttpFailure {
+    /// The server requires that the user signs in.
+    Unauthorized,
+    /// The access token could not be refreshed.
+    Refresh,
+    Other,
+    /// The transport has ended, or is not HTTP.
+    Closed,
+}
+
+impl HttpFailure {
+    /// Classifies an error of the transport.
+    pub(crate) fn of(error: &(dyn Error + 'static)) -> HttpFailure {
+        match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+            Some(StreamableHttpError::AuthRequired(_) | StreamableHttpError::Auth(AuthError::AuthorizationRequired)) => {
+                HttpFailure::Unauthorized
+            }
+            Some(StreamableHttpError::Auth(AuthError::TokenRefreshFailed(_) | AuthError::TokenRefreshRejected(_))) => {
+                HttpFailure::Refresh
+            }
+            Some(StreamableHttpError::TransportChannelClosed) | None => HttpFailure::Closed,
+            Some(_) => HttpFailure::Other,
+        }
+    }
 }
 
 /// The error of the HTTP request behind an error of the transport, which does not name it as its
