@@ -485,6 +485,8 @@ pub(crate) const MCP_LOGIN_REQUEST: Duration = Duration::from_secs(30);
 pub(crate) const MCP_LOGIN_HEAD_BYTES_MAX: usize = 16 << 10;
 /// Maximum time to wait until another process has refreshed the tokens of an MCP server.
 pub(crate) const MCP_TOKEN_LOCK: Duration = Duration::from_secs(30);
+/// Interval of the checks of whether the user has signed in to an MCP server.
+pub(crate) const MCP_LOGIN_POLL: Duration = Duration::from_secs(1);
 /// Interval of the attempts to lock the tokens of an MCP server.
 pub(crate) const MCP_TOKEN_LOCK_POLL: Duration = Duration::from_millis(20);
 /// Default of `mcp.NAME.timeout_s`.
@@ -533,7 +535,8 @@ pub(crate) const MCP_RESULT_TEXT_BYTES_MAX: usize = 2 * BASH_MODEL_BYTES_MAX;
 /// Maximum size of the images in the result of an MCP call, in base64 characters. Further images
 /// are stored as artifacts.
 pub(crate) const MCP_RESULT_IMAGE_CHARS_MAX: usize = 2 * MCP_IMAGE_CHARS_MAX;
-/// Maximum number of parts of the result of an MCP call. Further parts are left out.
+/// Maximum number of parts of the result of an MCP call, of which further parts are left out, and
+/// of the parts that MCP servers add to a message.
 pub(crate) const MCP_RESULT_PARTS_MAX: usize = 100;
 /// Maximum size of the structured content in the details of an MCP call, in bytes. Larger content
 /// is stored as an artifact.
@@ -555,6 +558,8 @@ pub(crate) const MCP_TITLE_CHARS_MAX: usize = 80;
 /// Maximum size of the texts of a prompt or resource of an MCP server that becomes part of a
 /// message, in bytes.
 pub(crate) const MCP_PROMPT_BYTES_MAX: usize = 256 << 10;
+/// Maximum size of the texts of all resources of MCP servers that a message attaches, in bytes.
+pub(crate) const MCP_ATTACHED_BYTES_MAX: usize = 2 * MCP_PROMPT_BYTES_MAX;
 /// Maximum number of resources of MCP servers that a message attaches.
 pub(crate) const MCP_ATTACHED_MAX: usize = 8;
 /// Maximum number of requests of MCP servers that wait during a tool call, and of requests to the

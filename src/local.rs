@@ -26,17 +26,23 @@ pub(crate) struct LocalClient {
 impl LocalClient {
     /// Creates a client with the controller role. `principal` is the client's identity in the log.
     pub(crate) fn new(app: Arc<App>, principal: &str) -> LocalClient {
-        let mut client = Client::new(principal, app.cwd.clone());
-        client.needs_own_process = app.services.overrides.apply_to_process();
-        LocalClient { app, client: Arc::new(client) }
+        let client = Arc::new(unlimited(&app, principal));
+        LocalClient { app, client }
     }
 
-    /// Creates a client with the controller role and access to `roots`. Relative paths are resolved
-    /// against `cwd`.
-    pub(crate) fn limited(app: Arc<App>, principal: &str, cwd: PathBuf, roots: Arc<[PathBuf]>) -> LocalClient {
-        let id = Client::new(principal, cwd.clone()).id;
-        let mut client = Client::limited(principal, ClientRole::Controller, Some(roots));
-        (client.id, client.local, client.data) = (id, Some(cwd), app.places.data.clone());
+    /// Creates a client with the controller role whose prompts a model writes. With `roots`, it has
+    /// access only to them, and relative paths are resolved against `cwd`.
+    pub(crate) fn for_model(app: Arc<App>, principal: &str, cwd: PathBuf, roots: Option<Arc<[PathBuf]>>) -> LocalClient {
+        let mut client = match roots {
+            Some(roots) => {
+                let mut client = Client::limited(principal, ClientRole::Controller, Some(roots));
+                client.id = Client::new(principal, cwd.clone()).id;
+                (client.local, client.sees_all, client.data) = (Some(cwd), false, app.places.data.clone());
+                client
+            }
+            None => unlimited(&app, principal),
+        };
+        client.is_model = true;
         LocalClient { app, client: Arc::new(client) }
     }
 
@@ -97,6 +103,13 @@ impl LocalClient {
         ended.cancel();
         Ok(LocalEvents { stream: EventStream::open(&cx, params).await?, live: CancellationToken::new(), ended })
     }
+}
+
+/// A client of the command line of this process.
+fn unlimited(app: &App, principal: &str) -> Client {
+    let mut client = Client::new(principal, app.cwd.clone());
+    client.needs_own_process = app.services.overrides.apply_to_process();
+    client
 }
 
 /// A method whose params and result can be encoded and decoded.

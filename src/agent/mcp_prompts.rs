@@ -6,7 +6,9 @@ use rmcp::model::{ContentBlock, JsonObject, Prompt, PromptMessage, ResourceConte
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::environment::SessionEnvironment;
 use super::mcp::{ReadyServer, SessionMcp};
+use super::permission::{DENIED_BY_RULE, denies_mcp_tool};
 use crate::content::{Part, Role as MessageRole, shortened};
 use crate::context::commands::{self, SlashCommand};
 use crate::error::{Error, Result};
@@ -15,6 +17,7 @@ use crate::limits;
 use crate::mcp::{CallError, McpConnection, tool_names};
 use crate::session::Turn;
 use crate::session::message::IncomingMessage;
+use crate::tools::mcp::valid_image;
 use crate::workspace::one_line;
 
 /// The start of the names of the slash commands.
@@ -55,10 +58,18 @@ pub(super) fn may_use_servers(message: &IncomingMessage) -> bool {
 }
 
 /// Completes a message of the user: with the text of a prompt if it is the slash command of one,
-/// and with the resources that it names as `@SERVER:URI`. A prompt that is not available is an
-/// error, a resource that is not is a notice.
-pub(super) async fn complete(mcp: &SessionMcp, turn: &Turn, message: &mut IncomingMessage) -> Result<()> {
+/// and with the resources that it names as `@SERVER:URI`. A prompt that is not available or that a
+/// rule denies is an error, such a resource is a notice.
+pub(super) async fn complete(
+    mcp: &SessionMcp,
+    turn: &Turn,
+    environment: &SessionEnvironment,
+    message: &mut IncomingMessage,
+) -> Result<()> {
     let ready = mcp.ready();
+    let rules = environment.rules(&turn.permissions(environment.loaded.settings.permissions.default).1);
+    // The user wrote the message, so a rule that asks allows.
+    let check = |tool: &str| if denies_mcp_tool(&rules, tool) { Err(DENIED_BY_RULE.to_owned()) } else { Ok(()) };
     let mentioned = mentions(&message.parts);
     let mentioned = mentioned.iter().filter_map(|mention| {
         let (server, uri) = mention.split_once(':')?;
@@ -66,22 +77,28 @@ pub(super) async fn complete(mcp: &SessionMcp, turn: &Turn, message: &mut Incomi
     });
     let mut attached = Vec::new();
     for (server, uri) in mentioned.take(limits::MCP_ATTACHED_MAX) {
-        match read(server, uri).await {
-            Ok(parts) => attached.extend(parts),
-            Err(why) => {
-                let title = format!("The resource {uri} of the MCP server {} was not attached", server.name);
-                turn.emit(Body::notice(Severity::Warning, one_line(title), why)).await;
-            }
+        let before = attached.len();
+        let work = async {
+            check(&tool_names(&[(&server.name, "read_resource")]).remove(0))?;
+            attached.extend(read(server, uri).await?);
+            check_limits(&attached)
+        };
+        if let Err(why) = work.await {
+            attached.truncate(before);
+            let title = format!("The resource {uri} of the MCP server {} was not attached", server.name);
+            turn.emit(Body::notice(Severity::Warning, one_line(title), why)).await;
         }
     }
     if let Some((name, arguments)) = commands::parse(&message.parts).filter(|(name, _)| name.starts_with(PREFIX))
         && let Some((_, server, prompt)) = named(&ready).into_iter().find(|(known, ..)| known == name)
     {
-        let (text, images) = expand(server, prompt, arguments).await.map_err(|why| {
-            Error::invalid_params(format!("/{name}: {why}")).hint("nuncio mcp check shows the state of the servers")
-        })?;
+        let failed = |why: String| Error::invalid_params(format!("/{name}: {why}"));
+        check(name).map_err(failed)?;
+        let expanded = expand(server, prompt, arguments).await;
+        let (text, images) = expanded.map_err(|why| failed(why).hint("nuncio mcp check shows the state of the servers"))?;
         message.extra.expansion = Some(text);
         attached.extend(images);
+        check_limits(&attached).map_err(failed)?;
     }
     message.extra.context.extend(attached);
     Ok(())
@@ -128,12 +145,36 @@ fn resource(contents: ResourceContents) -> Result<Part, String> {
         ResourceContents::TextResourceContents { uri, mime_type, text, .. } => {
             Ok(Part::Resource { uri, mime_type, text: shortened(text, limits::MCP_PROMPT_BYTES_MAX) })
         }
-        ResourceContents::BlobResourceContents { mime_type: Some(mime_type), blob, .. }
-            if mime_type.starts_with("image/") && blob.len() <= limits::MCP_IMAGE_CHARS_MAX =>
-        {
-            Ok(Part::Image { mime_type, data: blob })
-        }
+        ResourceContents::BlobResourceContents { mime_type: Some(mime_type), blob, .. } => image(&mime_type, blob),
         _ => Err("it is neither a text nor an image".into()),
+    }
+}
+
+/// Converts an image that models accept.
+fn image(mime_type: &str, data: String) -> Result<Part, String> {
+    let fits = data.len() <= limits::MCP_IMAGE_CHARS_MAX;
+    match valid_image(mime_type, &data).filter(|_| fits) {
+        Some(mime_type) => Ok(Part::Image { mime_type: mime_type.into(), data }),
+        None => Err("its image is too large, or is not PNG, JPEG, GIF or WebP".into()),
+    }
+}
+
+/// Returns an error if the parts that servers add to a message are too many or too large.
+fn check_limits(attached: &[Part]) -> Result<(), String> {
+    let (mut text_bytes, mut image_chars) = (0, 0);
+    for part in attached {
+        match part {
+            Part::Resource { text, .. } => text_bytes += text.len(),
+            Part::Image { data, .. } => image_chars += data.len(),
+            _ => {}
+        }
+    }
+    match attached.len() > limits::MCP_RESULT_PARTS_MAX
+        || text_bytes > limits::MCP_ATTACHED_BYTES_MAX
+        || image_chars > limits::MCP_RESULT_IMAGE_CHARS_MAX
+    {
+        true => Err("the message has too many or too large attachments".into()),
+        false => Ok(()),
     }
 }
 
@@ -149,14 +190,14 @@ async fn expand(server: &ReadyServer, prompt: &Prompt, arguments: &str) -> Resul
             ContentBlock::Text(text) => text.text,
             ContentBlock::Resource(embedded) => match resource(embedded.resource)? {
                 Part::Resource { uri, text, .. } => format!("<resource uri=\"{uri}\">\n{text}\n</resource>"),
-                image => {
-                    images.push(image);
+                attached => {
+                    images.push(attached);
                     continue;
                 }
             },
             ContentBlock::ResourceLink(link) => link.uri,
-            ContentBlock::Image(image) if image.data.len() <= limits::MCP_IMAGE_CHARS_MAX => {
-                images.push(Part::Image { mime_type: image.mime_type, data: image.data });
+            ContentBlock::Image(content) => {
+                images.push(image(&content.mime_type, content.data)?);
                 continue;
             }
             _ => return Err("the prompt has content that is neither a text nor an image".into()),

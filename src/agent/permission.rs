@@ -118,11 +118,21 @@ pub(crate) fn may_read(rules: &Rules, mode: Mode, default: Policy, request: &Per
     decide(rules, mode, default, &reading(request)).policy == Policy::Allow
 }
 
+/// The reason of a denial by a rule.
+pub(crate) const DENIED_BY_RULE: &str = "denied by a rule in the settings";
+
+/// Returns whether a rule denies calls of the MCP tool `name`.
+pub(crate) fn denies_mcp_tool(rules: &Rules, name: &str) -> bool {
+    let (paths, writes) = (Vec::new(), Vec::new());
+    let request = PermissionRequest { tool: name, kind: AccessKind::Mcp, paths, line: None, writes, url: None };
+    decide(rules, Mode::Auto, Policy::Allow, &request).policy == Policy::Deny
+}
+
 /// The tool result of a denied call.
 pub(crate) fn denial(decision: &Decision, mode: Mode) -> String {
     debug_assert_eq!(decision.policy, Policy::Deny);
     match (&decision.rule, mode) {
-        (Some(_), _) => "denied by a rule in the settings".into(),
+        (Some(_), _) => DENIED_BY_RULE.into(),
         (None, Mode::Plan) => "denied: mode plan does not allow changes or commands".into(),
         (None, mode) => format!("denied by mode {}", mode.id()),
     }

@@ -132,7 +132,8 @@ impl NativeAgent {
     }
 
     /// Adds texts of documents, the facts of the first message, the text of a slash command, and
-    /// resources of MCP servers. The prompt of a subagent, which a model writes, uses no server.
+    /// resources of MCP servers. A message that a model wrote, such as the prompt of a subagent,
+    /// uses no server.
     async fn complete(&self, turn: &Turn, message: &mut IncomingMessage, opens: bool) -> Result<()> {
         if messages::has_media(message) {
             let environment = self.current_environment(turn).await?;
@@ -140,16 +141,16 @@ impl NativeAgent {
             messages::add_texts(&*model, message).await?;
         }
         messages::complete(&self.services, turn, message, opens).await?;
-        if self.parent.is_some() || !mcp_prompts::may_use_servers(message) {
+        if self.parent.is_some() || message.by_model || !mcp_prompts::may_use_servers(message) {
             return Ok(());
         }
+        let environment = self.current_environment(turn).await?;
         if self.mcp.ready().is_empty() {
-            let environment = self.current_environment(turn).await?;
             for notice in self.mcp.update(&environment, &turn.cancel).await {
                 turn.commit(notice).await?;
             }
         }
-        mcp_prompts::complete(&self.mcp, turn, message).await
+        mcp_prompts::complete(&self.mcp, turn, &environment, message).await
     }
 
     async fn work(&self, turn: &Turn, environment: &Arc<SessionEnvironment>, budget: &TurnBudget<'_>) -> Result<StopReason> {

@@ -57,6 +57,10 @@ pub(crate) struct ClientDescription {
     id: String,
     role: ClientRole,
     local: Option<PathBuf>,
+    #[serde(default)]
+    sees_all: bool,
+    #[serde(default)]
+    is_model: bool,
     roots: Option<Vec<PathBuf>>,
     #[serde(default)]
     data: PathBuf,
@@ -78,8 +82,11 @@ pub struct Client {
     pub local: Option<PathBuf>,
     /// True if the command line of this process has flags that apply only to turns in this process.
     pub needs_own_process: bool,
-    /// True if the client may see the metrics of this process and the counts of all its sessions.
+    /// True unless the client's token is limited to roots: the client may see the metrics of this
+    /// process and the counts of all its sessions, and may start programs as MCP servers.
     pub sees_all: bool,
+    /// True if a model writes the client's prompts, which then use no MCP server.
+    pub is_model: bool,
     /// Canonical root directories: the client has access to the sessions inside them. None gives
     /// access to every directory.
     roots: Option<Arc<[PathBuf]>>,
@@ -108,6 +115,7 @@ impl Client {
             local: None,
             needs_own_process: false,
             sees_all: true,
+            is_model: false,
             roots,
             data: PathBuf::new(),
             capabilities: RwLock::default(),
@@ -132,6 +140,8 @@ impl Client {
             id: self.id.clone(),
             role: self.role,
             local: self.local.clone(),
+            sees_all: self.sees_all,
+            is_model: self.is_model,
             roots: self.roots.as_deref().map(<[PathBuf]>::to_vec),
             data: self.data.clone(),
             logged_out: self.logged_out.load(Ordering::Acquire),
@@ -140,8 +150,9 @@ impl Client {
 
     /// Creates the client that another process described.
     pub(crate) fn described(description: ClientDescription) -> Client {
-        let ClientDescription { principal, id, role, local, roots, data, logged_out } = description;
-        let client = Client { id, local, data, ..Client::limited(&principal, role, roots.map(Arc::from)) };
+        let ClientDescription { principal, id, role, local, sees_all, is_model, roots, data, logged_out } = description;
+        let limited = Client::limited(&principal, role, roots.map(Arc::from));
+        let client = Client { id, local, sees_all, is_model, data, ..limited };
         client.log_out(logged_out);
         client
     }

@@ -7,13 +7,13 @@ use crate::config::{McpServer, SecretText};
 use crate::error::{Error, Kind, Result};
 use crate::protocol::acp;
 
-/// Converts `mcpServers` to settings, by name. A client whose access is limited to certain
-/// directories cannot start programs.
+/// Converts `mcpServers` to settings, by name. A client whose token is limited to roots
+/// cannot start programs.
 pub(super) fn mcp_servers(cx: &CallContext, servers: Vec<acp::McpServer>) -> Result<BTreeMap<String, McpServer>> {
     let mut converted = BTreeMap::new();
     for server in servers {
         if matches!(server, acp::McpServer::Stdio(_)) && !cx.client.sees_all {
-            return Err(Error::new(Kind::Forbidden, "mcpServers: this client cannot start programs"));
+            return Err(Error::new(Kind::Forbidden, "mcpServers: a token that is limited to roots cannot start programs"));
         }
         let (name, settings) = convert(server)?;
         let wrong = |why: String| Error::invalid_params(format!("mcpServers: {name}: {why}"));

@@ -100,6 +100,7 @@ impl Method for SendMessage {
             role,
             parts,
             extra: MessageExtra { custom_type, details, ..MessageExtra::default() },
+            by_model: false,
         };
         let queued = QueuedMessage { message, delivery, auto_run, by: Some(cx.client.id.clone()), seq: 0 };
         // The message is queued before the first `.await`, so that messages are queued in the order

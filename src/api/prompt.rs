@@ -68,7 +68,7 @@ pub(super) async fn prompt_session(
     let client = cx.client.clone();
     let session = cx.owned(&id)?;
     let after = session.log.head();
-    let message = IncomingMessage::user(cx.message_id.clone(), prompt);
+    let message = IncomingMessage { by_model: client.is_model, ..IncomingMessage::user(cx.message_id.clone(), prompt) };
     let prompted = if client.local.is_some() {
         let (by, forwarded) = (client.id.clone(), cx.forwarded);
         let (cancel, answered) = (cx.cancel.clone(), cx.answered.clone());

@@ -9,7 +9,7 @@ use super::output::print;
 use crate::agent::oauth_client;
 use crate::api::App;
 use crate::config::McpServer;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Result};
 use crate::mcp::{LoginRequest, McpLogin, McpTokens};
 use crate::terminal_text::output_line;
 
@@ -20,12 +20,12 @@ pub(super) async fn login(app: &App, name: &str) -> Result<u8> {
     if own || server.bearer_token_env.is_some() || server.bearer_token_command.is_some() {
         return Err(Error::invalid_params(format!("MCP server {name} has a token in the settings, which replaces the sign-in")));
     }
-    let failed = |kind| move |why: String| Error::new(kind, format!("signing in to {name} failed: {why}"));
+    let failed = |error: Error| Error { message: format!("signing in to {name} failed: {}", error.message), ..error };
     let oauth = server.oauth.clone().unwrap_or_default();
-    let client = oauth_client(&server, &app.services).map_err(failed(Kind::Internal))?;
+    let client = oauth_client(&server, &app.services).map_err(|why| failed(Error::invalid_params(why)))?;
     let request = LoginRequest { url, client, scopes: oauth.scopes, port: oauth.port.unwrap_or(0) };
     let tokens = McpTokens::new(&app.services.places.mcp_tokens());
-    let login = McpLogin::start(request, &app.services.models.clients, &tokens).await.map_err(failed(Kind::Internal))?;
+    let login = McpLogin::start(request, &app.services.models.clients, &tokens).await.map_err(failed)?;
     let address = output_line(login.address());
     print(format!(
         "To sign in to {name}, open this address in a browser:\n\n{address}\n\n\
@@ -42,7 +42,7 @@ pub(super) async fn login(app: &App, name: &str) -> Result<u8> {
     });
     let finished = login.finish(pasted).await;
     reading.abort();
-    finished.map_err(failed(Kind::Unauthenticated))?;
+    finished.map_err(failed)?;
     print(format!("signed in to {name}; to test it: nuncio mcp check {name}\n")).map(|()| 0)
 }
 

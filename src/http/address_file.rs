@@ -55,7 +55,8 @@ pub(crate) fn running_server(data: &Path) -> Option<String> {
             continue;
         }
         let Ok(file) = File::open(&path) else { continue };
-        match file.try_lock() {
+        // Other readers may probe the file at the same time.
+        match file.try_lock_shared() {
             Err(TryLockError::WouldBlock) => {}
             Ok(()) => {
                 let _ = std::fs::remove_file(&path);

@@ -11,6 +11,7 @@ use rmcp::model::{
     Resource, ServerResult, Tool,
 };
 use rmcp::service::{Peer, PeerRequestOptions, RoleClient, ServiceError};
+use rmcp::transport::DynamicTransportError;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
@@ -18,6 +19,7 @@ use super::handler::McpHandler;
 use super::open_calls::{OnProgress, ServerRequests};
 use crate::content::shortened;
 use crate::limits;
+use crate::web::HttpFailure;
 
 /// The tools, prompts and other properties of a server.
 #[derive(Clone, Debug, Default)]
@@ -40,6 +42,8 @@ pub struct McpConnection {
     pub after: Option<String>,
     pub(super) peer: Peer<RoleClient>,
     pub(super) handler: Arc<McpHandler>,
+    /// Cancelled when the server has refused a request without a valid sign-in.
+    pub(super) unauthorized: CancellationToken,
 }
 
 /// Options of a tool call.
@@ -67,7 +71,8 @@ impl McpConnection {
     pub async fn call(&self, tool: &str, arguments: JsonObject, options: CallOptions) -> Result<CallToolResult, CallError> {
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        let handle = self.peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await.map_err(failure)?;
+        let handle = self.peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await;
+        let handle = handle.map_err(|error| self.failure(error))?;
         let id = handle.id.clone();
         let call = self.handler.calls.register(handle.progress_token.clone(), options.on_progress, options.requests);
         let end = Instant::now() + limits::MCP_CALL_MAX.max(options.timeout);
@@ -80,7 +85,7 @@ impl McpConnection {
                     self.send_cancellation(id).await;
                     return Err(CallError::Cancelled);
                 }
-                answer = &mut answer => break answer.map_err(failure)?,
+                answer = &mut answer => break answer.map_err(|error| self.failure(error))?,
                 () = sleep_until(due) => {
                     if call.due(options.timeout).min(end) <= Instant::now() {
                         self.send_cancellation(id).await;
@@ -106,25 +111,49 @@ impl McpConnection {
         let list = pages(|page| {
             Box::pin(async move { self.peer.list_resources(page).await.map(|listed| (listed.resources, listed.next_cursor)) })
         });
-        within(timeout, list).await
+        self.within(timeout, list).await
     }
 
     /// Requests a prompt with these arguments.
     pub(crate) async fn prompt(&self, name: &str, arguments: JsonObject, timeout: Duration) -> Result<GetPromptResult, CallError> {
         let params = GetPromptRequestParams::new(name).with_arguments(arguments);
-        within(timeout, self.peer.get_prompt(params)).await
+        self.within(timeout, self.peer.get_prompt(params)).await
     }
 
     /// Reads a resource.
     pub(crate) async fn read_resource(&self, uri: &str, timeout: Duration) -> Result<ReadResourceResult, CallError> {
-        within(timeout, self.peer.read_resource(ReadResourceRequestParams::new(uri))).await
+        self.within(timeout, self.peer.read_resource(ReadResourceRequestParams::new(uri))).await
     }
-}
 
-async fn within<T>(timeout: Duration, request: impl Future<Output = Result<T, ServiceError>>) -> Result<T, CallError> {
-    match tokio::time::timeout(timeout, request).await {
-        Ok(answer) => answer.map_err(failure),
-        Err(_) => Err(CallError::Failed(format!("no answer within {} s", timeout.as_secs()))),
+    async fn within<T>(&self, timeout: Duration, request: impl Future<Output = Result<T, ServiceError>>) -> Result<T, CallError> {
+        match tokio::time::timeout(timeout, request).await {
+            Ok(answer) => answer.map_err(|error| self.failure(error)),
+            Err(_) => Err(CallError::Failed(format!("no answer within {} s", timeout.as_secs()))),
+        }
+    }
+
+    fn failure(&self, error: ServiceError) -> CallError {
+        match error {
+            ServiceError::McpError(error) => {
+                let message = shortened(error.message.into_owned(), limits::MCP_ERROR_BYTES_MAX);
+                CallError::Failed(format!("error {}: {message}", error.code.0))
+            }
+            ServiceError::TransportClosed => CallError::Disconnected("the connection to it ended".into()),
+            ServiceError::TransportSend(error) => match HttpFailure::of(&*error.error) {
+                HttpFailure::Closed => CallError::Disconnected(chain(&*error.error)),
+                HttpFailure::Unauthorized => {
+                    self.unauthorized.cancel();
+                    CallError::Failed(login_required(&self.handler.name))
+                }
+                HttpFailure::Refresh | HttpFailure::Other => {
+                    let why = request_failed(&self.handler.name, &*error.error);
+                    CallError::Failed(format!("the request failed: {why}; its effect is unknown"))
+                }
+            },
+            ServiceError::Cancelled { .. } => CallError::Cancelled,
+            ServiceError::Timeout { timeout } => CallError::Failed(unanswered(timeout)),
+            error => CallError::Failed(error.to_string()),
+        }
     }
 }
 
@@ -132,18 +161,25 @@ fn unanswered(timeout: Duration) -> String {
     format!("no answer and no progress report within {} s; the call was cancelled", timeout.as_secs())
 }
 
-fn failure(error: ServiceError) -> CallError {
-    match error {
-        ServiceError::McpError(error) => {
-            let message = shortened(error.message.into_owned(), limits::MCP_ERROR_BYTES_MAX);
-            CallError::Failed(format!("error {}: {message}", error.code.0))
-        }
-        ServiceError::TransportClosed => CallError::Disconnected("the connection to it ended".into()),
-        ServiceError::TransportSend(error) => CallError::Disconnected(chain(&*error.error)),
-        ServiceError::Cancelled { .. } => CallError::Cancelled,
-        ServiceError::Timeout { timeout } => CallError::Failed(unanswered(timeout)),
-        error => CallError::Failed(error.to_string()),
-    }
+/// Returns whether a request failed because the user must sign in.
+pub(super) fn requires_login(error: &ServiceError) -> bool {
+    let failure = |error: &DynamicTransportError| HttpFailure::of(&*error.error);
+    matches!(error, ServiceError::TransportSend(error) if failure(error) == HttpFailure::Unauthorized)
+}
+
+/// The message about a server to which the user must sign in.
+pub(super) fn login_required(name: &str) -> String {
+    format!("it requires authorization: nuncio mcp login {name}, or set bearer_token_env or headers")
+}
+
+/// The message about a failed request. An authorization server that no longer knows nuncio's
+/// registration cannot be distinguished from one with a temporary failure.
+pub(super) fn request_failed(name: &str, error: &(dyn std::error::Error + 'static)) -> String {
+    let hint = match HttpFailure::of(error) {
+        HttpFailure::Refresh => format!("; if this persists: nuncio mcp login {name}"),
+        _ => String::new(),
+    };
+    chain(error) + &hint
 }
 
 /// The messages of an error and of its sources, without those that the previous one contains.

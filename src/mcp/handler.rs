@@ -31,7 +31,7 @@ const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_')
 
 /// The client's side of one connection.
 pub(super) struct McpHandler {
-    name: String,
+    pub(super) name: String,
     roots: Vec<PathBuf>,
     /// The server may send requests to the model.
     sampling: bool,

@@ -9,8 +9,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
+use super::connection::chain;
 use super::launch::OauthClient;
 use super::tokens::{McpTokens, UrlTokens};
+use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::web::HttpClients;
 
@@ -36,12 +38,14 @@ pub(crate) struct McpLogin {
 const CALLBACK: &str = "/callback";
 
 impl McpLogin {
-    /// Finds the authorization server and registers nuncio there. The error is a message.
-    pub(crate) async fn start(request: LoginRequest, web: &HttpClients, tokens: &McpTokens) -> Result<McpLogin, String> {
+    /// Finds the authorization server and registers nuncio there.
+    pub(crate) async fn start(request: LoginRequest, web: &HttpClients, tokens: &McpTokens) -> Result<McpLogin> {
         let listener = TcpListener::bind(("127.0.0.1", request.port)).await;
-        let listener = listener.map_err(|error| format!("listening on port {} of 127.0.0.1: {error}", request.port))?;
-        let port = listener.local_addr().map_err(|error| error.to_string())?.port();
-        let mut manager = web.authorization(&request.url).await?;
+        let failed = |error| Error::io(format_args!("listening on port {} of 127.0.0.1", request.port), error);
+        let listener = listener.map_err(failed)?;
+        let port = listener.local_addr().map_err(failed)?.port();
+        let manager = timeout(limits::MCP_START, web.authorization(&request.url)).await;
+        let mut manager = manager.map_err(|_| unanswered())?.map_err(Error::internal)?;
         manager.set_credential_store(tokens.of(&request.url));
         let mut wanted = AuthorizationRequest::new(format!("http://127.0.0.1:{port}{CALLBACK}"))
             .with_client_name("nuncio")
@@ -56,9 +60,9 @@ impl McpLogin {
         let mut state = OAuthState::Unauthorized(manager);
         timeout(limits::MCP_START, state.start_authorization(wanted))
             .await
-            .map_err(|_| format!("the authorization server did not answer within {} s", limits::MCP_START.as_secs()))?
-            .map_err(|error| message(&error))?;
-        let OAuthState::Session(session) = state else { return Err("the sign-in has not started".into()) };
+            .map_err(|_| unanswered())?
+            .map_err(|error| Error::internal(chain(&error)))?;
+        let OAuthState::Session(session) = state else { return Err(Error::internal("the sign-in has not started")) };
         Ok(McpLogin { session, tokens: tokens.of(&request.url), listener })
     }
 
@@ -68,19 +72,22 @@ impl McpLogin {
     }
 
     /// Waits for the browser, or for the address of its redirection in `pasted`, and stores the
-    /// tokens. The error is a message.
-    pub(crate) async fn finish(self, pasted: mpsc::Receiver<String>) -> Result<(), String> {
+    /// tokens. The error is [`Kind::Unauthenticated`] if the authorization server refused.
+    pub(crate) async fn finish(self, pasted: mpsc::Receiver<String>) -> Result<()> {
         let waited = timeout(limits::MCP_LOGIN, self.wait(pasted)).await;
-        waited.unwrap_or_else(|_| Err(format!("the browser did not come back within {} s", limits::MCP_LOGIN.as_secs())))
+        waited.unwrap_or_else(|_| {
+            let message = format!("the browser did not come back within {} s", limits::MCP_LOGIN.as_secs());
+            Err(Error::new(Kind::Timeout, message))
+        })
     }
 
-    async fn wait(self, mut pasted: mpsc::Receiver<String>) -> Result<(), String> {
+    async fn wait(self, mut pasted: mpsc::Receiver<String>) -> Result<()> {
         // Browsers open connections before they need them: several are read at the same time.
         let mut requests: FuturesUnordered<BoxFuture<'_, Option<(TcpStream, String)>>> = FuturesUnordered::new();
         loop {
             tokio::select! {
                 accepted = self.listener.accept(), if requests.len() < limits::MCP_LOGIN_CONNECTIONS_MAX => {
-                    let (stream, _) = accepted.map_err(|error| error.to_string())?;
+                    let (stream, _) = accepted.map_err(|error| Error::io("waiting for the browser", error))?;
                     requests.push(Box::pin(async { timeout(limits::MCP_LOGIN_REQUEST, target(stream)).await.ok().flatten() }));
                 }
                 Some(request) = requests.next() => {
@@ -108,7 +115,7 @@ impl McpLogin {
 
     /// Processes the redirection to `target`. Returns `None` for requests that do not belong to
     /// this sign-in.
-    async fn redirected(&self, target: &str) -> Option<Result<(), String>> {
+    async fn redirected(&self, target: &str) -> Option<Result<()>> {
         let (path, query) = target.split_once('?')?;
         let state = |query| parameter(query, "state");
         if path != CALLBACK || state(query).is_none() || state(query) != state(self.session.auth_url.split_once('?')?.1) {
@@ -116,18 +123,18 @@ impl McpLogin {
         }
         if let Some(error) = parameter(query, "error") {
             let error: String = error.chars().filter(|char| char.is_ascii_alphanumeric() || *char == '_').collect();
-            return Some(Err(format!("the authorization server refused: {error}")));
+            return Some(Err(Error::new(Kind::Unauthenticated, format!("the authorization server refused: {error}"))));
         }
         // A process that refreshes earlier tokens writes them first.
         let _locked = match self.tokens.lock().await {
             Ok(locked) => locked,
-            Err(why) => return Some(Err(format!("locking the tokens: {why}"))),
+            Err(why) => return Some(Err(Error::internal(format!("locking the tokens: {why}")))),
         };
         let address = format!("http://127.0.0.1{target}");
         let exchanged = timeout(limits::MCP_START, self.session.handle_callback_url(&address)).await;
         Some(match exchanged {
-            Ok(exchanged) => exchanged.map(drop).map_err(|error| message(&error)),
-            Err(_) => Err(format!("the authorization server did not answer within {} s", limits::MCP_START.as_secs())),
+            Ok(exchanged) => exchanged.map(drop).map_err(|error| exchange_failed(&error)),
+            Err(_) => Err(unanswered()),
         })
     }
 }
@@ -163,7 +170,14 @@ async fn respond(mut stream: TcpStream, status: &str, text: &str) {
     let _ = timeout(limits::MCP_LOGIN_REQUEST, written).await;
 }
 
-/// The message of an error and of its sources.
-fn message(error: &AuthError) -> String {
-    super::connection::chain(error)
+fn unanswered() -> Error {
+    let message = format!("the authorization server did not answer within {} s", limits::MCP_START.as_secs());
+    Error::new(Kind::Timeout, message)
+}
+
+/// The error of an exchange of the code for tokens.
+fn exchange_failed(error: &AuthError) -> Error {
+    // Of a response with an error (RFC 6749, section 5.2), rmcp keeps only the message.
+    let refused = matches!(error, AuthError::TokenExchangeFailed(why) if why.starts_with("Server returned error response"));
+    Error::new(if refused { Kind::Unauthenticated } else { Kind::Internal }, chain(error))
 }

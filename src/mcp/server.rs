@@ -11,10 +11,10 @@ use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::auth::{AuthorizationManager, OAuthClientConfig};
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until, timeout, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::connection::{McpConnection, chain, offer};
+use super::connection::{McpConnection, chain, login_required, offer, request_failed, requires_login};
 use super::handler::McpHandler;
 use super::launch::{McpLaunch, McpTransport, OauthClient};
 use super::tokens::{McpTokens, UrlTokens};
@@ -70,6 +70,12 @@ impl McpServerHandle {
         self.state.borrow().clone()
     }
 
+    /// Returns false once the server has stopped or failed for good.
+    pub(super) fn is_supervised(&self) -> bool {
+        // The supervision owns the sender.
+        self.state.has_changed().is_ok()
+    }
+
     /// Waits until the first start of the server has succeeded or failed.
     pub(crate) async fn started(&self) {
         // An error means that the supervision has ended, after a failure.
@@ -99,6 +105,8 @@ enum End {
     Failed(String),
     /// A restart would fail, too.
     Hopeless(String),
+    /// A restart would fail until the user has signed in.
+    Unauthorized,
 }
 
 /// The supervision of one server.
@@ -114,22 +122,44 @@ impl Run<'_> {
         let (mut failures, mut after) = (0, None);
         for run in 0.. {
             let started = Instant::now();
-            let (why, hopeless) = match self.run_once(run, after.take()).await {
+            let end = self.run_once(run, after.take()).await;
+            let sign_in = self.sign_in();
+            failures = if started.elapsed() < limits::MCP_STABLE { failures + 1 } else { 1 };
+            let (why, restarts, unauthorized) = match end {
                 End::Stopped => return,
-                End::Failed(why) => (why, false),
-                End::Hopeless(why) => (why, true),
+                End::Failed(why) => (why, failures <= limits::MCP_RESTARTS_MAX, false),
+                End::Hopeless(why) => (why, false, false),
+                End::Unauthorized => (login_required(&self.launch.name), false, true),
             };
             tracing::warn!(server = self.launch.name, why, "an MCP server failed");
-            failures = if started.elapsed() < limits::MCP_STABLE { failures + 1 } else { 1 };
-            let restarts = !hopeless && failures <= limits::MCP_RESTARTS_MAX;
             self.state.send_replace(State::Failed { why: why.clone(), restarts });
-            if !restarts {
+            let waited = match (restarts, unauthorized) {
+                (true, _) => self.stop.run_until_cancelled(sleep(limits::MCP_RESTART * 2_u32.pow(failures - 1))).await,
+                (false, true) => self.stop.run_until_cancelled(sign_in).await,
+                (false, false) => None,
+            };
+            if waited.is_none() {
                 return;
             }
+            if unauthorized {
+                failures = 0;
+                self.state.send_replace(State::Failed { why: why.clone(), restarts: true });
+            }
             after = Some(why);
-            tokio::select! {
-                () = self.stop.cancelled() => return,
-                () = tokio::time::sleep(limits::MCP_RESTART * 2_u32.pow(failures - 1)) => {}
+        }
+    }
+
+    /// Returns a future that waits until the stored tokens differ from those that are stored now.
+    fn sign_in(&self) -> impl Future<Output = ()> + use<> {
+        let tokens = match &self.launch.transport {
+            McpTransport::Http { url, .. } => Some(self.resources.tokens.of(url)),
+            McpTransport::Stdio { .. } => None,
+        };
+        let modified = move || tokens.as_ref().and_then(UrlTokens::modified);
+        let before = modified();
+        async move {
+            while modified() == before {
+                sleep(limits::MCP_LOGIN_POLL).await;
             }
         }
     }
@@ -167,28 +197,29 @@ impl Run<'_> {
                 }
             }
             McpTransport::Http { url, headers, bearer_token, bearer_token_command, oauth_client } => {
-                let web = &self.resources.web;
-                let token = match (bearer_token, bearer_token_command) {
-                    (Some(token), _) => Some(token.clone()),
-                    (None, Some(command)) => match self.resources.launcher.printed(command, Path::new("/")).await {
-                        Ok(token) => Some(token),
-                        Err(why) => return End::Failed(format!("bearer_token_command: {why}")),
-                    },
-                    (None, None) => None,
+                let Resources { launcher, web, tokens } = self.resources;
+                let transport = async {
+                    let token = match (bearer_token, bearer_token_command) {
+                        (Some(token), _) => Some(token.clone()),
+                        (None, Some(command)) => {
+                            let printed = launcher.printed(command, Path::new("/")).await;
+                            Some(printed.map_err(|why| format!("bearer_token_command: {why}"))?)
+                        }
+                        (None, None) => None,
+                    };
+                    let stored = tokens.of(url);
+                    if token.is_some() || !stored.exist() {
+                        return web.streamable_http(url, headers, token).map(Either::Left);
+                    }
+                    let manager = timeout(limits::MCP_START, signed_in(web, url, stored, oauth_client.as_ref())).await;
+                    let manager = manager.map_err(|_| "its authorization server did not answer in time")??;
+                    web.authorized_http(url, headers, manager).map(Either::Right)
                 };
-                let stored = self.resources.tokens.of(url);
-                let served = match token.is_none() && stored.exist() {
-                    true => match timeout(limits::MCP_START, signed_in(web, url, stored, oauth_client.as_ref())).await {
-                        Ok(Ok(manager)) => web.authorized_http(url, headers, manager).map(Either::Right),
-                        Ok(Err(why)) => Err(why),
-                        Err(_) => Err("its authorization server did not answer in time".into()),
-                    },
-                    false => web.streamable_http(url, headers, token).map(Either::Left),
-                };
-                match served {
-                    Ok(Either::Left(transport)) => self.serve(transport, run, after).await,
-                    Ok(Either::Right(transport)) => self.serve(transport, run, after).await,
-                    Err(why) => End::Failed(why),
+                match self.stop.run_until_cancelled(transport).await {
+                    None => End::Stopped,
+                    Some(Ok(Either::Left(transport))) => self.serve(transport, run, after).await,
+                    Some(Ok(Either::Right(transport))) => self.serve(transport, run, after).await,
+                    Some(Err(why)) => End::Failed(why),
                 }
             }
         }
@@ -234,6 +265,7 @@ impl Run<'_> {
         let peer = service.peer().clone();
         let mut waiting = std::pin::pin!(service.waiting());
         let mut changed = None;
+        let unauthorized = CancellationToken::new();
         loop {
             // The first lists count to the start; later ones have their own timeout.
             let until = if changed.is_none() { until } else { Instant::now() + limits::MCP_START };
@@ -246,9 +278,11 @@ impl Run<'_> {
             match (listed, &changed) {
                 (Ok(Ok(offer)), _) => {
                     let (peer, handler) = (peer.clone(), handler.clone());
-                    let connection = McpConnection { offer: Arc::new(offer), run, after: after.clone(), peer, handler };
+                    let (offer, after, unauthorized) = (Arc::new(offer), after.clone(), unauthorized.clone());
+                    let connection = McpConnection { offer, run, after, peer, handler, unauthorized };
                     self.state.send_replace(State::Ready(Arc::new(connection)));
                 }
+                (Ok(Err(error)), _) if requires_login(&error) => return End::Unauthorized,
                 (Ok(Err(error)), None) => return End::Failed(format!("listing its tools failed: {}", chain(&error))),
                 (Err(_), None) => return End::Failed("it did not list its tools in time".into()),
                 (_, Some(())) => tracing::debug!(server = self.launch.name, "an MCP server did not list its changed tools"),
@@ -259,6 +293,7 @@ impl Run<'_> {
                 biased;
                 () = self.stop.cancelled() => break,
                 _ = &mut waiting => return End::Failed("it closed the connection".into()),
+                () = unauthorized.cancelled() => return End::Unauthorized,
                 () = async { sleep_until(next).await; handler.lists_changed.notified().await } => {}
             }
         }
@@ -288,10 +323,10 @@ async fn signed_in(
 /// A server that refuses the connection for a reason that does not change is not started again.
 fn initialization_failed(name: &str, error: &ClientInitializeError) -> End {
     if error.is_authorization_required() {
-        return End::Hopeless(format!("it requires authorization: nuncio mcp login {name}, or set bearer_token_env or headers"));
+        return End::Unauthorized;
     }
     let why = match error {
-        ClientInitializeError::TransportError { error, .. } => chain(&*error.error),
+        ClientInitializeError::TransportError { error, .. } => request_failed(name, &*error.error),
         error => chain(error),
     };
     End::Failed(format!("initialization failed: {why}"))

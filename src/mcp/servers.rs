@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::launch::McpLaunch;
-use super::server::{McpServerHandle, Resources, State};
+use super::server::{McpServerHandle, Resources};
 use super::tokens::McpTokens;
 use crate::limits;
 use crate::process::ProcessLauncher;
@@ -33,8 +33,7 @@ impl McpServers {
     pub fn server(&self, launch: McpLaunch) -> Result<Arc<McpServerHandle>, String> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         running.retain(|_, server| server.strong_count() > 0);
-        let usable = |server: &Arc<McpServerHandle>| !matches!(server.state(), State::Failed { restarts: false, .. });
-        if let Some(server) = running.get(&launch).and_then(Weak::upgrade).filter(usable) {
+        if let Some(server) = running.get(&launch).and_then(Weak::upgrade).filter(|server| server.is_supervised()) {
             return Ok(server);
         }
         if self.tasks.len() >= limits::MCP_SERVERS_MAX {

@@ -2,6 +2,7 @@
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use futures_util::future::BoxFuture;
 use ring::digest::{SHA256, digest};
@@ -46,6 +47,11 @@ impl UrlTokens {
     /// Returns whether the user has signed in to the server.
     pub(crate) fn exist(&self) -> bool {
         self.file.is_file()
+    }
+
+    /// When the tokens were written; `None` if there are none.
+    pub(super) fn modified(&self) -> Option<SystemTime> {
+        self.file.metadata().and_then(|metadata| metadata.modified()).ok()
     }
 
     /// Removes the tokens. Returns false if there are none.

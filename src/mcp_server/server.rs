@@ -20,10 +20,7 @@ pub(crate) struct ToolServer {
 
 impl ToolServer {
     pub(crate) fn new(app: Arc<App>, access: Arc<McpAccess>) -> ToolServer {
-        let client = match &access.roots {
-            Some(roots) => LocalClient::limited(app.clone(), PRINCIPAL, access.cwd.clone(), roots.clone()),
-            None => LocalClient::new(app.clone(), PRINCIPAL),
-        };
+        let client = LocalClient::for_model(app.clone(), PRINCIPAL, access.cwd.clone(), access.roots.clone());
         ToolServer { app, client, access }
     }
 

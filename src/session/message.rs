@@ -11,23 +11,25 @@ pub struct IncomingMessage {
     pub role: Role,
     pub parts: Vec<Part>,
     pub extra: MessageExtra,
+    /// True if a model wrote the message, which then uses no MCP server.
+    pub by_model: bool,
 }
 
 impl IncomingMessage {
     /// Creates a user message.
     pub(crate) fn user(id: MessageId, parts: Vec<Part>) -> IncomingMessage {
-        IncomingMessage { id, role: Role::User, parts, extra: MessageExtra::default() }
+        IncomingMessage { id, role: Role::User, parts, extra: MessageExtra::default(), by_model: false }
     }
 
     /// The event that adds the message to the conversation.
     pub(crate) fn completed(self) -> Body {
-        let IncomingMessage { id: message_id, role, parts, extra } = self;
+        let IncomingMessage { id: message_id, role, parts, extra, by_model: _ } = self;
         Body::MessageCompleted { message_id, role, parts, discarded: false, provider_state: None, extra }
     }
 
     /// The event that records the message without adding it to the conversation.
     pub(crate) fn rejected(self) -> Body {
-        let IncomingMessage { id: message_id, role, parts, extra } = self;
+        let IncomingMessage { id: message_id, role, parts, extra, by_model: _ } = self;
         Body::MessageCompleted { message_id, role, parts, discarded: true, provider_state: None, extra }
     }
 }
@@ -48,8 +50,8 @@ pub struct QueuedMessage {
 impl QueuedMessage {
     /// The event that adds the message to the queue.
     pub(super) fn queued(self) -> Body {
-        let QueuedMessage { message: IncomingMessage { id: message_id, role, parts, extra: _ }, delivery, auto_run, by, seq: _ } =
-            self;
+        let QueuedMessage { message, delivery, auto_run, by, seq: _ } = self;
+        let IncomingMessage { id: message_id, role, parts, .. } = message;
         Body::MessageQueued { message_id, role, parts, delivery, auto_run, by }
     }
 }

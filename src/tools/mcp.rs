@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 pub(crate) use resources::ResourceReader;
+pub(crate) use result::valid_image;
 pub(crate) use search::Search;
 
 use crate::content::{ToolContent, ToolKind, shortened};

@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 use std::error::Error;
+use std::net::IpAddr;
 
+use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::transport::StreamableHttpClientTransport;
-use rmcp::transport::auth::{AuthClient, AuthorizationManager};
+use rmcp::transport::auth::{AuthClient, AuthError, AuthorizationManager};
 use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
 
 use super::address::is_loopback;
@@ -43,12 +45,17 @@ impl HttpClients {
         Ok(StreamableHttpClientTransport::with_client(client, config(url, headers)?))
     }
 
-    /// Creates the OAuth client for the MCP server at `url`. It reaches private addresses only if
-    /// the server has one. The error is a message.
+    /// Creates the OAuth client for the MCP server at `url`. It reaches authorization servers at
+    /// private addresses only if all addresses of the MCP server are private. The error is a
+    /// message.
     pub(crate) async fn authorization(&self, url: &str) -> Result<AuthorizationManager, String> {
         // The first client installs the TLS implementation.
         self.mcp_client(url)?;
-        AuthorizationManager::new(url).await.map_err(|error| error.to_string())
+        let manager = match is_private(url).await {
+            true => AuthorizationManager::new_allowing_private_addresses(url).await,
+            false => AuthorizationManager::new(url).await,
+        };
+        manager.map_err(|error| error.to_string())
     }
 
     fn mcp_client(&self, url: &str) -> Result<reqwest::Client, String> {
@@ -68,6 +75,48 @@ fn config(url: &str, headers: &[(String, String)]) -> Result<StreamableHttpClien
     }
     config.custom_headers = custom;
     Ok(config)
+}
+
+/// Returns whether all addresses of the URL's host are private.
+async fn is_private(url: &str) -> bool {
+    let Ok(url) = Url::parse(url) else { return false };
+    let Some(host) = url.host_str() else { return false };
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let Ok(addresses) = tokio::net::lookup_host((host, 0)).await else { return false };
+    let mut addresses = addresses.peekable();
+    addresses.peek().is_some()
+        && addresses.all(|address| match address.ip() {
+            IpAddr::V4(address) => address.is_private(),
+            IpAddr::V6(address) => address.is_unique_local(),
+        })
+}
+
+/// How a request to an MCP server failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HttpFailure {
+    /// The server requires that the user signs in.
+    Unauthorized,
+    /// The access token could not be refreshed.
+    Refresh,
+    Other,
+    /// The transport has ended, or is not HTTP.
+    Closed,
+}
+
+impl HttpFailure {
+    /// Classifies an error of the transport.
+    pub(crate) fn of(error: &(dyn Error + 'static)) -> HttpFailure {
+        match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+            Some(StreamableHttpError::AuthRequired(_) | StreamableHttpError::Auth(AuthError::AuthorizationRequired)) => {
+                HttpFailure::Unauthorized
+            }
+            Some(StreamableHttpError::Auth(AuthError::TokenRefreshFailed(_) | AuthError::TokenRefreshRejected(_))) => {
+                HttpFailure::Refresh
+            }
+            Some(StreamableHttpError::TransportChannelClosed) | None => HttpFailure::Closed,
+            Some(_) => HttpFailure::Other,
+        }
+    }
 }
 
 /// The error of the HTTP request behind an error of the transport, which does not name it as its

@@ -101,7 +101,7 @@ impl Client {
     }
 
     /// Calls `delegate`. Returns its text, its structured content and whether it is an error.
-    async fn delegate(&mut self, arguments: Value) -> (String, Value, bool) {
+    pub async fn delegate(&mut self, arguments: Value) -> (String, Value, bool) {
         let params = json!({"name": "delegate", "arguments": arguments, "_meta": {"progressToken": 7}});
         let answer = self.call("tools/call", params).await;
         let result = &answer["result"];

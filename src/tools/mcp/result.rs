@@ -166,7 +166,7 @@ impl Converted<'_> {
             return self.keep(&format!("{what}, {mime_type}, not base64"), "txt", data.into_bytes()).await;
         };
         let size_max = self.image_chars.min(limits::MCP_IMAGE_CHARS_MAX);
-        match image_type(&bytes).filter(|_| mime_type.starts_with("image/") && data.len() <= size_max) {
+        match image_of(&mime_type, &bytes).filter(|_| data.len() <= size_max) {
             Some(image) => {
                 self.image_chars -= data.len();
                 self.parts.push(Part::Image { mime_type: image.into(), data });
@@ -212,6 +212,16 @@ impl Converted<'_> {
         let details = McpDetails { server: server.into(), tool: tool.into(), structured_content, artifacts };
         ToolOutput { parts, content, locations: Vec::new(), details, plan: None, polls: false }.into_json()
     }
+}
+
+/// The type of an image that models accept, as base64 data of any declared type of image; `None`
+/// for other data.
+pub(crate) fn valid_image(mime_type: &str, data: &str) -> Option<&'static str> {
+    image_of(mime_type, &STANDARD.decode(data).ok()?)
+}
+
+fn image_of(mime_type: &str, bytes: &[u8]) -> Option<&'static str> {
+    image_type(bytes).filter(|_| mime_type.starts_with("image/"))
 }
 
 /// An address, name or description, of limited size.

@@ -254,9 +254,15 @@ async fn wrapper_reports_the_status_to_the_running_server() {
     let flag = home.run(&["agents", "exec", "other", "--settings", "{}"], "").await;
     assert_eq!((flag.code, self::arguments(&home).iter().filter(|flag| *flag == "--settings").count()), (3, 1));
     server.stop().await;
-    // Without a server, and with one that refuses the token, there are no hooks.
+    // Without a server, and with one that refuses the token, there are no hooks. The file of a
+    // server that was killed is removed, also while another process probes it.
+    let dead = home.data().join("run/dead.http");
+    std::fs::write(&dead, "http://127.0.0.1:9").unwrap();
+    let probed = std::fs::File::open(&dead).unwrap();
+    probed.lock_shared().unwrap();
     home.put("steps", "exit 0");
     home.run(&["agents", "exec", "other"], "").await;
+    assert!(!dead.exists());
     assert_eq!(self::settings(&home)["hooks"], json!({"Stop": [{"hooks": []}]}));
 }
 

@@ -115,3 +115,19 @@ async fn sessions_share_a_server_that_ends_with_the_last_of_them() {
     gone(&mark).await;
     agent.finish().await;
 }
+
+#[tokio::test]
+async fn exit_does_not_wait_for_the_command_of_a_token() {
+    let home = Home::new();
+    let script = json!(format!("echo > {}/started; sleep 60", home.work().display()));
+    home.config(&format!(
+        "[tools]\nmcp_wait_s = 0\n[mcp.docs]\nurl = \"http://127.0.0.1:9/mcp\"\nbearer_token_command = [\"sh\", \"-c\", {script}]\n"
+    ));
+    let (mut agent, session) = session(&home, json!([])).await;
+    agent.turn(&session, "go").await;
+    home.appears("started").await;
+    let ending = std::time::Instant::now();
+    agent.finish().await;
+    // The command may run for ten seconds.
+    assert!(ending.elapsed().as_secs() < 8, "{:?}", ending.elapsed());
+}

@@ -1,7 +1,8 @@
 """An MCP server that requires OAuth, with its authorization server: oauth.py LOG. Prints its port.
 
 Each access token is valid for one minute, each refresh token once. `POST /revoke` makes all tokens
-invalid. The log has a line for each request of a token: the grant, and whether it succeeded."""
+invalid, `POST /forget` removes all clients, `POST /break` makes the next call fail. The log has a
+line for each request of a token: the grant, and whether it succeeded."""
 
 import base64
 import hashlib
@@ -14,7 +15,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 log = open(sys.argv[1], "a", buffering=1)
 lock = threading.Lock()
-clients, codes, access, refresh = {"known": "secret"}, {}, set(), set()
+clients, codes, access, refresh, broken = {"known": "secret"}, {}, set(), set(), []
 lifetime = [60]
 
 
@@ -71,7 +72,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self):
         with lock:
-            {"/register": self.register, "/token": self.token, "/mcp": self.mcp, "/revoke": self.revoke}[self.path]()
+            routes = {"/register": self.register, "/token": self.token, "/mcp": self.mcp, "/revoke": self.revoke}
+            routes |= {"/forget": self.forget, "/break": self.break_calls}
+            routes[self.path]()
 
     def register(self):
         asked = json.loads(self.body())
@@ -85,8 +88,20 @@ class Handler(BaseHTTPRequestHandler):
         refresh.clear()
         self.answer(200, {})
 
+    def forget(self):
+        self.body()
+        clients.clear()
+        self.answer(200, {})
+
+    def break_calls(self):
+        self.body()
+        broken.append(True)
+        self.answer(200, {})
+
     def token(self):
         form = {name: values[0] for name, values in parse_qs(self.body()).items()}
+        if form.get("client_id") not in clients:
+            return self.answer(401, {"error": "invalid_client"})
         ok = self.granted(form)
         log.write(f"{form['grant_type']} {'ok' if ok else 'refused'}\n")
         self.answer(*((200, tokens()) if ok else (400, {"error": "invalid_grant"})))
@@ -120,6 +135,9 @@ class Handler(BaseHTTPRequestHandler):
         }
         if "id" not in message:
             return self.answer(202)
+        if message["method"] == "tools/call" and broken:
+            broken.pop()
+            return self.answer(500)
         result = results.get(message["method"])
         outcome = {"result": result} if result else {"error": {"code": -32601, "message": "unknown method"}}
         self.answer(200, {"jsonrpc": "2.0", "id": message["id"], **outcome})

@@ -4,12 +4,12 @@ use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
-use super::{call, calls, text};
-use crate::harness::{Answer, Bridge, Home, bounded};
+use super::{call, calls, session, text, turn};
+use crate::harness::{Agent, Answer, Bridge, Home, bounded};
 
 const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/mcp/oauth.py");
 
@@ -17,7 +17,7 @@ const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/mcp/oauth.py
 struct Guarded {
     address: SocketAddr,
     log: PathBuf,
-    _child: Child,
+    child: Child,
 }
 
 impl Guarded {
@@ -30,15 +30,16 @@ impl Guarded {
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let port = bounded("the port of oauth.py", lines.next_line()).await.unwrap().unwrap();
         home.config(&format!("[mcp.docs]\nurl = \"http://127.0.0.1:{port}/mcp\"\n{settings}"));
-        Guarded { address: SocketAddr::from(([127, 0, 0, 1], port.parse().unwrap())), log, _child: child }
+        Guarded { address: SocketAddr::from(([127, 0, 0, 1], port.parse().unwrap())), log, child }
     }
 
     fn log(&self) -> Vec<String> {
         std::fs::read_to_string(&self.log).unwrap().lines().map(String::from).collect()
     }
 
-    async fn revoke(&self) {
-        Bridge { address: self.address, token: String::new() }.post("/revoke", &json!({})).expect(200).await;
+    /// Sends a command: `revoke`, `forget` or `break`.
+    async fn command(&self, name: &str) {
+        Bridge { address: self.address, token: String::new() }.post(&format!("/{name}"), &json!({})).expect(200).await;
     }
 }
 
@@ -141,7 +142,7 @@ async fn revoked_tokens_require_another_login() {
     let home = Home::new();
     let guarded = Guarded::start(&home, 600, "").await;
     sign_in(&home).await;
-    guarded.revoke().await;
+    guarded.command("revoke").await;
     let (code, output) = check(&home).await;
     assert_eq!((code, output.contains(REQUIRED)), (1, true), "{output}");
     assert_eq!(guarded.log(), ["authorization_code ok", "refresh_token refused"]);
@@ -197,10 +198,104 @@ async fn wrong_uses_are_errors() {
         ("[mcp.docs]\nurl = \"http://127.0.0.1:9/mcp\"\n", 1, "signing in to docs failed: "),
         ("[mcp.other]\nurl = \"http://127.0.0.1:9/mcp\"\n", 2, "MCP server \"docs\" is unknown"),
         ("[mcp.docs]\ncommand = [\"x\"]\n[mcp.docs.oauth]\nport = 1\n", 2, "oauth: only for servers with a url"),
+        (
+            "[mcp.docs]\nurl = \"http://127.0.0.1:9/mcp\"\n[mcp.docs.oauth]\nclient_id = \"x\"\nclient_secret_env = \"NOT_THERE\"\n",
+            2,
+            "NOT_THERE is not set",
+        ),
     ];
     for (settings, code, error) in cases {
         home.config(settings);
         let ran = home.run(&["mcp", "login", "docs"], "").await;
         assert!(ran.code == code && ran.stderr.contains(error), "{settings}: {ran:?}");
+    }
+}
+
+/// The description of the notice with this title in an update, if any.
+fn notice(updates: &[Value], title: &str) -> Option<String> {
+    let found = updates.iter().find(|update| update["sessionUpdate"] == "notice" && update["title"] == title);
+    found.map(|notice| notice["description"].as_str().unwrap_or_default().to_owned())
+}
+
+/// Runs turns until the session reports that the server is ready. Returns the description.
+async fn ready(agent: &mut Agent, id: &str) -> String {
+    for _ in 0..10_000 {
+        let (_, updates) = agent.turn(id, "go").await;
+        if let Some(description) = notice(&updates, "MCP server docs is ready") {
+            return description;
+        }
+    }
+    panic!("the server is not ready");
+}
+
+#[tokio::test]
+async fn login_repairs_the_running_sessions() {
+    let home = Home::new();
+    let _guarded = Guarded::start(&home, 600, "").await;
+    let (mut agent, first) = session(&home, json!([])).await;
+    let second = agent.new_session(&home).await;
+    for id in [&first, &second] {
+        let (_, updates) = agent.turn(id, "go").await;
+        assert!(notice(&updates, "MCP server docs failed").unwrap().contains(REQUIRED), "{updates:?}");
+    }
+    sign_in(&home).await;
+    for id in [&first, &second] {
+        assert_eq!(ready(&mut agent, id).await, "new tools: mcp__docs__whoami");
+    }
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn sign_in_that_ends_during_a_session_is_reported() {
+    let home = Home::new();
+    let guarded = Guarded::start(&home, 600, "").await;
+    sign_in(&home).await;
+    let whoami = call("mcp__docs__whoami", json!({}));
+    let steps = json!([whoami, {"text": "1"}, whoami, {"text": "2"}, whoami, {"text": "3"}]);
+    let (mut agent, id) = session(&home, steps).await;
+    assert_eq!(text(&turn(&mut agent, &id, 1).await[0]), "the owner");
+    guarded.command("break").await;
+    let failed = text(&turn(&mut agent, &id, 1).await[0]);
+    assert!(failed.contains("the MCP server docs: the request failed: ") && failed.contains("500"), "{failed}");
+    assert!(failed.ends_with("; its effect is unknown"), "{failed}");
+    guarded.command("revoke").await;
+    let refused = text(&turn(&mut agent, &id, 1).await[0]);
+    assert!(refused.contains(&format!("the MCP server docs: {REQUIRED}")), "{refused}");
+    let (_, updates) = agent.turn(&id, "go").await;
+    assert!(notice(&updates, "MCP server docs failed").unwrap().contains(REQUIRED), "{updates:?}");
+    sign_in(&home).await;
+    ready(&mut agent, &id).await;
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn forgotten_registration_is_reported_with_the_login() {
+    let home = Home::new();
+    let guarded = Guarded::start(&home, 1, "").await;
+    sign_in(&home).await;
+    guarded.command("forget").await;
+    let (code, output) = check(&home).await;
+    assert_eq!((code, output.contains("; if this persists: nuncio mcp login docs")), (1, true), "{output}");
+}
+
+#[tokio::test]
+async fn failures_of_the_exchange_have_exit_codes() {
+    let home = Home::new();
+    // The authorization server refuses the code, the tokens cannot be locked, it does not run.
+    for (fault, code) in [("refused", 4), ("lock", 1), ("stopped", 1)] {
+        let mut guarded = Guarded::start(&home, 600, "").await;
+        let login = Login::start(&home).await;
+        let callback = login.browse().await;
+        let directory = home.data().join("mcp-tokens");
+        match fault {
+            "refused" => guarded.command("forget").await,
+            "lock" => std::fs::rename(&directory, home.data().join("moved")).and_then(|()| std::fs::write(&directory, "")).unwrap(),
+            _ => {
+                std::fs::remove_file(&directory).unwrap();
+                guarded.child.kill().await.unwrap();
+            }
+        }
+        assert_eq!(get(&callback).await.status, 400, "{fault}");
+        assert_eq!(login.end().await.0, code, "{fault}");
     }
 }

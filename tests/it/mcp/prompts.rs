@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{home, session};
-use crate::harness::{Agent, notices};
+use super::{home, session, setting};
+use crate::harness::{Agent, Home, notices};
+use crate::mcp_serve::Client;
 use crate::subagents::{children, define, says, task};
 
 /// The commands of servers in the last update: name, description, hint.
@@ -76,4 +77,72 @@ async fn prompts_of_subagents_use_no_server() {
         let log = json!(home.log(&child).await).to_string();
         assert!(!log.contains("Greet Ada (") && !log.contains("text of test://one"), "{log}");
     }
+}
+
+/// The prompt of a delegated task is written by the model of another agent.
+#[tokio::test]
+async fn delegated_prompts_use_no_server() {
+    let home = home(&["prompts", "resources"]);
+    let model = home.script(json!([{"text": "done"}]));
+    let mut client = Client::start(&home, json!({}), &["--model", &model, "--mode", "auto"]).await;
+    for prompt in ["/mcp__docs__greet Ada", "Read @docs:test://one"] {
+        let (text, output, failed) = client.delegate(json!({"prompt": prompt})).await;
+        assert_eq!((text.as_str(), failed), ("done", false), "{prompt}: {output}");
+        let log = json!(home.log(output["sessionId"].as_str().unwrap()).await).to_string();
+        assert!(!log.contains("Greet Ada (") && !log.contains("text of test://one"), "{log}");
+    }
+    client.finish().await;
+}
+
+#[tokio::test]
+async fn rules_deny_prompts_and_resources() {
+    let home = Home::new();
+    let rule = |tool: &str, policy: &str| format!("[[permissions.rules]]\ntool = \"mcp__docs__{tool}\"\npolicy = \"{policy}\"\n");
+    let rules = rule("read_*", "deny") + &rule("greet", "deny") + &rule("talk", "ask");
+    home.config(&(rules + &setting("docs", &["prompts", "resources"])));
+    let steps = json!([{"text": "one"}, says("Who is there?", "two")]);
+    let (mut agent, id) = session(&home, steps).await;
+    let (stop, updates) = agent.turn(&id, "What is in @docs:test://one?").await;
+    let expected = "The resource test://one of the MCP server docs was not attached";
+    assert_eq!((stop.as_str(), notices(&updates)), ("end_turn", vec![expected]));
+    let prompt = agent.prompt(&id, "/mcp__docs__greet Ada").await;
+    let error = agent.answer(&prompt).await.unwrap_err().to_string();
+    assert!(error.contains("/mcp__docs__greet: denied by a rule"), "{error}");
+    // The user typed the command, so no question is asked.
+    assert_eq!(agent.turn(&id, "/mcp__docs__talk").await.0, "end_turn");
+    agent.finish().await;
+    let log = json!(home.log(&id).await).to_string();
+    assert!(!log.contains("text of test://one") && !log.contains("Greet Ada ("), "{log}");
+}
+
+/// Every request to the provider repeats the parts of a message, so a part that the provider
+/// refuses would break the session.
+#[tokio::test]
+async fn unusable_or_too_large_attachments_are_refused() {
+    let home = home(&["prompts=picture", "resources"]);
+    let (mut agent, id) = session(&home, json!([])).await;
+    for (uri, valid) in [
+        ("image://png", true),
+        ("image://wrong-type", true),
+        ("image://svg", false),
+        ("image://broken", false),
+        ("image://text", false),
+        ("test://many", false),
+        ("test://large", false),
+    ] {
+        let (_, updates) = agent.turn(&id, &format!("See @docs:{uri}")).await;
+        let refused = format!("The resource {uri} of the MCP server docs was not attached");
+        assert_eq!(notices(&updates), if valid { vec![] } else { vec![refused.as_str()] }, "{uri}");
+    }
+    // The limits are those of the whole message.
+    let (_, updates) = agent.turn(&id, "See @docs:test://half, @docs:test://half-2 and @docs:test://half-3").await;
+    assert_eq!(notices(&updates), ["The resource test://half-3 of the MCP server docs was not attached"]);
+    let prompt = agent.prompt(&id, "/mcp__docs__picture").await;
+    let error = agent.answer(&prompt).await.unwrap_err().to_string();
+    assert!(error.contains("/mcp__docs__picture: its image is too large, or is not PNG"), "{error}");
+    agent.finish().await;
+    let log = home.log(&id).await;
+    let parts = log.iter().flat_map(|event| event["body"]["context"].as_array().into_iter().flatten());
+    let types: Vec<&Value> = parts.map(|part| &part["mimeType"]).filter(|mime_type| mime_type.is_string()).collect();
+    assert_eq!(types, ["image/png", "image/png"]);
 }

@@ -72,6 +72,26 @@ def request(method, params):
         answer(message)
 
 
+def blob(uri, declared, data):
+    return [{"uri": uri, "mimeType": declared, "blob": base64.b64encode(data).decode()}]
+
+
+def contents(uri):
+    png = b"\x89PNG\r\n\x1a\n"
+    special = {
+        "image://png": blob(uri, "image/png", png),
+        "image://wrong-type": blob(uri, "image/jpeg", png),
+        "image://svg": blob(uri, "image/svg+xml", b"<svg/>"),
+        "image://broken": [{"uri": uri, "mimeType": "image/png", "blob": "not base64"}],
+        "image://text": blob(uri, "image/png", b"a text"),
+        "test://many": [{"uri": uri, "text": "x"}] * 101,
+        "test://large": [{"uri": uri, "text": "x" * (256 << 10)}] * 3,
+    }
+    if uri.startswith("test://half"):
+        return [{"uri": uri, "text": "x" * (256 << 10)}]
+    return special.get(uri, [{"uri": uri, "text": "text of " + uri}])
+
+
 def call(identity, name, arguments, token):
     if name == "echo":
         result(identity, text(arguments.get("text", "")))
@@ -162,6 +182,8 @@ def answer(message):
     elif method == "prompts/list":
         names = [{"name": "name", "required": True}, {"name": "style"}]
         prompts = [{"name": "greet", "description": "Greets.", "arguments": names}, {"name": "talk"}]
+        if modes["prompts"] == "picture":
+            prompts.append({"name": "picture"})
         send({"id": identity, "result": {"prompts": prompts}})
     elif method == "prompts/get":
         given = params.get("arguments") or {}
@@ -169,11 +191,14 @@ def answer(message):
         if params["name"] == "talk":
             said = [("user", "Knock knock."), ("assistant", "Who is there?"), ("user", "You.")]
         messages = [{"role": role, "content": text(line)} for role, line in said]
+        if params["name"] == "picture":
+            image = {"type": "image", "mimeType": "image/svg+xml", "data": base64.b64encode(b"<svg/>").decode()}
+            messages = [{"role": "user", "content": image}]
         send({"id": identity, "result": {"messages": messages}})
     elif method == "resources/read" and params["uri"].endswith("missing"):
         send({"id": identity, "error": {"code": -32002, "message": "no such resource"}})
     elif method == "resources/read":
-        send({"id": identity, "result": {"contents": [{"uri": params["uri"], "text": "text of " + params["uri"]}]}})
+        send({"id": identity, "result": {"contents": contents(params["uri"])}})
     elif identity is not None and method:
         send({"id": identity, "error": {"code": -32601, "message": "no method " + method}})
 

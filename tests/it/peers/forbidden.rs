@@ -223,3 +223,35 @@ async fn hostile_ids_are_refused_without_reaching_the_owner() {
     agent.finish().await;
     server.stop().await;
 }
+
+/// A token that is limited to roots cannot make any process start a program as an MCP server.
+#[tokio::test]
+async fn limited_token_cannot_give_programs() {
+    let home = Home::new();
+    let inner = home.put("inner/a.txt", "x").parent().unwrap().to_path_buf();
+    let model = home.script(json!([]));
+    let mut agent = editor(&home, &model, &[]).await;
+    let made = agent.call("session/new", json!({"cwd": inner, "mcpServers": []})).await;
+    let session = made["sessionId"].as_str().unwrap().to_string();
+    agent.call("session/prompt", prompt(&session, "go")).await;
+    let server = home.serve(&["--model", &model]).await;
+    let narrow = token(&home, &server, &["narrow", "--root", inner.to_str().unwrap()]).await;
+    let wide = token(&home, &server, &["wide"]).await;
+    let programs = json!([{"name": "x", "command": "/bin/true", "args": [], "env": []}]);
+    let body = json!({"cwd": inner, "mcpServers": programs});
+    // The first call runs in the server, the others are forwarded to the owner.
+    for path in ["/v1/sessions".to_owned(), format!("/v1/sessions/{session}/resume"), format!("/v1/sessions/{session}/fork")] {
+        let answer = narrow.post(&path, &body).send().await;
+        assert_eq!(answer.error(), (403, "forbidden".into()), "{path}");
+        assert!(answer.body.contains("cannot start programs"), "{path}: {answer:?}");
+        for unlimited in [&wide, &*server] {
+            let answer = unlimited.post(&path, &body).send().await;
+            assert!([200, 201].contains(&answer.status), "{path}: {answer:?}");
+        }
+    }
+    let load = json!({"sessionId": session, "cwd": inner, "mcpServers": programs});
+    let error = narrow.socket().await.request("session/load", load).await.unwrap_err();
+    assert_eq!(error["data"]["code"], "forbidden", "{error}");
+    agent.finish().await;
+    server.stop().await;
+}
