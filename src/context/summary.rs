@@ -20,7 +20,8 @@ const CUT: &str = "\n[… cut …]\n";
 /// Tool results that are larger than this are shortened first to make a conversation fit, then
 /// tool calls and texts that are larger.
 const SHORT_BYTES: usize = 2_000;
-/// Values in the input of a shortened tool call that are larger than this are shortened.
+/// Values in the input of a shortened tool call that are larger than this are shortened, and, if
+/// that is not enough, prompts.
 const VALUE_BYTES: usize = 500;
 
 /// The text that asks for a summary. `focus` is the emphasis that the user asked for.
@@ -40,11 +41,17 @@ pub(super) fn message(summary: &str) -> Vec<Part> {
 /// Shortens a conversation to `bytes_max`, for the request of its summary: cuts the middle out of
 /// large tool results, oldest first, then of answers and the inputs of their calls, then of
 /// prompts, and then leaves out the oldest messages. Each tool call keeps its result. Returns
-/// `None` if nothing of the work fits.
+/// `None` if no answer fits.
 pub(crate) fn fit(messages: &[Arc<Message>], bytes_max: usize) -> Option<Vec<Arc<Message>>> {
     let mut fitting = messages.to_vec();
     let mut bytes: usize = total(&fitting);
-    for shorten in [shorten_results, shorten_answer, shorten_prompt] {
+    let stages: [fn(&Message) -> Option<Message>; 4] = [
+        shorten_results,
+        shorten_answer,
+        |message| shorten_prompt(message, SHORT_BYTES),
+        |message| shorten_prompt(message, VALUE_BYTES),
+    ];
+    for shorten in stages {
         for message in &mut fitting {
             if bytes <= bytes_max {
                 return Some(fitting);
@@ -55,11 +62,11 @@ pub(crate) fn fit(messages: &[Arc<Message>], bytes_max: usize) -> Option<Vec<Arc
         }
     }
     if bytes > bytes_max {
-        leave_out_prompts(&mut fitting, bytes_max / 2);
+        leave_out_turns(&mut fitting, bytes_max);
+        leave_out_answers(&mut fitting, bytes_max);
     }
-    leave_out_answers(&mut fitting, bytes_max);
-    let has_work = |messages: &[Arc<Message>]| messages.iter().any(|message| !is_prompt(message));
-    let complete = has_work(&fitting) || !has_work(messages);
+    let has_answer = |messages: &[Arc<Message>]| messages.iter().any(|message| !is_prompt(message));
+    let complete = has_answer(&fitting) || !has_answer(messages);
     (complete && !fitting.is_empty() && total(&fitting) <= bytes_max).then_some(fitting)
 }
 
@@ -71,16 +78,18 @@ fn is_prompt(message: &Message) -> bool {
     matches!(message, Message::User(_))
 }
 
-/// Leaves out the oldest turns until the prompts of the others have at most this size. Their
-/// answers get the rest of the room.
-fn leave_out_prompts(messages: &mut Vec<Arc<Message>>, bytes_max: usize) {
+/// Leaves out the oldest turns until the prompts of the others fit next to their answers, or next
+/// to as many answers as half of the size holds.
+fn leave_out_turns(messages: &mut Vec<Arc<Message>>, bytes_max: usize) {
     let mut prompts: usize = messages.iter().filter(|message| is_prompt(message)).map(|message| message_bytes(message)).sum();
+    let mut answers = total(messages) - prompts;
     let mut start = 0;
     for (index, message) in messages.iter().enumerate() {
-        if is_prompt(message) {
-            if prompts <= bytes_max {
-                break;
-            }
+        if !is_prompt(message) {
+            answers -= message_bytes(message);
+        } else if prompts + answers.min(bytes_max / 2) <= bytes_max {
+            break;
+        } else {
             prompts -= message_bytes(message);
         }
         start = index + 1;
@@ -131,9 +140,9 @@ fn shorten_answer(message: &Message) -> Option<Message> {
     Some(shorter.collect()).filter(|blocks: &Vec<Block>| !blocks.is_empty()).map(Message::Assistant)
 }
 
-fn shorten_prompt(message: &Message) -> Option<Message> {
+fn shorten_prompt(message: &Message, bytes: usize) -> Option<Message> {
     let Message::User(parts) = message else { return None };
-    (message_bytes(message) > SHORT_BYTES).then(|| Message::User(vec![Part::text(shortened(&plain_text(parts), SHORT_BYTES))]))
+    (message_bytes(message) > bytes).then(|| Message::User(vec![Part::text(shortened(&plain_text(parts), bytes))]))
 }
 
 /// The input of a tool call, which stays an object, with short values.
