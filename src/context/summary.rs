@@ -45,13 +45,7 @@ pub(super) fn message(summary: &str) -> Vec<Part> {
 pub(crate) fn fit(messages: &[Arc<Message>], bytes_max: usize) -> Option<Vec<Arc<Message>>> {
     let mut fitting = messages.to_vec();
     let mut bytes: usize = total(&fitting);
-    let stages: [fn(&Message) -> Option<Message>; 4] = [
-        shorten_results,
-        shorten_answer,
-        |message| shorten_prompt(message, SHORT_BYTES),
-        |message| shorten_prompt(message, VALUE_BYTES),
-    ];
-    for shorten in stages {
+    for shorten in [shorten_results, shorten_answer, |message: &_| shorten_prompt(message, SHORT_BYTES)] {
         for message in &mut fitting {
             if bytes <= bytes_max {
                 return Some(fitting);
@@ -61,13 +55,23 @@ pub(crate) fn fit(messages: &[Arc<Message>], bytes_max: usize) -> Option<Vec<Arc
             *message = Arc::new(shorter);
         }
     }
-    if bytes > bytes_max {
-        leave_out_turns(&mut fitting, bytes_max);
-        leave_out_answers(&mut fitting, bytes_max);
+    let shorter = |message: &Arc<Message>| shorten_prompt(message, VALUE_BYTES).map_or_else(|| message.clone(), Arc::new);
+    let short: Vec<Arc<Message>> = fitting.iter().map(shorter).collect();
+    // The prompts of the running turn stay in the conversation, next to the summary.
+    let answered = short.iter().rposition(|message| !is_prompt(message)).map_or(0, |index| index + 1);
+    [&fitting[..], &short, &short[..answered]].into_iter().find_map(|messages| newest(messages, bytes_max))
+}
+
+/// Leaves out the oldest messages until the others have at most this size. Returns `None` if no
+/// answer fits.
+fn newest(messages: &[Arc<Message>], bytes_max: usize) -> Option<Vec<Arc<Message>>> {
+    let mut messages = messages.to_vec();
+    if total(&messages) > bytes_max {
+        leave_out_turns(&mut messages, bytes_max);
+        leave_out_answers(&mut messages, bytes_max);
+        messages.iter().find(|message| !is_prompt(message))?;
     }
-    let has_answer = |messages: &[Arc<Message>]| messages.iter().any(|message| !is_prompt(message));
-    let complete = has_answer(&fitting) || !has_answer(messages);
-    (complete && !fitting.is_empty() && total(&fitting) <= bytes_max).then_some(fitting)
+    (!messages.is_empty() && total(&messages) <= bytes_max).then_some(messages)
 }
 
 fn total(messages: &[Arc<Message>]) -> usize {
