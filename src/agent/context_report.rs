@@ -6,18 +6,20 @@ use crate::model::{Model, Request, ToolSpec};
 use crate::session::SessionLog;
 use crate::session::context_report::{ContextReport, ContextSources};
 
-/// The size of a request without its messages, in bytes.
-pub(super) fn overhead(system: &str, tools: &[ToolSpec]) -> usize {
-    system.len() + tools_bytes(tools)
+/// The size of a request to `model` without its messages, in bytes.
+pub(super) fn overhead(model: &dyn Model, system: &str, tools: &[ToolSpec]) -> usize {
+    system.len() + tools_bytes(model, tools)
 }
 
-fn tools_bytes(tools: &[ToolSpec]) -> usize {
-    tools.iter().map(|tool| tool.name.len() + tool.description.len() + tool.input_schema.to_string().len()).sum()
+/// The size of the tools in a request, which a model that cannot call tools does not get.
+fn tools_bytes(model: &dyn Model, tools: &[ToolSpec]) -> usize {
+    let tools = tools.iter().filter(|_| model.supports_tools());
+    tools.map(|tool| tool.name.len() + tool.description.len() + tool.input_schema.to_string().len()).sum()
 }
 
 /// Reports the tokens of `request` to `model` by source.
 pub(super) fn report(log: &SessionLog, settings: &ContextSettings, model: &dyn Model, request: &Request) -> ContextReport {
-    let (system, tools) = (request.system.len(), tools_bytes(&request.tools));
+    let (system, tools) = (request.system.len(), tools_bytes(model, &request.tools));
     let instructions = system_prompt::instructions_bytes(&request.system);
     let [files, tool_results, messages] = size::by_source(&request.messages);
     let bytes = [system - instructions, tools, instructions, files, tool_results, messages];

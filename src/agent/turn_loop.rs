@@ -173,10 +173,10 @@ impl NativeAgent {
         };
         environment.set_model(model.clone());
         let system = self.prompt.text(turn, environment, model.id()).await?;
+        let overhead = overhead(model.as_ref(), &system, &environment.tools.table().specs());
         let fallback = Fallback::new(&self.services, &environment.loaded.settings, model.id());
         let (mut steps, mut worked) = (Steps::new(turn, model, fallback).await, false);
         let (mut guard, mut verification) = (RepetitionGuard::default(), Verification::default());
-        let overhead = overhead(&system, &environment.tools.table().specs());
         let mut window = ContextWindow::new(turn, environment, overhead);
         let request = || self.request(&turn.log, environment, &system);
         if let Some(command) = turn.log.state(|state| state.history.local_command().cloned()) {
