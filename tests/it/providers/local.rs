@@ -239,6 +239,12 @@ async fn setting_precedes_reported_tools() {
         home.config(&format!("{}[models.\"*\"]\nabilities = {abilities}\n", home.config_text()));
         let ran = home.run(&["run", "hi"], "").await;
         assert_eq!(ran.stderr.contains("cannot call tools"), !expected, "{ran:?}");
+        let mut agent = home.start(&[]).await;
+        agent.call("initialize", json!({"protocolVersion": 1})).await;
+        let session = agent.new_session(&home).await;
+        let report = agent.call("_nuncio/session/context", json!({ "sessionId": session })).await;
+        assert_eq!(report["sources"]["tools"].as_u64().unwrap() > 0, expected, "{report}");
+        agent.finish().await;
         assert_eq!(tools(&server.finish().await[0]) > 0, expected, "{abilities}");
     }
 }
