@@ -165,7 +165,6 @@ impl<'a> ScriptReader<'a> {
             "program"
             | "list"
             | "pipeline"
-            | "subshell"
             | "if_statement"
             | "elif_clause"
             | "else_clause"
@@ -181,7 +180,8 @@ impl<'a> ScriptReader<'a> {
             "array" => self.array(node),
             // The pattern of a `case` item.
             "extglob_pattern" => self.opaque |= !is_plain_pattern(self.text(node)),
-            "compound_statement" => {
+            // After `!`, the grammar parses `((1))` as a subshell.
+            "compound_statement" | "subshell" => {
                 let sum = self.text(node).strip_prefix("((").map(|text| text.strip_suffix("))").unwrap_or("["));
                 if !sum.is_some_and(|text| self.arithmetic(text, node)) {
                     self.visit_all(node, true);

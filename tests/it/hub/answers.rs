@@ -58,7 +58,11 @@ impl Asked {
         let home = Home::new();
         let agent = match PLAYED.iter().find(|(played, _)| *played == kind) {
             Some((_, script)) => played("other", kind, script, &[]),
-            None => native(&home, "other", json!([bash("touch made"), {"text": "done"}, {"text": "done"}])),
+            // With settings of its own, so that its deadline is later.
+            None => {
+                let agent = native(&home, "other", json!([bash("touch made"), {"text": "done"}, {"text": "done"}]));
+                format!("{agent}env = {{ NUNCIO_HOME = {:?} }}\n", home.work().with_file_name("inner"))
+            }
         };
         home.config(&(allowed(&["other"]) + &agent + settings));
         trust(&home).await;
