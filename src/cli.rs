@@ -47,6 +47,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
+use self::output::print_stderr;
 use crate::app;
 use crate::config::{Environment, Telemetry};
 use crate::error::{Error, Result};
@@ -110,8 +111,10 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
         CliCommand::Acp { http: None, .. } => on_runtime(async {
             let hint = || {
                 if implied {
-                    eprintln!("nuncio: standard input is not JSON: without a command, nuncio expects the Agent Client Protocol");
-                    eprintln!("  to pass it as a prompt: nuncio run");
+                    print_stderr(
+                        "nuncio: standard input is not JSON: without a command, nuncio expects the Agent Client Protocol\n",
+                    );
+                    print_stderr("  to pass it as a prompt: nuncio run\n");
                 }
             };
             app::acp(app::build(bootstrap)?, hint).await.map(|()| 0)

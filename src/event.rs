@@ -259,8 +259,8 @@ pub enum Body {
         effect: Option<String>,
     },
 
-    /// A tool call needs permission. The first answer counts. A request with the name `budget` asks
-    /// whether to continue after a budget is used up; it has no tool call.
+    /// A tool call needs permission. The first answer counts. A request with the name `budget`
+    /// belongs to no tool call: it asks for permission to exceed a budget that is used up.
     #[serde(rename = "permission.requested")]
     PermissionRequested {
         permission_id: PermissionId,

@@ -3,6 +3,7 @@
 
 use std::io::{BufRead, IsTerminal, Write};
 
+use super::output::print_stderr;
 use crate::api::{AnswerPermission, AnswerPermissionParams};
 use crate::content::{PermissionOption, PermissionOptionKind};
 use crate::id::PermissionId;
@@ -88,7 +89,7 @@ pub(crate) fn ask(title: &str, options: &[PermissionOption]) -> Chosen {
     let mut input = std::io::stdin().lock();
     loop {
         // Print the question in one write, so that no other output splits it.
-        eprint!("{question}: ");
+        print_stderr(format!("{question}: "));
         let _ = std::io::stderr().flush();
         let mut line = String::new();
         match input.read_line(&mut line) {

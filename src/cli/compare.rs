@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::errors::{DENIED, exit_code, stop_code};
-use super::output::{print, print_json};
+use super::output::{print, print_json, print_stderr};
 use crate::api::{App, ComparedAgent, GetResult, GetResultParams, Prompt, SessionResult, StartComparison, StartComparisonParams};
 use crate::app::on_signal;
 use crate::error::Result;
@@ -43,7 +43,7 @@ pub(super) async fn run(app: Arc<App>, agents: &[String], prompts: &[String], as
     let comparison = client.call::<StartComparison>(params).await?;
     for entry in &comparison.agents {
         for warning in &entry.warnings {
-            eprintln!("{}", output_line(&format!("workspace {}: {warning}", entry.workspace)));
+            print_stderr(format!("{}\n", output_line(&format!("workspace {}: {warning}", entry.workspace))));
         }
     }
     let entries = comparison.agents.into_iter();

@@ -1,7 +1,8 @@
 //! Exit codes, and errors on standard error.
 
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+use super::output::print_stderr;
 use crate::error::{Error, Kind};
 use crate::protocol::acp;
 use crate::terminal_text::{output, output_line};
@@ -27,18 +28,20 @@ pub(crate) fn stop_code(reason: acp::StopReason) -> u8 {
 
 /// Prints an error and its hint to standard error.
 pub(crate) fn report(error: &Error) {
-    eprintln!("nuncio: {}", output(&error.message));
+    print_stderr(format!("nuncio: {}\n", output(&error.message)));
     if let Some(hint) = &error.hint {
-        eprintln!("  {}", output(hint));
+        print_stderr(format!("  {}\n", output(hint)));
     }
 }
 
 /// Prints a usage error to standard error. For an unknown command, suggests `nuncio run`, because
 /// the word may be a prompt.
 pub(crate) fn report_usage(error: &clap::Error) {
-    eprint!("{}", output(&error.render().to_string()));
-    if let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidSubcommand) {
-        eprintln!("\n  to pass it as a prompt: nuncio run \"{}\"", output_line(unknown));
+    print_stderr(output(&error.render().to_string()));
+    if error.kind() == ErrorKind::InvalidSubcommand
+        && let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidSubcommand)
+    {
+        print_stderr(format!("\n  to pass it as a prompt: nuncio run \"{}\"\n", output_line(unknown)));
     }
 }
 

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use super::export_line::ExportLine;
-use super::output::print;
+use super::output::{print, print_stderr};
 use crate::api::App;
 use crate::content::StopReason;
 use crate::error::{Error, Result};
@@ -27,7 +27,7 @@ pub(crate) async fn import(app: &App, sessions: &Sessions, file: &Path) -> Resul
     let (cwd, change, dropped) = confined(app, cwd, change);
     let session = sessions.create(cwd, app.mode, change).await?;
     for description in dropped {
-        eprintln!("nuncio: not imported: {description}");
+        print_stderr(format!("nuncio: not imported: {description}\n"));
         session.log.emit(None, Body::notice(Severity::Warning, "Not imported", description)).await;
     }
     let mut turn: Option<TurnId> = None;

@@ -7,6 +7,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::FileType;
 
 use super::flags::RunOptions;
+use super::output::print_stderr;
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 
@@ -64,7 +65,7 @@ async fn standard_input(wanted: bool) -> Result<Option<String>> {
     let mut reading = tokio::task::spawn_blocking(move || {
         let kind = rustix::fs::fstat(rustix::stdio::stdin()).map(|stat| FileType::from_raw_mode(stat.st_mode));
         if kind == Ok(FileType::Socket) && !wanted && !has_input() {
-            eprintln!("nuncio: continuing without standard input: it sent nothing (to skip the wait: </dev/null)");
+            print_stderr("nuncio: continuing without standard input: it sent nothing (to skip the wait: </dev/null)\n");
             return Ok(Vec::new());
         }
         let mut bytes = Vec::new();
@@ -73,7 +74,7 @@ async fn standard_input(wanted: bool) -> Result<Option<String>> {
     let read = match tokio::time::timeout(limits::INPUT_NOTICE, &mut reading).await {
         Ok(read) => read,
         Err(_) => {
-            eprintln!("nuncio: still reading standard input (to skip it: </dev/null)");
+            print_stderr("nuncio: still reading standard input (to skip it: </dev/null)\n");
             reading.await
         }
     };
@@ -85,7 +86,7 @@ async fn standard_input(wanted: bool) -> Result<Option<String>> {
         return Err(Error::new(Kind::TooLarge, message).hint("name the file in the prompt instead"));
     }
     let text = String::from_utf8(bytes).unwrap_or_else(|error| {
-        eprintln!("nuncio: standard input is not UTF-8: invalid bytes are replaced");
+        print_stderr("nuncio: standard input is not UTF-8: invalid bytes are replaced\n");
         String::from_utf8_lossy(error.as_bytes()).into_owned()
     });
     Ok(Some(text).filter(|text| !text.trim().is_empty()))

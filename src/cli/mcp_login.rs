@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::sync::mpsc;
 
-use super::output::print;
+use super::output::{print, print_stderr};
 use crate::agent::oauth_client;
 use crate::api::App;
 use crate::config::McpServer;
@@ -40,7 +40,7 @@ pub(super) async fn login(app: &App, name: &str) -> Result<u8> {
             }
         }
     });
-    let finished = login.finish(pasted).await;
+    let finished = login.finish(pasted, |text| print_stderr(format!("{text}\n"))).await;
     reading.abort();
     finished.map_err(failed)?;
     print(format!("signed in to {name}; to test it: nuncio mcp check {name}\n")).map(|()| 0)

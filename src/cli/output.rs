@@ -53,7 +53,7 @@ pub(crate) fn print_rendered(pieces: Vec<RenderedText>) -> Result<()> {
     for piece in pieces {
         match piece {
             RenderedText::Answer(text) => print_exact(text)?,
-            RenderedText::Progress(text) => drop(std::io::stderr().lock().write_all(text.as_bytes())),
+            RenderedText::Progress(text) => print_stderr(text),
         }
     }
     Ok(())
@@ -64,10 +64,16 @@ pub(crate) fn print_replay(pieces: Vec<RenderedText>) -> Result<()> {
     pieces.iter().try_for_each(|piece| print_exact(piece.text()))
 }
 
+/// Writes text to standard error unchanged. A reader that has closed the pipe does not end the
+/// command.
+pub(crate) fn print_stderr(text: impl AsRef<str>) {
+    let _ = std::io::stderr().lock().write_all(text.as_ref().as_bytes());
+}
+
 /// Writes all pieces to standard error.
 pub(crate) fn print_question(pieces: Vec<RenderedText>) {
     for piece in pieces {
-        eprint!("{}", piece.text());
+        print_stderr(piece.text());
     }
 }
 

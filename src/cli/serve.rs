@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 
 use super::flags::HttpArgs;
-use super::output::print;
+use super::output::{print, print_stderr};
 use crate::app::{self, Bootstrap, HttpFlags};
 use crate::error::Result;
 use crate::http::Tokens;
@@ -39,9 +39,9 @@ pub(crate) async fn acp_and_serve(bootstrap: Bootstrap, address: String, options
     let terminal = std::io::stderr().is_terminal();
     let url = if terminal { server.ready_url()? } else { server.url()? };
     let announce = || {
-        eprintln!("nuncio listens on {url}");
+        print_stderr(format!("nuncio listens on {url}\n"));
         match terminal {
-            true => eprintln!("owner token file: {}", output_line(&token_file)),
+            true => print_stderr(format!("owner token file: {}\n", output_line(&token_file))),
             false => tracing::info!(url, token_file, "listening"),
         }
     };

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::ask::{self, Approver, Chosen};
 use super::flags::ToolOptions;
-use super::output::{Colours, print, print_json, print_question};
+use super::output::{Colours, print, print_json, print_question, print_stderr};
 use super::renderer::{RenderOptions, TerminalRenderer};
 use crate::agent::{CallHost, CallOrigin, CallOutcome, CallResult, Question, SessionEnvironment, SessionMcp, ToolCall, ToolUse};
 use crate::api::App;
@@ -67,7 +67,7 @@ pub(crate) async fn run(app: Arc<App>, options: ToolOptions, colours: Colours) -
 /// Prints a notice about an MCP server that cannot be used.
 fn report_notice(notice: &Body) {
     if let Body::Notice { title, description, .. } = notice {
-        eprintln!("nuncio: {}", output_line(&format!("{title}: {}", description.as_deref().unwrap_or_default())));
+        print_stderr(format!("nuncio: {}\n", output_line(&format!("{title}: {}", description.as_deref().unwrap_or_default()))));
     }
 }
 

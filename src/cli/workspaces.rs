@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::output::{print, print_json};
+use super::output::{print, print_json, print_stderr};
 use super::workspace_flags::WorkspacesCommand;
 use crate::api::{
     App, CreateWorkspace, CreateWorkspaceParams, DeleteWorkspace, DeleteWorkspaceParams, ListWorkspaces, ListWorkspacesParams,
@@ -56,7 +56,7 @@ async fn list(client: &LocalClient, cwd: Option<PathBuf>, json: bool) -> Result<
 async fn create(client: &LocalClient, params: CreateWorkspaceParams, json: bool) -> Result<u8> {
     let created = client.call::<CreateWorkspace>(params).await?;
     for warning in &created.warnings {
-        eprintln!("nuncio: {}", output_line(warning));
+        print_stderr(format!("nuncio: {}\n", output_line(warning)));
     }
     if json {
         print_json(line(&created)?)?;

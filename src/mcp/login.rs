@@ -73,15 +73,15 @@ impl McpLogin {
 
     /// Waits for the browser, or for the address of its redirection in `pasted`, and stores the
     /// tokens. The error is [`Kind::Unauthenticated`] if the authorization server refused.
-    pub(crate) async fn finish(self, pasted: mpsc::Receiver<String>) -> Result<()> {
-        let waited = timeout(limits::MCP_LOGIN, self.wait(pasted)).await;
+    pub(crate) async fn finish(self, pasted: mpsc::Receiver<String>, note: impl Fn(&str)) -> Result<()> {
+        let waited = timeout(limits::MCP_LOGIN, self.wait(pasted, note)).await;
         waited.unwrap_or_else(|_| {
             let message = format!("the browser did not come back within {} s", limits::MCP_LOGIN.as_secs());
             Err(Error::new(Kind::Timeout, message))
         })
     }
 
-    async fn wait(self, mut pasted: mpsc::Receiver<String>) -> Result<()> {
+    async fn wait(self, mut pasted: mpsc::Receiver<String>, note: impl Fn(&str)) -> Result<()> {
         // Browsers open connections before they need them: several are read at the same time.
         let mut requests: FuturesUnordered<BoxFuture<'_, Option<(TcpStream, String)>>> = FuturesUnordered::new();
         loop {
@@ -105,9 +105,9 @@ impl McpLogin {
                 Some(line) = pasted.recv() => match line.trim().find(CALLBACK).map(|start| line.trim()[start..].to_owned()) {
                     Some(target) => match self.redirected(&target).await {
                         Some(result) => return result,
-                        None => eprintln!("this address belongs to another sign-in"),
+                        None => note("this address belongs to another sign-in"),
                     },
-                    None => eprintln!("paste the address that the browser shows at the end; it contains {CALLBACK}"),
+                    None => note(&format!("paste the address that the browser shows at the end; it contains {CALLBACK}")),
                 },
             }
         }

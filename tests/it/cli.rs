@@ -51,6 +51,23 @@ async fn usage_errors_exit_with_code_two() {
 }
 
 #[tokio::test]
+async fn hint_to_run_a_prompt_is_for_unknown_commands() {
+    let home = Home::new();
+    for (arguments, hint) in [(&["explain"][..], true), (&["trust", "one", "two"], false)] {
+        let ran = home.run(arguments, "").await;
+        assert_eq!((ran.code, ran.stderr.contains("nuncio run")), (2, hint), "{ran:#?}");
+    }
+}
+
+#[tokio::test]
+async fn closed_standard_error_does_not_change_the_exit_code() {
+    let home = Home::new();
+    for arguments in [&["explain"][..], &["trust", "remove", "x"], &["mcp", "login", "x"], &["run"]] {
+        assert_eq!(home.run_without_reader(arguments).await, 2, "{arguments:?}");
+    }
+}
+
+#[tokio::test]
 async fn help_fits_one_screen() {
     let home = Home::new();
     let help = home.run(&["--help"], "").await;

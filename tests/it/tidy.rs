@@ -24,6 +24,7 @@ fn restricted_calls_stay_in_their_modules() {
         ("unwrap", &[".unwrap()", ".unwrap_err()"], &[]),
         ("statics", &["static mut ", "lazy_static!", "LazyLock<", "static CELL", "::global()"], &[]),
         ("terminals", &["is_terminal()", "std::io::stdin()"], &["cli", "process"]),
+        ("output that panics if its reader has ended", &["println!(", "print!("], &["main", "process"]),
         ("unbounded queues", &["unbounded_channel", "unbounded("], &[]),
         ("leftovers", &["dbg!(", "todo!(", "unimplemented!("], &[]),
     ];

@@ -1,4 +1,4 @@
-//! The question whether to continue after a limit is reached, and the limits that clients give.
+//! Permission requests after a limit is reached, and the limits that clients give.
 
 use serde_json::{Value, json};
 

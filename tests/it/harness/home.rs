@@ -161,6 +161,15 @@ impl Home {
         Ran { code, stdout: String::from_utf8(output.stdout).unwrap(), stderr: String::from_utf8(output.stderr).unwrap() }
     }
 
+    /// Runs nuncio without input, with pipes for its output that no process reads. Returns the exit
+    /// code.
+    pub async fn run_without_reader(&self, arguments: &[&str]) -> i32 {
+        let closed = || std::io::pipe().unwrap().1;
+        let mut command = self.command(arguments);
+        command.stdin(Stdio::null()).stdout(closed()).stderr(closed());
+        bounded("the exit of nuncio", command.status()).await.unwrap().code().unwrap()
+    }
+
     /// Starts a command with pipes. The command is killed on drop.
     pub fn spawn(&self, arguments: &[&str]) -> tokio::process::Child {
         self.command(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap()

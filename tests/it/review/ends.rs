@@ -110,7 +110,7 @@ async fn killed_process_leaves_a_closed_review() {
     assert_eq!(state(&home), as_written());
 }
 
-/// The model did not make the review, and is told about rejections only.
+/// Later requests to the model mention rejections only, not the review itself.
 #[tokio::test]
 async fn history_has_no_call_for_a_review() {
     let home = home("auto");
