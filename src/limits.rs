@@ -131,6 +131,9 @@ pub(crate) const MODEL_BACKOFF: Duration = Duration::from_millis(100);
 pub(crate) const MODEL_BACKOFF_MAX: Duration = Duration::from_secs(60);
 /// Default of `retry.wait_s`: how long a request waits for an overloaded provider.
 pub(crate) const MODEL_WAIT: Duration = Duration::from_secs(120);
+/// Minimum length of a key that messages mask. Shorter values are not secret, and occur in ordinary
+/// words: the key of a server on this machine is often `none` or `x`.
+pub(crate) const MASKED_BYTES_MIN: usize = 8;
 /// How long a request waits for an overloaded provider if another model can answer.
 pub(crate) const MODEL_FALLBACK_WAIT: Duration = Duration::from_secs(5);
 /// Maximum pause between two attempts while the provider is overloaded or loads the model, unless
@@ -893,7 +896,7 @@ pub(crate) const AGENT_MESSAGE_BYTES_MAX: usize = 1 << 20;
 /// Maximum number of options, commands, plan entries and parts of a call of a hosted agent.
 pub(crate) const AGENT_ITEMS_MAX: usize = 500;
 /// Time to wait for an explanation on the standard error of an agent that answered nothing.
-pub(crate) const AGENT_STDERR: Duration = Duration::from_millis(200);
+pub(crate) const AGENT_STDERR: Duration = Duration::from_secs(1);
 /// Interval of the attempts to read it.
 pub(crate) const AGENT_STDERR_POLL: Duration = Duration::from_millis(5);
 /// Maximum time of one request that finds out whether the server of a hosted agent answers.

@@ -310,11 +310,7 @@ impl AcpConversation {
         match response["stopReason"].as_str() {
             _ if cancelled => Ok(StopReason::Cancelled),
             Some("end_turn") if system_error => failed("its request to the model failed; see its last message".into()),
-            Some("end_turn") if !active => {
-                let stderr = self.peer.process().stderr_after(stderr_before).await;
-                let new = stderr.strip_prefix(stderr_before).unwrap_or(&stderr).trim();
-                failed(if new.is_empty() { "it ended the turn without an answer".into() } else { new.to_owned() })
-            }
+            Some("end_turn") if !active => Err(self.peer.process().unanswered(stderr_before).await),
             Some("end_turn") => Ok(StopReason::EndTurn),
             Some("max_tokens") => Ok(StopReason::MaxTokens),
             Some("max_turn_requests") => Ok(StopReason::MaxTurnRequests),

@@ -129,7 +129,7 @@ impl CodexConversation {
         if deadline.is_some() {
             return Ok(StopReason::Cancelled);
         }
-        self.outcome(&completed, turn, events.active, &stderr_before)
+        self.outcome(&completed, turn, events.active, &stderr_before).await
     }
 
     /// Asks Codex to end a turn, if its id is known already.
@@ -218,15 +218,11 @@ impl CodexConversation {
     }
 
     /// How a turn ended that was not cancelled.
-    fn outcome(&self, completed: &Value, turn: &RunningTurn, active: bool, stderr_before: &str) -> Result<StopReason> {
+    async fn outcome(&self, completed: &Value, turn: &RunningTurn, active: bool, stderr_before: &str) -> Result<StopReason> {
         let failed = |why: String| Error::new(Kind::ModelError, format!("agent {}: {why}", self.name));
         match completed["status"].as_str() {
             Some("completed") if active => Ok(StopReason::EndTurn),
-            Some("completed") => {
-                let stderr = self.peer.process().stderr();
-                let new = stderr.strip_prefix(stderr_before).unwrap_or(&stderr).trim();
-                Err(failed(if new.is_empty() { "it ended the turn without an answer".into() } else { new.to_owned() }))
-            }
+            Some("completed") => Err(self.peer.process().unanswered(stderr_before).await),
             // nuncio sent no cancel: the user refused a call.
             Some("interrupted") => Ok(StopReason::Refusal),
             Some("failed") => {

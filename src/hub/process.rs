@@ -142,14 +142,20 @@ impl AgentProcess {
         self.stderr.text()
     }
 
-    /// Like [`AgentProcess::stderr`], after a short wait for text that is not in `before`: it may
-    /// arrive after the answer that it explains.
-    pub(super) async fn stderr_after(&self, before: &str) -> String {
+    /// The error for a turn that ended without an answer. Its message is the text on standard error
+    /// that is not in `before`, the text at the start of the turn. That text may arrive after the
+    /// end of the turn that it explains, so this waits for a short time.
+    pub(super) async fn unanswered(&self, before: &str) -> Error {
         let until = Instant::now() + limits::AGENT_STDERR;
         while self.stderr() == before && Instant::now() < until {
             sleep(limits::AGENT_STDERR_POLL).await;
         }
-        self.stderr()
+        let stderr = self.stderr();
+        let why = match stderr.strip_prefix(before).unwrap_or(&stderr).trim() {
+            "" => "it ended the turn without an answer",
+            new => new,
+        };
+        Error::new(Kind::ModelError, format!("agent {}: {why}", self.name))
     }
 
     /// The error for an operation that the end of the process interrupted.

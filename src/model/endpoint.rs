@@ -15,7 +15,7 @@ use super::error::{ModelError, Retry};
 use super::media::Media;
 use crate::config::mask_urls;
 pub use crate::config::{CacheTtl, Effort, Protocol};
-use crate::limits::MODEL_WAIT;
+use crate::limits::{MASKED_BYTES_MIN, MODEL_WAIT};
 use crate::options::Thinking;
 use crate::web::{ClientOptions, Destination, HttpClients, is_loopback};
 
@@ -196,9 +196,8 @@ impl Endpoint {
     /// Must be applied to every message about a request.
     pub(super) fn masked(&self, text: &str) -> String {
         let mut text = Cow::Borrowed(text);
-        // Shorter values are no secrets, and occur in ordinary words.
-        let settings = self.secrets.iter().filter(|value| value.len() >= 8).cloned();
-        for secret in settings.chain(self.credentials.secrets()).filter(|secret| !secret.is_empty()) {
+        let secrets = self.secrets.iter().cloned().chain(self.credentials.secrets());
+        for secret in secrets.filter(|secret| secret.len() >= MASKED_BYTES_MIN) {
             if text.contains(&secret) {
                 text = text.replace(&secret, "[key]").into();
             }

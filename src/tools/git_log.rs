@@ -20,7 +20,7 @@ pub(super) struct GitLogInput {
     /// Default 20, at most 200.
     #[serde(default, alias = "limit", alias = "max_count")]
     count: Option<u64>,
-    /// Show only commits that changed this file or directory.
+    /// Only commits that changed this file or directory.
     #[serde(default, alias = "file_path")]
     path: Option<String>,
 }

@@ -20,7 +20,7 @@ pub(super) struct Glob;
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct GlobInput {
     pattern: String,
-    /// Directory to search, default the working directory.
+    /// Default: the working directory.
     #[serde(default, alias = "directory", alias = "dir")]
     path: Option<String>,
 }

@@ -49,7 +49,6 @@ pub(super) struct GrepInput {
     /// Lines around.
     #[serde(default, rename = "-C", alias = "context")]
     around: Option<usize>,
-    /// Ignore case.
     #[serde(default, rename = "-i", alias = "case_insensitive")]
     ignore_case: Option<bool>,
     /// Accepted and always on.

@@ -11,7 +11,7 @@ use crate::workspace::Workspace;
 pub(super) struct Plan;
 
 /// Shows the user your plan for work of several steps. Pass the whole list each time, with at most
-/// one step in progress, and update it as steps are done.
+/// one step in progress.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct PlanInput {
     #[serde(alias = "todos", alias = "plan", alias = "steps")]
@@ -22,8 +22,10 @@ pub(super) struct PlanInput {
 pub(super) struct InputEntry {
     #[serde(alias = "step")]
     content: String,
+    /// Default medium.
     #[serde(default)]
     priority: Option<PlanPriority>,
+    /// Default pending.
     #[serde(default)]
     status: Option<PlanStatus>,
 }

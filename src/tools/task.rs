@@ -46,10 +46,9 @@ pub(crate) fn with_agents(agents: Arc<[TaskAgent]>) -> Arc<dyn AnyTool> {
     entry_with(Task { agents }, &list)
 }
 
-/// Delegates a task to a subagent with a conversation of its own, and returns its result. Use it
-/// for independent parts of the work, and for searches of which you need only the result. The
-/// subagent sees nothing of this conversation: the prompt must contain everything that it needs.
-/// Several calls in one answer run at the same time.
+/// Delegates a task to a subagent with its own conversation, and returns its result. Use it for
+/// independent parts of the work, and for searches of which you need only the result. The subagent
+/// sees nothing of this conversation: the prompt must contain everything it needs.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct TaskInput {
     /// The task, and what to report.

@@ -17,7 +17,7 @@ pub(super) struct Verify;
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct VerifyInput {
     /// Default: the commands that the settings or AGENTS.md declare, else `make test`. Each runs in
-    /// a shell of its own, in the session's directory.
+    /// its own shell.
     #[serde(default)]
     commands: Option<Vec<String>>,
 }

@@ -59,7 +59,7 @@ async fn views_do_not_depend_on_deltas() {
     let whole = views(&home, &session).await;
     assert!(whole.1.contains("你好") && whole.1.contains("Fertig"), "{}", whole.1);
     let ids = deltas(&home);
-    assert!(ids.len() > 10, "{} deltas", ids.len());
+    assert!(!ids.is_empty(), "no deltas");
     // Deletes a third of the deltas at a time, in random order, until none are left.
     let mut random = Random::new();
     let mut left = ids;

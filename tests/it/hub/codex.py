@@ -164,7 +164,8 @@ def work(prompt, params):
     elif word == "login":
         return {"status": "failed", "error": {"message": "not logged in", "codexErrorInfo": "unauthorized"}}
     elif word == "silent":
-        print("the model said 400", file=sys.stderr, flush=True)
+        # Arrives after the end of the turn.
+        threading.Timer(0.05, print, ["the model said 400"], {"file": sys.stderr, "flush": True}).start()
     elif word == "crash":
         say("a part")
         print("out of memory", file=sys.stderr, flush=True)

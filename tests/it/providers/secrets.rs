@@ -54,6 +54,20 @@ async fn key_in_error_of_turn_is_masked() {
     }
 }
 
+/// The key of a server on this machine is often a short word: the message stays readable.
+#[tokio::test]
+async fn short_key_is_not_masked() {
+    let body = json!({"error": {"message": "no model e: one of none"}}).to_string();
+    for key in ["e", "none"] {
+        let (home, provider, name) = home(&WIRES[0], vec![Exchange::error(400, &body)]).await;
+        let settings = std::fs::read_to_string(home.data().join("config.toml")).unwrap();
+        home.config(&settings.replace(KEY, key));
+        let ran = home.run(&["run", "go"], "").await;
+        assert!(ran.stderr.contains("no model e: one of none") && !ran.stderr.contains("[key]"), "{name}: {ran:?}");
+        provider.finish_unchecked().await;
+    }
+}
+
 #[tokio::test]
 async fn base_url_with_password_is_refused() {
     let home = Home::new();
