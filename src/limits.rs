@@ -45,7 +45,7 @@ pub(crate) const PEERS_MAX: usize = 256;
 pub(crate) const PEER_HELLO: Duration = Duration::from_secs(5);
 /// How long a call is retried while the session changes its owner.
 pub(crate) const FORWARD_RETRY: Duration = Duration::from_secs(2);
-/// How long the next prompt of a session waits until the response to the previous prompt is
+/// How long the next turn of a session waits until the response to the previous prompt is
 /// written.
 pub(crate) const ANSWER_WRITTEN: Duration = Duration::from_secs(2);
 /// How long the owner of a session may take to register a client that answers permission requests.

@@ -82,9 +82,7 @@ impl Session {
     /// Starts the turn of the prompt that has waited longest. If `waiting` is true, the queued
     /// messages become part of the turn, before the prompt.
     pub(super) fn start_waiting_prompt(&self, turn_queue: &mut TurnQueue, waiting: bool) {
-        // If the prompt is not ready, the task that `answer_before_next` started calls `promote`
-        // again.
-        if !turn_queue.is_prompt_ready() {
+        if !turn_queue.has_prompt() || !turn_queue.may_start() {
             return;
         }
         let Some(permit) = self.turn_slots.enter_unlimited() else { return turn_queue.refuse_prompts(&shutting_down()) };
@@ -98,8 +96,8 @@ impl Session {
         }
     }
 
-    /// Starts the next waiting prompt once `answered` is cancelled, which means that the answer to
-    /// this prompt is written.
+    /// Promotes waiting work once `answered` is cancelled, which means that the answer to this
+    /// prompt is written.
     fn answer_before_next(&self, turn_queue: &mut TurnQueue, answered: CancellationToken) {
         turn_queue.answer_first(answered.clone());
         let session = self.clone();

@@ -113,6 +113,8 @@ impl Session {
         }
         let next = self.log.state(|state| turn_queue.waiting(&state.queue)).into_iter().find(|queued| queued.auto_run && continues);
         match next.filter(|next| turn_queue.precedes_prompts(next)) {
+            // The task that `answer_before_next` started calls this function again.
+            Some(_) if !turn_queue.may_start() => {}
             // The new turn replaces the ended one, so the limit on running turns does not apply.
             Some(next) => match self.turn_slots.enter_unlimited() {
                 Some(permit) => {

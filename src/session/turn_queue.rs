@@ -39,8 +39,8 @@ pub(super) struct TurnQueue {
     /// Prompts that wait for the running turn to end, oldest first. They are kept in memory only,
     /// because a prompt is dropped when the request that sent it ends.
     prompts: VecDeque<QueuedPrompt>,
-    /// Cancelled once the answer to the last started prompt is written. The next prompt's turn
-    /// starts after that.
+    /// Cancelled once the answer to the last started prompt is written. The turn of the next prompt
+    /// or message starts after that.
     answered: Option<CancellationToken>,
     /// Messages whose `message.queued` event is in the log's queue and may not be in the state yet.
     enqueuing: Vec<MessageId>,
@@ -62,8 +62,7 @@ pub(crate) struct PromptRequest {
     pub budget: Option<BudgetLimits>,
     /// Cancelled when the client no longer wants the prompt to run.
     pub cancel: CancellationToken,
-    /// Cancelled once the answer to the request is written. The next prompt's turn starts after
-    /// that.
+    /// Cancelled once the answer to the request is written. The next turn starts after that.
     pub answered: CancellationToken,
 }
 
@@ -162,16 +161,18 @@ impl TurnQueue {
         self.prompts.retain(|prompt| prompt.request.by != client);
     }
 
-    /// Returns whether a prompt can start now. If a prompt must wait for the answer to the previous
-    /// prompt, the promotion stays due.
-    pub(crate) fn is_prompt_ready(&mut self) -> bool {
+    /// Returns whether a prompt waits that its client has not cancelled.
+    pub(crate) fn has_prompt(&mut self) -> bool {
         self.prompts.retain(|prompt| !prompt.request.cancel.is_cancelled());
-        if self.prompts.is_empty() {
-            return false;
-        }
-        let ready = self.answered.as_ref().is_none_or(CancellationToken::is_cancelled);
-        self.promoting |= !ready;
-        ready
+        !self.prompts.is_empty()
+    }
+
+    /// Returns whether a turn can start now. If it must wait for the answer to the previous prompt,
+    /// the promotion stays due.
+    pub(crate) fn may_start(&mut self) -> bool {
+        let answered = self.answered.as_ref().is_none_or(CancellationToken::is_cancelled);
+        self.promoting |= !answered;
+        answered
     }
 
     /// Removes the prompt that has waited longest.

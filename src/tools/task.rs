@@ -56,7 +56,7 @@ pub(super) struct TaskInput {
     /// Name of an agent.
     #[serde(default, alias = "subagent_type")]
     agent: Option<String>,
-    /// A permission mode that is stricter than yours, such as plan.
+    /// A stricter permission mode, such as plan.
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     mode: Option<Mode>,

@@ -12,8 +12,8 @@ use crate::workspace::Workspace;
 
 pub(super) struct Verify;
 
-/// Runs the project's check commands, such as its tests, and returns their exit codes and the
-/// failing part of their output.
+/// Runs the project's check commands, such as its tests, and returns the failing part of their
+/// output.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct VerifyInput {
     /// Default: the commands that the settings or AGENTS.md declare, else `make test`. Each runs in

@@ -208,6 +208,7 @@ async fn prompts_to_session_of_another_process_wait_there() {
     let steps = json!([permission_step(), {"text": "1"}, {"text": "2"}, {"text": "3"}, {"text": "4"}, {"text": "5"}]);
     let (mut first, session, _) = busy(&home, steps).await;
     let mut second = home.start(&["--model", &home.script(json!([]))]).await;
+    second.otherwise = Reply::Never;
     second.call("initialize", json!({"protocolVersion": 1})).await;
     second.call("session/load", json!({"sessionId": session, "cwd": home.work()})).await;
     let params = |text: &str| json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]});
